@@ -1,0 +1,162 @@
+"""Builds the compiled core: Cython over the same .py files that plain Python runs, and the generated C kernels.
+
+A module is compiled when a .pxd lies beside its .py. The .py stays the only source and is installed next to the
+extension, so that RETROGRAD_PLAIN=1 can still choose it at run time. Where nothing can be compiled, the install
+succeeds in plain Python and says so.
+
+Environment variables at build time:
+    RETROGRAD_PLAIN=1       compile nothing
+    RETROGRAD_COMPILED=1    fail instead of falling back to plain Python
+"""
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
+
+SRC = Path("src")
+C_DIR = Path("build") / "cython"
+KERNELS = "retrograd.core._kernels"
+KERNELS_C = C_DIR / "retrograd" / "core" / "_kernels.c"
+
+# Types come from the .pxd files only: annotations in the sources are for mypy and must not change what runs.
+# Negative indices keep working, and None where an object was declared raises as it does in plain Python.
+DIRECTIVES = {
+    "language_level": 3,
+    "annotation_typing": False,
+    "binding": True,
+    "boundscheck": False,
+    "wraparound": True,
+    "nonecheck": True,
+    "initializedcheck": False,
+    "optimize.use_switch": True,
+    "optimize.unpack_method_calls": True,
+}
+MACROS = [("CYTHON_CLINE_IN_TRACEBACK", "0"), ("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")]
+UNIX_FLAGS = ["-O2", "-g0"]
+KERNEL_FLAGS = ["-O3", "-g0", "-fno-math-errno", "-fno-trapping-math"]
+
+
+def switched_on(name: str) -> bool:
+    return os.environ.get(name, "0") not in ("", "0")
+
+
+def hot_modules() -> list[Extension]:
+    """One extension for every .py that has a .pxd beside it."""
+    found = []
+    for pxd in sorted((SRC / "retrograd").rglob("*.pxd")):
+        source = pxd.with_suffix(".py")
+        if source.exists() and source.stem != "__init__":
+            name = ".".join(source.relative_to(SRC).with_suffix("").parts)
+            found.append(Extension(name, [source.as_posix()], depends=["setup.py"]))
+    return found
+
+
+def extensions() -> list[Extension]:
+    if switched_on("RETROGRAD_PLAIN"):
+        return []
+    found = hot_modules()
+    if (SRC / "retrograd" / "core" / "codegen.py").exists():
+        found.append(Extension(KERNELS, [KERNELS_C.as_posix()], depends=["setup.py"]))
+    return found
+
+
+def generate_kernels() -> bool:
+    """Let the library write its own C kernels, run from source; False when it has none to offer."""
+    KERNELS_C.parent.mkdir(parents=True, exist_ok=True)
+    draft = KERNELS_C.with_suffix(".new")
+    path = os.pathsep.join(filter(None, [str(SRC.resolve()), os.environ.get("PYTHONPATH")]))
+    code = ("import sys; from retrograd.core import codegen; write = getattr(codegen, 'write_kernels', None); "
+            "sys.exit(0 if write is not None and write(sys.argv[1]) else 3)")
+    done = subprocess.run([sys.executable, "-c", code, str(draft)], env=os.environ | {
+        "PYTHONPATH": path, "RETROGRAD_PLAIN": "1", "PYTHONDONTWRITEBYTECODE": "1"},
+        stderr=subprocess.PIPE, text=True)
+    if done.returncode == 3:
+        return False
+    if done.returncode:
+        raise RuntimeError("the kernels could not be generated: " + (done.stderr.strip().splitlines() or ["?"])[-1])
+    if KERNELS_C.exists() and KERNELS_C.read_bytes() == draft.read_bytes():
+        draft.unlink()          # the old file's date says that nothing has to be compiled again
+    else:
+        draft.replace(KERNELS_C)
+    return True
+
+
+def translate(modules: list[Extension]) -> None:
+    """Put the C file that Cython makes in the place of each module's Python source."""
+    from Cython.Build import cythonize
+
+    def stale(module: Extension) -> bool:
+        c_file = (C_DIR / module.sources[0]).with_suffix(".c")
+        return c_file.exists() and c_file.stat().st_mtime < Path("setup.py").stat().st_mtime
+
+    translated = cythonize(modules, build_dir=str(C_DIR), include_path=[str(SRC)], compiler_directives=DIRECTIVES,
+                           emit_linenums=False, quiet=True, force=any(map(stale, modules)))
+    for module, result in zip(modules, translated):
+        module.sources = result.sources
+
+
+class BuildExt(build_ext):
+    """Compiles all of the hot core or none of it: compiled modules rely on each other's C types."""
+
+    def run(self) -> None:
+        wanted = list(self.extensions)
+        try:
+            self.prepare()
+            super().run()
+        except Exception as error:
+            if switched_on("RETROGRAD_COMPILED"):
+                raise
+            self.remove(wanted)
+            self.extensions = []
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            print(f"retrograd: nothing compiled ({reason}); installing plain Python, which gives the same results "
+                  "more slowly.", file=sys.stderr)
+
+    def prepare(self) -> None:
+        import numpy
+
+        if any(module.name == KERNELS for module in self.extensions) and not generate_kernels():
+            self.extensions = [module for module in self.extensions if module.name != KERNELS]
+        hot = [module for module in self.extensions if module.name != KERNELS]
+        if hot:
+            translate(hot)
+        for module in self.extensions:
+            module.include_dirs.append(numpy.get_include())
+            module.define_macros += MACROS
+        self.parallel = self.parallel or os.cpu_count()
+
+    def build_extensions(self) -> None:
+        if self.compiler.compiler_type != "msvc":
+            for module in self.extensions:
+                module.extra_compile_args += KERNEL_FLAGS if module.name == KERNELS else UNIX_FLAGS
+        super().build_extensions()
+
+    def remove(self, modules: list[Extension]) -> None:
+        for module in modules:
+            built = self.get_ext_filename(module.name)
+            for place in (Path(self.build_lib), SRC):
+                (place / built).unlink(missing_ok=True)
+
+
+class BuildPy(build_py):
+    """Clears modules that are no longer in the sources out of a build folder that is used again."""
+
+    def run(self) -> None:
+        package = Path(self.build_lib) / "retrograd"
+        if package.exists() and not self.editable_mode:
+            build: Any = self.get_finalized_command("build_ext")
+            current = {Path(self.build_lib) / build.get_ext_filename(module.name) for module in build.extensions or []}
+            for old in package.rglob("*"):
+                if old.is_file() and old not in current:
+                    old.unlink()
+        super().run()
+
+
+setup(ext_modules=extensions(), cmdclass={"build_ext": BuildExt, "build_py": BuildPy})

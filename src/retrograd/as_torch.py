@@ -1,0 +1,324 @@
+"""Puts retrograd in torch's place: after `install()`, `import torch` and `import torch.x.y` give retrograd's modules.
+
+Nothing happens unasked: an installed torch stays what `import torch` gives until `install()` is called. Names that
+PyTorch keeps private, but that programs and tests use all the same, are mapped to their homes in `PRIVATE` below, so
+that the library's own modules stay clean of them.
+
+    import retrograd.as_torch
+    retrograd.as_torch.install()
+    import torch                    # the module `retrograd`
+    import torch.autograd           # the module `retrograd.autograd`
+"""
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+import retrograd
+from retrograd.core.state import tls
+from retrograd.core.tensor import Counter, Tensor
+
+# torch's module -> private name -> where retrograd has it, as "module:name" under the package. A module that retrograd
+# does not have is made up of these names alone; one that it has gets them in addition, unless it defines them itself.
+# A home that does not exist makes the name missing, with an AttributeError that says so.
+PRIVATE: dict[str, dict[str, str]] = {
+    "_C": {
+        "_WeakTensorRef": "as_torch:WeakTensorRef",
+        "_add_cached_tensor": "as_torch:add_cached_tensor",
+        "_current_autograd_node": "as_torch:current_node",
+        "_current_graph_task_execution_order": "autograd.engine:current_graph_task_execution_order",
+        "_current_graph_task_id": "autograd.engine:current_graph_task_id",
+        "_get_autograd_fallback_mode": "library:get_autograd_fallback_mode",
+        "_get_obj_in_tls": "as_torch:get_stashed",
+        "_is_cached_tensor": "as_torch:is_cached_tensor",
+        "_is_fwd_grad_enabled": "autograd.forward_ad:is_fwd_grad_enabled",
+        "_is_key_in_tls": "as_torch:is_stashed",
+        "_remove_cached_tensor": "as_torch:remove_cached_tensor",
+        "_set_autograd_fallback_mode": "library:set_autograd_fallback_mode",
+        "_set_cached_tensors_enabled": "as_torch:set_cached_tensors_enabled",
+        "_set_fwd_grad_enabled": "autograd.forward_ad:set_fwd_grad_enabled",
+        "_stash_obj_in_tls": "as_torch:stash",
+        "_will_engine_execute_node": "autograd.engine:will_engine_execute_node",
+        "has_lapack": "as_torch:HAS_LAPACK",
+        "is_grad_enabled": ":is_grad_enabled",
+    },
+    "_C._autograd": {
+        "SavedTensor": "core.saved:SavedTensor",
+        "_saved_tensors_hooks_is_enabled": "as_torch:saved_tensors_hooks_enabled",
+        "_unsafe_set_version_counter": "as_torch:set_version_counters",
+    },
+    "_C._dynamo.compiled_autograd": {
+        "set_autograd_compiler": "compile.compiled_autograd:set_compiler",
+        "set_verbose_logger": "compile.compiled_autograd:set_verbose_logger",
+    },
+    "_C._functions": {
+        "AccumulateGrad": "core.graph:AccumulateGrad",
+        "DelayedError": "autograd.function:DelayedError",
+        "UndefinedGrad": "autograd.function:UndefinedGrad",
+    },
+    "_C._nn": {
+        "_test_warn_in_autograd": "ops.testing:_test_warn_in_autograd",
+    },
+    "_VF": {
+        "unique_dim": ":unique_dim",
+    },
+    "_dynamo": {
+        "disable": "compiler:disable",
+        "graph_break": "compiler:graph_break",
+        "mark_dynamic": "compiler:mark_dynamic",
+        "optimize": "compiler:optimize",
+        "optimize_assert": "compiler:optimize_assert",
+        "reset": "compiler:reset",
+    },
+    "_dynamo.backends.debugging": {
+        "aot_eager": "compiler:aot_eager",
+    },
+    "_dynamo.compiled_autograd": {
+        "AutogradCompilerInstance": "compile.compiled_autograd:Capture",
+        "COMPILE_COUNTER": "compile.compiled_autograd:capture_ids",
+        "_disable": "compile.compiled_autograd:disable",
+        "_enable": "compile.compiled_autograd:enable",
+        "compiled_autograd_enabled": "compile.compiled_autograd:enabled",
+        "reset": "compile.compiled_autograd:reset",
+    },
+    "_dynamo.config": {
+        "patch": "compiler:patch_config",
+    },
+    "_dynamo.utils": {
+        "counters": "compiler:counters",
+        "set_locals_to_steal": "compiler:set_locals_to_steal",
+    },
+    "_functorch.aot_autograd": {
+        "AOT_COUNTER": "compiler:aot_ids",
+    },
+    "_inductor": {
+        "compile": "compiler:compile_graph",
+    },
+    "_inductor.config": {
+        "patch": "compiler:patch_config",
+    },
+    "_library.autograd": {
+        "autograd_fallback_mode": "library:autograd_fallback_mode",
+    },
+    "_logging": {
+        "set_logs": "logging:set_logs",
+    },
+    "_ops": {
+        "OpOverload": "core.opdef:OpOverload",
+    },
+    "_vmap_internals": {
+        "_vmap": "transforms.vmap:vmap",
+    },
+    "autograd": {
+        "SavedTensor": "core.saved:SavedTensor",
+        "_calculate_shape": "autograd.engine:calculate_shape",
+        "_force_original_view_tracking": "autograd.grad_mode:_force_original_view_tracking",
+        "_profiler_enabled": "autograd.profiler:profiler_enabled",
+        "_unsafe_preserve_version_counter": "as_torch:preserve_version_counters",
+        "is_view_replay_enabled": "autograd.grad_mode:is_view_replay_enabled",
+        "kineto_available": "autograd.profiler:kineto_available",
+    },
+    "autograd._functions": {
+        "Resize": "autograd.function:Resize",
+    },
+    "autograd.forward_ad": {
+        "_current_level": "autograd.forward_ad:current_level",
+        "_is_fwd_grad_enabled": "autograd.forward_ad:is_fwd_grad_enabled",
+        "_set_fwd_grad_enabled": "autograd.forward_ad:set_fwd_grad_enabled",
+    },
+    "overrides": {
+        "enable_reentrant_dispatch": "utils._python_dispatch:enable_reentrant_dispatch",
+    },
+    "utils._mode_utils": {
+        "no_dispatch": "utils._python_dispatch:no_dispatch",
+    },
+}
+
+PACKAGE = retrograd.__name__
+
+
+def install() -> None:
+    """Make `torch` and everything under it mean retrograd, in this process, from now on."""
+    loaded = sys.modules.get("torch")
+    if loaded is retrograd:
+        return
+    if loaded is not None:
+        raise RuntimeError(f"another torch is already imported, from {getattr(loaded, '__file__', '?')}: call "
+                           "retrograd.as_torch.install() before anything imports torch")
+    sys.meta_path.insert(0, TorchFinder())
+    sys.modules["torch"] = retrograd
+    for name, homes in PRIVATE.items():
+        add_names(find_or_make_module(name), name, homes)
+
+
+class TorchFinder:
+    """A meta-path finder for every name under `torch`; what retrograd lacks is missing, even beside a real torch."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name != "torch" and not name.startswith("torch."):
+            return None
+        module = retrograd if name == "torch" else find_module(name.removeprefix("torch."))
+        if module is None:
+            raise ModuleNotFoundError(f"No module named {name!r}: retrograd does not have it", name=name)
+        return ModuleSpec(name, SameModule(module), is_package=hasattr(module, "__path__"))
+
+
+class SameModule(Loader):
+    """A loader that hands out a module that is already loaded, under a second name."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self.module, self.spec = module, module.__spec__
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self.module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self.spec     # the import system has just put the second name's there
+
+
+def find_module(name: str) -> ModuleType | None:
+    """Return retrograd's module `name` (without the package), a made-up private one included; None if missing."""
+    if name in MADE_UP:
+        return MADE_UP[name]
+    full = f"{PACKAGE}.{name}"
+    try:
+        return import_module(full)
+    except ModuleNotFoundError as error:
+        if error.name is None or not (full + ".").startswith(error.name + "."):
+            raise                       # the module is there, but something that it needs is not
+    found: Any = retrograd              # a namespace object such as torch.ops may be no file of its own
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found if isinstance(found, ModuleType) else None
+
+
+MADE_UP: dict[str, ModuleType] = {}
+
+
+def find_or_make_module(name: str) -> ModuleType:
+    """Return retrograd's module `name`, or a made-up one that hangs on its parent."""
+    module = find_module(name)
+    if module is None:
+        parent, _, last = name.rpartition(".")
+        holder = find_or_make_module(parent) if parent else retrograd
+        module = ModuleType(f"torch.{name}", f"Private names of PyTorch, mapped in {__name__}.")
+        module.__path__ = []            # lets `import torch._C._functions` go through torch._C
+        MADE_UP[name] = module
+        setattr(holder, last, module)
+    return module
+
+
+def add_names(module: ModuleType, name: str, homes: dict[str, str]) -> None:
+    """Let `module` find the names of `homes` when somebody asks for them."""
+    before: Callable[[str], Any] | None = module.__dict__.get("__getattr__")
+
+    def missing(attribute: str) -> Any:
+        home = homes.get(attribute)
+        if home is not None:
+            value = look_up(home)
+            if value is not NOWHERE:
+                module.__dict__[attribute] = value
+                return value
+        if before is not None:
+            return before(attribute)
+        reason = f" (retrograd has no {home.strip(':').replace(':', '.')})" if home else ""
+        raise AttributeError(f"module 'torch.{name}' has no attribute {attribute!r}{reason}",
+                             name=attribute, obj=module)
+
+    module.__dict__["__getattr__"] = missing
+
+
+NOWHERE = object()
+
+
+def look_up(home: str) -> Any:
+    """Return what "module:name" under the package stands for, or NOWHERE."""
+    where, _, attribute = home.partition(":")
+    module = find_module(where) if where else retrograd
+    return NOWHERE if module is None else getattr(module, attribute, NOWHERE)
+
+
+# Small stand-ins that only exist for programs which reach into torch._C.
+
+HAS_LAPACK = True
+
+
+class WeakTensorRef:
+    """A weak reference that can be asked whether its tensor is gone."""
+
+    def __init__(self, tensor: Any) -> None:
+        self.reference = weakref.ref(tensor)
+
+    def expired(self) -> bool:
+        return self.reference() is None
+
+
+def current_node() -> Any:
+    return tls.node
+
+
+def saved_tensors_hooks_enabled() -> bool:
+    return tls.saved_hooks_disabled is None
+
+
+def set_version_counters(tensors: Sequence[Any], versions: Sequence[int]) -> None:
+    for tensor, version in zip(tensors, versions, strict=True):
+        if tensor._counter is None:
+            tensor._counter = Counter()
+        tensor._counter.n = version
+
+
+@contextmanager
+def preserve_version_counters(tensors: Any) -> Iterator[None]:
+    """Let writes inside the block go unnoticed, which is right only for writes that change nothing."""
+    tensors = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
+    versions = [tensor._version for tensor in tensors]
+    try:
+        yield
+    finally:
+        set_version_counters(tensors, versions)
+
+
+def stash(key: str, value: Any) -> None:
+    tls.stash[key] = value
+
+
+def is_stashed(key: str) -> bool:
+    return key in tls.stash
+
+
+def get_stashed(key: str) -> Any:
+    return tls.stash[key]
+
+
+# Tensors kept alive by a CUDA graph, by identity. The cpu has no such graphs; the registry still answers.
+cached: dict[int, Any] = {}
+caching = False
+
+
+def set_cached_tensors_enabled(enabled: bool) -> None:
+    global caching
+    caching = enabled
+
+
+def add_cached_tensor(tensor: Any) -> None:
+    if caching:
+        key = id(tensor)
+        cached[key] = weakref.ref(tensor, lambda _: cached.pop(key, None))
+
+
+def remove_cached_tensor(tensor: Any) -> None:
+    cached.pop(id(tensor), None)
+
+
+def is_cached_tensor(tensor: Any) -> bool:
+    return id(tensor) in cached

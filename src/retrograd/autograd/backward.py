@@ -1,0 +1,227 @@
+"""`backward` and `grad`: checking the arguments, making the first gradients, calling the engine."""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from retrograd.autograd.engine import run_backward
+from retrograd.autograd.hooks import retain_grad
+from retrograd.core.dispatch import METHODS
+from retrograd.core.dtypes import BY_NUMPY
+from retrograd.core.graph import Node, accumulator, edge_of, shape_dtype
+from retrograd.core.tensor import Size, Tensor, wants_grad
+
+
+class GradientEdge(NamedTuple):
+    """A place in the graph: output `output_nr` of `node`. It can stand for a tensor in backward and grad."""
+
+    node: Node
+    output_nr: int
+    ownership_token: Any = None
+
+
+def get_gradient_edge(tensor: Any) -> GradientEdge:
+    """The edge through which the gradient of `tensor` flows."""
+    if not wants_grad(tensor):
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    node = edge_of(tensor)
+    return GradientEdge(node, tensor._nr)
+
+
+def backward(tensors: Any, grad_tensors: Any = None, retain_graph: Any = None, create_graph: bool = False,
+             grad_variables: Any = None, inputs: Any = None) -> None:
+    """Add the gradients of `tensors` to the `.grad` of the leaves (or of `inputs`).
+
+    >>> import retrograd as torch
+    >>> x = torch.tensor([2.0, 3.0], requires_grad=True)
+    >>> torch.autograd.backward((x * x).sum())
+    >>> x.grad
+    tensor([4., 6.])
+    """
+    if grad_variables is not None:
+        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
+        if grad_tensors is None:
+            grad_tensors = grad_variables
+        else:
+            raise RuntimeError("`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. "
+                               "Please only use `grad_tensors`.")
+    if inputs is not None:
+        inputs = as_tuple(inputs)
+        if len(inputs) == 0:
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    outputs = as_tuple(tensors)
+    grads = first_gradients(outputs, grads_tuple(grad_tensors, len(outputs)), False)
+    if retain_graph is None:
+        retain_graph = create_graph
+    if create_graph:
+        warn_create_graph()
+    targets = None
+    if inputs is not None:
+        targets = []
+        for i, t in enumerate(inputs):
+            if isinstance(t, Tensor):
+                if not wants_grad(t):
+                    raise RuntimeError(f"One of the differentiated Tensors does not require grad (input {i})")
+                if t.grad_fn is not None:
+                    retain_grad(t)
+            targets.append(input_edge(t))
+    run_backward(root_edges(outputs), grads, bool(retain_graph), create_graph, targets, True)
+
+
+def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any = None, create_graph: bool = False,
+         only_inputs: bool = True, allow_unused: Any = None, is_grads_batched: bool = False,
+         materialize_grads: bool = False) -> tuple[Any, ...]:
+    """Return the gradient of `outputs` with respect to each of `inputs`.
+
+    >>> import retrograd as torch
+    >>> x = torch.tensor([2.0], requires_grad=True)
+    >>> torch.autograd.grad(x * x, [x])
+    (tensor([4.]),)
+    """
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+                         "allow_unused=False.")
+    if allow_unused is None:
+        allow_unused = materialize_grads
+    outputs, inputs = as_tuple(outputs), as_tuple(inputs)
+    if len(inputs) == 0:
+        raise ValueError("grad requires non-empty inputs.")
+    if not only_inputs:
+        warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for "
+                      "other parts of the graph, please use torch.autograd.backward.", FutureWarning, stacklevel=2)
+    given = grads_tuple(grad_outputs, len(outputs))
+    grads = first_gradients(outputs, given, is_grads_batched)
+    if retain_graph is None:
+        retain_graph = create_graph
+    targets = [input_edge(t) for t in inputs]
+    for i, (node, _) in enumerate(targets):
+        if node is None:
+            raise RuntimeError("One of the differentiated Tensors does not require grad"
+                               f" (the input at index {i}; call requires_grad_() on it before it is used)")
+    roots = root_edges(outputs)
+    if is_grads_batched:
+        def one(*batched: Any) -> Any:
+            return run_backward(roots, list(batched), True, create_graph, targets, False)
+        results = METHODS["__vmap__"](one, grads, bool(allow_unused))
+    else:
+        results = run_backward(roots, grads, bool(retain_graph), create_graph, targets, False)
+    return tuple(finish(results, inputs, bool(allow_unused), materialize_grads))
+
+
+def finish(results: Any, inputs: Any, allow_unused: bool, materialize_grads: bool) -> Any:
+    """Check for inputs that no gradient reached."""
+    results = list(results)
+    if materialize_grads and any(r is None and not isinstance(t, Tensor) for r, t in zip(results, inputs, strict=True)):
+        raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
+    for i, (result, t) in enumerate(zip(results, inputs, strict=True)):
+        if result is None:
+            if materialize_grads:
+                results[i] = METHODS["zeros_like"](t, requires_grad=True)
+            elif not allow_unused:
+                raise RuntimeError(f"The differentiated Tensor at index {i} appears to not have been used in the graph. "
+                                   "Set allow_unused=True if this is the desired behavior.")
+    return results
+
+
+def as_tuple(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, (Tensor, GradientEdge)):
+        return (value,)
+    return tuple(value)
+
+
+def grads_tuple(grads: Any, count: int) -> tuple[Any, ...]:
+    if grads is None:
+        return (None,) * count
+    given = (grads,) if isinstance(grads, Tensor) else tuple(grads)
+    if len(given) != count:
+        raise RuntimeError(f"got {count} tensors and {len(given)} gradients")
+    return given
+
+
+def input_edge(t: Any) -> Any:
+    if isinstance(t, Tensor):
+        if not wants_grad(t):
+            return None, 0
+        node = edge_of(t)
+        return (node if node is not None else accumulator(t)), t._nr
+    return t[0], t[1]
+
+
+def root_edges(outputs: Any) -> list[Any]:
+    edges = []
+    for i, t in enumerate(outputs):
+        node, nr = input_edge(t)
+        if node is None:
+            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+        edges.append((node, nr))
+    return edges
+
+
+def output_facts(t: Any) -> tuple[Any, Any]:
+    """Shape and NumPy dtype of a tensor or of the place that an edge stands for."""
+    if isinstance(t, Tensor):
+        return t.array.shape, t.array.dtype
+    return shape_dtype(t[0], t[1])
+
+
+def first_gradients(outputs: Any, grads: Any, batched: bool) -> list[Any]:
+    """The gradients to start from: those given, checked, or ones for scalars."""
+    made = []
+    for i, (out, g) in enumerate(zip(outputs, grads, strict=True)):
+        shape, dtype = output_facts(out)
+        if g is None:
+            if isinstance(out, Tensor) and not wants_grad(out):
+                made.append(None)
+                continue
+            if int(np.prod(shape, dtype=np.int64)) != 1:
+                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+            if BY_NUMPY[dtype].category != 2:
+                raise RuntimeError("grad can be implicitly created only for real scalar outputs but got "
+                                   f"{BY_NUMPY[dtype]}")
+            made.append(METHODS["__ones_like__"](out, shape, dtype))
+            continue
+        if not isinstance(g, Tensor):
+            raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
+        check_gradient(out, g, shape, dtype, i, batched)
+        made.append(g)
+    return made
+
+
+def check_gradient(out: Any, g: Any, shape: Any, dtype: Any, i: int, batched: bool) -> None:
+    have = g.array.shape[1:] if batched else g.array.shape
+    if tuple(have) != tuple(shape):
+        if batched:
+            raise RuntimeError("If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
+                               f"dimension. The sizes of the remaining dimensions are expected to match the shape of "
+                               f"corresponding output, but a mismatch was detected: grad_output[{i}] has a shape of "
+                               f"{Size(g.array.shape)} and output[{i}] has a shape of {Size(shape)}. If you only want some "
+                               "tensors in `grad_output` to be considered batched, consider using vmap.")
+        raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {Size(have)} and output[{i}] has a shape of "
+                           f"{Size(shape)}.")
+    if (dtype.kind == "c") != (g.array.dtype.kind == "c"):
+        raise RuntimeError(f"For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
+                           f"dtype: grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a dtype of {BY_NUMPY[dtype]}.")
+
+
+CREATE_GRAPH = ("Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient "
+                "which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you "
+                "have to use this function, make sure to reset the .grad fields of your parameters to None after use to break "
+                "the cycle and avoid the leak.")
+
+
+class WarnOnce:
+    """Whether one-time warnings are shown every time, and which were shown."""
+
+    always = False
+    shown: set[str] = set()
+
+
+def warn_create_graph() -> None:
+    if WarnOnce.always or "create_graph" not in WarnOnce.shown:
+        WarnOnce.shown.add("create_graph")
+        warnings.warn(CREATE_GRAPH, UserWarning, stacklevel=3)
+
+

@@ -1,0 +1,405 @@
+"""The backward pass: one loop over the recorded graph, latest node first.
+
+NOTE [The engine]
+A call of backward or grad is one GraphTask. First the incoming gradients of every reachable node are counted; then the
+roots are made ready, and while any node is ready the one with the highest sequence number runs: its hooks, its formula,
+its hooks again; then each result is delivered to the next node, which becomes ready when all of its gradients have
+arrived. None is a gradient like any other: it is delivered and counted. Nothing here recurses.
+With `inputs`, only the nodes on a path to one of them run. `grad` captures what arrives at an input's node;
+`backward(inputs=)` lets that node run too.
+A backward inside a backward runs to its end before the outer one goes on; very deep nesting continues on other threads,
+whose stacks are fresh.
+"""
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from itertools import count
+from threading import Thread
+from typing import Any
+
+from retrograd.autograd.accumulate import accumulate
+from retrograd.autograd.hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks
+from retrograd.core.dispatch import METHODS
+from retrograd.core.graph import AccumulateGrad, shape_dtype
+from retrograd.core.state import set_grad_enabled, switches, tls
+from retrograd.core.tensor import Tensor
+
+NESTED_PER_THREAD = 40
+
+next_task_id = count().__next__
+
+
+class GraphTask:
+    """One call of backward or grad."""
+
+    __slots__ = ("buffers", "callbacks", "captured", "captures", "create_graph", "id", "keep_graph", "needed", "order_roots",
+                 "ready", "waiting")
+
+    def __init__(self, keep_graph: bool, create_graph: bool) -> None:
+        self.id: int = next_task_id()
+        self.keep_graph: bool = keep_graph
+        self.create_graph: bool = create_graph
+        self.waiting: dict[Any, int] = {}         # node -> gradients that have yet to arrive
+        self.buffers: dict[Any, Any] = {}         # node -> the gradients that have arrived, one per output
+        self.ready: list[Any] = []                # heap of (-seq, tie, node)
+        self.needed: Any = None                   # node -> whether it runs; None: all do
+        self.captures: Any = None                 # node -> [(output number, position in the result)]
+        self.captured: list[Any] = []
+        self.callbacks: list[Any] = []
+        self.order_roots: Any = None
+
+
+def run_backward(roots: Any, grads: Any, keep_graph: bool, create_graph: bool, inputs: Any, accumulate_grad: bool) -> Any:
+    """Send `grads` backward from the (node, number) edges in `roots`.
+
+    `inputs` are edges too, or None for all leaves. With `accumulate_grad` the inputs' nodes run (backward); without,
+    the gradients arriving there are returned (grad).
+    """
+    task = GraphTask(keep_graph, create_graph)
+    count_dependencies(task, roots)
+    if inputs is not None:
+        find_needed(task, roots, inputs, accumulate_grad)
+    depth = tls.backward_depth
+    if depth and depth % NESTED_PER_THREAD == 0:
+        run_on_thread(task, roots, grads)
+    else:
+        run_task(task, roots, grads)
+    return task.captured
+
+
+def count_dependencies(task: Any, roots: Any) -> None:
+    """Count how many gradients each reachable node will get from other nodes."""
+    waiting = task.waiting
+    todo = []
+    for node, _ in roots:
+        if node not in waiting:
+            waiting[node] = 0
+            todo.append(node)
+    while todo:
+        node = todo.pop()
+        for n in node.next:
+            if n is not None:
+                c = waiting.get(n)
+                if c is None:
+                    waiting[n] = 1
+                    todo.append(n)
+                else:
+                    waiting[n] = c + 1
+
+
+def find_needed(task: Any, roots: Any, inputs: Any, accumulate_grad: bool) -> None:
+    """Find the nodes that must run so that the gradients of `inputs` are computed, and what to capture where."""
+    needed: dict[Any, bool] = {}
+    captures: dict[Any, Any] = {}
+    targets = {}
+    for position, (node, nr) in enumerate(inputs):
+        targets[node] = True
+        if not accumulate_grad:
+            captures.setdefault(node, []).append((nr, position))
+    task.captured = [None] * len(inputs)
+    # Post-order walk: a node is needed if one of its edges leads to a target or to a needed node.
+    for root, _ in roots:
+        if root in needed:
+            continue
+        needed[root] = False
+        stack = [(root, iter(root.next))]
+        while stack:
+            node, edges = stack[-1]
+            for n in edges:
+                if n is None:
+                    continue
+                if n in targets:
+                    needed[node] = True
+                if n not in needed:
+                    needed[n] = False
+                    stack.append((n, iter(n.next)))
+                    break
+                if needed[n]:
+                    needed[node] = True
+            else:
+                stack.pop()
+                if needed[node] and stack:
+                    needed[stack[-1][0]] = True
+    if accumulate_grad:
+        for node in targets:
+            if node in needed:
+                needed[node] = True
+    task.needed = needed
+    task.captures = captures
+
+
+def run_task(task: Any, roots: Any, grads: Any) -> None:
+    """Run a graph task in this thread."""
+    was_task, was_node = tls.task, tls.node
+    was_grad = set_grad_enabled(task.create_graph)
+    tls.task = task
+    tls.backward_depth += 1
+    try:
+        for (node, nr), grad in zip(roots, grads, strict=True):
+            deliver(task, node, nr, grad, None, 0)
+        done: dict[Any, bool] = {}
+        for node, _ in roots:
+            if task.waiting[node] == 0 and node not in done:
+                done[node] = True
+                heappush(task.ready, (-node.seq, -len(task.ready), node))
+        del done, node, grad
+        grads = None
+        loop(task)
+        while task.callbacks:
+            task.callbacks.pop(0)()
+    finally:
+        tls.backward_depth -= 1
+        tls.task, tls.node = was_task, was_node
+        set_grad_enabled(was_grad)
+
+
+def loop(task: Any) -> None:
+    """Run ready nodes until none is left."""
+    ready, waiting, buffers, needed = task.ready, task.waiting, task.buffers, task.needed
+    release = not task.keep_graph
+    anomaly = switches.unusual and tls.anomaly
+    order = 0
+    while ready:
+        node = heappop(ready)[2]
+        while node is not None:
+            grads = buffers.pop(node, None)
+            if grads is None:
+                grads = [None] * node.count
+            tls.node = node
+            if needed is not None and not capture(task, node, grads):
+                node = None
+                break
+            hooks = node.hooks
+            if type(node) is AccumulateGrad:
+                extra = node.variable._extra
+                if hooks is None and extra is None:
+                    grad = grads[0]
+                    grads = None
+                    if grad is not None:
+                        accumulate(node.variable, grad, task.create_graph)
+                else:
+                    run_accumulator(task, node, grads)
+                node = None
+                break
+            if hooks is not None:
+                grads = run_pre_hooks(node, grads)
+            wanted = None
+            if needed is not None:
+                wanted = [n is not None and is_wanted(task, n) for n in node.next]
+            if anomaly:
+                results = METHODS["__anomaly__"](node, grads, wanted)
+            else:
+                results = node.apply(grads, wanted)
+            if node.hooks is not None and node.hooks.post is not None:
+                results = run_post_hooks(node, results, grads, hooks is not None)
+            grads = None
+            if release:
+                node.release()
+            following = None
+            nrs = node.nrs
+            i = 0
+            for n in node.next:
+                if n is not None:
+                    grad = results[i]
+                    results[i] = None
+                    if needed is None or is_wanted(task, n):
+                        if grad is not None or type(n) is not AccumulateGrad:
+                            deliver(task, n, 0 if nrs is None else nrs[i], grad, node, i)
+                        grad = None
+                        c = waiting[n] - 1
+                        waiting[n] = c
+                        if c == 0:
+                            # the usual chain never touches the heap
+                            if following is None and not ready:
+                                following = n
+                            else:
+                                if following is not None:
+                                    order -= 1
+                                    heappush(ready, (-following.seq, order, following))
+                                    following = None
+                                order -= 1
+                                heappush(ready, (-n.seq, order, n))
+                i += 1
+            results = None
+            node = following
+
+
+def is_wanted(task: Any, node: Any) -> bool:
+    """Whether a gradient sent to `node` is of use: it runs, or captures."""
+    return task.needed.get(node, False) or node in task.captures
+
+
+def capture(task: Any, node: Any, grads: Any) -> bool:
+    """Capture what arrived at an input of `grad`; return whether the node is to run as well."""
+    runs = task.needed.get(node, False)
+    positions = task.captures.get(node)
+    if positions is not None:
+        if not runs:
+            grads = run_tensor_hooks(node, grads)
+        for nr, position in positions:
+            task.captured[position] = grads[nr]
+    return runs
+
+
+def run_accumulator(task: Any, node: Any, grads: Any) -> None:
+    """An accumulator with hooks of some kind."""
+    grads = run_pre_hooks(node, grads)
+    variable = node.variable
+    if grads[0] is not None:
+        accumulate(variable, grads[0], task.create_graph)
+        extra = variable._extra
+        if extra is not None and extra.post_hooks:
+            for hook in list(extra.post_hooks.values()):
+                if hook(variable) is not None:
+                    raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+    if node.hooks is not None and node.hooks.post is not None:
+        run_post_hooks(node, [], grads, True)
+
+
+def deliver(task: Any, node: Any, nr: int, grad: Any, sender: Any, index: int) -> None:
+    """Add `grad` to what has arrived at output `nr` of `node`, in the shape and dtype that the node expects."""
+    if grad is None:
+        return
+    shape, dtype = shape_dtype(node, nr)
+    if type(grad) is not Tensor or grad.array.shape != shape or grad.array.dtype is not dtype:
+        grad = fit(grad, shape, dtype, node, sender, index)
+    buffers = task.buffers
+    if node.count == 1:
+        old = buffers.get(node)
+        if old is None:
+            buffers[node] = [grad]
+        else:
+            old[0] = old[0] + grad
+        return
+    arrived = buffers.get(node)
+    if arrived is None:
+        arrived = buffers[node] = [None] * node.count
+    arrived[nr] = grad if arrived[nr] is None else arrived[nr] + grad
+
+
+def fit(grad: Any, shape: Any, dtype: Any, node: Any, sender: Any, index: int) -> Any:
+    """Sum out broadcasting, cast to the expected dtype, take the real part where a real number is expected."""
+    if not isinstance(grad, Tensor):
+        raise TypeError(f"expected Variable or None (got {type(grad).__name__})")
+    if shape is None:
+        return grad
+    got = grad.array.shape
+    if got != shape:
+        if not expands_to(shape, got):
+            raise RuntimeError(f"Function {sender.name() if sender is not None else 'root'} returned an invalid gradient at "
+                               f"index {index} - got {list(got)} but expected shape compatible with {list(shape)}")
+        grad = METHODS["sum_to_size"](grad, shape)
+    if type(node) is AccumulateGrad:
+        extra = node.variable._extra
+        if extra is not None and extra.grad_dtype_set:
+            if extra.grad_dtype is None:
+                return grad
+            dtype = extra.grad_dtype.numpy
+    have = grad.array.dtype
+    if have is not dtype:
+        if have.kind == "c" and dtype.kind != "c":
+            grad = METHODS["real"](grad)
+        if grad.array.dtype != dtype:
+            grad = METHODS["__cast__"](grad, dtype)
+    return grad
+
+
+def expands_to(shape: Any, target: Any) -> bool:
+    """Whether `shape` broadcasts to `target`."""
+    if len(shape) > len(target):
+        return False
+    offset = len(target) - len(shape)
+    for i, n in enumerate(shape):
+        if n != 1 and n != target[offset + i]:
+            return False
+    return True
+
+
+def run_on_thread(task: Any, roots: Any, grads: Any) -> None:
+    """Run a deeply nested task on a fresh stack, with this thread's modes, and wait for it."""
+    caller = {name: getattr(tls, name) for name in INHERITED}
+    failure: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            for name, value in caller.items():
+                setattr(tls, name, value)
+            run_task(task, roots, grads)
+        except BaseException as error:
+            failure.append(error)
+        finally:
+            for name in INHERITED:
+                setattr(tls, name, getattr(type(tls), name, None) if name in CLASS_DEFAULTS else [])
+
+    thread = Thread(target=work)
+    thread.start()
+    thread.join()
+    if failure:
+        raise failure[0]
+
+
+CLASS_DEFAULTS = ("grad_enabled", "special", "inference", "fwd_grad_enabled", "multithreading", "view_replay", "check_nan",
+                  "anomaly", "dual_level", "node", "task", "backward_depth", "saved_hooks_disabled")
+INHERITED = (*CLASS_DEFAULTS, "saved_hooks", "dispatch_modes", "function_modes", "transforms", "stash")
+
+
+# ---- questions that may be asked during a backward pass
+def current_task() -> Any:
+    return tls.task
+
+
+def queue_callback(callback: Any) -> None:
+    """Call `callback` when the present backward pass has finished."""
+    if tls.task is None:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    tls.task.callbacks.append(callback)
+
+
+def current_graph_task_id() -> int:
+    return -1 if tls.task is None else tls.task.id
+
+
+def current_graph_task_execution_order() -> list[Any]:
+    """The nodes that are yet to run in the present pass, in order."""
+    task = tls.task
+    if task is None:
+        raise RuntimeError("_current_graph_task_execution_order should only be called during the backward pass")
+    if tls.multithreading:
+        raise RuntimeError("_current_graph_task_execution_order expects the current backward to be executed with "
+                           "multithreading disabled, e.g. by running:\n\nwith torch.autograd.set_multithreading_enabled"
+                           "(False):\n    torch.autograd.grad(...)\n")
+    waiting = dict(task.waiting)
+    heap = list(task.ready)
+    # a node that is running now has been taken off the heap; it comes first
+    order: list[Any] = []
+    tie = 0
+    if tls.node is not None and not any(entry[2] is tls.node for entry in heap):
+        heap.append((-tls.node.seq, 1, tls.node))
+    heap.sort()
+    while heap:
+        node = heappop(heap)[2]
+        if task.needed is not None and not is_wanted(task, node):
+            continue
+        order.append(node)
+        if task.needed is not None and not task.needed.get(node, False):
+            continue
+        for n in node.next:
+            if n is not None:
+                waiting[n] -= 1
+                if waiting[n] == 0:
+                    tie -= 1
+                    heappush(heap, (-n.seq, tie, n))
+    return order
+
+
+def will_engine_execute_node(node: Any) -> bool:
+    """Whether the present pass will run (or capture at) `node`."""
+    if tls.task is None:
+        raise RuntimeError("_get_should_execute_nodes should only be called during the backward pass")
+    task = tls.task
+    if task.needed is None:
+        return node in task.waiting
+    if type(node) is AccumulateGrad and node in task.captures:
+        raise RuntimeError("A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). "
+                           "This is currently not supported.")
+    return bool(task.needed.get(node, False) or node in task.captures)

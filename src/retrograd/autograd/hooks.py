@@ -1,0 +1,169 @@
+"""Running hooks: on tensors, on nodes before and after they run, and the one that fills `.grad` of retained tensors.
+
+NOTE [Hook order]
+For each incoming gradient: the tensor hooks in registration order, then the hook that retains `.grad`; then the node's
+pre-hooks; the node; its post-hooks. The hooks to run are listed when the run starts, so removing one has no effect on it.
+"""
+from __future__ import annotations
+
+from typing import Any
+from weakref import ref
+
+from retrograd.core.graph import AccumulateGrad, NodeHooks, RemovableHandle
+from retrograd.core.tensor import Tensor, extra_of, wants_grad
+
+
+def run_tensor_hooks(node: Any, grads: Any) -> Any:
+    """The hooks of the tensors that `node` computed (or of the leaf, for an accumulator)."""
+    if type(node) is AccumulateGrad:
+        extra = node.variable._extra
+        if extra is not None and extra.hooks:
+            grads = [run_value_hooks(extra.hooks, grads[0])]
+        return grads
+    hooks = node.hooks
+    if hooks is None:
+        return grads
+    if hooks.tensor is not None:
+        grads = list(grads)
+        for nr, registered in hooks.tensor.items():
+            grads[nr] = run_value_hooks(registered, grads[nr])
+    if hooks.retain is not None:
+        for nr, retain in list(hooks.retain.items()):
+            retain(grads[nr])
+    return grads
+
+
+def run_value_hooks(hooks: Any, grad: Any) -> Any:
+    for hook in list(hooks.values()):
+        result = hook(grad)
+        if result is not None:
+            check_hook_result(grad, result, hook)
+            grad = result
+    return grad
+
+
+def check_hook_result(old: Any, new: Any, hook: Any) -> None:
+    """A hook may replace a gradient only by one like it."""
+    name = getattr(hook, "__name__", type(hook).__name__)
+    if not isinstance(new, Tensor):
+        raise TypeError(f"expected Variable, but hook returned '{type(new).__name__}'")
+    if old is None:
+        raise RuntimeError("can't replace a empty gradient with a non-empty value")
+    if old.dtype is not new.dtype:
+        raise RuntimeError(f"hook '{name}' has changed the type of value (was torch.{old.dtype.legacy}Tensor got "
+                           f"torch.{new.dtype.legacy}Tensor)")
+    if old.array.shape != new.array.shape:
+        raise RuntimeError(f"hook '{name}' has changed the size of value")
+
+
+def run_pre_hooks(node: Any, grads: Any) -> Any:
+    """All hooks that come before the node itself."""
+    grads = run_tensor_hooks(node, grads)
+    hooks = node.hooks
+    if hooks is not None and hooks.pre:
+        for hook in list(hooks.pre.values()):
+            result = hook(tuple(grads))
+            if result is not None:
+                grads = as_results(result, grads, hook)
+    return grads
+
+
+def run_post_hooks(node: Any, results: Any, grads: Any, inputs_known: bool) -> Any:
+    """The hooks that come after the node; a hook registered while it ran does not know its inputs."""
+    if not inputs_known:
+        grads = [None] * len(grads)
+    for hook in list(node.hooks.post.values()):
+        result = hook(tuple(results), tuple(grads))
+        if result is not None:
+            results = as_results(result, results, hook)
+    return results
+
+
+def as_results(result: Any, old: Any, hook: Any) -> Any:
+    result = list(result) if isinstance(result, (tuple, list)) else [result]
+    if len(result) != len(old):
+        name = getattr(hook, "__name__", type(hook).__name__)
+        raise RuntimeError(f"hook '{name}' has returned an incorrect number of values (got {len(result)}, but expected "
+                           f"{len(old)})")
+    for before, after in zip(old, result, strict=True):
+        if after is not None and before is not None:
+            check_hook_result(before, after, hook)
+    return result
+
+
+# ---- registering
+def register_hook(tensor: Any, hook: Any) -> RemovableHandle:
+    """Call `hook(grad)` when the gradient of `tensor` is computed; it may return a replacement.
+
+    >>> import retrograd as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> handle = x.register_hook(lambda grad: grad * 10)
+    >>> x.sum().backward()
+    >>> x.grad
+    tensor([10., 10.])
+    """
+    if not wants_grad(tensor):
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    node = tensor.grad_fn
+    if node is None:
+        extra = extra_of(tensor)
+        if extra.hooks is None:
+            extra.hooks = {}
+        hooks = extra.hooks
+    else:
+        if node.hooks is None:
+            node.hooks = NodeHooks()
+        if node.hooks.tensor is None:
+            node.hooks.tensor = {}
+        hooks = node.hooks.tensor.setdefault(tensor._nr, {})
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    return handle
+
+
+def register_post_accumulate_grad_hook(tensor: Any, hook: Any) -> RemovableHandle:
+    """Call `hook(tensor)` after a gradient was added to the `.grad` of a leaf."""
+    if not wants_grad(tensor):
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if tensor.grad_fn is not None:
+        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    extra = extra_of(tensor)
+    if extra.post_hooks is None:
+        extra.post_hooks = {}
+    handle = RemovableHandle(extra.post_hooks)
+    extra.post_hooks[handle.id] = hook
+    return handle
+
+
+def retain_grad(tensor: Any) -> None:
+    """Keep the gradient of a tensor that is no leaf in its `.grad`.
+
+    >>> import retrograd as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> y = x * 2
+    >>> y.retain_grad()
+    >>> y.sum().backward()
+    >>> y.grad
+    tensor([1., 1.])
+    """
+    if not wants_grad(tensor):
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    node = tensor.grad_fn
+    if node is None:
+        return
+    extra = extra_of(tensor)
+    if extra.retains_grad:
+        return
+    extra.retains_grad = True
+    weak = ref(tensor)
+
+    def retain(grad: Any) -> None:
+        holder = weak()
+        if holder is not None and grad is not None:
+            holder._grad = grad.clone() if holder._grad is None else holder._grad + grad
+
+    if node.hooks is None:
+        node.hooks = NodeHooks()
+    if node.hooks.retain is None:
+        node.hooks.retain = {}
+    node.hooks.retain[tensor._nr] = retain

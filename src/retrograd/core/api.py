@@ -1,0 +1,176 @@
+"""From op tables to what users call: the functions `torch.sin`, the methods `x.sin`, the objects `ops.aten.sin.default`.
+
+A name is one Packet with several overloads. Calls with plain tensors in the usual positions go straight to dispatch;
+everything else is bound against the schemas first. `__torch_function__` is honoured here, where the public names are.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from retrograd.core import convert, opdef
+from retrograd.core.arguments import resolve
+from retrograd.core.device import parse_device
+from retrograd.core.dispatch import METHODS, call
+from retrograd.core.dtypes import as_dtype
+from retrograd.core.opdef import FORMS, OPS, find_packet
+from retrograd.core.state import switches, tls
+from retrograd.core.tensor import ODD_SUBCLASS, Tensor, operators
+
+FUNCTIONS: dict[str, Any] = {}        # torch.<name>
+TENSOR_METHODS: dict[str, Any] = {}   # Tensor.<name>, made from the op tables
+EXTRA_FUNCTIONS: dict[str, Any] = {}  # torch.<name> that are not ops themselves but call ops
+EXTRA_METHODS: dict[str, Any] = {}    # the same for Tensor.<name>
+
+
+def call_named(name: str, args: Any, kwargs: Any, is_method: bool, function: Any) -> Any:
+    """Bind a call of a public name to one of its overloads and run it."""
+    if overridden(args, kwargs):
+        return METHODS["__torch_function__"](function, args, kwargs)
+    packet = find_packet(name)
+    assert packet is not None
+    index, bound = resolve(name, packet.schemas, args, kwargs, is_method)
+    return call(packet.overloads_[index], bound)
+
+
+def overridden(args: Any, kwargs: Any) -> bool:
+    """Whether a mode or a subclass wants to see this call."""
+    if switches.unusual and tls.function_modes:
+        return True
+    for a in args:
+        if isinstance(a, Tensor):
+            if a._odd & ODD_SUBCLASS:
+                return True
+        elif type(a) is list or type(a) is tuple:
+            for item in a:
+                if isinstance(item, Tensor) and item._odd & ODD_SUBCLASS:
+                    return True
+    for a in kwargs.values():
+        if isinstance(a, Tensor) and a._odd & ODD_SUBCLASS:
+            return True
+    return False
+
+
+def make_general(name: str, is_method: bool) -> Any:
+    """The function or method called `name`."""
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return call_named(name, args, kwargs, is_method, function)
+    return function
+
+
+def make_unary(op: Any, name: str, is_method: bool) -> Any:
+    """The same for an op of one tensor: called with just a tensor it skips binding."""
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and not kwargs and op._ready and type(args[0]) is Tensor:
+            return operators.door.unary(op, args[0])
+        return call_named(name, args, kwargs, is_method, function)
+    return function
+
+
+def make_binary(op: Any, name: str, is_method: bool) -> Any:
+    """The same for an op of two tensors."""
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 2 and not kwargs and op._ready and type(args[0]) is Tensor and type(args[1]) is Tensor:
+            return operators.door.binary(op, args[0], args[1])
+        return call_named(name, args, kwargs, is_method, function)
+    return function
+
+
+def make(name: str, is_method: bool) -> Any:
+    packet = OPS.get(name)
+    function = None
+    if packet is not None:
+        op = packet.overloads_[0]
+        text = op.schema.text
+        if op.direct and op.functional is None:
+            if "(Tensor self) -> Tensor" in text:
+                function = make_unary(op, name, is_method)
+            elif "(Tensor self, Tensor other" in text:
+                function = make_binary(op, name, is_method)
+    if function is None:
+        function = make_general(name, is_method)
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "torch"
+    return function
+
+
+def build() -> None:
+    """Make the functions and methods of all ops declared so far."""
+    for name in [*OPS, *[n for n in FORMS if n not in OPS]]:
+        variants = variants_of(name)
+        if "function" in variants and name not in FUNCTIONS:
+            FUNCTIONS[name] = METHODS[name] = make(name, False)
+        if "method" in variants and name not in TENSOR_METHODS:
+            TENSOR_METHODS[name] = make(name, True)
+            METHODS.setdefault(name, TENSOR_METHODS[name])
+
+
+def expose(function: Any = None, *, name: str | None = None, method: bool = True, plain: bool = True) -> Any:
+    """Make a Python function public that is written with ops: as torch.<name> (`plain`) and Tensor.<name> (`method`)."""
+    def register(fn: Any) -> Any:
+        public = name or fn.__name__
+
+        def overridable(*args: Any, **kwargs: Any) -> Any:
+            if overridden(args, kwargs):
+                return METHODS["__torch_function__"](overridable, args, kwargs)
+            return fn(*args, **kwargs)
+        overridable.__name__ = overridable.__qualname__ = public
+        overridable.__doc__, overridable.__module__ = fn.__doc__, "torch"
+        overridable.__wrapped__ = fn
+        METHODS[public] = overridable
+        if plain:
+            EXTRA_FUNCTIONS[public] = overridable
+        if method:
+            EXTRA_METHODS[public] = overridable
+        return fn
+    return register if function is None else register(function)
+
+
+def variants_of(name: str) -> str:
+    packet = OPS.get(name)
+    if packet is not None:
+        return ", ".join(op.variants for op in packet.overloads_)
+    return FORMS[name][0][0].variants
+
+
+class Namespace:
+    """`ops.aten`: every op by name."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        packet = find_packet(name)
+        if packet is None:
+            raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
+        return packet
+
+    def __repr__(self) -> str:
+        return f"<torch._ops.{self._name}>"
+
+
+class Ops:
+    """`retrograd.ops`: namespaces of ops."""
+
+    def __init__(self) -> None:
+        self.aten = Namespace("aten")
+        self.prims = Namespace("prims")
+
+
+ops = Ops()
+
+
+def packet_call(packet: Any, *args: Any, **kwargs: Any) -> Any:
+    find_packet(packet.name)
+    index, bound = resolve(packet.name, packet.schemas, args, kwargs)
+    return call(packet.overloads_[index], bound)
+
+
+def op_call(op: Any, *args: Any, **kwargs: Any) -> Any:
+    return call(op, op.schema.bind(args, kwargs))
+
+
+opdef.OpDef.__call__ = op_call            # type: ignore[attr-defined]
+opdef.Packet.__call__ = packet_call       # type: ignore[attr-defined]
+
+convert.set_hooks(tensor_class=Tensor, as_device=parse_device,
+                  python_dtypes={kind: as_dtype(kind) for kind in (bool, int, float, complex)})

@@ -1,0 +1,62 @@
+"""Devices: `cpu` computes with NumPy, `cuda` with CuPy, `meta` only infers shapes."""
+from __future__ import annotations
+
+from typing import Any
+
+KNOWN = ("cpu", "cuda", "meta")
+
+
+class device:
+    """A place where tensors live, such as `device("cpu")` or `device("cuda", 0)`.
+
+    >>> device("cpu")
+    device(type='cpu')
+    >>> device("cuda:1").index
+    1
+    """
+
+    __slots__ = ("type", "index", "_entered")
+
+    def __init__(self, type: Any, index: int | None = None) -> None:
+        if isinstance(type, device):
+            self.type, self.index = type.type, type.index
+            return
+        if isinstance(type, int):
+            type, index = "cuda", type
+        kind, _, number = type.partition(":")
+        if kind not in KNOWN:
+            raise RuntimeError(f"Expected one of {', '.join(KNOWN)} device type at start of device string: {type}")
+        if number:
+            if index is not None:
+                raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
+            if not number.isdigit() or (len(number) > 1 and number[0] == "0"):
+                raise RuntimeError(f"Invalid device string: '{type}'")
+            index = int(number)
+        self.type: str = kind
+        self.index: int | None = index
+
+    def __repr__(self) -> str:
+        return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, device) and self.type == other.type and self.index == other.index
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __reduce__(self) -> Any:
+        return (device, (self.type, self.index) if self.index is not None else (self.type,))
+
+
+CPU = device("cpu")
+META = device("meta")
+
+
+def parse_device(value: Any) -> device:
+    """Turn a device, a string or None into a device (None means cpu)."""
+    if value is None:
+        return CPU
+    return value if type(value) is device else device(value)

@@ -1,0 +1,666 @@
+"""The one door every op goes through: record it, run its kernel, wrap what comes out.
+
+NOTE [The short way and the long way]
+`unary`, `binary` and `call` are the short way. They make one test for anything unusual in this thread
+(`switches`, see state.py) and one in the tensors (`_odd`, see tensor.py); if both are clear they record and compute.
+The long way (`call_long`) goes through the layers from the outside in: transforms, inference mode, autograd with
+forward mode, dispatch modes and subclasses, conjugate and negative bits, devices. Each layer is a function of (op, args)
+that calls the one below. Arguments are a list in schema order; a Python number may stand where the schema says Tensor.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograd.core import opdef
+from retrograd.core.dtypes import BY_NUMPY
+from retrograd.core.graph import Node, accumulator, describe_outputs, edge_of, sequence, set_history
+from retrograd.core.kernels import compute_arrays, write_into
+from retrograd.core.opdef import ATTR, GRAD, GRADS, NEEDED, NOT_IMPLEMENTED, SAVED
+from retrograd.core.saved import FREED, SavedTensor, note_version, save_input, save_output, unpack
+from retrograd.core.state import switches, tls
+from retrograd.core.storage import offset_of, strides_of
+from retrograd.core.tensor import (
+    ODD_CONJ,
+    ODD_INFERENCE,
+    ODD_META,
+    ODD_NEG,
+    Counter,
+    Door,
+    Size,
+    Tensor,
+    bump,
+    operators,
+    wants_grad,
+    wrap,
+)
+from retrograd.core.views import MULTI_OUTPUT_NODE, Replayer, check_inplace, mark_view, rebase, refresh
+from retrograd.core import views
+
+ndarray = np.ndarray
+
+
+class OpNode(Node):
+    """The node of an op from the table; its rules say how gradients pass through it."""
+
+    __slots__ = ("op",)
+
+    def apply(self, grads: Any, needed: Any) -> Any:
+        op = self.op
+        nexts = self.next
+        results: list[Any] = [None] * len(nexts)
+        grad = grads[0]
+        if grad is None and (len(grads) == 1 or all([g is None for g in grads])):
+            return results
+        if op.vjp == NOT_IMPLEMENTED:
+            raise NotImplementedError(f"the derivative for '{op.name}' is not implemented.")
+        if op.has_lists:
+            return self.apply_lists(grads, needed)
+        for rule in op.rules:
+            wanted = False
+            for i in rule.targets:
+                if nexts[i] is not None and (needed is None or needed[i]):
+                    wanted = True
+            if not wanted:
+                continue
+            values = []
+            for kind, index in rule.sources:
+                if kind == GRAD:
+                    values.append(grad)
+                elif kind == SAVED:
+                    values.append(unpack(self, index))
+                elif kind == ATTR:
+                    values.append(self.attrs[index])
+                elif kind == GRADS:
+                    values.append(grads)
+                else:
+                    values.append([nexts[i] is not None and (needed is None or needed[i]) for i in range(len(nexts))])
+            out = rule.fn(*values)
+            if rule.many:
+                for i, g in zip(rule.targets, out, strict=True):
+                    if nexts[i] is not None:
+                        results[i] = g
+            else:
+                results[rule.targets[0]] = out
+        return results
+
+    def apply_lists(self, grads: Any, needed: Any) -> Any:
+        """`apply` for ops some of whose inputs are lists of tensors: one edge for each of their items."""
+        op = self.op
+        starts, counts = self.attrs[len(op.attr_names)]
+        results: list[Any] = [None] * len(self.next)
+        for rule in op.rules:
+            spans = [(starts[i], counts[i]) for i in rule.targets]
+            flags = [[self.next[s + k] is not None and (needed is None or needed[s + k]) for k in range(max(c, 1) if c != 0 else 0)]
+                     for s, c in spans]
+            if not any([any(f) for f in flags]):
+                continue
+            values: list[Any] = []
+            for kind, index in rule.sources:
+                if kind == GRAD:
+                    values.append(grads[0])
+                elif kind == SAVED:
+                    values.append(unpack(self, index))
+                elif kind == ATTR:
+                    values.append(self.attrs[index])
+                elif kind == GRADS:
+                    values.append(grads)
+                else:
+                    values.append(flags[0] if len(flags) == 1 else flags)
+            outs = rule.fn(*values)
+            if not rule.many:
+                outs = (outs,)
+            for (start, number), out in zip(spans, outs, strict=True):
+                if number < 0:                       # a single tensor
+                    results[start] = out
+                else:
+                    for k in range(number):
+                        results[start + k] = None if out is None else out[k]
+        return results
+
+    def release(self) -> None:
+        if self.saved is not None:
+            for item in self.saved:
+                if type(item) is SavedTensor:
+                    item.release()
+                elif type(item) is list:
+                    for entry in item:
+                        if type(entry) is SavedTensor:
+                            entry.release()
+            self.saved = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_saved_") or name.startswith("_raw_saved_"):
+            return saved_attribute(self, name)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __dir__(self) -> Any:
+        op = self.op
+        names = ["_saved_" + n for n in op.saved_names + op.attr_names] + ["_raw_saved_" + n for n in op.saved_names]
+        return [*object.__dir__(self), *names]
+
+
+def saved_attribute(node: Any, name: str) -> Any:
+    """`node._saved_x` and `node._raw_saved_x`."""
+    op = node.op
+    raw = name.startswith("_raw")
+    key = name[len("_raw_saved_"):] if raw else name[len("_saved_"):]
+    if key in op.attr_names and not raw:
+        value = None if node.attrs is None else node.attrs[op.attr_names.index(key)]
+        return BY_NUMPY.get(value, value) if isinstance(value, np.dtype) else tuple(value) if type(value) is list else value
+    if key not in op.saved_names:
+        raise AttributeError(f"'{type(node).__name__}' object has no attribute '{name}'")
+    slot = op.saved_names.index(key)
+    if node.saved is None:
+        if not raw:
+            raise RuntimeError(FREED)
+        released = SavedTensor.packed(Tensor(np.zeros(0)), node, False, 0, False)
+        released.release()
+        return released
+    item = node.saved[slot]
+    if not raw:
+        if type(item) is SavedTensor:
+            return item.unpack(node)
+        value = unpack(node, slot)
+        if type(value) in (int, float, complex, bool):
+            return wrap(np.asarray(value, np.float64 if type(value) is float else None))
+        return tuple(value) if type(value) is list else value
+    if isinstance(item, Tensor):
+        output = op.saved_outputs[slot]
+        version = 0 if node.versions is None else node.versions[slot]
+        item = SavedTensor.packed(item, node, output >= 0, max(output, 0), False)
+        item._version = version
+        node.saved[slot] = item
+    elif item is None or not isinstance(item, (SavedTensor, list)):
+        empty = SavedTensor.packed(Tensor(np.zeros(0)), node, False, 0, False)
+        empty._tensor = None
+        return empty
+    elif isinstance(item, list):
+        return tuple(item)
+    return item
+
+
+def node_class(op: Any) -> Any:
+    """The class of the nodes that `op` records, named as in PyTorch."""
+    made = op._node_class
+    if made is None:
+        if not op._ready:
+            op.prepare()
+        made = op._node_class = NODE_CLASSES.get(op.node_name)
+        if made is None:
+            made = op._node_class = type(op.node_name, (OpNode,), {"__slots__": (), "__module__": "torch.autograd"})
+            NODE_CLASSES[op.node_name] = made
+    return made
+
+
+NODE_CLASSES: dict[str, Any] = {}
+
+
+# ---- recording
+def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
+    """A node for `op` with its edges and saved inputs; the inputs in `mask` need a gradient."""
+    cls = op._node_class
+    if cls is None:
+        cls = node_class(op)
+    node = cls.__new__(cls)
+    node.seq = sequence.next()
+    node.op = op
+    node.count = 1
+    node.nrs = node.shape = node.dtype = node.saved = node.versions = node.attrs = node.hooks = node._metadata = None
+    if op.has_lists:
+        record_lists(op, args, node)
+        return node
+    plan = op.plans.get(mask)
+    if plan is None:
+        plan = op.plan(mask)
+    nexts = []
+    i = 0
+    for arg in op.inputs:
+        n = None
+        if mask >> i & 1:
+            t = args[arg]
+            n = t._node
+            if n is None or t._view is not None:
+                n = edge_of(t)
+            if t._nr and n is not None:
+                if node.nrs is None:
+                    node.nrs = [0] * len(op.inputs)
+                node.nrs[i] = t._nr
+        nexts.append(n)
+        i += 1
+    node.next = tuple(nexts)
+    if plan.inputs or plan.outputs:
+        node.saved = [None] * len(op.saved_names)
+        plain = switches.unusual == 0 or not tls.special
+        for slot, arg in plan.inputs:
+            t = args[arg]
+            if inplace and arg == 0:
+                t = t.clone() if not t._odd else t.detach().clone()
+            if plain and type(t) is Tensor and t._odd == 0:
+                if t._counter is not None:
+                    note_version(node, slot, t)
+                node.saved[slot] = t
+            else:
+                save_input(node, slot, t)
+    if plan.attrs:
+        node.attrs = [None] * len(op.attr_names)
+        for slot, kind, arg, extra in plan.attrs:
+            node.attrs[slot] = attribute_value(kind, args[arg], extra)
+    return node
+
+
+def record_lists(op: Any, args: Any, node: Any) -> None:
+    """Edges and saved values of an op with lists of tensors among its inputs."""
+    inputs: list[Any] = []
+    starts, counts = [], []
+    for arg in op.inputs:
+        value = args[arg]
+        starts.append(len(inputs))
+        if isinstance(value, (list, tuple)):
+            counts.append(len(value))
+            inputs.extend(value)
+        else:
+            counts.append(-1)
+            inputs.append(value)
+    nexts = [edge_of(t) if isinstance(t, Tensor) else None for t in inputs]
+    node.next = tuple(nexts)
+    if any([n is not None and t._nr for n, t in zip(nexts, inputs, strict=True)]):
+        node.nrs = [t._nr if n is not None else 0 for n, t in zip(nexts, inputs, strict=True)]
+    plan = op.plan((1 << len(op.inputs)) - 1)
+    if plan.inputs or plan.outputs:
+        node.saved = [None] * len(op.saved_names)
+        for slot, arg in plan.inputs:
+            save_input(node, slot, args[arg])
+    attrs = [None] * len(op.attr_names)
+    for slot, kind, arg, extra in plan.attrs:
+        attrs[slot] = attribute_value(kind, args[arg], extra)
+    node.attrs = [*attrs, (starts, counts)]
+
+
+def attribute_value(kind: int, value: Any, extra: int) -> Any:
+    """What an attribute slot keeps of an argument."""
+    if kind == opdef.VALUE:
+        return value
+    if isinstance(value, (list, tuple)):
+        return [attribute_value(kind, item, extra) for item in value]
+    if not isinstance(value, Tensor):
+        return () if kind in (opdef.SIZES, opdef.STRIDES) else 0 if kind == opdef.NDIM else None
+    array = value.array
+    if kind == opdef.SIZES:
+        return Size(array.shape)
+    if kind == opdef.DTYPE:
+        return BY_NUMPY[array.dtype]
+    if kind == opdef.NDIM:
+        return array.ndim
+    if kind == opdef.STRIDES:
+        return strides_of(array)
+    if kind == opdef.GEOMETRY:
+        return array.shape, strides_of(array), offset_of(array)
+    return array.shape[extra]
+
+
+def finish(op: Any, node: Any, mask: int, outputs: Any) -> None:
+    """Give the outputs their history and save those that the rules use."""
+    differentiable = [t for t in outputs if t is not None and BY_NUMPY[t.array.dtype].category >= 2]
+    if len(differentiable) == len(outputs):
+        describe_outputs(node, outputs)
+    else:
+        describe_outputs(node, [t if t is not None and BY_NUMPY[t.array.dtype].category >= 2 else None for t in outputs])
+    for nr, t in enumerate(outputs):
+        if t is not None and BY_NUMPY[t.array.dtype].category >= 2:
+            set_history(t, node, nr)
+    save_results(op, node, mask, outputs)
+
+
+def save_results(op: Any, node: Any, mask: int, outputs: Any) -> None:
+    plan = op.plan((1 << len(op.inputs)) - 1 if op.has_lists else mask)
+    for slot, nr in plan.outputs:
+        if op.returns_list:
+            node.saved[slot] = [SavedTensor.packed(t, node, True, i) for i, t in enumerate(outputs)]
+        else:
+            save_output(node, slot, outputs[nr], nr)
+
+
+# ---- the short way
+class Dispatch(Door):
+    """The entrances that Tensor's operators and the generated functions use."""
+
+    def unary(self, op: Any, a: Any) -> Any:
+        """An op of one tensor and no other arguments."""
+        if a._odd:
+            return call_long(op, [a, *op.tail])
+        requires = a._requires or (a._view is not None and a._view.base._requires)
+        if switches.unusual:
+            if tls.special:
+                return call_long(op, [a, *op.tail])
+            requires = requires and tls.grad_enabled
+        x = a.array
+        if op.promote == "float" and x.dtype.kind not in "fcV":
+            return call_plain(op, [a, *op.tail])
+        if not requires or not op.differentiable:
+            z = op.fast(x)
+            return Tensor(z if type(z) is ndarray else np.asarray(z))
+        node = record(op, (a, *op.tail), 1, False)
+        z = op.fast(x)
+        if type(z) is not ndarray:
+            z = np.asarray(z)
+        out = Tensor(z)
+        node.shape = z.shape
+        node.dtype = z.dtype
+        out._node = node
+        out._requires = True
+        if node.saved is not None:
+            save_results(op, node, 1, (out,))
+        return out
+
+    def binary(self, op: Any, a: Any, b: Any) -> Any:
+        """An op of two tensors, or of a tensor and a number."""
+        requires = False
+        x = a.array
+        if type(b) is Tensor:
+            if a._odd | b._odd:
+                return call_long(op, [a, b, *op.tail])
+            y = b.array
+            if x.dtype is not y.dtype:
+                return call_plain(op, [a, b, *op.tail])
+            if b._requires or (b._view is not None and b._view.base._requires):
+                requires = True
+        elif type(b) is float:
+            if a._odd or x.dtype.kind not in "fcV":
+                return call_number(op, a, b)
+            y = b
+        elif type(b) is int:
+            if a._odd or x.dtype.kind == "b" or (op.promote == "float" and x.dtype.kind not in "fcV"):
+                return call_number(op, a, b)
+            y = b
+        else:
+            return call_number(op, a, b)
+        if a._requires or (a._view is not None and a._view.base._requires):
+            requires = True
+        if switches.unusual:
+            if tls.special:
+                return call_long(op, [a, b, *op.tail])
+            requires = requires and tls.grad_enabled
+        if op.fast is None:
+            return call_plain(op, [a, b, *op.tail])
+        if not requires or not op.differentiable:
+            try:
+                z = op.fast(x, y)
+            except Exception:
+                return call_plain(op, [a, b, *op.tail])
+            return Tensor(z if type(z) is ndarray else np.asarray(z))
+        mask = 1 if wants_grad(a) else 0
+        if type(b) is Tensor and wants_grad(b):
+            mask |= 2
+        node = record(op, (a, b, *op.tail), mask, False)
+        try:
+            z = op.fast(x, y)
+        except Exception:
+            return call_plain(op, [a, b, *op.tail])
+        if type(z) is not ndarray:
+            z = np.asarray(z)
+        out = Tensor(z)
+        node.shape = z.shape
+        node.dtype = z.dtype
+        out._node = node
+        out._requires = True
+        if node.saved is not None:
+            save_results(op, node, mask, (out,))
+        return out
+
+    def call(self, op: Any, args: Any) -> Any:
+        """Any op, with its arguments as a list in schema order."""
+        return call(op, args)
+
+    def refresh(self, tensor: Any) -> None:
+        refresh(tensor)
+
+    def function(self, name: str, args: Any) -> Any:
+        return METHODS[name](*args)
+
+
+METHODS: dict[str, Any] = {}          # what the rarer operators call, by name; filled by api.py
+
+
+def call(op: Any, args: Any) -> Any:
+    """Run any op of the table on arguments in schema order."""
+    if not op._ready:
+        op.prepare()
+    if switches.unusual and tls.special:
+        return call_long(op, args)
+    for i in op.tensor_args:
+        t = args[i]
+        if isinstance(t, Tensor):
+            if t._odd:
+                return call_long(op, args)
+        elif isinstance(t, (list, tuple)):
+            for item in t:
+                if isinstance(item, Tensor) and item._odd:
+                    return call_long(op, args)
+    return call_plain(op, args)
+
+
+def call_number(op: Any, a: Any, b: Any) -> Any:
+    """A binary op whose second operand is not a plain tensor: a number, an array, a subclass, or an error."""
+    if isinstance(b, Tensor):
+        return call(op, [a, b, *op.tail])
+    if isinstance(b, (bool, int, float, complex)):
+        return call(op, [a, b, *op.tail])
+    if isinstance(b, np.generic) and b.dtype.kind in "fiubc":
+        return call(op, [a, b.item(), *op.tail])
+    return METHODS["__binary__"](op, a, b)
+
+
+def call_plain(op: Any, args: Any) -> Any:
+    """Autograd for tensors that have nothing unusual about them."""
+    if not op._ready:
+        op.prepare()
+    if op.composite:
+        return op.compute(*args)
+    return autograd(op, args)
+
+
+# ---- the layers, from the outside in
+def call_long(op: Any, args: Any) -> Any:
+    """The long way: every layer is asked."""
+    if not op._ready:
+        op.prepare()
+    if op.composite:
+        return op.compute(*args)
+    if tls.transforms:
+        return tls.transforms[-1].process(op, args)
+    return autograd(op, args)
+
+
+def autograd(op: Any, args: Any) -> Any:
+    """Record the op if a gradient is wanted, then run it on the layer below."""
+    mask = 0
+    target = None
+    if op.is_inplace or op.is_out:
+        if op.is_out:
+            return write_out(op, args)
+        target = args[0]
+    if op.differentiable or target is not None:
+        if tls.grad_enabled:
+            mask = gradient_mask(op, args)
+            if mask and all_inference(op, args):
+                mask = 0
+        if target is not None:
+            check_inplace(target, mask != 0 or wants_grad(target))
+            if target._odd & ODD_INFERENCE == 0 and mask and not op.differentiable:
+                raise RuntimeError(f"the derivative for '{op.name}' is not implemented.")
+    node = record(op, args, mask, target is not None) if mask and op.differentiable else None
+    if target is not None:
+        below(op, args)
+        if not target._odd & ODD_INFERENCE:
+            bump(target)
+        if node is not None:
+            node.shape, node.dtype = target.array.shape, target.array.dtype
+            rebase(target, node)
+            save_results(op, node, mask, (target,))
+        return target
+    result = below(op, args)
+    if op.is_view:
+        view_results(op, args, result)
+    if node is not None:
+        outputs = result if op.multiple else (result,)
+        finish(op, node, mask, outputs)
+    return result
+
+
+def gradient_mask(op: Any, args: Any) -> int:
+    """Which of the op's differentiable inputs require grad, as bits."""
+    mask = 0
+    for bit, i in enumerate(op.inputs):
+        t = args[i]
+        if isinstance(t, Tensor):
+            if wants_grad(t):
+                mask |= 1 << bit
+        elif isinstance(t, (list, tuple)):
+            for item in t:
+                if isinstance(item, Tensor) and wants_grad(item):
+                    mask |= 1 << bit
+                    break
+    return mask
+
+
+def all_inference(op: Any, args: Any) -> bool:
+    """Inference tensors bypass autograd, unless a normal tensor takes part."""
+    found = False
+    for i in op.tensor_args:
+        values = args[i] if isinstance(args[i], (list, tuple)) else (args[i],)
+        for t in values:
+            if isinstance(t, Tensor):
+                if not t._odd & ODD_INFERENCE:
+                    return False
+                found = True
+    return found
+
+
+def view_results(op: Any, args: Any, result: Any) -> None:
+    """Note of each result that it is a view of the first argument."""
+    source = args[0]
+    if source._odd & ODD_INFERENCE:
+        for t in result if op.multiple else (result,):
+            t._odd |= ODD_INFERENCE
+        return
+    if op.multiple:
+        for i, t in enumerate(result):
+            t._odd &= ~ODD_INFERENCE
+            mark_view(op, (args[1:], i), source, t, MULTI_OUTPUT_NODE if tls.grad_enabled else 0)
+    elif result is not source:
+        result._odd &= ~ODD_INFERENCE
+        mark_view(op, (args[1:], None), source, result)
+
+
+def below(op: Any, args: Any) -> Any:
+    """Below autograd: dispatch modes first, then the kernel."""
+    if tls.special and tls.dispatch_modes:
+        return METHODS["__dispatch_mode__"](op, args)
+    return compute(op, args)
+
+
+def compute(op: Any, args: Any) -> Any:
+    """Run the kernel and wrap its results; lazy conjugation and negation are resolved for ops that do not know them."""
+    odd = 0
+    for i in op.tensor_args:
+        for t in args[i] if isinstance(args[i], (list, tuple)) else (args[i],):
+            if isinstance(t, Tensor):
+                odd |= t._odd
+    if odd & (ODD_CONJ | ODD_NEG) and not op.is_view:
+        return compute_resolved(op, args)
+    if odd & ODD_META:
+        return METHODS["__meta__"](op, args)
+    arrays = compute_arrays(op, args)
+    if op.is_inplace:
+        write_into(op, args[0], arrays)
+        return args[0]
+    bits = odd & (ODD_CONJ | ODD_NEG)
+    if op.multiple:
+        made = [None if a is None else wrap(a) for a in arrays]
+        if bits:
+            for t in made:
+                t._odd |= bits
+        return made if op.returns_list else op.result_type(*made) if op.result_type else tuple(made)
+    out = wrap(arrays)
+    if bits:
+        out._odd |= bits
+    return out
+
+
+def compute_resolved(op: Any, args: Any) -> Any:
+    """`compute` on operands whose conjugate and negative bits have been applied."""
+    target = args[0] if op.is_inplace else None
+    plain = [resolve(a) if isinstance(a, Tensor) else [resolve(t) if isinstance(t, Tensor) else t for t in a]
+             if isinstance(a, (list, tuple)) else a for a in args]
+    if target is not None and target._odd & (ODD_CONJ | ODD_NEG):
+        compute(op, plain)
+        value = plain[0].array
+        value = np.conj(value) if target._odd & ODD_CONJ else value
+        target.array[...] = np.negative(value) if target._odd & ODD_NEG else value
+        return target
+    if target is not None:
+        plain[0] = target
+    return compute(op, plain)
+
+
+def resolve(t: Any) -> Any:
+    """`t` with its conjugate and negative bits applied."""
+    if not t._odd & (ODD_CONJ | ODD_NEG):
+        return t
+    array = t.array
+    if t._odd & ODD_CONJ:
+        array = np.conj(array)
+    if t._odd & ODD_NEG:
+        array = np.negative(array)
+    return Tensor(array)
+
+
+def write_out(op: Any, args: Any) -> Any:
+    """The out= form of an op: compute the functional form, then copy into `out`."""
+    outs = args[op.out_arg:]
+    inputs = args[:op.out_arg]
+    if tls.grad_enabled:
+        tensors = [t for a in args for t in (a if isinstance(a, (list, tuple)) else (a,)) if isinstance(t, Tensor)]
+        if any([wants_grad(t) for t in tensors]) and not all([t._odd & ODD_INFERENCE for t in tensors]):
+            raise RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic differentiation, "
+                               "but one of the arguments requires grad.")
+    for out in outs:
+        if out._odd & ODD_INFERENCE and not tls.inference:
+            raise RuntimeError(views.INFERENCE_WRITE)
+    if not op.functional._ready:
+        op.functional.prepare()
+    result = below(op.functional, inputs)
+    for out, value in zip(outs, result if op.functional.multiple else (result,), strict=True):
+        METHODS["__assign_out__"](out, value, op.name)
+    return op.functional.result_type(*outs) if op.functional.multiple and op.functional.result_type else (
+        tuple(outs) if len(outs) > 1 else outs[0])
+
+
+# ---- what views need of dispatch
+class ViewDispatch(Replayer):
+    """Lets views.py call ops."""
+
+    as_strided: Any = None
+
+    def call(self, op: Any, args: Any) -> Any:
+        return call(op, args)
+
+    def as_strided_node(self, t: Any, base: Any) -> Any:
+        """An AsStridedBackward0 that leads from view `t` to its base."""
+        array = t.array
+        args = (base, array.shape, strides_of(array), offset_of(array))
+        node = record(self.as_strided, args, 1, False)
+        node.shape, node.dtype = array.shape, array.dtype
+        return node
+
+    def backward_copy(self, grad: Any, shape: Any, strides: Any) -> Any:
+        return METHODS["__copy_to_layout__"](grad, shape, strides)
+
+
+operators.door = Dispatch()
+views.replayer = ViewDispatch()
+view_dispatch = views.replayer
+
+__all__ = ["Counter", "accumulator", "call", "record"]

@@ -1,0 +1,245 @@
+"""The recorded graph: nodes, the edges between them, and how a tensor finds its node.
+
+NOTE [Nodes]
+A node is one recorded computation. `next` holds the nodes that its gradients go to (None where no gradient is wanted)
+and `nrs` which of their outputs each one is (None while all are 0). `seq` is the order of creation: the engine runs
+later nodes first. `saved` holds tensors (see saved.py), `attrs` the other values a derivative needs.
+`shape`/`dtype` describe the node's output, the gradients it takes; a node with several outputs (`count` > 1) has tuples.
+
+NOTE [Accumulators]
+A leaf's gradients end in its AccumulateGrad, which owns the leaf. The leaf knows it only weakly, so the pair dies with
+the last graph that uses it; hooks that must outlive it are stored on the leaf.
+"""
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+from weakref import ref
+
+from retrograd.core import device as devices
+from retrograd.core import dtypes
+from retrograd.core.tensor import Size, operators
+
+LAST = 2**64 - 1          # the sequence number of accumulators: they run as soon as they are ready
+
+
+class Sequence:
+    """Numbers nodes in the order of their creation, per thread when more than one makes them."""
+
+    __slots__ = ("next",)
+
+    def __init__(self) -> None:
+        self.next = count().__next__
+
+
+sequence = Sequence()
+
+
+class NodeHooks:
+    """All hooks of one node; made when the first one is registered."""
+
+    __slots__ = ("post", "pre", "retain", "tensor")
+
+    def __init__(self) -> None:
+        self.tensor: Any = None       # {output_nr: {id: fn}}, the hooks of the tensors the node computed
+        self.retain: Any = None       # {output_nr: fn}, fills .grad of a tensor that retains it
+        self.pre: Any = None          # {id: fn(grad_outputs)}
+        self.post: Any = None         # {id: fn(grad_inputs, grad_outputs)}
+
+
+class Node:
+    """One step of the backward graph."""
+
+    __slots__ = ("__weakref__", "_metadata", "attrs", "count", "dtype", "hooks", "next", "nrs", "saved", "seq", "shape",
+                 "versions")
+
+    def __init__(self) -> None:
+        self.seq: int = sequence.next()
+        self.next: Any = ()
+        self.nrs: Any = None
+        self.count: int = 1
+        self.shape: Any = None
+        self.dtype: Any = None
+        self.saved: Any = None
+        self.versions: Any = None
+        self.attrs: Any = None
+        self.hooks: Any = None
+        self._metadata: Any = None
+
+    def apply(self, grads: Any, needed: Any) -> Any:
+        """Turn the gradients of the outputs into one gradient per edge; `needed` says which (None: all)."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Let go of the saved tensors."""
+
+    def name(self) -> str:
+        """The name that PyTorch gives this kind of node."""
+        return type(self).__name__
+
+    def __call__(self, *grads: Any) -> Any:
+        if len(grads) != self.count:
+            raise TypeError(f"expected {self.count} arguments, got {len(grads)} instead")
+        results = run_node(self, list(grads))
+        return results[0] if len(results) == 1 else tuple(results)
+
+    @property
+    def next_functions(self) -> Any:
+        nrs = self.nrs
+        return tuple([(n, 0 if n is None or nrs is None else nrs[i]) for i, n in enumerate(self.next)])
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        if self._metadata is None:
+            self._metadata = {}
+        return self._metadata
+
+    @property
+    def _input_metadata(self) -> Any:
+        return tuple([InputMetadata(*shape_dtype(self, i)) for i in range(self.count)])
+
+    def _sequence_nr(self) -> int:
+        return self.seq
+
+    def _set_sequence_nr(self, number: int) -> None:
+        self.seq = number
+
+    def register_hook(self, hook: Any) -> Any:
+        return register(self, "post", hook)
+
+    def register_prehook(self, hook: Any) -> Any:
+        return register(self, "pre", hook)
+
+
+class InputMetadata:
+    """What a node expects of one incoming gradient."""
+
+    def __init__(self, shape: Any, dtype: Any) -> None:
+        self.shape = Size(shape)
+        self.dtype = dtypes.BY_NUMPY[dtype]
+        self.device = devices.CPU
+        self.is_nested_tensor = False
+        self.is_cpp_nested_tensor = False
+
+
+class AccumulateGrad(Node):
+    """Adds incoming gradients to `variable.grad`."""
+
+    __slots__ = ("variable",)
+
+    def __init__(self, variable: Any) -> None:
+        self.variable = variable
+        self.seq = LAST
+        self.next = ()
+        self.nrs = None
+        self.count = 1
+        self.saved = self.versions = self.attrs = self.hooks = self._metadata = None
+        self.shape = self.dtype = None    # asked of the variable, whose data may be replaced
+
+    def name(self) -> str:
+        return "torch::autograd::AccumulateGrad"
+
+
+def shape_dtype(node: Any, nr: int) -> Any:
+    """The shape and NumPy dtype of output `nr` of `node`."""
+    if type(node) is AccumulateGrad:
+        array = node.variable.array
+        return array.shape, array.dtype
+    if node.count == 1:
+        return node.shape, node.dtype
+    return node.shape[nr], node.dtype[nr]
+
+
+def accumulator(t: Any) -> Any:
+    """The AccumulateGrad of leaf `t`: the living one, or a new one."""
+    sink = t._sink
+    if sink is not None:
+        node = sink()
+        if node is not None:
+            return node
+    node = AccumulateGrad(t)
+    t._sink = ref(node)
+    return node
+
+
+def edge_of(t: Any) -> Any:
+    """The node that a gradient of `t` goes to, None if `t` needs none. Its output number is `t._nr`."""
+    if t._view is not None:
+        operators.door.refresh(t)
+    node = t._node
+    if node is not None:
+        return node
+    return accumulator(t) if t._requires else None
+
+
+def connect(node: Any, inputs: Any) -> None:
+    """Set the edges of `node` to the producers of `inputs` (tensors or None)."""
+    nexts = []
+    nrs = None
+    for i, t in enumerate(inputs):
+        n = None if t is None else edge_of(t)
+        nexts.append(n)
+        if n is not None and t._nr:
+            if nrs is None:
+                nrs = [0] * len(inputs)
+            nrs[i] = t._nr
+    node.next = tuple(nexts)
+    node.nrs = nrs
+
+
+def set_history(t: Any, node: Any, nr: int) -> None:
+    """Make `t` output `nr` of `node`."""
+    t._node = node
+    t._nr = nr
+    t._requires = True
+
+
+def describe_outputs(node: Any, outputs: Any) -> None:
+    """Note shape and dtype of the outputs that `node` stands for (None where an output is no tensor)."""
+    if len(outputs) == 1 and outputs[0] is not None:
+        array = outputs[0].array
+        node.shape, node.dtype = array.shape, array.dtype
+    else:
+        node.count = len(outputs)
+        node.shape = tuple([None if t is None else t.array.shape for t in outputs])
+        node.dtype = tuple([None if t is None else t.array.dtype for t in outputs])
+
+
+# ---- hooks on nodes; how they are run is hooks.py's and the engine's
+next_hook_id = count().__next__
+
+
+class RemovableHandle:
+    """Removes the hook it was returned for."""
+
+    def __init__(self, hooks: dict[int, Any], owner: Any = None) -> None:
+        self.hooks_dict = hooks
+        self.owner = owner            # some stores may be dropped with their owner while the handle lives
+        self.id = next_hook_id()
+
+    def remove(self) -> None:
+        self.hooks_dict.pop(self.id, None)
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self.remove()
+
+
+def register(node: Any, kind: str, hook: Any) -> RemovableHandle:
+    """Add a hook of `kind` ("pre" or "post") to `node`."""
+    if node.hooks is None:
+        node.hooks = NodeHooks()
+    hooks = getattr(node.hooks, kind)
+    if hooks is None:
+        hooks = {}
+        setattr(node.hooks, kind, hooks)
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    return handle
+
+
+def run_node(node: Any, grads: list[Any]) -> Any:
+    """Run one node alone, as calling it does."""
+    return node.apply(grads, None)

@@ -1,0 +1,159 @@
+"""From tensors to arrays and back: dtype promotion, running an op's kernel, writing results in place.
+
+NOTE [Kernels]
+A kernel sees NumPy arrays (or numbers) in schema order and returns new arrays or views. What all kernels share is done
+here: operands are brought to the op's common dtype (`promote`), half precision is computed in float32 where the op says
+so (`widen`), and errors of NumPy about shapes become PyTorch's.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograd.core import dtypes
+from retrograd.core.dtypes import BY_NUMPY
+from retrograd.core.tensor import Tensor
+
+ndarray = np.ndarray
+HALVES = (dtypes.float16.numpy, dtypes.bfloat16.numpy)
+FLOAT32 = np.dtype(np.float32)
+
+
+def compute_arrays(op: Any, args: Any) -> Any:
+    """The arrays that the op's kernel makes of the arguments."""
+    values = list(args)
+    for i in op.tensor_args:
+        values[i] = array_of(args[i])
+    for i in op.dtype_args:
+        if values[i] is not None:
+            values[i] = values[i].numpy
+    if op.promote is not None:
+        promote_operands(op, args, values)
+    narrow = None
+    if op.widen:
+        narrow = widen(op, values)
+    try:
+        result = op.compute(*operands(op, values)) if op.direct else op.compute(np, *values)
+    except (ValueError, IndexError, TypeError) as error:
+        raise explain(op, args, error) from None
+    if op.direct and type(result) is not ndarray:
+        result = np.asarray(result)
+    if narrow is not None:
+        result = narrowed(result, narrow)
+    return result
+
+
+def operands(op: Any, values: Any) -> Any:
+    return [values[i] for i in op.tensor_args]
+
+
+def array_of(value: Any) -> Any:
+    """The array of a tensor, arrays of a list of tensors; numbers and None stay as they are."""
+    if isinstance(value, Tensor):
+        return value.array
+    if isinstance(value, (list, tuple)):
+        return [array_of(item) for item in value]
+    return value
+
+
+def promoted_dtype(op: Any, operands: Any) -> Any:
+    """The dtype in which an op computes, from tensors and numbers, by PyTorch's categories."""
+    dimensioned, scalars, numbers = [], [], []
+    for t in operands:
+        if isinstance(t, Tensor):
+            (dimensioned if t.array.ndim else scalars).append(BY_NUMPY[t.array.dtype])
+        elif t is not None:
+            numbers.append(t)
+    common = dtypes.result_type_of(dimensioned, scalars, numbers)
+    if op.promote == "float" and common.category < 2:
+        common = dtypes.get_default_dtype()
+    return common
+
+
+def promote_operands(op: Any, args: Any, values: Any) -> None:
+    """Bring the tensor operands in `values` to their common dtype."""
+    tensors = []
+    for i in op.tensor_args:
+        if isinstance(args[i], (list, tuple)):
+            tensors.extend(args[i])
+        else:
+            tensors.append(args[i])
+    tensors.extend([args[i] for i in op.scalar_args])
+    common = promoted_dtype(op, tensors).numpy
+    for i in op.tensor_args:
+        value = values[i]
+        if isinstance(value, list):
+            values[i] = [v.astype(common, copy=False) if type(v) is ndarray else v for v in value]
+        elif type(value) is ndarray:
+            if value.dtype is not common:
+                values[i] = value.astype(common, copy=False)
+        elif value is not None:
+            values[i] = np.asarray(value).astype(common)
+
+
+def widen(op: Any, values: Any) -> Any:
+    """Turn half-precision operands into float32; return the dtype to go back to, None if there was none."""
+    narrow = None
+    for i in op.tensor_args:
+        value = values[i]
+        if isinstance(value, list):
+            for k, v in enumerate(value):
+                if type(v) is ndarray and v.dtype in HALVES:
+                    narrow = v.dtype
+                    value[k] = v.astype(FLOAT32)
+        elif type(value) is ndarray and value.dtype in HALVES:
+            narrow = value.dtype
+            values[i] = value.astype(FLOAT32)
+    return narrow
+
+
+def narrowed(result: Any, dtype: Any) -> Any:
+    if isinstance(result, (tuple, list)):
+        return type(result)(narrowed(r, dtype) for r in result)
+    result = np.asarray(result)
+    return result.astype(dtype) if result.dtype == FLOAT32 else result
+
+
+def write_into(op: Any, target: Any, result: Any) -> None:
+    """Copy the result of an in-place op into its target, if dtype and shape allow."""
+    array = target.array
+    source = BY_NUMPY[result.dtype]
+    if not dtypes.can_cast(source, target.dtype):
+        raise RuntimeError(f"result type {source.legacy} can't be cast to the desired output type "
+                           f"{target.dtype.legacy}")
+    if result.shape != array.shape:
+        raise RuntimeError(f"output with shape {list(array.shape)} doesn't match the broadcast shape {list(result.shape)}")
+    check_writable(array)
+    if result is not array:
+        array[...] = result
+
+
+def check_writable(array: Any) -> None:
+    """Refuse to write to memory that several elements share."""
+    if 0 in array.strides and any([s == 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True)]):
+        raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single "
+                           "memory location. Please clone() the tensor before performing the operation.")
+
+
+def explain(op: Any, args: Any, error: Exception) -> Exception:
+    """PyTorch's error for what NumPy complained about."""
+    if isinstance(error, ValueError) and op.promote is not None:
+        shapes = [t.array.shape for i in op.tensor_args
+                  for t in (args[i] if isinstance(args[i], (list, tuple)) else (args[i],)) if isinstance(t, Tensor)]
+        for k in range(1, len(shapes)):
+            problem = broadcast_problem(shapes[0], shapes[k])
+            if problem is not None:
+                return RuntimeError(problem)
+    return error
+
+
+def broadcast_problem(a: Any, b: Any) -> str | None:
+    """Why two shapes do not broadcast, in PyTorch's words; None if they do."""
+    for k in range(1, min(len(a), len(b)) + 1):
+        if a[-k] != b[-k] and a[-k] != 1 and b[-k] != 1:
+            return (f"The size of tensor a ({a[-k]}) must match the size of tensor b ({b[-k]}) at non-singleton "
+                    f"dimension {max(len(a), len(b)) - k}")
+    return None
+
+

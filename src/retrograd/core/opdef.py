@@ -1,0 +1,331 @@
+"""OpDef: one op, declared once; `defop` adds it to the OPS registry.
+
+NOTE [Columns]
+schema   PyTorch's own: names, defaults, overload, aliases.
+kernel   what to compute: the name of an xp function (ufuncs get in-place and out= for free), or a function of
+         (xp, *args) over arrays in schema order; ScalarType arguments arrive as NumPy dtypes.
+promote  how the dtypes of tensor operands are made one: None (they are not), "common", "float" (integers become the
+         default float), "compare" (common, bool result); "widen" as a suffix flag is separate: `widen=True` computes
+         float16 and bfloat16 in float32.
+vjp      {input: rule}; a rule's parameter names say what is saved (see `compile_rules`). A tuple of inputs as key: one
+         rule that returns one gradient for each. None: not differentiable. NOT_IMPLEMENTED: an error in backward.
+jvp      "linear" (the op itself on the tangent), "multilinear" (a sum over the inputs), "elementwise" (from the vjp),
+         or a function of (primals..., tangents...) written like a vjp rule with parameters `<input>_t` and `<input>_p`.
+batch    a family or function that says how the op runs with an extra dimension.
+meta     shape inference, for `meta` tensors and error texts.
+fast     for kernels that are functions: the ufunc that gives the same result when all other arguments have defaults.
+scalars  the names of Scalar arguments that take part in dtype promotion.
+lower    the expression of one element in C, for the generated kernels.
+"""
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.schema import Schema
+
+NOT_IMPLEMENTED = "not implemented"
+
+# where a rule's argument comes from
+GRAD, GRADS, SAVED, ATTR, NEEDED = range(5)
+# what an attribute slot holds
+VALUE, SIZES, DTYPE, NDIM, STRIDES, GEOMETRY, ARGSIZE = range(7)
+ATTRIBUTE_SUFFIXES = {"_sym_sizes": SIZES, "_scalar_type": DTYPE, "_ndim": NDIM, "_sym_strides": STRIDES,
+                      "_geometry": GEOMETRY}
+
+
+class Rule:
+    """One derivative formula: which inputs it serves and where its arguments come from."""
+
+    __slots__ = ("fn", "many", "sources", "targets")
+
+    def __init__(self, fn: Any, targets: Any, sources: Any, many: bool) -> None:
+        self.fn = fn
+        self.targets = targets        # positions in op.inputs
+        self.sources = sources        # ((kind, index), ...)
+        self.many = many              # returns a tuple, one gradient per target
+
+
+class Plan:
+    """What to save when only some inputs need a gradient."""
+
+    __slots__ = ("attrs", "inputs", "outputs")
+
+    def __init__(self, inputs: Any, outputs: Any, attrs: Any) -> None:
+        self.inputs = inputs          # ((slot, argument), ...), packed before the kernel runs
+        self.outputs = outputs        # ((slot, output), ...), packed after it
+        self.attrs = attrs            # ((slot, kind, argument, extra), ...)
+
+
+class OpDef:
+    """One overload of one op. Everything that interprets ops reads its columns from here."""
+
+    def __init__(self, schema: Any, kernel: Any, *, vjp: Any = None, jvp: Any = None, batch: Any = None, lower: Any = None,
+                 meta: Any = None, promote: Any = None, widen: bool = False, node: str | None = None,
+                 functional: Any = None, numbers: bool = False, composite: bool = False, fast: str | None = None,
+                 scalars: tuple[str, ...] = (), variants: str = "function, method") -> None:
+        self.schema = schema
+        self.name: str = schema.name
+        self.overload: str = schema.overload or "default"
+        self.vjp = vjp
+        self.jvp = jvp
+        self.batch = batch
+        self.lower = lower
+        self.meta = meta
+        self.promote = promote
+        self.widen = widen
+        self.functional = functional          # for an in-place or out= form: the op it is a form of
+        self.composite = composite            # made of other ops: `kernel` works on tensors and records nothing itself
+        self.variants = variants
+        self.numbers = numbers                # accepts Python numbers in the place of tensors
+        self.kernel = kernel
+        self.direct: bool = isinstance(kernel, str)
+        self.compute: Any = getattr(np, kernel) if self.direct else kernel
+        # What the short way computes with: a function of the arrays alone, right for the default of all other arguments.
+        self.fast: Any = getattr(np, fast) if fast else self.compute if self.direct else None
+        self.scalars = scalars                # Scalar arguments that take part in dtype promotion
+        self.differentiable: bool = vjp is not None
+        self.node_name: str = node or camel(self.name) + "Backward0"
+        self.packet: Any = None
+        self._node_class: Any = None
+        self.rules: Any = None                # compiled on first use
+        self.plans: dict[int, Plan] = {}
+        self._ready = False
+
+    # ---- facts read off the schema, on first use: the table is long and import must be quick
+    def prepare(self) -> None:
+        """Derive what dispatch needs from the schema."""
+        schema = self.schema
+        params = schema.params
+        self.is_view: bool = schema.is_view
+        self.is_inplace: bool = schema.is_inplace
+        self.is_out: bool = schema.is_out
+        self.tensor_args: tuple[int, ...] = tuple([i for i, p in enumerate(params) if p.type == "Tensor"])
+        self.dtype_args: tuple[int, ...] = tuple([i for i, p in enumerate(params) if p.type == "ScalarType"])
+        self.scalar_args: tuple[int, ...] = tuple([i for i, p in enumerate(params) if p.name in self.scalars])
+        self.has_lists: bool = any(params[i].is_list for i in self.tensor_args)
+        self.tail: tuple[Any, ...] = tuple([p.default for p in params[len(self.tensor_args):]])
+        self.multiple: bool = len(schema.returns) != 1 or schema.returns[0].is_list
+        self.returns_list: bool = len(schema.returns) == 1 and schema.returns[0].is_list
+        names = [r.name for r in schema.returns]
+        self.result_type: Any = None
+        if len(names) > 1 and all(names):
+            self.result_type = result_type(self.name, tuple(names))
+        self.out_arg: int = next((i for i, p in enumerate(params) if p.writes and p.kwarg_only), -1)
+        self.compile_rules()
+        self._ready = True
+
+    def compile_rules(self) -> None:
+        """Read off each rule's parameter names what it needs, and lay out the saved slots."""
+        params = self.schema.params
+        index = {p.name: i for i, p in enumerate(params)}
+        self.saved_names: list[str] = []           # one per tensor slot
+        self.saved_outputs: list[int] = []         # which output the slot holds, -1 for an input
+        self.saved_args: list[int] = []            # which argument the slot holds, -1 for an output
+        self.attr_names: list[str] = []
+        self.attr_kinds: list[tuple[int, int, int]] = []
+        self.rules = []
+        self.inputs: tuple[int, ...] = ()
+        if not isinstance(self.vjp, dict):
+            if self.vjp == NOT_IMPLEMENTED:
+                self.inputs = self.tensor_args
+            return
+        keys = [k if isinstance(k, tuple) else (k,) for k in self.vjp]
+        self.inputs = tuple(sorted(index[n] for k in keys for n in k))
+        position = {i: n for n, i in enumerate(self.inputs)}
+        returns = {(r.name or "result"): i for i, r in enumerate(self.schema.returns)}
+        returns["result"] = 0
+        returns.update({f"result{i}": i for i in range(len(self.schema.returns))})
+        for key, fn in self.vjp.items():
+            many = isinstance(key, tuple)
+            code = fn.__code__
+            sources = [self.source(n, index, returns) for n in code.co_varnames[:code.co_argcount]]
+            targets = tuple([position[index[n]] for n in (key if many else (key,))])
+            self.rules.append(Rule(fn, targets, tuple(sources), many))
+
+    def source(self, name: str, index: dict[str, int], returns: dict[str, int]) -> tuple[int, int]:
+        """Where a rule's parameter comes from, adding a slot for it if it must be saved."""
+        params = self.schema.params
+        if name == "grad":
+            return GRAD, 0
+        if name == "grads":
+            return GRADS, 0
+        if name == "needed":
+            return NEEDED, 0
+        if name in index and params[index[name]].type == "Tensor":
+            return SAVED, self.slot(name, index[name], -1)
+        if name in index:
+            return ATTR, self.attribute(name, VALUE, index[name], 0)
+        if name in returns:
+            return SAVED, self.slot(name, -1, returns[name])
+        for suffix, kind in ATTRIBUTE_SUFFIXES.items():
+            if name.endswith(suffix) and name[:-len(suffix)] in index:
+                return ATTR, self.attribute(name, kind, index[name[:-len(suffix)]], 0)
+        stem, _, number = name.partition("_sym_argsize_")
+        if number and stem in index:
+            return ATTR, self.attribute(name, ARGSIZE, index[stem], int(number.replace("minus_", "-")))
+        raise TypeError(f"{self}: a derivative rule asks for '{name}', which is neither an argument nor a result")
+
+    def slot(self, name: str, argument: int, output: int) -> int:
+        if name not in self.saved_names:
+            self.saved_names.append(name)
+            self.saved_args.append(argument)
+            self.saved_outputs.append(output)
+        return self.saved_names.index(name)
+
+    def attribute(self, name: str, kind: int, argument: int, extra: int) -> int:
+        if name not in self.attr_names:
+            self.attr_names.append(name)
+            self.attr_kinds.append((kind, argument, extra))
+        return self.attr_names.index(name)
+
+    def plan(self, mask: int) -> Plan:
+        """What to save for the inputs in `mask` (bit i: the i-th of `inputs` needs a gradient); cached."""
+        plan = self.plans.get(mask)
+        if plan is None:
+            wanted = [s for r in self.rules if any(mask >> t & 1 for t in r.targets) for s in r.sources]
+            slots = sorted({i for kind, i in wanted if kind == SAVED})
+            attrs = sorted({i for kind, i in wanted if kind == ATTR})
+            plan = Plan(tuple([(s, self.saved_args[s]) for s in slots if self.saved_args[s] >= 0]),
+                        tuple([(s, self.saved_outputs[s]) for s in slots if self.saved_outputs[s] >= 0]),
+                        tuple([(s, *self.attr_kinds[s]) for s in attrs]))
+            self.plans[mask] = plan
+        return plan
+
+    def __repr__(self) -> str:
+        return f"<OpOverload(op='aten.{self.name}', overload='{self.overload}')>"
+
+    def __str__(self) -> str:
+        return f"aten.{self.name}.{self.overload}"
+
+    @property
+    def __name__(self) -> str:
+        return f"{self.name}.{self.overload}"
+
+    @property
+    def overloadpacket(self) -> Any:
+        return self.packet
+
+
+class Packet:
+    """All overloads of one op name: `ops.aten.add`, with `.Tensor` and so on as attributes."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.overloads_: list[OpDef] = []
+        self.schemas: list[Any] = []
+
+    def add(self, op: OpDef) -> None:
+        op.packet = self
+        setattr(self, op.overload, op)
+        self.overloads_.append(op)
+        self.schemas.append(op.schema)
+
+    def overloads(self) -> list[str]:
+        return [op.overload for op in self.overloads_]
+
+    @property
+    def __name__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"<OpOverloadPacket(op='aten.{self.name}')>"
+
+    def __str__(self) -> str:
+        return f"aten.{self.name}"
+
+
+OPS: dict[str, Packet] = {}
+
+
+def defop(schema: str, kernel: Any, *, inplace: bool | None = None, out: bool | None = None, numbers: bool = False,
+          **columns: Any) -> OpDef:
+    """Declare an op and, as the schema allows, its in-place (`inplace=True`) and out= forms."""
+    parsed = Schema(schema, allow_numbers_as_tensors=numbers)
+    op = OpDef(parsed, kernel, numbers=numbers, **columns)
+    packet_of(parsed.name).add(op)
+    if inplace:
+        add_form(op, "inplace", numbers)
+    if out is not False:
+        add_form(op, "out", numbers)
+    return op
+
+
+def add_form(op: OpDef, form: str, numbers: bool) -> None:
+    """Declare lazily that `op` has an in-place or out= form; it is made when first looked up."""
+    FORMS.setdefault(op.name + ("_" if form == "inplace" else ""), []).append((op, form, numbers))
+
+
+FORMS: dict[str, list[tuple[OpDef, str, bool]]] = {}
+
+
+def packet_of(name: str) -> Packet:
+    packet = OPS.get(name)
+    if packet is None:
+        packet = OPS[name] = Packet(name)
+    return packet
+
+
+def find_packet(name: str) -> Packet | None:
+    """The packet called `name`, its derived forms included."""
+    forms = FORMS.pop(name, None)
+    if forms is not None:
+        for op, form, numbers in forms:
+            if form == "inplace" or out_possible(op):
+                packet_of(name).add(derive(op, form, numbers))
+    return OPS.get(name)
+
+
+def out_possible(op: OpDef) -> bool:
+    schema = op.schema
+    return not schema.is_view and not schema.mutable and all(r.type == "Tensor" and not r.is_list for r in schema.returns)
+
+
+def derive(op: OpDef, form: str, numbers: bool) -> OpDef:
+    """The in-place or out= form of a functional op."""
+    text = op.schema.text
+    head, _, tail = text.partition("(")
+    arguments, _, returned = tail.rpartition(" -> ")
+    arguments = arguments.rstrip()[:-1]
+    name, _, overload = head.partition(".")
+    if form == "inplace":
+        arguments = arguments.replace("Tensor self", "Tensor(a!) self", 1)
+        schema = f"{name}_{'.' + overload if overload else ''}({arguments}) -> Tensor(a!)"
+    else:
+        returns = op.schema.returns
+        letters = "abcdefgh"[:len(returns)]
+        names = [r.name or (f"out{i}" if len(returns) > 1 else "out") for i, r in enumerate(returns)]
+        outs = ", ".join(f"Tensor({c}!) {n}" for c, n in zip(letters, names, strict=True))
+        star = "" if "*" in arguments else "*, "
+        arguments = f"{arguments}, {star}{outs}" if arguments else f"*, {outs}"
+        result = ", ".join(f"Tensor({c}!)" for c in letters)
+        result = f"({result})" if len(returns) > 1 else result
+        schema = f"{name}.{overload + '_' if overload and overload != 'Tensor' else ''}out({arguments}) -> {result}"
+    derived = OpDef(Schema(schema, allow_numbers_as_tensors=numbers), op.kernel, vjp=op.vjp, jvp=op.jvp, batch=op.batch,
+                    promote=op.promote, widen=op.widen, node=op.node_name, functional=op, numbers=numbers,
+                    composite=op.composite, scalars=op.scalars)
+    return derived
+
+
+RESULT_TYPES: dict[str, Any] = {}
+
+
+def result_type(name: str, fields: tuple[str, ...]) -> Any:
+    """The named tuple that an op with several named outputs returns."""
+    key = f"{name}({', '.join(fields)})"
+    if key not in RESULT_TYPES:
+        made = namedtuple(name, fields)  # type: ignore[misc]
+        made.__module__ = "torch.return_types"
+        RESULT_TYPES[key] = made
+    return RESULT_TYPES[key]
+
+
+def camel(name: str) -> str:
+    """add_ -> Add, log_softmax -> LogSoftmax, as PyTorch names nodes."""
+    return "".join(part[:1].upper() + part[1:] for part in name.strip("_").split("_"))
+
+
+Kernel = Callable[..., Any]

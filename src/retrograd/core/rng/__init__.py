@@ -1,0 +1,1 @@
+"""Parts of the random generator; `retrograd.core.generator` is the place to import them from."""

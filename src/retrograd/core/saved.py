@@ -1,0 +1,243 @@
+"""Saved tensors: what a node keeps for its backward, packed when it is recorded and checked when it is used.
+
+NOTE [Saved inputs and outputs]
+An input is kept as the very object, with the version it had. An output is kept as an alias without history (the output
+itself would make a cycle: node -> output -> node) and gets its history back when it is unpacked. Packed by hooks, either
+becomes whatever the pack hook returned. Most nodes keep bare tensors in `node.saved` and their versions in
+`node.versions`; a `SavedTensor` stands in a slot only once hooks are involved or Python asks for it.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from retrograd.core.graph import AccumulateGrad
+from retrograd.core.state import set_grad_enabled, tls
+from retrograd.core.tensor import ODD_INFERENCE, Counter, Tensor
+
+FREED = ("Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+         "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
+         "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
+         "saved tensors after calling backward.")
+INFERENCE = ("Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+             "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
+             "it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.")
+DETACHED = ("Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(). This is not supported, "
+            "please use out-of-place `.detach()` instead")
+
+
+def alias(t: Any) -> Any:
+    """A tensor on the same memory with the same version counter and no history."""
+    if t._counter is None:
+        t._counter = Counter()
+    twin = Tensor(t.array)
+    twin._counter = t._counter
+    twin._odd = t._odd
+    return twin
+
+
+def save_input(node: Any, slot: int, t: Any) -> None:
+    """Keep argument `t` (a tensor, a number, None or a list) in `slot`."""
+    if isinstance(t, Tensor):
+        if t._odd & ODD_INFERENCE:
+            raise RuntimeError(INFERENCE)
+        if tls.saved_hooks:
+            node.saved[slot] = SavedTensor.packed(t, node, False, 0)
+            return
+        note_version(node, slot, t)
+        node.saved[slot] = t
+    elif isinstance(t, (list, tuple)):
+        for item in t:
+            if isinstance(item, Tensor) and item._odd & ODD_INFERENCE:
+                raise RuntimeError(INFERENCE)
+        node.saved[slot] = [SavedTensor.packed(item, node, False, 0) if isinstance(item, Tensor) else item for item in t]
+    else:
+        node.saved[slot] = t
+
+
+def save_output(node: Any, slot: int, t: Any, nr: int) -> None:
+    """Keep output `nr` of `node` in `slot`, without holding the output itself."""
+    if tls.saved_hooks:
+        node.saved[slot] = SavedTensor.packed(t, node, True, nr)
+        return
+    twin = alias(t)
+    if twin._counter.n:
+        note_version(node, slot, twin)
+    node.saved[slot] = twin
+
+
+def note_version(node: Any, slot: int, t: Any) -> None:
+    if t._counter is not None and t._counter.n:
+        if node.versions is None:
+            node.versions = [0] * len(node.saved)
+        node.versions[slot] = t._counter.n
+
+
+def unpack(node: Any, slot: int) -> Any:
+    """The value saved in `slot`, refused when it was changed since."""
+    if node.saved is None:
+        raise RuntimeError(FREED)
+    t = node.saved[slot]
+    if isinstance(t, Tensor):
+        counter = t._counter
+        if counter is not None and counter.n != (0 if node.versions is None else node.versions[slot]):
+            raise modified(node, slot, t)
+        output = node.op.saved_outputs[slot]
+        if output >= 0:
+            return restore_output(t, node, output)
+        if t._node is None:
+            check_not_detached(node, slot, t)
+        return t
+    if type(t) is SavedTensor:
+        return t.unpack()
+    if isinstance(t, list):
+        return [item.unpack() if type(item) is SavedTensor else item for item in t]
+    return t
+
+
+def restore_output(t: Any, node: Any, nr: int) -> Any:
+    """A saved output with its history again."""
+    twin = Tensor(t.array)
+    twin._counter = t._counter
+    twin._odd = t._odd
+    if twin.dtype.category >= 2:
+        twin._node = node
+        twin._nr = nr
+        twin._requires = True
+    return twin
+
+
+def check_not_detached(node: Any, slot: int, t: Any) -> None:
+    argument = node.op.saved_args[slot]
+    if argument in node.op.inputs and not node.op.has_lists:
+        producer = node.next[node.op.inputs.index(argument)]
+        if producer is not None and type(producer) is not AccumulateGrad:
+            raise RuntimeError(DETACHED)
+
+
+def modified(node: Any, slot: int, t: Any) -> RuntimeError:
+    """The error about a saved tensor that was written to."""
+    expected = 0 if node.versions is None else node.versions[slot]
+    output = node.op.saved_outputs[slot] if getattr(node, "op", None) is not None else -1
+    return modified_error(t, expected, node if output >= 0 else t._node, output if output >= 0 else t._nr)
+
+
+def modified_error(t: Any, expected: int, producer: Any, nr: int) -> RuntimeError:
+    where = "" if producer is None or type(producer) is AccumulateGrad else f", which is output {nr} of {producer.name()},"
+    kind = f"torch.{t.dtype.legacy}Tensor"
+    return RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[{kind} {list(t.array.shape)}]{where} is at version {t._counter.n}; expected version {expected} instead. "
+        "Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
+        "torch.autograd.set_detect_anomaly(True).")
+
+
+class SavedTensor:
+    """A saved tensor as Python sees it; hooks on it decide what is really kept."""
+
+    __slots__ = ("_hooks", "_is_output", "_leaf", "_node", "_nr", "_packed", "_tensor", "_version", "_requires", "_released")
+
+    def __init__(self, *args: Any) -> None:
+        raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden")
+
+    @staticmethod
+    def packed(t: Any, node: Any, is_output: bool, nr: int, use_default_hooks: bool = True) -> SavedTensor:
+        """Save `t` for `node`, with this thread's default hooks if there are any."""
+        self = object.__new__(SavedTensor)
+        self._hooks = None
+        self._packed = None
+        self._released = False
+        self._is_output = is_output
+        self._nr = nr if is_output else t._nr
+        self._leaf = t.is_leaf and not is_output
+        self._requires = t.requires_grad
+        # An output's node is the one that holds this object, so it is known only weakly (by unpack's caller).
+        self._node = None if is_output else t._node
+        self._version = 0 if t._counter is None else t._counter.n
+        if use_default_hooks and tls.saved_hooks:
+            self._tensor = None
+            self._set_hooks(tls.saved_hooks[-1], t)
+        else:
+            self._tensor = alias(t) if is_output else t
+        return self
+
+    def _set_hooks(self, hooks: Any, t: Any) -> None:
+        from_version = 0 if t._counter is None else t._counter.n
+        was = set_grad_enabled(False)
+        try:
+            self._packed = hooks[0](t)
+        finally:
+            set_grad_enabled(was)
+        if (0 if t._counter is None else t._counter.n) != from_version:
+            raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input to "
+                               "pack hook can not be modified by in-place operations as this can lead to unexpected "
+                               "side-effects. Please open an issue if you need to perform in-place operations on the "
+                               "input to a pack hook.")
+        self._hooks = hooks
+        self._tensor = None
+
+    def register_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
+        """Pack the tensor now with `pack_hook`; `unpack_hook` must turn the result into a tensor again."""
+        if self._released:
+            raise RuntimeError("Calling register_hooks on a saved tensor after it has been freed. Saved intermediate "
+                               "values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+                               "retain_graph=True if you need to backward through the graph a second time or if you "
+                               "need to access saved variables after calling backward.")
+        if self._hooks is not None:
+            raise RuntimeError("Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only "
+                               "one pair of hooks is allowed at a time.")
+        if self._tensor is None:
+            raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
+        if not callable(pack_hook) or not callable(unpack_hook):
+            raise TypeError("register_hooks(): incompatible function arguments. Expected two callables.")
+        self._set_hooks((pack_hook, unpack_hook), alias(self._tensor))
+
+    @property
+    def data(self) -> Any:
+        """What is kept: the packed object, or the tensor."""
+        if self._hooks is not None:
+            return self._packed
+        t = self._tensor
+        return alias(t) if t is not None and (self._is_output or self._leaf) else t
+
+    @property
+    def unpack_hook(self) -> Any:
+        return None if self._hooks is None else self._hooks[1]
+
+    def unpack(self, node: Any = None) -> Any:
+        """The saved tensor, with its history."""
+        if self._released:
+            raise RuntimeError(FREED)
+        owner = node if node is not None else tls.node
+        if self._hooks is None:
+            t = self._tensor
+            if t is None:
+                return None
+            if t._counter is not None and t._counter.n != self._version:
+                raise modified_error(t, self._version, owner if self._is_output else t._node, self._nr)
+            if not self._is_output:
+                if not self._leaf and t._node is None and self._node is not None:
+                    raise RuntimeError(DETACHED)
+                return t
+            return restore_output(t, owner, self._nr)
+        t = self._hooks[1](self._packed)
+        if not isinstance(t, Tensor):
+            raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+                            f"<class '{type(t).__name__}'>")
+        if self._leaf and self._requires and t._node is None:
+            # a leaf packed by hooks comes back as a stand-in that still sends its gradient to the leaf
+            twin = Tensor(t.array)
+            twin._odd = t._odd
+            twin._requires, twin._sink = True, t._sink
+            twin._node = self._node
+            return t if t.requires_grad else twin
+        twin = Tensor(t.array)
+        twin._odd = t._odd
+        twin._node = owner if self._is_output else self._node
+        twin._nr = self._nr
+        twin._requires = twin._node is not None
+        return twin if twin._requires else t
+
+    def release(self) -> None:
+        self._released = True
+        self._tensor = self._packed = self._hooks = None
+

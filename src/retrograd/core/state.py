@@ -1,0 +1,81 @@
+"""The switches that every op reads: grad mode, and whether anything unusual is on in this thread.
+
+NOTE [Two-step switches]
+Reading a thread-local costs as much as a small op's bookkeeping, so the fast path first reads `switches.unusual`, a
+process-wide count of scopes that differ from the default (any thread inside no_grad, a mode, a transform...).
+Zero means that grad mode is on and nothing watches, in every thread. Otherwise the thread's own `tls` decides:
+`tls.special` counts what only the long way of `dispatch` knows (modes, transforms, saved-tensor hooks, anomaly,
+inference mode, a forward-AD level, a profiler); `tls.grad_enabled` is the grad mode.
+"""
+from __future__ import annotations
+
+from threading import local
+from typing import Any
+
+import numpy as np
+
+
+class Switches:
+    """What the fast path tests before anything else; one instance, `switches`."""
+
+    __slots__ = ("unusual",)
+
+    def __init__(self) -> None:
+        self.unusual: int = 0
+
+
+switches = Switches()
+
+
+class ThreadState(local):
+    """One thread's modes. Change them through the functions below, which keep the counts right."""
+
+    grad_enabled: bool = True
+    special: int = 0
+    inference: bool = False
+    fwd_grad_enabled: bool = True
+    multithreading: bool = True
+    view_replay: bool = False
+    check_nan: bool = False
+    anomaly: bool = False
+    dual_level: int = -1                  # the current forward-AD level, -1 outside of one
+    node: Any = None                      # the node that a backward pass is executing in this thread
+    task: Any = None                      # the graph task that this thread is running
+    backward_depth: int = 0
+
+    def __init__(self) -> None:
+        # NumPy reports floating-point errors through warnings; PyTorch's contract is silent inf and nan.
+        np.seterr(all="ignore")
+        self.saved_hooks: list[Any] = []  # (pack, unpack) pairs, innermost last
+        self.saved_hooks_disabled: Any = None
+        self.dispatch_modes: list[Any] = []
+        self.function_modes: list[Any] = []
+        self.transforms: list[Any] = []
+        self.stash: dict[str, Any] = {}
+
+
+tls = ThreadState()
+
+
+def set_grad_enabled(enabled: bool) -> bool:
+    """Switch gradient recording for this thread; return what it was."""
+    was = tls.grad_enabled
+    if was != enabled:
+        switches.unusual += -1 if enabled else 1
+        tls.grad_enabled = enabled
+    return was
+
+
+def add_special(count: int) -> None:
+    """Note that `count` more (or fewer) features of this thread need the long way through dispatch."""
+    switches.unusual += count
+    tls.special += count
+
+
+def set_flag(name: str, on: Any) -> Any:
+    """Set a thread-local flag that takes ops off the fast path while it is truthy; return the old value."""
+    was = getattr(tls, name)
+    setattr(tls, name, on)
+    if bool(was) != bool(on):
+        add_special(1 if on else -1)
+    return was

@@ -1,0 +1,189 @@
+"""Memory: strides and offsets in elements, arrays over the same memory, and the Storage objects that users see.
+
+NOTE [Storages]
+A tensor's memory is whatever owns its NumPy array's data (the end of the `base` chain). Nothing is made for it until
+somebody asks: then one Storage per owner, found again as long as it lives.
+"""
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+ndarray = np.ndarray
+
+
+class Memory:
+    """Owns a range of foreign memory for an array, so that the array's storage starts where the range does."""
+
+    def __init__(self, array: Any) -> None:
+        self.keeps = array
+        self.__array_interface__ = {"data": (address(array), not array.flags.writeable), "shape": (extent(array),),
+                                    "typestr": "|u1", "version": 3}
+
+
+def adopt(array: Any) -> Any:
+    """The same array over a storage of its own that begins at the array's first element."""
+    if array.base is None or extent(array) == 0:
+        return array
+    owner = np.asarray(Memory(array))
+    return np.ndarray(array.shape, array.dtype, owner, 0, array.strides)
+
+
+def address(array: Any) -> int:
+    """The address of the first element."""
+    return array.__array_interface__["data"][0]
+
+
+def extent(array: Any) -> int:
+    """The number of bytes from the first element to the end of the last."""
+    if array.size == 0:
+        return 0
+    return sum([(n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)]) + array.itemsize
+
+
+def owner_of(array: Any) -> Any:
+    """The array (or other object) that owns the memory of `array`."""
+    while type(array.base) is ndarray:
+        array = array.base
+    return array
+
+
+def contiguous_strides(shape: Any) -> tuple[int, ...]:
+    """Row-major strides, in elements; sizes of 0 count as 1, as in PyTorch."""
+    strides = []
+    step = 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size if size > 1 else 1
+    return tuple(reversed(strides))
+
+
+def strides_of(array: Any) -> tuple[int, ...]:
+    """The strides of `array` in elements."""
+    if array.size == 0 and array.flags.c_contiguous and not any(array.strides):
+        return contiguous_strides(array.shape)
+    if array.size == 0 and array.base is None:
+        return contiguous_strides(array.shape)
+    item = array.itemsize
+    return tuple([s // item for s in array.strides])
+
+
+def offset_of(array: Any) -> int:
+    """The position of the first element in its storage, in elements."""
+    base = array.base
+    if base is None:
+        return 0
+    owner = owner_of(array)
+    return (address(array) - address(owner)) // array.itemsize
+
+
+def strided(array: Any, size: Any, stride: Any, offset: Any = None) -> Any:
+    """An array over the memory of `array` with the given geometry in elements; checked against the storage's bounds."""
+    item = array.itemsize
+    owner = owner_of(array)
+    start = offset_of(array) if offset is None else offset
+    count = 1
+    for n in size:
+        count *= n
+    if count:
+        last = start + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)])
+        if (last + 1) * item > owner.nbytes or start < 0:
+            raise RuntimeError(
+                f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {start}, and itemsize {item} "
+                f"requiring a storage size of {(last + 1) * item} are out of bounds for storage of size {owner.nbytes}")
+    memory = bytes_of(owner)
+    made = np.ndarray(tuple(size), array.dtype, memory, start * item if count else 0, tuple([s * item for s in stride]))
+    if not array.flags.writeable:
+        made.flags.writeable = False
+    return made
+
+
+def bytes_of(owner: Any) -> Any:
+    """The whole memory of an owner as a flat array of bytes."""
+    if owner.dtype == np.uint8 and owner.ndim == 1 and owner.flags.c_contiguous:
+        return owner
+    flat = owner if owner.flags.c_contiguous else owner.T if owner.flags.f_contiguous else owner.transpose(
+        sorted(range(owner.ndim), key=lambda i: -owner.strides[i]))
+    return flat.reshape(-1).view(np.uint8)
+
+
+def dense_order(shape: Any, strides: Any) -> tuple[int, ...] | None:
+    """The dimensions from outermost to innermost if the layout is dense without overlap, else None."""
+    order = sorted([i for i in range(len(shape)) if shape[i] != 1], key=lambda i: (-strides[i], i))
+    expected = 1
+    for i in reversed(order):
+        if strides[i] != expected:
+            return None
+        expected *= shape[i]
+    return tuple(order)
+
+
+def is_non_overlapping_and_dense(shape: Any, strides: Any) -> bool:
+    return 0 in shape or dense_order(shape, strides) is not None
+
+
+def empty_strided(shape: Any, strides: Any, dtype: Any) -> Any:
+    """A new uninitialised array with the given strides in elements."""
+    count = 1
+    for n in shape:
+        count *= n
+    size = 0 if count == 0 else 1 + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])
+    memory = np.empty(size, dtype)
+    if memory.dtype.kind == "V":          # bfloat16 does not speak the buffer protocol
+        return strided(memory, shape, strides, 0)
+    return np.ndarray(tuple(shape), dtype, memory, 0, tuple([s * memory.itemsize for s in strides]))
+
+
+class UntypedStorage:
+    """The bytes under one or more tensors."""
+
+    __slots__ = ("__weakref__", "owner")
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+
+    def data_ptr(self) -> int:
+        return address(self.owner) if self.owner.nbytes else 0
+
+    @property
+    def _cdata(self) -> int:
+        return id(self.owner)
+
+    def nbytes(self) -> int:
+        return self.owner.nbytes
+
+    def size(self) -> int:
+        return self.owner.nbytes
+
+    def __len__(self) -> int:
+        return self.owner.nbytes
+
+    def __getitem__(self, index: Any) -> Any:
+        item = bytes_of(self.owner)[index]
+        return int(item) if np.ndim(item) == 0 else UntypedStorage(item)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        bytes_of(self.owner)[index] = value
+
+    def tolist(self) -> list[int]:
+        return bytes_of(self.owner).tolist()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UntypedStorage) and self.owner is other.owner
+
+    def __hash__(self) -> int:
+        return id(self.owner)
+
+
+STORAGES: WeakValueDictionary[int, UntypedStorage] = WeakValueDictionary()
+
+
+def storage_of(array: Any) -> UntypedStorage:
+    """The storage of `array`, the same object for all arrays over the same memory."""
+    owner = owner_of(array)
+    found = STORAGES.get(id(owner))
+    if found is None or found.owner is not owner:
+        found = STORAGES[id(owner)] = UntypedStorage(owner)
+    return found

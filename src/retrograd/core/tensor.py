@@ -1,0 +1,426 @@
+"""The Tensor: a NumPy array, a version counter, and its place in the autograd graph.
+
+NOTE [What a tensor costs]
+A tensor is made for every op, so it holds only what every op needs; everything else is made on demand.
+`_odd` gathers in one integer all that takes a tensor off the fast path (see the ODD_* flags): ordinary tensors have 0.
+`_counter` (the version counter, shared by all aliases) is made by the first view, save or write. `_view` says that the
+tensor is a view. `_extra` holds hooks, tangents and other rarities. Attributes that users set go to `_attributes`.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograd.core import device as devices
+from retrograd.core import dtypes
+from retrograd.core.state import switches, tls
+
+ndarray = np.ndarray
+BY_NUMPY = dtypes.BY_NUMPY
+
+ODD_SUBCLASS = 1      # has __torch_function__ or __torch_dispatch__ of its own
+ODD_CONJ = 2          # the values are the conjugate of the array's
+ODD_NEG = 4           # the values are the negative of the array's
+ODD_INFERENCE = 8     # made in inference mode: no version counter, never saved
+ODD_DUAL = 16         # has forward-mode tangents
+ODD_META = 32         # no data: the array's memory must not be touched
+ODD_WRAPPER = 64      # belongs to a transform (batched, functional, ...)
+ODD_SPARSE = 128      # not strided: the array is not the data
+
+
+class Counter:
+    """The number of in-place writes to some memory, shared by the tensors that alias it."""
+
+    __slots__ = ("n",)
+
+    def __init__(self) -> None:
+        self.n: int = 0
+
+
+class View:
+    """How a view came to be: its root `base`, the last view op and its arguments, and the views before it."""
+
+    __slots__ = ("args", "base", "creation", "op", "parent", "version")
+
+    def __init__(self, base: Any, op: Any, args: Any, parent: Any, creation: int, version: int) -> None:
+        self.base = base
+        self.op = op              # the op that made this view out of `parent` (or of the base)
+        self.args = args          # its arguments after the tensor
+        self.parent = parent      # the View of the tensor it was taken of, None if that was the base
+        self.creation: int = creation
+        self.version: int = version   # the version at which the view's grad_fn was made
+
+
+class Extra:
+    """The rare parts of a tensor's autograd state."""
+
+    __slots__ = ("backward_hooks", "grad_dtype", "grad_dtype_set", "hooks", "name", "post_hooks", "retains_grad", "tangents")
+
+    def __init__(self) -> None:
+        self.hooks: Any = None            # tensor pre-hooks of a leaf, {id: fn}
+        self.post_hooks: Any = None       # post-accumulate-grad hooks of a leaf, {id: fn}
+        self.retains_grad: bool = False
+        self.tangents: Any = None         # {level: tangent}
+        self.name: Any = None
+        self.grad_dtype: Any = None
+        self.grad_dtype_set: bool = False
+        self.backward_hooks: Any = None
+
+
+class Size(tuple):
+    """A tensor's shape: a tuple that knows its number of elements.
+
+    >>> Size([2, 3]).numel()
+    6
+    """
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        total = 1
+        for size in self:
+            total *= size
+        return total
+
+    def __repr__(self) -> str:
+        return "torch.Size([" + ", ".join(map(str, self)) + "])"
+
+    __str__ = __repr__
+
+    def __add__(self, other: Any) -> Any:
+        if not isinstance(other, tuple):
+            return NotImplemented
+        return Size(tuple.__add__(self, other))
+
+    def __radd__(self, other: Any) -> Any:
+        return Size(other + tuple(self)) if isinstance(other, tuple) else NotImplemented
+
+    def __mul__(self, other: Any) -> Any:
+        return Size(tuple.__mul__(self, other))
+
+    __rmul__ = __mul__
+
+    def __getitem__(self, index: Any) -> Any:
+        item = tuple.__getitem__(self, index)
+        return Size(item) if isinstance(index, slice) else item
+
+    def __reduce__(self) -> Any:
+        return (Size, (tuple(self),))
+
+
+class Door:
+    """The entrances of dispatch that Tensor's operators call; `dispatch` installs the real one."""
+
+    def unary(self, op: Any, a: Any) -> Any:
+        raise NotImplementedError
+
+    def binary(self, op: Any, a: Any, b: Any) -> Any:
+        raise NotImplementedError
+
+    def call(self, op: Any, args: Any) -> Any:
+        raise NotImplementedError
+
+    def refresh(self, tensor: Any) -> None:
+        raise NotImplementedError
+
+    def function(self, name: str, args: Any) -> Any:
+        raise NotImplementedError
+
+
+class Operators:
+    """The ops behind Python's operators, filled in by the op tables; and the door they go through."""
+
+    __slots__ = ("door", "add", "sub", "rsub", "mul", "div", "matmul", "neg")
+
+    def __init__(self) -> None:
+        self.door = Door()
+        self.add = self.sub = self.rsub = self.mul = self.div = self.matmul = self.neg = None
+
+
+operators = Operators()
+
+
+class Tensor:
+    """A multi-dimensional array that remembers how it was computed."""
+
+    __slots__ = ("__weakref__", "_attributes", "_counter", "_extra", "_grad", "_node", "_nr", "_odd", "_requires", "_sink",
+                 "_view", "array")
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        self._odd: int = 0
+        self._requires: bool = False      # for a leaf: what the user said; for the rest: that there is a node
+        self._node: Any = None            # the node that computed this tensor
+        self._nr: int = 0                 # which of the node's outputs it is
+        self._counter: Any = None
+        self._view: Any = None
+        self._grad: Any = None
+        self._sink: Any = None            # weak reference to a leaf's AccumulateGrad
+        self._extra: Any = None
+        self._attributes: Any = None
+
+    # ---- operators
+    def __add__(self, other: Any) -> Any:
+        return operators.door.binary(operators.add, self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return operators.door.binary(operators.add, self, other)
+
+    def __sub__(self, other: Any) -> Any:
+        return operators.door.binary(operators.sub, self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return operators.door.binary(operators.rsub, self, other)
+
+    def __mul__(self, other: Any) -> Any:
+        return operators.door.binary(operators.mul, self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return operators.door.binary(operators.mul, self, other)
+
+    def __truediv__(self, other: Any) -> Any:
+        return operators.door.binary(operators.div, self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return operators.door.function("__rdiv__", (self, other))
+
+    def __matmul__(self, other: Any) -> Any:
+        return operators.door.binary(operators.matmul, self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return operators.door.function("matmul", (other, self))
+
+    def __neg__(self) -> Any:
+        return operators.door.unary(operators.neg, self)
+
+    def __pos__(self) -> Any:
+        return operators.door.function("positive", (self,))
+
+    def __abs__(self) -> Any:
+        return operators.door.function("abs", (self,))
+
+    def __invert__(self) -> Any:
+        return operators.door.function("bitwise_not", (self,))
+
+    def __pow__(self, exponent: Any) -> Any:
+        return operators.door.function("pow", (self, exponent))
+
+    def __rpow__(self, base: Any) -> Any:
+        return operators.door.function("pow", (base, self))
+
+    def __floordiv__(self, other: Any) -> Any:
+        return operators.door.function("floor_divide", (self, other))
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return operators.door.function("floor_divide", (other, self))
+
+    def __mod__(self, other: Any) -> Any:
+        return operators.door.function("remainder", (self, other))
+
+    def __rmod__(self, other: Any) -> Any:
+        return operators.door.function("remainder", (other, self))
+
+    def __and__(self, other: Any) -> Any:
+        return operators.door.function("bitwise_and", (self, other))
+
+    __rand__ = __and__
+
+    def __or__(self, other: Any) -> Any:
+        return operators.door.function("bitwise_or", (self, other))
+
+    __ror__ = __or__
+
+    def __xor__(self, other: Any) -> Any:
+        return operators.door.function("bitwise_xor", (self, other))
+
+    __rxor__ = __xor__
+
+    def __lshift__(self, other: Any) -> Any:
+        return operators.door.function("__lshift__", (self, other))
+
+    def __rshift__(self, other: Any) -> Any:
+        return operators.door.function("__rshift__", (self, other))
+
+    def __eq__(self, other: Any) -> Any:
+        return operators.door.function("__eq__", (self, other))
+
+    def __ne__(self, other: Any) -> Any:
+        return operators.door.function("__ne__", (self, other))
+
+    def __lt__(self, other: Any) -> Any:
+        return operators.door.function("__lt__", (self, other))
+
+    def __le__(self, other: Any) -> Any:
+        return operators.door.function("__le__", (self, other))
+
+    def __gt__(self, other: Any) -> Any:
+        return operators.door.function("__gt__", (self, other))
+
+    def __ge__(self, other: Any) -> Any:
+        return operators.door.function("__ge__", (self, other))
+
+    def __iadd__(self, other: Any) -> Any:
+        return operators.door.function("add_", (self, other))
+
+    def __isub__(self, other: Any) -> Any:
+        return operators.door.function("sub_", (self, other))
+
+    def __imul__(self, other: Any) -> Any:
+        return operators.door.function("mul_", (self, other))
+
+    def __itruediv__(self, other: Any) -> Any:
+        return operators.door.function("div_", (self, other))
+
+    def __ifloordiv__(self, other: Any) -> Any:
+        return operators.door.function("floor_divide_", (self, other))
+
+    def __imod__(self, other: Any) -> Any:
+        return operators.door.function("remainder_", (self, other))
+
+    def __ipow__(self, other: Any) -> Any:
+        return operators.door.function("pow_", (self, other))
+
+    def __iand__(self, other: Any) -> Any:
+        return operators.door.function("bitwise_and_", (self, other))
+
+    def __ior__(self, other: Any) -> Any:
+        return operators.door.function("bitwise_or_", (self, other))
+
+    def __ixor__(self, other: Any) -> Any:
+        return operators.door.function("bitwise_xor_", (self, other))
+
+    def __getitem__(self, index: Any) -> Any:
+        return operators.door.function("__getitem__", (self, index))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        operators.door.function("__setitem__", (self, index, value))
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __len__(self) -> int:
+        if self.array.ndim == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return self.array.shape[0]
+
+    def __bool__(self) -> bool:
+        return bool(operators.door.function("__bool__", (self,)))
+
+    def __repr__(self) -> str:
+        return operators.door.function("__repr__", (self,))
+
+    # ---- arbitrary attributes, without paying for a __dict__ in every tensor
+    def __getattr__(self, name: str) -> Any:
+        attributes = self._attributes
+        if attributes is not None and name in attributes:
+            return attributes[name]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        try:
+            object.__setattr__(self, name, value)
+        except AttributeError:
+            if hasattr(type(self), name):     # a read-only property, not a new name
+                raise
+            if self._attributes is None:
+                self._attributes = {}
+            self._attributes[name] = value
+
+    def __delattr__(self, name: str) -> None:
+        attributes = self._attributes
+        if attributes is not None and name in attributes:
+            del attributes[name]
+        else:
+            object.__delattr__(self, name)
+
+    # ---- what it is
+    @property
+    def shape(self) -> Any:
+        return Size(self.array.shape)
+
+    @property
+    def ndim(self) -> int:
+        return self.array.ndim
+
+    @property
+    def dtype(self) -> Any:
+        return BY_NUMPY[self.array.dtype]
+
+    @property
+    def device(self) -> Any:
+        return devices.META if self._odd & ODD_META else devices.CPU
+
+    # ---- its place in the graph
+    @property
+    def grad_fn(self) -> Any:
+        if self._view is not None:
+            operators.door.refresh(self)
+        return self._node
+
+    @property
+    def requires_grad(self) -> bool:
+        return wants_grad(self)
+
+    @property
+    def is_leaf(self) -> bool:
+        return not wants_grad(self) or self.grad_fn is None
+
+    @property
+    def output_nr(self) -> int:
+        return self._nr
+
+    @property
+    def _version(self) -> int:
+        if self._odd & ODD_INFERENCE:
+            raise RuntimeError("Inference tensors do not track version counter.")
+        return 0 if self._counter is None else self._counter.n
+
+
+def counter_of(t: Any) -> Any:
+    """The version counter of `t`, made now if it has none yet."""
+    if t._counter is None:
+        t._counter = Counter()
+    return t._counter
+
+
+def bump(t: Any) -> None:
+    """Count one in-place write to `t` and all that alias it."""
+    if t._counter is None:
+        t._counter = Counter()
+    t._counter.n += 1
+
+
+def extra_of(t: Any) -> Any:
+    """The rare state of `t`, made now if it has none yet."""
+    if t._extra is None:
+        t._extra = Extra()
+    return t._extra
+
+
+def wrap(array: Any) -> Any:
+    """A new tensor that owns or aliases `array`; NumPy scalars become 0-d arrays."""
+    if type(array) is not ndarray:
+        array = np.asarray(array)
+    t = Tensor(array)
+    if switches.unusual and tls.inference:
+        t._odd = ODD_INFERENCE
+    return t
+
+
+def wants_grad(t: Any) -> bool:
+    """Whether `t` requires grad; a view does when its base does."""
+    return t._requires or (t._view is not None and t._view.base._requires)
+
+
+def install(cls: Any, members: Any) -> None:
+    """Add methods and properties to Tensor, also when it is compiled and its dictionary is closed."""
+    try:
+        for name, member in members.items():
+            setattr(cls, name, member)
+    except TypeError:
+        import gc
+        dictionary = gc.get_referents(cls.__dict__)[0]
+        dictionary.update(members)
+        import ctypes
+        ctypes.pythonapi.PyType_Modified(ctypes.py_object(cls))

@@ -1,0 +1,262 @@
+"""Views and in-place writes: who shares memory with whom, and how a write through one is seen by the others.
+
+NOTE [Views]
+A view is (base, recipe, creation): the root tensor whose memory it shares, how to get from there to here, and under
+which circumstances it was made. An in-place write bumps the version that base and views share and, when a gradient is
+wanted, rewrites the history of the *base*: its node becomes a CopySlices, which hides the written op. Views find out
+lazily: when the node of a view is asked for and the version has moved on since it was made, a new one is made out of
+the base's (`refresh`). Writes through views whose recipe cannot be trusted (made under no_grad, by a multi-output
+function, in a custom Function, in inference mode) are errors.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from retrograd.core.graph import Node, NodeHooks, edge_of, set_history
+from retrograd.core.saved import FREED
+from retrograd.core.state import set_grad_enabled, tls
+from retrograd.core.storage import offset_of, strides_of
+from retrograd.core.tensor import ODD_INFERENCE, Counter, View, wants_grad
+
+DEFAULT, IN_CUSTOM_FUNCTION, MULTI_OUTPUT_NODE, NO_GRAD_MODE, INFERENCE_MODE = range(5)
+
+LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
+VIEW_OF_LEAF = "a view of a leaf Variable that requires grad is being used in an in-place operation."
+INFERENCE_WRITE = ("Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get "
+                   "a normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more "
+                   "details.")
+
+
+def mark_view(op: Any, args: Any, source: Any, view: Any, creation: int = DEFAULT) -> None:
+    """Note that `view` was made out of `source` by `op` with `args` (those after the tensor)."""
+    counter = source._counter
+    if counter is None:
+        counter = source._counter = Counter()
+    view._counter = counter
+    if creation == DEFAULT and not tls.grad_enabled:
+        creation = INFERENCE_MODE if tls.inference else NO_GRAD_MODE
+    parent = source._view
+    if parent is None:
+        view._view = View(source, op, args, None, creation, counter.n)
+    else:
+        view._view = View(parent.base, op, args, parent, creation if creation != DEFAULT else parent.creation, counter.n)
+
+
+# ---- reading a view's node
+def refresh(t: Any) -> None:
+    """Bring the node of view `t` up to date with the last write to its base."""
+    view = t._view
+    counter = t._counter
+    if view.version == counter.n:
+        return
+    base = view.base
+    if t._node is None and not base._requires:
+        return
+    if view.creation != DEFAULT:
+        raise RuntimeError(creation_error(t, view.creation, write=False, indirect=True))
+    retained = take_retained(t)
+    node = regenerate(t, base)
+    t._node, t._nr, t._requires = node, 0, True
+    view.version = counter.n
+    if retained:
+        give_retained(t, retained)
+
+
+def regenerate(t: Any, base: Any) -> Any:
+    """A node that leads from view `t` to the present history of its base."""
+    if tls.view_replay or t.array.dtype is not base.array.dtype or t._odd or base._odd:
+        was = set_grad_enabled(True)
+        try:
+            return replay(t._view, base)._node
+        finally:
+            set_grad_enabled(was)
+    return replayer.as_strided_node(t, base)
+
+
+class Replayer:
+    """What views need of dispatch; installed by it, so that this file stays below it."""
+
+    def call(self, op: Any, args: Any) -> Any:
+        raise NotImplementedError
+
+    def as_strided_node(self, t: Any, base: Any) -> Any:
+        raise NotImplementedError
+
+    def backward_copy(self, grad: Any, like_shape: Any, like_strides: Any) -> Any:
+        raise NotImplementedError
+
+
+replayer = Replayer()
+
+
+def replay(view: Any, base: Any) -> Any:
+    """Apply the recipe of `view` to another base."""
+    steps = []
+    while view is not None:
+        steps.append(view)
+        view = view.parent
+    t = base
+    for step in reversed(steps):
+        t = apply_step(step.op, step.args, t)
+    return t
+
+
+def apply_step(op: Any, args: Any, t: Any) -> Any:
+    if callable(op):
+        return op(t)
+    made = replayer.call(op, [t, *args[0]])
+    return made if args[1] is None else made[args[1]]
+
+
+# ---- writing in place
+def check_inplace(t: Any, wanted: bool) -> None:
+    """Refuse an in-place write to `t` that its history could not describe; `wanted`: a gradient is wanted of the result."""
+    if t._odd & ODD_INFERENCE and not tls.inference:
+        raise RuntimeError(INFERENCE_WRITE)
+    if not wanted or not tls.grad_enabled:
+        return
+    view = t._view
+    if view is not None:
+        base = view.base
+        if base._requires and base._node is None:
+            raise RuntimeError(VIEW_OF_LEAF)
+        if view.creation != DEFAULT:
+            raise RuntimeError(creation_error(t, view.creation, write=True, indirect=False))
+    if wants_grad(t) and t._node is None:
+        raise RuntimeError(LEAF)
+
+
+def creation_error(t: Any, creation: int, write: bool, indirect: bool) -> str:
+    """Why a write through (or an out-of-date history of) a view is refused."""
+    modified = ("is being modified inplace" if write
+                else "its base or another view of its base has been modified inplace")
+    node = t._node
+    prefix = f"Output {t._nr} of {node.name()} is a view and {modified}. " if node is not None else ""
+    if creation == MULTI_OUTPUT_NODE:
+        prefix = prefix or f"A view is the output of a function that returns multiple views and {modified}. "
+        return prefix + ("This view is the output of a function that returns multiple views. Such functions do not allow "
+                         "the output views to be modified inplace. You should replace the inplace operation by an "
+                         "out-of-place one.")
+    if creation == NO_GRAD_MODE or creation == INFERENCE_MODE:
+        mode, scope = (("no_grad mode", "no_grad") if creation == NO_GRAD_MODE else ("inference mode", "inference_mode"))
+        if node is None:
+            prefix = f"A view was created in {mode} and {modified} with grad mode enabled. "
+        else:
+            prefix = (f"Output {t._nr} of {node.name()} is a view of a view which was created in {mode} and {modified}"
+                      " with grad mode enabled. ")
+        return prefix + (f"Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
+                         f"code by moving both the view and the inplace either both inside the {scope} block (if you "
+                         "don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked).")
+    prefix = prefix or f"A view was created inside a custom Function and {modified}. "
+    return prefix + ("This view was created inside a custom Function (or because an input was returned as-is) and the "
+                     "autograd logic to handle view+inplace would override the custom backward associated with the "
+                     "custom Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by "
+                     "cloning the output of the custom Function.")
+
+
+def rebase(t: Any, node: Any) -> None:
+    """Make `node`, which an in-place op on `t` recorded, the history of `t`."""
+    view = t._view
+    if view is None:
+        retained = take_retained(t)
+        set_history(t, node, 0)
+        if retained:
+            give_retained(t, retained)
+        return
+    base = view.base
+    outer = CopySlices(t, base, node)
+    retained = take_retained(base)
+    set_history(base, outer, 0)
+    if retained:
+        give_retained(base, retained)
+    refresh(t)
+
+
+class CopySlices(Node):
+    """The node of a base that was written through a view: the written part takes the inner node, the rest passes."""
+
+    __slots__ = ("inner", "place", "strides", "view")
+
+    def __init__(self, t: Any, base: Any, inner: Any) -> None:
+        Node.__init__(self)
+        array = base.array
+        self.shape, self.dtype = array.shape, array.dtype
+        self.strides = strides_of(array)
+        self.inner = inner
+        # where the written part lies in the base; as a recipe where strides cannot say it
+        if tls.view_replay or t.array.dtype is not array.dtype or t._odd or base._odd:
+            self.place, self.view = None, t._view
+        else:
+            self.place = (t.array.shape, strides_of(t.array), offset_of(t.array) - offset_of(array))
+            self.view = None
+        producer = edge_of(base)
+        self.next = (producer, *inner.next[1:])
+        nrs = inner.nrs
+        if base._nr and producer is not None or nrs is not None:
+            self.nrs = [base._nr if producer is not None else 0, *(nrs[1:] if nrs is not None else [0] * (len(inner.next) - 1))]
+
+    def apply(self, grads: Any, needed: Any) -> Any:
+        grad = grads[0]
+        results: list[Any] = [None] * len(self.next)
+        if grad is None:
+            return results
+        if self.inner is None:
+            raise RuntimeError(FREED)
+        whole = replayer.backward_copy(grad, self.shape, self.strides)
+        if self.place is not None:
+            size, stride, offset = self.place
+            part = whole.as_strided(size, stride, offset + whole.storage_offset())
+        else:
+            part = replay(self.view, whole)
+        inner_needed = None
+        if needed is not None or self.next[0] is None:
+            inner_needed = [n is not None and (needed is None or needed[i]) for i, n in enumerate(self.next)]
+        inner = self.inner.apply([part.clone()], inner_needed)
+        for i, g in enumerate(inner):
+            if g is None or i >= len(results) or (inner_needed is not None and not inner_needed[i]):
+                continue
+            if i == 0:
+                part.copy_(g)
+                results[0] = whole
+            else:
+                results[i] = g
+        return results
+
+    def release(self) -> None:
+        if self.inner is not None:
+            self.inner.release()
+        self.inner = None
+
+
+# ---- retain_grad moves with the tensor
+def take_retained(t: Any) -> Any:
+    """Remove the retains-grad hook of `t` from its present node."""
+    node = t._node
+    if node is None or t._extra is None or not t._extra.retains_grad or node.hooks is None or node.hooks.retain is None:
+        return None
+    return node.hooks.retain.pop(t._nr, None)
+
+
+def give_retained(t: Any, hook: Any) -> None:
+    """Put a retains-grad hook on the present node of `t`."""
+    node = t._node
+    if node.hooks is None:
+        node.hooks = NodeHooks()
+    if node.hooks.retain is None:
+        node.hooks.retain = {}
+    node.hooks.retain[t._nr] = hook
+
+
+def is_view(t: Any) -> bool:
+    return t._view is not None
+
+
+def detach_inplace(t: Any) -> None:
+    """Cut `t` off its history."""
+    if t._view is not None:
+        raise RuntimeError("Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel "
+                           "(DDP) for training, and gradient_as_bucket_view is set as True, gradients are views of DDP "
+                           "buckets, and hence detach_() cannot be called on these gradients. To fix this error, please "
+                           "refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as a solution.")
+    t._node, t._nr, t._requires = None, 0, False
+

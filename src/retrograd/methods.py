@@ -1,0 +1,453 @@
+"""Methods and attributes of Tensor that are not ops: its gradient, its data, conversions to Python and NumPy."""
+from __future__ import annotations
+
+import copy
+import warnings
+from typing import Any
+
+import numpy as np
+
+from retrograd.autograd import hooks
+from retrograd.autograd.backward import backward
+from retrograd.core import dtypes, printing, storage
+from retrograd.core.api import EXTRA_METHODS, TENSOR_METHODS
+from retrograd.core.device import CPU
+from retrograd.core.dispatch import METHODS, call, resolve
+from retrograd.core.graph import accumulator
+from retrograd.core.state import tls
+from retrograd.core.tensor import (
+    ODD_CONJ,
+    ODD_INFERENCE,
+    ODD_META,
+    ODD_NEG,
+    ODD_SUBCLASS,
+    Counter,
+    Size,
+    Tensor,
+    bump,
+    extra_of,
+    install,
+    wants_grad,
+)
+from retrograd.core.views import detach_inplace, replay
+
+# ---- gradients
+NON_LEAF_GRAD = ("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+                 "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
+                 "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make "
+                 "sure you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more informations.")
+
+
+def get_grad(self: Any) -> Any:
+    if self._grad is None and self._node is not None and not (self._extra is not None and self._extra.retains_grad):
+        warnings.warn(NON_LEAF_GRAD, UserWarning, stacklevel=2)
+    return self._grad
+
+
+def set_grad(self: Any, value: Any) -> None:
+    if value is not None:
+        check_new_grad(self, value)
+    self._grad = value
+
+
+def check_new_grad(self: Any, value: Any) -> None:
+    if not isinstance(value, Tensor):
+        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+    if value is self:
+        raise RuntimeError("can't assign Variable as its own grad")
+    extra = self._extra
+    expected = extra.grad_dtype if extra is not None and extra.grad_dtype_set else self.dtype
+    if expected is not None and value.dtype is not expected:
+        raise RuntimeError(f"attempting to assign a gradient with dtype '{value.dtype}' to a tensor with grad_dtype "
+                           f"'{expected}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). "
+                           "You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. "
+                           "Set grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break "
+                           "downstream systems that assume they match.")
+    if value.device != self.device:
+        raise RuntimeError(f"attempting to assign a gradient with device type '{value.device.type}' to a tensor with device "
+                           f"type '{self.device.type}'. Please ensure that the gradient and the tensor are on the same device")
+    if value.array.shape != self.array.shape:
+        raise RuntimeError(f"attempting to assign a gradient of size '{list(value.array.shape)}' to a tensor of size "
+                           f"'{list(self.array.shape)}'. Please ensure that the gradient and the tensor are the same size")
+
+
+def del_grad(self: Any) -> None:
+    self._grad = None
+
+
+def set_requires_grad(self: Any, value: bool) -> None:
+    requires_grad_(self, value)
+
+
+def forbidden_delete(name: str) -> Any:
+    def delete(self: Any) -> None:
+        raise RuntimeError(f"Tensor attribute '{name}' can't be deleted")
+    return delete
+
+
+def requires_grad_(self: Any, requires_grad: bool = True) -> Any:
+    """Say whether gradients of this leaf are wanted; returns the tensor."""
+    if self.grad_fn is not None:
+        if requires_grad:
+            return self
+        raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
+                           "in a subgraph that doesn't require differentiation use var_no_grad = var.detach().")
+    if requires_grad and self.dtype.category < 2:
+        raise RuntimeError("only Tensors of floating point dtype can require gradients")
+    if requires_grad and self._odd & ODD_INFERENCE and not tls.inference:
+        raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+    self._requires = bool(requires_grad)
+    return self
+
+
+def tensor_backward(self: Any, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False,
+                    inputs: Any = None) -> None:
+    """Compute the gradients of this tensor with respect to the leaves of its graph."""
+    backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+def get_grad_dtype(self: Any) -> Any:
+    if self.grad_fn is not None:
+        raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
+    extra = self._extra
+    return extra.grad_dtype if extra is not None and extra.grad_dtype_set else self.dtype
+
+
+def set_grad_dtype(self: Any, value: Any) -> None:
+    if self.grad_fn is not None:
+        raise RuntimeError("grad_dtype can only be set on leaf tensors.")
+    if self._grad is not None and value is not None and self._grad.dtype is not value:
+        raise RuntimeError(f"Cannot set grad_dtype to '{value}' because there is already a gradient of dtype "
+                           f"'{self._grad.dtype}'. Clear the gradient first.")
+    extra = extra_of(self)
+    extra.grad_dtype, extra.grad_dtype_set = value, True
+
+
+# ---- data
+def detach(self: Any) -> Any:
+    """The same data and version counter, without history."""
+    return METHODS["__detach__"](self)
+
+
+def detach_(self: Any) -> Any:
+    detach_inplace(self)
+    return self
+
+
+def get_data(self: Any) -> Any:
+    t = Tensor(self.array)
+    t._odd = self._odd & ~ODD_SUBCLASS
+    return t
+
+
+def set_data(self: Any, value: Any) -> None:
+    if not isinstance(value, Tensor):
+        raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+    if self._requires and value.dtype.category < 2:
+        raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+    if (self._odd ^ value._odd) & ODD_META:
+        raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible "
+                           "tensor type.")
+    if value.array.dtype is not self.array.dtype:
+        self._sink = None
+    self.array = value.array
+
+
+def numpy(self: Any, *, force: bool = False) -> Any:
+    """The tensor as a NumPy array over the same memory."""
+    if force:
+        return resolve(self).array if self._odd & (ODD_CONJ | ODD_NEG) else self.array
+    if self._odd & ODD_META:
+        raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory "
+                        "first.")
+    if tls.grad_enabled and wants_grad(self):
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    if self._odd & ODD_CONJ:
+        raise RuntimeError("Can't call numpy() on Tensor that has conjugate bit set. Use tensor.resolve_conj().numpy() instead.")
+    if self._odd & ODD_NEG:
+        raise RuntimeError("Can't call numpy() on Tensor that has negative bit set. Use tensor.resolve_neg().numpy() instead.")
+    if self.dtype is dtypes.bfloat16:
+        raise TypeError("Got unsupported ScalarType BFloat16")
+    return self.array
+
+
+def __array__(self: Any, dtype: Any = None, copy: Any = None) -> Any:
+    array = numpy(self)
+    return array if dtype is None else array.astype(dtype, copy=False)
+
+
+def item(self: Any) -> Any:
+    """The value of a tensor with one element as a Python number."""
+    if self.array.size != 1:
+        raise RuntimeError(f"a Tensor with {self.array.size} elements cannot be converted to Scalar")
+    if self._odd:
+        if self._odd & ODD_META:
+            raise RuntimeError("Tensor.item() cannot be called on meta tensors")
+        self = resolve(self)
+    value = self.array.item()
+    return float(value) if self.array.dtype.kind == "V" else value
+
+
+def tolist(self: Any) -> Any:
+    """The values as nested lists of Python numbers."""
+    array = resolve(self).array
+    if array.dtype.kind == "V":
+        array = array.astype(np.float32)
+    return array.tolist()
+
+
+def single(self: Any) -> Any:
+    if self.array.size != 1:
+        raise RuntimeError(f"a Tensor with {self.array.size} elements cannot be converted to Scalar")
+    return item(self)
+
+
+def tensor_bool(self: Any) -> bool:
+    if self.array.size == 0:
+        raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+    if self.array.size > 1:
+        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+    return bool(item(self))
+
+
+def __index__(self: Any) -> int:
+    if self.array.size != 1 or self.dtype.category > 1:
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+    return int(item(self))
+
+
+def __format__(self: Any, spec: str) -> str:
+    if self.array.ndim == 0 and type(self) is Tensor and not self._odd & ODD_META:
+        return item(self).__format__(spec)
+    return object.__format__(self, spec)
+
+
+def __contains__(self: Any, element: Any) -> bool:
+    if isinstance(element, (Tensor, int, float, complex, bool)):
+        return bool((element == self).any().item())
+    raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+
+
+def __iter__(self: Any) -> Any:
+    if self.array.ndim == 0:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(METHODS["unbind"](self, 0))
+
+
+def tensor_repr(self: Any) -> str:
+    shown = self
+    if self._odd & (ODD_CONJ | ODD_NEG):
+        shown = resolve(self)
+        shown._node, shown._requires = self._node, self._requires
+    return printing.tensor_str(shown)
+
+
+# ---- geometry
+def size(self: Any, dim: Any = None) -> Any:
+    """The shape, or the length of one dimension."""
+    if dim is None:
+        return Size(self.array.shape)
+    return self.array.shape[checked_dim(dim, self.array.ndim)]
+
+
+def checked_dim(dim: int, ndim: int) -> int:
+    if not -max(ndim, 1) <= dim < max(ndim, 1) or ndim == 0:
+        low, high = -max(ndim, 1), max(ndim, 1) - 1
+        raise IndexError(f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})")
+    return dim
+
+
+def stride(self: Any, dim: Any = None) -> Any:
+    strides = storage.strides_of(self.array)
+    return strides if dim is None else strides[checked_dim(dim, self.array.ndim)]
+
+
+def storage_offset(self: Any) -> int:
+    return storage.offset_of(self.array)
+
+
+def data_ptr(self: Any) -> int:
+    return storage.address(self.array) if self.array.size else 0
+
+
+def untyped_storage(self: Any) -> Any:
+    return storage.storage_of(self.array)
+
+
+def numel(self: Any) -> int:
+    return int(self.array.size)
+
+
+def is_contiguous(self: Any, memory_format: Any = None) -> bool:
+    if memory_format is None or getattr(memory_format, "name", "") in ("contiguous_format", ""):
+        return self.array.size == 0 or bool(self.array.flags.c_contiguous)
+    return METHODS["__is_channels_last__"](self, memory_format)
+
+
+def get_base(self: Any) -> Any:
+    return None if self._view is None else self._view.base
+
+
+def _is_view(self: Any) -> bool:
+    return self._view is not None
+
+
+def _view_func(self: Any, new_base: Any, symint_visitor_fn: Any = None, tensor_visitor_fn: Any = None) -> Any:
+    return replay(self._view, new_base)
+
+
+def is_floating_point(self: Any) -> bool:
+    return self.dtype.is_floating_point
+
+
+def is_complex(self: Any) -> bool:
+    return self.dtype.is_complex
+
+
+def is_signed(self: Any) -> bool:
+    return self.dtype.is_signed
+
+
+def is_inference(self: Any) -> bool:
+    return bool(self._odd & ODD_INFERENCE)
+
+
+def is_conj(self: Any) -> bool:
+    return bool(self._odd & ODD_CONJ)
+
+
+def is_neg(self: Any) -> bool:
+    return bool(self._odd & ODD_NEG)
+
+
+def get_device(self: Any) -> int:
+    return -1
+
+
+def is_set_to(self: Any, other: Any) -> bool:
+    return (data_ptr(self) == data_ptr(other) and self.array.shape == other.array.shape
+            and self.array.strides == other.array.strides)
+
+
+# ---- copies
+def __deepcopy__(self: Any, memo: Any) -> Any:
+    if wants_grad(self) and self.grad_fn is not None:
+        raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
+                           "moment.  If you were attempting to deepcopy a module, this may be because of a torch.nn."
+                           "utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001")
+    if id(self) in memo:
+        return memo[id(self)]
+    array = storage.empty_strided(self.array.shape, storage.strides_of(self.array), self.array.dtype)
+    array[...] = self.array
+    made = type(self).__new__(type(self))
+    Tensor.__init__(made, array)
+    made._odd, made._requires = self._odd, self._requires
+    memo[id(self)] = made
+    if self._grad is not None:
+        made._grad = copy.deepcopy(self._grad, memo)
+    if self._attributes:
+        made._attributes = copy.deepcopy(self._attributes, memo)
+    own = self.__dict__ if type(self) is not Tensor and hasattr(self, "__dict__") else None
+    if own:
+        made.__dict__.update(copy.deepcopy(own, memo))
+    return made
+
+
+def rebuild(cls: Any, array: Any, dtype_name: str, requires_grad: bool, attributes: Any) -> Any:
+    """Used by pickle."""
+    made = cls.__new__(cls)
+    Tensor.__init__(made, array.view(dtypes.BY_NAME[dtype_name].numpy))
+    made._requires = requires_grad
+    if attributes:
+        made._attributes = dict(attributes)
+    return made
+
+
+def __reduce_ex__(self: Any, protocol: int) -> Any:
+    array = resolve(self).array
+    if array.dtype.kind == "V":
+        array = array.view(np.uint16)
+    own = dict(self._attributes or {})
+    return (rebuild, (type(self), np.ascontiguousarray(array) if array.ndim else array, self.dtype.name,
+                      self._requires and self._node is None, own))
+
+
+def volatile(self: Any) -> bool:
+    warnings.warn("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.", UserWarning, stacklevel=2)
+    return False
+
+
+def get_backward_hooks(self: Any) -> Any:
+    return None if self._extra is None else self._extra.backward_hooks
+
+
+def tensor_dict(self: Any) -> Any:
+    if self._attributes is None:
+        self._attributes = {}
+    return self._attributes
+
+
+def __dlpack__(self: Any, **kwargs: Any) -> Any:
+    if wants_grad(self):
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    return self.array.__dlpack__(**kwargs)
+
+
+def __dlpack_device__(self: Any) -> Any:
+    return (1, 0)
+
+
+def grad_accumulator(self: Any) -> Any:
+    return accumulator(self) if self._requires and self._node is None else None
+
+
+PROPERTIES = dict(
+    grad=property(get_grad, set_grad, del_grad),
+    _grad_fn=property(lambda self: self.grad_fn, None, forbidden_delete("_grad_fn")),
+    _backward_hooks=property(get_backward_hooks, None, forbidden_delete("_backward_hooks")),
+    data=property(get_data, set_data, forbidden_delete("data")),
+    requires_grad=property(wants_grad, set_requires_grad, forbidden_delete("requires_grad")),
+    grad_dtype=property(get_grad_dtype, set_grad_dtype),
+    retains_grad=property(lambda self: bool(self._extra is not None and self._extra.retains_grad)),
+    _base=property(get_base),
+    volatile=property(volatile),
+    itemsize=property(lambda self: self.array.itemsize),
+    nbytes=property(lambda self: self.array.nbytes),
+    is_cuda=property(lambda self: False),
+    is_cpu=property(lambda self: self.device is CPU),
+    is_meta=property(lambda self: bool(self._odd & ODD_META)),
+    is_sparse=property(lambda self: False),
+    is_sparse_csr=property(lambda self: False),
+    is_nested=property(lambda self: False),
+    is_quantized=property(lambda self: False),
+    is_mkldnn=property(lambda self: False),
+    name=property(lambda self: None),
+    T=property(lambda self: METHODS["permute"](self, tuple(reversed(range(self.array.ndim))))),
+    mT=property(lambda self: METHODS["transpose"](self, -2, -1)),
+    H=property(lambda self: METHODS["adjoint"](self)),
+    mH=property(lambda self: METHODS["adjoint"](self)),
+)
+
+PLAIN = dict(
+    backward=tensor_backward, requires_grad_=requires_grad_, detach=detach, detach_=detach_, numpy=numpy, __array__=__array__,
+    item=item, tolist=tolist, __int__=lambda self: int(single(self)), __float__=lambda self: float(single(self)),
+    __complex__=lambda self: complex(single(self)), __index__=__index__, __format__=__format__, __contains__=__contains__,
+    __iter__=__iter__, size=size, stride=stride, storage_offset=storage_offset, data_ptr=data_ptr,
+    untyped_storage=untyped_storage, numel=numel, nelement=numel, is_contiguous=is_contiguous, dim=lambda self: self.array.ndim,
+    ndimension=lambda self: self.array.ndim, _is_view=_is_view, _view_func=_view_func, is_floating_point=is_floating_point,
+    is_complex=is_complex, is_signed=is_signed, is_inference=is_inference, is_conj=is_conj, is_neg=is_neg,
+    get_device=get_device, is_set_to=is_set_to, element_size=lambda self: self.array.itemsize, __deepcopy__=__deepcopy__,
+    __reduce_ex__=__reduce_ex__, register_hook=hooks.register_hook, retain_grad=hooks.retain_grad,
+    register_post_accumulate_grad_hook=hooks.register_post_accumulate_grad_hook, __dlpack__=__dlpack__,
+    __dlpack_device__=__dlpack_device__,
+)
+
+
+def install_all() -> None:
+    """Put ops, methods and properties on Tensor."""
+    install(Tensor, {**TENSOR_METHODS, **EXTRA_METHODS, **PLAIN, **PROPERTIES})
+    METHODS["__repr__"] = tensor_repr
+    METHODS["__bool__"] = tensor_bool
+
+
+__all__ = ["Counter", "bump", "call", "install_all"]

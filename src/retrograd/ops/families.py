@@ -1,0 +1,86 @@
+"""What many ops share: shape and batching rules by family, and the helpers that derivative rules are written with."""
+from __future__ import annotations
+
+from typing import Any
+
+from retrograd.core.dispatch import METHODS
+from retrograd.core.tensor import Tensor
+
+
+def wrap_dim(dim: int, ndim: int, *, scalar_ok: bool = True) -> int:
+    """A dimension counted from the front, or PyTorch's IndexError."""
+    size = max(ndim, 1) if scalar_ok else ndim
+    if not -size <= dim < size:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-size}, {size - 1}], but got {dim})")
+    return dim % size
+
+
+def wrap_dims(dims: Any, ndim: int) -> tuple[int, ...]:
+    """Several dimensions, each counted from the front and given only once."""
+    wrapped = tuple([wrap_dim(d, ndim) for d in dims])
+    if len(set(wrapped)) != len(wrapped):
+        repeated = next(d for i, d in enumerate(wrapped) if d in wrapped[:i])
+        raise RuntimeError(f"dim {repeated} appears multiple times in the list of dims")
+    return wrapped
+
+
+def conj(value: Any) -> Any:
+    """The conjugate of a tensor or number; real ones are returned as they are."""
+    if isinstance(value, Tensor):
+        return value.conj() if value.array.dtype.kind == "c" else value
+    return value.conjugate() if isinstance(value, complex) else value
+
+
+def number_like(xp: Any, array: Any, number: Any) -> Any:
+    """A Python number as a 0-d array of the array's dtype."""
+    return xp.asarray(number).astype(array.dtype)
+
+
+# ---- batching: rule(op, args, dims, size) -> (result, its batch dimension)
+# `args` are in schema order; `dims` says for each where its batch dimension is (None: it has none; lists for lists).
+def move_to_front(t: Any, dim: int | None) -> Any:
+    return t if dim is None or dim == 0 else t.movedim(dim, 0)
+
+
+def pointwise(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """Batch dimension first, then as many ones as the other operands have dimensions more."""
+    ranks = [a.ndim - (d is not None) for a, d in zip(args, dims, strict=True) if isinstance(a, Tensor)]
+    rank = max(ranks)
+    moved = []
+    for a, d in zip(args, dims, strict=True):
+        if isinstance(a, Tensor) and d is not None:
+            a = move_to_front(a, d)
+            if a.ndim - 1 < rank:
+                a = a.reshape((a.shape[0],) + (1,) * (rank - a.ndim + 1) + tuple(a.shape[1:]))
+        moved.append(a)
+    return op(*moved), 0
+
+
+def shift_dims(*names: str) -> Any:
+    """The rule for ops whose named arguments are dimensions: batch dimension first, the others count from behind it."""
+    def rule(op: Any, args: Any, dims: Any, size: int) -> Any:
+        params = op.schema.params
+        rank = next(a.ndim - 1 for a, d in zip(args, dims, strict=True) if isinstance(a, Tensor) and d is not None)
+        moved = []
+        for a, d, p in zip(args, dims, params, strict=True):
+            if isinstance(a, Tensor):
+                a = move_to_front(a, d)
+            elif p.name in names and a is not None:
+                a = wrap_dim(a, rank) + 1 if isinstance(a, int) else tuple([wrap_dim(x, rank) + 1 for x in a])
+            moved.append(a)
+        result = op(*moved)
+        return result, (0,) * len(result) if op.multiple else 0
+    return rule
+
+
+def loop(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """One call per example; right for every op, and slow."""
+    def pick(a: Any, d: Any, i: int) -> Any:
+        if isinstance(d, (list, tuple)):
+            return [pick(x, y, i) for x, y in zip(a, d, strict=True)]
+        return a if d is None else a.select(d, i)
+    results = [op(*[pick(a, d, i) for a, d in zip(args, dims, strict=True)]) for i in range(size)]
+    stack = METHODS["stack"]
+    if op.multiple:
+        return tuple([stack(list(r)) for r in zip(*results, strict=True)]), (0,) * len(results[0])
+    return stack(results), 0

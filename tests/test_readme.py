@@ -1,0 +1,46 @@
+"""The README's Python blocks run, in order, and print what the README says."""
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+README = Path(__file__).resolve().parent.parent / "README.md"
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def python_blocks(text: str) -> list[tuple[int, str, str | None]]:
+    """Return (line, code, expected output) of each Python block; a plain block right after it is its output."""
+    blocks = list(BLOCK.finditer(text))
+    found = []
+    for i, block in enumerate(blocks):
+        if block[1] != "python":
+            continue
+        follower = blocks[i + 1] if i + 1 < len(blocks) else None
+        follows = follower is not None and follower[1] in ("", "text")
+        has_output = follows and not text[block.end():follower.start()].strip()
+        found.append((text.count("\n", 0, block.start(2)), block[2], follower[2] if has_output else None))
+    return found
+
+
+def run(blocks: list[tuple[int, str, str | None]]) -> None:
+    names: dict[str, Any] = {"__name__": "readme"}
+    for line, code, expected in blocks:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile("\n" * line + code, str(README), "exec"), names)
+        if expected is not None:
+            assert printed.getvalue() == expected, f"{README.name}, the block at line {line + 1}"
+
+
+def test_readme_code_prints_what_it_says() -> None:
+    blocks = python_blocks(README.read_text())
+    assert blocks
+    run(blocks)
+
+
+def test_output_belongs_to_the_block_right_before_it() -> None:
+    text = "```python\nprint(1)\n```\n\n```\n1\n```\n\n```python\nx = 2\n```\nThen:\n```\n7\n```\n"
+    assert python_blocks(text) == [(1, "print(1)\n", "1\n"), (9, "x = 2\n", None)]
