@@ -7,10 +7,12 @@ from retrograd import _plain  # noqa: F401  (first: it chooses between compiled 
 from retrograd import autograd, methods
 from retrograd.core import api
 from retrograd.core.dtypes import ALIASES, BY_NAME
+from retrograd.core import fast_kernels as _kernels
 from retrograd.core.tensor import Size, Tensor
 from retrograd.ops import load
 
 load.load_tables()
+_kernels.use()
 api.build()
 methods.install_all()
 globals().update(BY_NAME)

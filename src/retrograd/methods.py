@@ -345,12 +345,16 @@ def __deepcopy__(self: Any, memo: Any) -> Any:
     memo[id(self)] = made
     if self._grad is not None:
         made._grad = copy.deepcopy(self._grad, memo)
-    if self._attributes:
-        made._attributes = copy.deepcopy(self._attributes, memo)
-    own = self.__dict__ if type(self) is not Tensor and hasattr(self, "__dict__") else None
-    if own:
-        made.__dict__.update(copy.deepcopy(own, memo))
+    made.__dict__.update(copy.deepcopy(user_attributes(self), memo))
     return made
+
+
+def user_attributes(self: Any) -> dict[str, Any]:
+    """What was set on the instance from outside."""
+    return {name: value for name, value in self.__dict__.items() if name not in FIELDS}
+
+
+FIELDS = ("array", "_odd", "_requires", "_node", "_nr", "_counter", "_view", "_grad", "_sink", "_extra")
 
 
 def rebuild(cls: Any, array: Any, dtype_name: str, requires_grad: bool, attributes: Any) -> Any:
@@ -358,8 +362,7 @@ def rebuild(cls: Any, array: Any, dtype_name: str, requires_grad: bool, attribut
     made = cls.__new__(cls)
     Tensor.__init__(made, array.view(dtypes.BY_NAME[dtype_name].numpy))
     made._requires = requires_grad
-    if attributes:
-        made._attributes = dict(attributes)
+    made.__dict__.update(attributes)
     return made
 
 
@@ -367,9 +370,8 @@ def __reduce_ex__(self: Any, protocol: int) -> Any:
     array = resolve(self).array
     if array.dtype.kind == "V":
         array = array.view(np.uint16)
-    own = dict(self._attributes or {})
     return (rebuild, (type(self), np.ascontiguousarray(array) if array.ndim else array, self.dtype.name,
-                      self._requires and self._node is None, own))
+                      self._requires and self._node is None, user_attributes(self)))
 
 
 def volatile(self: Any) -> bool:
@@ -379,12 +381,6 @@ def volatile(self: Any) -> bool:
 
 def get_backward_hooks(self: Any) -> Any:
     return None if self._extra is None else self._extra.backward_hooks
-
-
-def tensor_dict(self: Any) -> Any:
-    if self._attributes is None:
-        self._attributes = {}
-    return self._attributes
 
 
 def __dlpack__(self: Any, **kwargs: Any) -> Any:

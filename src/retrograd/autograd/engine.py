@@ -20,7 +20,7 @@ from typing import Any
 from retrograd.autograd.accumulate import accumulate
 from retrograd.autograd.hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks
 from retrograd.core.dispatch import METHODS
-from retrograd.core.graph import AccumulateGrad, shape_dtype
+from retrograd.core.graph import LAST, AccumulateGrad, shape_dtype
 from retrograd.core.state import set_grad_enabled, switches, tls
 from retrograd.core.tensor import Tensor
 
@@ -32,8 +32,7 @@ next_task_id = count().__next__
 class GraphTask:
     """One call of backward or grad."""
 
-    __slots__ = ("buffers", "callbacks", "captured", "captures", "create_graph", "id", "keep_graph", "needed", "order_roots",
-                 "ready", "waiting")
+    __slots__ = ("buffers", "callbacks", "captured", "captures", "create_graph", "id", "keep_graph", "needed", "ready", "waiting")
 
     def __init__(self, keep_graph: bool, create_graph: bool) -> None:
         self.id: int = next_task_id()
@@ -41,12 +40,11 @@ class GraphTask:
         self.create_graph: bool = create_graph
         self.waiting: dict[Any, int] = {}         # node -> gradients that have yet to arrive
         self.buffers: dict[Any, Any] = {}         # node -> the gradients that have arrived, one per output
-        self.ready: list[Any] = []                # heap of (-seq, tie, node)
+        self.ready: list[Any] = []                # heap of (LAST - seq, tie, node)
         self.needed: Any = None                   # node -> whether it runs; None: all do
         self.captures: Any = None                 # node -> [(output number, position in the result)]
         self.captured: list[Any] = []
         self.callbacks: list[Any] = []
-        self.order_roots: Any = None
 
 
 def run_backward(roots: Any, grads: Any, keep_graph: bool, create_graph: bool, inputs: Any, accumulate_grad: bool) -> Any:
@@ -141,7 +139,7 @@ def run_task(task: Any, roots: Any, grads: Any) -> None:
         for node, _ in roots:
             if task.waiting[node] == 0 and node not in done:
                 done[node] = True
-                heappush(task.ready, (-node.seq, -len(task.ready), node))
+                heappush(task.ready, (LAST - node.seq, -len(task.ready), node))
         del done, node, grad
         grads = None
         loop(task)
@@ -171,12 +169,12 @@ def loop(task: Any) -> None:
                 break
             hooks = node.hooks
             if type(node) is AccumulateGrad:
-                extra = node.variable._extra
-                if hooks is None and extra is None:
+                sink = node
+                if hooks is None and sink.variable._extra is None:
                     grad = grads[0]
                     grads = None
                     if grad is not None:
-                        accumulate(node.variable, grad, task.create_graph)
+                        accumulate(sink.variable, grad, task.create_graph)
                 else:
                     run_accumulator(task, node, grads)
                 node = None
@@ -215,10 +213,10 @@ def loop(task: Any) -> None:
                             else:
                                 if following is not None:
                                     order -= 1
-                                    heappush(ready, (-following.seq, order, following))
+                                    heappush(ready, (LAST - following.seq, order, following))
                                     following = None
                                 order -= 1
-                                heappush(ready, (-n.seq, order, n))
+                                heappush(ready, (LAST - n.seq, order, n))
                 i += 1
             results = None
             node = following
@@ -374,7 +372,7 @@ def current_graph_task_execution_order() -> list[Any]:
     order: list[Any] = []
     tie = 0
     if tls.node is not None and not any(entry[2] is tls.node for entry in heap):
-        heap.append((-tls.node.seq, 1, tls.node))
+        heap.append((LAST - tls.node.seq, 1, tls.node))
     heap.sort()
     while heap:
         node = heappop(heap)[2]
@@ -388,7 +386,7 @@ def current_graph_task_execution_order() -> list[Any]:
                 waiting[n] -= 1
                 if waiting[n] == 0:
                     tie -= 1
-                    heappush(heap, (-n.seq, tie, n))
+                    heappush(heap, (LAST - n.seq, tie, n))
     return order
 
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograd.core import convert, opdef
+from retrograd.core import convert
 from retrograd.core.arguments import resolve
 from retrograd.core.device import parse_device
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.dtypes import as_dtype
-from retrograd.core.opdef import FORMS, OPS, find_packet
+from retrograd.core.opdef import CALLERS, FORMS, OPS, find_packet
 from retrograd.core.state import switches, tls
 from retrograd.core.tensor import ODD_SUBCLASS, Tensor, operators
 
@@ -159,18 +159,17 @@ class Ops:
 ops = Ops()
 
 
-def packet_call(packet: Any, *args: Any, **kwargs: Any) -> Any:
+def packet_call(packet: Any, args: Any, kwargs: Any) -> Any:
     find_packet(packet.name)
     index, bound = resolve(packet.name, packet.schemas, args, kwargs)
     return call(packet.overloads_[index], bound)
 
 
-def op_call(op: Any, *args: Any, **kwargs: Any) -> Any:
+def op_call(op: Any, args: Any, kwargs: Any) -> Any:
     return call(op, op.schema.bind(args, kwargs))
 
 
-opdef.OpDef.__call__ = op_call            # type: ignore[attr-defined]
-opdef.Packet.__call__ = packet_call       # type: ignore[attr-defined]
+CALLERS.update(op=op_call, packet=packet_call)
 
 convert.set_hooks(tensor_class=Tensor, as_device=parse_device,
                   python_dtypes={kind: as_dtype(kind) for kind in (bool, int, float, complex)})

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import opdef
+from retrograd.core import forward, opdef
 from retrograd.core.dtypes import BY_NUMPY
-from retrograd.core.graph import Node, accumulator, describe_outputs, edge_of, sequence, set_history
+from retrograd.core.graph import Node, accumulator, describe_outputs, edge_of, set_history
 from retrograd.core.kernels import compute_arrays, write_into
 from retrograd.core.opdef import ATTR, GRAD, GRADS, NEEDED, NOT_IMPLEMENTED, SAVED
 from retrograd.core.saved import FREED, SavedTensor, note_version, save_input, save_output, unpack
@@ -64,19 +64,12 @@ class OpNode(Node):
                     wanted = True
             if not wanted:
                 continue
-            values = []
-            for kind, index in rule.sources:
-                if kind == GRAD:
-                    values.append(grad)
-                elif kind == SAVED:
-                    values.append(unpack(self, index))
-                elif kind == ATTR:
-                    values.append(self.attrs[index])
-                elif kind == GRADS:
-                    values.append(grads)
-                else:
-                    values.append([nexts[i] is not None and (needed is None or needed[i]) for i in range(len(nexts))])
-            out = rule.fn(*values)
+            if rule.shape == 1:
+                out = rule.fn(grad)
+            elif rule.shape == 2:
+                out = rule.fn(grad, unpack_fast(self, rule.index))
+            else:
+                out = rule.fn(*rule_arguments(self, rule, grads, needed))
             if rule.many:
                 for i, g in zip(rule.targets, out, strict=True):
                     if nexts[i] is not None:
@@ -96,18 +89,8 @@ class OpNode(Node):
                      for s, c in spans]
             if not any([any(f) for f in flags]):
                 continue
-            values: list[Any] = []
-            for kind, index in rule.sources:
-                if kind == GRAD:
-                    values.append(grads[0])
-                elif kind == SAVED:
-                    values.append(unpack(self, index))
-                elif kind == ATTR:
-                    values.append(self.attrs[index])
-                elif kind == GRADS:
-                    values.append(grads)
-                else:
-                    values.append(flags[0] if len(flags) == 1 else flags)
+            values = [(flags[0] if len(flags) == 1 else flags) if kind == NEEDED else value
+                      for (kind, _), value in zip(rule.sources, rule_arguments(self, rule, grads, needed), strict=True)]
             outs = rule.fn(*values)
             if not rule.many:
                 outs = (outs,)
@@ -139,6 +122,35 @@ class OpNode(Node):
         op = self.op
         names = ["_saved_" + n for n in op.saved_names + op.attr_names] + ["_raw_saved_" + n for n in op.saved_names]
         return [*object.__dir__(self), *names]
+
+
+def unpack_fast(node: Any, slot: int) -> Any:
+    """`unpack` for the commonest case: a plain tensor that was an input and has not been written to."""
+    if node.saved is not None and type(node.saved[slot]) is Tensor:
+        t = node.saved[slot]
+        counter = t._counter
+        if (counter is None or (node.versions is None and counter.n == 0)) and t._extra is None and not (
+                node.op.saves_result and node.op.saved_outputs[slot] >= 0):
+            return t
+    return unpack(node, slot)
+
+
+def rule_arguments(node: Any, rule: Any, grads: Any, needed: Any) -> Any:
+    """What a rule asks for by the names of its parameters."""
+    values = []
+    for kind, index in rule.sources:
+        if kind == GRAD:
+            values.append(grads[0])
+        elif kind == SAVED:
+            values.append(unpack(node, index))
+        elif kind == ATTR:
+            values.append(node.attrs[index])
+        elif kind == GRADS:
+            values.append(grads)
+        else:
+            nexts = node.next
+            values.append([nexts[i] is not None and (needed is None or needed[i]) for i in range(len(nexts))])
+    return values
 
 
 def saved_attribute(node: Any, name: str) -> Any:
@@ -203,11 +215,8 @@ def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
     cls = op._node_class
     if cls is None:
         cls = node_class(op)
-    node = cls.__new__(cls)
-    node.seq = sequence.next()
+    node = cls()
     node.op = op
-    node.count = 1
-    node.nrs = node.shape = node.dtype = node.saved = node.versions = node.attrs = node.hooks = node._metadata = None
     if op.has_lists:
         record_lists(op, args, node)
         return node
@@ -247,6 +256,70 @@ def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
         node.attrs = [None] * len(op.attr_names)
         for slot, kind, arg, extra in plan.attrs:
             node.attrs[slot] = attribute_value(kind, args[arg], extra)
+    return node
+
+
+def number_fits(op: Any, array: Any, number: Any) -> bool:
+    """Whether NumPy gives an array with a Python number the dtype that PyTorch does."""
+    kind = array.dtype.kind
+    if op.exact and array.dtype.itemsize == 2 and kind in "fV":
+        return False
+    if type(number) is float:
+        return kind in "fcV"
+    return type(number) is int and (kind in "fcV" or (kind in "iu" and not op.floats)) and -2147483648 <= number <= 127
+
+
+def record_short(op: Any, a: Any, b: Any, mask: int) -> Any:
+    """`record` for the short way: one or two tensors without anything unusual (`b` may be a number)."""
+    cls = op._node_class
+    if cls is None:
+        cls = node_class(op)
+    plan = op.short_plans[mask]
+    if plan is None:
+        plan = op.short_plans[mask] = op.plan(mask)
+    node = cls()
+    node.op = op
+    first = second = None
+    nr = 0
+    if mask & 1:
+        first = a._node
+        if first is None or a._view is not None:
+            first = edge_of(a)
+        nr = a._nr
+    if b is None:
+        node.next = (first,)
+        if nr:
+            node.nrs = [nr]
+    else:
+        if mask & 2:
+            other = b
+            second = other._node
+            if second is None or other._view is not None:
+                second = edge_of(other)
+            node.next = (first, second)
+            if nr or other._nr:
+                node.nrs = [nr, other._nr]
+        else:
+            node.next = (first, None) if op.two_inputs else (first,)
+            if nr:
+                node.nrs = [nr, 0]
+    if plan.saves:
+        saved = node.saved = [None] * plan.saves
+        if plan.first >= 0:
+            saved[plan.first] = a
+            if a._counter is not None:
+                note_version(node, plan.first, a)
+        if plan.second >= 0:
+            saved[plan.second] = b
+            if type(b) is Tensor:
+                other = b
+                if other._counter is not None:
+                    note_version(node, plan.second, other)
+    if plan.attrs:
+        node.attrs = [None] * len(op.attr_names)
+        for slot, kind, arg, extra in plan.attrs:
+            node.attrs[slot] = attribute_value(kind, a if arg == 0 else b if arg == 1 and b is not None else
+                                               op.tail[arg - len(op.tensor_args)], extra)
     return node
 
 
@@ -330,82 +403,85 @@ class Dispatch(Door):
         """An op of one tensor and no other arguments."""
         if a._odd:
             return call_long(op, [a, *op.tail])
+        x = a.array
+        if op.floats and not op.checks and x.dtype.kind not in "fcV":
+            return call(op, [a, *op.tail])
         requires = a._requires or (a._view is not None and a._view.base._requires)
         if switches.unusual:
             if tls.special:
                 return call_long(op, [a, *op.tail])
             requires = requires and tls.grad_enabled
-        x = a.array
-        if op.promote == "float" and x.dtype.kind not in "fcV":
-            return call_plain(op, [a, *op.tail])
         if not requires or not op.differentiable:
-            z = op.fast(x)
+            try:
+                z = op.fast(x)
+            except TypeError:          # a dtype that NumPy refuses: the long way says so in PyTorch's words
+                return call_plain(op, [a, *op.tail])
             return Tensor(z if type(z) is ndarray else np.asarray(z))
-        node = record(op, (a, *op.tail), 1, False)
+        node = record_short(op, a, None, 1)
         z = op.fast(x)
         if type(z) is not ndarray:
             z = np.asarray(z)
-        out = Tensor(z)
         node.shape = z.shape
         node.dtype = z.dtype
+        out = Tensor(z)
         out._node = node
         out._requires = True
-        if node.saved is not None:
+        if op.saves_result:
             save_results(op, node, 1, (out,))
         return out
 
     def binary(self, op: Any, a: Any, b: Any) -> Any:
         """An op of two tensors, or of a tensor and a number."""
-        requires = False
         x = a.array
+        mask = 0
         if type(b) is Tensor:
-            if a._odd | b._odd:
+            other = b
+            if a._odd or other._odd:
                 return call_long(op, [a, b, *op.tail])
-            y = b.array
-            if x.dtype is not y.dtype:
+            y = other.array
+            if not op.checks and (x.dtype is not y.dtype or (op.floats and x.dtype.kind not in "fcV")):
                 return call_plain(op, [a, b, *op.tail])
-            if b._requires or (b._view is not None and b._view.base._requires):
-                requires = True
-        elif type(b) is float:
-            if a._odd or x.dtype.kind not in "fcV":
-                return call_number(op, a, b)
-            y = b
-        elif type(b) is int:
-            if a._odd or x.dtype.kind == "b" or (op.promote == "float" and x.dtype.kind not in "fcV"):
-                return call_number(op, a, b)
-            y = b
+            if other._requires or (other._view is not None and other._view.base._requires):
+                mask = 2
         else:
-            return call_number(op, a, b)
+            if a._odd or not number_fits(op, x, b):
+                return call_number(op, a, b)
+            y = b
         if a._requires or (a._view is not None and a._view.base._requires):
-            requires = True
+            mask |= 1
         if switches.unusual:
             if tls.special:
                 return call_long(op, [a, b, *op.tail])
-            requires = requires and tls.grad_enabled
-        if op.fast is None:
+            if not tls.grad_enabled:
+                mask = 0
+        fast = op.fast
+        if fast is None:
             return call_plain(op, [a, b, *op.tail])
-        if not requires or not op.differentiable:
+        if mask == 0 or not op.differentiable:
             try:
-                z = op.fast(x, y)
+                z = fast(x, y)
             except Exception:
                 return call_plain(op, [a, b, *op.tail])
-            return Tensor(z if type(z) is ndarray else np.asarray(z))
-        mask = 1 if wants_grad(a) else 0
-        if type(b) is Tensor and wants_grad(b):
-            mask |= 2
-        node = record(op, (a, b, *op.tail), mask, False)
+            if type(z) is not ndarray:
+                if z is None:
+                    return call_plain(op, [a, b, *op.tail])
+                z = np.asarray(z)
+            return Tensor(z)
+        node = record_short(op, a, b, mask)
         try:
-            z = op.fast(x, y)
+            z = fast(x, y)
         except Exception:
             return call_plain(op, [a, b, *op.tail])
         if type(z) is not ndarray:
+            if z is None:
+                return call_plain(op, [a, b, *op.tail])
             z = np.asarray(z)
-        out = Tensor(z)
         node.shape = z.shape
         node.dtype = z.dtype
+        out = Tensor(z)
         out._node = node
         out._requires = True
-        if node.saved is not None:
+        if op.saves_result:
             save_results(op, node, mask, (out,))
         return out
 
@@ -470,6 +546,8 @@ def call_long(op: Any, args: Any) -> Any:
         return op.compute(*args)
     if tls.transforms:
         return tls.transforms[-1].process(op, args)
+    if forward.levels.current >= 0:
+        return forward.run(op, args, autograd)
     return autograd(op, args)
 
 
@@ -570,7 +648,7 @@ def compute(op: Any, args: Any) -> Any:
                 odd |= t._odd
     if odd & (ODD_CONJ | ODD_NEG) and not op.is_view:
         return compute_resolved(op, args)
-    if odd & ODD_META:
+    if odd & ODD_META or op.device_arg >= 0 and args[op.device_arg] is not None and args[op.device_arg].type == "meta":
         return METHODS["__meta__"](op, args)
     arrays = compute_arrays(op, args)
     if op.is_inplace:

@@ -24,12 +24,12 @@ LAST = 2**64 - 1          # the sequence number of accumulators: they run as soo
 
 
 class Sequence:
-    """Numbers nodes in the order of their creation, per thread when more than one makes them."""
+    """Numbers nodes in the order of their creation."""
 
-    __slots__ = ("next",)
+    __slots__ = ("n",)
 
     def __init__(self) -> None:
-        self.next = count().__next__
+        self.n: int = 0
 
 
 sequence = Sequence()
@@ -54,7 +54,8 @@ class Node:
                  "versions")
 
     def __init__(self) -> None:
-        self.seq: int = sequence.next()
+        sequence.n += 1
+        self.seq: int = sequence.n
         self.next: Any = ()
         self.nrs: Any = None
         self.count: int = 1
@@ -131,9 +132,8 @@ class AccumulateGrad(Node):
         self.variable = variable
         self.seq = LAST
         self.next = ()
-        self.nrs = None
         self.count = 1
-        self.saved = self.versions = self.attrs = self.hooks = self._metadata = None
+        self.nrs = self.saved = self.versions = self.attrs = self.hooks = self._metadata = None
         self.shape = self.dtype = None    # asked of the variable, whose data may be replaced
 
     def name(self) -> str:
@@ -143,7 +143,8 @@ class AccumulateGrad(Node):
 def shape_dtype(node: Any, nr: int) -> Any:
     """The shape and NumPy dtype of output `nr` of `node`."""
     if type(node) is AccumulateGrad:
-        array = node.variable.array
+        sink = node
+        array = sink.variable.array
         return array.shape, array.dtype
     if node.count == 1:
         return node.shape, node.dtype

@@ -22,6 +22,8 @@ FLOAT32 = np.dtype(np.float32)
 
 def compute_arrays(op: Any, args: Any) -> Any:
     """The arrays that the op's kernel makes of the arguments."""
+    if op.check is not None:
+        op.check(*args)
     values = list(args)
     for i in op.tensor_args:
         values[i] = array_of(args[i])
@@ -81,8 +83,13 @@ def promote_operands(op: Any, args: Any, values: Any) -> None:
             tensors.append(args[i])
     tensors.extend([args[i] for i in op.scalar_args])
     common = promoted_dtype(op, tensors).numpy
+    exact = op.exact and common in HALVES
     for i in op.tensor_args:
         value = values[i]
+        if exact and not isinstance(value, list) and value is not None and np.ndim(value) == 0:
+            if type(value) is not ndarray or value.dtype not in HALVES:
+                values[i] = np.asarray(value).astype(FLOAT32)
+                continue
         if isinstance(value, list):
             values[i] = [v.astype(common, copy=False) if type(v) is ndarray else v for v in value]
         elif type(value) is ndarray:

@@ -15,6 +15,8 @@ batch    a family or function that says how the op runs with an extra dimension.
 meta     shape inference, for `meta` tensors and error texts.
 fast     for kernels that are functions: the ufunc that gives the same result when all other arguments have defaults.
 scalars  the names of Scalar arguments that take part in dtype promotion.
+check    a function of the arguments that raises what PyTorch raises for dtypes the op refuses, before promotion.
+exact    with `widen`: Python numbers and 0-d tensors meet half-precision tensors in float32, unrounded.
 lower    the expression of one element in C, for the generated kernels.
 """
 from __future__ import annotations
@@ -40,21 +42,28 @@ ATTRIBUTE_SUFFIXES = {"_sym_sizes": SIZES, "_scalar_type": DTYPE, "_ndim": NDIM,
 class Rule:
     """One derivative formula: which inputs it serves and where its arguments come from."""
 
-    __slots__ = ("fn", "many", "sources", "targets")
+    __slots__ = ("fn", "index", "many", "shape", "sources", "targets")
 
     def __init__(self, fn: Any, targets: Any, sources: Any, many: bool) -> None:
         self.fn = fn
         self.targets = targets        # positions in op.inputs
         self.sources = sources        # ((kind, index), ...)
         self.many = many              # returns a tuple, one gradient per target
+        # the two commonest calls, so that apply need not look: 1 is fn(grad), 2 is fn(grad, a saved tensor)
+        kinds = tuple([kind for kind, _ in sources])
+        self.shape: int = 1 if kinds == (GRAD,) else 2 if kinds == (GRAD, SAVED) else 0
+        self.index: int = sources[1][1] if self.shape == 2 else 0
 
 
 class Plan:
     """What to save when only some inputs need a gradient."""
 
-    __slots__ = ("attrs", "inputs", "outputs")
+    __slots__ = ("attrs", "first", "inputs", "outputs", "saves", "second")
 
-    def __init__(self, inputs: Any, outputs: Any, attrs: Any) -> None:
+    def __init__(self, inputs: Any, outputs: Any, attrs: Any, slots: int) -> None:
+        self.saves: int = slots if inputs or outputs else 0
+        self.first: int = next((slot for slot, argument in inputs if argument == 0), -1)    # where argument 0 is kept
+        self.second: int = next((slot for slot, argument in inputs if argument == 1), -1)
         self.inputs = inputs          # ((slot, argument), ...), packed before the kernel runs
         self.outputs = outputs        # ((slot, output), ...), packed after it
         self.attrs = attrs            # ((slot, kind, argument, extra), ...)
@@ -66,7 +75,8 @@ class OpDef:
     def __init__(self, schema: Any, kernel: Any, *, vjp: Any = None, jvp: Any = None, batch: Any = None, lower: Any = None,
                  meta: Any = None, promote: Any = None, widen: bool = False, node: str | None = None,
                  functional: Any = None, numbers: bool = False, composite: bool = False, fast: str | None = None,
-                 scalars: tuple[str, ...] = (), variants: str = "function, method") -> None:
+                 scalars: tuple[str, ...] = (), variants: str = "function, method", check: Any = None,
+                 exact: bool = False) -> None:
         self.schema = schema
         self.name: str = schema.name
         self.overload: str = schema.overload or "default"
@@ -86,14 +96,20 @@ class OpDef:
         self.compute: Any = getattr(np, kernel) if self.direct else kernel
         # What the short way computes with: a function of the arrays alone, right for the default of all other arguments.
         self.fast: Any = getattr(np, fast) if fast else self.compute if self.direct else None
+        self.checks: bool = False             # `fast` looks at dtypes itself and returns None for what it cannot do
         self.scalars = scalars                # Scalar arguments that take part in dtype promotion
+        self.check: Any = check
+        self.exact: bool = exact
         self.differentiable: bool = vjp is not None
+        self.floats: bool = promote == "float"
         self.node_name: str = node or camel(self.name) + "Backward0"
         self.packet: Any = None
         self._node_class: Any = None
         self.rules: Any = None                # compiled on first use
         self.plans: dict[int, Plan] = {}
-        self._ready = False
+        self.short_plans: list[Any] = [None] * 4
+        self._ready: bool = False
+        self.tail: tuple[Any, ...] = ()
 
     # ---- facts read off the schema, on first use: the table is long and import must be quick
     def prepare(self) -> None:
@@ -107,7 +123,8 @@ class OpDef:
         self.dtype_args: tuple[int, ...] = tuple([i for i, p in enumerate(params) if p.type == "ScalarType"])
         self.scalar_args: tuple[int, ...] = tuple([i for i, p in enumerate(params) if p.name in self.scalars])
         self.has_lists: bool = any(params[i].is_list for i in self.tensor_args)
-        self.tail: tuple[Any, ...] = tuple([p.default for p in params[len(self.tensor_args):]])
+        self.device_arg: int = next((i for i, p in enumerate(params) if p.type == "Device"), -1)
+        self.tail = tuple([p.default for p in params[len(self.tensor_args):]])
         self.multiple: bool = len(schema.returns) != 1 or schema.returns[0].is_list
         self.returns_list: bool = len(schema.returns) == 1 and schema.returns[0].is_list
         names = [r.name for r in schema.returns]
@@ -116,6 +133,8 @@ class OpDef:
             self.result_type = result_type(self.name, tuple(names))
         self.out_arg: int = next((i for i, p in enumerate(params) if p.writes and p.kwarg_only), -1)
         self.compile_rules()
+        self.saves_result: bool = any([o >= 0 for o in self.saved_outputs])
+        self.two_inputs: bool = len(self.inputs) > 1
         self._ready = True
 
     def compile_rules(self) -> None:
@@ -186,14 +205,11 @@ class OpDef:
         """What to save for the inputs in `mask` (bit i: the i-th of `inputs` needs a gradient); cached."""
         plan = self.plans.get(mask)
         if plan is None:
-            wanted = [s for r in self.rules if any(mask >> t & 1 for t in r.targets) for s in r.sources]
-            slots = sorted({i for kind, i in wanted if kind == SAVED})
-            attrs = sorted({i for kind, i in wanted if kind == ATTR})
-            plan = Plan(tuple([(s, self.saved_args[s]) for s in slots if self.saved_args[s] >= 0]),
-                        tuple([(s, self.saved_outputs[s]) for s in slots if self.saved_outputs[s] >= 0]),
-                        tuple([(s, *self.attr_kinds[s]) for s in attrs]))
-            self.plans[mask] = plan
+            plan = self.plans[mask] = make_plan(self, mask)
         return plan
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return CALLERS["op"](self, args, kwargs)
 
     def __repr__(self) -> str:
         return f"<OpOverload(op='aten.{self.name}', overload='{self.overload}')>"
@@ -201,13 +217,24 @@ class OpDef:
     def __str__(self) -> str:
         return f"aten.{self.name}.{self.overload}"
 
-    @property
-    def __name__(self) -> str:
-        return f"{self.name}.{self.overload}"
+    def __getattr__(self, name: str) -> Any:
+        if name == "__name__":
+            return f"{self.name}.{self.overload}"
+        raise AttributeError(f"'OpOverload' object has no attribute '{name}'")
 
     @property
     def overloadpacket(self) -> Any:
         return self.packet
+
+
+def make_plan(op: Any, mask: int) -> Plan:
+    """What the rules for the inputs in `mask` need saved."""
+    wanted = [s for r in op.rules if any([mask >> t & 1 for t in r.targets]) for s in r.sources]
+    slots = sorted({i for kind, i in wanted if kind == SAVED})
+    attrs = sorted({i for kind, i in wanted if kind == ATTR})
+    return Plan(tuple([(s, op.saved_args[s]) for s in slots if op.saved_args[s] >= 0]),
+                tuple([(s, op.saved_outputs[s]) for s in slots if op.saved_outputs[s] >= 0]),
+                tuple([(s, *op.attr_kinds[s]) for s in attrs]), len(op.saved_names))
 
 
 class Packet:
@@ -231,6 +258,9 @@ class Packet:
     def __name__(self) -> str:
         return self.name
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return CALLERS["packet"](self, args, kwargs)
+
     def __repr__(self) -> str:
         return f"<OpOverloadPacket(op='aten.{self.name}')>"
 
@@ -239,6 +269,7 @@ class Packet:
 
 
 OPS: dict[str, Packet] = {}
+CALLERS: dict[str, Any] = {}          # how an op or a packet is called; api.py provides it
 
 
 def defop(schema: str, kernel: Any, *, inplace: bool | None = None, out: bool | None = None, numbers: bool = False,
@@ -306,7 +337,7 @@ def derive(op: OpDef, form: str, numbers: bool) -> OpDef:
         schema = f"{name}.{overload + '_' if overload and overload != 'Tensor' else ''}out({arguments}) -> {result}"
     derived = OpDef(Schema(schema, allow_numbers_as_tensors=numbers), op.kernel, vjp=op.vjp, jvp=op.jvp, batch=op.batch,
                     promote=op.promote, widen=op.widen, node=op.node_name, functional=op, numbers=numbers,
-                    composite=op.composite, scalars=op.scalars)
+                    composite=op.composite, scalars=op.scalars, check=op.check, exact=op.exact)
     return derived
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from retrograd.core.graph import AccumulateGrad
 from retrograd.core.state import set_grad_enabled, tls
-from retrograd.core.tensor import ODD_INFERENCE, Counter, Tensor
+from retrograd.core.tensor import ODD_DUAL, ODD_INFERENCE, Counter, Tensor
 
 FREED = ("Trying to backward through the graph a second time (or directly access saved tensors after they have already "
          "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
@@ -31,7 +31,7 @@ def alias(t: Any) -> Any:
         t._counter = Counter()
     twin = Tensor(t.array)
     twin._counter = t._counter
-    twin._odd = t._odd
+    twin._odd = t._odd & ~ODD_DUAL
     return twin
 
 
@@ -84,7 +84,7 @@ def unpack(node: Any, slot: int) -> Any:
         output = node.op.saved_outputs[slot]
         if output >= 0:
             return restore_output(t, node, output)
-        if t._node is None:
+        if t._extra is not None and t._extra.detached and t._node is None:
             check_not_detached(node, slot, t)
         return t
     if type(t) is SavedTensor:
@@ -99,6 +99,8 @@ def restore_output(t: Any, node: Any, nr: int) -> Any:
     twin = Tensor(t.array)
     twin._counter = t._counter
     twin._odd = t._odd
+    if t._odd & ODD_DUAL:
+        twin._extra = t._extra            # gradients taken at a forward-mode level have tangents too
     if twin.dtype.category >= 2:
         twin._node = node
         twin._nr = nr

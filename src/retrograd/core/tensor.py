@@ -4,10 +4,12 @@ NOTE [What a tensor costs]
 A tensor is made for every op, so it holds only what every op needs; everything else is made on demand.
 `_odd` gathers in one integer all that takes a tensor off the fast path (see the ODD_* flags): ordinary tensors have 0.
 `_counter` (the version counter, shared by all aliases) is made by the first view, save or write. `_view` says that the
-tensor is a view. `_extra` holds hooks, tangents and other rarities. Attributes that users set go to `_attributes`.
+tensor is a view. `_extra` holds hooks, tangents and other rarities.
 """
 from __future__ import annotations
 
+import ctypes
+import gc
 from typing import Any
 
 import numpy as np
@@ -55,7 +57,7 @@ class View:
 class Extra:
     """The rare parts of a tensor's autograd state."""
 
-    __slots__ = ("backward_hooks", "grad_dtype", "grad_dtype_set", "hooks", "name", "post_hooks", "retains_grad", "tangents")
+    __slots__ = ("backward_hooks", "detached", "grad_dtype", "grad_dtype_set", "hooks", "name", "post_hooks", "retains_grad", "tangents")
 
     def __init__(self) -> None:
         self.hooks: Any = None            # tensor pre-hooks of a leaf, {id: fn}
@@ -66,7 +68,7 @@ class Extra:
         self.grad_dtype: Any = None
         self.grad_dtype_set: bool = False
         self.backward_hooks: Any = None
-
+        self.detached: bool = False       # detach_ was called on it
 
 class Size(tuple):
     """A tensor's shape: a tuple that knows its number of elements.
@@ -139,17 +141,18 @@ class Operators:
 
 
 operators = Operators()
+table = operators         # the same under a name that is a C variable when compiled
 
 
 class Tensor:
     """A multi-dimensional array that remembers how it was computed."""
 
-    __slots__ = ("__weakref__", "_attributes", "_counter", "_extra", "_grad", "_node", "_nr", "_odd", "_requires", "_sink",
+    __slots__ = ("__dict__", "__weakref__", "_counter", "_extra", "_grad", "_node", "_nr", "_odd", "_requires", "_sink",
                  "_view", "array")
 
     def __init__(self, array: Any) -> None:
         self.array = array
-        self._odd: int = 0
+        self._odd: int = 0                # ODD_* flags
         self._requires: bool = False      # for a leaf: what the user said; for the rest: that there is a node
         self._node: Any = None            # the node that computed this tensor
         self._nr: int = 0                 # which of the node's outputs it is
@@ -158,143 +161,142 @@ class Tensor:
         self._grad: Any = None
         self._sink: Any = None            # weak reference to a leaf's AccumulateGrad
         self._extra: Any = None
-        self._attributes: Any = None
 
     # ---- operators
     def __add__(self, other: Any) -> Any:
-        return operators.door.binary(operators.add, self, other)
+        return table.door.binary(table.add, self, other)
 
     def __radd__(self, other: Any) -> Any:
-        return operators.door.binary(operators.add, self, other)
+        return table.door.binary(table.add, self, other)
 
     def __sub__(self, other: Any) -> Any:
-        return operators.door.binary(operators.sub, self, other)
+        return table.door.binary(table.sub, self, other)
 
     def __rsub__(self, other: Any) -> Any:
-        return operators.door.binary(operators.rsub, self, other)
+        return table.door.binary(table.rsub, self, other)
 
     def __mul__(self, other: Any) -> Any:
-        return operators.door.binary(operators.mul, self, other)
+        return table.door.binary(table.mul, self, other)
 
     def __rmul__(self, other: Any) -> Any:
-        return operators.door.binary(operators.mul, self, other)
+        return table.door.binary(table.mul, self, other)
 
     def __truediv__(self, other: Any) -> Any:
-        return operators.door.binary(operators.div, self, other)
+        return table.door.binary(table.div, self, other)
 
     def __rtruediv__(self, other: Any) -> Any:
-        return operators.door.function("__rdiv__", (self, other))
+        return table.door.function("__rdiv__", (self, other))
 
     def __matmul__(self, other: Any) -> Any:
-        return operators.door.binary(operators.matmul, self, other)
+        return table.door.binary(table.matmul, self, other)
 
     def __rmatmul__(self, other: Any) -> Any:
-        return operators.door.function("matmul", (other, self))
+        return table.door.function("matmul", (other, self))
 
     def __neg__(self) -> Any:
-        return operators.door.unary(operators.neg, self)
+        return table.door.unary(table.neg, self)
 
     def __pos__(self) -> Any:
-        return operators.door.function("positive", (self,))
+        return table.door.function("positive", (self,))
 
     def __abs__(self) -> Any:
-        return operators.door.function("abs", (self,))
+        return table.door.function("abs", (self,))
 
     def __invert__(self) -> Any:
-        return operators.door.function("bitwise_not", (self,))
+        return table.door.function("bitwise_not", (self,))
 
     def __pow__(self, exponent: Any) -> Any:
-        return operators.door.function("pow", (self, exponent))
+        return table.door.function("pow", (self, exponent))
 
     def __rpow__(self, base: Any) -> Any:
-        return operators.door.function("pow", (base, self))
+        return table.door.function("pow", (base, self))
 
     def __floordiv__(self, other: Any) -> Any:
-        return operators.door.function("floor_divide", (self, other))
+        return table.door.function("floor_divide", (self, other))
 
     def __rfloordiv__(self, other: Any) -> Any:
-        return operators.door.function("floor_divide", (other, self))
+        return table.door.function("floor_divide", (other, self))
 
     def __mod__(self, other: Any) -> Any:
-        return operators.door.function("remainder", (self, other))
+        return table.door.function("remainder", (self, other))
 
     def __rmod__(self, other: Any) -> Any:
-        return operators.door.function("remainder", (other, self))
+        return table.door.function("remainder", (other, self))
 
     def __and__(self, other: Any) -> Any:
-        return operators.door.function("bitwise_and", (self, other))
+        return table.door.function("bitwise_and", (self, other))
 
     __rand__ = __and__
 
     def __or__(self, other: Any) -> Any:
-        return operators.door.function("bitwise_or", (self, other))
+        return table.door.function("bitwise_or", (self, other))
 
     __ror__ = __or__
 
     def __xor__(self, other: Any) -> Any:
-        return operators.door.function("bitwise_xor", (self, other))
+        return table.door.function("bitwise_xor", (self, other))
 
     __rxor__ = __xor__
 
     def __lshift__(self, other: Any) -> Any:
-        return operators.door.function("__lshift__", (self, other))
+        return table.door.function("__lshift__", (self, other))
 
     def __rshift__(self, other: Any) -> Any:
-        return operators.door.function("__rshift__", (self, other))
+        return table.door.function("__rshift__", (self, other))
 
     def __eq__(self, other: Any) -> Any:
-        return operators.door.function("__eq__", (self, other))
+        return table.door.function("__eq__", (self, other))
 
     def __ne__(self, other: Any) -> Any:
-        return operators.door.function("__ne__", (self, other))
+        return table.door.function("__ne__", (self, other))
 
     def __lt__(self, other: Any) -> Any:
-        return operators.door.function("__lt__", (self, other))
+        return table.door.function("__lt__", (self, other))
 
     def __le__(self, other: Any) -> Any:
-        return operators.door.function("__le__", (self, other))
+        return table.door.function("__le__", (self, other))
 
     def __gt__(self, other: Any) -> Any:
-        return operators.door.function("__gt__", (self, other))
+        return table.door.function("__gt__", (self, other))
 
     def __ge__(self, other: Any) -> Any:
-        return operators.door.function("__ge__", (self, other))
+        return table.door.function("__ge__", (self, other))
 
     def __iadd__(self, other: Any) -> Any:
-        return operators.door.function("add_", (self, other))
+        return table.door.function("add_", (self, other))
 
     def __isub__(self, other: Any) -> Any:
-        return operators.door.function("sub_", (self, other))
+        return table.door.function("sub_", (self, other))
 
     def __imul__(self, other: Any) -> Any:
-        return operators.door.function("mul_", (self, other))
+        return table.door.function("mul_", (self, other))
 
     def __itruediv__(self, other: Any) -> Any:
-        return operators.door.function("div_", (self, other))
+        return table.door.function("div_", (self, other))
 
     def __ifloordiv__(self, other: Any) -> Any:
-        return operators.door.function("floor_divide_", (self, other))
+        return table.door.function("floor_divide_", (self, other))
 
     def __imod__(self, other: Any) -> Any:
-        return operators.door.function("remainder_", (self, other))
+        return table.door.function("remainder_", (self, other))
 
     def __ipow__(self, other: Any) -> Any:
-        return operators.door.function("pow_", (self, other))
+        return table.door.function("pow_", (self, other))
 
     def __iand__(self, other: Any) -> Any:
-        return operators.door.function("bitwise_and_", (self, other))
+        return table.door.function("bitwise_and_", (self, other))
 
     def __ior__(self, other: Any) -> Any:
-        return operators.door.function("bitwise_or_", (self, other))
+        return table.door.function("bitwise_or_", (self, other))
 
     def __ixor__(self, other: Any) -> Any:
-        return operators.door.function("bitwise_xor_", (self, other))
+        return table.door.function("bitwise_xor_", (self, other))
 
     def __getitem__(self, index: Any) -> Any:
-        return operators.door.function("__getitem__", (self, index))
+        return table.door.function("__getitem__", (self, index))
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        operators.door.function("__setitem__", (self, index, value))
+        table.door.function("__setitem__", (self, index, value))
 
     def __hash__(self) -> int:
         return id(self)
@@ -305,34 +307,10 @@ class Tensor:
         return self.array.shape[0]
 
     def __bool__(self) -> bool:
-        return bool(operators.door.function("__bool__", (self,)))
+        return bool(table.door.function("__bool__", (self,)))
 
     def __repr__(self) -> str:
-        return operators.door.function("__repr__", (self,))
-
-    # ---- arbitrary attributes, without paying for a __dict__ in every tensor
-    def __getattr__(self, name: str) -> Any:
-        attributes = self._attributes
-        if attributes is not None and name in attributes:
-            return attributes[name]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        try:
-            object.__setattr__(self, name, value)
-        except AttributeError:
-            if hasattr(type(self), name):     # a read-only property, not a new name
-                raise
-            if self._attributes is None:
-                self._attributes = {}
-            self._attributes[name] = value
-
-    def __delattr__(self, name: str) -> None:
-        attributes = self._attributes
-        if attributes is not None and name in attributes:
-            del attributes[name]
-        else:
-            object.__delattr__(self, name)
+        return table.door.function("__repr__", (self,))
 
     # ---- what it is
     @property
@@ -355,7 +333,7 @@ class Tensor:
     @property
     def grad_fn(self) -> Any:
         if self._view is not None:
-            operators.door.refresh(self)
+            table.door.refresh(self)
         return self._node
 
     @property
@@ -413,14 +391,14 @@ def wants_grad(t: Any) -> bool:
     return t._requires or (t._view is not None and t._view.base._requires)
 
 
+COMPILED = type(Tensor.__init__) is not type(Size.numel)
+
+
 def install(cls: Any, members: Any) -> None:
     """Add methods and properties to Tensor, also when it is compiled and its dictionary is closed."""
-    try:
+    if not COMPILED:
         for name, member in members.items():
             setattr(cls, name, member)
-    except TypeError:
-        import gc
-        dictionary = gc.get_referents(cls.__dict__)[0]
-        dictionary.update(members)
-        import ctypes
+    else:
+        gc.get_referents(cls.__dict__)[0].update(members)
         ctypes.pythonapi.PyType_Modified(ctypes.py_object(cls))

@@ -16,7 +16,7 @@ from retrograd.core.graph import Node, NodeHooks, edge_of, set_history
 from retrograd.core.saved import FREED
 from retrograd.core.state import set_grad_enabled, tls
 from retrograd.core.storage import offset_of, strides_of
-from retrograd.core.tensor import ODD_INFERENCE, Counter, View, wants_grad
+from retrograd.core.tensor import ODD_INFERENCE, Counter, View, extra_of, wants_grad
 
 DEFAULT, IN_CUSTOM_FUNCTION, MULTI_OUTPUT_NODE, NO_GRAD_MODE, INFERENCE_MODE = range(5)
 
@@ -102,7 +102,7 @@ def replay(view: Any, base: Any) -> Any:
 
 
 def apply_step(op: Any, args: Any, t: Any) -> Any:
-    if callable(op):
+    if args is None:              # a function of the tensor alone
         return op(t)
     made = replayer.call(op, [t, *args[0]])
     return made if args[1] is None else made[args[1]]
@@ -258,5 +258,7 @@ def detach_inplace(t: Any) -> None:
                            "(DDP) for training, and gradient_as_bucket_view is set as True, gradients are views of DDP "
                            "buckets, and hence detach_() cannot be called on these gradients. To fix this error, please "
                            "refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as a solution.")
+    if t._node is not None:
+        extra_of(t).detached = True       # graphs that saved it must refuse it
     t._node, t._nr, t._requires = None, 0, False
 

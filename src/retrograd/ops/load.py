@@ -1,9 +1,25 @@
 """Imports the op tables; importing a table declares its ops."""
 from __future__ import annotations
 
-from retrograd.ops import copy, pointwise, shape
+from retrograd.ops import (
+    copy,
+    factory,
+    fromdata,
+    meta,
+    pointwise,
+    resize,
+    shape,
+)
 
-TABLES = (copy, pointwise, shape)
+TABLES = (
+    copy,
+    factory,
+    fromdata,
+    meta,
+    pointwise,
+    resize,
+    shape,
+)
 
 
 def load_tables() -> None:

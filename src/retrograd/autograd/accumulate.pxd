@@ -1,0 +1,14 @@
+# C types for accumulate.py.
+cimport cython
+from retrograd.core.state cimport Switches
+from retrograd.core.tensor cimport Tensor, bump
+
+cdef Switches switches
+
+cdef class Private:
+    cdef public Py_ssize_t tensor, array
+
+@cython.locals(old=Tensor)
+cpdef accumulate(Tensor variable, Tensor grad, bint create_graph)
+cdef bint same_layout(array, like) except -1
+cdef add_to(Tensor variable, Tensor old, Tensor grad)

@@ -1,0 +1,25 @@
+# C types for engine.py.
+cimport cython
+from retrograd.autograd.accumulate cimport accumulate
+from retrograd.core.graph cimport AccumulateGrad, Node, shape_dtype
+from retrograd.core.state cimport Switches
+from retrograd.core.tensor cimport Tensor
+
+cdef Switches switches
+
+cdef class GraphTask:
+    cdef public long long id
+    cdef public bint keep_graph, create_graph
+    cdef public dict waiting, buffers
+    cdef public list ready, captured, callbacks
+    cdef public object needed, captures
+
+@cython.locals(waiting=dict, node=Node, todo=list)
+cdef count_dependencies(GraphTask task, roots)
+
+@cython.locals(ready=list, waiting=dict, buffers=dict, release=bint, order=long, node=Node, following=Node, grads=list,
+               results=list, i=int, n=Node, sink=AccumulateGrad)
+cdef loop(GraphTask task)
+
+@cython.locals(arrived=list)
+cdef deliver(GraphTask task, Node node, int nr, grad, Node sender, int index)

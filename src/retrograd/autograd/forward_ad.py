@@ -1,0 +1,188 @@
+"""Forward-mode automatic differentiation: tensors that carry a tangent, inside a `dual_level`.
+
+    >>> import retrograd as torch
+    >>> with dual_level():
+    ...     x = make_dual(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0]))
+    ...     unpack_dual(x * x).tangent
+    tensor([ 2., 40.])
+"""
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from retrograd.autograd.grad_mode import _Scope
+from retrograd.core import forward
+from retrograd.core.dispatch import below, record
+from retrograd.core.forward import levels, tangent_of
+from retrograd.core.graph import Node, edge_of
+from retrograd.core.state import tls
+from retrograd.core.tensor import ODD_DUAL, ODD_INFERENCE, ODD_SUBCLASS, Tensor, wants_grad
+from retrograd.core.views import mark_view
+from retrograd.ops.copy import alias
+from retrograd.ops.shape import view
+
+__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
+
+_current_level = -1
+
+
+class UnpackedDualTensor(NamedTuple):
+    """The two parts of a dual tensor, as `unpack_dual` returns them."""
+
+    primal: Any
+    tangent: Any
+
+
+# ---- levels
+def enter_dual_level() -> int:
+    """Open a forward-mode level; `exit_dual_level` closes it."""
+    global _current_level
+    if _current_level >= 0:
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    _current_level = levels.current = 0
+    return 0
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """Close the level: all tensors lose their tangents."""
+    global _current_level
+    if level is None:
+        level = _current_level
+    if level != _current_level:
+        raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not "
+                           "supported.")
+    if level < 0:
+        raise RuntimeError("Dual level must be a positive number.")
+    _current_level = -1
+    levels.close()
+
+
+class dual_level(_Scope):
+    """Within this scope, `make_dual` gives tensors a tangent and ops compute those of their results.
+
+    >>> with dual_level() as level: level
+    0
+    """
+
+    __slots__ = ()
+
+    def __enter__(self) -> int:
+        return enter_dual_level()
+
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        exit_dual_level()
+
+
+class set_fwd_grad_enabled(_Scope):
+    """Switch forward mode at once; a `with` block or a decorated function ends it again.
+
+    >>> with set_fwd_grad_enabled(False): is_fwd_grad_enabled()
+    False
+    """
+
+    __slots__ = ("mode", "prev")
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = mode
+        self.prev = tls.fwd_grad_enabled
+        tls.fwd_grad_enabled = mode
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        tls.fwd_grad_enabled = self.prev
+
+    def clone(self) -> set_fwd_grad_enabled:
+        """A new scope with the same mode, which takes effect at once."""
+        return type(self)(self.mode)
+
+
+def is_fwd_grad_enabled() -> bool:
+    """Whether tangents are computed in this thread.
+
+    >>> is_fwd_grad_enabled()
+    True
+    """
+    enabled: bool = tls.fwd_grad_enabled
+    return enabled
+
+
+_set_fwd_grad_enabled = set_fwd_grad_enabled
+_is_fwd_grad_enabled = is_fwd_grad_enabled
+
+
+# ---- dual tensors
+class Identity(Node):
+    """The node of an unpacked primal: gradients pass through it as they are."""
+
+    __slots__ = ()
+
+    def apply(self, grads: Any, needed: Any) -> Any:
+        return [grads[0]]
+
+
+def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
+    """A view of `tensor` that carries `tangent`, the very object if it lies in memory as `tensor` does."""
+    if level is None:
+        level = _current_level
+    if level < 0:
+        raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make sure to "
+                           "enter_dual_level() first.")
+    check_floating("primal", tensor)
+    check_floating("tangent", tangent)
+    if level != 0:
+        raise RuntimeError("Invalid level given to _make_dual")
+    if tensor._odd & ODD_DUAL and tangent_of(tensor) is not None:
+        raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward gradient at the same level "
+                           f"{level} is not supported.")
+    dual = alias_of(tensor)
+    if wants_grad(tensor) and tls.grad_enabled and not tensor._odd & ODD_INFERENCE:
+        shape = tensor.array.shape
+        set_node(dual, record(view, [tensor, shape], 1, False))
+    forward.give_tangent(dual, tangent)
+    return dual
+
+
+def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
+    """The value of a tensor, as a view without tangent, and its tangent (None if it has none)."""
+    if level is None:
+        level = _current_level
+    if level < 0:
+        return UnpackedDualTensor(tensor, None)
+    if level != 0:
+        raise RuntimeError("Invalid level given to _fw_primal")
+    tangent = tangent_of(tensor)
+    primal = alias_of(tensor)
+    if wants_grad(tensor) and tls.grad_enabled and not tensor._odd & ODD_INFERENCE:
+        node = Identity()
+        node.next = (edge_of(tensor),)
+        if tensor._nr:
+            node.nrs = [tensor._nr]
+        set_node(primal, node)
+    return UnpackedDualTensor(primal, tangent)
+
+
+def check_floating(role: str, t: Any) -> None:
+    if type(t) is Tensor and t.array.dtype.kind in "fc":
+        return
+    if not t.is_floating_point() and not t.is_complex():
+        raise ValueError(f"Expected {role} to be floating point or complex, but got: {t.dtype}")
+
+
+def alias_of(t: Any) -> Any:
+    """A view of all of `t` that shares no tangent with it."""
+    if tls.dispatch_modes or t._odd & ODD_SUBCLASS:
+        twin = below(alias, [t])
+    else:
+        twin = Tensor(t.array)
+        twin._odd = t._odd & ~ODD_DUAL
+    if not t._odd & ODD_INFERENCE:
+        mark_view(None, None, t, twin)
+        twin._view.op = forward.Boundary(twin)
+    return twin
+
+
+def set_node(t: Any, node: Any) -> None:
+    node.shape, node.dtype = t.array.shape, t.array.dtype
+    t._node, t._nr, t._requires = node, 0, True

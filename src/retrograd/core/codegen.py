@@ -1,0 +1,210 @@
+"""Writes the C kernels for small arrays, from the op table's `lower` column.
+
+NumPy spends a few hundred nanoseconds on a call before it computes anything; for small contiguous float32 and float64
+arrays the generated functions do it in a few dozen. A kernel takes what the short way of dispatch gives it (two arrays,
+or an array and a Python number). It returns None when the operands need promotion, so that dispatch takes the long way,
+and hands everything else it does not know to the NumPy function it stands for.
+"""
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from retrograd.core.opdef import OPS
+
+CHEAP, COSTLY = 8192, 96          # elements up to which our loop beats NumPy's: arithmetic; functions NumPy vectorises
+FUNCTIONS = ("sin", "cos", "tan", "exp", "log", "sqrt", "tanh", "sinh", "cosh", "asin", "acos", "atan", "log1p", "expm1",
+             "log2", "log10", "exp2", "fabs", "floor", "ceil", "trunc", "erf", "erfc", "asinh", "acosh", "atanh", "pow",
+             "atan2", "fmod", "hypot", "fmax", "fmin", "rint", "lgamma", "copysign")
+
+PRELUDE = r"""
+#define PY_SSIZE_T_CLEAN
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#include <Python.h>
+#include <numpy/arrayobject.h>
+#include <math.h>
+#include <string.h>
+
+static inline int is_array(PyObject *o) { return Py_TYPE(o) == &PyArray_Type; }
+static inline int is_float(int t) { return t == NPY_FLOAT || t == NPY_DOUBLE; }
+static inline int contiguous(PyArrayObject *a) { return PyArray_FLAGS(a) & NPY_ARRAY_C_CONTIGUOUS; }
+static inline PyArrayObject *new_like(PyArrayObject *a) {
+  PyArray_Descr *d = PyArray_DESCR(a); Py_INCREF(d);
+  return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, d, PyArray_NDIM(a), PyArray_DIMS(a), NULL, NULL, 0, NULL);
+}
+static inline PyArrayObject *new_shaped(PyArray_Descr *d, int n, npy_intp *dims) {
+  Py_INCREF(d);
+  return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, d, n, dims, NULL, NULL, 0, NULL);
+}
+static inline int same_shape(PyArrayObject *a, PyArrayObject *b) {
+  int n = PyArray_NDIM(a);
+  return n == PyArray_NDIM(b) && memcmp(PyArray_DIMS(a), PyArray_DIMS(b), n * sizeof(npy_intp)) == 0;
+}
+static inline int inexact(int t) { return t == NPY_FLOAT || t == NPY_DOUBLE || t == NPY_HALF || t == NPY_CFLOAT || t == NPY_CDOUBLE || t >= 256; }
+"""
+
+BINARY = r"""
+static PyObject *np_{name};
+static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {{
+  PyArrayObject *a = (PyArrayObject *)args[0], *b = (PyArrayObject *)args[1];
+  if (is_array(args[0]) && is_array(args[1])) {{
+    int t = PyArray_TYPE(a);
+    if (PyArray_DESCR(a) != PyArray_DESCR(b) && t != PyArray_TYPE(b)) Py_RETURN_NONE;
+    if ({floats} && !inexact(t)) Py_RETURN_NONE;
+    if (is_float(t) && contiguous(a) && contiguous(b)) {{
+      int same = same_shape(a, b), right = !same && PyArray_NDIM(b) == 0, left = !same && PyArray_NDIM(a) == 0;
+      npy_intp n = PyArray_SIZE(left ? b : a);
+      if ((same || right || left) && n <= {limit}) {{
+        PyArrayObject *r = new_like(left ? b : a); if (!r) return NULL;
+        npy_intp i, da = !left, db = !right;
+        if (t == NPY_FLOAT) {{ const float *x = PyArray_DATA(a), *y = PyArray_DATA(b); float *z = PyArray_DATA(r);
+          if (same) for (i = 0; i < n; i++) {{ float X = x[i], Y = y[i]; z[i] = {float}; }}
+          else for (i = 0; i < n; i++) {{ float X = x[i * da], Y = y[i * db]; z[i] = {float}; }} }}
+        else {{ const double *x = PyArray_DATA(a), *y = PyArray_DATA(b); double *z = PyArray_DATA(r);
+          if (same) for (i = 0; i < n; i++) {{ double X = x[i], Y = y[i]; z[i] = {double}; }}
+          else for (i = 0; i < n; i++) {{ double X = x[i * da], Y = y[i * db]; z[i] = {double}; }} }}
+        return (PyObject *)r;
+      }}
+    }}
+  }} else if (is_array(args[0]) && is_float(PyArray_TYPE(a)) && contiguous(a) && PyArray_SIZE(a) <= {limit}
+             && (PyFloat_CheckExact(args[1]) || PyLong_CheckExact(args[1]))) {{
+    double number = PyFloat_AsDouble(args[1]);
+    if (number == -1.0 && PyErr_Occurred()) return NULL;
+    PyArrayObject *r = new_like(a); if (!r) return NULL;
+    npy_intp i, n = PyArray_SIZE(a);
+    if (PyArray_TYPE(a) == NPY_FLOAT) {{ const float *x = PyArray_DATA(a); float Y = (float)number, *z = PyArray_DATA(r);
+      for (i = 0; i < n; i++) {{ float X = x[i]; z[i] = {float}; }} }}
+    else {{ const double *x = PyArray_DATA(a); double Y = number, *z = PyArray_DATA(r);
+      for (i = 0; i < n; i++) {{ double X = x[i]; z[i] = {double}; }} }}
+    return (PyObject *)r;
+  }}
+  return PyObject_Vectorcall(np_{name}, args, 2, NULL);
+}}
+"""
+
+UNARY = r"""
+static PyObject *np_{name};
+static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {{
+  PyArrayObject *a = (PyArrayObject *)args[0];
+  if (is_array(args[0])) {{
+    int t = PyArray_TYPE(a);
+    if ({floats} && !inexact(t)) Py_RETURN_NONE;
+    if (is_float(t) && contiguous(a) && PyArray_SIZE(a) <= {limit}) {{
+      PyArrayObject *r = new_like(a); if (!r) return NULL;
+      npy_intp i, n = PyArray_SIZE(a);
+      if (t == NPY_FLOAT) {{ const float *x = PyArray_DATA(a); float *z = PyArray_DATA(r);
+        for (i = 0; i < n; i++) {{ float X = x[i]; z[i] = {float}; }} }}
+      else {{ const double *x = PyArray_DATA(a); double *z = PyArray_DATA(r);
+        for (i = 0; i < n; i++) {{ double X = x[i]; z[i] = {double}; }} }}
+      return (PyObject *)r;
+    }}
+  }}
+  return PyObject_Vectorcall(np_{name}, args, 1, NULL);
+}}
+"""
+
+SUM = r"""
+static PyObject *np_{name};
+static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {{
+  PyArrayObject *a = (PyArrayObject *)args[0];
+  if (is_array(args[0]) && is_float(PyArray_TYPE(a)) && contiguous(a) && PyArray_SIZE(a) <= 64) {{
+    PyArrayObject *r = new_shaped(PyArray_DESCR(a), 0, NULL); if (!r) return NULL;
+    npy_intp i, n = PyArray_SIZE(a);
+    if (PyArray_TYPE(a) == NPY_FLOAT) {{ const float *x = PyArray_DATA(a); float s = 0; for (i = 0; i < n; i++) s += x[i];
+      *(float *)PyArray_DATA(r) = s; }}
+    else {{ const double *x = PyArray_DATA(a); double s = 0; for (i = 0; i < n; i++) s += x[i];
+      *(double *)PyArray_DATA(r) = s; }}
+    return (PyObject *)r;
+  }}
+  return PyObject_Vectorcall(np_{name}, args, 1, NULL);
+}}
+"""
+
+MATMUL = r"""
+static PyObject *np_{name};
+#define MULTIPLY(T) {{ T *z = PyArray_DATA(r); memset(z, 0, m * n * sizeof(T)); \
+  npy_intp as0 = PyArray_STRIDE(a, 0) / sizeof(T), as1 = PyArray_STRIDE(a, 1) / sizeof(T); \
+  npy_intp bs0 = PyArray_STRIDE(b, 0) / sizeof(T), bs1 = PyArray_STRIDE(b, 1) / sizeof(T), i, j, p; \
+  const T *x = PyArray_DATA(a), *y = PyArray_DATA(b); \
+  if (bs1 == 1) for (i = 0; i < m; i++) for (p = 0; p < k; p++) {{ T v = x[i * as0 + p * as1]; \
+    for (j = 0; j < n; j++) z[i * n + j] += v * y[p * bs0 + j]; }} \
+  else for (i = 0; i < m; i++) for (j = 0; j < n; j++) {{ T s = 0; \
+    for (p = 0; p < k; p++) s += x[i * as0 + p * as1] * y[p * bs0 + j * bs1]; z[i * n + j] = s; }} }}
+static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {{
+  PyArrayObject *a = (PyArrayObject *)args[0], *b = (PyArrayObject *)args[1];
+  if (is_array(args[0]) && is_array(args[1])) {{
+    int t = PyArray_TYPE(a);
+    if (t != PyArray_TYPE(b) || PyArray_NDIM(a) != 2 || PyArray_NDIM(b) != 2 || !is_float(t)) Py_RETURN_NONE;
+    npy_intp m = PyArray_DIM(a, 0), k = PyArray_DIM(a, 1), n = PyArray_DIM(b, 1);
+    if (k != PyArray_DIM(b, 0)) Py_RETURN_NONE;
+    if (m * n * k <= 2048) {{
+      npy_intp dims[2] = {{m, n}};
+      PyArrayObject *r = new_shaped(PyArray_DESCR(a), 2, dims); if (!r) return NULL;
+      if (t == NPY_FLOAT) MULTIPLY(float) else MULTIPLY(double)
+      return (PyObject *)r;
+    }}
+    return PyObject_Vectorcall(np_{name}, args, 2, NULL);
+  }}
+  Py_RETURN_NONE;
+}}
+"""
+
+ENDING = r"""
+static PyObject *bind(PyObject *self, PyObject *args) {{
+  const char *name; PyObject *function;
+  if (!PyArg_ParseTuple(args, "sO", &name, &function)) return NULL;
+{bindings}
+  PyErr_Format(PyExc_KeyError, "no kernel is called %s", name);
+  return NULL;
+}}
+static PyMethodDef methods[] = {{
+{methods}
+  {{"bind", bind, METH_VARARGS, NULL}}, {{NULL}}
+}};
+static struct PyModuleDef module = {{PyModuleDef_HEAD_INIT, "_kernels", NULL, -1, methods}};
+PyMODINIT_FUNC PyInit__kernels(void) {{ import_array(); return PyModule_Create(&module); }}
+"""
+
+
+def lowered() -> list[tuple[str, Any]]:
+    """The ops that have a C expression, with the name of their kernel."""
+    return [(f"{op.name}_{op.overload}", op) for packet in OPS.values() for op in packet.overloads_
+            if op.lower and op.fast is not None and op.functional is None]
+
+
+def expression(lower: str, kind: str) -> str:
+    """The C expression for one element type."""
+    text = lower.replace("{self}", "X").replace("{other}", "Y")
+    if kind == "float":
+        for function in FUNCTIONS:
+            text = text.replace(f"{function}(", f"{function}f(")
+    return text
+
+
+def kernel_source(name: str, op: Any) -> str:
+    template = {"sum": SUM, "matmul": MATMUL}.get(op.lower) or (BINARY if "{other}" in op.lower else UNARY)
+    costly = any(f"{f}(" in op.lower for f in FUNCTIONS if f not in ("fabs", "sqrt", "floor", "ceil", "trunc", "fmax", "fmin"))
+    return template.format(name=name, floats=int(op.floats), limit=COSTLY if costly else CHEAP,
+                           float=expression(op.lower, "float"), double=expression(op.lower, "double"))
+
+
+def write_kernels(path: str) -> bool:
+    """Write the C file; whether there was anything to write."""
+    ops = lowered()
+    names = [name for name, _ in ops]
+    bindings = "\n".join(f'  if (strcmp(name, "{n}") == 0) {{ Py_INCREF(function); np_{n} = function; Py_RETURN_NONE; }}'
+                         for n in names)
+    methods = "\n".join(f'  {{"{n}", (PyCFunction)(void *){n}, METH_FASTCALL, NULL}},' for n in names)
+    text = PRELUDE + "".join(kernel_source(name, op) for name, op in ops) + ENDING.format(bindings=bindings, methods=methods)
+    Path(path).write_text(text)
+    return bool(ops)
+
+
+def install_kernels(kernels: Any) -> None:
+    """Let the ops compute small arrays with the compiled kernels."""
+    for name, op in lowered():
+        compiled = getattr(kernels, name, None)
+        if compiled is not None:
+            kernels.bind(name, op.fast)
+            op.fast = compiled
+            op.checks = True

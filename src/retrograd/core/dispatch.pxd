@@ -1,0 +1,40 @@
+# C types for dispatch.py.
+cimport cython
+from retrograd.core.graph cimport Node, edge_of
+from retrograd.core.opdef cimport OpDef, Plan, Rule
+from retrograd.core.saved cimport note_version, save_output
+from retrograd.core.state cimport Switches
+from retrograd.core.tensor cimport Counter, Door, Tensor
+
+cdef Switches switches
+
+cdef class OpNode(Node):
+    cdef public OpDef op
+    @cython.locals(op=OpDef, rule=Rule, results=list, nexts=tuple, i=int, wanted=bint)
+    cpdef apply(self, list grads, needed)
+    cpdef release(self)
+
+@cython.locals(t=Tensor, counter=Counter)
+cdef unpack_fast(OpNode node, int slot)
+
+@cython.locals(node=OpNode, plan=Plan, saved=list, t=Tensor, other=Tensor, nr=int)
+cdef record_short(OpDef op, Tensor a, b, int mask)
+
+cdef bint number_fits(OpDef op, array, number) except -1
+
+@cython.locals(plan=Plan)
+cdef save_results(OpDef op, Node node, int mask, outputs)
+
+cdef class Dispatch(Door):
+    @cython.locals(out=Tensor, node=OpNode, requires=bint)
+    cpdef unary(self, OpDef op, Tensor a)
+    @cython.locals(out=Tensor, node=OpNode, other=Tensor, mask=int)
+    cpdef binary(self, OpDef op, Tensor a, b)
+    cpdef call(self, OpDef op, args)
+    cpdef refresh(self, tensor)
+    cpdef function(self, str name, args)
+
+cpdef call(OpDef op, args)
+cpdef call_plain(OpDef op, args)
+cpdef call_long(OpDef op, args)
+cpdef compute(OpDef op, args)

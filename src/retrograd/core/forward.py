@@ -1,0 +1,480 @@
+"""Forward mode: runs an op's jvp column, so that tangents travel with the values they belong to.
+
+NOTE [Dual tensors]
+A dual tensor carries its tangent in `_extra.tangents` and ODD_DUAL in `_odd`. While a level is open, the long way of
+dispatch runs ops through `run`, around autograd: formulas see primals (the same value and history, no tangent), so
+tangents have a graph of their own. A tangent has its primal's layout down to the storage, which makes every view of the
+one a possible view of the other. Results of view ops take the same view of the tangent. An in-place op writes the
+tangent in place; if a view had none, its base gets one and the view's becomes a view of that. Views are not told when
+their base gets a tangent by a write: once that happens (`levels.lends`) tensors without a tangent ask their base, and
+until the level ends every op of the thread takes the long way.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from retrograd.core import storage
+from retrograd.core.dtypes import BY_NUMPY
+from retrograd.core.graph import edge_of
+from retrograd.core.opdef import ARGSIZE, ATTR, DTYPE, GRAD, GRADS, NDIM, NOT_IMPLEMENTED, SAVED, SIZES, STRIDES, VALUE
+from retrograd.core.state import add_special, tls
+from retrograd.core.tensor import ODD_CONJ, ODD_DUAL, ODD_NEG, Counter, Tensor, View, extra_of, operators
+
+Call = Callable[[Any, Any], Any]      # (op, arguments) -> result
+
+
+class Levels:
+    """The open forward-mode level of the process (they do not nest) and the tensors that have a tangent in it."""
+
+    __slots__ = ("current", "duals", "lends")
+
+    def __init__(self) -> None:
+        self.current: int = -1
+        self.lends: bool = False              # some tensor may have to ask its base for a tangent
+        # By id, so that the entry of a tensor that is gone is replaced by the one that takes its place in memory.
+        self.duals: dict[int, Any] = {}
+
+    def close(self) -> None:
+        """Leave the level: nothing has a tangent any more."""
+        self.current = -1
+        if self.lends:
+            self.lends = False
+            add_special(-1)
+        duals, self.duals = self.duals, {}
+        for reference in duals.values():
+            t = reference()
+            if t is not None:
+                t._odd &= ~ODD_DUAL
+                t._extra.tangents = None
+
+
+levels = Levels()
+
+
+class Boundary:
+    """The step of a view that forward mode does not see through: the tensor it made has tangents of its own."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, t: Any) -> None:
+        self.tensor = ref(t)
+
+    def __call__(self, base: Any) -> Any:
+        return base.view(base.array.shape)
+
+
+# ---- tangents
+def tangent_of(t: Any) -> Any:
+    """The tangent of `t` at the open level, None if it has none."""
+    if levels.current < 0 or not tls.fwd_grad_enabled:
+        return None
+    if t._odd & ODD_DUAL:
+        tangents = t._extra.tangents if t._extra is not None else None
+        if tangents is not None:
+            return tangents.get(levels.current)
+    if levels.lends and t._view is not None:
+        base, steps = way_from_base(t)
+        lent = None if base is None else tangent_of(base)
+        if lent is not None:
+            return attach(t, retrace(steps, lent))
+    return None
+
+
+def attach(t: Any, tangent: Any) -> Any:
+    """Make `tangent` the tangent of `t`, as it is."""
+    extra_of(t).tangents = {levels.current: tangent}
+    t._odd |= ODD_DUAL
+    levels.duals[id(t)] = ref(t)
+    return tangent
+
+
+def give_tangent(t: Any, tangent: Any, written: bool = False) -> None:
+    """Make `tangent`, or a copy in the layout of `t`, its tangent; `written`: by an in-place op, so its base gets it too."""
+    if tangent_of(tangent) is not None:
+        raise RuntimeError("Setting a forward grad that itself has a forward gradient at the same "
+                           f"level{levels.current} is not supported.")
+    if tangent.array.shape != t.array.shape:
+        raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, "
+                           f"this is not supported. Tensor is of size {list(t.array.shape)} while the given forward "
+                           f"gradient is of size {list(tangent.array.shape)}.")
+    if written and t._view is not None:
+        base, steps = way_from_base(t)
+        if base is not None and tangent_of(base) is None:
+            if same_layout(tangent, base) and same_layout(tangent, t):
+                attach(base, tangent)
+            else:
+                whole = attach(base, zeros_in_layout(tangent, base))
+                part = retrace(steps, whole)
+                part.copy_(tangent)
+                tangent = part
+    if not same_layout(tangent, t):
+        made = zeros_in_layout(tangent, t)
+        made.copy_(tangent)
+        tangent = made
+    attach(t, tangent)
+
+
+def primal_of(t: Any) -> Any:
+    """The value and history of `t` without its tangent; `t` itself if it has none."""
+    if not t._odd & ODD_DUAL:
+        return t
+    if t._counter is None:
+        t._counter = Counter()
+    primal = Tensor(t.array)
+    primal._odd = t._odd & ~ODD_DUAL
+    primal._counter = t._counter
+    node = t._node
+    if node is None or t._view is not None:
+        node = edge_of(t)
+    if node is not None:
+        primal._node, primal._nr, primal._requires = node, t._nr, True
+    return primal
+
+
+def way_from_base(t: Any) -> tuple[Any, list[View]]:
+    """The tensor whose tangent the one of view `t` is part of, and the steps from there; (None, ...) if `t` is no view."""
+    steps: list[View] = []
+    view = t._view
+    while view is not None:
+        if type(view.op) is Boundary:
+            return (view.op.tensor() if steps else None), steps
+        steps.append(view)
+        if view.parent is None:
+            return view.base, steps
+        view = view.parent
+    return None, steps
+
+
+def retrace(steps: list[View], t: Any) -> Any:
+    """Take the views that `steps` (last first) describe, of `t`."""
+    for step in reversed(steps):
+        made = operators.door.call(step.op, [t, *step.args[0]])
+        t = made if step.args[1] is None else made[step.args[1]]
+    return t
+
+
+# ---- layout
+def same_layout(a: Any, b: Any) -> bool:
+    """Whether two tensors lie alike in memory, so that each view of one is possible of the other."""
+    if (a._odd ^ b._odd) & (ODD_CONJ | ODD_NEG):
+        return False
+    x, y = a.array, b.array
+    if x.dtype is y.dtype and x.base is None and y.base is None:
+        return bool(x.shape == y.shape and x.strides == y.strides)
+    if x.shape != y.shape or storage_length(x) != storage_length(y):
+        return False
+    if x.size == 0:
+        return True
+    if storage.offset_of(x) != storage.offset_of(y):
+        return False
+    strides = zip(x.shape, storage.strides_of(x), storage.strides_of(y), strict=True)
+    return all([n == 1 or s == r for n, s, r in strides])
+
+
+def storage_length(array: Any) -> int:
+    return int(storage.owner_of(array).nbytes) // int(array.itemsize)
+
+
+def zeros_in_layout(tangent: Any, t: Any) -> Any:
+    """Zeros of the tangent's dtype that lie in memory as `t` does, in a storage as long as that of `t`."""
+    return new_zeros(tangent.array.dtype, t)
+
+
+def new_zeros(dtype: Any, t: Any) -> Any:
+    array = t.array
+    memory = np.zeros(storage_length(array), dtype)
+    made = Tensor(storage.strided(memory, array.shape, storage.strides_of(array), storage.offset_of(array)))
+    made._odd = t._odd & (ODD_CONJ | ODD_NEG)
+    return made
+
+
+def zeros_of(value: Any) -> Any:
+    """The tangent of something that has none: zeros for tensors and numbers, item by item for lists."""
+    if isinstance(value, Tensor):
+        return Tensor(np.zeros_like(value.array))
+    if isinstance(value, (list, tuple)):
+        return [zeros_of(item) for item in value]
+    return value if value is None else 0
+
+
+# ---- running ops
+def run(op: Any, args: Any, autograd: Call) -> Any:
+    """Run `op` on the layer of autograd; if an input has a tangent, so will the differentiable outputs."""
+    if not tls.fwd_grad_enabled:
+        return autograd(op, args)
+    tangents = tangents_among(args, op.inputs if op.differentiable and not op.is_out else op.tensor_args)
+    if tangents is None:
+        return autograd(op, args)
+    if op.is_out:
+        raise RuntimeError(f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= "
+                           "function")
+    if not op.differentiable:
+        result = autograd(op, args)
+        if op.is_inplace and tangents[0] is not None:     # the new value depends on nothing smoothly
+            tangents[0].zero_()
+        return result
+    if op.jvp is None or op.vjp == NOT_IMPLEMENTED:
+        raise NotImplementedError(
+            f"Trying to use forward AD with {op.name} that does not support it because it has not been implemented yet.\n"
+            "Please file an issue to PyTorch at https://github.com/pytorch/pytorch/issues/new?template=feature-request.yml "
+            "so that we can prioritize its implementation or submit a PR adding the implementation to derivatives.yaml")
+    if op.is_inplace:
+        return run_inplace(op, args, tangents, autograd)
+    result = autograd(op, args)
+    made = tangents_of(op, args, tangents, result)
+    if op.multiple:
+        for nr, tangent in enumerate(made):
+            settle(op, result[nr], nr, tangent)
+    else:
+        settle(op, result, 0, made)
+    return result
+
+
+def tangents_among(args: Any, places: Any) -> Any:
+    """The tangents of the arguments at `places`, in a list as long as `args`; None if there are none."""
+    found = None
+    for i in places:
+        value = args[i]
+        tangent = None
+        if isinstance(value, Tensor):
+            if value._odd & ODD_DUAL or levels.lends:
+                tangent = tangent_of(value)
+        elif isinstance(value, (list, tuple)):
+            tangent = [tangent_of(item) if isinstance(item, Tensor) else None for item in value]
+            if all([item is None for item in tangent]):
+                tangent = None
+        if tangent is not None:
+            if found is None:
+                found = [None] * len(args)
+            found[i] = tangent
+    return found
+
+
+def settle(op: Any, result: Any, nr: int, tangent: Any) -> None:
+    """Give output `nr` its tangent, and also what the node saved of it: gradients taken at this level have tangents too."""
+    if result is None or tangent is None or BY_NUMPY[result.array.dtype].category < 2:
+        return
+    if op.is_view:
+        attach(result, tangent)
+    else:
+        if tangent.array.shape != result.array.shape:
+            tangent = tangent.expand(result.array.shape)
+        give_tangent(result, tangent)
+    if op.saves_result and result._node is not None:
+        share_with_saved(op, result._node, nr, tangent)
+
+
+def share_with_saved(op: Any, node: Any, nr: int, tangent: Any) -> None:
+    saved = node.saved
+    for slot, output in enumerate(op.saved_outputs):
+        if output == nr and saved is not None and type(saved[slot]) is Tensor:
+            attach(saved[slot], tangent)
+
+
+def run_inplace(op: Any, args: Any, tangents: Any, autograd: Call) -> Any:
+    """Run an in-place op and write the tangent of its target in place too."""
+    target, own = args[0], tangents[0]
+    aliased = own is None and target._counter is not None
+    if op.jvp == "linear":
+        autograd(op, args)
+        made = own if own is not None else zeros_in_layout(target, target)
+        values = substituted(op, args, tangents)
+        values[0] = made
+        operators.door.call(op, values)
+    else:
+        # formulas want the value that the write destroys; it may stand in more than one place
+        before = primal_of(target).clone()
+        values = [before if value is target else value for value in args]
+        autograd(op, args)
+        made = tangents_of(op.functional or op, values, tangents, target)
+        if made.array.shape != target.array.shape:
+            made = made.expand(target.array.shape)
+        if own is not None:
+            own.copy_(made)
+            made = own
+    if own is None:
+        give_tangent(target, made, written=True)
+        if aliased and not levels.lends:
+            levels.lends = True
+            add_special(1)
+    node = target._node
+    if op.saves_result and node is not None:
+        if target._view is not None:
+            node = target._view.base._node.inner
+        share_with_saved(op, node, 0, tangent_of(target))
+    return target
+
+
+# ---- the jvp column
+def tangents_of(op: Any, args: Any, tangents: Any, result: Any) -> Any:
+    """The tangents of the outputs of a functional op; `tangents` is as long as `args`, None where there is none."""
+    jvp = op.jvp
+    if jvp == "multilinear":
+        return multilinear(op, args, tangents)
+    if jvp == "elementwise":
+        return elementwise(op, args, tangents, result)
+    if jvp == "linear":
+        return operators.door.call(op, substituted(op, args, tangents))
+    return by_formula(op, args, tangents, result)
+
+
+def substituted(op: Any, args: Any, tangents: Any) -> list[Any]:
+    """The arguments with tangents in the place of the differentiable ones."""
+    values = list(args)
+    for i in op.inputs:
+        values[i] = complete(args[i], tangents[i])
+    return values
+
+
+def complete(value: Any, tangent: Any) -> Any:
+    """The tangent of an argument, zeros where it has none."""
+    if tangent is None:
+        return zeros_of(value)
+    if isinstance(tangent, list):
+        return [zeros_of(v) if t is None else t for v, t in zip(value, tangent, strict=True)]
+    return tangent
+
+
+def primals(args: Any) -> list[Any]:
+    return [primal_of(a) if isinstance(a, Tensor)
+            else [primal_of(t) if isinstance(t, Tensor) else t for t in a] if isinstance(a, (list, tuple)) else a
+            for a in args]
+
+
+def multilinear(op: Any, args: Any, tangents: Any) -> Any:
+    """The sum over the inputs of the op with one of them replaced by its tangent."""
+    values = primals(args)
+    total = None
+    for i in op.inputs:
+        tangent = tangents[i]
+        if tangent is None:
+            continue
+        for one in each(values[i], tangent) if isinstance(tangent, list) else (tangent,):
+            primal, values[i] = values[i], one
+            total = plus(total, operators.door.call(op, values))
+            values[i] = primal
+    return total
+
+
+def each(value: Any, tangents: list[Any]) -> list[Any]:
+    """For a list of factors: the lists with one factor replaced by its tangent."""
+    return [[*value[:k], t, *value[k + 1:]] for k, t in enumerate(tangents) if t is not None]
+
+
+def plus(a: Any, b: Any) -> Any:
+    if a is None or b is None:
+        return b if a is None else a
+    return [plus(x, y) for x, y in zip(a, b, strict=True)] if isinstance(b, (list, tuple)) else a + b
+
+
+def elementwise(op: Any, args: Any, tangents: Any, result: Any) -> Any:
+    """For an op on elements the Jacobian is diagonal: J t = conj(J^H conj(t)), and the vjp rule gives J^H."""
+    values = primals(args)
+    outcome = primal_of(result)
+    if outcome is result and result._requires:
+        outcome = history_of(result)          # a tangent's graph that held the result itself would be a cycle
+    total = None
+    for rule in op.rules:
+        for k, place in enumerate(rule.targets):
+            tangent = tangents[op.inputs[place]]
+            if tangent is None:
+                continue
+            grad = conjugate(tangent)
+            made = rule.fn(*[rule_value(op, kind, index, grad, values, outcome, place) for kind, index in rule.sources])
+            if rule.many:
+                made = made[k]
+            if made is not None:
+                total = plus(total, conjugate(made))
+    if total is None:
+        total = Tensor(np.zeros_like(result.array))
+    # The gradient of a real input is real; its tangent's image in a complex result must be complex.
+    return total.to(result.dtype) if total.array.dtype.kind != result.array.dtype.kind else total
+
+
+def rule_value(op: Any, kind: int, index: int, grad: Any, values: Any, result: Any, place: int) -> Any:
+    """The argument of a vjp rule that is called without a node."""
+    if kind == GRAD:
+        return grad
+    if kind == SAVED:
+        return values[op.saved_args[index]] if op.saved_args[index] >= 0 else result
+    if kind == ATTR:
+        what, argument, extra = op.attr_kinds[index]
+        return values[argument] if what == VALUE else fact(what, values[argument], extra)
+    return [grad] if kind == GRADS else [i == place for i in range(len(op.inputs))]
+
+
+def fact(kind: int, value: Any, extra: int) -> Any:
+    """What a rule calls `<input>_sym_sizes` and so on, read off the argument."""
+    if not isinstance(value, Tensor):
+        return () if kind in (SIZES, STRIDES) else 0 if kind == NDIM else None
+    if kind == SIZES:
+        return value.shape
+    if kind == DTYPE:
+        return value.dtype
+    if kind == NDIM:
+        return value.array.ndim
+    if kind == ARGSIZE:
+        return value.array.shape[extra]
+    strides = storage.strides_of(value.array)
+    return strides if kind == STRIDES else (value.array.shape, strides, storage.offset_of(value.array))
+
+
+def history_of(t: Any) -> Any:
+    """Another tensor for the same value with the same history."""
+    twin = Tensor(t.array)
+    if t._counter is None:
+        t._counter = Counter()
+    twin._counter, twin._odd = t._counter, t._odd
+    twin._node, twin._nr, twin._requires = t._node, t._nr, t._requires
+    return twin
+
+
+def conjugate(t: Any) -> Any:
+    return t.conj() if t.array.dtype.kind == "c" else t
+
+
+# ---- formulas
+PRIMAL, TANGENT, ARGUMENT, OUTPUT = range(4)
+SOURCES: dict[Any, Any] = {}          # op -> where each parameter of its formula comes from
+
+
+def by_formula(op: Any, args: Any, tangents: Any, result: Any) -> Any:
+    """The tangents that the op's own formula gives."""
+    sources = SOURCES.get(op)
+    if sources is None:
+        sources = SOURCES[op] = formula_sources(op)
+    values = []
+    for kind, index in sources:
+        if kind == TANGENT:
+            values.append(complete(args[index], tangents[index]))
+        elif kind == OUTPUT:
+            output = result[index] if op.multiple and not op.returns_list else result
+            values.append(history_of(output) if isinstance(output, Tensor) else output)
+        else:
+            values.append(primals((args[index],))[0])
+    return op.jvp(*values)
+
+
+def formula_sources(op: Any) -> tuple[tuple[int, int], ...]:
+    """Where the parameters of the op's formula come from, by their names."""
+    index = {p.name: i for i, p in enumerate(op.schema.params)}
+    outputs = {(r.name or "result"): i for i, r in enumerate(op.schema.returns)}
+    outputs.update({"result": 0}, **{f"result{i}": i for i in range(len(op.schema.returns))})
+    sources = []
+    code = op.jvp.__code__
+    for name in code.co_varnames[:code.co_argcount]:
+        if name[-2:] == "_p" and name[:-2] in index:
+            sources.append((PRIMAL, index[name[:-2]]))
+        elif name[-2:] == "_t" and name[:-2] in index:
+            sources.append((TANGENT, index[name[:-2]]))
+        elif name in index:
+            sources.append((ARGUMENT, index[name]))
+        elif name in outputs:
+            sources.append((OUTPUT, outputs[name]))
+        else:
+            raise TypeError(f"{op}: a forward formula asks for '{name}', which is neither an argument nor a result")
+    return tuple(sources)

@@ -1,0 +1,22 @@
+# C types for opdef.py.
+cdef class Rule:
+    cdef public object fn
+    cdef public tuple targets, sources
+    cdef public bint many
+    cdef public int shape, index
+
+cdef class Plan:
+    cdef public tuple inputs, outputs, attrs
+    cdef public int saves, first, second
+
+cdef class OpDef:
+    cdef public object schema, name, overload, vjp, jvp, batch, lower, meta, promote, functional, variants, kernel, compute
+    cdef public object fast, scalars, node_name, packet, _node_class, result_type
+    cdef public bint checks, widen, composite, numbers, direct, differentiable, floats, _ready, is_view, is_inplace, is_out, has_lists
+    cdef public bint multiple, returns_list, saves_result, two_inputs
+    cdef public int out_arg
+    cdef public list short_plans, rules, saved_names, saved_outputs, saved_args, attr_names, attr_kinds
+    cdef public dict plans
+    cdef public tuple tail, tensor_args, dtype_args, scalar_args, inputs
+    cdef dict __dict__
+    cpdef Plan plan(self, int mask)

@@ -1,0 +1,11 @@
+# C types for saved.py.
+cimport cython
+from retrograd.core.graph cimport Node
+from retrograd.core.tensor cimport Tensor
+
+@cython.locals(twin=Tensor)
+cpdef alias(Tensor t)
+cpdef note_version(Node node, int slot, Tensor t)
+cpdef save_output(Node node, int slot, Tensor t, int nr)
+@cython.locals(twin=Tensor)
+cpdef restore_output(Tensor t, Node node, int nr)

@@ -1,0 +1,3 @@
+# C types for state.py.
+cdef class Switches:
+    cdef public long unusual

@@ -1,0 +1,52 @@
+# C types for tensor.py.
+cimport cython
+from retrograd.core.opdef cimport OpDef
+from retrograd.core.state cimport Switches
+
+cdef Switches switches
+
+cdef class Counter:
+    cdef public long long n
+
+cdef class View:
+    cdef public Tensor base
+    cdef public object op, args
+    cdef public View parent
+    cdef public int creation
+    cdef public long long version
+
+cdef class Extra:
+    cdef public object hooks, post_hooks, tangents, name, grad_dtype, backward_hooks
+    cdef public bint retains_grad, grad_dtype_set, detached
+
+cdef class Door:
+    cpdef unary(self, OpDef op, Tensor a)
+    cpdef binary(self, OpDef op, Tensor a, b)
+    cpdef call(self, OpDef op, args)
+    cpdef refresh(self, tensor)
+    cpdef function(self, str name, args)
+
+cdef class Operators:
+    cdef public Door door
+    cdef public OpDef add, sub, rsub, mul, div, matmul, neg
+
+cdef Operators table
+
+@cython.freelist(512)
+cdef class Tensor:
+    cdef public object array
+    cdef public int _odd
+    cdef public bint _requires
+    cdef public object _node
+    cdef public int _nr
+    cdef public Counter _counter
+    cdef public View _view
+    cdef public object _grad, _sink
+    cdef public Extra _extra
+    cdef dict __dict__
+    cdef object __weakref__
+
+cpdef bint wants_grad(Tensor t) except -1
+cpdef bump(Tensor t)
+@cython.locals(t=Tensor)
+cpdef wrap(array)

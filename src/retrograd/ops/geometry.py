@@ -1,0 +1,261 @@
+"""Sizes and strides, without tensors: what shapes and strides a view has, and the arrays that show it."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograd.core import dtypes, storage
+
+BY_NUMPY = dtypes.BY_NUMPY
+
+
+def infer_size(shape: Any, count: int) -> tuple[int, ...]:
+    """`shape` with its -1 replaced by what makes `count` elements."""
+    known = 1
+    unknown = -1
+    for i, n in enumerate(shape):
+        if n == -1:
+            if unknown >= 0:
+                raise RuntimeError("only one dimension can be inferred")
+            unknown = i
+        elif n < 0:
+            raise RuntimeError(f"invalid shape dimension {n}")
+        else:
+            known *= n
+    if unknown < 0:
+        if known != count:
+            raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {count}")
+        return tuple(shape)
+    if known == 0 and count == 0:
+        raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified "
+                           "dimension size -1 can be any value and is ambiguous")
+    if known == 0 or count % known:
+        raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {count}")
+    return (*shape[:unknown], count // known, *shape[unknown + 1:])
+
+
+def view_strides(shape: Any, strides: Any, new: Any) -> tuple[int, ...] | None:
+    """The strides with which memory of one geometry can be seen in another shape; None if it cannot."""
+    if 0 in shape:
+        return strides if tuple(shape) == tuple(new) else storage.contiguous_strides(new)
+    if not shape:
+        return (1,) * len(new)
+    result = [0] * len(new)
+    position = len(new) - 1
+    base = strides[-1]
+    chunk = seen = 1
+    for d in range(len(shape) - 1, -1, -1):
+        chunk *= shape[d]
+        if d == 0 or (shape[d - 1] != 1 and strides[d - 1] != chunk * base):
+            while position >= 0 and (seen < chunk or new[position] == 1):
+                result[position] = seen * base
+                seen *= new[position]
+                position -= 1
+            if seen != chunk:
+                return None
+            if d > 0:
+                base = strides[d - 1]
+                chunk = seen = 1
+    return tuple(result) if position == -1 else None
+
+
+def is_plain(array: Any) -> bool:
+    """Whether NumPy reshapes `array` to the strides that PyTorch gives: contiguous, and no size makes a stride moot."""
+    return array.flags.c_contiguous and array.size > 0 and 1 not in array.shape
+
+
+def can_view(array: Any, size: Any) -> bool:
+    """Whether `array` can be seen in another shape of as many elements."""
+    return array.flags.c_contiguous or view_strides(array.shape, storage.strides_of(array), size) is not None
+
+
+def viewed(array: Any, size: Any) -> Any:
+    """`array` in another shape, given with all its sizes."""
+    if array.flags.c_contiguous and array.size > 0 and 1 not in array.shape:
+        return array.reshape(size)
+    strides = view_strides(array.shape, storage.strides_of(array), size)
+    if strides is None:
+        raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans "
+                           "across two contiguous subspaces). Use .reshape(...) instead.")
+    return storage.strided(array, size, strides)
+
+
+def permuted(array: Any, axes: Any) -> Any:
+    if array.size:
+        return array.transpose(axes)
+    strides = storage.strides_of(array)      # NumPy has none of its own for new arrays without elements
+    return storage.strided(array, [array.shape[i] for i in axes], [strides[i] for i in axes])
+
+
+def swapped(array: Any, a: int, b: int) -> Any:
+    if array.size:
+        return array.swapaxes(a, b)
+    axes = list(range(array.ndim))
+    axes[a], axes[b] = axes[b], axes[a]
+    return permuted(array, axes)
+
+
+def without_dims(array: Any, dims: Any) -> Any:
+    """`array` without the given dimensions, all of size 1."""
+    if array.size:
+        return array.squeeze(dims)
+    strides = storage.strides_of(array)
+    kept = [i for i in range(array.ndim) if i not in dims]
+    return storage.strided(array, [array.shape[i] for i in kept], [strides[i] for i in kept])
+
+
+def with_dim(array: Any, dim: int) -> Any:
+    """`array` with a dimension of size 1 inserted."""
+    shape = array.shape
+    if is_plain(array):
+        return array.reshape(*shape[:dim], 1, *shape[dim:])
+    strides = storage.strides_of(array)
+    step = shape[dim] * strides[dim] if dim < len(shape) else 1
+    return storage.strided(array, (*shape[:dim], 1, *shape[dim:]), (*strides[:dim], step, *strides[dim:]))
+
+
+def expanded(array: Any, size: Any) -> Any:
+    """`array` broadcast to `size`, in which -1 keeps a dimension."""
+    ndim = array.ndim
+    if len(size) < ndim:
+        raise RuntimeError(f"expand(torch.{BY_NUMPY[array.dtype].legacy}Tensor{{{list(array.shape)}}}, size={list(size)}): the "
+                           f"number of sizes provided ({len(size)}) must be greater or equal to the number of dimensions in "
+                           f"the tensor ({ndim})")
+    strides = storage.strides_of(array)
+    shape, steps = list(size), [0] * len(size)
+    extra = len(size) - ndim
+    for i in range(len(size) - 1, -1, -1):
+        n = size[i]
+        have = array.shape[i - extra] if i >= extra else 1
+        step = strides[i - extra] if i >= extra else (shape[i + 1] * steps[i + 1] if i + 1 < len(size) else 1)
+        if n == -1:
+            if i < extra:
+                raise RuntimeError(f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing "
+                                   f"dimension {i}")
+            n = have
+        if n != have:
+            if have != 1:
+                raise RuntimeError(f"The expanded size of the tensor ({n}) must match the existing size ({have}) at "
+                                   f"non-singleton dimension {i}.  Target sizes: {list(size)}.  Tensor sizes: "
+                                   f"{list(array.shape)}")
+            step = 0
+        shape[i], steps[i] = n, step
+    if any([n < 0 for n in shape]):
+        raise RuntimeError(f"numel: integer multiplication overflow with sizes {shape}")
+    return storage.strided(array, shape, steps)
+
+
+def strided(array: Any, size: Any, stride: Any, offset: Any) -> Any:
+    """An array of any geometry over the same memory."""
+    if len(size) != len(stride):
+        raise RuntimeError("mismatch in length of strides and shape")
+    for s in stride:
+        if s < 0:
+            raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+    if offset is not None and offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+    return storage.strided(array, size, stride, offset)
+
+
+def selected(array: Any, dim: int, index: int) -> Any:
+    """One position of a dimension; both are counted from the front."""
+    if array.size:
+        return array[(*(slice(None),) * dim, index, ...)]
+    strides = storage.strides_of(array)
+    return storage.strided(array, (*array.shape[:dim], *array.shape[dim + 1:]), (*strides[:dim], *strides[dim + 1:]),
+                           storage.offset_of(array) + index * strides[dim])
+
+
+def sliced(array: Any, dim: int, start: int, end: int, step: int) -> Any:
+    """A range of a dimension, its bounds counted from the front and inside it."""
+    if array.size and start < end:
+        return array[(*(slice(None),) * dim, slice(start, end, step))]
+    shape, strides = list(array.shape), list(storage.strides_of(array))
+    offset = storage.offset_of(array) + start * strides[dim]
+    shape[dim] = -(-(end - start) // step)
+    strides[dim] *= step
+    return storage.strided(array, shape, strides, offset)
+
+
+def slice_bounds(size: int, start: Any, end: Any) -> tuple[int, int]:
+    """The bounds of a slice of a dimension, counted from the front and clamped to it."""
+    start = 0 if start is None else start
+    end = size if end is None else end
+    start = start + size if start < 0 else start
+    end = end + size if end < 0 else end
+    start = 0 if start < 0 else min(start, size)
+    return start, start if end < start else min(end, size)
+
+
+def diagonal(array: Any, offset: int, dim1: int, dim2: int) -> Any:
+    """The elements at (i, i + offset) of two dimensions, as the last dimension of the result."""
+    shape, strides = array.shape, storage.strides_of(array)
+    rows, columns = shape[dim1], shape[dim2]
+    length = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
+    start = storage.offset_of(array)
+    if length:
+        start += offset * strides[dim2] if offset >= 0 else -offset * strides[dim1]
+    kept = [i for i in range(array.ndim) if i not in (dim1, dim2)]
+    return storage.strided(array, [*[shape[i] for i in kept], length],
+                           [*[strides[i] for i in kept], strides[dim1] + strides[dim2]], start)
+
+
+def windows(array: Any, dim: int, size: int, step: int) -> Any:
+    """All ranges of `size` positions of a dimension, `step` apart, as a new last dimension."""
+    if array.ndim == 0:
+        return storage.strided(array, (size,), (1,))
+    shape, strides = list(array.shape), list(storage.strides_of(array))
+    count, last = (shape[dim] - size) // step + 1, strides[dim]
+    shape[dim] = count
+    strides[dim] *= step
+    return storage.strided(array, (*shape, size), (*strides, last))
+
+
+# ---- copies with a given layout
+def clone_preserving_strides(array: Any) -> Any:
+    """A copy over a copy of the whole memory, so that strides and offset are the same."""
+    shape, strides = array.shape, storage.strides_of(array)
+    if any([s == 0 and n > 1 for n, s in zip(shape, strides, strict=True)]):
+        return array.copy()
+    memory = storage.bytes_of(storage.owner_of(array)).copy()
+    made = memory[:memory.nbytes // array.itemsize * array.itemsize].view(array.dtype)
+    return storage.strided(made, shape, strides, storage.offset_of(array))
+
+
+def channels_last_like(array: Any) -> bool:
+    """Whether a batch of images (or volumes) has its channels innermost, also when sizes of 1 leave a choice."""
+    if array.ndim not in (4, 5):
+        return False
+    shape, strides = array.shape, storage.strides_of(array)
+    if strides[1] == 0:
+        return False
+    least = 0
+    for d in (1, *range(array.ndim - 1, 1, -1), 0):
+        if shape[d] == 0 or strides[d] < least or (d == 0 and least == strides[1]):
+            return False
+        least = strides[d] * max(shape[d], 1)
+    return True
+
+
+def new_in_format(shape: Any, dtype: Any, channels_last: bool) -> Any:
+    """A new array, contiguous or with its channels innermost."""
+    if not channels_last:
+        return np.empty(shape, dtype)
+    order = [0, *range(2, len(shape)), 1]
+    strides, step = [0] * len(shape), 1
+    for d in reversed(order):
+        strides[d] = step
+        step *= max(shape[d], 1)
+    return storage.empty_strided(shape, strides, dtype)
+
+
+def check_overlap(shape: Any, strides: Any) -> bool:
+    """Whether positions may share memory: False only if the strides prove that they do not."""
+    dims = sorted([(s, n) for n, s in zip(shape, strides, strict=True) if n > 1])
+    reach = 0
+    for s, n in dims:
+        if s <= reach:
+            return True
+        reach += s * (n - 1)
+    return False

@@ -1,0 +1,631 @@
+"""Indexing: `x[...]`, `x[...] = value`, and the ops under them that take index tensors (index, index_put)."""
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from retrograd.core import indexing, storage
+from retrograd.core.api import overridden
+from retrograd.core.arguments import type_name
+from retrograd.core.dispatch import METHODS, call, record
+from retrograd.core.dtypes import BY_NUMPY
+from retrograd.core.indexing import parse_index
+from retrograd.core.kernels import check_writable
+from retrograd.core.opdef import OPS, defop
+from retrograd.core.state import switches
+from retrograd.core.tensor import Tensor, bump, wants_grad
+from retrograd.core.views import mark_view
+from retrograd.ops import families
+from retrograd.ops.copy import alias, copied
+
+ndarray = np.ndarray
+LAST = 2**63 - 1                       # what an open end of a slice is called
+INT64 = np.dtype(np.int64)
+INDEX_DTYPES = (INT64, np.dtype(np.int32))
+WRONG_INDEX_DTYPE = "tensors used as indices must be long, int, byte or bool tensors"
+
+
+# ---- from index tensors to positions
+def positions(shape: Any, indices: Any) -> list[Any]:
+    """One int64 array (or None) for each indexed dimension: masks are replaced by the positions they pick."""
+    made: list[Any] = []
+    for index in indices:
+        if index is None or index.dtype is INT64:
+            made.append(index)
+        elif index.dtype in INDEX_DTYPES:
+            made.append(index.astype(INT64))
+        elif index.dtype.kind == "b" or index.dtype == np.uint8:
+            if index.dtype.kind != "b":
+                warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
+                              UserWarning, stacklevel=2)
+            check_mask(shape, index, len(made))
+            made.extend(np.nonzero(index))
+        else:
+            raise IndexError(WRONG_INDEX_DTYPE)
+    if len(made) > len(shape):
+        raise IndexError(f"too many indices for tensor of dimension {len(shape)} (got {len(made)})")
+    return made
+
+
+def check_mask(shape: Any, mask: Any, start: int) -> None:
+    for k, size in enumerate(mask.shape):
+        if start + k >= len(shape):
+            raise IndexError(f"too many indices for tensor of dimension {len(shape)} (got {start + mask.ndim})")
+        if size != shape[start + k]:
+            raise IndexError(f"The shape of the mask {list(mask.shape)} at index {k} does not match the shape of the "
+                             f"indexed tensor {list(shape)} at index {start + k}")
+
+
+class Place:
+    """Where index tensors lead: NumPy's index for it, the shape of what lies there, and where the indexed part begins."""
+
+    __slots__ = ("broadcast", "dims", "front", "given", "index", "shape")
+
+    def __init__(self, shape: Any, indices: Any) -> None:
+        made = positions(shape, indices)
+        self.given = [p for p in made if p is not None]
+        self.dims = [d for d, p in enumerate(made) if p is not None]
+        first, last = self.dims[0], self.dims[-1]
+        if len(self.given) == 1:
+            self.broadcast = self.given[0].shape
+        else:
+            try:
+                self.broadcast = np.broadcast_shapes(*[p.shape for p in self.given])
+            except ValueError:
+                shapes = ", ".join([str(list(p.shape)) for p in self.given])
+                raise IndexError("shape mismatch: indexing tensors could not be broadcast together with shapes "
+                                 f"{shapes}") from None
+        rest = [n for d, n in enumerate(shape) if d not in self.dims]
+        adjacent = last - first + 1 == len(self.dims)
+        self.front = first if adjacent else 0
+        self.shape = (*rest[:self.front], *self.broadcast, *rest[self.front:])
+        self.check_bounds(shape)
+        self.index = tuple([slice(None) if p is None else p for p in made])
+
+    def check_bounds(self, shape: Any) -> None:
+        if 0 in self.broadcast:
+            return
+        if any([shape[d] == 0 for d in self.dims]):
+            if 0 not in self.shape:
+                raise IndexError("index is out of bounds for dimension with size 0")
+            return
+        for k, (dim, given) in enumerate(zip(self.dims, self.given, strict=True)):
+            size = shape[dim]
+            if given.size and not (given.min() >= -size and given.max() < size):
+                wrong = given[(given < -size) | (given >= size)].flat[0]
+                raise IndexError(f"index {wrong} is out of bounds for dimension {k} with size {size}")
+
+    def strides(self, array: Any) -> tuple[int, ...]:
+        """The strides of what is taken out of `array` here."""
+        steps = [s for d, s in enumerate(array.strides) if d not in self.dims]
+        after = len(steps) - self.front
+        count = len(self.broadcast)
+        operands = [[*steps[:self.front], *[0] * count, *steps[self.front:]]]
+        for given in self.given:
+            own = [0] * (count - given.ndim) + [0 if n == 1 else s for n, s in zip(given.shape, given.strides, strict=True)]
+            operands.append([0] * self.front + own + [0] * after)
+        return iteration_strides(self.shape, operands)
+
+
+def iteration_strides(shape: Any, operands: Any) -> tuple[int, ...]:
+    """The strides of a new result that is computed elementwise from operands with these strides (0: broadcast).
+
+    The result's dimensions lie in memory as those of the first operand that can tell two of them apart.
+    """
+    rank = len(shape)
+    order = list(range(rank - 1, -1, -1))
+    for i in range(1, rank):
+        k = i
+        for j in range(i - 1, -1, -1):
+            verdict = compare_dims(shape, operands, order[j], order[k])
+            if verdict > 0:
+                order[j], order[k] = order[k], order[j]
+                k = j
+            elif verdict < 0:
+                break
+    strides = [0] * rank
+    step = 1
+    for d in order:
+        strides[d] = step
+        step *= shape[d] if shape[d] > 1 else 1
+    return tuple(strides)
+
+
+def compare_dims(shape: Any, operands: Any, inner: int, outer: int) -> int:
+    """1 if `inner` must lie outside of `outer`, -1 if it is right as it is, 0 if nothing tells."""
+    for strides in operands:
+        a, b = strides[inner], strides[outer]
+        if a == 0 or b == 0:
+            continue
+        if a != b:
+            return 1 if a > b else -1
+        if shape[inner] > shape[outer]:
+            return 1
+    return 0
+
+
+def laid_out(array: Any, strides: Any) -> Any:
+    """`array` itself if it has these strides, else a copy that does; never a view of other memory."""
+    if storage.strides_of(array) == strides and array.base is None:
+        return array
+    return copied(array, None, strides)
+
+
+# ---- index
+def index_kernel(xp: Any, self: Any, indices: Any) -> Any:
+    if not any([i is not None for i in indices]):
+        return self.copy()
+    place = Place(self.shape, indices)
+    if 0 in place.shape:
+        return xp.empty(place.shape, self.dtype)
+    taken = self[place.index]
+    if len(place.shape) < 2:
+        return taken
+    return laid_out(taken, place.strides(self))
+
+
+def index_backward(grad: Any, self_sym_sizes: Any, indices: Any) -> Any:
+    return call(index_put_impl_, [grad.new_zeros(self_sym_sizes), indices, grad, True, True])
+
+
+def front_position(indices: Any) -> int:
+    """Where the indexed part begins in the result, masks counted as the dimensions they cover."""
+    dims: list[int] = []
+    dim = 0
+    for index in indices:
+        covered = index.ndim if index is not None and index.dtype.name in ("bool", "uint8") else 1
+        if index is not None:
+            dims.extend(range(dim, dim + covered))
+        dim += covered
+    return dims[0] if dims and dims[-1] - dims[0] + 1 == len(dims) else 0
+
+
+def batched_indices(indices: Any, dims: Any, size: int) -> tuple[list[Any], int]:
+    """The indices behind an index for the batch dimension, and the number of their dimensions without it."""
+    rank = max([i.ndim - (d is not None) for i, d in zip(indices, dims, strict=True) if i is not None])
+    made = []
+    for index, dim in zip(indices, dims, strict=True):
+        if index is not None and dim is not None:
+            index = families.move_to_front(index, dim)
+            index = index.reshape((size,) + (1,) * (rank - index.ndim + 1) + tuple(index.shape[1:]))
+        made.append(index)
+    batch = Tensor(np.arange(size).reshape((size,) + (1,) * rank))
+    return [batch, *made], rank
+
+
+def index_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
+    self, indices = args[0], args[1]
+    self = self.expand((size, *self.shape)) if dims[0] is None else families.move_to_front(self, dims[0])
+    wanted = front_position(indices)
+    if not any([d is not None for d in dims[1]]):
+        result = op(self, [None, *indices])
+        if front_position([None, *indices]) > 0:
+            return result, 0
+        rank = result.ndim - (self.ndim - len([i for i in indices if i is not None]))
+        return result, rank
+    entries, rank = batched_indices(indices, dims[1], size)
+    result = op(self, entries)
+    if wanted:
+        result = result.movedim(tuple(range(1, rank + 1)), tuple(range(wanted + 1, wanted + rank + 1)))
+    return result, 0
+
+
+index = defop(
+    "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
+    kernel=index_kernel,
+    vjp=dict(self=index_backward), jvp="linear", batch=index_batch, variants="method",
+)
+unsafe_index = defop(
+    "_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
+    kernel=index_kernel,
+    vjp=dict(self=lambda grad, self_sym_sizes, indices:
+             call(unsafe_index_put, [grad.new_zeros(self_sym_sizes), indices, grad, True])),
+    jvp="linear", batch=index_batch, node="UnsafeIndexBackward0", variants="function", out=False,
+)
+
+
+# ---- index_put
+def put(self: Any, indices: Any, values: Any, accumulate: bool) -> Any:
+    """Write `values` to where the indices lead, or add them there; all checks come before the first write."""
+    if self.dtype != values.dtype:
+        raise RuntimeError("Index put requires the source and destination dtypes match, got "
+                           f"{BY_NUMPY[self.dtype].legacy} for the destination and {BY_NUMPY[values.dtype].legacy} for the "
+                           "source.")
+    if not accumulate and values.size == 1 and put_by_mask(self, indices, values):
+        return self
+    if not any([i is not None for i in indices]):
+        place_index: Any = Ellipsis
+        shape = self.shape
+    else:
+        place = Place(self.shape, indices)
+        place_index, shape = place.index, place.shape
+    if not expandable(values.shape, shape):
+        raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing "
+                           f"result of shape {list(shape)}")
+    if 0 in shape:
+        return self
+    if accumulate:
+        add_at(self, place_index, np.broadcast_to(values, shape))
+    else:
+        self[place_index] = values.copy() if np.may_share_memory(self, values) else values
+    return self
+
+
+def put_by_mask(self: Any, indices: Any, values: Any) -> bool:
+    """One value for all that a single mask picks: no positions need to be found. False if this is not that case."""
+    given = [i for i in indices if i is not None]
+    if len(given) != 1 or given[0].dtype.kind != "b" or values.ndim > 1:
+        return False
+    start = next(k for k, i in enumerate(indices) if i is not None)
+    check_mask(self.shape, given[0], start)
+    self[(*[slice(None)] * start, given[0])] = values.reshape(())
+    return True
+
+
+def expandable(shape: Any, target: Any) -> bool:
+    extra = len(target) - len(shape)
+    return extra >= 0 and all([n in (1, target[extra + k]) for k, n in enumerate(shape)])
+
+
+def add_at(target: Any, index: Any, values: Any) -> None:
+    """target[index] += values, each duplicate counted; through flat positions where memory allows, which is much faster."""
+    if target.flags.c_contiguous and target.ndim and target.size:
+        flat = np.arange(target.size).reshape(target.shape)[index]
+        np.add.at(target.reshape(-1), flat.reshape(-1), np.ascontiguousarray(values).reshape(-1))
+    else:
+        np.add.at(target, index, values)
+
+
+def index_put_inplace(xp: Any, self: Any, indices: Any, values: Any, accumulate: bool, unsafe: bool = False) -> Any:
+    if 0 in self.strides:
+        check_writable(self)
+    return put(self, indices, values, accumulate)
+
+
+def index_put_kernel(xp: Any, self: Any, indices: Any, values: Any, accumulate: bool, unsafe: bool = False) -> Any:
+    return put(copied(self, None, storage.strides_of(self) if storage.is_non_overlapping_and_dense(
+        self.shape, storage.strides_of(self)) else storage.contiguous_strides(self.shape)), indices, values, accumulate)
+
+
+def index_put_self(grad: Any, indices: Any, accumulate: bool) -> Any:
+    return grad if accumulate else grad.index_put(indices, grad.new_zeros(()))
+
+
+def index_put_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
+    self, indices, values = args[:3]
+    if dims[0] is None:
+        self = self.expand((size, *self.shape)).clone()
+    else:
+        self = families.move_to_front(self, dims[0])
+    rest = [i for i in indices if i is not None]
+    if any([i.dtype.name in ("bool", "uint8") for i in rest]) or (dims[2] is not None and front_position(indices)):
+        return families.loop(op, args, dims, size) if not op.is_inplace else loop_inplace(op, args, dims, size)
+    index_dims = dims[1]
+    entries, rank = batched_indices(indices, index_dims, size)
+    wanted = front_position(indices)
+    tail = self.ndim - 1 - len(rest)
+    full = rank + tail
+    if dims[2] is not None:
+        values = families.move_to_front(values, dims[2])
+        values = values.reshape((size,) + (1,) * (full - values.ndim + 1) + tuple(values.shape[1:]))
+    elif wanted:
+        values = values.reshape((1,) * (full - values.ndim) + tuple(values.shape))
+        values = values.movedim(tuple(range(wanted, wanted + rank)), tuple(range(rank)))
+    return op(self, entries, values, *args[3:]), 0
+
+
+def loop_inplace(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """One in-place call per example."""
+    self = families.move_to_front(args[0], dims[0])
+    for i in range(size):
+        op(self.select(0, i), *[example(a, d, i) for a, d in zip(args[1:], dims[1:], strict=True)])
+    return self, 0
+
+
+def example(value: Any, dim: Any, i: int) -> Any:
+    """The i-th of the examples that an argument holds."""
+    if isinstance(dim, (list, tuple)):
+        return [example(v, d, i) for v, d in zip(value, dim, strict=True)]
+    return value if dim is None else value.select(dim, i)
+
+
+PUT_COLUMNS: dict[str, Any] = dict(
+    vjp=dict(self=index_put_self, values=lambda grad, indices: grad.index(indices)),
+    jvp="linear", batch=index_put_batch,
+)
+index_put = defop(
+    "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
+    kernel=index_put_kernel, **PUT_COLUMNS,
+)
+index_put_ = defop(
+    "index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)",
+    kernel=index_put_inplace, functional=index_put, out=False, **PUT_COLUMNS,
+)
+index_put_impl = defop(
+    "_index_put_impl(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor",
+    kernel=index_put_kernel, node="IndexPutImplBackward0", variants="", **PUT_COLUMNS,
+)
+index_put_impl_ = defop(
+    "_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> "
+    "Tensor(a!)",
+    kernel=index_put_inplace, functional=index_put_impl, node="IndexPutImplBackward0", variants="function", out=False,
+    **PUT_COLUMNS,
+)
+unsafe_index_put = defop(
+    "_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
+    kernel=index_put_kernel, node="UnsafeIndexPutBackward0", variants="function", out=False,
+    **{**PUT_COLUMNS, "vjp": dict(
+        self=lambda grad, indices, accumulate:
+            grad if accumulate else call(unsafe_index_put, [grad, indices, grad.new_zeros(()), False]),
+        values=lambda grad, indices: call(unsafe_index, [grad, indices]))},
+)
+
+
+# ---- x[...]
+def view_of(op: Any, self: Any, args: Any, array: Any) -> Any:
+    """The tensor for `array`, a view that `op` with `args` makes of an ordinary tensor, without the way through dispatch."""
+    out = Tensor(array)
+    mark_view(op, (args, None), self, out)
+    if wants_grad(self):
+        if not op._ready:
+            op.prepare()
+        node = record(op, (self, *args), 1, False)
+        node.shape, node.dtype = array.shape, array.dtype
+        out._node = node
+        out._requires = True
+    return out
+
+
+def is_plain(self: Any) -> bool:
+    return not self._odd and not switches.unusual
+
+
+def select_at(self: Any, dim: int, position: int, named_dim: int) -> Any:
+    array = self.array
+    shape = array.shape
+    size = shape[dim] if dim < len(shape) else 0
+    if not -size <= position < size:
+        if not shape and position == 0:
+            raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
+                             "convert a 0-dim tensor to a number")
+        raise IndexError(f"index {position} is out of bounds for dimension {named_dim} with size {size}")
+    op: Any = OPS["select"].int           # type: ignore[attr-defined]
+    if is_plain(self):
+        if dim == 0:
+            return view_of(op, self, (0, position), array[position, ...])
+        return view_of(op, self, (dim, position), array[(*[slice(None)] * dim, position, Ellipsis)])
+    return call(op, [self, dim, position])
+
+
+def slice_at(self: Any, dim: int, item: slice, keep_whole: bool) -> Any:
+    """`self` sliced along one dimension; with `keep_whole` a slice that takes everything is no op at all."""
+    array = self.array
+    size = array.shape[dim]
+    start, stop, step = item.start, item.stop, item.step
+    if type(start) is not int:
+        start = 0 if start is None else indexing._bound(start)
+    if type(stop) is not int:
+        stop = LAST if stop is None else indexing._bound(stop)
+    if type(step) is not int:
+        step = 1 if step is None else indexing._bound(step)
+    if step <= 0:
+        raise ValueError("step must be greater than zero" if step else "slice step cannot be zero")
+    if keep_whole and start == 0 and stop >= size and step == 1:
+        return self
+    op: Any = OPS["slice"].Tensor         # type: ignore[attr-defined]
+    if is_plain(self):
+        view = array[start:stop:step] if dim == 0 else array[(*[slice(None)] * dim, slice(start, stop, step))]
+        if view.size:
+            return view_of(op, self, (dim, start, stop, step), view)
+    return call(op, [self, dim, start, stop, step])
+
+
+BASIC = frozenset({int, slice, type(None), type(Ellipsis)})
+
+
+def basic_views(self: Any, items: Any) -> Any:
+    """Ints, slices, None and Ellipsis, one view after the other; `self` itself if they change nothing."""
+    specified = 0
+    for item in items:
+        if type(item) is int or type(item) is slice:
+            specified += 1
+    rank = self.array.ndim
+    if specified > rank:
+        raise IndexError(f"too many indices for tensor of dimension {rank}")
+    result = self
+    dim = 0
+    for position, item in enumerate(items):
+        if type(item) is int:
+            result = select_at(result, dim, item, position)
+        elif type(item) is slice:
+            if dim >= result.array.ndim:
+                return None
+            result = slice_at(result, dim, item, True)
+            dim += 1
+        elif item is None:
+            if dim > result.array.ndim:
+                return None
+            result = result.unsqueeze(dim)
+            dim += 1
+        else:
+            dim += rank - specified
+    return result
+
+
+def follow(self: Any, steps: Any) -> Any:
+    """Apply the view steps of `parse_index`."""
+    result = self
+    for step in steps:
+        if step[0] == "select":
+            result = select_at(result, step[1], step[2], step[1])
+        elif step[0] == "slice":
+            result = slice_at(result, step[1], slice(*step[2:]), False)
+        else:
+            result = result.unsqueeze(step[1])
+    return result
+
+
+def sliced(self: Any, index: Any) -> tuple[Any, Any]:
+    """What the views in an index make of `self`, and the index tensors that remain to be applied."""
+    if type(index) is tuple and BASIC.issuperset(map(type, index)):
+        result = basic_views(self, index)
+        if result is not None:
+            return result, None
+    steps, tensors = parse_index(self.array.shape, index)
+    return follow(self, steps), tensors
+
+
+def getitem(self: Any, index: Any) -> Any:
+    """`self[index]`."""
+    if (switches.unusual or self._odd) and overridden((self, index), {}):
+        return METHODS["__torch_function__"](Tensor.__getitem__, (self, index), {})
+    kind = type(index)
+    if kind is int:
+        return select_at(self, 0, index, 0)
+    if kind is slice:
+        if not self.array.ndim:
+            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+        return slice_at(self, 0, index, False)
+    if index is None:
+        return self.unsqueeze(0)
+    if index is Ellipsis:
+        return call(alias, [self])
+    result, tensors = sliced(self, index)
+    if tensors is not None:
+        return call(INDEX, [result, tensors])
+    return call(alias, [self]) if result is self else result
+
+
+INDEX = index
+
+
+# ---- x[...] = value
+def setitem(self: Any, index: Any, value: Any) -> None:
+    """`self[index] = value`."""
+    if (switches.unusual or self._odd or isinstance(value, Tensor)) and overridden((self, index, value), {}):
+        METHODS["__torch_function__"](Tensor.__setitem__, (self, index, value), {})
+        return
+    kind = type(index)
+    if (kind is int or kind is slice) and write_number(self, index, value):
+        return
+    value = as_value(self, value)
+    if index is False:
+        return
+    if kind is int:
+        assign(select_at(self, 0, index, 0), value)
+    elif kind is slice:
+        if not self.array.ndim:
+            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+        assign(slice_at(self, 0, index, False), value)
+    elif index is Ellipsis:
+        assign(self, value)
+    elif index is None or index is True:
+        assign(self.unsqueeze(0), value)
+    else:
+        result, tensors = sliced(self, index)
+        if tensors is None:
+            assign(result, value)
+        else:
+            call(index_put_, [result, tensors, without_leading_ones(value), False])
+
+
+def write_number(self: Any, index: Any, value: Any) -> bool:
+    """A float into part of a tensor that needs no history: straight into memory. False if this is not that case."""
+    array = self.array
+    if (type(value) is not float or not is_plain(self) or wants_grad(self) or array.dtype.kind != "f" or not array.ndim
+            or 0 in array.strides or not array.flags.writeable):
+        return False
+    if type(index) is int:
+        if not -array.shape[0] <= index < array.shape[0]:
+            return False
+    elif type(index.start) not in SIMPLE or type(index.stop) not in SIMPLE or index.step is not None:
+        return False
+    array[index] = value
+    bump(self)
+    return True
+
+
+SIMPLE = frozenset({int, type(None)})
+
+
+def as_value(self: Any, value: Any) -> Any:
+    """The right-hand side as a tensor; numbers become 0-d tensors of the dtype of `self`."""
+    if isinstance(value, Tensor):
+        return value
+    if type(value) not in (int, float, bool, complex) and not (
+            isinstance(value, (int, float, complex)) and not isinstance(value, np.generic)):
+        raise TypeError(f"can't assign a {type_name(value)} to a torch.{self.dtype.legacy}Tensor")
+    return Tensor(number_array(value, self.array.dtype))
+
+
+C_NAMES = {"bool": "bool", "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t",
+           "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t", "float16": "c10::Half",
+           "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double", "complex64": "c10::complex<float>",
+           "complex128": "c10::complex<double>"}
+
+
+def number_array(value: Any, dtype: Any) -> Any:
+    """A Python number as a 0-d array, refused when the dtype has no room for it."""
+    kind = dtype.kind
+    fits = True
+    if isinstance(value, complex) and kind != "c":
+        fits = value.imag == 0
+        value = value.real
+    if kind == "b":
+        value = value != 0
+    elif kind in "iu" and fits:
+        fits = value == value and abs(value) != float("inf")
+        if fits:
+            limits = np.iinfo(dtype)
+            value = int(value)
+            low = -int(limits.max) if kind == "u" else int(limits.min)
+            fits = low <= value <= int(limits.max)
+            if fits and kind == "u" and value < 0:
+                value += int(limits.max) + 1
+    elif kind in "fV" and fits and isinstance(value, (int, float)):
+        limit = FLOAT_LIMITS.get(dtype.name)
+        fits = limit is None or value != value or abs(value) in (float("inf"),) or abs(value) <= limit
+    if not fits:
+        raise RuntimeError(f"value cannot be converted to type {C_NAMES[BY_NUMPY[dtype].name]} without overflow")
+    return np.asarray(value).astype(dtype)
+
+
+FLOAT_LIMITS = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38}
+
+
+def assign(target: Any, value: Any) -> None:
+    """Write `value` over all of `target`, a view or the tensor itself."""
+    shape, wanted = value.array.shape, target.array.shape
+    if shape == wanted:
+        METHODS["copy_"](target, value)
+    elif not shape:
+        METHODS["fill_"](target, value)
+    else:
+        METHODS["copy_"](target, without_leading_ones(value).expand(wanted))
+
+
+def without_leading_ones(value: Any) -> Any:
+    shape = value.array.shape
+    first = next((k for k, n in enumerate(shape) if n != 1), len(shape))
+    return value.view(shape[first:]) if first else value
+
+
+def as_index_tensor(value: Any) -> Any:
+    """A list, range or array in an index as a tensor: bools and bytes stay masks, all else becomes int64."""
+    if not isinstance(value, ndarray):
+        try:
+            value = np.asarray([] if isinstance(value, range) and not value else value)
+        except ValueError:
+            value = METHODS["tensor"](value).array
+        if value.dtype.kind == "O":
+            value = METHODS["tensor"](value.tolist()).array
+    if value.dtype.kind == "b" or value.dtype == np.uint8:
+        return Tensor(value)
+    return Tensor(value.astype(INT64))
+
+
+indexing.as_index_tensor = as_index_tensor
+METHODS["__getitem__"] = getitem
+METHODS["__setitem__"] = setitem
