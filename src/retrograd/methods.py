@@ -13,10 +13,12 @@ from retrograd.core import dtypes, printing, storage
 from retrograd.core.api import EXTRA_METHODS, TENSOR_METHODS
 from retrograd.core.device import CPU
 from retrograd.core.dispatch import METHODS, call, resolve
+from retrograd.core.forward import tangent_of
 from retrograd.core.graph import accumulator
 from retrograd.core.state import tls
 from retrograd.core.tensor import (
     ODD_CONJ,
+    ODD_DUAL,
     ODD_INFERENCE,
     ODD_META,
     ODD_NEG,
@@ -136,7 +138,7 @@ def detach_(self: Any) -> Any:
 
 def get_data(self: Any) -> Any:
     t = Tensor(self.array)
-    t._odd = self._odd & ~ODD_SUBCLASS
+    t._odd = self._odd & ~(ODD_SUBCLASS | ODD_DUAL)
     return t
 
 
@@ -406,6 +408,7 @@ PROPERTIES = dict(
     grad_dtype=property(get_grad_dtype, set_grad_dtype),
     retains_grad=property(lambda self: bool(self._extra is not None and self._extra.retains_grad)),
     _base=property(get_base),
+    _tangent=property(tangent_of),
     volatile=property(volatile),
     itemsize=property(lambda self: self.array.itemsize),
     nbytes=property(lambda self: self.array.nbytes),
@@ -418,10 +421,10 @@ PROPERTIES = dict(
     is_quantized=property(lambda self: False),
     is_mkldnn=property(lambda self: False),
     name=property(lambda self: None),
-    T=property(lambda self: METHODS["permute"](self, tuple(reversed(range(self.array.ndim))))),
-    mT=property(lambda self: METHODS["transpose"](self, -2, -1)),
-    H=property(lambda self: METHODS["adjoint"](self)),
-    mH=property(lambda self: METHODS["adjoint"](self)),
+    T=property(lambda self: METHODS["numpy_T"](self)),
+    mT=property(lambda self: METHODS["mT"](self)),
+    H=property(lambda self: METHODS["matrix_H"](self)),
+    mH=property(lambda self: METHODS["mH"](self)),
 )
 
 PLAIN = dict(

@@ -1,0 +1,63 @@
+"""Automatic differentiation: PyTorch's names of `torch.autograd`."""
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from retrograd.autograd import anomaly as anomaly_mode
+from retrograd.autograd import forward_ad, grad_mode, graph
+from retrograd.autograd.anomaly import detect_anomaly, set_detect_anomaly
+from retrograd.autograd.backward import backward, grad
+from retrograd.autograd.function import Function
+from retrograd.autograd.grad_mode import (
+    _force_original_view_tracking,
+    enable_grad,
+    inference_mode,
+    is_multithreading_enabled,
+    is_view_replay_enabled,
+    no_grad,
+    set_grad_enabled,
+    set_multithreading_enabled,
+)
+from retrograd.autograd.variable import Variable
+from retrograd.core.saved import SavedTensor
+
+__all__ = ["Function", "SavedTensor", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "forward_ad",
+           "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_multithreading_enabled",
+           "is_view_replay_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled",
+           "variable"]
+
+
+def variable(*args: Any, **kwargs: Any) -> Any:
+    """The old way to make a tensor; an error that says what to use."""
+    raise RuntimeError("torch.autograd.variable(...) is deprecated, use torch.tensor(...) instead")
+
+
+variable.Variable = Variable  # type: ignore[attr-defined]
+
+# What most programs never ask for is imported when it is asked for: name -> module, and the name in it ("" for itself).
+LATER = {
+    "NestedIOFunction": ("function", "NestedIOFunction"),
+    "functional": ("functional", ""),
+    "gradcheck": ("gradcheck", "gradcheck"),
+    "gradgradcheck": ("gradcheck", "gradgradcheck"),
+    "profiler": ("profiler", ""),
+    "profiler_util": ("profiler_util", ""),
+}
+
+
+def __getattr__(name: str) -> Any:
+    where = LATER.get(name)
+    if where is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        module = import_module(f"{__name__}.{where[0]}")
+    except ModuleNotFoundError as missing:
+        if missing.name != f"{__name__}.{where[0]}":
+            raise
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from missing
+    if where[0] == "gradcheck":           # the functions, not the module that importing has just put in their place
+        globals().update(gradcheck=module.gradcheck, gradgradcheck=module.gradgradcheck)
+        return globals()[name]
+    value = globals()[name] = getattr(module, where[1]) if where[1] else module
+    return value

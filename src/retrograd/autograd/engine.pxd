@@ -12,7 +12,7 @@ cdef class GraphTask:
     cdef public bint keep_graph, create_graph
     cdef public dict waiting, buffers
     cdef public list ready, captured, callbacks
-    cdef public object needed, captures
+    cdef public object needed, captures, node
 
 @cython.locals(waiting=dict, node=Node, todo=list)
 cdef count_dependencies(GraphTask task, roots)
@@ -20,6 +20,9 @@ cdef count_dependencies(GraphTask task, roots)
 @cython.locals(ready=list, waiting=dict, buffers=dict, release=bint, order=long, node=Node, following=Node, grads=list,
                results=list, i=int, n=Node, sink=AccumulateGrad)
 cdef loop(GraphTask task)
+
+@cython.locals(t=Tensor, sink=AccumulateGrad)
+cdef fitted(Node node, int nr, grad, Node sender, int index)
 
 @cython.locals(arrived=list)
 cdef deliver(GraphTask task, Node node, int nr, grad, Node sender, int index)

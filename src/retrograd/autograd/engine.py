@@ -32,7 +32,7 @@ next_task_id = count().__next__
 class GraphTask:
     """One call of backward or grad."""
 
-    __slots__ = ("buffers", "callbacks", "captured", "captures", "create_graph", "id", "keep_graph", "needed", "ready", "waiting")
+    __slots__ = ("buffers", "callbacks", "captured", "captures", "create_graph", "id", "keep_graph", "needed", "node", "ready", "waiting")
 
     def __init__(self, keep_graph: bool, create_graph: bool) -> None:
         self.id: int = next_task_id()
@@ -45,6 +45,7 @@ class GraphTask:
         self.captures: Any = None                 # node -> [(output number, position in the result)]
         self.captured: list[Any] = []
         self.callbacks: list[Any] = []
+        self.node: Any = None                     # the node that is running
 
 
 def run_backward(roots: Any, grads: Any, keep_graph: bool, create_graph: bool, inputs: Any, accumulate_grad: bool) -> Any:
@@ -75,7 +76,7 @@ def count_dependencies(task: Any, roots: Any) -> None:
             todo.append(node)
     while todo:
         node = todo.pop()
-        for n in node.next:
+        for n in node._next:
             if n is not None:
                 c = waiting.get(n)
                 if c is None:
@@ -100,7 +101,7 @@ def find_needed(task: Any, roots: Any, inputs: Any, accumulate_grad: bool) -> No
         if root in needed:
             continue
         needed[root] = False
-        stack = [(root, iter(root.next))]
+        stack = [(root, iter(root._next))]
         while stack:
             node, edges = stack[-1]
             for n in edges:
@@ -110,7 +111,7 @@ def find_needed(task: Any, roots: Any, inputs: Any, accumulate_grad: bool) -> No
                     needed[node] = True
                 if n not in needed:
                     needed[n] = False
-                    stack.append((n, iter(n.next)))
+                    stack.append((n, iter(n._next)))
                     break
                 if needed[n]:
                     needed[node] = True
@@ -128,7 +129,7 @@ def find_needed(task: Any, roots: Any, inputs: Any, accumulate_grad: bool) -> No
 
 def run_task(task: Any, roots: Any, grads: Any) -> None:
     """Run a graph task in this thread."""
-    was_task, was_node = tls.task, tls.node
+    was_task = tls.task
     was_grad = set_grad_enabled(task.create_graph)
     tls.task = task
     tls.backward_depth += 1
@@ -139,7 +140,7 @@ def run_task(task: Any, roots: Any, grads: Any) -> None:
         for node, _ in roots:
             if task.waiting[node] == 0 and node not in done:
                 done[node] = True
-                heappush(task.ready, (LAST - node.seq, -len(task.ready), node))
+                heappush(task.ready, (LAST - node._seq, -len(task.ready), node))
         del done, node, grad
         grads = None
         loop(task)
@@ -147,7 +148,7 @@ def run_task(task: Any, roots: Any, grads: Any) -> None:
             task.callbacks.pop(0)()
     finally:
         tls.backward_depth -= 1
-        tls.task, tls.node = was_task, was_node
+        tls.task = was_task
         set_grad_enabled(was_grad)
 
 
@@ -159,15 +160,14 @@ def loop(task: Any) -> None:
     order = 0
     while ready:
         node = heappop(ready)[2]
+        grads = buffers.pop(node, None)
         while node is not None:
-            grads = buffers.pop(node, None)
             if grads is None:
-                grads = [None] * node.count
-            tls.node = node
+                grads = [None] * node._count
+            task.node = node
             if needed is not None and not capture(task, node, grads):
-                node = None
                 break
-            hooks = node.hooks
+            hooks = node._hooks
             if type(node) is AccumulateGrad:
                 sink = node
                 if hooks is None and sink.variable._extra is None:
@@ -177,46 +177,49 @@ def loop(task: Any) -> None:
                         accumulate(sink.variable, grad, task.create_graph)
                 else:
                     run_accumulator(task, node, grads)
-                node = None
                 break
             if hooks is not None:
                 grads = run_pre_hooks(node, grads)
             wanted = None
             if needed is not None:
-                wanted = [n is not None and is_wanted(task, n) for n in node.next]
+                wanted = [n is not None and is_wanted(task, n) for n in node._next]
             if anomaly:
                 results = METHODS["__anomaly__"](node, grads, wanted)
             else:
-                results = node.apply(grads, wanted)
-            if node.hooks is not None and node.hooks.post is not None:
+                results = node._run(grads, wanted)
+            if node._hooks is not None and node._hooks.post is not None:
                 results = run_post_hooks(node, results, grads, hooks is not None)
             grads = None
             if release:
-                node.release()
+                node._release()
             following = None
-            nrs = node.nrs
+            nrs = node._nrs
             i = 0
-            for n in node.next:
-                if n is not None:
+            for n in node._next:
+                if n is not None and (needed is None or is_wanted(task, n)):
                     grad = results[i]
                     results[i] = None
-                    if needed is None or is_wanted(task, n):
-                        if grad is not None or type(n) is not AccumulateGrad:
+                    c = waiting[n] - 1
+                    # The usual chain touches neither the heap nor the buffers.
+                    if c == 0 and following is None and n._count == 1 and not ready and n not in buffers:
+                        following = n
+                        grads = None if grad is None else [fitted(n, 0, grad, node, i)]
+                        waiting[n] = 0
+                    else:
+                        if grad is not None:
                             deliver(task, n, 0 if nrs is None else nrs[i], grad, node, i)
-                        grad = None
-                        c = waiting[n] - 1
                         waiting[n] = c
                         if c == 0:
-                            # the usual chain never touches the heap
-                            if following is None and not ready:
-                                following = n
-                            else:
-                                if following is not None:
-                                    order -= 1
-                                    heappush(ready, (LAST - following.seq, order, following))
-                                    following = None
+                            if following is not None:
                                 order -= 1
-                                heappush(ready, (LAST - n.seq, order, n))
+                                heappush(ready, (LAST - following._seq, order, following))
+                                if grads is not None:
+                                    buffers[following] = grads
+                                    grads = None
+                                following = None
+                            order -= 1
+                            heappush(ready, (LAST - n._seq, order, n))
+                    grad = None
                 i += 1
             results = None
             node = following
@@ -250,29 +253,37 @@ def run_accumulator(task: Any, node: Any, grads: Any) -> None:
             for hook in list(extra.post_hooks.values()):
                 if hook(variable) is not None:
                     raise RuntimeError("Tensor post accumulate grad hooks should return None.")
-    if node.hooks is not None and node.hooks.post is not None:
+    if node._hooks is not None and node._hooks.post is not None:
         run_post_hooks(node, [], grads, True)
 
 
 def deliver(task: Any, node: Any, nr: int, grad: Any, sender: Any, index: int) -> None:
-    """Add `grad` to what has arrived at output `nr` of `node`, in the shape and dtype that the node expects."""
+    """Add `grad` to what has arrived at output `nr` of `node`."""
     if grad is None:
         return
-    shape, dtype = shape_dtype(node, nr)
-    if type(grad) is not Tensor or grad.array.shape != shape or grad.array.dtype is not dtype:
-        grad = fit(grad, shape, dtype, node, sender, index)
-    buffers = task.buffers
-    if node.count == 1:
-        old = buffers.get(node)
-        if old is None:
-            buffers[node] = [grad]
-        else:
-            old[0] = old[0] + grad
-        return
-    arrived = buffers.get(node)
+    grad = fitted(node, nr, grad, sender, index)
+    arrived = task.buffers.get(node)
     if arrived is None:
-        arrived = buffers[node] = [None] * node.count
+        arrived = task.buffers[node] = [None] * node._count
     arrived[nr] = grad if arrived[nr] is None else arrived[nr] + grad
+
+
+def fitted(node: Any, nr: int, grad: Any, sender: Any, index: int) -> Any:
+    """`grad` in the shape and dtype that output `nr` of `node` has."""
+    if type(node) is AccumulateGrad:
+        sink = node
+        array = sink.variable.array
+        shape, dtype = array.shape, array.dtype
+    elif node._count == 1:
+        shape, dtype = node._shape, node._dtype
+    else:
+        shape, dtype = node._shape[nr], node._dtype[nr]
+    if type(grad) is Tensor:
+        t = grad
+        array = t.array
+        if array.dtype is dtype and array.shape == shape:
+            return grad
+    return fit(grad, shape, dtype, node, sender, index)
 
 
 def fit(grad: Any, shape: Any, dtype: Any, node: Any, sender: Any, index: int) -> Any:
@@ -337,7 +348,7 @@ def run_on_thread(task: Any, roots: Any, grads: Any) -> None:
 
 
 CLASS_DEFAULTS = ("grad_enabled", "special", "inference", "fwd_grad_enabled", "multithreading", "view_replay", "check_nan",
-                  "anomaly", "dual_level", "node", "task", "backward_depth", "saved_hooks_disabled")
+                  "anomaly", "dual_level", "task", "backward_depth", "saved_hooks_disabled")
 INHERITED = (*CLASS_DEFAULTS, "saved_hooks", "dispatch_modes", "function_modes", "transforms", "stash")
 
 
@@ -351,6 +362,11 @@ def queue_callback(callback: Any) -> None:
     if tls.task is None:
         raise RuntimeError("Final callbacks can only be installed during backward pass.")
     tls.task.callbacks.append(callback)
+
+
+def current_node() -> Any:
+    """The node that the present backward pass is running, None outside of one."""
+    return None if tls.task is None else tls.task.node
 
 
 def current_graph_task_id() -> int:
@@ -371,8 +387,8 @@ def current_graph_task_execution_order() -> list[Any]:
     # a node that is running now has been taken off the heap; it comes first
     order: list[Any] = []
     tie = 0
-    if tls.node is not None and not any(entry[2] is tls.node for entry in heap):
-        heap.append((LAST - tls.node.seq, 1, tls.node))
+    if task.node is not None and not any(entry[2] is task.node for entry in heap):
+        heap.append((LAST - task.node._seq, 1, task.node))
     heap.sort()
     while heap:
         node = heappop(heap)[2]
@@ -381,12 +397,12 @@ def current_graph_task_execution_order() -> list[Any]:
         order.append(node)
         if task.needed is not None and not task.needed.get(node, False):
             continue
-        for n in node.next:
+        for n in node._next:
             if n is not None:
                 waiting[n] -= 1
                 if waiting[n] == 0:
                     tie -= 1
-                    heappush(heap, (LAST - n.seq, tie, n))
+                    heappush(heap, (LAST - n._seq, tie, n))
     return order
 
 

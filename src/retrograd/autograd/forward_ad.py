@@ -14,7 +14,7 @@ from retrograd.autograd.grad_mode import _Scope
 from retrograd.core import forward
 from retrograd.core.dispatch import below, record
 from retrograd.core.forward import levels, tangent_of
-from retrograd.core.graph import Node, edge_of
+from retrograd.core.graph import Node, connect, describe_outputs, set_history
 from retrograd.core.state import tls
 from retrograd.core.tensor import ODD_DUAL, ODD_INFERENCE, ODD_SUBCLASS, Tensor, wants_grad
 from retrograd.core.views import mark_view
@@ -118,7 +118,7 @@ class Identity(Node):
 
     __slots__ = ()
 
-    def apply(self, grads: Any, needed: Any) -> Any:
+    def _run(self, grads: Any, needed: Any) -> Any:
         return [grads[0]]
 
 
@@ -156,9 +156,7 @@ def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
     primal = alias_of(tensor)
     if wants_grad(tensor) and tls.grad_enabled and not tensor._odd & ODD_INFERENCE:
         node = Identity()
-        node.next = (edge_of(tensor),)
-        if tensor._nr:
-            node.nrs = [tensor._nr]
+        connect(node, [tensor])
         set_node(primal, node)
     return UnpackedDualTensor(primal, tangent)
 
@@ -184,5 +182,5 @@ def alias_of(t: Any) -> Any:
 
 
 def set_node(t: Any, node: Any) -> None:
-    node.shape, node.dtype = t.array.shape, t.array.dtype
-    t._node, t._nr, t._requires = node, 0, True
+    describe_outputs(node, (t,))
+    set_history(t, node, 0)

@@ -20,7 +20,7 @@ def run_tensor_hooks(node: Any, grads: Any) -> Any:
         if extra is not None and extra.hooks:
             grads = [run_value_hooks(extra.hooks, grads[0])]
         return grads
-    hooks = node.hooks
+    hooks = node._hooks
     if hooks is None:
         return grads
     if hooks.tensor is not None:
@@ -59,7 +59,7 @@ def check_hook_result(old: Any, new: Any, hook: Any) -> None:
 def run_pre_hooks(node: Any, grads: Any) -> Any:
     """All hooks that come before the node itself."""
     grads = run_tensor_hooks(node, grads)
-    hooks = node.hooks
+    hooks = node._hooks
     if hooks is not None and hooks.pre:
         for hook in list(hooks.pre.values()):
             result = hook(tuple(grads))
@@ -72,7 +72,7 @@ def run_post_hooks(node: Any, results: Any, grads: Any, inputs_known: bool) -> A
     """The hooks that come after the node; a hook registered while it ran does not know its inputs."""
     if not inputs_known:
         grads = [None] * len(grads)
-    for hook in list(node.hooks.post.values()):
+    for hook in list(node._hooks.post.values()):
         result = hook(tuple(results), tuple(grads))
         if result is not None:
             results = as_results(result, results, hook)
@@ -111,11 +111,11 @@ def register_hook(tensor: Any, hook: Any) -> RemovableHandle:
             extra.hooks = {}
         hooks = extra.hooks
     else:
-        if node.hooks is None:
-            node.hooks = NodeHooks()
-        if node.hooks.tensor is None:
-            node.hooks.tensor = {}
-        hooks = node.hooks.tensor.setdefault(tensor._nr, {})
+        if node._hooks is None:
+            node._hooks = NodeHooks()
+        if node._hooks.tensor is None:
+            node._hooks.tensor = {}
+        hooks = node._hooks.tensor.setdefault(tensor._nr, {})
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     return handle
@@ -162,8 +162,8 @@ def retain_grad(tensor: Any) -> None:
         if holder is not None and grad is not None:
             holder._grad = grad.clone() if holder._grad is None else holder._grad + grad
 
-    if node.hooks is None:
-        node.hooks = NodeHooks()
-    if node.hooks.retain is None:
-        node.hooks.retain = {}
-    node.hooks.retain[tensor._nr] = retain
+    if node._hooks is None:
+        node._hooks = NodeHooks()
+    if node._hooks.retain is None:
+        node._hooks.retain = {}
+    node._hooks.retain[tensor._nr] = retain

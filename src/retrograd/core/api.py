@@ -14,7 +14,8 @@ from retrograd.core.dispatch import METHODS, call
 from retrograd.core.dtypes import as_dtype
 from retrograd.core.opdef import CALLERS, FORMS, OPS, find_packet
 from retrograd.core.state import switches, tls
-from retrograd.core.tensor import ODD_SUBCLASS, Tensor, operators
+from retrograd.core.tensor import ODD_SUBCLASS, Tensor
+from retrograd.core.tensor import operators as table
 
 FUNCTIONS: dict[str, Any] = {}        # torch.<name>
 TENSOR_METHODS: dict[str, Any] = {}   # Tensor.<name>, made from the op tables
@@ -29,7 +30,8 @@ def call_named(name: str, args: Any, kwargs: Any, is_method: bool, function: Any
     packet = find_packet(name)
     assert packet is not None
     index, bound = resolve(name, packet.schemas, args, kwargs, is_method)
-    return call(packet.overloads_[index], bound)
+    result = call(packet.overloads_[index], bound)
+    return tuple(result) if type(result) is list else result
 
 
 def overridden(args: Any, kwargs: Any) -> bool:
@@ -59,9 +61,27 @@ def make_general(name: str, is_method: bool) -> Any:
 
 def make_unary(op: Any, name: str, is_method: bool) -> Any:
     """The same for an op of one tensor: called with just a tensor it skips binding."""
+    if is_method:
+        def method(self: Any) -> Any:
+            if type(self) is Tensor and op._ready and not (switches.unusual and tls.function_modes):
+                return table.door.unary(op, self)
+            return call_named(name, (self,), {}, True, method)
+        return method
+
     def function(*args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and not kwargs and op._ready and type(args[0]) is Tensor:
-            return operators.door.unary(op, args[0])
+        if len(args) == 1 and not kwargs and type(args[0]) is Tensor and op._ready and not (
+                switches.unusual and tls.function_modes):
+            return table.door.unary(op, args[0])
+        return call_named(name, args, kwargs, False, function)
+    return function
+
+
+def make_keyword_unary(op: Any, name: str, is_method: bool) -> Any:
+    """The same for an op of one tensor whose other arguments are keywords with defaults."""
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and not kwargs and type(args[0]) is Tensor and op._ready and not (
+                switches.unusual and tls.function_modes):
+            return table.door.unary(op, args[0])
         return call_named(name, args, kwargs, is_method, function)
     return function
 
@@ -69,23 +89,50 @@ def make_unary(op: Any, name: str, is_method: bool) -> Any:
 def make_binary(op: Any, name: str, is_method: bool) -> Any:
     """The same for an op of two tensors."""
     def function(*args: Any, **kwargs: Any) -> Any:
-        if len(args) == 2 and not kwargs and op._ready and type(args[0]) is Tensor and type(args[1]) is Tensor:
-            return operators.door.binary(op, args[0], args[1])
+        if len(args) == 2 and not kwargs and op._ready and type(args[0]) is Tensor and type(args[1]) is Tensor and not (
+                switches.unusual and tls.function_modes):
+            return table.door.binary(op, args[0], args[1])
         return call_named(name, args, kwargs, is_method, function)
     return function
 
 
+def make_inplace(name: str) -> Any:
+    """The in-place method of a binary op."""
+    found: list[Any] = []
+
+    def method(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 2 and not kwargs and type(args[0]) is Tensor and not (switches.unusual and tls.function_modes):
+            if not found:
+                packet = find_packet(name)
+                assert packet is not None
+                op = packet.overloads_[0]
+                op.prepare()
+                op.functional.prepare()
+                found.append(op)
+            return table.door.inplace(found[0], args[0], args[1])
+        return call_named(name, args, kwargs, True, method)
+    return method
+
+
 def make(name: str, is_method: bool) -> Any:
+    """The public function or method for an op name, by the leanest way that its overloads allow."""
     packet = OPS.get(name)
     function = None
     if packet is not None:
-        op = packet.overloads_[0]
-        text = op.schema.text
-        if op.direct and op.functional is None:
+        for op in packet.overloads_:
+            text = op.schema.text
+            if op.fast is None or op.functional is not None or function is not None:
+                continue
             if "(Tensor self) -> Tensor" in text:
-                function = make_unary(op, name, is_method)
+                function = (make_unary if len(packet.overloads_) == 1 else make_keyword_unary)(op, name, is_method)
+            elif "(Tensor self, *" in text:
+                function = make_keyword_unary(op, name, is_method)
             elif "(Tensor self, Tensor other" in text:
                 function = make_binary(op, name, is_method)
+    elif name in FORMS and is_method and FORMS[name][0][1] == "inplace":
+        op = FORMS[name][0][0]
+        if op.ufunc is not None and "(Tensor self, Tensor other" in op.schema.text:
+            function = make_inplace(name)
     if function is None:
         function = make_general(name, is_method)
     function.__name__ = function.__qualname__ = name

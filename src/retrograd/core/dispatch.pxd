@@ -1,18 +1,19 @@
 # C types for dispatch.py.
 cimport cython
-from retrograd.core.graph cimport Node, edge_of
+from retrograd.core.graph cimport Node, Sequence, edge_of
 from retrograd.core.opdef cimport OpDef, Plan, Rule
 from retrograd.core.saved cimport note_version, save_output
 from retrograd.core.state cimport Switches
 from retrograd.core.tensor cimport Counter, Door, Tensor
 
 cdef Switches switches
+cdef Sequence sequence
 
 cdef class OpNode(Node):
     cdef public OpDef op
     @cython.locals(op=OpDef, rule=Rule, results=list, nexts=tuple, i=int, wanted=bint)
-    cpdef apply(self, list grads, needed)
-    cpdef release(self)
+    cpdef _run(self, list grads, needed)
+    cpdef _release(self)
 
 @cython.locals(t=Tensor, counter=Counter)
 cdef unpack_fast(OpNode node, int slot)
@@ -30,6 +31,8 @@ cdef class Dispatch(Door):
     cpdef unary(self, OpDef op, Tensor a)
     @cython.locals(out=Tensor, node=OpNode, other=Tensor, mask=int)
     cpdef binary(self, OpDef op, Tensor a, b)
+    @cython.locals(other=Tensor, requires=bint)
+    cpdef inplace(self, OpDef op, Tensor a, b)
     cpdef call(self, OpDef op, args)
     cpdef refresh(self, tensor)
     cpdef function(self, str name, args)

@@ -15,7 +15,7 @@ import numpy as np
 
 from retrograd.core import forward, opdef
 from retrograd.core.dtypes import BY_NUMPY
-from retrograd.core.graph import Node, accumulator, describe_outputs, edge_of, set_history
+from retrograd.core.graph import Node, accumulator, describe_outputs, edge_of, sequence, set_history
 from retrograd.core.kernels import compute_arrays, write_into
 from retrograd.core.opdef import ATTR, GRAD, GRADS, NEEDED, NOT_IMPLEMENTED, SAVED
 from retrograd.core.saved import FREED, SavedTensor, note_version, save_input, save_output, unpack
@@ -23,6 +23,7 @@ from retrograd.core.state import switches, tls
 from retrograd.core.storage import offset_of, strides_of
 from retrograd.core.tensor import (
     ODD_CONJ,
+    ODD_DUAL,
     ODD_INFERENCE,
     ODD_META,
     ODD_NEG,
@@ -31,6 +32,7 @@ from retrograd.core.tensor import (
     Size,
     Tensor,
     bump,
+    counter_of,
     operators,
     wants_grad,
     wrap,
@@ -46,9 +48,9 @@ class OpNode(Node):
 
     __slots__ = ("op",)
 
-    def apply(self, grads: Any, needed: Any) -> Any:
+    def _run(self, grads: Any, needed: Any) -> Any:
         op = self.op
-        nexts = self.next
+        nexts = self._next
         results: list[Any] = [None] * len(nexts)
         grad = grads[0]
         if grad is None and (len(grads) == 1 or all([g is None for g in grads])):
@@ -81,11 +83,11 @@ class OpNode(Node):
     def apply_lists(self, grads: Any, needed: Any) -> Any:
         """`apply` for ops some of whose inputs are lists of tensors: one edge for each of their items."""
         op = self.op
-        starts, counts = self.attrs[len(op.attr_names)]
-        results: list[Any] = [None] * len(self.next)
+        starts, counts = self._attrs[len(op.attr_names)]
+        results: list[Any] = [None] * len(self._next)
         for rule in op.rules:
             spans = [(starts[i], counts[i]) for i in rule.targets]
-            flags = [[self.next[s + k] is not None and (needed is None or needed[s + k]) for k in range(max(c, 1) if c != 0 else 0)]
+            flags = [[self._next[s + k] is not None and (needed is None or needed[s + k]) for k in range(max(c, 1) if c != 0 else 0)]
                      for s, c in spans]
             if not any([any(f) for f in flags]):
                 continue
@@ -102,16 +104,16 @@ class OpNode(Node):
                         results[start + k] = None if out is None else out[k]
         return results
 
-    def release(self) -> None:
-        if self.saved is not None:
-            for item in self.saved:
+    def _release(self) -> None:
+        if self._saved is not None:
+            for item in self._saved:
                 if type(item) is SavedTensor:
                     item.release()
                 elif type(item) is list:
                     for entry in item:
                         if type(entry) is SavedTensor:
                             entry.release()
-            self.saved = None
+            self._saved = None
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_saved_") or name.startswith("_raw_saved_"):
@@ -126,10 +128,10 @@ class OpNode(Node):
 
 def unpack_fast(node: Any, slot: int) -> Any:
     """`unpack` for the commonest case: a plain tensor that was an input and has not been written to."""
-    if node.saved is not None and type(node.saved[slot]) is Tensor:
-        t = node.saved[slot]
+    if node._saved is not None and type(node._saved[slot]) is Tensor:
+        t = node._saved[slot]
         counter = t._counter
-        if (counter is None or (node.versions is None and counter.n == 0)) and t._extra is None and not (
+        if (counter is None or (node._versions is None and counter.n == 0)) and t._extra is None and not (
                 node.op.saves_result and node.op.saved_outputs[slot] >= 0):
             return t
     return unpack(node, slot)
@@ -144,11 +146,11 @@ def rule_arguments(node: Any, rule: Any, grads: Any, needed: Any) -> Any:
         elif kind == SAVED:
             values.append(unpack(node, index))
         elif kind == ATTR:
-            values.append(node.attrs[index])
+            values.append(node._attrs[index])
         elif kind == GRADS:
             values.append(grads)
         else:
-            nexts = node.next
+            nexts = node._next
             values.append([nexts[i] is not None and (needed is None or needed[i]) for i in range(len(nexts))])
     return values
 
@@ -159,18 +161,18 @@ def saved_attribute(node: Any, name: str) -> Any:
     raw = name.startswith("_raw")
     key = name[len("_raw_saved_"):] if raw else name[len("_saved_"):]
     if key in op.attr_names and not raw:
-        value = None if node.attrs is None else node.attrs[op.attr_names.index(key)]
+        value = None if node._attrs is None else node._attrs[op.attr_names.index(key)]
         return BY_NUMPY.get(value, value) if isinstance(value, np.dtype) else tuple(value) if type(value) is list else value
     if key not in op.saved_names:
         raise AttributeError(f"'{type(node).__name__}' object has no attribute '{name}'")
     slot = op.saved_names.index(key)
-    if node.saved is None:
+    if node._saved is None:
         if not raw:
             raise RuntimeError(FREED)
         released = SavedTensor.packed(Tensor(np.zeros(0)), node, False, 0, False)
         released.release()
         return released
-    item = node.saved[slot]
+    item = node._saved[slot]
     if not raw:
         if type(item) is SavedTensor:
             return item.unpack(node)
@@ -180,10 +182,10 @@ def saved_attribute(node: Any, name: str) -> Any:
         return tuple(value) if type(value) is list else value
     if isinstance(item, Tensor):
         output = op.saved_outputs[slot]
-        version = 0 if node.versions is None else node.versions[slot]
+        version = 0 if node._versions is None else node._versions[slot]
         item = SavedTensor.packed(item, node, output >= 0, max(output, 0), False)
         item._version = version
-        node.saved[slot] = item
+        node._saved[slot] = item
     elif item is None or not isinstance(item, (SavedTensor, list)):
         empty = SavedTensor.packed(Tensor(np.zeros(0)), node, False, 0, False)
         empty._tensor = None
@@ -233,29 +235,29 @@ def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
             if n is None or t._view is not None:
                 n = edge_of(t)
             if t._nr and n is not None:
-                if node.nrs is None:
-                    node.nrs = [0] * len(op.inputs)
-                node.nrs[i] = t._nr
+                if node._nrs is None:
+                    node._nrs = [0] * len(op.inputs)
+                node._nrs[i] = t._nr
         nexts.append(n)
         i += 1
-    node.next = tuple(nexts)
+    node._next = tuple(nexts)
     if plan.inputs or plan.outputs:
-        node.saved = [None] * len(op.saved_names)
+        node._saved = [None] * len(op.saved_names)
         plain = switches.unusual == 0 or not tls.special
         for slot, arg in plan.inputs:
             t = args[arg]
             if inplace and arg == 0:
-                t = t.clone() if not t._odd else t.detach().clone()
+                t = t.clone() if not t._odd & ~ODD_DUAL else t.detach().clone()
             if plain and type(t) is Tensor and t._odd == 0:
                 if t._counter is not None:
                     note_version(node, slot, t)
-                node.saved[slot] = t
+                node._saved[slot] = t
             else:
                 save_input(node, slot, t)
     if plan.attrs:
-        node.attrs = [None] * len(op.attr_names)
+        node._attrs = [None] * len(op.attr_names)
         for slot, kind, arg, extra in plan.attrs:
-            node.attrs[slot] = attribute_value(kind, args[arg], extra)
+            node._attrs[slot] = attribute_value(kind, args[arg], extra)
     return node
 
 
@@ -277,7 +279,11 @@ def record_short(op: Any, a: Any, b: Any, mask: int) -> Any:
     plan = op.short_plans[mask]
     if plan is None:
         plan = op.short_plans[mask] = op.plan(mask)
-    node = cls()
+    node = OpNode.__new__(cls)            # without __init__: a call saved
+    sequence.n += 1
+    node._seq = sequence.n
+    node._count = 1
+    node._nrs = node._saved = node._versions = node._attrs = node._hooks = node._metadata = None
     node.op = op
     first = second = None
     nr = 0
@@ -287,24 +293,24 @@ def record_short(op: Any, a: Any, b: Any, mask: int) -> Any:
             first = edge_of(a)
         nr = a._nr
     if b is None:
-        node.next = (first,)
+        node._next = (first,)
         if nr:
-            node.nrs = [nr]
+            node._nrs = [nr]
     else:
         if mask & 2:
             other = b
             second = other._node
             if second is None or other._view is not None:
                 second = edge_of(other)
-            node.next = (first, second)
+            node._next = (first, second)
             if nr or other._nr:
-                node.nrs = [nr, other._nr]
+                node._nrs = [nr, other._nr]
         else:
-            node.next = (first, None) if op.two_inputs else (first,)
+            node._next = (first, None) if op.two_inputs else (first,)
             if nr:
-                node.nrs = [nr, 0]
+                node._nrs = [nr, 0]
     if plan.saves:
-        saved = node.saved = [None] * plan.saves
+        saved = node._saved = [None] * plan.saves
         if plan.first >= 0:
             saved[plan.first] = a
             if a._counter is not None:
@@ -316,9 +322,9 @@ def record_short(op: Any, a: Any, b: Any, mask: int) -> Any:
                 if other._counter is not None:
                     note_version(node, plan.second, other)
     if plan.attrs:
-        node.attrs = [None] * len(op.attr_names)
+        node._attrs = [None] * len(op.attr_names)
         for slot, kind, arg, extra in plan.attrs:
-            node.attrs[slot] = attribute_value(kind, a if arg == 0 else b if arg == 1 and b is not None else
+            node._attrs[slot] = attribute_value(kind, a if arg == 0 else b if arg == 1 and b is not None else
                                                op.tail[arg - len(op.tensor_args)], extra)
     return node
 
@@ -337,18 +343,18 @@ def record_lists(op: Any, args: Any, node: Any) -> None:
             counts.append(-1)
             inputs.append(value)
     nexts = [edge_of(t) if isinstance(t, Tensor) else None for t in inputs]
-    node.next = tuple(nexts)
+    node._next = tuple(nexts)
     if any([n is not None and t._nr for n, t in zip(nexts, inputs, strict=True)]):
-        node.nrs = [t._nr if n is not None else 0 for n, t in zip(nexts, inputs, strict=True)]
+        node._nrs = [t._nr if n is not None else 0 for n, t in zip(nexts, inputs, strict=True)]
     plan = op.plan((1 << len(op.inputs)) - 1)
     if plan.inputs or plan.outputs:
-        node.saved = [None] * len(op.saved_names)
+        node._saved = [None] * len(op.saved_names)
         for slot, arg in plan.inputs:
             save_input(node, slot, args[arg])
     attrs = [None] * len(op.attr_names)
     for slot, kind, arg, extra in plan.attrs:
         attrs[slot] = attribute_value(kind, args[arg], extra)
-    node.attrs = [*attrs, (starts, counts)]
+    node._attrs = [*attrs, (starts, counts)]
 
 
 def attribute_value(kind: int, value: Any, extra: int) -> Any:
@@ -390,7 +396,7 @@ def save_results(op: Any, node: Any, mask: int, outputs: Any) -> None:
     plan = op.plan((1 << len(op.inputs)) - 1 if op.has_lists else mask)
     for slot, nr in plan.outputs:
         if op.returns_list:
-            node.saved[slot] = [SavedTensor.packed(t, node, True, i) for i, t in enumerate(outputs)]
+            node._saved[slot] = [SavedTensor.packed(t, node, True, i) for i, t in enumerate(outputs)]
         else:
             save_output(node, slot, outputs[nr], nr)
 
@@ -421,8 +427,8 @@ class Dispatch(Door):
         z = op.fast(x)
         if type(z) is not ndarray:
             z = np.asarray(z)
-        node.shape = z.shape
-        node.dtype = z.dtype
+        node._shape = z.shape
+        node._dtype = z.dtype
         out = Tensor(z)
         out._node = node
         out._requires = True
@@ -476,14 +482,43 @@ class Dispatch(Door):
             if z is None:
                 return call_plain(op, [a, b, *op.tail])
             z = np.asarray(z)
-        node.shape = z.shape
-        node.dtype = z.dtype
+        node._shape = z.shape
+        node._dtype = z.dtype
         out = Tensor(z)
         out._node = node
         out._requires = True
         if op.saves_result:
             save_results(op, node, mask, (out,))
         return out
+
+    def inplace(self, op: Any, a: Any, b: Any) -> Any:
+        """The in-place form of a binary op (`op` is that form, its functional op has a ufunc)."""
+        x = a.array
+        requires = a._requires or a._view is not None
+        if type(b) is Tensor:
+            other = b
+            y = other.array
+            if a._odd or other._odd or x.dtype is not y.dtype or (y.ndim and y.shape != x.shape):
+                return call(op, [a, b, *op.tail])
+            requires = requires or other._requires or other._view is not None
+        else:
+            if a._odd or not number_fits(op, x, b):
+                return call(op, [a, b, *op.tail])
+            y = b
+        if switches.unusual:
+            if tls.special:
+                return call_long(op, [a, b, *op.tail])
+            requires = requires and tls.grad_enabled
+        if requires or not x.flags.c_contiguous or (op.floats and x.dtype.kind not in "fcV"):
+            return call_plain(op, [a, b, *op.tail])
+        try:
+            op.functional.ufunc(x, y, x)
+        except Exception:
+            return call_plain(op, [a, b, *op.tail])
+        if a._counter is None:
+            a._counter = Counter()
+        a._counter.n += 1
+        return a
 
     def call(self, op: Any, args: Any) -> Any:
         """Any op, with its arguments as a list in schema order."""
@@ -574,7 +609,7 @@ def autograd(op: Any, args: Any) -> Any:
         if not target._odd & ODD_INFERENCE:
             bump(target)
         if node is not None:
-            node.shape, node.dtype = target.array.shape, target.array.dtype
+            node._shape, node._dtype = target.array.shape, target.array.dtype
             rebase(target, node)
             save_results(op, node, mask, (target,))
         return target
@@ -623,6 +658,9 @@ def view_results(op: Any, args: Any, result: Any) -> None:
         for t in result if op.multiple else (result,):
             t._odd |= ODD_INFERENCE
         return
+    if not op.differentiable:
+        result._counter = counter_of(source)
+        return
     if op.multiple:
         for i, t in enumerate(result):
             t._odd &= ~ODD_INFERENCE
@@ -654,7 +692,7 @@ def compute(op: Any, args: Any) -> Any:
     if op.is_inplace:
         write_into(op, args[0], arrays)
         return args[0]
-    bits = odd & (ODD_CONJ | ODD_NEG)
+    bits = odd & (ODD_CONJ | ODD_NEG) ^ op.flips
     if op.multiple:
         made = [None if a is None else wrap(a) for a in arrays]
         if bits:
@@ -730,7 +768,7 @@ class ViewDispatch(Replayer):
         array = t.array
         args = (base, array.shape, strides_of(array), offset_of(array))
         node = record(self.as_strided, args, 1, False)
-        node.shape, node.dtype = array.shape, array.dtype
+        node._shape, node._dtype = array.shape, array.dtype
         return node
 
     def backward_copy(self, grad: Any, shape: Any, strides: Any) -> Any:

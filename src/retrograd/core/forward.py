@@ -23,6 +23,7 @@ from retrograd.core.graph import edge_of
 from retrograd.core.opdef import ARGSIZE, ATTR, DTYPE, GRAD, GRADS, NDIM, NOT_IMPLEMENTED, SAVED, SIZES, STRIDES, VALUE
 from retrograd.core.state import add_special, tls
 from retrograd.core.tensor import ODD_CONJ, ODD_DUAL, ODD_NEG, Counter, Tensor, View, extra_of, operators
+from retrograd.core.views import apply_step
 
 Call = Callable[[Any, Any], Any]      # (op, arguments) -> result
 
@@ -152,8 +153,7 @@ def way_from_base(t: Any) -> tuple[Any, list[View]]:
 def retrace(steps: list[View], t: Any) -> Any:
     """Take the views that `steps` (last first) describe, of `t`."""
     for step in reversed(steps):
-        made = operators.door.call(step.op, [t, *step.args[0]])
-        t = made if step.args[1] is None else made[step.args[1]]
+        t = apply_step(step.op, step.args, t)
     return t
 
 
@@ -181,12 +181,8 @@ def storage_length(array: Any) -> int:
 
 def zeros_in_layout(tangent: Any, t: Any) -> Any:
     """Zeros of the tangent's dtype that lie in memory as `t` does, in a storage as long as that of `t`."""
-    return new_zeros(tangent.array.dtype, t)
-
-
-def new_zeros(dtype: Any, t: Any) -> Any:
     array = t.array
-    memory = np.zeros(storage_length(array), dtype)
+    memory = np.zeros(storage_length(array), tangent.array.dtype)
     made = Tensor(storage.strided(memory, array.shape, storage.strides_of(array), storage.offset_of(array)))
     made._odd = t._odd & (ODD_CONJ | ODD_NEG)
     return made
@@ -269,7 +265,7 @@ def settle(op: Any, result: Any, nr: int, tangent: Any) -> None:
 
 
 def share_with_saved(op: Any, node: Any, nr: int, tangent: Any) -> None:
-    saved = node.saved
+    saved = node._saved
     for slot, output in enumerate(op.saved_outputs):
         if output == nr and saved is not None and type(saved[slot]) is Tensor:
             attach(saved[slot], tangent)

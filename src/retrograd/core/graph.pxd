@@ -7,24 +7,24 @@ cdef Operators operators
 cdef class Sequence:
     cdef public unsigned long long n
 
-cdef Sequence sequence
+cdef Sequence numbers
 
 cdef class NodeHooks:
     cdef public object tensor, retain, pre, post
 
 cdef class Node:
-    cdef public unsigned long long seq
-    cdef public tuple next
-    cdef public object nrs
-    cdef public int count
-    cdef public object shape, dtype
-    cdef public list saved
-    cdef public object versions, attrs
-    cdef public NodeHooks hooks
+    cdef public unsigned long long _seq
+    cdef public tuple _next
+    cdef public object _nrs
+    cdef public int _count
+    cdef public object _shape, _dtype
+    cdef public list _saved
+    cdef public object _versions, _attrs
+    cdef public NodeHooks _hooks
     cdef public object _metadata
     cdef object __weakref__
-    cpdef apply(self, list grads, needed)
-    cpdef release(self)
+    cpdef _run(self, list grads, needed)
+    cpdef _release(self)
 
 cdef class AccumulateGrad(Node):
     cdef public Tensor variable

@@ -1,10 +1,11 @@
 """The recorded graph: nodes, the edges between them, and how a tensor finds its node.
 
 NOTE [Nodes]
-A node is one recorded computation. `next` holds the nodes that its gradients go to (None where no gradient is wanted)
-and `nrs` which of their outputs each one is (None while all are 0). `seq` is the order of creation: the engine runs
-later nodes first. `saved` holds tensors (see saved.py), `attrs` the other values a derivative needs.
-`shape`/`dtype` describe the node's output, the gradients it takes; a node with several outputs (`count` > 1) has tuples.
+A node is one recorded computation. `_next` holds the nodes that its gradients go to (None where no gradient is wanted)
+and `_nrs` which of their outputs each one is (None while all are 0). `_seq` is the order of creation: the engine runs
+later nodes first. `_saved` holds tensors (see saved.py), `_attrs` the other values a derivative needs.
+`_shape`/`_dtype` describe the node's output, the gradients it takes; a node with several outputs (`_count` > 1) has
+tuples. All of these are private because a custom Function's ctx is its node, and users put attributes on it.
 
 NOTE [Accumulators]
 A leaf's gradients end in its AccumulateGrad, which owns the leaf. The leaf knows it only weakly, so the pair dies with
@@ -33,6 +34,7 @@ class Sequence:
 
 
 sequence = Sequence()
+numbers = sequence        # the same under a name that is a C variable when compiled
 
 
 class NodeHooks:
@@ -50,28 +52,28 @@ class NodeHooks:
 class Node:
     """One step of the backward graph."""
 
-    __slots__ = ("__weakref__", "_metadata", "attrs", "count", "dtype", "hooks", "next", "nrs", "saved", "seq", "shape",
-                 "versions")
+    __slots__ = ("__weakref__", "_attrs", "_count", "_dtype", "_hooks", "_metadata", "_next", "_nrs", "_saved", "_seq",
+                 "_shape", "_versions")
 
     def __init__(self) -> None:
-        sequence.n += 1
-        self.seq: int = sequence.n
-        self.next: Any = ()
-        self.nrs: Any = None
-        self.count: int = 1
-        self.shape: Any = None
-        self.dtype: Any = None
-        self.saved: Any = None
-        self.versions: Any = None
-        self.attrs: Any = None
-        self.hooks: Any = None
+        numbers.n += 1
+        self._seq: int = numbers.n
+        self._next: Any = ()
+        self._nrs: Any = None
+        self._count: int = 1
+        self._shape: Any = None
+        self._dtype: Any = None
+        self._saved: Any = None
+        self._versions: Any = None
+        self._attrs: Any = None
+        self._hooks: Any = None
         self._metadata: Any = None
 
-    def apply(self, grads: Any, needed: Any) -> Any:
+    def _run(self, grads: Any, needed: Any) -> Any:
         """Turn the gradients of the outputs into one gradient per edge; `needed` says which (None: all)."""
         raise NotImplementedError
 
-    def release(self) -> None:
+    def _release(self) -> None:
         """Let go of the saved tensors."""
 
     def name(self) -> str:
@@ -79,15 +81,15 @@ class Node:
         return type(self).__name__
 
     def __call__(self, *grads: Any) -> Any:
-        if len(grads) != self.count:
-            raise TypeError(f"expected {self.count} arguments, got {len(grads)} instead")
+        if len(grads) != self._count:
+            raise TypeError(f"expected {self._count} arguments, got {len(grads)} instead")
         results = run_node(self, list(grads))
         return results[0] if len(results) == 1 else tuple(results)
 
     @property
     def next_functions(self) -> Any:
-        nrs = self.nrs
-        return tuple([(n, 0 if n is None or nrs is None else nrs[i]) for i, n in enumerate(self.next)])
+        nrs = self._nrs
+        return tuple([(n, 0 if n is None or nrs is None else nrs[i]) for i, n in enumerate(self._next)])
 
     @property
     def metadata(self) -> dict[Any, Any]:
@@ -97,13 +99,13 @@ class Node:
 
     @property
     def _input_metadata(self) -> Any:
-        return tuple([InputMetadata(*shape_dtype(self, i)) for i in range(self.count)])
+        return tuple([InputMetadata(*shape_dtype(self, i)) for i in range(self._count)])
 
     def _sequence_nr(self) -> int:
-        return self.seq
+        return self._seq
 
     def _set_sequence_nr(self, number: int) -> None:
-        self.seq = number
+        self._seq = number
 
     def register_hook(self, hook: Any) -> Any:
         return register(self, "post", hook)
@@ -130,11 +132,11 @@ class AccumulateGrad(Node):
 
     def __init__(self, variable: Any) -> None:
         self.variable = variable
-        self.seq = LAST
-        self.next = ()
-        self.count = 1
-        self.nrs = self.saved = self.versions = self.attrs = self.hooks = self._metadata = None
-        self.shape = self.dtype = None    # asked of the variable, whose data may be replaced
+        self._seq = LAST
+        self._next = ()
+        self._count = 1
+        self._nrs = self._saved = self._versions = self._attrs = self._hooks = self._metadata = None
+        self._shape = self._dtype = None    # asked of the variable, whose data may be replaced
 
     def name(self) -> str:
         return "torch::autograd::AccumulateGrad"
@@ -146,9 +148,9 @@ def shape_dtype(node: Any, nr: int) -> Any:
         sink = node
         array = sink.variable.array
         return array.shape, array.dtype
-    if node.count == 1:
-        return node.shape, node.dtype
-    return node.shape[nr], node.dtype[nr]
+    if node._count == 1:
+        return node._shape, node._dtype
+    return node._shape[nr], node._dtype[nr]
 
 
 def accumulator(t: Any) -> Any:
@@ -184,8 +186,8 @@ def connect(node: Any, inputs: Any) -> None:
             if nrs is None:
                 nrs = [0] * len(inputs)
             nrs[i] = t._nr
-    node.next = tuple(nexts)
-    node.nrs = nrs
+    node._next = tuple(nexts)
+    node._nrs = nrs
 
 
 def set_history(t: Any, node: Any, nr: int) -> None:
@@ -199,11 +201,11 @@ def describe_outputs(node: Any, outputs: Any) -> None:
     """Note shape and dtype of the outputs that `node` stands for (None where an output is no tensor)."""
     if len(outputs) == 1 and outputs[0] is not None:
         array = outputs[0].array
-        node.shape, node.dtype = array.shape, array.dtype
+        node._shape, node._dtype = array.shape, array.dtype
     else:
-        node.count = len(outputs)
-        node.shape = tuple([None if t is None else t.array.shape for t in outputs])
-        node.dtype = tuple([None if t is None else t.array.dtype for t in outputs])
+        node._count = len(outputs)
+        node._shape = tuple([None if t is None else t.array.shape for t in outputs])
+        node._dtype = tuple([None if t is None else t.array.dtype for t in outputs])
 
 
 # ---- hooks on nodes; how they are run is hooks.py's and the engine's
@@ -230,12 +232,12 @@ class RemovableHandle:
 
 def register(node: Any, kind: str, hook: Any) -> RemovableHandle:
     """Add a hook of `kind` ("pre" or "post") to `node`."""
-    if node.hooks is None:
-        node.hooks = NodeHooks()
-    hooks = getattr(node.hooks, kind)
+    if node._hooks is None:
+        node._hooks = NodeHooks()
+    hooks = getattr(node._hooks, kind)
     if hooks is None:
         hooks = {}
-        setattr(node.hooks, kind, hooks)
+        setattr(node._hooks, kind, hooks)
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     return handle
@@ -243,4 +245,4 @@ def register(node: Any, kind: str, hook: Any) -> RemovableHandle:
 
 def run_node(node: Any, grads: list[Any]) -> Any:
     """Run one node alone, as calling it does."""
-    return node.apply(grads, None)
+    return node._run(grads, None)

@@ -125,6 +125,8 @@ def narrowed(result: Any, dtype: Any) -> Any:
 def write_into(op: Any, target: Any, result: Any) -> None:
     """Copy the result of an in-place op into its target, if dtype and shape allow."""
     array = target.array
+    if result is array:           # the kernel has written it itself
+        return
     source = BY_NUMPY[result.dtype]
     if not dtypes.can_cast(source, target.dtype):
         raise RuntimeError(f"result type {source.legacy} can't be cast to the desired output type "
@@ -132,13 +134,12 @@ def write_into(op: Any, target: Any, result: Any) -> None:
     if result.shape != array.shape:
         raise RuntimeError(f"output with shape {list(array.shape)} doesn't match the broadcast shape {list(result.shape)}")
     check_writable(array)
-    if result is not array:
-        array[...] = result
+    array[...] = result
 
 
 def check_writable(array: Any) -> None:
     """Refuse to write to memory that several elements share."""
-    if 0 in array.strides and any([s == 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True)]):
+    if array.size and 0 in array.strides and any([s == 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True)]):
         raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single "
                            "memory location. Please clone() the tensor before performing the operation.")
 

@@ -13,7 +13,8 @@ jvp      "linear" (the op itself on the tangent), "multilinear" (a sum over the 
          or a function of (primals..., tangents...) written like a vjp rule with parameters `<input>_t` and `<input>_p`.
 batch    a family or function that says how the op runs with an extra dimension.
 meta     shape inference, for `meta` tensors and error texts.
-fast     for kernels that are functions: the ufunc that gives the same result when all other arguments have defaults.
+fast     for kernels that are functions: the xp function (or a function of the arrays alone) that gives the same result
+         when all other arguments have their defaults; it serves the short way of dispatch.
 scalars  the names of Scalar arguments that take part in dtype promotion.
 check    a function of the arguments that raises what PyTorch raises for dtypes the op refuses, before promotion.
 exact    with `widen`: Python numbers and 0-d tensors meet half-precision tensors in float32, unrounded.
@@ -74,9 +75,9 @@ class OpDef:
 
     def __init__(self, schema: Any, kernel: Any, *, vjp: Any = None, jvp: Any = None, batch: Any = None, lower: Any = None,
                  meta: Any = None, promote: Any = None, widen: bool = False, node: str | None = None,
-                 functional: Any = None, numbers: bool = False, composite: bool = False, fast: str | None = None,
+                 functional: Any = None, numbers: bool = False, composite: bool = False, fast: Any = None,
                  scalars: tuple[str, ...] = (), variants: str = "function, method", check: Any = None,
-                 exact: bool = False) -> None:
+                 exact: bool = False, flips: int = 0) -> None:
         self.schema = schema
         self.name: str = schema.name
         self.overload: str = schema.overload or "default"
@@ -95,8 +96,10 @@ class OpDef:
         self.direct: bool = isinstance(kernel, str)
         self.compute: Any = getattr(np, kernel) if self.direct else kernel
         # What the short way computes with: a function of the arrays alone, right for the default of all other arguments.
-        self.fast: Any = getattr(np, fast) if fast else self.compute if self.direct else None
+        self.fast: Any = getattr(np, fast) if isinstance(fast, str) else fast or (self.compute if self.direct else None)
+        self.ufunc: Any = self.fast if isinstance(self.fast, np.ufunc) else None     # writes into `out=` as well
         self.checks: bool = False             # `fast` looks at dtypes itself and returns None for what it cannot do
+        self.flips = flips                    # lazy bits (ODD_CONJ, ODD_NEG) that the results have other than the input
         self.scalars = scalars                # Scalar arguments that take part in dtype promotion
         self.check: Any = check
         self.exact: bool = exact

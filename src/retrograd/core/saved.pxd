@@ -1,7 +1,10 @@
 # C types for saved.py.
 cimport cython
 from retrograd.core.graph cimport Node
+from retrograd.core.state cimport Switches
 from retrograd.core.tensor cimport Tensor
+
+cdef Switches switches
 
 @cython.locals(twin=Tensor)
 cpdef alias(Tensor t)

@@ -3,15 +3,16 @@
 NOTE [Saved inputs and outputs]
 An input is kept as the very object, with the version it had. An output is kept as an alias without history (the output
 itself would make a cycle: node -> output -> node) and gets its history back when it is unpacked. Packed by hooks, either
-becomes whatever the pack hook returned. Most nodes keep bare tensors in `node.saved` and their versions in
-`node.versions`; a `SavedTensor` stands in a slot only once hooks are involved or Python asks for it.
+becomes whatever the pack hook returned. Most nodes keep bare tensors in `node._saved` and their versions in
+`node._versions`; a `SavedTensor` stands in a slot only once hooks are involved or Python asks for it.
 """
 from __future__ import annotations
 
 from typing import Any
+from weakref import ref
 
-from retrograd.core.graph import AccumulateGrad
-from retrograd.core.state import set_grad_enabled, tls
+from retrograd.core.graph import AccumulateGrad, edge_of
+from retrograd.core.state import set_grad_enabled, switches, tls
 from retrograd.core.tensor import ODD_DUAL, ODD_INFERENCE, Counter, Tensor
 
 FREED = ("Trying to backward through the graph a second time (or directly access saved tensors after they have already "
@@ -41,45 +42,45 @@ def save_input(node: Any, slot: int, t: Any) -> None:
         if t._odd & ODD_INFERENCE:
             raise RuntimeError(INFERENCE)
         if tls.saved_hooks:
-            node.saved[slot] = SavedTensor.packed(t, node, False, 0)
+            node._saved[slot] = SavedTensor.packed(t, node, False, 0)
             return
         note_version(node, slot, t)
-        node.saved[slot] = t
+        node._saved[slot] = t
     elif isinstance(t, (list, tuple)):
         for item in t:
             if isinstance(item, Tensor) and item._odd & ODD_INFERENCE:
                 raise RuntimeError(INFERENCE)
-        node.saved[slot] = [SavedTensor.packed(item, node, False, 0) if isinstance(item, Tensor) else item for item in t]
+        node._saved[slot] = [SavedTensor.packed(item, node, False, 0) if isinstance(item, Tensor) else item for item in t]
     else:
-        node.saved[slot] = t
+        node._saved[slot] = t
 
 
 def save_output(node: Any, slot: int, t: Any, nr: int) -> None:
     """Keep output `nr` of `node` in `slot`, without holding the output itself."""
-    if tls.saved_hooks:
-        node.saved[slot] = SavedTensor.packed(t, node, True, nr)
+    if switches.unusual and tls.saved_hooks:
+        node._saved[slot] = SavedTensor.packed(t, node, True, nr)
         return
     twin = alias(t)
     if twin._counter.n:
         note_version(node, slot, twin)
-    node.saved[slot] = twin
+    node._saved[slot] = twin
 
 
 def note_version(node: Any, slot: int, t: Any) -> None:
     if t._counter is not None and t._counter.n:
-        if node.versions is None:
-            node.versions = [0] * len(node.saved)
-        node.versions[slot] = t._counter.n
+        if node._versions is None:
+            node._versions = [0] * len(node._saved)
+        node._versions[slot] = t._counter.n
 
 
 def unpack(node: Any, slot: int) -> Any:
     """The value saved in `slot`, refused when it was changed since."""
-    if node.saved is None:
+    if node._saved is None:
         raise RuntimeError(FREED)
-    t = node.saved[slot]
+    t = node._saved[slot]
     if isinstance(t, Tensor):
         counter = t._counter
-        if counter is not None and counter.n != (0 if node.versions is None else node.versions[slot]):
+        if counter is not None and counter.n != (0 if node._versions is None else node._versions[slot]):
             raise modified(node, slot, t)
         output = node.op.saved_outputs[slot]
         if output >= 0:
@@ -111,14 +112,14 @@ def restore_output(t: Any, node: Any, nr: int) -> Any:
 def check_not_detached(node: Any, slot: int, t: Any) -> None:
     argument = node.op.saved_args[slot]
     if argument in node.op.inputs and not node.op.has_lists:
-        producer = node.next[node.op.inputs.index(argument)]
+        producer = node._next[node.op.inputs.index(argument)]
         if producer is not None and type(producer) is not AccumulateGrad:
             raise RuntimeError(DETACHED)
 
 
 def modified(node: Any, slot: int, t: Any) -> RuntimeError:
     """The error about a saved tensor that was written to."""
-    expected = 0 if node.versions is None else node.versions[slot]
+    expected = 0 if node._versions is None else node._versions[slot]
     output = node.op.saved_outputs[slot] if getattr(node, "op", None) is not None else -1
     return modified_error(t, expected, node if output >= 0 else t._node, output if output >= 0 else t._nr)
 
@@ -152,8 +153,8 @@ class SavedTensor:
         self._nr = nr if is_output else t._nr
         self._leaf = t.is_leaf and not is_output
         self._requires = t.requires_grad
-        # An output's node is the one that holds this object, so it is known only weakly (by unpack's caller).
-        self._node = None if is_output else t._node
+        # An output's node is the one that holds this object, so it is known only through unpack's caller.
+        self._node = None if is_output else t._node if not (self._leaf and self._requires) else edge_of(t)
         self._version = 0 if t._counter is None else t._counter.n
         if use_default_hooks and tls.saved_hooks:
             self._tensor = None
@@ -209,7 +210,7 @@ class SavedTensor:
         """The saved tensor, with its history."""
         if self._released:
             raise RuntimeError(FREED)
-        owner = node if node is not None else tls.node
+        owner = node if node is not None or tls.task is None else tls.task.node
         if self._hooks is None:
             t = self._tensor
             if t is None:
@@ -217,7 +218,7 @@ class SavedTensor:
             if t._counter is not None and t._counter.n != self._version:
                 raise modified_error(t, self._version, owner if self._is_output else t._node, self._nr)
             if not self._is_output:
-                if not self._leaf and t._node is None and self._node is not None:
+                if not self._leaf and t._node is None and self._node is not None and t._view is None:
                     raise RuntimeError(DETACHED)
                 return t
             return restore_output(t, owner, self._nr)
@@ -225,19 +226,17 @@ class SavedTensor:
         if not isinstance(t, Tensor):
             raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
                             f"<class '{type(t).__name__}'>")
-        if self._leaf and self._requires and t._node is None:
-            # a leaf packed by hooks comes back as a stand-in that still sends its gradient to the leaf
-            twin = Tensor(t.array)
-            twin._odd = t._odd
-            twin._requires, twin._sink = True, t._sink
-            twin._node = self._node
-            return t if t.requires_grad else twin
         twin = Tensor(t.array)
         twin._odd = t._odd
+        if self._leaf:
+            # a leaf packed by hooks comes back as a stand-in that still sends its gradient to the leaf
+            if self._requires and self._node is not None:
+                twin._requires, twin._sink = True, ref(self._node)
+            return twin
         twin._node = owner if self._is_output else self._node
         twin._nr = self._nr
         twin._requires = twin._node is not None
-        return twin if twin._requires else t
+        return twin
 
     def release(self) -> None:
         self._released = True

@@ -39,7 +39,6 @@ class ThreadState(local):
     check_nan: bool = False
     anomaly: bool = False
     dual_level: int = -1                  # the current forward-AD level, -1 outside of one
-    node: Any = None                      # the node that a backward pass is executing in this thread
     task: Any = None                      # the graph task that this thread is running
     backward_depth: int = 0
 

@@ -62,10 +62,8 @@ def contiguous_strides(shape: Any) -> tuple[int, ...]:
 
 def strides_of(array: Any) -> tuple[int, ...]:
     """The strides of `array` in elements."""
-    if array.size == 0 and array.flags.c_contiguous and not any(array.strides):
-        return contiguous_strides(array.shape)
-    if array.size == 0 and array.base is None:
-        return contiguous_strides(array.shape)
+    if array.size == 0 and not any(array.strides):
+        return contiguous_strides(array.shape)      # NumPy gives new arrays without elements no strides
     item = array.itemsize
     return tuple([s // item for s in array.strides])
 
@@ -94,7 +92,11 @@ def strided(array: Any, size: Any, stride: Any, offset: Any = None) -> Any:
                 f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {start}, and itemsize {item} "
                 f"requiring a storage size of {(last + 1) * item} are out of bounds for storage of size {owner.nbytes}")
     memory = bytes_of(owner)
-    made = np.ndarray(tuple(size), array.dtype, memory, start * item if count else 0, tuple([s * item for s in stride]))
+    place = start * item if count else min(start * item, owner.nbytes)
+    steps = tuple([s * item for s in stride])
+    if not count and not any(steps) and item > 1:
+        steps = (1,) * len(steps)                   # less than an element, so that they are not taken for NumPy's none
+    made = np.ndarray(tuple(size), array.dtype, memory, place, steps)
     if not array.flags.writeable:
         made.flags.writeable = False
     return made

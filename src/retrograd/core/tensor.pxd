@@ -16,12 +16,13 @@ cdef class View:
     cdef public long long version
 
 cdef class Extra:
-    cdef public object hooks, post_hooks, tangents, name, grad_dtype, backward_hooks
+    cdef public object hooks, post_hooks, tangents, batch, name, grad_dtype, backward_hooks
     cdef public bint retains_grad, grad_dtype_set, detached
 
 cdef class Door:
     cpdef unary(self, OpDef op, Tensor a)
     cpdef binary(self, OpDef op, Tensor a, b)
+    cpdef inplace(self, OpDef op, Tensor a, b)
     cpdef call(self, OpDef op, args)
     cpdef refresh(self, tensor)
     cpdef function(self, str name, args)

@@ -57,13 +57,14 @@ class View:
 class Extra:
     """The rare parts of a tensor's autograd state."""
 
-    __slots__ = ("backward_hooks", "detached", "grad_dtype", "grad_dtype_set", "hooks", "name", "post_hooks", "retains_grad", "tangents")
+    __slots__ = ("backward_hooks", "batch", "detached", "grad_dtype", "grad_dtype_set", "hooks", "name", "post_hooks", "retains_grad", "tangents")
 
     def __init__(self) -> None:
         self.hooks: Any = None            # tensor pre-hooks of a leaf, {id: fn}
         self.post_hooks: Any = None       # post-accumulate-grad hooks of a leaf, {id: fn}
         self.retains_grad: bool = False
         self.tangents: Any = None         # {level: tangent}
+        self.batch: Any = None            # for a tensor with ODD_WRAPPER: what it stands for (see transforms/batching.py)
         self.name: Any = None
         self.grad_dtype: Any = None
         self.grad_dtype_set: bool = False
@@ -118,6 +119,9 @@ class Door:
         raise NotImplementedError
 
     def binary(self, op: Any, a: Any, b: Any) -> Any:
+        raise NotImplementedError
+
+    def inplace(self, op: Any, a: Any, b: Any) -> Any:
         raise NotImplementedError
 
     def call(self, op: Any, args: Any) -> Any:
@@ -391,6 +395,17 @@ def wants_grad(t: Any) -> bool:
     return t._requires or (t._view is not None and t._view.base._requires)
 
 
+def conj(value: Any) -> Any:
+    """The conjugate of a tensor or number; real ones are returned as they are."""
+    if type(value) is Tensor:
+        dtype = value.array.dtype
+        return value if dtype is FLOAT32 or dtype is FLOAT64 or dtype.kind != "c" else table.door.function("conj", (value,))
+    if isinstance(value, Tensor):
+        return table.door.function("conj", (value,)) if value.array.dtype.kind == "c" else value
+    return value.conjugate() if isinstance(value, complex) else value
+
+
+FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 COMPILED = type(Tensor.__init__) is not type(Size.numel)
 
 

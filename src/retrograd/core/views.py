@@ -180,7 +180,7 @@ class CopySlices(Node):
     def __init__(self, t: Any, base: Any, inner: Any) -> None:
         Node.__init__(self)
         array = base.array
-        self.shape, self.dtype = array.shape, array.dtype
+        self._shape, self._dtype = array.shape, array.dtype
         self.strides = strides_of(array)
         self.inner = inner
         # where the written part lies in the base; as a recipe where strides cannot say it
@@ -190,28 +190,28 @@ class CopySlices(Node):
             self.place = (t.array.shape, strides_of(t.array), offset_of(t.array) - offset_of(array))
             self.view = None
         producer = edge_of(base)
-        self.next = (producer, *inner.next[1:])
-        nrs = inner.nrs
+        self._next = (producer, *inner._next[1:])
+        nrs = inner._nrs
         if base._nr and producer is not None or nrs is not None:
-            self.nrs = [base._nr if producer is not None else 0, *(nrs[1:] if nrs is not None else [0] * (len(inner.next) - 1))]
+            self._nrs = [base._nr if producer is not None else 0, *(nrs[1:] if nrs is not None else [0] * (len(inner._next) - 1))]
 
-    def apply(self, grads: Any, needed: Any) -> Any:
+    def _run(self, grads: Any, needed: Any) -> Any:
         grad = grads[0]
-        results: list[Any] = [None] * len(self.next)
+        results: list[Any] = [None] * len(self._next)
         if grad is None:
             return results
         if self.inner is None:
             raise RuntimeError(FREED)
-        whole = replayer.backward_copy(grad, self.shape, self.strides)
+        whole = replayer.backward_copy(grad, self._shape, self.strides)
         if self.place is not None:
             size, stride, offset = self.place
             part = whole.as_strided(size, stride, offset + whole.storage_offset())
         else:
             part = replay(self.view, whole)
         inner_needed = None
-        if needed is not None or self.next[0] is None:
-            inner_needed = [n is not None and (needed is None or needed[i]) for i, n in enumerate(self.next)]
-        inner = self.inner.apply([part.clone()], inner_needed)
+        if needed is not None or self._next[0] is None:
+            inner_needed = [n is not None and (needed is None or needed[i]) for i, n in enumerate(self._next)]
+        inner = self.inner._run([part.clone()], inner_needed)
         for i, g in enumerate(inner):
             if g is None or i >= len(results) or (inner_needed is not None and not inner_needed[i]):
                 continue
@@ -222,9 +222,9 @@ class CopySlices(Node):
                 results[i] = g
         return results
 
-    def release(self) -> None:
+    def _release(self) -> None:
         if self.inner is not None:
-            self.inner.release()
+            self.inner._release()
         self.inner = None
 
 
@@ -232,19 +232,19 @@ class CopySlices(Node):
 def take_retained(t: Any) -> Any:
     """Remove the retains-grad hook of `t` from its present node."""
     node = t._node
-    if node is None or t._extra is None or not t._extra.retains_grad or node.hooks is None or node.hooks.retain is None:
+    if node is None or t._extra is None or not t._extra.retains_grad or node._hooks is None or node._hooks.retain is None:
         return None
-    return node.hooks.retain.pop(t._nr, None)
+    return node._hooks.retain.pop(t._nr, None)
 
 
 def give_retained(t: Any, hook: Any) -> None:
     """Put a retains-grad hook on the present node of `t`."""
     node = t._node
-    if node.hooks is None:
-        node.hooks = NodeHooks()
-    if node.hooks.retain is None:
-        node.hooks.retain = {}
-    node.hooks.retain[t._nr] = hook
+    if node._hooks is None:
+        node._hooks = NodeHooks()
+    if node._hooks.retain is None:
+        node._hooks.retain = {}
+    node._hooks.retain[t._nr] = hook
 
 
 def is_view(t: Any) -> bool:

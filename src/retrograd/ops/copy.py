@@ -267,6 +267,8 @@ def sum_to_size(grad: Any, size: Any) -> Any:
     shape = grad.array.shape
     if shape == size:
         return grad
+    if not size:
+        return grad.sum()
     extra = len(shape) - len(size)
     dims = [*range(extra), *[i + extra for i, n in enumerate(size) if n == 1 and shape[i + extra] != 1]]
     if extra < 0 or any(n != 1 and n != shape[i + extra] for i, n in enumerate(size)):

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from retrograd.core.arguments import resolve
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.kernels import HALVES
 from retrograd.core.opdef import defop
+from retrograd.core.rng.fused import fma_float32, fma_float64
 from retrograd.core.schema import Schema
 from retrograd.core.state import switches
 from retrograd.core.tensor import Tensor
@@ -117,7 +119,15 @@ def fill_out(op: Any, args: Any, out: Any, dtype: Any) -> Any:
     args = list(args)
     for i in op.dtype_args:
         args[i] = out.dtype
-    METHODS["__assign_out__"](out, call(op, args), op.name)
+    made = call(op, args)
+    if out.array.shape != made.array.shape:
+        if op.name == "arange" and out.array.size not in (0, made.array.size):
+            warnings.warn(f"The number of elements in the out tensor of shape {list(out.array.shape)} is {out.array.size} "
+                          f"which does not match the computed number of elements {made.array.size}. Note that this may "
+                          "occur as a result of rounding error. The out tensor will be resized to a tensor of shape "
+                          f"({made.array.size},).", UserWarning, stacklevel=4)
+        METHODS["resize_"](out, made.array.shape)
+    METHODS["__assign_out__"](out, made, op.name)
     return out
 
 
@@ -209,8 +219,8 @@ def filled(array: Any, value: Any) -> Any:
     return array
 
 
-C_NAMES = {"uint8": "uint8_t", "int8": "int8_t", "int16": "short", "int32": "int", "int64": "int64_t", "float16": "at::Half",
-           "bfloat16": "at::BFloat16", "float32": "float", "float64": "double", "complex64": "c10::complex<float>",
+C_NAMES = {"uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t", "float16": "c10::Half",
+           "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double", "complex64": "c10::complex<float>",
            "complex128": "c10::complex<double>", "bool": "bool", "uint16": "uint16_t", "uint32": "uint32_t",
            "uint64": "uint64_t"}
 
@@ -311,26 +321,20 @@ def linspace_values(xp: Any, start: Any, end: Any, steps: int, dtype: Any) -> An
     first, last = as_element(start, dtype), as_element(end, dtype)
     if steps == 1:
         return filled(xp.empty(1, dtype), start)
-    if dtype.kind in "iu":
-        work = np.dtype(np.float32)
-        first, last = np.float64(int(first)), np.float64(int(last))
-        step = np.float32((last - first) / np.float32(steps - 1))
-    elif dtype in HALVES:
-        work = np.dtype(np.float32)
-        step = np.float32(((np.float32(last) - np.float32(first)) / np.float32(steps - 1)).astype(dtype))
-    else:
-        work = dtype
-        step = (dtype.type(last) - dtype.type(first)) / dtype.type(steps - 1)
-    first, last = np.asarray(first).astype(work), np.asarray(last).astype(work)
-    index = xp.arange(steps)
     half = steps // 2
-    wide = np.complex128 if work.kind == "c" else np.float64
-    low = first.astype(wide) + wide(step) * index[:half]
-    high = last.astype(wide) - wide(step) * (steps - 1 - index[half:])
-    values = xp.concatenate([low, high])
-    if dtype in HALVES:
-        return values.astype(np.float32).astype(dtype)
-    return values.astype(work).astype(dtype)
+    up, down = xp.arange(half), xp.arange(steps - 1 - half, -1, -1)
+    if dtype.kind == "c":
+        step = (dtype.type(last) - dtype.type(first)) / dtype.type(steps - 1)
+        return xp.concatenate([dtype.type(first) + step * up, dtype.type(last) - step * down]).astype(dtype)
+    if dtype.kind in "iu" or dtype == np.float64:
+        low, high = float(first), float(last)
+        step = (high - low) / (steps - 1)
+        values = xp.concatenate([fma_float64(up.astype(np.float64), step, low), fma_float64(down.astype(np.float64), -step, high)])
+        return values.astype(dtype)
+    step = (dtype.type(last) - dtype.type(first)) / dtype.type(steps - 1)
+    low, high, step = float(first), float(last), float(step)
+    values = xp.concatenate([fma_float32(up.astype(np.float32), step, low), fma_float32(down.astype(np.float32), -step, high)])
+    return values.astype(dtype)
 
 
 def bound_number(value: Any, name: str, op: str) -> Any:
@@ -565,12 +569,22 @@ for public_name, public_forms, quickly in (
     ("full", [(full, "SymInt[] size, Scalar fill_value")], None),
     ("arange", [(arange, "Scalar end"), (arange_start, "Scalar start, Scalar end"),
                 (arange_step, "Scalar start, Scalar end, Scalar step=1")], fast_arange),
-    ("range", [(range_step, "Scalar start, Scalar end, Scalar step=1")], None),
     ("linspace", linspace_forms, None),
     ("logspace", logspace_forms, None),
     ("eye", [(eye, "SymInt n"), (eye_m, "SymInt n, SymInt m")], None),
 ):
     public(public_name, public_forms, fast=quickly)
+old_range = public("range", [(range_step, "Scalar start, Scalar end, Scalar step=1")])
+
+
+def warned_range(*args: Any, **kwargs: Any) -> Any:
+    warnings.warn("torch.range is deprecated and will be removed in a future release because its behavior is inconsistent "
+                  "with Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
+                  UserWarning, stacklevel=2)
+    return old_range(*args, **kwargs)
+
+
+METHODS["range"] = EXTRA_FUNCTIONS["range"] = warned_range
 public("empty", [(empty, "SymInt[] size, *, MemoryFormat? memory_format=None")], fast=fast_empty)
 public("empty_strided", [(empty_strided, "SymInt[] size, SymInt[] stride")], out=False)
 public("scalar_tensor", [(scalar_tensor, "Scalar s")], out=False)

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograd.core.dispatch import METHODS
-from retrograd.core.tensor import Tensor
+from retrograd.core.dispatch import METHODS, call
+from retrograd.core.tensor import Tensor, conj
 
 
 def wrap_dim(dim: int, ndim: int, *, scalar_ok: bool = True) -> int:
@@ -22,13 +22,6 @@ def wrap_dims(dims: Any, ndim: int) -> tuple[int, ...]:
         repeated = next(d for i, d in enumerate(wrapped) if d in wrapped[:i])
         raise RuntimeError(f"dim {repeated} appears multiple times in the list of dims")
     return wrapped
-
-
-def conj(value: Any) -> Any:
-    """The conjugate of a tensor or number; real ones are returned as they are."""
-    if isinstance(value, Tensor):
-        return value.conj() if value.array.dtype.kind == "c" else value
-    return value.conjugate() if isinstance(value, complex) else value
 
 
 def number_like(xp: Any, array: Any, number: Any) -> Any:
@@ -53,7 +46,7 @@ def pointwise(op: Any, args: Any, dims: Any, size: int) -> Any:
             if a.ndim - 1 < rank:
                 a = a.reshape((a.shape[0],) + (1,) * (rank - a.ndim + 1) + tuple(a.shape[1:]))
         moved.append(a)
-    return op(*moved), 0
+    return call(op, moved), 0
 
 
 def shift_dims(*names: str) -> Any:
@@ -68,7 +61,7 @@ def shift_dims(*names: str) -> Any:
             elif p.name in names and a is not None:
                 a = wrap_dim(a, rank) + 1 if isinstance(a, int) else tuple([wrap_dim(x, rank) + 1 for x in a])
             moved.append(a)
-        result = op(*moved)
+        result = call(op, moved)
         return result, (0,) * len(result) if op.multiple else 0
     return rule
 
@@ -79,8 +72,11 @@ def loop(op: Any, args: Any, dims: Any, size: int) -> Any:
         if isinstance(d, (list, tuple)):
             return [pick(x, y, i) for x, y in zip(a, d, strict=True)]
         return a if d is None else a.select(d, i)
-    results = [op(*[pick(a, d, i) for a, d in zip(args, dims, strict=True)]) for i in range(size)]
+    results = [call(op, [pick(a, d, i) for a, d in zip(args, dims, strict=True)]) for i in range(size)]
     stack = METHODS["stack"]
     if op.multiple:
         return tuple([stack(list(r)) for r in zip(*results, strict=True)]), (0,) * len(results[0])
     return stack(results), 0
+
+
+__all__ = ["conj", "loop", "move_to_front", "number_like", "pointwise", "shift_dims", "wrap_dim", "wrap_dims"]

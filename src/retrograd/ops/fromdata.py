@@ -156,7 +156,8 @@ def check_integers(values: Any, target: Any) -> None:
     if target.kind == "u":
         low = -high if target.itemsize == 1 else -(1 << 63)
     for value in values:
-        value = real_number(value)
+        if isinstance(value, complex):
+            raise TypeError("'complex' object cannot be interpreted as an integer")
         if isinstance(value, (int, np.integer)) and not -(1 << 63) <= value < (1 << (64 if target.kind == "u" else 63)):
             raise ValueError("Overflow when unpacking long long")
         if value != value or not low <= value <= high:
@@ -172,8 +173,8 @@ def sequence_array(data: Any, dtype: Any) -> Any:
             return np.array(data, dtypes.get_default_dtype().numpy)
         if kind is bool:
             return np.array(data)
+    shape = sequence_shape(data) if isinstance(data, Sequence) and not isinstance(data, (str, bytes)) else ()
     found = dtypes.dtype_of(data) if dtype is None else dtype
-    shape = sequence_shape(data)
     if len(data) and isinstance(data[0], np.ndarray):
         Once.warn(SLOW_LIST)
     target = found.numpy
@@ -185,8 +186,8 @@ def sequence_array(data: Any, dtype: Any) -> Any:
 def sequence_shape(data: Any) -> tuple[int, ...]:
     """The sizes that the first items of nested sequences suggest."""
     shape: list[int] = []
-    while isinstance(data, (Sequence, np.ndarray)) and not (isinstance(data, np.ndarray) and data.ndim == 0):
-        if isinstance(data, (str, bytes)):
+    while isinstance(data, (Sequence, np.ndarray)):
+        if isinstance(data, str):
             raise ValueError(f"too many dimensions '{type(data).__name__}'")
         shape.append(len(data))
         if len(shape) > 128:
@@ -443,7 +444,8 @@ def new_tensor(*args: Any, **kwargs: Any) -> Any:
 expose(lambda obj: isinstance(obj, Tensor), name="is_tensor", method=False)
 expose(lambda obj: isinstance(obj, storage.UntypedStorage) or type(obj).__name__ == "TypedStorage", name="is_storage",
        method=False)
-expose(lambda input: input.array.size, name="numel", method=False)
+NUMEL = Schema("numel(Tensor self) -> int")
+expose(lambda *args, **kwargs: resolve("numel", [NUMEL], args, kwargs)[1][0].array.size, name="numel", method=False)
 METHODS["tensor"] = tensor
 for name, setting in dict(get_default_dtype=dtypes.get_default_dtype, set_default_dtype=dtypes.set_default_dtype,
                           promote_types=dtypes.promote_types, can_cast=dtypes.can_cast).items():

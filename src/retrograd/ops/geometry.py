@@ -20,7 +20,7 @@ def infer_size(shape: Any, count: int) -> tuple[int, ...]:
                 raise RuntimeError("only one dimension can be inferred")
             unknown = i
         elif n < 0:
-            raise RuntimeError(f"invalid shape dimension {n}")
+            raise RuntimeError(f"invalid shape dimension {n} at index {i} of shape {list(shape)}")
         else:
             known *= n
     if unknown < 0:
@@ -63,11 +63,6 @@ def view_strides(shape: Any, strides: Any, new: Any) -> tuple[int, ...] | None:
 def is_plain(array: Any) -> bool:
     """Whether NumPy reshapes `array` to the strides that PyTorch gives: contiguous, and no size makes a stride moot."""
     return array.flags.c_contiguous and array.size > 0 and 1 not in array.shape
-
-
-def can_view(array: Any, size: Any) -> bool:
-    """Whether `array` can be seen in another shape of as many elements."""
-    return array.flags.c_contiguous or view_strides(array.shape, storage.strides_of(array), size) is not None
 
 
 def viewed(array: Any, size: Any) -> Any:
@@ -142,7 +137,7 @@ def expanded(array: Any, size: Any) -> Any:
             step = 0
         shape[i], steps[i] = n, step
     if any([n < 0 for n in shape]):
-        raise RuntimeError(f"numel: integer multiplication overflow with sizes {shape}")
+        raise RuntimeError("numel: integer multiplication overflow")
     return storage.strided(array, shape, steps)
 
 
@@ -259,3 +254,13 @@ def check_overlap(shape: Any, strides: Any) -> bool:
             return True
         reach += s * (n - 1)
     return False
+
+
+def reinterpreted(array: Any, dtype: Any, shape: Any, strides: Any, offset: int) -> Any:
+    """The same memory read as another dtype."""
+    memory = storage.bytes_of(storage.owner_of(array))
+    item = dtype.itemsize
+    made = np.ndarray(tuple(shape), dtype, memory, offset * item, tuple([s * item for s in strides]))
+    if not array.flags.writeable:
+        made.flags.writeable = False
+    return made

@@ -10,15 +10,17 @@ from retrograd.core import indexing, storage
 from retrograd.core.api import overridden
 from retrograd.core.arguments import type_name
 from retrograd.core.dispatch import METHODS, call, record
-from retrograd.core.dtypes import BY_NUMPY
+from retrograd.core.dtypes import BY_NUMPY, bool_, uint8
+from retrograd.core.graph import describe_outputs, set_history
 from retrograd.core.indexing import parse_index
-from retrograd.core.kernels import check_writable
+from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import OPS, defop
 from retrograd.core.state import switches
 from retrograd.core.tensor import Tensor, bump, wants_grad
 from retrograd.core.views import mark_view
 from retrograd.ops import families
 from retrograd.ops.copy import alias, copied
+from retrograd.ops.geometry import view_strides
 
 ndarray = np.ndarray
 LAST = 2**63 - 1                       # what an open end of a slice is called
@@ -81,10 +83,10 @@ class Place:
         adjacent = last - first + 1 == len(self.dims)
         self.front = first if adjacent else 0
         self.shape = (*rest[:self.front], *self.broadcast, *rest[self.front:])
-        self.check_bounds(shape)
         self.index = tuple([slice(None) if p is None else p for p in made])
 
     def check_bounds(self, shape: Any) -> None:
+        """Refuse positions outside of a tensor of this shape."""
         if 0 in self.broadcast:
             return
         if any([shape[d] == 0 for d in self.dims]):
@@ -99,13 +101,14 @@ class Place:
 
     def strides(self, array: Any) -> tuple[int, ...]:
         """The strides of what is taken out of `array` here."""
-        steps = [s for d, s in enumerate(array.strides) if d not in self.dims]
+        steps = [s for d, s in enumerate(storage.strides_of(array)) if d not in self.dims]
         after = len(steps) - self.front
-        count = len(self.broadcast)
-        operands = [[*steps[:self.front], *[0] * count, *steps[self.front:]]]
+        operands = [[*steps[:self.front], *[0] * len(self.broadcast), *steps[self.front:]]]
         for given in self.given:
-            own = [0] * (count - given.ndim) + [0 if n == 1 else s for n, s in zip(given.shape, given.strides, strict=True)]
-            operands.append([0] * self.front + own + [0] * after)
+            whole = given if given.shape == self.broadcast else np.broadcast_to(given, self.broadcast)
+            reshaped = (*[1] * self.front, *self.broadcast, *[1] * after)
+            own = view_strides(self.broadcast, storage.strides_of(whole), reshaped) or storage.contiguous_strides(reshaped)
+            operands.append([0 if n != m else s for n, m, s in zip(reshaped, self.shape, own, strict=True)])
         return iteration_strides(self.shape, operands)
 
 
@@ -153,13 +156,22 @@ def laid_out(array: Any, strides: Any) -> Any:
     return copied(array, None, strides)
 
 
+def common_shape(a: Any, b: Any) -> tuple[int, ...]:
+    """The shape that two broadcast to, or PyTorch's error."""
+    problem = broadcast_problem(a, b)
+    if problem is not None:
+        raise RuntimeError(problem)
+    return np.broadcast_shapes(a, b)
+
+
 # ---- index
 def index_kernel(xp: Any, self: Any, indices: Any) -> Any:
     if not any([i is not None for i in indices]):
         return self.copy()
     place = Place(self.shape, indices)
+    place.check_bounds(self.shape)
     if 0 in place.shape:
-        return xp.empty(place.shape, self.dtype)
+        return storage.empty_strided(place.shape, place.strides(self), self.dtype)
     taken = self[place.index]
     if len(place.shape) < 2:
         return taken
@@ -229,38 +241,41 @@ unsafe_index = defop(
 # ---- index_put
 def put(self: Any, indices: Any, values: Any, accumulate: bool) -> Any:
     """Write `values` to where the indices lead, or add them there; all checks come before the first write."""
+    if not accumulate and values.size == 1 and put_by_mask(self, indices, values):
+        return self
+    place = Place(self.shape, indices) if any([i is not None for i in indices]) else None
+    shape = self.shape if place is None else place.shape
+    if not expandable(values.shape, shape):
+        raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing "
+                           f"result of shape {list(shape)}")
     if self.dtype != values.dtype:
         raise RuntimeError("Index put requires the source and destination dtypes match, got "
                            f"{BY_NUMPY[self.dtype].legacy} for the destination and {BY_NUMPY[values.dtype].legacy} for the "
                            "source.")
-    if not accumulate and values.size == 1 and put_by_mask(self, indices, values):
-        return self
-    if not any([i is not None for i in indices]):
-        place_index: Any = Ellipsis
-        shape = self.shape
-    else:
-        place = Place(self.shape, indices)
-        place_index, shape = place.index, place.shape
-    if not expandable(values.shape, shape):
-        raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing "
-                           f"result of shape {list(shape)}")
+    where: Any = Ellipsis
+    if place is not None:
+        place.check_bounds(self.shape)
+        where = place.index
     if 0 in shape:
         return self
     if accumulate:
-        add_at(self, place_index, np.broadcast_to(values, shape))
+        add_at(self, where, np.broadcast_to(values, shape))
     else:
-        self[place_index] = values.copy() if np.may_share_memory(self, values) else values
+        self[where] = values.copy() if np.may_share_memory(self, values) else values
     return self
 
 
 def put_by_mask(self: Any, indices: Any, values: Any) -> bool:
     """One value for all that a single mask picks: no positions need to be found. False if this is not that case."""
     given = [i for i in indices if i is not None]
-    if len(given) != 1 or given[0].dtype.kind != "b" or values.ndim > 1:
+    if len(given) != 1 or given[0].dtype.name not in ("bool", "uint8"):
         return False
+    if given[0].dtype.kind != "b":
+        raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
     start = next(k for k, i in enumerate(indices) if i is not None)
     check_mask(self.shape, given[0], start)
-    self[(*[slice(None)] * start, given[0])] = values.reshape(())
+    value = values.reshape(())
+    self[(*[slice(None)] * start, given[0])] = value if value.dtype == self.dtype else number_array(value.item(), self.dtype)
     return True
 
 
@@ -279,8 +294,9 @@ def add_at(target: Any, index: Any, values: Any) -> None:
 
 
 def index_put_inplace(xp: Any, self: Any, indices: Any, values: Any, accumulate: bool, unsafe: bool = False) -> Any:
-    if 0 in self.strides:
-        check_writable(self)
+    if 0 in self.strides and self.size and any([s == 0 and n > 1 for s, n in zip(self.strides, self.shape, strict=True)]):
+        warnings.warn("Use of index_put_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
+                      "operation. This also applies to advanced indexing e.g. tensor[indices] = tensor", UserWarning, stacklevel=2)
     return put(self, indices, values, accumulate)
 
 
@@ -290,7 +306,10 @@ def index_put_kernel(xp: Any, self: Any, indices: Any, values: Any, accumulate: 
 
 
 def index_put_self(grad: Any, indices: Any, accumulate: bool) -> Any:
-    return grad if accumulate else grad.index_put(indices, grad.new_zeros(()))
+    if accumulate:
+        return grad
+    masks = [i.to(bool_) if i is not None and i.dtype is uint8 else i for i in indices]     # one zero fits bool masks only
+    return grad.index_put(masks, grad.new_zeros(()))
 
 
 def index_put_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
@@ -372,9 +391,8 @@ def view_of(op: Any, self: Any, args: Any, array: Any) -> Any:
         if not op._ready:
             op.prepare()
         node = record(op, (self, *args), 1, False)
-        node.shape, node.dtype = array.shape, array.dtype
-        out._node = node
-        out._requires = True
+        describe_outputs(node, (out,))
+        set_history(out, node, 0)
     return out
 
 
@@ -518,7 +536,7 @@ def setitem(self: Any, index: Any, value: Any) -> None:
     elif kind is slice:
         if not self.array.ndim:
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
-        assign(slice_at(self, 0, index, False), value)
+        assign(slice_at(self, 0, index, True), value)
     elif index is Ellipsis:
         assign(self, value)
     elif index is None or index is True:
@@ -528,14 +546,15 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         if tensors is None:
             assign(result, value)
         else:
-            call(index_put_, [result, tensors, without_leading_ones(value), False])
+            shape = without_leading_ones(value.array.shape)
+            call(index_put_, [result, tensors, value if len(shape) == value.array.ndim else value.view(shape), False])
 
 
 def write_number(self: Any, index: Any, value: Any) -> bool:
     """A float into part of a tensor that needs no history: straight into memory. False if this is not that case."""
     array = self.array
-    if (type(value) is not float or not is_plain(self) or wants_grad(self) or array.dtype.kind != "f" or not array.ndim
-            or 0 in array.strides or not array.flags.writeable):
+    if (type(value) is not float or not -LIMIT <= value <= LIMIT or not is_plain(self) or wants_grad(self)
+            or array.dtype not in WIDE_FLOATS or not array.ndim or 0 in array.strides or not array.flags.writeable):
         return False
     if type(index) is int:
         if not -array.shape[0] <= index < array.shape[0]:
@@ -548,6 +567,8 @@ def write_number(self: Any, index: Any, value: Any) -> bool:
 
 
 SIMPLE = frozenset({int, type(None)})
+LIMIT = 3.4028234663852886e38
+WIDE_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def as_value(self: Any, value: Any) -> Any:
@@ -557,7 +578,10 @@ def as_value(self: Any, value: Any) -> Any:
     if type(value) not in (int, float, bool, complex) and not (
             isinstance(value, (int, float, complex)) and not isinstance(value, np.generic)):
         raise TypeError(f"can't assign a {type_name(value)} to a torch.{self.dtype.legacy}Tensor")
-    return Tensor(number_array(value, self.array.dtype))
+    dtype = self.array.dtype
+    if dtype.itemsize == 2 and dtype.kind in "fV":      # half precisions are not checked for room
+        return Tensor(number_array(value, np.dtype(np.float64)).astype(dtype))
+    return Tensor(number_array(value, dtype))
 
 
 C_NAMES = {"bool": "bool", "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t",
@@ -568,31 +592,35 @@ C_NAMES = {"bool": "bool", "uint8": "uint8_t", "int8": "int8_t", "int16": "int16
 
 def number_array(value: Any, dtype: Any) -> Any:
     """A Python number as a 0-d array, refused when the dtype has no room for it."""
-    kind = dtype.kind
-    fits = True
-    if isinstance(value, complex) and kind != "c":
-        fits = value.imag == 0
+    if dtype.kind == "b":
+        return np.asarray(value != 0)
+    fits = dtype.kind == "c" or not isinstance(value, complex) or value.imag == 0
+    if fits and isinstance(value, complex) and dtype.kind != "c":
         value = value.real
-    if kind == "b":
-        value = value != 0
-    elif kind in "iu" and fits:
-        fits = value == value and abs(value) != float("inf")
-        if fits:
-            limits = np.iinfo(dtype)
-            value = int(value)
-            low = -int(limits.max) if kind == "u" else int(limits.min)
-            fits = low <= value <= int(limits.max)
-            if fits and kind == "u" and value < 0:
-                value += int(limits.max) + 1
-    elif kind in "fV" and fits and isinstance(value, (int, float)):
-        limit = FLOAT_LIMITS.get(dtype.name)
-        fits = limit is None or value != value or abs(value) in (float("inf"),) or abs(value) <= limit
+    if fits and dtype.kind in "iu":
+        value, fits = wrapped_integer(value, np.iinfo(dtype))
+    elif fits:
+        limit = FLOAT_LIMITS.get(dtype.name, INFINITY)
+        parts = (value.real, value.imag) if isinstance(value, complex) else (value,)
+        fits = all([not limit < abs(part) < INFINITY for part in parts])
     if not fits:
         raise RuntimeError(f"value cannot be converted to type {C_NAMES[BY_NUMPY[dtype].name]} without overflow")
     return np.asarray(value).astype(dtype)
 
 
-FLOAT_LIMITS = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38}
+def wrapped_integer(value: Any, limits: Any) -> tuple[int, bool]:
+    """A number as an integer within limits, and whether it fits; unsigned types take negatives modulo their range."""
+    if value != value or abs(value) == INFINITY:
+        return 0, False
+    value, top = int(value), int(limits.max)
+    if limits.min == 0:
+        return value % (top + 1), -top <= value <= top
+    return value, int(limits.min) <= value <= top
+
+
+INFINITY = float("inf")
+FLOAT_LIMITS = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38,
+                "complex64": 3.4028234663852886e38}
 
 
 def assign(target: Any, value: Any) -> None:
@@ -603,13 +631,11 @@ def assign(target: Any, value: Any) -> None:
     elif not shape:
         METHODS["fill_"](target, value)
     else:
-        METHODS["copy_"](target, without_leading_ones(value).expand(wanted))
+        METHODS["copy_"](target, value.view(without_leading_ones(shape)).expand(wanted))
 
 
-def without_leading_ones(value: Any) -> Any:
-    shape = value.array.shape
-    first = next((k for k, n in enumerate(shape) if n != 1), len(shape))
-    return value.view(shape[first:]) if first else value
+def without_leading_ones(shape: Any) -> Any:
+    return shape[next((k for k, n in enumerate(shape) if n != 1), len(shape)):]
 
 
 def as_index_tensor(value: Any) -> Any:

@@ -1,102 +1,426 @@
-"""Arithmetic on elements: the four operations, powers' relatives, and the unary functions of mathematics."""
+"""Arithmetic on elements: the four operations and their relatives, remainders, interpolation, bounds."""
 from __future__ import annotations
 
 from typing import Any
 
+from retrograd.core import dtypes
+from retrograd.core.dispatch import call
 from retrograd.core.opdef import defop
 from retrograd.core.tensor import Tensor, operators
 from retrograd.ops import families
-from retrograd.ops.families import conj
+from retrograd.ops.elementwise import (
+    C_NAMES,
+    HALF_TYPES,
+    alias_rows,
+    less_from,
+    limited,
+    maybe_times,
+    not_implemented,
+    over,
+    refuse,
+    times,
+    ufunc,
+    unsupported,
+    where,
+    zeros,
+)
+from retrograd.ops.families import conj, number_like
+
+ZERO_DIVISION = "ZeroDivisionError"
 
 
-def scaled(grad: Any, factor: Any) -> Any:
-    """grad * factor, without an op when the factor is 1."""
-    return grad if not isinstance(factor, Tensor) and factor == 1 else grad * conj(factor)
+# ---- sums and differences
+def checked_alpha(dtype: Any, alpha: Any) -> None:
+    if isinstance(alpha, bool) and dtype.kind != "b":
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if dtype.kind in "biu" and isinstance(alpha, (float, complex)):
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    if dtype.kind != "c" and isinstance(alpha, complex):
+        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
 
 
-def add_kernel(xp: Any, self: Any, other: Any, alpha: Any) -> Any:
+def combined(xp: Any, combine: Any, self: Any, other: Any, alpha: Any) -> Any:
+    """self + alpha * other, or minus, rounded once in half precision."""
+    checked_alpha(self.dtype, alpha)
     if alpha == 1:
-        return xp.add(self, other)
-    return xp.add(self, xp.multiply(other, xp.asarray(alpha).astype(self.dtype)))
+        return combine(self, other)
+    factor = number_like(xp, self, alpha)
+    if self.dtype in HALF_TYPES:
+        wide = combine(self.astype(xp.float32), other.astype(xp.float32) * factor.astype(xp.float32))
+        return wide.astype(self.dtype)
+    return combine(self, xp.multiply(other, factor))
 
 
-def sub_kernel(xp: Any, self: Any, other: Any, alpha: Any) -> Any:
-    if self.dtype.kind == "b" and other.dtype.kind == "b":
+def check_sub(self: Any, other: Any, alpha: Any) -> None:
+    bools = [isinstance(x, bool) or (isinstance(x, Tensor) and x.array.dtype.kind == "b") for x in (self, other)]
+    if all(bools):
         raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
                            "`logical_xor()` operator instead.")
-    if self.dtype.kind == "b" or other.dtype.kind == "b":
+    if any(bools):
         raise RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
                            "invert a mask, use the `~` or `logical_not()` operator instead.")
-    if alpha == 1:
-        return xp.subtract(self, other)
-    return xp.subtract(self, xp.multiply(other, xp.asarray(alpha).astype(self.dtype)))
 
 
 add = defop(
     "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-    kernel=add_kernel, fast="add",
-    vjp=dict(self=lambda grad: grad, other=lambda grad, alpha: scaled(grad, alpha)),
+    kernel=lambda xp, self, other, alpha: combined(xp, xp.add, self, other, alpha), fast="add",
+    vjp=dict(self=lambda grad: grad, other=lambda grad, alpha: maybe_times(grad, alpha)),
     jvp="linear", batch=families.pointwise, promote="common", numbers=True, inplace=True,
     lower="{self} + {other}",
 )
 sub = defop(
     "sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-    kernel=sub_kernel, fast="subtract",
-    vjp=dict(self=lambda grad: grad, other=lambda grad, alpha: scaled(-grad, alpha)),
+    kernel=lambda xp, self, other, alpha: combined(xp, xp.subtract, self, other, alpha), fast="subtract", check=check_sub,
+    vjp=dict(self=lambda grad: grad, other=lambda grad, alpha: maybe_times(-grad, alpha)),
     jvp="linear", batch=families.pointwise, promote="common", numbers=True, inplace=True,
     lower="{self} - {other}",
 )
+rsub_tensor = defop(
+    "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    kernel=lambda xp, self, other, alpha: combined(xp, xp.subtract, other, self, alpha), check=check_sub,
+    vjp=dict(self=lambda grad, alpha: maybe_times(-grad, alpha), other=lambda grad: grad),
+    jvp="linear", batch=families.pointwise, promote="common", out=False, variants="function",
+)
 rsub = defop(
     "rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
-    kernel=lambda xp, self, other, alpha: sub_kernel(xp, families.number_like(xp, self, other), self, alpha),
-    vjp=dict(self=lambda grad, alpha: scaled(-grad, alpha)),
+    kernel=lambda xp, self, other, alpha: combined(xp, xp.subtract, number_like(xp, self, other), self, alpha),
+    check=check_sub, vjp=dict(self=lambda grad, alpha: maybe_times(-grad, alpha)),
     jvp="elementwise", batch=families.pointwise, promote="common", node="RsubBackward1", scalars=("other",), out=False,
+    variants="function",
 )
+neg = defop(
+    "neg(Tensor self) -> Tensor",
+    kernel="negative",
+    check=refuse("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the "
+                 "`~` or `logical_not()` operator instead.", "b"),
+    vjp=dict(self=lambda grad: -grad),
+    jvp="linear", batch=families.pointwise, inplace=True, lower="-{self}",
+)
+
+
+def positive(self: Any) -> Any:
+    if self.array.dtype.kind == "b":
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return self
+
+
+defop("positive(Tensor(a) self) -> Tensor(a)", kernel=positive, composite=True, out=False)
+
+
+# ---- products and quotients
+def div_self(grad: Any, other: Any) -> Any:
+    return grad / conj(other)
+
+
+def div_other(grad: Any, self: Any, other: Any) -> Any:
+    return -grad * conj((self / other) / other)
+
+
 mul = defop(
     "mul.Tensor(Tensor self, Tensor other) -> Tensor",
     kernel="multiply",
     vjp=dict(self=lambda grad, other: grad * conj(other), other=lambda grad, self: grad * conj(self)),
-    jvp="multilinear", batch=families.pointwise, promote="common", numbers=True, inplace=True,
+    jvp="multilinear", batch=families.pointwise, promote="common", widen=True, exact=True, numbers=True, inplace=True,
     lower="{self} * {other}",
 )
 div = defop(
     "div.Tensor(Tensor self, Tensor other) -> Tensor",
     kernel="true_divide",
-    vjp=dict(self=lambda grad, other: grad / conj(other),
-             other=lambda grad, self, other: -grad * conj((self / other) / other)),
-    jvp="elementwise", batch=families.pointwise, promote="float", numbers=True, inplace=True,
+    vjp=dict(self=div_self, other=div_other),
+    jvp="elementwise", batch=families.pointwise, promote="float", widen=True, exact=True, numbers=True, inplace=True,
     lower="{self} / {other}",
 )
-neg = defop(
-    "neg(Tensor self) -> Tensor",
-    kernel="negative",
-    vjp=dict(self=lambda grad: -grad),
-    jvp="linear", batch=families.pointwise, inplace=True, lower="-{self}",
+reciprocal = defop(
+    "reciprocal(Tensor self) -> Tensor",
+    kernel=lambda xp, self: xp.true_divide(number_like(xp, self, 1), self),
+    vjp=dict(self=lambda grad, result: -grad * conj(result * result)),
+    jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace=True, lower="1 / {self}",
 )
-sin = defop(
-    "sin(Tensor self) -> Tensor",
-    kernel="sin",
-    vjp=dict(self=lambda grad, self: grad * conj(self.cos())),
-    jvp="elementwise", batch=families.pointwise, promote="float", inplace=True, lower="sin({self})",
+
+
+def check_integer_zero(other: Any) -> None:
+    if other.dtype.kind in "iu" and other.size and not other.all():
+        raise RuntimeError(ZERO_DIVISION)
+
+
+def floored(xp: Any, self: Any, other: Any) -> Any:
+    if self.dtype.kind in "bc":
+        raise unsupported("div_floor_cpu", self.dtype)
+    check_integer_zero(other)
+    return xp.floor_divide(self, other)
+
+
+def truncated(xp: Any, self: Any, other: Any) -> Any:
+    if self.dtype.kind in "bc":
+        raise unsupported("div_trunc_cpu", self.dtype)
+    check_integer_zero(other)
+    if self.dtype.kind in "iu":
+        quotient = xp.floor_divide(self, other)
+        inexact = xp.not_equal(xp.multiply(quotient, other), self)
+        return xp.add(quotient, xp.logical_and(inexact, xp.less(quotient, 0)).astype(self.dtype))
+    return xp.trunc(xp.true_divide(self, other))
+
+
+def div_mode_kernel(xp: Any, self: Any, other: Any, rounding_mode: Any) -> Any:
+    if rounding_mode is None:
+        if self.dtype.kind in "biu":
+            default = dtypes.get_default_dtype().numpy
+            self, other = self.astype(default), other.astype(default)
+        return xp.true_divide(self, other)
+    if rounding_mode not in ("trunc", "floor"):
+        raise RuntimeError("div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
+                           f"'{rounding_mode}'")
+    return floored(xp, self, other) if rounding_mode == "floor" else truncated(xp, self, other)
+
+
+div_mode = defop(
+    "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
+    kernel=div_mode_kernel,
+    vjp=dict(self=lambda grad, other, rounding_mode: div_self(grad, other) if rounding_mode is None else zeros(grad),
+             other=lambda grad, self, other, rounding_mode:
+                 div_other(grad, self, other) if rounding_mode is None else zeros(grad)),
+    jvp="elementwise", batch=families.pointwise, promote="common", widen=True, exact=True, numbers=True, inplace=True,
+    node="DivBackward2",
 )
-cos = defop(
-    "cos(Tensor self) -> Tensor",
-    kernel="cos",
-    vjp=dict(self=lambda grad, self: grad * conj(-self.sin())),
-    jvp="elementwise", batch=families.pointwise, promote="float", inplace=True, lower="cos({self})",
+floor_divide = defop(
+    "floor_divide(Tensor self, Tensor other) -> Tensor",
+    kernel=floored,
+    vjp={("self", "other"): not_implemented("floor_divide")},
+    batch=families.pointwise, promote="common", widen=True, exact=True, numbers=True, inplace=True, node="NotImplemented",
 )
-exp = defop(
-    "exp(Tensor self) -> Tensor",
-    kernel="exp",
-    vjp=dict(self=lambda grad, result: grad * conj(result)),
-    jvp="elementwise", batch=families.pointwise, promote="float", inplace=True, lower="exp({self})",
+
+
+# ---- remainders: with the sign of the divisor (remainder) or of the dividend (fmod)
+def remainder_kernel(xp: Any, self: Any, other: Any) -> Any:
+    if self.dtype.kind in "bc":
+        raise unsupported("remainder_cpu", self.dtype)
+    check_integer_zero(other)
+    if self.dtype.kind in "iu":
+        return xp.remainder(self, other)
+    rest = xp.fmod(self, other)
+    differs = xp.logical_and(xp.not_equal(rest, 0), xp.not_equal(xp.less(other, 0), xp.less(rest, 0)))
+    return xp.where(differs, rest + other, rest)
+
+
+def fmod_kernel(xp: Any, self: Any, other: Any) -> Any:
+    if self.dtype.kind in "bc":
+        raise unsupported("fmod_cpu", self.dtype)
+    check_integer_zero(other)
+    return xp.fmod(self, other)
+
+
+def quotient(self: Any, other: Any, rounding_mode: str) -> Any:
+    return call(div_mode, [self, other, rounding_mode])
+
+
+shared = dict(jvp="elementwise", batch=families.pointwise, promote="common", widen=True)
+defop(
+    "remainder.Tensor(Tensor self, Tensor other) -> Tensor",
+    kernel=remainder_kernel, inplace=True, node="RemainderBackward1",
+    vjp=dict(self=lambda grad: grad, other=lambda grad, self, other: -grad * quotient(self, other, "floor")), **shared,
 )
-relu = defop(
-    "relu(Tensor self) -> Tensor",
-    kernel=lambda xp, self: xp.maximum(self, self.dtype.type(0)),
-    vjp=dict(self=lambda grad, result: grad.threshold_backward(result, 0)),
-    jvp="elementwise", batch=families.pointwise, inplace=True, lower="{self} > 0 ? {self} : 0",
+defop(
+    "remainder.Scalar(Tensor self, Scalar other) -> Tensor",
+    kernel=lambda xp, self, other: remainder_kernel(xp, self, number_like(xp, self, other)),
+    vjp=dict(self=lambda grad: grad), inplace=True, scalars=("other",), **shared,
 )
+defop(
+    "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+    kernel=lambda xp, self, other: remainder_kernel(xp, number_like(xp, other, self), other),
+    vjp=dict(other=not_implemented("remainder")), scalars=("self",), node="NotImplemented", variants="function", **shared,
+)
+defop(
+    "fmod.Tensor(Tensor self, Tensor other) -> Tensor",
+    kernel=fmod_kernel, inplace=True, node="FmodBackward1",
+    vjp=dict(self=lambda grad: grad, other=lambda grad, self, other: -grad * quotient(self, other, "trunc")), **shared,
+)
+defop(
+    "fmod.Scalar(Tensor self, Scalar other) -> Tensor",
+    kernel=lambda xp, self, other: fmod_kernel(xp, self, number_like(xp, self, other)),
+    vjp=dict(self=lambda grad: grad), inplace=True, scalars=("other",), **shared,
+)
+
+
+# ---- the larger and the smaller; a tie gives each operand half of the gradient
+def tie_rules(loses: str) -> Any:
+    """The rules of maximum and minimum; `loses` compares an operand with the one that is chosen."""
+    def rule(grad: Any, mine: Any, others: Any) -> Any:
+        return where(mine.eq(others), over(grad, 2), grad).masked_fill(getattr(mine, loses)(others), 0)
+    return dict(self=lambda grad, self, other: rule(grad, self, other),
+                other=lambda grad, self, other: rule(grad, other, self))
+
+
+def nan_rules(wins: str) -> Any:
+    """The rules of fmax and fmin, which choose the operand that is a number; a tie goes to the first."""
+    def chosen(self: Any, other: Any) -> Any:
+        return getattr(self, wins)(other).logical_or(other.isnan())
+    return dict(self=lambda grad, self, other: grad.masked_fill(chosen(self, other).logical_not(), 0),
+                other=lambda grad, self, other: grad.masked_fill(chosen(self, other), 0))
+
+
+for extreme, rules in (("maximum", tie_rules("lt")), ("minimum", tie_rules("gt")), ("fmax", nan_rules("ge")),
+                       ("fmin", nan_rules("le"))):
+    defop(
+        f"{extreme}(Tensor self, Tensor other) -> Tensor",
+        kernel=ufunc(extreme), check=refuse(f"{extreme} not implemented for complex tensors.", "c"), vjp=rules,
+        jvp="elementwise", batch=families.pointwise, promote="common",
+    )
+
+
+# ---- bounds: the gradient passes where the bound is not exceeded, also when it is just reached
+COMPLEX_CLAMP = "clamp is not supported for complex types"
+NO_BOUNDS = "torch.clamp: At least one of 'min' or 'max' must not be None"
+
+
+def bounded(xp: Any, self: Any, low: Any, high: Any) -> Any:
+    if low is not None:
+        self = xp.maximum(self, low)
+    return self if high is None else xp.minimum(self, high)
+
+
+def check_bounds(self: Any, low: Any, high: Any) -> None:
+    if low is None and high is None:
+        raise RuntimeError(NO_BOUNDS)
+    for t in (self, low, high):
+        if isinstance(t, Tensor) and t.array.dtype.kind == "c":
+            raise NotImplementedError(COMPLEX_CLAMP)
+
+
+def clamp_kernel(xp: Any, self: Any, low: Any, high: Any) -> Any:
+    return bounded(xp, self, None if low is None else bound_like(xp, self, low), None if high is None else bound_like(xp, self, high))
+
+
+def bound_like(xp: Any, self: Any, bound: Any) -> Any:
+    made = number_like(xp, self, bound)
+    if self.dtype.kind in "iu" and int(made) != int(bound):
+        name = f"{self.dtype}_t"
+        raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+    return made
+
+
+def clamp_tensor_kernel(xp: Any, self: Any, low: Any, high: Any) -> Any:
+    if self.dtype.kind == "b" and low is not None and high is not None:
+        raise unsupported("clamp_cpu", self.dtype)
+    return bounded(xp, self, low, high)
+
+
+def clamp_backward(grad: Any, self: Any, min: Any, max: Any) -> Any:
+    if min is not None and max is not None:
+        return where(self.ge(min).logical_and(self.le(max)), grad, 0)
+    if min is not None:
+        return where(self.ge(min), grad, 0)
+    return where(self.le(max), grad, 0) if max is not None else grad
+
+
+def clamp_backward_min(grad: Any, self: Any, min: Any, max: Any) -> Any:
+    return where(self.lt(min).logical_and(min.lt(max)) if max is not None else self.lt(min), grad, 0)
+
+
+def clamp_backward_max(grad: Any, self: Any, min: Any, max: Any) -> Any:
+    return where(self.gt(max).logical_or(max.lt(min)) if min is not None else self.gt(max), grad, 0)
+
+
+clamp_columns = dict(jvp="elementwise", batch=families.pointwise, promote="common", inplace=True)
+defop(
+    "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
+    kernel=clamp_tensor_kernel, check=check_bounds,
+    vjp=dict(self=clamp_backward, min=clamp_backward_min, max=clamp_backward_max), **clamp_columns,
+)
+defop(
+    "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
+    kernel=clamp_kernel, check=check_bounds, vjp=dict(self=clamp_backward), node="ClampBackward1", scalars=("min", "max"),
+    **clamp_columns,
+)
+defop(
+    "clamp_min.Tensor(Tensor self, Tensor min) -> Tensor",
+    kernel=limited("maximum_cpu", "biufV", ufunc("maximum")), node="ClampMinBackward1",
+    vjp=dict(self=lambda grad, self, min: where(self.ge(min), grad, 0), min=lambda grad, self, min: where(self.lt(min), grad, 0)),
+    **clamp_columns,
+)
+defop(
+    "clamp_min(Tensor self, Scalar min) -> Tensor",
+    kernel=lambda xp, self, min: clamp_kernel(xp, self, min, None), scalars=("min",),
+    check=lambda self, min: check_bounds(self, min, None),
+    vjp=dict(self=lambda grad, self, min: where(self.ge(min), grad, 0)), **clamp_columns,
+)
+defop(
+    "clamp_max.Tensor(Tensor self, Tensor max) -> Tensor",
+    kernel=limited("minimum_cpu", "biufV", ufunc("minimum")), node="ClampMaxBackward1",
+    vjp=dict(self=lambda grad, self, max: where(self.le(max), grad, 0), max=lambda grad, self, max: where(self.gt(max), grad, 0)),
+    **clamp_columns,
+)
+defop(
+    "clamp_max(Tensor self, Scalar max) -> Tensor",
+    kernel=lambda xp, self, max: clamp_kernel(xp, self, None, max), scalars=("max",),
+    check=lambda self, max: check_bounds(self, None, max),
+    vjp=dict(self=lambda grad, self, max: where(self.le(max), grad, 0)), **clamp_columns,
+)
+
+
+# ---- three operands
+def check_same_dtypes(self: Any, end: Any, weight: Any) -> None:
+    for name, t in (("end", end), ("weight", weight)):
+        if isinstance(t, Tensor) and t.dtype is not self.dtype:
+            raise RuntimeError(f"expected dtype {C_NAMES[self.dtype.name]} for `{name}` but got dtype {C_NAMES[t.dtype.name]}")
+
+
+def lerp_kernel(xp: Any, self: Any, end: Any, weight: Any) -> Any:
+    """From whichever end is nearer, so that weights 0 and 1 give the ends exactly."""
+    return xp.where(xp.less(xp.abs(weight), 0.5), self + weight * (end - self), end - (end - self) * (1 - weight))
+
+
+defop(
+    "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
+    kernel=limited("lerp_kernel_scalar", "fVc",
+                   lambda xp, self, end, weight: lerp_kernel(xp, self, end, number_like(xp, self, weight))),
+    check=check_same_dtypes, promote="common", widen=True, inplace=True, jvp="linear", batch=families.pointwise,
+    vjp=dict(self=lambda grad, weight: times(grad, 1 - conj(weight)), end=lambda grad, weight: times(grad, conj(weight))),
+)
+defop(
+    "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
+    kernel=limited("lerp_kernel_tensor", "fVc", lerp_kernel),
+    check=check_same_dtypes, promote="common", widen=True, inplace=True, jvp="elementwise", batch=families.pointwise,
+    node="LerpBackward1",
+    vjp=dict(self=lambda grad, weight: grad * conj(less_from(1, weight)), end=lambda grad, weight: grad * conj(weight),
+             weight=lambda grad, self, end: grad * conj(end - self)),
+)
+
+
+def check_addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any) -> None:
+    if all(t.array.dtype.kind in "biu" for t in (tensor1, tensor2)):
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true "
+            "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * "
+            "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for "
+            "float inputs. The future addcdiv behavior is just the latter implementation: (input + value * tensor1 / tensor2), "
+            "for all dtypes.")
+
+
+defop(
+    "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+    kernel=limited("addcmul_cpu_out", "iufVc", lambda xp, self, tensor1, tensor2, value:
+                   self + number_like(xp, self, value) * tensor1 * tensor2),
+    vjp=dict(self=lambda grad: grad, tensor1=lambda grad, tensor2, value: grad * conj(times(tensor2, value)),
+             tensor2=lambda grad, tensor1, value: grad * conj(times(tensor1, value))),
+    jvp="elementwise", batch=families.pointwise, promote="common", widen=True, inplace=True,
+)
+defop(
+    "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+    kernel=lambda xp, self, tensor1, tensor2, value: self + number_like(xp, self, value) * tensor1 / tensor2,
+    check=check_addcdiv,
+    vjp=dict(self=lambda grad: grad, tensor1=lambda grad, tensor2, value: grad * conj(call(div, [value, tensor2])),
+             tensor2=lambda grad, tensor1, tensor2, value: -grad * conj(times(tensor1, value) / (tensor2 * tensor2))),
+    jvp="elementwise", batch=families.pointwise, promote="common", widen=True, inplace=True,
+)
+
+alias_rows("multiply", "mul", "Tensor(Tensor self, Tensor other)", numbers=True)
+alias_rows("true_divide", "div", "Tensor(Tensor self, Tensor other)", numbers=True)
+alias_rows("subtract", "sub", "Tensor(Tensor self, Tensor other, *, Scalar alpha=1)", numbers=True)
+alias_rows("divide", "div", "Tensor(Tensor self, Tensor other)",
+           "Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode)", numbers=True)
+alias_rows("negative", "neg", "(Tensor self)")
+alias_rows("clip", "clamp", "Tensor(Tensor self, Tensor? min=None, Tensor? max=None)",
+           "(Tensor self, Scalar? min=None, Scalar? max=None)")
 
 for name, op in dict(add=add, sub=sub, mul=mul, div=div, neg=neg, rsub=rsub).items():
     op.prepare()

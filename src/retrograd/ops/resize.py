@@ -1,6 +1,7 @@
 """Writing one value everywhere, and giving a tensor other memory or another size in place."""
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,26 @@ from retrograd.core.tensor import ODD_META, Tensor, bump, wants_grad
 from retrograd.core.views import check_inplace
 from retrograd.ops import families
 from retrograd.ops.copy import cast_array, channels_last_strides, format_strides, meta_array
-from retrograd.ops.factory import as_element, filled, like_array
+from retrograd.ops.factory import C_NAMES, as_element, filled, like_array
 
 
 # ---- one value everywhere
-def constant(array: Any, value: Any) -> Any:
-    """`value` seen in the shape of `array`, without memory of its own."""
-    return np.broadcast_to(np.asarray(as_element(value, array.dtype)).astype(array.dtype, copy=False), array.shape)
+def write_number(xp: Any, self: Any, value: Any) -> Any:
+    self[...] = as_element(value, self.dtype)
+    return self
 
 
-def tensor_value(array: Any, value: Any) -> Any:
+def write_tensor(xp: Any, self: Any, value: Any) -> Any:
+    self[...] = checked_value(self, value)
+    return self
+
+
+def write_zero(xp: Any, self: Any) -> Any:
+    self[...] = self.dtype.type(0)
+    return self
+
+
+def checked_value(array: Any, value: Any) -> Any:
     if value.ndim:
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
     return cast_array(value, array.dtype)
@@ -32,25 +43,27 @@ def zeros_like(grad: Any) -> Any:
     return METHODS["zeros_like"](grad)
 
 
+def filled_with(self_t: Any, value_t: Any) -> Any:
+    return METHODS["fill"](self_t, value_t)
+
+
 fill_tensor_ = defop(
     "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)",
-    kernel=lambda xp, self, value: xp.broadcast_to(tensor_value(self, value), self.shape),
+    kernel=write_tensor,
     vjp=dict(self=zeros_like, value=lambda grad: grad.sum()),
-    jvp=lambda self_t, value_t: METHODS["fill"](self_t, value_t), batch=families.pointwise, node="FillBackward1", out=False,
+    jvp=filled_with, batch=families.pointwise, node="FillBackward3", out=False,
 )
 fill_scalar_ = defop(
     "fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)",
-    kernel=lambda xp, self, value: constant(self, value),
-    vjp=dict(self=zeros_like), jvp=lambda self_t: zeros_like(self_t), batch=families.pointwise, node="FillBackward0",
+    kernel=write_number,
+    vjp=dict(self=zeros_like), jvp=lambda self_t: zeros_like(self_t), batch=families.pointwise, node="FillBackward2",
     out=False,
 )
 fill_tensor = defop(
     "fill.Tensor(Tensor self, Tensor value) -> Tensor",
-    kernel=lambda xp, self, value: xp.add(like_array(self, None, None, np.zeros), tensor_value(self, value), dtype=self.dtype)
-    if self.dtype.kind != "b" else xp.logical_or(like_array(self, None, None, np.zeros), tensor_value(self, value)),
+    kernel=lambda xp, self, value: write_tensor(xp, like_array(self, None, None, np.empty), value),
     vjp=dict(self=zeros_like, value=lambda grad: grad.sum()),
-    jvp=lambda self_t, value_t: METHODS["fill"](self_t, value_t), batch=families.pointwise, node="FillBackward1", out=False,
-    variants="function",
+    jvp=filled_with, batch=families.pointwise, node="FillBackward1", out=False, variants="function",
 )
 fill_scalar = defop(
     "fill.Scalar(Tensor self, Scalar value) -> Tensor",
@@ -60,7 +73,7 @@ fill_scalar = defop(
 )
 zero_ = defop(
     "zero_(Tensor(a!) self) -> Tensor(a!)",
-    kernel=lambda xp, self: xp.broadcast_to(xp.zeros((), self.dtype), self.shape),
+    kernel=write_zero,
     vjp=dict(self=zeros_like), jvp="linear", batch=families.pointwise, node="ZeroBackward0", out=False,
 )
 
@@ -77,9 +90,8 @@ def resize(self: Any, size: Any, memory_format: Any = None) -> Any:
     if wants_grad(self) and tls.grad_enabled:
         raise RuntimeError("cannot resize variables that require grad")
     size = tuple(size)
-    for n in size:
-        if n < 0:
-            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(size)}")
+    if any([n < 0 for n in size]):
+        raise RuntimeError("numel: integer multiplication overflow")
     strides = storage.contiguous_strides(size)
     if memory_format is not None and memory_format.name.startswith("channels_last"):
         strides = channels_last_strides(size)
@@ -95,9 +107,9 @@ def resize(self: Any, size: Any, memory_format: Any = None) -> Any:
     return self
 
 
-def resized_memory(array: Any, size: Any, strides: Any) -> Any:
+def resized_memory(array: Any, size: Any, strides: Any, offset: Any = None) -> Any:
     """The memory of `array` seen in another size, moved if it is too small."""
-    offset = storage.offset_of(array)
+    offset = storage.offset_of(array) if offset is None else offset
     item = array.itemsize
     count = 1 + sum([(n - 1) * s for n, s in zip(size, strides, strict=True)]) if 0 not in size else 0
     owner = storage.owner_of(array)
@@ -117,6 +129,17 @@ resize_as_ = defop(
     kernel=lambda self, the_template, memory_format: resize_as(self, the_template, memory_format),
     composite=True, out=False,
 )
+
+
+def warn_resized(out: Any, value: Any) -> None:
+    warnings.warn(f"An output with one or more elements was resized since it had shape {list(out.array.shape)}, which does "
+                  f"not match the required output shape {list(value.array.shape)}. This behavior is deprecated, and in a "
+                  "future PyTorch release outputs will not be resized unless they have zero elements. You can explicitly "
+                  "reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).", UserWarning,
+                  stacklevel=4)
+
+
+METHODS.setdefault("__warn_resized__", warn_resized)
 
 
 def resize_as(self: Any, the_template: Any, memory_format: Any) -> Any:
@@ -143,17 +166,19 @@ def set_tensor(self: Any, source: Any) -> Any:
     """Share the memory and geometry of another tensor."""
     check_set(self)
     if source.dtype is not self.dtype:
-        raise RuntimeError(f"Could not set tensor of type {source.dtype.c_name if hasattr(source.dtype, 'c_name') else C(source)}"
-                           f" to a tensor of type {C(self)}")
+        raise RuntimeError(f"Could not set tensor of type {type_words(source)} to a tensor of type {type_words(self)}")
     replace_array(self, source.array)
     bump(self)
     return self
 
 
-def C(t: Any) -> str:
-    """The name of a tensor's dtype in PyTorch's C++ messages."""
-    from retrograd.ops.factory import C_NAMES
-    return {"int64": "long", "int8": "signed char", "uint8": "unsigned char"}.get(t.dtype.name, C_NAMES[t.dtype.name])
+def type_words(t: Any) -> str:
+    """What C++ calls the type of a tensor's elements."""
+    return C_WORDS.get(t.dtype.name) or C_NAMES[t.dtype.name]
+
+
+C_WORDS = {"int64": "long int", "int8": "signed char", "uint8": "unsigned char", "int16": "short int",
+           "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int"}
 
 
 def set_strided(self: Any, source: Any, storage_offset: int, size: Any, stride: Any) -> Any:
@@ -161,12 +186,12 @@ def set_strided(self: Any, source: Any, storage_offset: int, size: Any, stride: 
     check_set(self)
     if isinstance(source, Tensor):
         if source.dtype is not self.dtype:
-            raise RuntimeError(f"Could not set tensor of type {C(source)} to a tensor of type {C(self)}")
+            raise RuntimeError(f"Could not set tensor of type {type_words(source)} to a tensor of type {type_words(self)}")
         array = source.array
     else:
         array = typed(source, self.array.dtype)
     strides = tuple(stride) if stride else storage.contiguous_strides(size)
-    replace_array(self, storage.strided(array, tuple(size), strides, storage_offset))
+    replace_array(self, resized_memory(array, tuple(size), strides, storage_offset))
     bump(self)
     return self
 

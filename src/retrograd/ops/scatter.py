@@ -13,8 +13,9 @@ from retrograd.core.state import tls
 from retrograd.core.tensor import Tensor
 from retrograd.ops import families
 from retrograd.ops.copy import copied, format_strides
+from retrograd.ops.elementwise import times
 from retrograd.ops.families import wrap_dim
-from retrograd.ops.index import INDEX_DTYPES, INT64, add_at, laid_out, number_array
+from retrograd.ops.index import INDEX_DTYPES, INT64, add_at, common_shape, laid_out, number_array
 
 REDUCTIONS = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum"}
 
@@ -22,6 +23,15 @@ REDUCTIONS = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "maximum"
 def legacy(array: Any) -> str:
     """The name that errors use for an array's dtype."""
     return BY_NUMPY[array.dtype].legacy
+
+
+WARNED: set[str] = set()
+
+
+def warn_once(message: str) -> None:
+    if message not in WARNED:
+        WARNED.add(message)
+        warnings.warn(message, UserWarning, stacklevel=3)
 
 
 def zero_on(grad: Any, sizes: Any) -> Any:
@@ -143,7 +153,7 @@ def scatter_into(name: str, self: Any, dim: int, index: Any, src: Any, reduce: s
     dim = wrap_dim(dim, self.ndim)
     value = src if src.ndim == 0 and name == "scatter value" else None
     check_scatter(name.split()[0], self, dim, index, None if value is not None else src)
-    result = copy_of(self)
+    result = self.copy()
     if not index.size:
         return result
     flat, places = at_least_1d(result), grid(at_least_1d(index), dim)
@@ -197,8 +207,8 @@ def old_reduction(reduce: str) -> str:
 
 
 def scatter_reduce_src_kernel(xp: Any, self: Any, dim: int, index: Any, src: Any, reduce: str) -> Any:
-    warnings.warn("The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future PyTorch "
-                  "release. Use torch.scatter_reduce instead for more reduction options.", UserWarning, stacklevel=2)
+    warn_once("The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future PyTorch "
+              "release. Use torch.scatter_reduce instead for more reduction options.")
     return scatter_into("scatter", self, dim, index, src, old_reduction(reduce))
 
 
@@ -391,9 +401,10 @@ def check_index_add(name: str, self: Any, dim: int, index: Any, source: Any) -> 
     if not (dim == 0 or dim < source.ndim):
         raise RuntimeError(f"{name}_(): Indexing dim {dim} is out of bounds of the source tensor with dim {source.ndim}")
     count = 1 if source.ndim == 0 else source.shape[dim]
-    mine = [n for d, n in enumerate(self.shape) if d != dim]
-    theirs = [n for d, n in enumerate(source.shape) if d != dim]
-    if self.ndim and source.ndim and mine != theirs or (self.ndim > 1) != (source.ndim > 1):
+    both = self.ndim and source.ndim
+    mine = [n for d, n in enumerate(self.shape) if d != dim or not both]
+    theirs = [n for d, n in enumerate(source.shape) if d != dim or not both]
+    if mine != theirs:
         raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. Got "
                            f"self.shape = {list(self.shape)} source.shape = {list(source.shape)}")
     if index.size != count:
@@ -428,7 +439,7 @@ index_add = defop(
     kernel=index_add_kernel,
     vjp=dict(self=lambda grad: grad,
              source=lambda grad, dim, index, source, alpha:
-                 read_rows(grad, dim, index, source) if alpha == 1 else read_rows(grad, dim, index, source) * alpha),
+                 read_rows(grad, dim, index, source) if alpha == 1 else times(read_rows(grad, dim, index, source), alpha)),
     jvp="linear", batch=along_vector, inplace=True,
 )
 
@@ -527,7 +538,7 @@ def index_reduce_kernel(xp: Any, self: Any, dim: int, index: Any, source: Any, r
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     dim = wrap_dim(dim, self.ndim)
     check_index_add("index_reduce", self, dim, index, source)
-    warnings.warn("index_reduce() is in beta and the API may change at any time.", UserWarning, stacklevel=2)
+    warn_once("index_reduce() is in beta and the API may change at any time.")
     check_rows(index, at_least_1d(self).shape[dim])
     result = copy_of(self)
     reduce_at(at_least_1d(result), rows(dim, index), at_least_1d(source), reduce, include_self)
@@ -569,8 +580,7 @@ def take_kernel(xp: Any, self: Any, index: Any) -> Any:
     if not self.size and index.size:
         raise IndexError("take(): tried to take from an empty tensor")
     check_flat_bounds(self, index)
-    strides = format_strides(index, None)
-    return laid_out(xp.asarray(self.reshape(-1)[index]), strides)
+    return xp.ascontiguousarray(self.reshape(-1)[index]).reshape(index.shape)
 
 
 def take_backward(grad: Any, self: Any, index: Any) -> Any:
@@ -624,17 +634,16 @@ def take_along_dim_of(self: Any, indices: Any, dim: int | None = None) -> Any:
         raise RuntimeError("torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
                            f"{self.ndim} dimensions for input, and {indices.ndim} dimensions for indices")
     dim = wrap_dim(dim, self.ndim)
-    broadcast = METHODS["broadcast_shapes"]
     shape = list(self.shape)
     shape[dim:dim + 1] = [indices.shape[dim]] if self.ndim else []
-    index_shape = broadcast(tuple(shape), tuple(indices.shape))
+    index_shape = common_shape(tuple(shape), tuple(indices.shape))
     shape = list(indices.shape)
     shape[dim:dim + 1] = [self.shape[dim]] if self.ndim else []
-    self_shape = broadcast(tuple(shape), tuple(self.shape))
+    self_shape = common_shape(tuple(shape), tuple(self.shape))
     return self.broadcast_to(self_shape).gather(dim, indices.broadcast_to(index_shape))
 
 
 take_along_dim = defop(
     "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
-    kernel=take_along_dim_of, composite=True,
+    kernel=take_along_dim_of, composite=True, out=False,
 )

@@ -14,7 +14,7 @@ from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
 from retrograd.core.tensor import Tensor
 from retrograd.ops import geometry
-from retrograd.ops.copy import clone, contiguous, contiguous_format
+from retrograd.ops.copy import alias, clone, contiguous, contiguous_format
 from retrograd.ops.families import move_to_front, shift_dims, wrap_dim, wrap_dims
 
 
@@ -60,18 +60,10 @@ def batch_as_strided(op: Any, args: Any, dims: Any, size: int) -> Any:
 
 
 # ---- view and reshape
-view = defop(
-    "view(Tensor(a) self, SymInt[] size) -> Tensor(a)",
-    kernel=lambda xp, self, size: geometry.viewed(self, geometry.infer_size(size, self.size)),
-    vjp=dict(self=lambda grad, self_sym_sizes: grad.reshape(self_sym_sizes)),
-    jvp="linear", batch=batch_sizes, variants="method", out=False,
-)
-
-
 def view_dtype(xp: Any, self: Any, dtype: Any) -> Any:
     have, wanted = self.itemsize, dtype.itemsize
     if have == wanted:
-        return storage.reinterpreted(self, dtype, self.shape, storage.strides_of(self), storage.offset_of(self))
+        return geometry.reinterpreted(self, dtype, self.shape, storage.strides_of(self), storage.offset_of(self))
     names = f"to view {BY_NUMPY[self.dtype].legacy} as {BY_NUMPY[dtype].legacy} (different element sizes)"
     if self.ndim == 0:
         raise RuntimeError(f"self.dim() cannot be 0 {names}")
@@ -80,7 +72,7 @@ def view_dtype(xp: Any, self: Any, dtype: Any) -> Any:
         raise RuntimeError(f"self.stride(-1) must be 1 {names}, but got {strides[-1]}")
     if have > wanted:
         ratio = have // wanted
-        return storage.reinterpreted(self, dtype, (*shape[:-1], shape[-1] * ratio), (*[s * ratio for s in strides[:-1]], 1),
+        return geometry.reinterpreted(self, dtype, (*shape[:-1], shape[-1] * ratio), (*[s * ratio for s in strides[:-1]], 1),
                                      offset * ratio)
     ratio = wanted // have
     if shape[-1] % ratio:
@@ -90,7 +82,7 @@ def view_dtype(xp: Any, self: Any, dtype: Any) -> Any:
     for i, s in enumerate(strides[:-1]):
         if s % ratio:
             raise RuntimeError(f"self.stride({i}) must be divisible by {ratio} {names}, but got {s}")
-    return storage.reinterpreted(self, dtype, (*shape[:-1], shape[-1] // ratio), (*[s // ratio for s in strides[:-1]], 1),
+    return geometry.reinterpreted(self, dtype, (*shape[:-1], shape[-1] // ratio), (*[s // ratio for s in strides[:-1]], 1),
                                  offset // ratio)
 
 
@@ -101,6 +93,12 @@ def batch_front(op: Any, args: Any, dims: Any, size: int) -> Any:
 view_as_dtype = defop(
     "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
     kernel=view_dtype, batch=batch_front, variants="method", out=False,
+)
+view = defop(
+    "view(Tensor(a) self, SymInt[] size) -> Tensor(a)",
+    kernel=lambda xp, self, size: geometry.viewed(self, geometry.infer_size(size, self.size)),
+    vjp=dict(self=lambda grad, self_sym_sizes: grad.reshape(self_sym_sizes)),
+    jvp="linear", batch=batch_sizes, variants="method", out=False,
 )
 unsafe_view = defop(
     "_unsafe_view(Tensor self, SymInt[] size) -> Tensor",
@@ -127,8 +125,11 @@ def reshaped(self: Any, shape: Any) -> Any:
     """A view if the strides allow it, else a copy."""
     array = self.array
     size = geometry.infer_size(shape, array.size)
-    if array.flags.c_contiguous or geometry.can_view(array, size):
+    if array.flags.c_contiguous:
         return call(view, [self, size])
+    strides = geometry.view_strides(array.shape, storage.strides_of(array), size)
+    if strides is not None:
+        return call(reshape_alias, [self, size, strides])
     return call(unsafe_view, [call(clone, [self, contiguous_format]), size])
 
 
@@ -164,14 +165,13 @@ def unflattened(self: Any, dim: int, sizes: Any) -> Any:
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
     if not shape:
-        raise RuntimeError("unflatten: Provided sizes " + str(list(sizes)) + " don't multiply up to the size of dim 0 (1) in "
-                           "the input tensor") if np.prod(sizes) not in (1, -1) else IndexError("Dimension out of range")
+        raise RuntimeError("unflatten got an unexpected error:\nDimension specified as 0 but tensor has no dimensions")
     known = 1
     for n in sizes:
         known *= n if n != -1 else 1
     unknown = list(sizes).count(-1)
     if unknown > 1:
-        raise RuntimeError("only one dimension can be inferred")
+        raise RuntimeError("unflatten got an unexpected error:\nonly one dimension can be inferred")
     if (known != shape[dim] and not unknown) or (unknown and (known == 0 or shape[dim] % known)):
         raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} "
                            f"({shape[dim]}) in the input tensor")
@@ -187,7 +187,7 @@ defop("unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)", ker
 expand = defop(
     "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
     kernel=lambda xp, self, size, implicit: geometry.expanded(self, size),
-    vjp=dict(self=lambda grad, self_sym_sizes: METHODS["sum_to_size"](grad, self_sym_sizes)),
+    vjp=dict(self=lambda grad, self_sym_sizes: grad.sum_to_size(self_sym_sizes) if self_sym_sizes else grad.sum()),
     jvp="linear", batch=batch_expand, variants="method", out=False,
 )
 defop("expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", composite=True, variants="method", out=False,
@@ -216,7 +216,9 @@ def broadcast_shape(shapes: Any) -> tuple[int, ...]:
 @expose(method=False)
 def broadcast_tensors(*tensors: Any) -> tuple[Any, ...]:
     """All tensors expanded to their common shape."""
-    tensors = unpacked(tensors)
+    for i, t in enumerate(tensors):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
     shape = broadcast_shape([t.array.shape for t in tensors])
     return tuple([t if t.array.shape == shape else call(expand, [t, shape, False]) for t in tensors])
 
@@ -226,8 +228,7 @@ def meshgrid(*tensors: Any, indexing: Any = None) -> tuple[Any, ...]:
     """Grids of coordinates out of 1-D tensors."""
     tensors = unpacked(tensors)
     if indexing is None:
-        warnings.warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument. (Triggered "
-                      "internally at /pytorch/aten/src/ATen/native/TensorShape.cpp:4460.)", UserWarning, stacklevel=3)
+        warnings.warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", UserWarning, stacklevel=3)
         indexing = "ij"
     if not tensors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
@@ -247,7 +248,6 @@ def meshgrid(*tensors: Any, indexing: Any = None) -> tuple[Any, ...]:
         flat = call(view, [t, (1,) * i + (-1,) + (1,) * (len(ordered) - 1 - i)])
         grids.append(call(expand, [flat, shape, False]))
     if swap:
-        grids = [METHODS["swapdims"](g, 0, 1) for g in grids]
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
 
@@ -268,7 +268,7 @@ def as_strided_backward(grad: Any, self_geometry: Any, size: Any, stride: Any, s
         else:
             continue
         del size[i], stride[i]
-    kept = [i for i, n in enumerate(shape) if n != 1 and steps[i] != 0 or n == 0]
+    kept = [i for i, n in enumerate(shape) if n != 1]
     if 0 in shape:
         return grad.new_zeros(shape)
     inner, inner_steps = [shape[i] for i in kept], [steps[i] for i in kept]
@@ -288,7 +288,6 @@ def as_strided_backward(grad: Any, self_geometry: Any, size: Any, stride: Any, s
         index = storage.strided(places, inner, inner_steps, start).reshape(-1)
         count = np.bincount(index, minlength=length).astype(grad.array.dtype)
         memory.div_(Tensor(count))
-    steps = [s if n != 1 else 0 for n, s in zip(shape, steps, strict=True)] if 0 in steps else steps
     return memory.as_strided(shape, steps, start)
 
 
@@ -374,7 +373,7 @@ def movedim(self: Any, source: Any, destination: Any) -> Any:
     if len(set(targets)) != len(targets):
         raise RuntimeError(f"movedim: repeated dim in `destination` ({list(destination)})")
     if ndim == 0:
-        return METHODS["alias"](self) if "alias" in METHODS else self
+        return call(alias, [self])
     order = [-1] * ndim
     for s, d in zip(sources, targets, strict=True):
         order[d] = s
@@ -414,24 +413,29 @@ def numpy_T(self: Any) -> Any:
     if ndim not in (0, 2):
         warnings.warn("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will "
                       "throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
-                      "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor. (Triggered "
-                      "internally at /pytorch/aten/src/ATen/native/TensorShape.cpp:4524.)", UserWarning, stacklevel=3)
+                      "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.", UserWarning, stacklevel=3)
     elif ndim == 0:
-        warnings.warn("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases. (Triggered "
-                      "internally at /pytorch/aten/src/ATen/native/TensorShape.cpp:4520.)", UserWarning, stacklevel=3)
+        warnings.warn("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.", UserWarning, stacklevel=3)
     return call(permute, [self, tuple(range(ndim - 1, -1, -1))])
 
 
 @expose(plain=False, method=False)
 def mT(self: Any) -> Any:
     """`x.mT`: the last two dimensions swapped."""
+    if self.array.ndim == 0:
+        warnings.warn("Tensor.mT is deprecated on 0-D tensors. This function is the identity in these cases.", UserWarning,
+                      stacklevel=3)
+        return self
     return matrix_transpose(self, "tensor.mT")
 
 
 @expose(plain=False, method=False)
 def mH(self: Any) -> Any:
     """`x.mH`: the last two dimensions swapped and conjugated."""
-    return conjugate_transpose(self, "tensor.adjoint()")
+    if self.array.ndim == 0:
+        warnings.warn("Tensor.mH is deprecated on 0-D tensors. Consider using x.conj().", UserWarning, stacklevel=3)
+        return METHODS["conj"](self)
+    return conjugate_transpose(self, "tensor.mH")
 
 
 @expose(plain=False, method=False)
@@ -439,8 +443,7 @@ def matrix_H(self: Any) -> Any:
     """`x.H`: a matrix transposed and conjugated."""
     ndim = self.array.ndim
     if ndim == 0:
-        warnings.warn("Tensor.H is deprecated on 0-D tensors. Consider using x.conj(). (Triggered internally at "
-                      "/pytorch/aten/src/ATen/native/TensorShape.cpp:4545.)", UserWarning, stacklevel=3)
+        warnings.warn("Tensor.H is deprecated on 0-D tensors. Consider using x.conj().", UserWarning, stacklevel=3)
         return METHODS["conj"](self)
     if ndim != 2:
         raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {ndim}-D tensor."

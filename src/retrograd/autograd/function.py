@@ -1,0 +1,596 @@
+"""Custom Functions: a forward and a backward written by the user, as one node of the graph.
+
+NOTE [What apply does to outputs]
+`forward` runs with grad mode off; then every tensor it returned is fitted into the graph. An output that is not
+differentiable stays plain. An input marked dirty is returned as the same object with its history rewritten (on its base,
+if it is a view). An input returned unchanged becomes a view of itself, so that it can have a history of its own. Any other
+output gets the Function's node; if it happens to be a view, writing to it in place is refused from then on, because that
+would bypass the custom backward. The ctx that the user sees is the node itself.
+"""
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+from typing import Any
+
+from retrograd.core.dispatch import METHODS
+from retrograd.core.graph import Node, connect, describe_outputs, edge_of, set_history
+from retrograd.core.saved import FREED, SavedTensor
+from retrograd.core.state import set_grad_enabled, switches, tls
+from retrograd.core.tensor import ODD_DUAL, Tensor, wants_grad
+from retrograd.core.views import (
+    DEFAULT,
+    IN_CUSTOM_FUNCTION,
+    MULTI_OUTPUT_NODE,
+    check_inplace,
+    detach_inplace,
+    rebase,
+)
+
+
+class FunctionCtx:
+    """What forward, setup_context and backward use to pass things on."""
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep tensors (or None) for backward; read them there as `ctx.saved_tensors`."""
+        self.to_save = tensors
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Keep tensors for the `jvp` of forward mode."""
+        for tensor in tensors:
+            if not isinstance(tensor, Tensor) and tensor is not None:
+                raise AssertionError("save_for_forward expects all arguments to be tensors; you should save non-tensors as "
+                                     "attributes on ctx.")
+        self.saved_for_forward = tensors
+
+    def mark_dirty(self, *args: Any) -> None:
+        """Say which inputs forward changed in place."""
+        self.dirty_tensors = args
+
+    def mark_shared_storage(self, *pairs: Any) -> None:
+        warnings.warn("mark_shared_storage is deprecated. Tensors with shared storages are automatically tracked. Note that "
+                      "calls to `set_()` are not tracked", FutureWarning, stacklevel=2)
+
+    def mark_non_differentiable(self, *args: Any) -> None:
+        """Say which outputs have no gradient."""
+        self.non_differentiable = args
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether gradients that did not arrive are zeros in backward (the default) or None."""
+        self.materialize_grads = value
+
+
+class BackwardCFunction(Node, FunctionCtx):
+    """The node of a custom Function, and its ctx."""
+
+    _forward_cls: Any = None
+    materialize_grads = True
+    _materialize_non_diff_grads = True
+    to_save: Any = None
+    saved_for_forward: Any = None
+    dirty_tensors: Any = None
+    non_differentiable: Any = None
+    needs_input_grad: Any = ()
+    _is_pure_view = False
+    _positions: Any = ()          # which arguments of forward were tensors
+    _arguments = 0                # how many arguments it had
+    _freed = False
+    _output_facts: Any = None
+
+    @property
+    def saved_tensors(self) -> Any:
+        """What forward saved, checked for changes since."""
+        if self._freed:
+            raise RuntimeError(FREED)
+        if self._saved is None:
+            return () if self.to_save is None else tuple(self.to_save)
+        return tuple([None if item is None else item.unpack(self) for item in self._saved])
+
+    @property
+    def saved_variables(self) -> Any:
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
+
+    @property
+    def _raw_saved_tensors(self) -> Any:
+        if self._freed:
+            raise RuntimeError(FREED)
+        return () if self._saved is None else tuple(self._saved)
+
+    def _run(self, grads: Any, needed: Any) -> Any:
+        cls = self._forward_cls
+        if cls.backward is not Function.backward and cls.vjp is not Function.vjp:
+            raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only "
+                               "implement one of them.")
+        backward = cls.vjp if cls.vjp is not Function.vjp else cls.backward
+        if self.materialize_grads:
+            grads = [self._zeros(i) if g is None else g for i, g in enumerate(grads)]
+        results = backward(self, *grads)
+        if type(results) is not tuple:
+            results = tuple(results) if isinstance(results, list) else (results,)
+        return self._by_edge(results)
+
+    def _zeros(self, i: int) -> Any:
+        """Zeros for a gradient that did not arrive, None where the output is no tensor."""
+        facts = self._output_facts[i]
+        if facts is None:
+            return None
+        shape, dtype, differentiable = facts
+        if not differentiable and not self._materialize_non_diff_grads:
+            return None
+        return METHODS["zeros"](shape, dtype=dtype)
+
+    def _by_edge(self, results: Any) -> list[Any]:
+        """The gradients that backward returned, one per tensor argument of forward."""
+        expected = self._arguments
+        if len(results) > expected and all([r is None for r in results[expected:]]):
+            results = results[:expected]
+        if len(results) != expected:
+            raise RuntimeError(f"function {self.name()} returned an incorrect number of gradients (expected {expected}, got "
+                               f"{len(results)})")
+        routed = []
+        for i, result in enumerate(results):
+            if result is not None and not isinstance(result, Tensor):
+                raise TypeError(f"expected Variable or None (got {type(result).__name__})")
+            if i in self._positions:
+                routed.append(result if self._next[len(routed)] is not None else None)
+            elif result is not None:
+                raise RuntimeError(f"function {self.name()} returned a gradient different from None at position {i + 1}, but the "
+                                   "corresponding forward input was not a Variable")
+        return routed
+
+    def _release(self) -> None:
+        if self._saved is not None:
+            for item in self._saved:
+                if item is not None:
+                    item.release()
+            self._saved = None
+            self._freed = True
+
+
+class FunctionMeta(type):
+    """Makes the node class of every custom Function."""
+
+    def __init__(cls, name: str, bases: Any, attributes: Any) -> None:
+        node = type(name + "Backward", (BackwardCFunction,), {"_forward_cls": cls, "__module__": cls.__module__})
+        cls._backward_cls = node
+        super().__init__(name, bases, attributes)
+
+
+MUST_FORWARD = "You must implement the forward function for custom autograd.Function."
+MUST_BACKWARD = ("You must implement either the backward or vjp method for your custom autograd.Function to use it with "
+                 "backward mode AD.")
+
+
+class Function(FunctionCtx, metaclass=FunctionMeta):
+    """Base class of custom Functions.
+
+    >>> import retrograd as torch
+    >>> class Cube(torch.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x ** 3
+    ...     @staticmethod
+    ...     def backward(ctx, grad):
+    ...         x, = ctx.saved_tensors
+    ...         return grad * 3 * x ** 2
+    >>> x = torch.tensor([2.0], requires_grad=True)
+    >>> Cube.apply(x).backward()
+    >>> x.grad
+    tensor([12.])
+    """
+
+    generate_vmap_rule = False
+    _backward_cls: Any
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        warnings.warn(f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should "
+                      "invoke them on the class itself. Instantiating an autograd function will raise an error in a future "
+                      "version of PyTorch.", DeprecationWarning, stacklevel=2)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("Legacy autograd function with non-static forward method is deprecated. Please use new-style "
+                           "autograd function with static forward method. (Example: "
+                           "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)")
+
+    def __getattr__(self, name: str) -> Any:
+        if name in NODE_ONLY:
+            raise RuntimeError(f"Attribute '{name}' is invalid for this instance of _C._FunctionBase. Accessing this attribute "
+                               "directly on an instance of autograd.Function is a legacy access pattern that is no longer "
+                               "supported. For examples on how to use new-style autograd functions, see "
+                               "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function ")
+        if name == "metadata":
+            raise RuntimeError("You attempted to access the anomaly metadata of a custom autograd function but the underlying "
+                               "PyNode has already been deallocated.  The most likely reason this occurred is because you "
+                               "assigned x.grad_fn to a local variable and then let the original variable get deallocated.  "
+                               "Don't do that!  If you really have no way of restructuring your code so this is the case, "
+                               "please file an issue reporting that you are affected by this.")
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """Compute the outputs; with `ctx` as first argument unless the class has a `setup_context`."""
+        raise NotImplementedError(MUST_FORWARD)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> Any:
+        """Fill `ctx` from the inputs and outputs of a forward that does not take it."""
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """Turn the gradients of the outputs into gradients of the inputs."""
+        raise NotImplementedError(MUST_BACKWARD)
+
+    @staticmethod
+    def vjp(ctx: Any, *grad_outputs: Any) -> Any:
+        """Another name for `backward`."""
+        raise NotImplementedError(MUST_BACKWARD)
+
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """Turn the tangents of the inputs into tangents of the outputs."""
+        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward "
+                                  "mode AD.")
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        """How the Function runs under vmap: returns (output, out_dims)."""
+        raise NotImplementedError("To use autograd.Function with vmap, you must either override the vmap staticmethod or set "
+                                  "generate_vmap_rule=True.")
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Call the Function."""
+        split = cls.setup_context is not Function.setup_context
+        if split:
+            args = with_defaults(cls.forward, args, kwargs)
+        elif kwargs:
+            raise TypeError("apply() takes no keyword arguments")
+        if switches.unusual and tls.transforms:
+            return METHODS["__transform_function__"](cls, args)
+        return run_function(cls, args, split)
+
+
+NODE_ONLY = ("_register_hook_dict", "register_hook", "register_prehook", "next_functions", "name", "_sequence_nr",
+             "_set_sequence_nr", "_input_metadata")
+
+
+@functools.lru_cache(maxsize=512)
+def signature_of(forward: Any) -> Any:
+    return inspect.signature(forward)
+
+
+def with_defaults(forward: Any, args: Any, kwargs: Any) -> Any:
+    """Positional arguments with the defaults of `forward` filled in."""
+    bound = signature_of(forward).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return bound.args
+
+
+def run_function(cls: Any, args: Any, split: bool) -> Any:
+    """One call of a custom Function: forward, then the outputs get their history."""
+    forward = cls.__dict__.get("forward")
+    if forward is not None and not isinstance(forward, (staticmethod, classmethod)):
+        raise RuntimeError("Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd "
+                           "function with static forward method. (Example: https://pytorch.org/docs/stable/autograd.html"
+                           "#torch.autograd.Function)")
+    node = cls._backward_cls()
+    positions, inputs, needs, dual = [], [], [], False
+    for i, a in enumerate(args):
+        wants = False
+        if isinstance(a, Tensor):
+            positions.append(i)
+            inputs.append(a)
+            wants = wants_grad(a)
+            dual = dual or bool(a._odd & ODD_DUAL)
+        needs.append(wants)
+    node.needs_input_grad = tuple(needs)
+    node._positions = positions
+    node._arguments = len(args)
+    recording = tls.grad_enabled and True in needs
+    if recording:
+        connect(node, inputs)
+    was = set_grad_enabled(False)
+    try:
+        if split:
+            output = cls.forward(*args)
+            cls.setup_context(node, args, output)
+        else:
+            output = cls.forward(node, *args)
+    finally:
+        set_grad_enabled(was)
+    outputs = output if type(output) is tuple else tuple(output) if isinstance(output, list) else (output,)
+    wrapped = wrap_outputs(node, inputs, outputs, recording)
+    if dual:
+        METHODS["__function_jvp__"](cls, node, args, inputs, wrapped)
+    if recording:
+        save_tensors(node, wrapped)
+    return wrapped if type(output) is tuple or isinstance(output, list) else wrapped[0]
+
+
+def wrap_outputs(node: Any, inputs: Any, outputs: Any, recording: bool) -> Any:
+    """Give every output of forward its place in the graph."""
+    dirty = {id(t) for t in node.dirty_tensors} if node.dirty_tensors else ()
+    plain = {id(t) for t in node.non_differentiable} if node.non_differentiable else ()
+    known = {id(t) for t in inputs}
+    if dirty:
+        check_dirty(node, outputs, known)
+    tensors = [t for t in outputs if isinstance(t, Tensor)]
+    if node._is_pure_view and (len(inputs) != 1 or len(tensors) != 1):
+        raise RuntimeError("Pure view custom Function can only have one input Tensor and one output Tensor. Open an issue if you "
+                           "need to support more.")
+    facts: list[Any] = []
+    made: list[Any] = []
+    replaced: dict[int, Any] = {}
+    several = 0
+    for nr, t in enumerate(outputs):
+        if not isinstance(t, Tensor):
+            facts.append(None)
+            made.append(t)
+            continue
+        differentiable = recording and id(t) not in plain and t.dtype.category >= 2
+        facts.append((t.array.shape, t.dtype, differentiable))
+        several += differentiable
+        if id(t) in replaced:
+            t = replaced[id(t)]
+            if differentiable:
+                t._nr = nr
+            made.append(t)
+            continue
+        fitted = fit_output(node, inputs, t, nr, differentiable, id(t) in known, id(t) in dirty, len(tensors))
+        replaced[id(t)] = replaced[id(fitted)] = fitted
+        made.append(fitted)
+    if several > 1:
+        for t, fact in zip(made, facts, strict=True):
+            if fact is not None and fact[2] and t._view is not None and id(t) not in dirty:
+                t._view.creation = MULTI_OUTPUT_NODE
+    node._output_facts = facts
+    described = [t if fact is not None else None for t, fact in zip(made, facts, strict=True)]
+    describe_outputs(node, described)
+    return tuple(made)
+
+
+def check_dirty(node: Any, outputs: Any, known: Any) -> None:
+    returned = {id(t) for t in outputs}
+    for t in node.dirty_tensors:
+        if id(t) not in returned:
+            raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output. The inputs "
+                               "that are modified inplace must all be outputs of the Function.")
+
+
+def fit_output(node: Any, inputs: Any, t: Any, nr: int, differentiable: bool, is_input: bool, is_dirty: bool,
+               count: int) -> Any:
+    """One tensor output of forward; see NOTE [What apply does to outputs]."""
+    if not differentiable:
+        if is_dirty or not wants_grad(t):
+            flag_view(node, inputs, t, is_input and is_dirty)
+            if is_input and not is_dirty:
+                t = itself_as_view(node, inputs, t) if not node._is_pure_view else t
+            return t
+        if is_input:
+            return METHODS["__detach__"](t)
+        if t._view is None:
+            detach_inplace(t)
+        return t
+    if is_dirty:
+        return rewrite(node, t, nr, is_input, count)
+    if is_input:
+        t = itself_as_view(node, inputs, t)
+    else:
+        flag_view(node, inputs, t, False)
+    if t._view is not None:
+        t._view.version = t._counter.n
+    set_history(t, node, nr)
+    return t
+
+
+def flag_view(node: Any, inputs: Any, t: Any, unchanged: bool) -> None:
+    """Note of a view that leaves a custom Function that it must not be written to (or how to replay it)."""
+    if t._view is None or unchanged:
+        return
+    if node._is_pure_view:
+        make_pure(node, inputs, t)
+    elif tls.grad_enabled:
+        t._view.creation = IN_CUSTOM_FUNCTION
+
+
+def make_pure(node: Any, inputs: Any, t: Any) -> None:
+    """A pure view is replayed by calling the Function again."""
+    cls = node._forward_cls
+    t._view.creation = DEFAULT
+    t._view.op, t._view.args, t._view.parent = cls.apply, None, inputs[0]._view
+
+
+def itself_as_view(node: Any, inputs: Any, t: Any) -> Any:
+    """An input that was returned as it is: a view of the whole of it."""
+    if not tls.grad_enabled or not isinstance(t, Tensor):
+        return METHODS["view_as"](t, t)
+    was = set_grad_enabled(False)
+    try:
+        out = METHODS["view_as"](t, t)
+    finally:
+        set_grad_enabled(was)
+    if out._view is not None:
+        flag_view(node, inputs, out, False)
+    return out
+
+
+def rewrite(node: Any, t: Any, nr: int, is_input: bool, count: int) -> Any:
+    """An input that forward changed in place: the same object with a new history."""
+    if not is_input:
+        if t._view is not None:
+            raise RuntimeError("jvp or backward: mark_dirty received a tensor that was not an input. Only input Tensors should be "
+                               "given to ctx.mark_dirty().")
+        warnings.warn("Only input Tensors should be given to ctx.mark_dirty(). If a Tensor is not an input, there is no need to "
+                      "pass it to mark_dirty().", UserWarning, stacklevel=4)
+        set_history(t, node, nr)
+        return t
+    if t._view is not None and count > 1:
+        raise RuntimeError("If your Function modifies inplace an input that is a view of another Tensor, your Function cannot "
+                           "return more than one Tensor. This is not supported by the current autograd engine. You should either "
+                           "make sure the input is not a view (using .clone() for example) or make your Function only return one "
+                           "Tensor (potentially splitting it into two Functions: one doing the inplace that returns a single "
+                           "Tensor and a second one that does the other operations). You can ask on the forum "
+                           "https://discuss.pytorch.org/ if you need help to do this change. Note: your Function modifies "
+                           "inplace an input that is a view of another Tensor.")
+    if t._requires and t._node is None and t._view is None:
+        raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+    check_inplace(t, True)
+    if t._view is None:
+        rebase(t, node)
+        t._nr = nr
+        return t
+    node._shape, node._dtype = t.array.shape, t.array.dtype
+    rebase(t, reorder(node, t))
+    return t
+
+
+def reorder(node: Any, t: Any) -> Any:
+    """The node as CopySlices wants it: the edge of the written input first."""
+    return InplaceOnView(node, t)
+
+
+class InplaceOnView(Node):
+    """Stands for a custom Function's node inside CopySlices, with the edge of the written view in the first place."""
+
+    def __init__(self, node: Any, t: Any) -> None:
+        Node.__init__(self)
+        self.node = node
+        producer = t._node
+        order = [i for i, n in enumerate(node._next) if n is producer][:1] or [0]
+        order += [i for i in range(len(node._next)) if i not in order]
+        self.order = order
+        self._next = tuple([node._next[i] for i in order])
+        self._nrs = None if node._nrs is None else [node._nrs[i] for i in order]
+
+    def name(self) -> str:
+        return self.node.name()
+
+    def _run(self, grads: Any, needed: Any) -> Any:
+        results = self.node._run(grads, None)
+        return [results[i] for i in self.order]
+
+    def _release(self) -> None:
+        self.node._release()
+
+
+def save_tensors(node: Any, outputs: Any) -> None:
+    """Turn what was given to save_for_backward into saved tensors."""
+    tensors = node.to_save
+    node.to_save = None
+    if tensors is None:
+        return
+    positions = {id(t): i for i, t in enumerate(outputs) if isinstance(t, Tensor)}
+    saved = []
+    for i, t in enumerate(tensors):
+        if t is None:
+            saved.append(None)
+        elif isinstance(t, Tensor):
+            nr = positions.get(id(t), -1)
+            own = nr >= 0 and (t._node is node or (t._view is not None and id(t) in positions and t._requires
+                                                   and t._node is not None and owns(t._view.base._node, node)))
+            saved.append(SavedTensor.packed(t, node, own, nr if own else 0))
+        else:
+            raise TypeError(f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}")
+    node._saved = saved
+
+
+def owns(outer: Any, node: Any) -> bool:
+    """Whether a base's history is this Function's write to one of its views."""
+    inner = getattr(outer, "inner", None)
+    return inner is not None and getattr(inner, "node", None) is node
+
+
+class InplaceFunction(Function):
+    """Base class of Functions with an `inplace` flag; kept for programs that subclass it."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+
+def once_differentiable(fn: Any) -> Any:
+    """Mark a backward that is not itself differentiable: differentiating through it is an error."""
+    @functools.wraps(fn)
+    def wrapper(ctx: Any, *args: Any) -> Any:
+        was = set_grad_enabled(False)
+        try:
+            outputs = fn(ctx, *args)
+        finally:
+            set_grad_enabled(was)
+        if not tls.grad_enabled or not any([isinstance(a, Tensor) and wants_grad(a) for a in args]):
+            return outputs
+        single = not isinstance(outputs, tuple)
+        values = (outputs,) if single else outputs
+        failing = DelayedError("trying to differentiate twice a function that was marked with @once_differentiable", len(values))
+        results = failing(*[fake_leaf(v) for v in values])
+        return results[0] if single else tuple(results) if isinstance(results, (list, tuple)) else (results,)
+    return wrapper
+
+
+def fake_leaf(value: Any) -> Any:
+    if value is None:
+        return None
+    leaf = METHODS["__detach__"](value)
+    leaf._requires = True
+    return leaf
+
+
+class Error(Node):
+    """A node that only fails, when it is reached."""
+
+    def __init__(self, message: str) -> None:
+        Node.__init__(self)
+        self.message = message
+
+    def _run(self, grads: Any, needed: Any) -> Any:
+        raise RuntimeError(self.message)
+
+
+class DelayedError:
+    """Passes tensors through and raises `message` when somebody differentiates the result."""
+
+    def __init__(self, message: str, count: int) -> None:
+        self.message, self.count = message, count
+
+    def __call__(self, *tensors: Any) -> Any:
+        node = Error(self.message)
+        connect(node, tensors)
+        outputs = [None if t is None else METHODS["__detach__"](t) for t in tensors]
+        if any([n is not None for n in node._next]):
+            for nr, t in enumerate(outputs):
+                if t is not None:
+                    set_history(t, node, nr)
+            describe_outputs(node, outputs)
+        return outputs[0] if len(outputs) == 1 else outputs
+
+
+class UndefinedGradBackward(Node):
+    """Swallows gradients."""
+
+    def _run(self, grads: Any, needed: Any) -> Any:
+        return [None] * len(self._next)
+
+
+class UndefinedGrad:
+    """Passes tensors through; the gradients that come back are undefined."""
+
+    def __call__(self, *tensors: Any) -> Any:
+        node = UndefinedGradBackward()
+        connect(node, tensors)
+        outputs = [METHODS["clone"](METHODS["__detach__"](t)) for t in tensors]
+        for nr, t in enumerate(outputs):
+            if edge_of(tensors[nr]) is not None:
+                set_history(t, node, nr)
+        describe_outputs(node, outputs)
+        return outputs[0] if len(outputs) == 1 else outputs
+
+
+def traceable(cls: Any) -> Any:
+    """Mark a Function as traceable; it has no effect."""
+    warnings.warn("The is_traceable field on torch.autograd.Function is deprecated", FutureWarning, stacklevel=2)
+    cls.is_traceable = True
+    return cls

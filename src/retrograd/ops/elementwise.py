@@ -1,0 +1,144 @@
+"""What the tables of elementwise ops share: refusals of dtypes, aliases, and arithmetic with numbers for derivative rules.
+
+NOTE [Numbers in derivatives]
+`x * 2` in Python is mul.Tensor and leaves a MulBackward0; the derivative formulas that PyTorch ships call mul.Scalar and
+leave a MulBackward1. Whoever looks at the graph of a double backward sees the difference, so rules write `times(x, 2)`.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.dispatch import METHODS, call
+from retrograd.core.dtypes import BY_NUMPY
+from retrograd.core.opdef import defop, find_packet
+from retrograd.core.tensor import Tensor
+from retrograd.ops import families
+from retrograd.ops.families import conj, number_like
+
+HALF_TYPES = (np.dtype(np.float16), next(d for d in BY_NUMPY if d.kind == "V"))
+C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "bool": "bool",
+           "complex64": "c10::complex<float>", "complex128": "c10::complex<double>", "uint8": "unsigned char",
+           "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int"}
+
+
+# ---- dtypes that an op refuses
+def unsupported(kernel: str, dtype: Any) -> NotImplementedError:
+    """The error for a dtype that the named kernel has no code for."""
+    return NotImplementedError(f'"{kernel}" not implemented for \'{BY_NUMPY[dtype].legacy}\'')
+
+
+def limited(name: str, kinds: str, compute: Any) -> Any:
+    """A kernel that takes only dtypes of the given NumPy kinds (V is bfloat16)."""
+    def kernel(xp: Any, self: Any, *rest: Any) -> Any:
+        if self.dtype.kind not in kinds:
+            raise unsupported(name, self.dtype)
+        return compute(xp, self, *rest)
+    return kernel
+
+
+def ufunc(name: str) -> Any:
+    """A kernel that is one NumPy function of all its tensors."""
+    return lambda xp, *args: getattr(xp, name)(*args)
+
+
+def refuse(message: str, kinds: str, error: type[Exception] = RuntimeError) -> Any:
+    """A check that raises for tensors of the given kinds, whatever they would be promoted to."""
+    def check(*args: Any) -> None:
+        for a in args:
+            if isinstance(a, Tensor) and a.array.dtype.kind in kinds:
+                raise error(message)
+    return check
+
+
+def not_implemented(name: str) -> Any:
+    """The rule of an op that can be recorded but not differentiated."""
+    def rule(grad: Any) -> Any:
+        raise RuntimeError(f"derivative for aten::{name} is not implemented")
+    return rule
+
+
+# ---- for derivative rules
+def zeros(grad: Any) -> Any:
+    return METHODS["zeros_like"](grad)
+
+
+def where(condition: Any, yes: Any, no: Any) -> Any:
+    return METHODS["where"](condition, yes, no)
+
+
+def scalar_row(name: str, kernel: Any, rule: Any, **columns: Any) -> Any:
+    """Declare the overload with a number; calls by name never choose it, since the Tensor overload takes numbers too."""
+    alpha = ", Scalar alpha=1" if name in ("add", "sub") else ""
+    op = defop(f"{name}.Scalar(Tensor self, Scalar other{alpha}) -> Tensor", kernel=kernel, vjp=dict(self=rule),
+               jvp="elementwise", batch=families.pointwise, scalars=("other",), out=False,
+               node=f"{name.capitalize()}Backward1", **columns)
+    op.packet.overloads_.remove(op)
+    op.packet.schemas.remove(op.schema)
+    return op
+
+
+add_scalar = scalar_row(
+    "add", lambda xp, self, other, alpha: xp.add(self, number_like(xp, self, other * alpha)), lambda grad: grad,
+    promote="common")
+sub_scalar = scalar_row(
+    "sub", lambda xp, self, other, alpha: xp.subtract(self, number_like(xp, self, other * alpha)), lambda grad: grad,
+    promote="common")
+mul_scalar = scalar_row(
+    "mul", lambda xp, self, other: xp.multiply(self, number_like(xp, self, other)),
+    lambda grad, other: times(grad, conj(other)), promote="common", widen=True)
+div_scalar = scalar_row(
+    "div", lambda xp, self, other: xp.true_divide(self, number_like(xp, self, other)),
+    lambda grad, other: over(grad, conj(other)), promote="float", widen=True)
+
+
+def plus(tensor: Any, number: Any) -> Any:
+    return call(add_scalar, [tensor, number, 1])
+
+
+def minus(tensor: Any, number: Any) -> Any:
+    return call(sub_scalar, [tensor, number, 1])
+
+
+def times(tensor: Any, number: Any) -> Any:
+    return call(mul_scalar, [tensor, number])
+
+
+def over(tensor: Any, number: Any) -> Any:
+    return call(div_scalar, [tensor, number])
+
+
+def less_from(number: Any, tensor: Any) -> Any:
+    """number - tensor."""
+    return call(find_packet("sub").Tensor, [number, tensor, 1])      # type: ignore[union-attr]
+
+
+def maybe_times(grad: Any, factor: Any) -> Any:
+    """grad * factor, without an op when the factor is 1."""
+    return grad if factor == 1 else times(grad, conj(factor))
+
+
+# ---- other names for the same op
+def alias_rows(name: str, original: str, *schemas: str, inplace: bool = True, out: bool = True, numbers: bool = False,
+               **columns: Any) -> None:
+    """Declare `name` as a composite that calls `original`; `schemas` are "overload(arguments)" of the functional forms."""
+    for schema in schemas:
+        overload, _, arguments = schema[:-1].partition("(")
+        dot = "." + overload if overload else ""
+        defop(f"{name}{dot}({arguments}) -> Tensor", kernel=forwarder(original, overload or "default"), composite=True,
+              numbers=numbers, out=False, **columns)
+        if inplace:
+            written = arguments.replace("Tensor self", "Tensor(a!) self", 1)
+            defop(f"{name}_{dot}({written}) -> Tensor(a!)", kernel=forwarder(original + "_", overload or "default"),
+                  composite=True, numbers=numbers, out=False, **columns)
+        if out:
+            star = "" if "*" in arguments else "*, "
+            form = f"{overload}_out" if overload not in ("", "Tensor") else "out"
+            defop(f"{name}.{form}({arguments}, {star}Tensor(a!) out) -> Tensor(a!)", kernel=forwarder(original, form),
+                  composite=True, numbers=numbers, out=False, **columns)
+
+
+def forwarder(name: str, overload: str) -> Any:
+    """A composite kernel that hands its arguments to another op."""
+    return lambda *args: call(getattr(find_packet(name), overload), list(args))

@@ -1,0 +1,162 @@
+"""The cases of the generic op tests: every sample of every op, and how to call an op as a function of its tensors."""
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import retrograd as torch
+from retrograd.core import forward, storage
+from retrograd.core.generator import default_generator
+from retrograd.core.opdef import FORMS, OPS, OpDef, find_packet
+from tests.samples import REGISTRY, Maker, Sample
+
+for path in sorted((Path(__file__).parent.parent / "samples").glob("[!_]*.py")):
+    import_module(f"tests.samples.{path.stem}")
+for name in list(FORMS):
+    find_packet(name)
+
+# The ops of the tables, by "name.overload"; their in-place and out= forms are not among them.
+TABLE: dict[str, OpDef] = {op.__name__: op for packet in OPS.values() for op in packet.overloads_ if op.functional is None}
+BROKEN: dict[str, Exception] = {}     # whose rules do not fit their schema; test_table.py reports them
+for name, op in TABLE.items():
+    try:
+        op.prepare()
+    except Exception as error:
+        BROKEN[name] = error
+
+# Their values are whatever was in memory.
+UNDEFINED = {"empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided"}
+# What they return depends on the strides of their input, not only on its values.
+LAYOUT = {"as_strided", "as_strided_", "as_strided_copy", "as_strided_scatter", "_as_strided_backward", "view.dtype",
+          "_reshape_alias", "_new_zeros_with_same_feature_meta", "view_as_complex", "set_", "resize_", "resize_as_"}
+# Their values are random, although their schemas have no generator.
+RANDOM = {"rand_like", "randn_like", "randint_like", "dropout", "native_dropout", "alpha_dropout", "feature_dropout",
+          "feature_alpha_dropout", "rrelu"}
+
+
+class Case:
+    """One sample of one op."""
+
+    def __init__(self, op: Any, number: int, sample: Sample) -> None:
+        self.op, self.number, self.sample = op, number, sample
+        params = op.schema.params
+        bound = op.schema.bind(sample.args, sample.kwargs)
+        self.args: list[Any] = list(bound)
+        self.names = [p.name for p in params]
+        inputs = set(op.inputs) if op.differentiable else set(op.tensor_args) if op.composite else set()
+        # where the tensors are: (argument, position in its list or None)
+        self.places = [(i, k) for i in op.tensor_args for k, t in items(self.args[i]) if isinstance(t, torch.Tensor)]
+        self.differentiable = [(i, k) for i, k in self.places if i in inputs and self.at(i, k).requires_grad]
+
+    def __str__(self) -> str:
+        note = f"-{self.sample.note.replace(' ', '_')}" if self.sample.note else ""
+        return f"{self.op.__name__}-{self.number}{note}"
+
+    def at(self, i: int, k: Any) -> Any:
+        return self.args[i] if k is None else self.args[i][k]
+
+    def tensors(self, places: Any = None) -> list[Any]:
+        return [self.at(i, k) for i, k in (self.places if places is None else places)]
+
+    def arguments(self, places: Any, tensors: Any) -> list[Any]:
+        """The arguments with other tensors at `places`."""
+        args = [list(a) if isinstance(a, (list, tuple)) else a for a in self.args]
+        for (i, k), t in zip(places, tensors, strict=True):
+            if k is None:
+                args[i] = t
+            else:
+                args[i][k] = t
+        return args
+
+    def call(self, places: Any = (), tensors: Any = (), op: Any = None) -> list[Any]:
+        """Call the op, with other tensors at `places`, and return its outputs as a list."""
+        op = op or self.op
+        args = self.arguments(places, tensors)
+        if op.is_inplace:
+            args[0] = args[0].clone()         # the sample must stay as it is
+        return outputs(invoke(op, args))
+
+    def random(self, purpose: str = "") -> np.random.Generator:
+        return np.random.default_rng(zlib.crc32(f"{self}{purpose}".encode()))
+
+
+def items(value: Any) -> Iterator[tuple[Any, Any]]:
+    return iter(enumerate(value)) if isinstance(value, (list, tuple)) else iter([(None, value)])
+
+
+def invoke(op: Any, args: Any) -> Any:
+    """Call an op with its arguments in schema order."""
+    params = op.schema.params
+    positional = [a for a, p in zip(args, params, strict=False) if not p.kwarg_only]
+    named = {p.name: a for a, p in zip(args, params, strict=False) if p.kwarg_only}
+    if is_random(op):
+        default_generator.manual_seed(1)
+    return op(*positional, **named)
+
+
+def outputs(result: Any) -> list[Any]:
+    return list(result) if isinstance(result, (list, tuple)) else [result]
+
+
+def floating(tensors: Any) -> list[Any]:
+    """The outputs through which gradients flow."""
+    return [t for t in tensors if isinstance(t, torch.Tensor) and t.requires_grad]
+
+
+def is_random(op: Any) -> bool:
+    return op.name.rstrip("_") in RANDOM or any(p.type == "Generator" for p in op.schema.params)
+
+
+def cases() -> list[Case]:
+    found = []
+    for name, entry in sorted(REGISTRY.items()):
+        if name in TABLE and name not in BROKEN:
+            found += [Case(TABLE[name], i, sample) for i, sample in enumerate(entry(Maker(name)))]
+    return found
+
+
+CASES = cases()
+BY_OP: dict[str, list[Case]] = {}
+for case in CASES:
+    BY_OP.setdefault(case.op.__name__, []).append(case)
+
+
+def those(condition: Callable[[Case], Any]) -> dict[str, Any]:
+    """Arguments of pytest.mark.parametrize for the cases that meet a condition."""
+    chosen = [case for case in CASES if condition(case)]
+    return dict(argnames="case", argvalues=chosen, ids=[str(case) for case in chosen])
+
+
+# ---- tensors
+def like(t: Any, values: Any, *, requires_grad: bool = False) -> Any:
+    """A tensor with these values and, if its elements do not overlap, the memory layout of `t`."""
+    values = np.asarray(values)
+    made = torch.Tensor(np.array(values)) if overlaps(t.array) else forward.zeros_in_layout(torch.Tensor(values), t)
+    made.array[...] = values
+    return made.requires_grad_() if requires_grad else made
+
+
+def overlaps(array: Any) -> bool:
+    return 0 in array.strides or not storage.is_non_overlapping_and_dense(array.shape, storage.strides_of(array)) and (
+        np.lib.array_utils.byte_bounds(array)[1] - np.lib.array_utils.byte_bounds(array)[0] < array.nbytes)
+
+
+def value(t: Any) -> Any:
+    """The values of a tensor as an array."""
+    t = t.detach()
+    return t.resolve_conj().resolve_neg().array if t._odd else t.array
+
+
+def direction(random: np.random.Generator, array: Any) -> Any:
+    made = random.standard_normal(array.shape)
+    return (made + 1j * random.standard_normal(array.shape) if array.dtype.kind == "c" else made).astype(array.dtype)
+
+
+def inner(a: Any, b: Any) -> float:
+    """Re <a, b>; a missing gradient is zero."""
+    return 0.0 if a is None or b is None else float(np.sum(np.conj(a) * b).real)

@@ -1,0 +1,269 @@
+"""Every column of the op tables over every sample: derivatives, forward mode, batching, the in-place and out= forms."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import retrograd as torch
+from retrograd.autograd import forward_ad
+from retrograd.autograd.backward import grad
+from retrograd.autograd.grad_mode import no_grad
+from retrograd.core import dtypes
+from retrograd.core.opdef import NOT_IMPLEMENTED, find_packet
+from retrograd.ops import families
+from tests.ops.cases import (
+    LAYOUT,
+    UNDEFINED,
+    Case,
+    direction,
+    floating,
+    inner,
+    invoke,
+    is_random,
+    like,
+    outputs,
+    those,
+    value,
+)
+
+STEP = 1e-6
+
+
+def has_gradient(case: Case) -> bool:
+    return bool(case.sample.grad and case.differentiable and case.op.vjp != NOT_IMPLEMENTED)
+
+
+def close(a: float, b: float, tolerance: float = 1e-5) -> bool:
+    return abs(a - b) <= tolerance * max(1.0, abs(a), abs(b))
+
+
+# ---- derivatives
+class Pullback:
+    """The gradients of an op's outputs at a case, as a function of its inputs and the outputs' gradients."""
+
+    def __init__(self, case: Case) -> None:
+        self.case, self.places = case, case.differentiable
+        self.inputs = [value(t) for t in case.tensors(self.places)]
+        self.cotangents = [direction(case.random("v"), value(t)) for t in self.outputs(self.inputs)[1]]
+
+    def outputs(self, arrays: Any) -> tuple[list[Any], list[Any]]:
+        """Tensors with these values, and the outputs through which gradients flow."""
+        given = [like(t, a, requires_grad=True)
+                 for t, a in zip(self.case.tensors(self.places), arrays, strict=True)]
+        return given, floating(self.case.call(self.places, given))
+
+    def value(self, arrays: Any) -> float:
+        """<cotangents, outputs>"""
+        return sum([inner(v, value(t)) for v, t in zip(self.cotangents, self.outputs(arrays)[1], strict=True)])
+
+    def gradients(self, arrays: Any, cotangents: Any, create_graph: bool = False) -> tuple[list[Any], list[Any]]:
+        """What was differentiated (the inputs, the cotangents) and the gradients of the inputs."""
+        given, results = self.outputs(arrays)
+        seeds = [torch.Tensor(np.array(v)).requires_grad_(create_graph) for v in cotangents]
+        made = grad(results, given, seeds, create_graph=create_graph, allow_unused=True) if results else [None] * len(given)
+        return [*given, *seeds], list(made)
+
+
+def moved(arrays: Any, directions: Any, step: float) -> list[Any]:
+    return [a + step * u for a, u in zip(arrays, directions, strict=True)]
+
+
+@pytest.mark.parametrize(**those(has_gradient))
+def test_gradient_agrees_with_finite_differences(case: Case) -> None:
+    pullback = Pullback(case)
+    arrays = pullback.inputs
+    _, gradients = pullback.gradients(arrays, pullback.cotangents)
+    for g, a in zip(gradients, arrays, strict=True):
+        assert g is None or (g.array.shape == a.shape and g.array.dtype == a.dtype)
+    random = case.random("u")
+    directions = [direction(random, a) for a in arrays]
+    expected = (pullback.value(moved(arrays, directions, STEP)) - pullback.value(moved(arrays, directions, -STEP))) / (2 * STEP)
+    actual = sum([inner(value(g), u) for g, u in zip(gradients, directions, strict=True) if g is not None])
+    assert close(actual, expected)
+
+
+@pytest.mark.parametrize(**those(has_gradient))
+def test_second_gradient_agrees_with_finite_differences(case: Case) -> None:
+    pullback = Pullback(case)
+    arrays = [*pullback.inputs, *pullback.cotangents]
+    count = len(pullback.inputs)
+    variables, gradients = pullback.gradients(arrays[:count], arrays[count:], create_graph=True)
+    present = [i for i, g in enumerate(gradients) if g is not None]
+    random = case.random("w")
+    weights = {i: direction(random, value(gradients[i])) for i in present}
+    directions = [direction(random, a) for a in arrays]
+
+    def first(step: float) -> float:
+        there = moved(arrays, directions, step)
+        _, found = pullback.gradients(there[:count], there[count:])
+        return sum([inner(weights[i], value(found[i])) for i in present if found[i] is not None])
+
+    recorded = [i for i in present if gradients[i].requires_grad]
+    second: Any = [None] * len(variables)
+    if recorded:
+        second = grad([gradients[i] for i in recorded], variables,
+                      [torch.Tensor(np.array(weights[i])) for i in recorded], allow_unused=True)
+    actual = sum([inner(value(g), u) for g, u in zip(second, directions, strict=True) if g is not None])
+    assert close(actual, (first(STEP) - first(-STEP)) / (2 * STEP))
+
+
+@pytest.mark.parametrize(**those(has_gradient))
+def test_forward_mode_is_the_transpose_of_the_gradient(case: Case) -> None:
+    pullback = Pullback(case)
+    arrays, random = pullback.inputs, case.random("t")
+    directions = [direction(random, a) for a in arrays]
+    _, gradients = pullback.gradients(arrays, pullback.cotangents)
+    expected = sum([inner(value(g), u) for g, u in zip(gradients, directions, strict=True) if g is not None])
+    with forward_ad.dual_level():
+        duals = [forward_ad.make_dual(like(t, a, requires_grad=True), like(t, u))
+                 for t, a, u in zip(case.tensors(case.differentiable), arrays, directions, strict=True)]
+        results = floating(case.call(case.differentiable, duals))
+        tangents = [forward_ad.unpack_dual(t).tangent for t in results]
+        for t, tangent in zip(results, tangents, strict=True):
+            assert tangent is None or tangent.shape == t.shape
+        actual = sum([inner(v, value(t)) for v, t in zip(pullback.cotangents, tangents, strict=True) if t is not None])
+    assert close(actual, expected, 1e-9)
+
+
+# ---- batching
+@pytest.mark.parametrize("number", ["one", "all"])
+@pytest.mark.parametrize(**those(lambda case: case.places and case.op.batch is not None and not is_random(case.op)))
+def test_batch_rule_agrees_with_a_loop(case: Case, number: str) -> None:
+    random = case.random("batch" + number)
+    places = case.places if number == "all" else [case.places[random.integers(len(case.places))]]
+    if case.op.is_inplace and case.places[0] not in places:
+        places = [case.places[0], *places]            # a plain target has no room for a batch
+    dims: list[Any] = [[None] * len(a) if isinstance(a, (list, tuple)) and any(k == (i, 0) for k in case.places) else None
+                       for i, a in enumerate(case.args)]
+    stacked = []
+    for i, k in places:
+        array = value(case.at(i, k))
+        position = int(random.integers(array.ndim + 1))
+        other = array * 0.9 if array.dtype.kind in "fc" else array
+        stacked.append(torch.Tensor(np.stack([array, other], position)))
+        if k is None:
+            dims[i] = position
+        else:
+            dims[i][k] = position
+    plain = [t.detach() for t in case.tensors()]
+
+    def run(rule: Any) -> list[Any]:
+        args = [list(a) if isinstance(a, tuple) else a for a in case.arguments(case.places, plain)]
+        for (i, k), t in zip(places, stacked, strict=True):
+            if k is None:
+                args[i] = t.clone()
+            else:
+                args[i][k] = t.clone()
+        with no_grad():
+            result, out = rule(case.op, args, dims, 2)
+        return [batch_first(t, d) for t, d in zip(outputs(result), outputs(out) if isinstance(result, (list, tuple)) else [out],
+                                                  strict=True)]
+
+    for actual, expected in zip(run(case.op.batch), run(families.loop), strict=True):
+        assert_same(actual, expected, case)
+
+
+def batch_first(t: Any, dim: Any) -> Any:
+    if t is None:
+        return None
+    array = value(t)
+    return np.broadcast_to(array, (2, *array.shape)) if dim is None else np.moveaxis(array, dim, 0)
+
+
+def assert_same(actual: Any, expected: Any, case: Case, tolerance: float = 1e-9) -> None:
+    assert (actual is None) == (expected is None)
+    if expected is None or not isinstance(expected, np.ndarray):
+        assert expected is None or actual == expected
+        return
+    assert actual.shape == expected.shape
+    assert actual.dtype == expected.dtype
+    if case.op.name not in UNDEFINED:
+        np.testing.assert_allclose(widened(actual), widened(expected), tolerance, tolerance)
+
+
+def widened(array: Any) -> Any:
+    return array.astype(np.float64) if array.dtype.kind == "V" else array
+
+
+# ---- the other forms
+def form_of(op: Any, out: bool) -> Any:
+    """The in-place or out= form that was derived from a table's op."""
+    packet = find_packet(op.name if out else op.name + "_")
+    found = [] if packet is None else [f for f in packet.overloads_ if f.functional is op and f.schema.is_out == out]
+    return found[0] if found else None
+
+
+@pytest.mark.parametrize(**those(lambda case: form_of(case.op, out=False) and isinstance(case.args[0], torch.Tensor)))
+def test_inplace_form_agrees(case: Case) -> None:
+    form = form_of(case.op, out=False)
+    form.prepare()
+    plain = [t.detach().clone() for t in case.tensors()]
+    expected = case.call(case.places, plain)[0]
+    target = plain[0].clone()
+    args = case.arguments(case.places, [target, *plain[1:]])
+    if expected.array.shape != target.array.shape or not dtypes.can_cast(expected.dtype, target.dtype):
+        with pytest.raises(RuntimeError):
+            invoke(form, args)
+        return
+    returned = invoke(form, args)
+    assert returned is target and target._version == 1
+    assert_same(value(target), value(expected).astype(target.array.dtype), case)
+    if has_gradient(case):
+        pullback = Pullback(case)
+        given, results = pullback.outputs(pullback.inputs)
+        again = floating(case.call(case.differentiable, given, form))
+        assert len(again) == len(results)
+        seeds = [torch.Tensor(v) for v in pullback.cotangents]
+        for a, b in zip(grad(again, given, seeds, allow_unused=True), grad(results, given, seeds, allow_unused=True),
+                        strict=True):
+            assert_same(None if a is None else value(a), None if b is None else value(b), case)
+
+
+@pytest.mark.parametrize(**those(lambda case: form_of(case.op, out=True)))
+def test_out_form_agrees(case: Case) -> None:
+    form = form_of(case.op, out=True)
+    form.prepare()
+    plain = [t.detach() for t in case.tensors()]
+    expected = case.call(case.places, plain)
+    outs = [torch.Tensor(np.empty(0, t.array.dtype)) for t in expected]
+    returned = outputs(invoke(form, [*case.arguments(case.places, plain), *outs]))
+    for got, out, wanted in zip(returned, outs, expected, strict=True):
+        assert got is out
+        assert_same(value(out), value(wanted), case)
+
+
+# ---- the same values in another dtype or layout
+NARROW = {"float64": np.float32, "complex128": np.complex64}
+
+
+@pytest.mark.parametrize(**those(lambda case: case.places and not is_random(case.op)))
+def test_single_precision_agrees_with_double(case: Case) -> None:
+    expected = case.call(case.places, [t.detach() for t in case.tensors()])
+    arrays = [value(t) for t in case.tensors()]
+    single = [like(t, a.astype(NARROW.get(a.dtype.name, a.dtype))) for t, a in zip(case.tensors(), arrays, strict=True)]
+    for actual, wanted in zip(case.call(case.places, single), expected, strict=True):
+        if isinstance(wanted, torch.Tensor) and case.op.name not in UNDEFINED:
+            assert actual.shape == wanted.shape
+            np.testing.assert_allclose(widened(value(actual)), widened(value(wanted)), 2e-3, 2e-4)
+
+
+@pytest.mark.parametrize(**those(lambda case: case.places and not is_random(case.op) and case.op.name not in LAYOUT
+                                 and case.op.__name__ not in LAYOUT))
+def test_layout_in_memory_makes_no_difference(case: Case) -> None:
+    expected = case.call(case.places, [torch.Tensor(np.ascontiguousarray(value(t)).reshape(t.shape)) for t in case.tensors()])
+    for actual, wanted in zip(case.call(case.places, [with_gaps(t) for t in case.tensors()]), expected, strict=True):
+        if isinstance(wanted, torch.Tensor):
+            assert_same(value(actual), value(wanted), case)
+        else:
+            assert actual == wanted
+
+
+def with_gaps(t: Any) -> Any:
+    array = value(t)
+    if array.ndim == 0:
+        return torch.Tensor(np.array(array))
+    wide = np.zeros((*array.shape[:-1], array.shape[-1] * 2), array.dtype)
+    wide[..., ::2] = array
+    return torch.Tensor(wide[..., ::2])

@@ -1,0 +1,225 @@
+"""Runs every op over its samples in PyTorch and in retrograd, and prints where they differ. Needs torch installed.
+
+    python tools/compare_torch.py                     a table: op, what differs, in which samples
+    python tools/compare_torch.py --only sum --detail   the ops whose names contain "sum", with both values
+
+As the samples are: values, dtype, shape, strides, requires_grad, the name of grad_fn, and the first and second
+gradients. Cast to other dtypes: values, dtype, strides, or the type of the error.
+"""
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
+
+import retrograd  # noqa: E402
+from retrograd.autograd.backward import grad as retrograd_grad  # noqa: E402
+from retrograd.core import storage  # noqa: E402
+from retrograd.core.api import ops  # noqa: E402
+from retrograd.core.generator import default_generator  # noqa: E402
+from tests.ops import cases  # noqa: E402
+
+CASTS = ("float16", "bfloat16", "float32", "complex64", "int64", "bool")
+TOLERANCE = {"float64": 1e-10, "complex128": 1e-10, "float32": 2e-6, "complex64": 2e-6, "float16": 2e-3, "bfloat16": 1.6e-2}
+
+
+class Side:
+    """One of the two libraries, asked the same questions."""
+
+    def __init__(self, module: Any, aten: Any, grad: Any, seed: Any) -> None:
+        self.module, self.aten, self.grad, self.seed = module, aten, grad, seed
+        self.tensor_class = module.Tensor
+
+    def op(self, op: Any) -> Any:
+        return getattr(getattr(self.aten, op.name), op.overload)
+
+    def tensor(self, t: Any, dtype: str | None) -> Any:
+        """A copy of a retrograd tensor in the same memory layout, or cast to another dtype."""
+        name = t.dtype.name if dtype is None or (dtype != "bool" and t.dtype.category < 2) else dtype
+        values = cast(cases.value(t), name)
+        made = cases.like(t, values)
+        if self.module is torch:
+            made = as_torch(made)
+        wants = t.requires_grad and name not in ("int64", "bool")
+        return made.requires_grad_() if wants else made
+
+    def argument(self, value: Any) -> Any:
+        """A dtype, memory format and the like, in this library's words."""
+        if self.module is torch and repr(value).startswith("torch."):
+            return getattr(torch, repr(value).removeprefix("torch."))
+        return [self.argument(v) for v in value] if isinstance(value, (list, tuple)) else value
+
+
+def cast(array: Any, name: str) -> Any:
+    wanted = getattr(retrograd, name).numpy
+    if array.dtype.kind == "c" and wanted.kind != "c":
+        array = array.real
+    return array if array.dtype == wanted else array.astype(wanted)
+
+
+def as_torch(t: Any) -> Any:
+    array = t.array
+    flat = np.array(storage.bytes_of(storage.owner_of(array)))
+    dtype = getattr(torch, t.dtype.name)
+    whole = torch.from_numpy(flat).view(dtype) if flat.size else torch.empty(0, dtype=dtype)
+    return whole.as_strided(tuple(array.shape), tuple(t.stride()), t.storage_offset() if array.size else 0)
+
+
+SIDES = (
+    Side(torch, torch.ops.aten, torch.autograd.grad, torch.manual_seed),
+    Side(retrograd, ops.aten, retrograd_grad, default_generator.manual_seed),
+)
+
+
+class Outcome:
+    """What a call came to: facts by name, or an error."""
+
+    def __init__(self) -> None:
+        self.facts: dict[str, Any] = {}
+        self.error: Exception | None = None
+
+
+def observe(side: Side, case: Any, dtype: str | None) -> Outcome:
+    """Call the op of a case in one library."""
+    outcome = Outcome()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            tensors = [side.tensor(t, dtype) for t in case.tensors()]
+            args = [side.argument(a) for a in case.arguments(case.places, tensors)]
+            leaves = [t for t in tensors if t.requires_grad]
+            if case.op.schema.is_inplace:
+                args[0] = args[0].clone()
+            side.seed(1)
+            outputs = cases.outputs(call(side, case.op, args))
+            describe(side, case, outputs, outcome.facts)
+        except Exception as error:
+            outcome.error = error
+            return outcome
+        if dtype is None and case.sample.grad and leaves:
+            try:
+                differentiate(side, leaves, outputs, outcome.facts)
+            except Exception as error:
+                outcome.facts["gradient error"] = type(error).__name__ + ": " + str(error).split("\n")[0]
+    return outcome
+
+
+def call(side: Side, op: Any, args: Any) -> Any:
+    params = op.schema.params
+    positional = [a for a, p in zip(args, params, strict=False) if not p.kwarg_only]
+    named = {p.name: a for a, p in zip(args, params, strict=False) if p.kwarg_only}
+    return side.op(op)(*positional, **named)
+
+
+def describe(side: Side, case: Any, outputs: Any, facts: dict[str, Any]) -> None:
+    for i, t in enumerate(outputs):
+        if not isinstance(t, side.tensor_class):
+            facts[f"{i} value"] = t
+            continue
+        facts[f"{i} shape"], facts[f"{i} dtype"] = tuple(t.shape), str(t.dtype)
+        facts[f"{i} strides"], facts[f"{i} requires_grad"] = tuple(t.stride()), t.requires_grad
+        facts[f"{i} grad_fn"] = None if t.grad_fn is None else t.grad_fn.name()
+        if case.op.name not in cases.UNDEFINED:
+            facts[f"{i} value"] = array_of(side, t)
+
+
+def array_of(side: Side, t: Any) -> Any:
+    if side.module is retrograd:
+        array = cases.value(t)
+        return array.astype(np.float32) if array.dtype.kind == "V" else array
+    t = t.detach().resolve_conj().resolve_neg()
+    return t.float().numpy() if t.dtype is torch.bfloat16 else t.numpy()
+
+
+def seeded(side: Side, like: Any, purpose: int, requires_grad: bool = False) -> Any:
+    array = cases.direction(np.random.default_rng(purpose), array_of(side, like))
+    made = side.tensor(retrograd.Tensor(np.array(array, order="C")), None).to(like.dtype)
+    return made.requires_grad_() if requires_grad else made
+
+
+def differentiate(side: Side, leaves: Any, outputs: Any, facts: dict[str, Any]) -> None:
+    """Note the first and second gradients of the outputs."""
+    outputs = [t for t in outputs if isinstance(t, side.tensor_class) and t.requires_grad]
+    if not outputs:
+        return
+    seeds = [seeded(side, t, i, True) for i, t in enumerate(outputs)]
+    first = side.grad(outputs, leaves, seeds, create_graph=True, allow_unused=True)
+    note_gradients(side, "gradient", first, facts)
+    recorded = [g for g in first if g is not None and g.requires_grad]
+    if recorded:
+        weights = [seeded(side, g, 100 + i) for i, g in enumerate(recorded)]
+        note_gradients(side, "second gradient", side.grad(recorded, [*leaves, *seeds], weights, allow_unused=True), facts)
+
+
+def note_gradients(side: Side, kind: str, gradients: Any, facts: dict[str, Any]) -> None:
+    for i, g in enumerate(gradients):
+        facts[f"{i} {kind}"] = None if g is None else array_of(side, g)
+        if g is not None:
+            facts[f"{i} {kind} dtype"], facts[f"{i} {kind} strides"] = str(g.dtype), tuple(g.stride())
+            facts[f"{i} {kind} node"] = None if g.grad_fn is None else g.grad_fn.name()
+
+
+def differences(wanted: Outcome, got: Outcome, dtype: str | None) -> Iterator[tuple[str, str]]:
+    """What differs: (kind, both values)."""
+    if wanted.error or got.error:
+        if type(wanted.error).__name__ != type(got.error).__name__:
+            yield "error", f"{wanted.error!r} | {got.error!r}"
+        return
+    for name in {**wanted.facts, **got.facts}:
+        a, b = wanted.facts.get(name, "missing"), got.facts.get(name, "missing")
+        if dtype is not None and name[2:] not in ("shape", "dtype", "strides", "value"):
+            continue
+        if not agree(a, b, wanted.facts.get(f"{name.split()[0]} dtype", "torch.float64")):
+            yield name[2:] if name[0].isdigit() else name, f"{a!r} | {b!r}"
+
+
+def agree(a: Any, b: Any, dtype: str) -> bool:
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        tolerance = TOLERANCE.get(dtype.removeprefix("torch."), 0.0)
+        with np.errstate(all="ignore"):
+            return a.shape == b.shape and (np.array_equal(a, b) or bool(np.allclose(a, b, tolerance, tolerance, equal_nan=True)))
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return False
+    return bool(a == b or (isinstance(a, float) and isinstance(b, float) and (a != a and b != b or abs(a - b) < 1e-9)))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="ops whose names contain this")
+    parser.add_argument("--detail", action="store_true", help="show both values of each difference")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    wrong = total = 0
+    for name, group in cases.BY_OP.items():
+        if options.only not in name:
+            continue
+        total += 1
+        found: dict[str, list[str]] = {}
+        for case in group:
+            for dtype in (None, *(CASTS if case.places else ())):
+                wanted, got = (observe(side, case, dtype) for side in SIDES)
+                for kind, both in differences(wanted, got, dtype):
+                    found.setdefault(kind + (f" as {dtype}" if dtype else ""), []).append(f"{case.number}: {both}")
+        if found:
+            wrong += 1
+            print(name)
+            for kind, places in found.items():
+                numbers = ",".join(sorted({p.split(":")[0] for p in places}, key=int))
+                print(f"    {kind:32} samples {numbers}" + (f"   {places[0].partition(': ')[2]:.150}" if not options.detail else ""))
+                if options.detail:
+                    print("".join(f"        {place}\n" for place in places), end="")
+    print(f"{wrong} of {total} ops differ")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
