@@ -10,6 +10,7 @@ from retrograd.core.dtypes import ALIASES, BY_NAME
 from retrograd.core import fast_kernels as _kernels
 from retrograd.core.tensor import Size, Tensor
 from retrograd.ops import load
+from retrograd.transforms.vmap import vmap
 
 load.load_tables()
 _kernels.use()
@@ -21,4 +22,4 @@ globals().update(api.FUNCTIONS)
 globals().update(api.EXTRA_FUNCTIONS)
 
 __version__ = "0.1.0"
-__all__ = ["Size", "Tensor", "autograd"]
+__all__ = ["Size", "Tensor", "autograd", "vmap"]

@@ -114,7 +114,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "OpOverload": "core.opdef:OpOverload",
     },
     "_vmap_internals": {
-        "_vmap": "transforms.vmap:vmap",
+        "_vmap": "transforms.vmap:_vmap",
     },
     "autograd": {
         "SavedTensor": "core.saved:SavedTensor",

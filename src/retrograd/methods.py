@@ -9,6 +9,7 @@ import numpy as np
 
 from retrograd.autograd import hooks
 from retrograd.autograd.backward import backward
+from retrograd.autograd.engine import calibrate
 from retrograd.core import dtypes, printing, storage
 from retrograd.core.api import EXTRA_METHODS, TENSOR_METHODS
 from retrograd.core.device import CPU
@@ -23,6 +24,7 @@ from retrograd.core.tensor import (
     ODD_META,
     ODD_NEG,
     ODD_SUBCLASS,
+    ODD_WRAPPER,
     Counter,
     Size,
     Tensor,
@@ -60,8 +62,8 @@ def check_new_grad(self: Any, value: Any) -> None:
     extra = self._extra
     expected = extra.grad_dtype if extra is not None and extra.grad_dtype_set else self.dtype
     if expected is not None and value.dtype is not expected:
-        raise RuntimeError(f"attempting to assign a gradient with dtype '{value.dtype}' to a tensor with grad_dtype "
-                           f"'{expected}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). "
+        raise RuntimeError(f"attempting to assign a gradient with dtype '{element_name(value.dtype)}' to a tensor with grad_dtype "
+                           f"'{expected.legacy}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). "
                            "You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. "
                            "Set grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break "
                            "downstream systems that assume they match.")
@@ -71,6 +73,13 @@ def check_new_grad(self: Any, value: Any) -> None:
     if value.array.shape != self.array.shape:
         raise RuntimeError(f"attempting to assign a gradient of size '{list(value.array.shape)}' to a tensor of size "
                            f"'{list(self.array.shape)}'. Please ensure that the gradient and the tensor are the same size")
+
+
+def element_name(dtype: Any) -> str:
+    """The name of an element type as PyTorch's own language writes it."""
+    names = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
+             "complex64": "c10::complex<float>", "complex128": "c10::complex<double>", "int64": "int64_t", "int32": "int"}
+    return names.get(dtype.name, dtype.name)
 
 
 def del_grad(self: Any) -> None:
@@ -119,8 +128,9 @@ def set_grad_dtype(self: Any, value: Any) -> None:
     if self.grad_fn is not None:
         raise RuntimeError("grad_dtype can only be set on leaf tensors.")
     if self._grad is not None and value is not None and self._grad.dtype is not value:
-        raise RuntimeError(f"Cannot set grad_dtype to '{value}' because there is already a gradient of dtype "
-                           f"'{self._grad.dtype}'. Clear the gradient first.")
+        raise RuntimeError(f"Cannot set grad_dtype to '{value.legacy}' because there is already a gradient with dtype "
+                           f"'{element_name(self._grad.dtype)}'. Please clear the gradient (.grad = None) before changing "
+                           "grad_dtype, or ensure the new grad_dtype matches the existing gradient's dtype.")
     extra = extra_of(self)
     extra.grad_dtype, extra.grad_dtype_set = value, True
 
@@ -137,6 +147,8 @@ def detach_(self: Any) -> Any:
 
 
 def get_data(self: Any) -> Any:
+    if self._odd & ODD_WRAPPER:
+        raise RuntimeError("accessing `data` under vmap transform is not allowed")
     t = Tensor(self.array)
     t._odd = self._odd & ~(ODD_SUBCLASS | ODD_DUAL)
     return t
@@ -157,6 +169,8 @@ def set_data(self: Any, value: Any) -> None:
 
 def numpy(self: Any, *, force: bool = False) -> Any:
     """The tensor as a NumPy array over the same memory."""
+    if self._odd & ODD_WRAPPER:
+        METHODS["__batched_data__"](self)
     if force:
         return resolve(self).array if self._odd & (ODD_CONJ | ODD_NEG) else self.array
     if self._odd & ODD_META:
@@ -183,6 +197,8 @@ def item(self: Any) -> Any:
     if self.array.size != 1:
         raise RuntimeError(f"a Tensor with {self.array.size} elements cannot be converted to Scalar")
     if self._odd:
+        if self._odd & ODD_WRAPPER:
+            METHODS["__batched_item__"](self)
         if self._odd & ODD_META:
             raise RuntimeError("Tensor.item() cannot be called on meta tensors")
         self = resolve(self)
@@ -192,6 +208,8 @@ def item(self: Any) -> Any:
 
 def tolist(self: Any) -> Any:
     """The values as nested lists of Python numbers."""
+    if self._odd & ODD_WRAPPER:
+        METHODS["__batched_data__"](self)
     array = resolve(self).array
     if array.dtype.kind == "V":
         array = array.astype(np.float32)
@@ -209,6 +227,8 @@ def tensor_bool(self: Any) -> bool:
         raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
     if self.array.size > 1:
         raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+    if self._odd & ODD_WRAPPER:
+        METHODS["__batched_item__"](self, "bool")
     return bool(item(self))
 
 
@@ -219,7 +239,7 @@ def __index__(self: Any) -> int:
 
 
 def __format__(self: Any, spec: str) -> str:
-    if self.array.ndim == 0 and type(self) is Tensor and not self._odd & ODD_META:
+    if self.array.ndim == 0 and type(self) is Tensor and not self._odd & (ODD_META | ODD_WRAPPER):
         return item(self).__format__(spec)
     return object.__format__(self, spec)
 
@@ -238,6 +258,8 @@ def __iter__(self: Any) -> Any:
 
 def tensor_repr(self: Any) -> str:
     shown = self
+    if self._odd & ODD_WRAPPER:
+        return METHODS["__batched_repr__"](self)
     if self._odd & (ODD_CONJ | ODD_NEG):
         shown = resolve(self)
         shown._node, shown._requires = self._node, self._requires
@@ -385,6 +407,10 @@ def get_backward_hooks(self: Any) -> Any:
     return None if self._extra is None else self._extra.backward_hooks
 
 
+def set_backward_hooks(self: Any, value: Any) -> None:
+    extra_of(self).backward_hooks = value
+
+
 def __dlpack__(self: Any, **kwargs: Any) -> Any:
     if wants_grad(self):
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
@@ -402,7 +428,7 @@ def grad_accumulator(self: Any) -> Any:
 PROPERTIES = dict(
     grad=property(get_grad, set_grad, del_grad),
     _grad_fn=property(lambda self: self.grad_fn, None, forbidden_delete("_grad_fn")),
-    _backward_hooks=property(get_backward_hooks, None, forbidden_delete("_backward_hooks")),
+    _backward_hooks=property(get_backward_hooks, set_backward_hooks, forbidden_delete("_backward_hooks")),
     data=property(get_data, set_data, forbidden_delete("data")),
     requires_grad=property(wants_grad, set_requires_grad, forbidden_delete("requires_grad")),
     grad_dtype=property(get_grad_dtype, set_grad_dtype),
@@ -447,6 +473,7 @@ def install_all() -> None:
     install(Tensor, {**TENSOR_METHODS, **EXTRA_METHODS, **PLAIN, **PROPERTIES})
     METHODS["__repr__"] = tensor_repr
     METHODS["__bool__"] = tensor_bool
+    calibrate()
 
 
 __all__ = ["Counter", "bump", "call", "install_all"]

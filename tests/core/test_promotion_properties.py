@@ -14,7 +14,7 @@ from retrograd.core import dtypes
 
 DTYPES = [dtypes.bool_, dtypes.uint8, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.float16,
           dtypes.bfloat16, dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128]
-SHAPES = [(), (1,), (3,), (2, 3), (0, 3)]
+SHAPES = [(), (1,), (3,), (2, 3)]
 NUMBERS = [True, 2, 2.5, 1 + 2j]
 few = settings(max_examples=150, derandomize=True, deadline=None, database=None)
 
@@ -65,7 +65,7 @@ def test_comparison_is_bool(pair: Any) -> None:
 @few
 def test_write_in_place_keeps_the_dtype_or_is_refused(pair: Any) -> None:
     target, other = pair
-    if not isinstance(target, torch.Tensor) or target.ndim < getattr(other, "ndim", 0):
+    if not isinstance(target, torch.Tensor) or (target * other).shape != target.shape:
         return
     before = target.dtype
     if dtypes.can_cast(expected(pair), before):

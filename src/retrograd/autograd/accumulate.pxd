@@ -7,6 +7,7 @@ cdef Switches switches
 
 cdef class Private:
     cdef public Py_ssize_t tensor, array
+    cdef public bint calibrating
 
 @cython.locals(old=Tensor)
 cpdef accumulate(Tensor variable, Tensor grad, bint create_graph)

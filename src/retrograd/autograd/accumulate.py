@@ -2,7 +2,7 @@
 
 NOTE [Stealing]
 A gradient that nobody else can see becomes `.grad` itself. Whether anybody else holds it is read off reference counts,
-compared with those of a gradient known to be private (`calibrate`). Everything else is copied: a tensor that a user, a
+compared with those of a gradient known to be private (see `engine.calibrate`). Everything else is copied: a tensor that a user, a
 hook or another edge still holds, and one whose strides break the layout rule: `.grad` has the strides of its tensor if
 that is dense without overlap, and is contiguous otherwise.
 """
@@ -25,9 +25,10 @@ lock = Lock()
 class Private:
     """The reference counts that an unshared gradient and its array have in `accumulate`."""
 
-    __slots__ = ("array", "tensor")
+    __slots__ = ("array", "calibrating", "tensor")
 
     def __init__(self) -> None:
+        self.calibrating: bool = False
         self.tensor: int = 0
         self.array: int = 0
 
@@ -37,7 +38,7 @@ private = Private()
 
 def accumulate(variable: Any, grad: Any, create_graph: bool) -> None:
     """Add `grad` to `variable.grad`."""
-    if private.tensor == 0:
+    if private.calibrating:
         private.tensor, private.array = getrefcount(grad), getrefcount(grad.array)
     lock.acquire()
     try:

@@ -17,10 +17,12 @@ from itertools import count
 from threading import Thread
 from typing import Any
 
-from retrograd.autograd.accumulate import accumulate
+import numpy as np
+
+from retrograd.autograd.accumulate import accumulate, private
 from retrograd.autograd.hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks
 from retrograd.core.dispatch import METHODS
-from retrograd.core.graph import LAST, AccumulateGrad, shape_dtype
+from retrograd.core.graph import LAST, AccumulateGrad, Node, shape_dtype
 from retrograd.core.state import set_grad_enabled, switches, tls
 from retrograd.core.tensor import Tensor
 
@@ -352,6 +354,23 @@ CLASS_DEFAULTS = ("grad_enabled", "special", "inference", "fwd_grad_enabled", "m
 INHERITED = (*CLASS_DEFAULTS, "saved_hooks", "dispatch_modes", "function_modes", "transforms", "stash")
 
 
+def calibrate() -> None:
+    """Show `accumulate` the reference counts of a gradient that nobody else holds."""
+    leaf = Tensor(np.ones(2))
+    leaf._requires = True
+    private.calibrating = True
+    root = (leaf * leaf)._node
+    root._next = (root._next[0], None)
+    run_task(prepared(root), [(root, 0)], [Tensor(np.ones(2))])
+    private.calibrating = False
+
+
+def prepared(root: Any) -> Any:
+    task = GraphTask(False, False)
+    count_dependencies(task, [(root, 0)])
+    return task
+
+
 # ---- questions that may be asked during a backward pass
 def current_task() -> Any:
     return tls.task
@@ -408,6 +427,8 @@ def current_graph_task_execution_order() -> list[Any]:
 
 def will_engine_execute_node(node: Any) -> bool:
     """Whether the present pass will run (or capture at) `node`."""
+    if not isinstance(node, Node):
+        raise RuntimeError(f"_will_engine_execute_node expects an grad_fn, but got {type(node).__name__}")
     if tls.task is None:
         raise RuntimeError("_get_should_execute_nodes should only be called during the backward pass")
     task = tls.task

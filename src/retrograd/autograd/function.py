@@ -18,7 +18,7 @@ from retrograd.core.dispatch import METHODS
 from retrograd.core.graph import Node, connect, describe_outputs, edge_of, set_history
 from retrograd.core.saved import FREED, SavedTensor
 from retrograd.core.state import set_grad_enabled, switches, tls
-from retrograd.core.tensor import ODD_DUAL, Tensor, wants_grad
+from retrograd.core.tensor import ODD_DUAL, Tensor, bump, wants_grad
 from retrograd.core.views import (
     DEFAULT,
     IN_CUSTOM_FUNCTION,
@@ -85,7 +85,7 @@ class BackwardCFunction(Node, FunctionCtx):
             raise RuntimeError(FREED)
         if self._saved is None:
             return () if self.to_save is None else tuple(self.to_save)
-        return tuple([None if item is None else item.unpack(self) for item in self._saved])
+        return tuple([item.unpack(self) for item in self._saved])
 
     @property
     def saved_variables(self) -> Any:
@@ -143,8 +143,7 @@ class BackwardCFunction(Node, FunctionCtx):
     def _release(self) -> None:
         if self._saved is not None:
             for item in self._saved:
-                if item is not None:
-                    item.release()
+                item.release()
             self._saved = None
             self._freed = True
 
@@ -304,6 +303,7 @@ def run_function(cls: Any, args: Any, split: bool) -> Any:
         set_grad_enabled(was)
     outputs = output if type(output) is tuple else tuple(output) if isinstance(output, list) else (output,)
     wrapped = wrap_outputs(node, inputs, outputs, recording)
+    node.dirty_tensors = node.non_differentiable = None       # tensors must not be held by their own node
     if dual:
         METHODS["__function_jvp__"](cls, node, args, inputs, wrapped)
     if recording:
@@ -439,6 +439,7 @@ def rewrite(node: Any, t: Any, nr: int, is_input: bool, count: int) -> Any:
     if t._requires and t._node is None and t._view is None:
         raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
     check_inplace(t, True)
+    bump(t)
     if t._view is None:
         rebase(t, node)
         t._nr = nr
@@ -487,7 +488,7 @@ def save_tensors(node: Any, outputs: Any) -> None:
     saved = []
     for i, t in enumerate(tensors):
         if t is None:
-            saved.append(None)
+            saved.append(SavedTensor.nothing())
         elif isinstance(t, Tensor):
             nr = positions.get(id(t), -1)
             own = nr >= 0 and (t._node is node or (t._view is not None and id(t) in positions and t._requires

@@ -27,6 +27,7 @@ from retrograd.core.tensor import (
     ODD_INFERENCE,
     ODD_META,
     ODD_NEG,
+    ODD_WRAPPER,
     Counter,
     Door,
     Size,
@@ -169,7 +170,7 @@ def saved_attribute(node: Any, name: str) -> Any:
     if node._saved is None:
         if not raw:
             raise RuntimeError(FREED)
-        released = SavedTensor.packed(Tensor(np.zeros(0)), node, False, 0, False)
+        released = SavedTensor.nothing()
         released.release()
         return released
     item = node._saved[slot]
@@ -187,9 +188,7 @@ def saved_attribute(node: Any, name: str) -> Any:
         item._version = version
         node._saved[slot] = item
     elif item is None or not isinstance(item, (SavedTensor, list)):
-        empty = SavedTensor.packed(Tensor(np.zeros(0)), node, False, 0, False)
-        empty._tensor = None
-        return empty
+        return SavedTensor.nothing()
     elif isinstance(item, list):
         return tuple(item)
     return item
@@ -684,6 +683,8 @@ def compute(op: Any, args: Any) -> Any:
         for t in args[i] if isinstance(args[i], (list, tuple)) else (args[i],):
             if isinstance(t, Tensor):
                 odd |= t._odd
+    if odd & ODD_WRAPPER:             # its transform has ended: it means its value now
+        return METHODS["__dead_wrapper__"](op, args)
     if odd & (ODD_CONJ | ODD_NEG) and not op.is_view:
         return compute_resolved(op, args)
     if odd & ODD_META or op.device_arg >= 0 and args[op.device_arg] is not None and args[op.device_arg].type == "meta":

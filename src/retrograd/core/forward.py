@@ -121,19 +121,22 @@ def give_tangent(t: Any, tangent: Any, written: bool = False) -> None:
 
 def primal_of(t: Any) -> Any:
     """The value and history of `t` without its tangent; `t` itself if it has none."""
-    if not t._odd & ODD_DUAL:
-        return t
+    return twin_of(t) if t._odd & ODD_DUAL else t
+
+
+def twin_of(t: Any) -> Any:
+    """Another tensor with the value and history of `t`, and no tangent."""
     if t._counter is None:
         t._counter = Counter()
-    primal = Tensor(t.array)
-    primal._odd = t._odd & ~ODD_DUAL
-    primal._counter = t._counter
+    twin = Tensor(t.array)
+    twin._odd = t._odd & ~ODD_DUAL
+    twin._counter = t._counter
     node = t._node
     if node is None or t._view is not None:
         node = edge_of(t)
     if node is not None:
-        primal._node, primal._nr, primal._requires = node, t._nr, True
-    return primal
+        twin._node, twin._nr, twin._requires = node, t._nr, True
+    return twin
 
 
 def way_from_base(t: Any) -> tuple[Any, list[View]]:
@@ -370,9 +373,7 @@ def plus(a: Any, b: Any) -> Any:
 def elementwise(op: Any, args: Any, tangents: Any, result: Any) -> Any:
     """For an op on elements the Jacobian is diagonal: J t = conj(J^H conj(t)), and the vjp rule gives J^H."""
     values = primals(args)
-    outcome = primal_of(result)
-    if outcome is result and result._requires:
-        outcome = history_of(result)          # a tangent's graph that held the result itself would be a cycle
+    outcome = twin_of(result) if op.saves_result else None    # a tangent's graph with the result in it would be a cycle
     total = None
     for rule in op.rules:
         for k, place in enumerate(rule.targets):
@@ -419,16 +420,6 @@ def fact(kind: int, value: Any, extra: int) -> Any:
     return strides if kind == STRIDES else (value.array.shape, strides, storage.offset_of(value.array))
 
 
-def history_of(t: Any) -> Any:
-    """Another tensor for the same value with the same history."""
-    twin = Tensor(t.array)
-    if t._counter is None:
-        t._counter = Counter()
-    twin._counter, twin._odd = t._counter, t._odd
-    twin._node, twin._nr, twin._requires = t._node, t._nr, t._requires
-    return twin
-
-
 def conjugate(t: Any) -> Any:
     return t.conj() if t.array.dtype.kind == "c" else t
 
@@ -449,7 +440,7 @@ def by_formula(op: Any, args: Any, tangents: Any, result: Any) -> Any:
             values.append(complete(args[index], tangents[index]))
         elif kind == OUTPUT:
             output = result[index] if op.multiple and not op.returns_list else result
-            values.append(history_of(output) if isinstance(output, Tensor) else output)
+            values.append(twin_of(output) if isinstance(output, Tensor) else output)
         else:
             values.append(primals((args[index],))[0])
     return op.jvp(*values)

@@ -163,6 +163,15 @@ class SavedTensor:
             self._tensor = alias(t) if is_output else t
         return self
 
+    @staticmethod
+    def nothing() -> SavedTensor:
+        """A slot in which None was saved."""
+        self = object.__new__(SavedTensor)
+        self._hooks = self._packed = self._tensor = self._node = None
+        self._released = self._is_output = self._leaf = self._requires = False
+        self._nr = self._version = 0
+        return self
+
     def _set_hooks(self, hooks: Any, t: Any) -> None:
         from_version = 0 if t._counter is None else t._counter.n
         was = set_grad_enabled(False)

@@ -210,35 +210,35 @@ class Tensor:
         return table.door.function("bitwise_not", (self,))
 
     def __pow__(self, exponent: Any) -> Any:
-        return table.door.function("pow", (self, exponent))
+        return table.door.function("__pow__", (self, exponent))
 
     def __rpow__(self, base: Any) -> Any:
-        return table.door.function("pow", (base, self))
+        return table.door.function("__rpow__", (self, base))
 
     def __floordiv__(self, other: Any) -> Any:
-        return table.door.function("floor_divide", (self, other))
+        return table.door.function("__floordiv__", (self, other))
 
     def __rfloordiv__(self, other: Any) -> Any:
-        return table.door.function("floor_divide", (other, self))
+        return table.door.function("__rfloordiv__", (self, other))
 
     def __mod__(self, other: Any) -> Any:
-        return table.door.function("remainder", (self, other))
+        return table.door.function("__mod__", (self, other))
 
     def __rmod__(self, other: Any) -> Any:
-        return table.door.function("remainder", (other, self))
+        return table.door.function("__rmod__", (self, other))
 
     def __and__(self, other: Any) -> Any:
-        return table.door.function("bitwise_and", (self, other))
+        return table.door.function("__and__", (self, other))
 
     __rand__ = __and__
 
     def __or__(self, other: Any) -> Any:
-        return table.door.function("bitwise_or", (self, other))
+        return table.door.function("__or__", (self, other))
 
     __ror__ = __or__
 
     def __xor__(self, other: Any) -> Any:
-        return table.door.function("bitwise_xor", (self, other))
+        return table.door.function("__xor__", (self, other))
 
     __rxor__ = __xor__
 
@@ -247,6 +247,18 @@ class Tensor:
 
     def __rshift__(self, other: Any) -> Any:
         return table.door.function("__rshift__", (self, other))
+
+    def __rlshift__(self, other: Any) -> Any:
+        return table.door.function("__rlshift__", (self, other))
+
+    def __rrshift__(self, other: Any) -> Any:
+        return table.door.function("__rrshift__", (self, other))
+
+    def __ilshift__(self, other: Any) -> Any:
+        return table.door.function("__ilshift__", (self, other))
+
+    def __irshift__(self, other: Any) -> Any:
+        return table.door.function("__irshift__", (self, other))
 
     def __eq__(self, other: Any) -> Any:
         return table.door.function("__eq__", (self, other))
@@ -267,34 +279,34 @@ class Tensor:
         return table.door.function("__ge__", (self, other))
 
     def __iadd__(self, other: Any) -> Any:
-        return table.door.function("add_", (self, other))
+        return table.door.function("__iadd__", (self, other))
 
     def __isub__(self, other: Any) -> Any:
-        return table.door.function("sub_", (self, other))
+        return table.door.function("__isub__", (self, other))
 
     def __imul__(self, other: Any) -> Any:
-        return table.door.function("mul_", (self, other))
+        return table.door.function("__imul__", (self, other))
 
     def __itruediv__(self, other: Any) -> Any:
-        return table.door.function("div_", (self, other))
+        return table.door.function("__itruediv__", (self, other))
 
     def __ifloordiv__(self, other: Any) -> Any:
-        return table.door.function("floor_divide_", (self, other))
+        return table.door.function("__ifloordiv__", (self, other))
 
     def __imod__(self, other: Any) -> Any:
-        return table.door.function("remainder_", (self, other))
+        return table.door.function("__imod__", (self, other))
 
     def __ipow__(self, other: Any) -> Any:
-        return table.door.function("pow_", (self, other))
+        return table.door.function("__ipow__", (self, other))
 
     def __iand__(self, other: Any) -> Any:
-        return table.door.function("bitwise_and_", (self, other))
+        return table.door.function("__iand__", (self, other))
 
     def __ior__(self, other: Any) -> Any:
-        return table.door.function("bitwise_or_", (self, other))
+        return table.door.function("__ior__", (self, other))
 
     def __ixor__(self, other: Any) -> Any:
-        return table.door.function("bitwise_xor_", (self, other))
+        return table.door.function("__ixor__", (self, other))
 
     def __getitem__(self, index: Any) -> Any:
         return table.door.function("__getitem__", (self, index))

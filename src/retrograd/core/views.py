@@ -117,11 +117,10 @@ def check_inplace(t: Any, wanted: bool) -> None:
         return
     view = t._view
     if view is not None:
-        base = view.base
-        if base._requires and base._node is None:
-            raise RuntimeError(VIEW_OF_LEAF)
         if view.creation != DEFAULT:
             raise RuntimeError(creation_error(t, view.creation, write=True, indirect=False))
+        if view.base._requires and view.base._node is None:
+            raise RuntimeError(VIEW_OF_LEAF)
     if wants_grad(t) and t._node is None:
         raise RuntimeError(LEAF)
 

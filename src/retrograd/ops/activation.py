@@ -5,10 +5,22 @@ import math
 from typing import Any
 
 from retrograd.core.dispatch import METHODS, call
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import defop, find_packet
 from retrograd.core.state import tls
 from retrograd.ops import families
-from retrograd.ops.elementwise import less_from, limited, minus, not_implemented, over, plus, times, unsupported, where, zeros
+from retrograd.ops.elementwise import (
+    less_from,
+    limited,
+    minus,
+    no_complex_gradient,
+    not_implemented,
+    over,
+    plus,
+    times,
+    unsupported,
+    where,
+    zeros,
+)
 from retrograd.ops.families import conj, number_like, wrap_dim
 from retrograd.ops.unary import special
 
@@ -20,11 +32,6 @@ def backward_op(schema: str, kernel: Any, rules: Any, **columns: Any) -> Any:
     """Declare an op that derivatives call: elementwise, without a public name."""
     return defop(schema, kernel=kernel, vjp=rules,
                  **{**dict(jvp="elementwise", batch=families.pointwise, promote="common", variants="", out=False), **columns})
-
-
-def choose(xp: Any, condition: Any, yes: Any, no: Any) -> Any:
-    """xp.where that keeps the dtype of `yes` when `no` is a Python number, and the other way round."""
-    return xp.where(condition, yes, no)
 
 
 def zero_like(xp: Any, array: Any) -> Any:
@@ -86,7 +93,7 @@ relu = defop(
     "relu(Tensor self) -> Tensor",
     kernel=lambda xp, self: xp.maximum(self, zero_like(xp, self)), check=check_relu,
     vjp=dict(self=lambda grad, result: call(threshold_backward, [grad, result, 0])),
-    jvp="elementwise", batch=families.pointwise, inplace=True, lower="{self} > 0 ? {self} : 0",
+    jvp="elementwise", batch=families.pointwise, inplace=True, out=False, lower="{self} > 0 ? {self} : 0",
 )
 for schema, node in (("threshold(Tensor self", "ThresholdBackward0"), ("threshold_(Tensor(a!) self", "ThresholdBackward1")):
     defop(
@@ -287,7 +294,7 @@ def celu_kernel(xp: Any, self: Any, alpha: Any) -> Any:
     return elu_kernel(xp, self, alpha, 1, 1 / alpha)
 
 
-celu_columns = {**activation, "variants": "function"}
+celu_columns = {**activation, "variants": "function", "out": False}
 defop(
     "celu(Tensor self, Scalar alpha=1.0) -> Tensor",
     kernel=limited("elu_cpu", FLOATS, celu_kernel),
@@ -295,7 +302,7 @@ defop(
 )
 defop(
     "celu_(Tensor(a!) self, Scalar alpha=1.0) -> Tensor(a!)",
-    kernel=limited("elu_cpu", FLOATS, celu_kernel), node="CeluBackward1", out=False,
+    kernel=limited("elu_cpu", FLOATS, celu_kernel), node="CeluBackward1",
     vjp=dict(self=lambda grad, result, alpha: call(elu_backward, [grad, alpha, 1, 1.0 / alpha, True, result])), **celu_columns,
 )
 defop("selu(Tensor self) -> Tensor", kernel=lambda self: call(elu, [self, SELU_ALPHA, SELU_SCALE, 1]), composite=True, out=False,
@@ -406,7 +413,7 @@ def mish_rule(grad: Any, self: Any) -> Any:
 defop(
     "silu(Tensor self) -> Tensor",
     kernel=limited("silu_cpu", "fVc", lambda xp, self: self / (number_like(xp, self, 1) + xp.exp(-self))),
-    vjp=dict(self=silu_rule), inplace=True, **activation,
+    vjp=dict(self=silu_rule), check=no_complex_gradient("silu"), inplace=True, **activation,
 )
 defop(
     "mish(Tensor self) -> Tensor",
@@ -447,6 +454,7 @@ defop(
 
 
 def log_sigmoid_kernel(xp: Any, self: Any) -> Any:
+    self = xp.ascontiguousarray(self).reshape(self.shape)
     buffer = xp.exp(-xp.abs(self))
     return xp.minimum(self, zero_like(xp, self)) - xp.log1p(buffer), buffer
 
@@ -506,7 +514,7 @@ hardtanh = defop(
     vjp=dict(self=lambda grad, self, min_val, max_val: call(hardtanh_backward, [grad, self, min_val, max_val])), **activation,
 )
 defop("relu6(Tensor self) -> Tensor", kernel=lambda self: call(hardtanh, [self, 0, 6]), composite=True, out=False, variants="")
-defop("relu6_(Tensor(a!) self) -> Tensor(a!)", kernel=lambda self: METHODS["hardtanh_"](self, 0, 6), composite=True, out=False,
+defop("relu6_(Tensor(a!) self) -> Tensor(a!)", kernel=lambda self: call(find_packet("hardtanh_").default, [self, 0, 6]), composite=True, out=False,
       variants="")
 
 
@@ -517,7 +525,7 @@ def six_step(xp: Any, self: Any) -> Any:
 
 def hardsigmoid_backward_kernel(xp: Any, grad_output: Any, self: Any) -> Any:
     inside = xp.logical_and(self > -3, self < 3)
-    return xp.where(inside, grad_output * number_like(xp, self, 1 / 6), zero_like(xp, grad_output))
+    return xp.where(inside, grad_output * number_like(xp, self, xp.float32(1 / 6)), zero_like(xp, grad_output))
 
 
 def hardswish_backward_kernel(xp: Any, grad_output: Any, self: Any) -> Any:

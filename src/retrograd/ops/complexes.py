@@ -8,6 +8,7 @@ import numpy as np
 from retrograd.core import dtypes, storage
 from retrograd.core.api import EXTRA_METHODS, expose
 from retrograd.core.dispatch import METHODS, call
+from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
 from retrograd.core.tensor import ODD_CONJ, ODD_NEG
 from retrograd.ops import geometry
@@ -51,9 +52,16 @@ def complex_pairs(xp: Any, self: Any) -> Any:
     return geometry.reinterpreted(self, whole, shape[:-1], [s // 2 for s in strides[:-1]], offset // 2)
 
 
+def refuse_conj(self: Any) -> None:
+    if self._odd & ODD_CONJ:
+        raise RuntimeError("view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor "
+                           "so you can view it as real, use self.resolve_conj(); however, be warned that the resulting "
+                           "tensor will NOT alias the original.")
+
+
 view_as_real = defop(
     "view_as_real(Tensor(a) self) -> Tensor(a)",
-    kernel=real_pairs, vjp=dict(self=lambda grad: METHODS["view_as_complex"](grad.contiguous())),
+    kernel=real_pairs, check=refuse_conj, vjp=dict(self=lambda grad: METHODS["view_as_complex"](grad.contiguous())),
     jvp="linear", batch=batch_front, variants="function", out=False,
 )
 view_as_complex = defop(
@@ -61,16 +69,6 @@ view_as_complex = defop(
     kernel=complex_pairs, vjp=dict(self=lambda grad: METHODS["view_as_real"](grad.contiguous().resolve_conj())),
     jvp="linear", batch=batch_front, variants="function", out=False,
 )
-
-
-@expose(name="view_as_real", method=False)
-def checked_view_as_real(input: Any) -> Any:
-    """A complex tensor as pairs of real numbers."""
-    if input._odd & ODD_CONJ and input.array.dtype.kind == "c":
-        raise RuntimeError("view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so "
-                           "you can view it as real, use self.resolve_conj(); however, be warned that the resulting tensor "
-                           "will NOT alias the original.")
-    return call(view_as_real, [input])
 
 
 # ---- lazy conjugation and negation
@@ -102,6 +100,18 @@ def resolve_conj(input: Any) -> Any:
 def resolve_neg(input: Any) -> Any:
     """The tensor with its negation carried out."""
     return call(clone, [input, None]) if input._odd & ODD_NEG else input
+
+
+@expose(method=False)
+def is_conj(input: Any) -> bool:
+    """Whether the tensor is a lazy conjugate."""
+    return bool(input._odd & ODD_CONJ)
+
+
+@expose(method=False)
+def is_neg(input: Any) -> bool:
+    """Whether the tensor is a lazy negative."""
+    return bool(input._odd & ODD_NEG)
 
 
 physical = defop(
@@ -159,6 +169,9 @@ def check_parts(first: Any, second: Any) -> None:
         raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {names[0]} and {names[1]}")
     if names[0] != names[1]:
         raise RuntimeError(f"Expected object of scalar type {names[0]} but got scalar type {names[1]} for second argument")
+    problem = broadcast_problem(first.shape, second.shape)
+    if problem is not None:
+        raise RuntimeError(problem)
     if names[0] == "Half":
         raise RuntimeError("complex tensors of half precision are not supported")
 

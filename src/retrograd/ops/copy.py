@@ -13,7 +13,7 @@ from retrograd.core.kernels import check_writable
 from retrograd.core.opdef import defop
 from retrograd.core.saved import alias as plain_alias
 from retrograd.core.state import switches, tls
-from retrograd.core.tensor import ODD_CONJ, ODD_META, ODD_NEG, Counter, Tensor, wrap
+from retrograd.core.tensor import ODD_CONJ, ODD_META, ODD_NEG, ODD_WRAPPER, Counter, Tensor, wrap
 from retrograd.ops import families
 
 
@@ -256,6 +256,8 @@ def is_channels_last(self: Any, form: Any) -> bool:
 # ---- what the core asks for
 def detached(self: Any) -> Any:
     """The same memory and version counter, no history."""
+    if self._odd & ODD_WRAPPER:
+        return METHODS["__batched_detach__"](self)
     if switches.unusual and tls.special:
         below(detach, [self]) if tls.dispatch_modes else None
     return plain_alias(self)
@@ -280,6 +282,8 @@ def sum_to_size(grad: Any, size: Any) -> Any:
 
 def copy_to_layout(grad: Any, shape: Any, strides: Any) -> Any:
     """A copy of `grad` with the given strides, recorded if grad mode is on."""
+    if grad._odd & ODD_WRAPPER:
+        return METHODS["copy_"](METHODS["__batched_new__"](grad, shape, strides), grad)
     target = Tensor(storage.empty_strided(shape, strides, grad.array.dtype))
     return METHODS["copy_"](target, grad)
 

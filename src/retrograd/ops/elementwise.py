@@ -13,7 +13,8 @@ import numpy as np
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.opdef import defop, find_packet
-from retrograd.core.tensor import Tensor
+from retrograd.core.state import tls
+from retrograd.core.tensor import Tensor, wants_grad
 from retrograd.ops import families
 from retrograd.ops.families import conj, number_like
 
@@ -49,6 +50,14 @@ def refuse(message: str, kinds: str, error: type[Exception] = RuntimeError) -> A
         for a in args:
             if isinstance(a, Tensor) and a.array.dtype.kind in kinds:
                 raise error(message)
+    return check
+
+
+def no_complex_gradient(name: str) -> Any:
+    """A check for an op that computes with complex numbers but has no derivative for them."""
+    def check(self: Any, *args: Any) -> None:
+        if self.array.dtype.kind == "c" and tls.grad_enabled and wants_grad(self):
+            raise RuntimeError(f"{name} does not support automatic differentiation for outputs with complex dtype.")
     return check
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from retrograd.core.dispatch import METHODS
 from retrograd.core.opdef import defop
+from retrograd.ops import selection
 from retrograd.ops.families import wrap_dim
 from retrograd.ops.reducing import (
     INT64,
@@ -125,12 +126,14 @@ amin = defop(
 
 def aminmax_kernel(xp: Any, self: Any, dim: Any, keepdim: bool) -> Any:
     if dim is None and self.size == 0:
-        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
+                           "identity.")
     axes = axes_of(None if dim is None else (dim,), self.ndim)
     for axis in axes:
         need_elements("aminmax", self, axis)
     refuse("aminmax_cpu", self, "c")
-    return (dense(xp.minimum.reduce(self, axes, keepdims=keepdim)), dense(xp.maximum.reduce(self, axes, keepdims=keepdim)))
+    low, high = xp.minimum.reduce(self, axes, keepdims=keepdim), xp.maximum.reduce(self, axes, keepdims=keepdim)
+    return dense(low), dense(high)
 
 
 def aminmax_backward(grads: Any, self: Any, min: Any, max: Any, dim: Any, keepdim: bool) -> Any:
@@ -191,30 +194,42 @@ argmin = defop("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor
 
 
 # ---- median, mode, k-th value
-def median_positions(xp: Any, x: Any, axis: int, ignore_nan: bool) -> Any:
+def ambiguous_rows(xp: Any, x: Any, indices: Any) -> list[tuple[int, ...]]:
+    """The rows (along the last dimension) where the element at `indices` occurs more than once."""
+    chosen = xp.take_along_axis(x, indices, -1)
+    same = (x == chosen) | ((x != x) & (chosen != chosen))
+    return [tuple(row) for row in xp.argwhere(xp.asarray(same.sum(-1) > 1))]
+
+
+def median_positions(xp: Any, self: Any, axis: int, ignore_nan: bool) -> Any:
     """Where the median is along `axis`, kept with size 1: of two middle elements the lower; NaN if there is one."""
-    order = xp.argsort(x, axis, kind="stable")
-    count = x.shape[axis]
-    if x.dtype.kind != "f":
-        return xp.take(order, [(count - 1) // 2], axis)
-    blank = xp.isnan(x)
+    x = xp.moveaxis(self, axis, -1)
+    blank = x != x
+    counted = x.shape[-1] - blank.sum(-1, keepdims=True) if ignore_nan else xp.full((*x.shape[:-1], 1), x.shape[-1])
+    middle = xp.maximum(counted - 1, 0) // 2
+    indices = xp.take_along_axis(xp.argsort(x, -1, kind="stable"), middle, -1)
+    for row in ambiguous_rows(xp, x, indices):
+        order = list(range(x.shape[-1]))
+        selection.nth_element(order, int(middle[(*row, 0)]), selection.ascending(x[row].tolist()))
+        indices[(*row, 0)] = order[int(middle[(*row, 0)])]
     if not ignore_nan:
-        middle = xp.take(order, [(count - 1) // 2], axis)
-        return xp.where(blank.any(axis, keepdims=True), xp.argmax(blank, axis, keepdims=True), middle)
-    present = count - blank.sum(axis, keepdims=True)
-    return xp.take_along_axis(order, xp.maximum(present - 1, 0) // 2, axis)
+        indices = xp.where(blank.any(-1, keepdims=True), xp.argmax(blank, -1, keepdims=True), indices)
+    return xp.moveaxis(indices, -1, axis)
 
 
 def median_kernel(ignore_nan: bool) -> Any:
     def kernel(xp: Any, self: Any) -> Any:
-        refuse("median_cpu", self, "cb")
         if self.size == 0:
             # NaN, or what becomes of it in an integer
             wide_integer = self.dtype.kind == "i" and self.itemsize >= 4
-            return xp.asarray(xp.iinfo(self.dtype).min if wide_integer else float("nan") if self.dtype.kind == "f" else 0,
-                              self.dtype)
-        flat = self.reshape(-1)
-        return xp.take_along_axis(flat, median_positions(xp, flat, 0, ignore_nan), 0).reshape(())
+            blank = 0 if self.dtype.kind in "iu" else float("nan")
+            return xp.asarray(xp.iinfo(self.dtype).min if wide_integer else blank).astype(self.dtype)
+        refuse("median_cpu", self, "cb")
+        ordered = xp.sort(self.reshape(-1))
+        blanks = int(xp.count_nonzero(ordered != ordered))
+        if blanks and not ignore_nan:
+            return ordered[-1]
+        return ordered[max(self.size - blanks - 1, 0) // 2]
     return kernel
 
 
@@ -251,6 +266,12 @@ def mode_kernel(xp: Any, self: Any, dim: int, keepdim: bool) -> Any:
         return self.copy(), xp.zeros((), INT64)
     x = xp.moveaxis(self, axis, -1)
     order = xp.argsort(x, -1, kind="stable")
+    odd = range(0) if x.shape[-1] <= selection.SMALL and not (x != x).any() else xp.ndindex(x.shape[:-1])
+    for row in odd:
+        places = list(range(x.shape[-1]))
+        values = x[row].tolist()
+        selection.sort(places, len(places), lambda i, j, values=values: values[i] < values[j])
+        order[row] = places
     ordered = xp.take_along_axis(x, order, -1)
     place = xp.arange(x.shape[-1])
     fresh = xp.ones(x.shape, bool)
@@ -268,48 +289,6 @@ mode = defop(
 )
 
 
-def quickselect(values: Any, k: int) -> int:
-    """Where the k-th smallest of `values` is; among equal elements the one that this partitioning scheme leaves there."""
-    items = list(values)
-    places = list(range(len(items)))
-
-    def above(a: Any, b: Any) -> bool:
-        return (a != a and b == b) or a > b
-
-    def swap(i: int, j: int) -> None:
-        items[i], items[j] = items[j], items[i]
-        places[i], places[j] = places[j], places[i]
-
-    left, right = 0, len(items) - 1
-    while right > left + 1:
-        swap((left + right) // 2, left + 1)
-        if above(items[left + 1], items[right]):
-            swap(left + 1, right)
-        if above(items[left], items[right]):
-            swap(left, right)
-        if above(items[left + 1], items[left]):
-            swap(left + 1, left)
-        i, j, pivot = left + 1, right, items[left]
-        while True:
-            i += 1
-            while above(pivot, items[i]):
-                i += 1
-            j -= 1
-            while above(items[j], pivot):
-                j -= 1
-            if j < i:
-                break
-            swap(i, j)
-        swap(left, j)
-        if j <= k:
-            left = i
-        if j >= k:
-            right = j - 1
-    if right == left + 1 and above(items[left], items[right]):
-        swap(left, right)
-    return places[k]
-
-
 def kthvalue_kernel(xp: Any, self: Any, k: int, dim: int, keepdim: bool) -> Any:
     axis = wrap_dim(dim, self.ndim)
     need_elements("kthvalue()", self, axis)
@@ -321,11 +300,8 @@ def kthvalue_kernel(xp: Any, self: Any, k: int, dim: int, keepdim: bool) -> Any:
     x = xp.moveaxis(self, axis, -1)
     order = xp.argsort(x, -1, kind="stable")
     indices = order[..., k - 1:k].copy()
-    chosen = xp.take_along_axis(x, indices, -1)
-    same = (x == chosen) | ((x != x) & (chosen != chosen))
-    for row in xp.argwhere(xp.asarray(same.sum(-1) > 1)):
-        row = tuple(row)
-        indices[(*row, 0)] = quickselect(x[row].tolist(), k - 1)
+    for row in ambiguous_rows(xp, x, indices):
+        indices[(*row, 0)] = selection.quickselect(x[row].tolist(), k - 1)
     return taken(xp, self, xp.moveaxis(indices, -1, axis), axis, keepdim)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from retrograd.core import dtypes, storage
 
 BY_NUMPY = dtypes.BY_NUMPY
+LEGACY_TENSORS = ("Byte", "Char", "Double", "Float", "Int", "Long", "Short", "Half")
 
 
 def infer_size(shape: Any, count: int) -> tuple[int, ...]:
@@ -114,9 +115,10 @@ def expanded(array: Any, size: Any) -> Any:
     """`array` broadcast to `size`, in which -1 keeps a dimension."""
     ndim = array.ndim
     if len(size) < ndim:
-        raise RuntimeError(f"expand(torch.{BY_NUMPY[array.dtype].legacy}Tensor{{{list(array.shape)}}}, size={list(size)}): the "
-                           f"number of sizes provided ({len(size)}) must be greater or equal to the number of dimensions in "
-                           f"the tensor ({ndim})")
+        legacy = BY_NUMPY[array.dtype].legacy
+        kind = f"torch.{legacy}Tensor" if legacy in LEGACY_TENSORS else f"CPU{legacy}Type"
+        raise RuntimeError(f"expand({kind}{{{list(array.shape)}}}, size={list(size)}): the number of sizes provided "
+                           f"({len(size)}) must be greater or equal to the number of dimensions in the tensor ({ndim})")
     strides = storage.strides_of(array)
     shape, steps = list(size), [0] * len(size)
     extra = len(size) - ndim

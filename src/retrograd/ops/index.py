@@ -40,8 +40,8 @@ def positions(shape: Any, indices: Any) -> list[Any]:
             made.append(index.astype(INT64))
         elif index.dtype.kind == "b" or index.dtype == np.uint8:
             if index.dtype.kind != "b":
-                warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
-                              UserWarning, stacklevel=2)
+                warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
+                              "instead.", UserWarning, stacklevel=2)
             check_mask(shape, index, len(made))
             made.extend(np.nonzero(index))
         else:
@@ -61,7 +61,7 @@ def check_mask(shape: Any, mask: Any, start: int) -> None:
 
 
 class Place:
-    """Where index tensors lead: NumPy's index for it, the shape of what lies there, and where the indexed part begins."""
+    """Where index tensors lead: NumPy's index for it, the shape of what lies there, where the indexed part begins."""
 
     __slots__ = ("broadcast", "dims", "front", "given", "index", "shape")
 
@@ -107,7 +107,8 @@ class Place:
         for given in self.given:
             whole = given if given.shape == self.broadcast else np.broadcast_to(given, self.broadcast)
             reshaped = (*[1] * self.front, *self.broadcast, *[1] * after)
-            own = view_strides(self.broadcast, storage.strides_of(whole), reshaped) or storage.contiguous_strides(reshaped)
+            own = view_strides(self.broadcast, storage.strides_of(whole), reshaped)
+            own = own or storage.contiguous_strides(reshaped)
             operands.append([0 if n != m else s for n, m, s in zip(reshaped, self.shape, own, strict=True)])
         return iteration_strides(self.shape, operands)
 
@@ -246,12 +247,12 @@ def put(self: Any, indices: Any, values: Any, accumulate: bool) -> Any:
     place = Place(self.shape, indices) if any([i is not None for i in indices]) else None
     shape = self.shape if place is None else place.shape
     if not expandable(values.shape, shape):
-        raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing "
-                           f"result of shape {list(shape)}")
+        raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to "
+                           f"indexing result of shape {list(shape)}")
     if self.dtype != values.dtype:
         raise RuntimeError("Index put requires the source and destination dtypes match, got "
-                           f"{BY_NUMPY[self.dtype].legacy} for the destination and {BY_NUMPY[values.dtype].legacy} for the "
-                           "source.")
+                           f"{BY_NUMPY[self.dtype].legacy} for the destination and "
+                           f"{BY_NUMPY[values.dtype].legacy} for the source.")
     where: Any = Ellipsis
     if place is not None:
         place.check_bounds(self.shape)
@@ -275,7 +276,9 @@ def put_by_mask(self: Any, indices: Any, values: Any) -> bool:
     start = next(k for k, i in enumerate(indices) if i is not None)
     check_mask(self.shape, given[0], start)
     value = values.reshape(())
-    self[(*[slice(None)] * start, given[0])] = value if value.dtype == self.dtype else number_array(value.item(), self.dtype)
+    if value.dtype != self.dtype:
+        value = number_array(value.item(), self.dtype)
+    self[(*[slice(None)] * start, given[0])] = value
     return True
 
 
@@ -285,7 +288,7 @@ def expandable(shape: Any, target: Any) -> bool:
 
 
 def add_at(target: Any, index: Any, values: Any) -> None:
-    """target[index] += values, each duplicate counted; through flat positions where memory allows, which is much faster."""
+    """target[index] += values, each duplicate counted; by flat positions where memory allows, which is much faster."""
     if target.flags.c_contiguous and target.ndim and target.size:
         flat = np.arange(target.size).reshape(target.shape)[index]
         np.add.at(target.reshape(-1), flat.reshape(-1), np.ascontiguousarray(values).reshape(-1))
@@ -294,9 +297,11 @@ def add_at(target: Any, index: Any, values: Any) -> None:
 
 
 def index_put_inplace(xp: Any, self: Any, indices: Any, values: Any, accumulate: bool, unsafe: bool = False) -> Any:
-    if 0 in self.strides and self.size and any([s == 0 and n > 1 for s, n in zip(self.strides, self.shape, strict=True)]):
-        warnings.warn("Use of index_put_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
-                      "operation. This also applies to advanced indexing e.g. tensor[indices] = tensor", UserWarning, stacklevel=2)
+    steps = zip(self.strides, self.shape, strict=True)
+    if 0 in self.strides and self.size and any([s == 0 and n > 1 for s, n in steps]):
+        warnings.warn("Use of index_put_ on expanded tensors is deprecated. Please clone() the tensor before performing "
+                      "this operation. This also applies to advanced indexing e.g. tensor[indices] = tensor",
+                      UserWarning, stacklevel=2)
     return put(self, indices, values, accumulate)
 
 
@@ -308,7 +313,8 @@ def index_put_kernel(xp: Any, self: Any, indices: Any, values: Any, accumulate: 
 def index_put_self(grad: Any, indices: Any, accumulate: bool) -> Any:
     if accumulate:
         return grad
-    masks = [i.to(bool_) if i is not None and i.dtype is uint8 else i for i in indices]     # one zero fits bool masks only
+    # a single zero may be put by bool masks only
+    masks = [i.to(bool_) if i is not None and i.dtype is uint8 else i for i in indices]
     return grad.index_put(masks, grad.new_zeros(()))
 
 
@@ -363,7 +369,8 @@ index_put_ = defop(
     kernel=index_put_inplace, functional=index_put, out=False, **PUT_COLUMNS,
 )
 index_put_impl = defop(
-    "_index_put_impl(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor",
+    "_index_put_impl(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> "
+    "Tensor",
     kernel=index_put_kernel, node="IndexPutImplBackward0", variants="", **PUT_COLUMNS,
 )
 index_put_impl_ = defop(
@@ -384,7 +391,7 @@ unsafe_index_put = defop(
 
 # ---- x[...]
 def view_of(op: Any, self: Any, args: Any, array: Any) -> Any:
-    """The tensor for `array`, a view that `op` with `args` makes of an ordinary tensor, without the way through dispatch."""
+    """The tensor for `array`, a view that `op` with `args` makes of an ordinary tensor; a shortcut past dispatch."""
     out = Tensor(array)
     mark_view(op, (args, None), self, out)
     if wants_grad(self):
@@ -406,8 +413,8 @@ def select_at(self: Any, dim: int, position: int, named_dim: int) -> Any:
     size = shape[dim] if dim < len(shape) else 0
     if not -size <= position < size:
         if not shape and position == 0:
-            raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
-                             "convert a 0-dim tensor to a number")
+            raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in "
+                             "C++ to convert a 0-dim tensor to a number")
         raise IndexError(f"index {position} is out of bounds for dimension {named_dim} with size {size}")
     op: Any = OPS["select"].int           # type: ignore[attr-defined]
     if is_plain(self):

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograd.core.dispatch import gradient_mask, record
+from retrograd.core.dispatch import METHODS, gradient_mask, record
 from retrograd.core.graph import set_history
 from retrograd.core.kernels import compute_arrays
 from retrograd.core.opdef import OpDef, defop
 from retrograd.core.state import tls
-from retrograd.core.tensor import ODD_INFERENCE, View, bump, wants_grad
-from retrograd.core.views import check_inplace, give_retained, take_retained
+from retrograd.core.tensor import ODD_INFERENCE, ODD_WRAPPER, View, bump, wants_grad
+from retrograd.core.views import check_inplace
 from retrograd.ops import shape
 
 
 def change_geometry(op: OpDef, args: Any) -> Any:
     """Run `op`, recording it if a gradient is wanted, and make its result the geometry of its first argument."""
     t = args[0]
+    if t._odd & ODD_WRAPPER:
+        return METHODS["__batched_geometry__"](t, op.functional, args[1:])
     if not op._ready:
         op.prepare()
     mask = gradient_mask(op, args) if tls.grad_enabled else 0
@@ -36,27 +38,29 @@ def change_geometry(op: OpDef, args: Any) -> Any:
     if view is not None:
         t._view = View(view.base, op.functional, (args[1:], None), view, view.creation, view.version)
     if node is not None:
-        node.shape, node.dtype = array.shape, array.dtype
-        retained = take_retained(t)
-        set_history(t, node, 0)
-        if retained:
-            give_retained(t, retained)
+        node._shape, node._dtype = array.shape, array.dtype
+        set_history(t, node, 0)          # a gradient that is retained stays the one of the geometry it was asked for
         if view is not None:
             t._view.version = t._counter.n
     return t
 
 
-def inplace_view(schema: str, functional: OpDef, node: str) -> OpDef:
+def refuse_batches(self: Any) -> None:
+    if self.array.ndim > 2:
+        raise RuntimeError(f"t_() expects a tensor with <= 2 dimensions, but self is {self.array.ndim}D")
+
+
+def inplace_view(schema: str, functional: OpDef, node: str, check: Any = None) -> OpDef:
     """Declare the in-place form of a view op; its nodes are numbered apart from the functional form's."""
     op = OpDef(functional.schema, functional.kernel, vjp=functional.vjp, jvp=functional.jvp, batch=functional.batch, node=node,
-               functional=functional)
+               functional=functional, check=check)
     return defop(schema, kernel=lambda self, *rest: change_geometry(op, [self, *rest]), composite=True, variants="method",
                  out=False)
 
 
 inplace_view("as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a!)",
              shape.as_strided, "AsStridedBackward1").variants = "function, method"
-inplace_view("t_(Tensor(a!) self) -> Tensor(a!)", shape.t, "TBackward1")
+inplace_view("t_(Tensor(a!) self) -> Tensor(a!)", shape.t, "TBackward1", refuse_batches)
 inplace_view("transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", shape.transpose, "TransposeBackward1")
 inplace_view("swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)", shape.transpose, "TransposeBackward1")
 inplace_view("swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", shape.transpose, "TransposeBackward1")

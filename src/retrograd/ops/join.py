@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import dtypes, storage
+from retrograd.core import dtypes
 from retrograd.core.api import expose
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.opdef import defop
@@ -26,8 +26,6 @@ def is_skipped(shape: Any) -> bool:
 
 def check_cat(arrays: Any, dim: int) -> tuple[int, Any]:
     """The dimension counted from the front and the arrays that take part."""
-    if not arrays:
-        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     for i, a in enumerate(arrays):
         if a.ndim == 0:
             raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
@@ -90,9 +88,14 @@ def batch_stack(op: Any, args: Any, dims: Any, size: int) -> Any:
     return op(tensors, wrap_dim(args[1], tensors[0].ndim) + 1), 0
 
 
+def refuse_none(tensors: Any, dim: int) -> None:
+    if not tensors:
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+
+
 cat = defop(
     "cat(Tensor[] tensors, int dim=0) -> Tensor",
-    kernel=cat_kernel, promote="common",
+    kernel=cat_kernel, promote="common", check=refuse_none,
     vjp=dict(tensors=cat_rule), jvp="linear", batch=batch_cat, variants="function",
 )
 for alias in ("concat", "concatenate"):
@@ -101,8 +104,6 @@ for alias in ("concat", "concatenate"):
 
 
 def stack_kernel(xp: Any, tensors: Any, dim: int) -> Any:
-    if not tensors:
-        raise RuntimeError("stack expects a non-empty TensorList")
     first = tensors[0]
     dim = wrap_dim(dim, first.ndim + 1)
     for i, a in enumerate(tensors):
@@ -116,13 +117,18 @@ def stack_kernel(xp: Any, tensors: Any, dim: int) -> Any:
     return made
 
 
+def refuse_empty_stack(tensors: Any, dim: int) -> None:
+    if not tensors:
+        raise RuntimeError("stack expects a non-empty TensorList")
+
+
 def stack_rule(grad: Any, dim: int, needed: Any) -> Any:
     return [grad.select(dim, i) if wanted else None for i, wanted in enumerate(needed)]
 
 
 stack = defop(
     "stack(Tensor[] tensors, int dim=0) -> Tensor",
-    kernel=stack_kernel, promote="common",
+    kernel=stack_kernel, promote="common", check=refuse_empty_stack,
     vjp=dict(tensors=stack_rule), jvp="linear", batch=batch_stack, variants="function",
 )
 
@@ -131,7 +137,7 @@ def stacked(name: str, prepare: Any, dim_of: Any) -> None:
     def kernel(tensors: Any) -> Any:
         """cat along one dimension of tensors that are first given enough of them."""
         if not tensors:
-            raise RuntimeError(f"{name} expects a non-empty TensorList")
+            raise RuntimeError(f"{'vstack' if name == 'row_stack' else name} expects a non-empty TensorList")
         ready = list(prepare(list(tensors)))
         return call(cat, [ready, dim_of(ready)])
     defop(f"{name}(Tensor[] tensors) -> Tensor", kernel=kernel, composite=True, variants="function")
@@ -171,8 +177,10 @@ def block_diag_rule(grad: Any, tensors_sym_sizes: Any, needed: Any) -> Any:
         part = None
         if wanted:
             part = call(slice_, [call(slice_, [grad, 0, row, row + rows, 1]), 1, column, column + width, 1])
-            if len(sizes) < 2:
-                part = part.squeeze(0) if len(sizes) == 1 else part.squeeze((0, 1))
+            for _ in range(2 - len(sizes)):
+                part = part.squeeze(-1)
+            if 0 in sizes:
+                part = grad.new_zeros(sizes)
         grads.append(part)
         row, column = row + rows, column + width
     return grads
@@ -259,8 +267,7 @@ def repeat_rule(grad: Any, self_sym_sizes: Any, repeats: Any) -> Any:
             summed.append(len(sizes))
             sizes.append(r)
         sizes.append(n)
-    grad = grad.reshape(sizes)
-    return grad.sum(summed) if summed else grad
+    return grad.reshape(sizes).sum(summed) if summed else grad
 
 
 def batch_repeat(op: Any, args: Any, dims: Any, size: int) -> Any:
@@ -283,7 +290,8 @@ def interleave_kernel(xp: Any, repeats: Any, output_size: Any) -> Any:
     if repeats.ndim != 1:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if repeats.dtype not in (np.int64, np.int32):
-        raise RuntimeError("repeats has to be Long or Int tensor")
+        name = dtypes.BY_NUMPY[repeats.dtype].legacy
+        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{name}'")
     if repeats.size and repeats.min() < 0:
         raise RuntimeError("repeats can not be negative")
     if output_size is not None and repeats.size and output_size != repeats.sum():
@@ -398,9 +406,8 @@ def rot90_kernel(xp: Any, self: Any, k: int, dims: Any) -> Any:
         raise RuntimeError(f"expected total dims >= 2, but got total dims = {ndim}")
     if dims[0] == dims[1] or abs(dims[0] - dims[1]) == ndim:
         raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
-    for i, d in enumerate(dims):
-        if not -ndim <= d < ndim:
-            raise RuntimeError(f"Rotation dim{i} out of range, dim{i} = {d}")
+    for d in dims:
+        wrap_dim(d, ndim)
     k %= 4
     if k == 2:
         return flip_kernel(xp, self, dims)
@@ -451,7 +458,7 @@ def triangle_indices(name: str, keep: Any) -> None:
             raise RuntimeError(f"{which} must be non-negative, got{value}")
         distance = xp.arange(col) - xp.arange(row)[:, None]
         return xp.stack(xp.nonzero(keep(distance, offset))).astype(dtype or np.int64)
-    defop(f"{name}(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, "
+    defop(f"{name}(int row, int col, int offset=0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
           "bool? pin_memory=None) -> Tensor", kernel=kernel, variants="function", out=False)
 
 
@@ -479,11 +486,14 @@ def padded_shape(shape: Any, pad: Any) -> list[int]:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
     if len(pad) // 2 > len(shape):
         raise RuntimeError("Length of pad should be no more than twice the number of dimensions of the input. Pad length is "
-                           f"{len(pad)} while the input has {len(shape)} dimensions.")
+                           f"{len(pad)}while the input has {len(shape)}dimensions.")
     sizes = list(shape)
+    shrinks = all([n <= 0 for n in pad])
     for i in range(len(pad) // 2):
         d = len(shape) - 1 - i
         sizes[d] += pad[2 * i] + pad[2 * i + 1]
+        if sizes[d] < 0 and shrinks:
+            raise RuntimeError("narrow(): length must be non-negative.")
         if sizes[d] < 0:
             raise RuntimeError(f"The input size {shape[d]}, plus negative padding {pad[2 * i]} and {pad[2 * i + 1]} resulted "
                                f"in a negative output size, which is invalid. Check dimension {d} of your input.")
@@ -492,14 +502,17 @@ def padded_shape(shape: Any, pad: Any) -> list[int]:
 
 def pad_kernel(xp: Any, self: Any, pad: Any, value: Any) -> Any:
     shape = padded_shape(self.shape, pad)
-    made = geometry.new_in_format(shape, self.dtype, geometry.channels_last_like(self))
-    made[...] = cast_array(xp.asarray(value), self.dtype)
     source, target = [slice(None)] * self.ndim, [slice(None)] * self.ndim
     for i in range(len(pad) // 2):
         d = self.ndim - 1 - i
         before, after = pad[2 * i], pad[2 * i + 1]
         target[d] = slice(max(before, 0), shape[d] - max(after, 0))
         source[d] = slice(max(-before, 0), self.shape[d] - max(-after, 0))
+    if all([n <= 0 for n in pad]):
+        part = self[tuple(source)]
+        return copied(part, None, format_strides(part, None))
+    made = geometry.new_in_format(shape, self.dtype, geometry.channels_last_like(self))
+    made[...] = cast_array(xp.asarray(value), self.dtype)
     made[tuple(target)] = self[tuple(source)]
     return made
 
@@ -519,7 +532,7 @@ def padded(self: Any, pad: Any, mode: str, value: Any) -> Any:
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     if mode not in ("reflect", "replicate", "circular"):
-        raise RuntimeError(f"Unrecognised padding mode {mode}")
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
     return padded_by_position(self, pad, mode)
 
 

@@ -1,4 +1,4 @@
-"""Choosing by a condition: where, masked_fill/select/scatter, nonzero; and choosing rows of a table: embedding, one_hot."""
+"""Choosing by a condition: where, masked_fill/select/scatter, nonzero; choosing rows of a table: embedding, one_hot."""
 from __future__ import annotations
 
 import warnings
@@ -13,28 +13,34 @@ from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.opdef import NOT_IMPLEMENTED, OPS, defop
 from retrograd.core.tensor import Tensor
 from retrograd.ops import families
+from retrograd.ops.elementwise import C_NAMES
 from retrograd.ops.index import INDEX_DTYPES, add_at, common_shape, iteration_strides, laid_out, number_array
 
 
 # ---- where
 def where_kernel(xp: Any, condition: Any, self: Any, other: Any) -> Any:
     if condition.dtype == np.uint8:
-        warnings.warn("where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
-                      "version of PyTorch. Use a boolean condition instead.", UserWarning, stacklevel=2)
+        warnings.warn("where received a uint8 condition tensor. This behavior is deprecated and will be removed in a "
+                      "future version of PyTorch. Use a boolean condition instead.", UserWarning, stacklevel=2)
         condition = condition != 0
     if condition.dtype.kind != "b":
         raise RuntimeError("where expected condition to be a boolean tensor, but got a tensor with dtype "
                            f"{BY_NUMPY[condition.dtype].legacy}")
-    operands = [self, other]
-    arrays = [v for v in operands if isinstance(v, np.ndarray)]
-    dtype = dtypes.result_type_of([BY_NUMPY[a.dtype] for a in arrays if a.ndim], [BY_NUMPY[a.dtype] for a in arrays if not a.ndim],
-                                  [v for v in operands if not isinstance(v, np.ndarray)]).numpy
-    self, other = [v.astype(dtype, copy=False) if isinstance(v, np.ndarray) else number_array(v, dtype) for v in operands]
+    self, other = promoted(self, other)
     shape = common_shape(common_shape(condition.shape, self.shape), other.shape)
     result = xp.asarray(xp.where(condition, self, other))
     if len(shape) < 2:
         return result
     return laid_out(result, iteration_strides(shape, [broadcast_steps(a, shape) for a in (condition, self, other)]))
+
+
+def promoted(*operands: Any) -> list[Any]:
+    """Arrays and Python numbers as arrays of their common dtype."""
+    arrays = [v for v in operands if isinstance(v, np.ndarray)]
+    numbers = [v for v in operands if not isinstance(v, np.ndarray)]
+    dtype = dtypes.result_type_of([BY_NUMPY[a.dtype] for a in arrays if a.ndim],
+                                  [BY_NUMPY[a.dtype] for a in arrays if not a.ndim], numbers).numpy
+    return [v.astype(dtype, copy=False) if isinstance(v, np.ndarray) else number_array(v, dtype) for v in operands]
 
 
 def broadcast_steps(array: Any, shape: Any) -> list[int]:
@@ -73,10 +79,8 @@ where_scalar = defop(
 
 # ---- nonzero
 def nonzero_kernel(xp: Any, self: Any) -> Any:
-    if self.ndim == 0:
-        return xp.zeros((int(bool(self != 0)), 0), np.int64)
-    found = xp.stack(xp.nonzero(self))
-    return found.T if found.size else storage.empty_strided(found.T.shape, (1, *[0] * (self.ndim - 1)), found.dtype)
+    found = xp.stack(xp.nonzero(self)) if self.ndim else xp.zeros((0, int(bool(self != 0))), np.int64)
+    return found.T if found.shape[1] else storage.empty_strided(found.T.shape, (1, 0), found.dtype)
 
 
 nonzero = defop(
@@ -124,16 +128,11 @@ nonzero_static = defop(
 )
 
 # ---- masked_fill
-MASK_NAMES = {"uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int",
-              "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
-              "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}
-
-
 def filled(xp: Any, self: Any, mask: Any, value: Any) -> Any:
     shape = common_shape(mask.shape, self.shape)
     if mask.dtype.kind != "b":
         raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype "
-                           f"{MASK_NAMES.get(BY_NUMPY[mask.dtype].name, str(mask.dtype))}")
+                           f"{C_NAMES.get(BY_NUMPY[mask.dtype].name, str(mask.dtype))}")
     result = xp.empty(shape, self.dtype)
     result[...] = self
     xp.copyto(result, number_array(value, self.dtype), where=mask)
@@ -181,7 +180,7 @@ def masked_select_kernel(xp: Any, self: Any, mask: Any) -> Any:
 
 def masked_select_backward(grad: Any, self: Any, mask: Any) -> Any:
     shape = np.broadcast_shapes(self.array.shape, mask.array.shape)
-    return METHODS["zeros_like"](self.expand(shape)).masked_scatter(mask, grad)
+    return METHODS["zeros_like"](self.expand(shape)).masked_scatter_(mask, grad)
 
 
 masked_select = defop(
@@ -235,12 +234,14 @@ masked_scatter_backward = defop(
 
 
 # ---- embedding
-def embedding_kernel(xp: Any, weight: Any, indices: Any, padding_idx: int, scale_grad_by_freq: bool, sparse: bool) -> Any:
+def embedding_kernel(xp: Any, weight: Any, indices: Any, padding_idx: int, scale_grad_by_freq: bool,
+                     sparse: bool) -> Any:
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     if indices.dtype not in INDEX_DTYPES:
-        raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but "
-                           f"got torch.{BY_NUMPY[indices.dtype].legacy}Tensor instead (while checking arguments for embedding)")
+        raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, "
+                           f"Int; but got torch.{BY_NUMPY[indices.dtype].legacy}Tensor instead (while checking "
+                           "arguments for embedding)")
     if indices.size and not (indices.min() >= 0 and indices.max() < weight.shape[0]):
         raise IndexError("index out of range in self")
     return xp.take(weight, indices, axis=0)
@@ -283,7 +284,8 @@ def embedding_double_backward(grad: Any, indices: Any, padding_idx: int) -> Any:
 
 
 embedding = defop(
-    "embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
+    "embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) "
+    "-> Tensor",
     kernel=embedding_kernel,
     vjp=dict(weight=embedding_backward),
     jvp=lambda weight_t, indices, padding_idx, scale_grad_by_freq, sparse:

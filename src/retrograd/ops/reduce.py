@@ -226,11 +226,13 @@ def logical_kernel(name: str) -> Any:
 
 any_kernel, all_kernel = logical_kernel("logical_or"), logical_kernel("logical_and")
 any_dim = defop("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", kernel=any_kernel, batch=along_dim)
-any_dims = defop("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", kernel=any_kernel, batch=along_dim)
+any_dims = defop("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", kernel=any_kernel,
+                 batch=along_dim)
 any_ = defop("any(Tensor self) -> Tensor", kernel=lambda xp, self: any_kernel(xp, self, None, False),
              batch=flattened(any_dim))
 all_dim = defop("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", kernel=all_kernel, batch=along_dim)
-all_dims = defop("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", kernel=all_kernel, batch=along_dim)
+all_dims = defop("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", kernel=all_kernel,
+                 batch=along_dim)
 all_ = defop("all(Tensor self) -> Tensor", kernel=lambda xp, self: all_kernel(xp, self, None, False),
              batch=flattened(all_dim))
 
@@ -255,11 +257,15 @@ def moments(xp: Any, name: str, self: Any, dim: Any, correction: Any, keepdim: b
     correction = 1 if correction is None else correction
     if (count if self.size else 0) - correction <= 0:
         for _ in range(2 if self.dtype.kind == "c" else 1):       # real and imaginary part each have a variance
-            warnings.warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction "
-                          "factor (input numel divided by output numel).", UserWarning, stacklevel=2)
+            warnings.warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
+                          "reduction factor (input numel divided by output numel).", UserWarning, stacklevel=2)
     x = self.astype(accumulating(self.dtype) if self.dtype.kind != "V" and not is_half(self) else FLOAT64)
-    middle = xp.asarray(xp.divide(xp.add.reduce(x, axes, keepdims=True), count))
-    away = x - middle
+    # Distances from one of the elements, not the elements, so that equal elements have a variance of exactly 0.
+    first = x[tuple([slice(0, 1) if i in axes else slice(None) for i in range(x.ndim)])] if x.size else x.dtype.type(0)
+    away = x - first
+    offset = xp.divide(xp.add.reduce(away, axes, keepdims=True), count)
+    middle = xp.asarray(first + offset)
+    away = away - offset
     squares = away * away if x.dtype.kind == "f" else away.real * away.real + away.imag * away.imag
     spread = xp.asarray(xp.divide(xp.add.reduce(squares, axes, keepdims=True), max(count - correction, 0)))
     shape = middle.shape if keepdim else tuple([n for i, n in enumerate(self.shape) if i not in axes])
@@ -288,10 +294,9 @@ def var_backward(grad: Any, self: Any, dim: Any, correction: Any, keepdim: bool)
         count = reduced_count(self.shape, axes_of(dim, self.ndim))
         middle = self.mean(dim, True)
     freedom = count - correction
-    if freedom <= 0:
-        blank = METHODS["full_like"](self, math.inf).masked_fill(self == middle, math.nan)
-        return grad * blank
-    return (2.0 / freedom * grad) * (self - middle)
+    if freedom <= 0 and (self.ndim == 0 or dim is None):
+        return grad * METHODS["where"](self == middle, math.nan, math.inf)
+    return (grad * (2.0 / freedom if freedom else math.inf)) * (self - middle)
 
 
 def std_backward(grad: Any, self: Any, result: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
@@ -307,7 +312,8 @@ def with_mean_backward(grads: Any, self: Any, spread: Any, dim: Any, keepdim: bo
 
 
 def var_mean_backward(grads: Any, self: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
-    return with_mean_backward(grads, self, lambda grad: var_backward(grad, self, dim, correction, keepdim), dim, keepdim)
+    return with_mean_backward(grads, self, lambda grad: var_backward(grad, self, dim, correction, keepdim),
+                              dim, keepdim)
 
 
 def std_mean_backward(grads: Any, self: Any, result0: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
@@ -353,8 +359,7 @@ def define_spread(name: str, vjp: Any, jvp: Any, root: bool, with_mean: bool) ->
     return op
 
 
-var = define_spread("var", lambda grad, self, dim, correction, keepdim: var_backward(grad, self, dim, correction, keepdim),
-                    var_jvp, False, False)
+var = define_spread("var", var_backward, var_jvp, False, False)
 std = define_spread("std", std_backward, std_jvp, True, False)
 var_mean = define_spread("var_mean", var_mean_backward, var_mean_jvp, False, True)
 std_mean = define_spread("std_mean", std_mean_backward, std_mean_jvp, True, True)
@@ -456,7 +461,8 @@ vector_norm = defop(
 
 def old_norm_kernel(xp: Any, self: Any, p: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
     if is_integral(self):
-        raise RuntimeError(f"norm(): input dtype should be either floating point or complex. Got {legacy(self)} instead.")
+        raise RuntimeError("norm(): input dtype should be either floating point or complex. Got "
+                           f"{legacy(self)} instead.")
     return vector_norm_kernel(xp, self, p, dim, keepdim, dtype)
 
 
@@ -488,13 +494,16 @@ norm_scalar = defop(
 )
 norm_dims_dtype = defop(
     "norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor",
-    kernel=old_norm_kernel, vjp=dict(self=norm_dim_rule), jvp=norm_dim_tangent, batch=along_dim, node="NormBackward3",
-    variants="",
+    kernel=old_norm_kernel,
+    vjp=dict(self=lambda grad, self, p, result, dim, keepdim:
+             norm_backward(grad, self.to(grad.dtype), p, result, dim, keepdim)),
+    jvp=norm_dim_tangent, batch=along_dim, node="NormBackward3", variants="",
 )
 norm_dtype = defop(
     "norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor",
     kernel=lambda xp, self, p, dtype: old_norm_kernel(xp, self, p, None, False, dtype),
-    vjp=dict(self=norm_rule), jvp=norm_tangent,
+    vjp=dict(self=lambda grad, self, p, result: norm_backward(grad, self.to(grad.dtype), p, result, None, True)),
+    jvp=norm_tangent,
     batch=lambda op, args, dims, size: along_dim(norm_dims_dtype, [args[0], args[1], (), False, args[2]], dims, size),
     node="NormBackward2", variants="",
 )
@@ -551,9 +560,9 @@ special_logsumexp = defop(
 
 
 def trace_kernel(xp: Any, self: Any) -> Any:
+    refuse("trace", self, "b")
     if self.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self.ndim}")
-    refuse("trace", self, "b")
     return sum_dims_kernel(xp, self.diagonal(), None, False, None)
 
 

@@ -1,4 +1,4 @@
-"""What the reductions, scans and sorts share: dimensions, accurate sums, error texts, gradients spread back, batching."""
+"""What reductions, scans and sorts share: dimensions, accurate sums, error texts, gradients spread back, batching."""
 from __future__ import annotations
 
 from typing import Any

@@ -38,15 +38,17 @@ def in_place(name: str, ufunc: str) -> Any:
             words = [C_NAMES.get(str(d), str(d)) for d in (self.dtype, dtype)]
             raise RuntimeError(f"Bad in-place call: input tensor dtype {words[0]} and output tensor dtype {words[1]} "
                                "should match")
-        if self.ndim:
+        if self.ndim and self.size:
             refuse(f"{name}_out_cpu", self, "b")
         return running(xp, ufunc, self, dim, self.dtype)
     return kernel
 
 
-C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "uint8": "unsigned char",
-           "int8": "signed char", "int16": "short", "int32": "int", "int64": "long", "complex64": "c10::complex<float>",
-           "complex128": "c10::complex<double>"}
+C_NAMES = {
+    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "bool": "bool",
+    "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}
 
 cumsum = defop(
     "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",

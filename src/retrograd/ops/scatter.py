@@ -1,4 +1,4 @@
-"""Reading and writing along one dimension: gather, scatter and its reductions, index_select/add/copy/fill/reduce, take, put."""
+"""Reading and writing along one dimension: gather, scatter and its reductions, index_select and its kin, take, put."""
 from __future__ import annotations
 
 import warnings
@@ -13,7 +13,7 @@ from retrograd.core.state import tls
 from retrograd.core.tensor import Tensor
 from retrograd.ops import families
 from retrograd.ops.copy import copied, format_strides
-from retrograd.ops.elementwise import times
+from retrograd.ops.elementwise import times, unsupported
 from retrograd.ops.families import wrap_dim
 from retrograd.ops.index import INDEX_DTYPES, INT64, add_at, common_shape, laid_out, number_array
 
@@ -79,12 +79,12 @@ def check_scatter(name: str, self: Any, dim: int, index: Any, src: Any) -> None:
     others = [d for d in range(index.ndim) if d != dim and index.shape[d] > self.shape[d]]
     if name == "gather":
         if others:
-            raise RuntimeError(f"Size does not match at dimension {others[0]} expected index {list(index.shape)} to be no "
-                               f"larger than self {list(self.shape)} apart from dimension {dim}")
+            raise RuntimeError(f"Size does not match at dimension {others[0]} expected index {list(index.shape)} to be "
+                               f"no larger than self {list(self.shape)} apart from dimension {dim}")
     elif others or (src is not None and any([i > s for i, s in zip(index.shape, src.shape, strict=True)])):
         tail = "" if src is None else f" and to be no larger size than src {list(src.shape)}"
-        raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(self.shape)} apart from "
-                           f"dimension {dim}{tail}")
+        raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(self.shape)} apart "
+                           f"from dimension {dim}{tail}")
     check_within(index, dim, self.shape[dim])
 
 
@@ -207,8 +207,8 @@ def old_reduction(reduce: str) -> str:
 
 
 def scatter_reduce_src_kernel(xp: Any, self: Any, dim: int, index: Any, src: Any, reduce: str) -> Any:
-    warn_once("The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future PyTorch "
-              "release. Use torch.scatter_reduce instead for more reduction options.")
+    warn_once("The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future "
+              "PyTorch release. Use torch.scatter_reduce instead for more reduction options.")
     return scatter_into("scatter", self, dim, index, src, old_reduction(reduce))
 
 
@@ -260,11 +260,13 @@ delayed_error = defop(
 def scatter_reduce_kernel(xp: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool) -> Any:
     if reduce not in REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    if reduce in ("amax", "amin") and self.dtype.kind == "c":
+        raise unsupported(f"scatter_gather_tensor_cpu_reduce_{reduce}", self.dtype)
     return scatter_into("scatter", self, dim, index, src, reduce, include_self)
 
 
 class Along:
-    """How a reduction along a dimension reads, adds and reduces: by an index for each element, or by a vector of rows."""
+    """How a reduction along a dimension reads, adds and reduces: by an index per element, or by a vector of rows."""
 
     def __init__(self, dim: int, index: Any, by_rows: bool) -> None:
         self.dim, self.index, self.by_rows = dim, index, by_rows
@@ -285,7 +287,8 @@ class Along:
         return t.index_fill(self.dim, self.index, 0) if self.by_rows else t.scatter(self.dim, self.index, 0)
 
 
-def reduction_backward(along: Along, grad: Any, self: Any, src: Any, reduce: str, include_self: bool, result: Any) -> Any:
+def reduction_backward(along: Along, grad: Any, self: Any, src: Any, reduce: str, include_self: bool,
+                       result: Any) -> Any:
     """The gradients of `self` and `src` for a reduction along a dimension."""
     if reduce == "sum":
         grad_self, grad_src = grad, along.read(grad)
@@ -318,8 +321,9 @@ def product_backward(along: Along, grad: Any, self: Any, src: Any, include_self:
     grad_src = METHODS["where"](single, along.read(grad * others), along.read(grad * result) / src.masked_fill(zero, 1))
     if tls.grad_enabled and bool((zeros > 1).any()):
         op, name = ("index_reduce", "source") if along.by_rows else ("scatter_reduce", "src")
-        grad_src = call(delayed_error, [grad_src, f"{op}(): Double backward is unsupported for {name} when >1 zeros in {name} "
-                                                  "are scattered to the same position in self"])
+        message = (f"{op}(): Double backward is unsupported for {name} when >1 zeros in {name} are scattered to the same "
+                   "position in self")
+        grad_src = call(delayed_error, [grad_src, message])
     return grad_self, grad_src
 
 
@@ -352,7 +356,8 @@ def scatter_reduce_tangent(self_p: Any, self_t: Any, dim: int, index: Any, src_p
 
 
 scatter_reduce = defop(
-    "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
+    "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> "
+    "Tensor",
     kernel=scatter_reduce_kernel,
     vjp={("self", "src"): scatter_reduce_backward}, jvp=scatter_reduce_tangent, batch=along_dim, inplace=True,
 )
@@ -392,14 +397,16 @@ index_select = defop(
 # ---- index_add, index_copy, index_fill, index_reduce
 def check_index_add(name: str, self: Any, dim: int, index: Any, source: Any) -> None:
     if index.ndim > 1:
-        raise IndexError(f"{name}_(): Index is supposed to be a vector, but got dim: {index.ndim} with type: {legacy(index)} "
-                         f"and size: {list(index.shape)}")
+        raise IndexError(f"{name}_(): Index is supposed to be a vector, but got dim: {index.ndim} with type: "
+                         f"{legacy(index)} and size: {list(index.shape)}")
     if index.dtype not in INDEX_DTYPES:
         raise RuntimeError(f"{name}_(): Expected dtype int32/int64 for index but got: {legacy(index)}")
     if self.dtype != source.dtype:
-        raise RuntimeError(f"{name}_(): self ({legacy(self)}) and source ({legacy(source)}) must have the same scalar type")
+        raise RuntimeError(f"{name}_(): self ({legacy(self)}) and source ({legacy(source)}) must have the same scalar "
+                           "type")
     if not (dim == 0 or dim < source.ndim):
-        raise RuntimeError(f"{name}_(): Indexing dim {dim} is out of bounds of the source tensor with dim {source.ndim}")
+        raise RuntimeError(f"{name}_(): Indexing dim {dim} is out of bounds of the source tensor with dim "
+                           f"{source.ndim}")
     count = 1 if source.ndim == 0 else source.shape[dim]
     both = self.ndim and source.ndim
     mine = [n for d, n in enumerate(self.shape) if d != dim or not both]
@@ -408,8 +415,8 @@ def check_index_add(name: str, self: Any, dim: int, index: Any, source: Any) -> 
         raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. Got "
                            f"self.shape = {list(self.shape)} source.shape = {list(source.shape)}")
     if index.size != count:
-        raise RuntimeError(f"{name}_(): Number of indices ({index.size}) should be equal to source.size(dim): ({count}), "
-                           f"for dim: {dim}")
+        raise RuntimeError(f"{name}_(): Number of indices ({index.size}) should be equal to source.size(dim): "
+                           f"({count}), for dim: {dim}")
 
 
 def rows(dim: int, index: Any) -> tuple[Any, ...]:
@@ -422,7 +429,7 @@ def index_add_kernel(xp: Any, self: Any, dim: int, index: Any, source: Any, alph
     check_within(index, 0 if self.ndim < 2 else dim, at_least_1d(self).shape[dim])
     if alpha != 1:
         source = source * number_array(alpha, self.dtype)
-    result = copy_of(self)
+    result = self.copy()
     add_at(at_least_1d(result), rows(dim, index), at_least_1d(source))
     return result
 
@@ -434,12 +441,15 @@ def read_rows(grad: Any, dim: int, index: Any, source: Any) -> Any:
     return grad.index_select(dim, index.squeeze(0) if index.ndim else index)
 
 
+def index_add_source(grad: Any, dim: int, index: Any, source: Any, alpha: Any) -> Any:
+    picked = read_rows(grad, dim, index, source)
+    return picked if alpha == 1 else times(picked, alpha)
+
+
 index_add = defop(
     "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
     kernel=index_add_kernel,
-    vjp=dict(self=lambda grad: grad,
-             source=lambda grad, dim, index, source, alpha:
-                 read_rows(grad, dim, index, source) if alpha == 1 else times(read_rows(grad, dim, index, source), alpha)),
+    vjp=dict(self=lambda grad: grad, source=index_add_source),
     jvp="linear", batch=along_vector, inplace=True,
 )
 
@@ -451,27 +461,28 @@ def index_copy_kernel(xp: Any, self: Any, dim: int, index: Any, source: Any) -> 
     if source.ndim == 0 and index.size != 1:
         raise IndexError(f"index_copy_(): When source is scalar, index should have one element (got {index.size})")
     if source.ndim != self.ndim and source.ndim and self.ndim:
-        raise IndexError("index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
-                         f"dimensionality ({source.ndim}), destination dimensionality ({self.ndim})")
+        raise IndexError("index_copy_(): When source and destination are not scalars, their dimensionality must match. "
+                         f"Source dimensionality ({source.ndim}), destination dimensionality ({self.ndim})")
     if index.dtype != INT64:
         raise RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {legacy(index)}")
     if self.dtype != source.dtype:
-        raise RuntimeError(f"index_copy_(): self and source expected to have the same dtype, but got (self) {legacy(self)} and "
-                           f"(source) {legacy(source)}")
+        raise RuntimeError("index_copy_(): self and source expected to have the same dtype, but got (self) "
+                           f"{legacy(self)} and (source) {legacy(source)}")
     mine = [n for d, n in enumerate(self.shape) if d != dim]
     theirs = [n for d, n in enumerate(source.shape) if d != dim]
     if mine != theirs:
-        raise RuntimeError("index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
-                           f"{' '.join(map(str, mine))} at dimension {dim} and source slice shape: "
+        raise RuntimeError("index_copy_(): Source/destination tensor must have same slice shapes. Destination slice "
+                           f"shape: {' '.join(map(str, mine))} at dimension {dim} and source slice shape: "
                            f"{' '.join(map(str, theirs))} at dimension 0.")
     count = 1 if source.ndim == 0 else source.shape[dim]
     if source.ndim and index.size != count:
-        raise IndexError(f"index_copy_(): Number of indices ({index.size}) should be equal to source.size(dim) ({count})")
+        raise IndexError(f"index_copy_(): Number of indices ({index.size}) should be equal to source.size(dim) "
+                         f"({count})")
     size = at_least_1d(self).shape[dim]
     if index.size and not (index.min() >= 0 and index.max() < size):
         wrong = index[(index < 0) | (index >= size)].flat[0]
         raise IndexError(f"index_copy_(): index {wrong} is out of bounds for dimension {dim} with size {size}")
-    result = copy_of(self)
+    result = self.copy()
     at_least_1d(result)[rows(dim, index)] = at_least_1d(source)
     return result
 
@@ -540,7 +551,11 @@ def index_reduce_kernel(xp: Any, self: Any, dim: int, index: Any, source: Any, r
     check_index_add("index_reduce", self, dim, index, source)
     warn_once("index_reduce() is in beta and the API may change at any time.")
     check_rows(index, at_least_1d(self).shape[dim])
-    result = copy_of(self)
+    if self.dtype.kind == "c" and not include_self:
+        raise unsupported("index_reduce_func_exclude_input_init", self.dtype)
+    if self.dtype.kind == "c" and reduce in ("amax", "amin"):
+        raise unsupported("maximum_cpu" if reduce == "amax" else "minimum_cpu", self.dtype)
+    result = self.copy()
     reduce_at(at_least_1d(result), rows(dim, index), at_least_1d(source), reduce, include_self)
     return result
 
@@ -597,11 +612,11 @@ take = defop(
 def put_kernel(xp: Any, self: Any, index: Any, source: Any, accumulate: bool) -> Any:
     check_flat("put_", self, index)
     if self.dtype != source.dtype:
-        raise RuntimeError(f"put_(): self and source expected to have the same dtype, but got self.dtype = {legacy(self)} and "
-                           f"source.dtype = {legacy(source)}")
+        raise RuntimeError("put_(): self and source expected to have the same dtype, but got self.dtype = "
+                           f"{legacy(self)} and source.dtype = {legacy(source)}")
     if source.size != index.size:
-        raise IndexError("put_(): Expected source and index to have the same number of elements, but got source.numel() = "
-                         f"{source.size}, index.numel() = {index.size}")
+        raise IndexError("put_(): Expected source and index to have the same number of elements, but got "
+                         f"source.numel() = {source.size}, index.numel() = {index.size}")
     if not self.size and index.size:
         raise IndexError("put_(): Tried to put elements into an empty tensor")
     check_flat_bounds(self, index)
@@ -629,10 +644,10 @@ def take_along_dim_of(self: Any, indices: Any, dim: int | None = None) -> Any:
     if indices.dtype.name not in ("int64", "int32"):
         raise RuntimeError("torch.take_along_dim(): dtype of indices should be Long but got " + indices.dtype.legacy)
     if dim is None:
-        return self.reshape(-1).gather(0, indices.reshape(-1))
+        return self.view(-1).gather(0, indices.view(-1))
     if self.ndim != indices.ndim:
-        raise RuntimeError("torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
-                           f"{self.ndim} dimensions for input, and {indices.ndim} dimensions for indices")
+        raise RuntimeError("torch.take_along_dim(): input and indices should have the same number of dimensions, but "
+                           f"got {self.ndim} dimensions for input, and {indices.ndim} dimensions for indices")
     dim = wrap_dim(dim, self.ndim)
     shape = list(self.shape)
     shape[dim:dim + 1] = [indices.shape[dim]] if self.ndim else []

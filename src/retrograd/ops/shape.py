@@ -60,6 +60,11 @@ def batch_as_strided(op: Any, args: Any, dims: Any, size: int) -> Any:
 
 
 # ---- view and reshape
+def check_last_stride(strides: Any, names: str) -> None:
+    if strides[-1] != 1:
+        raise RuntimeError(f"self.stride(-1) must be 1 {names}, but got {strides[-1]}")
+
+
 def view_dtype(xp: Any, self: Any, dtype: Any) -> Any:
     have, wanted = self.itemsize, dtype.itemsize
     if have == wanted:
@@ -68,9 +73,8 @@ def view_dtype(xp: Any, self: Any, dtype: Any) -> Any:
     if self.ndim == 0:
         raise RuntimeError(f"self.dim() cannot be 0 {names}")
     shape, strides, offset = self.shape, storage.strides_of(self), storage.offset_of(self)
-    if strides[-1] != 1:
-        raise RuntimeError(f"self.stride(-1) must be 1 {names}, but got {strides[-1]}")
     if have > wanted:
+        check_last_stride(strides, names)
         ratio = have // wanted
         return geometry.reinterpreted(self, dtype, (*shape[:-1], shape[-1] * ratio), (*[s * ratio for s in strides[:-1]], 1),
                                      offset * ratio)
@@ -79,6 +83,7 @@ def view_dtype(xp: Any, self: Any, dtype: Any) -> Any:
         raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {names}, but got {shape[-1]}")
     if offset % ratio:
         raise RuntimeError(f"self.storage_offset() must be divisible by {ratio} {names}, but got {offset}")
+    check_last_stride(strides, names)
     for i, s in enumerate(strides[:-1]):
         if s % ratio:
             raise RuntimeError(f"self.stride({i}) must be divisible by {ratio} {names}, but got {s}")

@@ -77,7 +77,7 @@ select_backward = defop(
 def slice_kernel(xp: Any, self: Any, dim: int, start: Any, end: Any, step: int) -> Any:
     ndim = self.ndim
     if ndim == 0:
-        raise RuntimeError("slice() cannot be applied to a 0-dim tensor.")
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     dim = wrap_dim(dim, ndim)
     if step <= 0:
         raise RuntimeError("slice step must be positive")
@@ -123,9 +123,9 @@ def narrow(self: Any, dim: int, start: Any, length: int) -> Any:
     return call(slice_, [self, dim, start, start + length, 1])
 
 
-defop("narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)", kernel=narrow, composite=True, out=False)
 defop("narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)", kernel=narrow, composite=True,
       out=False)
+defop("narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)", kernel=narrow, composite=True, out=False)
 narrow_copy = defop(
     "narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor",
     kernel=lambda xp, self, dim, start, length: xp.array(slice_kernel(xp, self, dim, start, start + length, 1), order="C"),
@@ -346,15 +346,27 @@ unsafe_split_with_sizes = defop(
 )
 
 
-@expose
-def split(tensor: Any, split_size_or_sections: Any = None, dim: int = 0, split_size: Any = None) -> tuple[Any, ...]:
-    """Parts of a given length, or of given lengths, as views."""
-    size = split_size if split_size_or_sections is None else split_size_or_sections
+def split_either(tensor: Any, size: Any, dim: int) -> tuple[Any, ...]:
     if isinstance(size, Tensor):
         size = int(size) if size.array.ndim == 0 else size.tolist()
     if isinstance(size, int):
         return tuple(call(split_tensor, [tensor, size, dim]))
-    return tuple(call(split_with_sizes, [tensor, list(size), dim]))
+    return METHODS["split_with_sizes"](tensor, size, dim)
+
+
+@expose(method=False)
+def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
+    """Parts of a given length, or of given lengths, as views."""
+    return split_either(tensor, split_size_or_sections, dim)
+
+
+def split_method(self: Any, split_size: Any, dim: int = 0) -> tuple[Any, ...]:
+    """Parts of a given length, or of given lengths, as views."""
+    return split_either(self, split_size, dim)
+
+
+split_method.__qualname__ = "Tensor.split"
+expose(split_method, name="split", plain=False)
 
 
 def chunks(name: str, one: Any, many: Any) -> Any:
@@ -424,12 +436,12 @@ def tensor_split_tensor(self: Any, tensor_indices_or_sections: Any, dim: int) ->
     return tensor_split_indices(self, given.tolist(), dim)
 
 
+defop("tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> "
+      "Tensor(a)[]", composite=True, out=False, kernel=tensor_split_tensor)
 defop("tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]", composite=True, out=False,
       kernel=tensor_split_sections)
 defop("tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]", composite=True, out=False,
       kernel=tensor_split_indices)
-defop("tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> "
-      "Tensor(a)[]", composite=True, out=False, kernel=tensor_split_tensor)
 
 
 def split_along(name: str, least: int, dim: int) -> None:
@@ -437,8 +449,8 @@ def split_along(name: str, least: int, dim: int) -> None:
     def axis(self: Any) -> int:
         ndim = self.array.ndim
         if ndim < least:
-            raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension"
-                               f"{'s' if least > 1 else ''}, but got a tensor with {ndim} dimensions!")
+            raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but "
+                               f"got a tensor with {ndim} dimensions!")
         return 0 if name == "hsplit" and ndim == 1 else dim
 
     def sections_kernel(self: Any, sections: int) -> Any:

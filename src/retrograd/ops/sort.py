@@ -7,7 +7,7 @@ from retrograd.core import storage
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import NOT_IMPLEMENTED, defop
-from retrograd.ops import families
+from retrograd.ops import families, selection
 from retrograd.ops.copy import format_strides
 from retrograd.ops.families import wrap_dim
 from retrograd.ops.reducing import (
@@ -91,9 +91,30 @@ def topk_kernel(xp: Any, self: Any, k: int, dim: int, largest: bool, sorted: boo
         raise RuntimeError(f"{kind} dtypes on CPU")
     if self.ndim == 0:
         return self.copy(), xp.zeros((), INT64)
-    order = positions(xp, wide(self), axis, largest)
-    indices = xp.take(order, xp.arange(k), axis)
+    indices = xp.moveaxis(topk_positions(xp, xp.moveaxis(wide(self), axis, -1), k, largest, sorted), -1, axis)
     return dense(xp.take_along_axis(self, indices, axis)), dense(indices)
+
+
+def topk_positions(xp: Any, x: Any, k: int, largest: bool, sorted: bool) -> Any:
+    """The positions of the k largest (or smallest) elements along the last dimension."""
+    order = positions(xp, x, x.ndim - 1, largest)
+    if k == 0:
+        return order[..., :0]
+    ordered = xp.take_along_axis(x, order, -1)[..., :k + 1]
+    again = (ordered[..., 1:] == ordered[..., :-1]) | ((ordered != ordered)[..., 1:] & (ordered != ordered)[..., :-1])
+    rows = xp.ndindex(x.shape[:-1]) if not sorted else [tuple(row) for row in xp.argwhere(xp.asarray(again.any(-1)))]
+    for row in rows:
+        values = x[row].tolist()
+        before = selection.descending(values) if largest else selection.ascending(values)
+        places = list(range(len(values)))
+        if k * 64 <= len(values):
+            selection.partial_sort(places, k, before)
+        else:
+            selection.nth_element(places, k - 1, before)
+            if sorted:
+                selection.sort(places, k - 1, before)
+        order[row] = places
+    return order[..., :k]
 
 
 topk = defop(
@@ -131,7 +152,8 @@ def rows_of(xp: Any, self: Any, dim: int) -> tuple[Any, Any]:
     return slices, wide(slices).reshape(len(slices), -1) if self.size else xp.empty((0, 1))
 
 
-def unique_dim_kernel(xp: Any, self: Any, dim: int, return_inverse: bool, return_counts: bool, consecutive: bool) -> Any:
+def unique_dim_kernel(xp: Any, self: Any, dim: int, return_inverse: bool, return_counts: bool,
+                      consecutive: bool) -> Any:
     refuse("unique_dim", self, "c")
     slices, rows = rows_of(xp, self, dim)
     order = xp.arange(len(rows)) if consecutive else xp.lexsort(rows.T[::-1])
@@ -225,8 +247,8 @@ def check_search(bounds: Any, x: Any, right: bool, side: Any, sorter: Any) -> bo
         raise RuntimeError(f"{name}boundaries tensor should have positive dimension, but got 0 dimension")
     if bounds.ndim != 1 and (bounds.ndim != x.ndim or bounds.shape[:-1] != x.shape[:-1]):
         raise RuntimeError(f"{name}boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
-                           f"tensor and input value tensor must match, but we got boundaries tensor {list(bounds.shape)} "
-                           f"and input value tensor {list(x.shape)}")
+                           "tensor and input value tensor must match, but we got boundaries tensor "
+                           f"{list(bounds.shape)} and input value tensor {list(x.shape)}")
     if sorter is not None:
         if sorter.shape != bounds.shape:
             raise RuntimeError(f"{name}boundary and sorter must have the same size, but got boundary tensor "
@@ -269,13 +291,13 @@ def bucketize_kernel(xp: Any, self: Any, boundaries: Any, out_int32: bool, right
 
 
 searchsorted = defop(
-    "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, "
-    "Tensor? sorter=None) -> Tensor",
+    "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, "
+    "str? side=None, Tensor? sorter=None) -> Tensor",
     kernel=searchsorted_kernel, batch=families.loop, variants="function",
 )
 searchsorted_scalar = defop(
-    "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, "
-    "Tensor? sorter=None) -> Tensor",
+    "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, "
+    "str? side=None, Tensor? sorter=None) -> Tensor",
     kernel=searchsorted_kernel, batch=families.loop, variants="function",
 )
 bucketize = defop(

@@ -16,6 +16,7 @@ from retrograd.ops.elementwise import (
     less_from,
     limited,
     minus,
+    no_complex_gradient,
     not_implemented,
     plus,
     refuse,
@@ -133,6 +134,24 @@ def special(name: str, scipy_name: str) -> Any:
     return kernel
 
 
+def lgamma_kernel(xp: Any, self: Any) -> Any:
+    return xp.where(xp.isinf(self), number_like(xp, self, math.inf), special("lgamma_vml_cpu", "gammaln")(xp, self))
+
+
+def trigamma(xp: Any, self: Any) -> Any:
+    """By reflection below 1/2, six steps of the recurrence, then the asymptotic series."""
+    low = self < 0.5
+    sine = xp.sin(self * math.pi)
+    result = xp.where(low, -(math.pi * math.pi) / (sine * sine), 0.0)
+    x = xp.where(low, 1 - self, self)
+    for _ in range(6):
+        result = result + 1 / (x * x)
+        x = x + 1
+    inverse = 1 / (x * x)
+    result = result + (1 + 1 / (2 * x) + inverse * (1 / 6 - inverse * (1 / 30 - inverse * (1 / 42)))) / x
+    return xp.where(low, -result, result).astype(self.dtype)
+
+
 def gaussian(self: Any, factor: float) -> Any:
     return times((-self.pow(2)).exp(), factor)
 
@@ -143,13 +162,18 @@ def polygamma_kernel(xp: Any, n: int, self: Any) -> Any:
     if self.dtype.kind == "c":
         raise unsupported("digamma" if n == 0 else "trigamma" if n == 1 else "polygamma", self.dtype)
     from scipy import special as functions
+    if n == 1:
+        return trigamma(xp, self)
     return functions.psi(self) if n == 0 else functions.polygamma(n, self).astype(self.dtype)
 
 
 def i1_rule(grad: Any, self: Any, result: Any) -> Any:
     """The quotient result / self is undefined at 0, where the derivative is 1/2."""
-    regular = self.abs().gt(float(np.finfo(self.array.dtype).eps) if self.array.dtype.kind == "f" else 1e-2)
-    safe = where(regular, self, float(np.finfo(np.float32).eps))
+    if self.array.dtype.itemsize == 2:
+        raise unsupported("i1_backward", self.array.dtype)
+    tiny = float(np.finfo(self.array.dtype).eps)
+    regular = self.abs().gt(tiny)
+    safe = where(regular, self, tiny)
     return grad * where(regular, safe.i0() - result * safe.reciprocal(), 0.5)
 
 
@@ -160,7 +184,7 @@ function("erfc", special("erfc_vml_cpu", "erfc"), lambda grad, self: gaussian(se
          widen=True)
 function("erfinv", special("erfinv_vml_cpu", "erfinv"),
          lambda grad, self: times(self.erfinv().pow(2).exp(), 0.5 * math.sqrt(math.pi)) * grad, widen=True)
-function("lgamma", special("lgamma_vml_cpu", "gammaln"), lambda grad, self: grad * self.digamma(), "lgamma({self})", widen=True)
+function("lgamma", lgamma_kernel, lambda grad, self: grad * self.digamma(), "lgamma({self})", widen=True)
 function("digamma", special("digamma", "psi"), lambda grad, self: grad * METHODS["polygamma"](1, self), widen=True)
 function("i0", special("i0_vml_cpu", "i0"), lambda grad, self: grad * call(i1, [self]), widen=True)
 i1 = function("special_i1", special("i1_cpu", "i1"), i1_rule, widen=True, inplace=None, variants="")
@@ -279,7 +303,7 @@ def nan_to_num_kernel(xp: Any, self: Any, nan: Any, posinf: Any, neginf: Any) ->
 
 defop(
     "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
-    kernel=nan_to_num_kernel, vjp=dict(self=lambda grad, self: grad * self.isfinite()), jvp="elementwise",
+    kernel=nan_to_num_kernel, check=no_complex_gradient("nan_to_num"), vjp=dict(self=lambda grad, self: grad * self.isfinite()), jvp="elementwise",
     batch=families.pointwise, inplace=True,
 )
 
@@ -297,8 +321,8 @@ def infinite(sign: int) -> Any:
 
 
 tests = dict(batch=families.pointwise)
-defop("isnan(Tensor self) -> Tensor", kernel=testing("isnan", False), **tests)
-defop("isinf(Tensor self) -> Tensor", kernel=testing("isinf", False), **tests)
+defop("isnan(Tensor self) -> Tensor", kernel=testing("isnan", False), out=False, **tests)
+defop("isinf(Tensor self) -> Tensor", kernel=testing("isinf", False), out=False, **tests)
 defop("isfinite(Tensor self) -> Tensor", kernel=testing("isfinite", True), out=False, **tests)
 defop("isreal(Tensor self) -> Tensor", out=False, **tests,
       kernel=lambda xp, self: xp.equal(self.imag, 0) if self.dtype.kind == "c" else xp.ones_like(self, dtype=bool))

@@ -1,0 +1,207 @@
+"""Dispatch modes and `__torch_dispatch__` subclasses: who sees an op below autograd, and how it is shown to them.
+
+NOTE [Below autograd]
+A handler is called in the place of the kernel, when autograd has already recorded the op. What it calls in turn must not
+be recorded again, so while it runs `tls.below` sends ops straight to the next mode or to the kernel. The mode whose handler
+is running is off its stack; it sees nothing of what the handler does.
+"""
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+from retrograd.core.device import CPU
+from retrograd.core.dispatch import METHODS
+from retrograd.core.state import add_special, tls
+from retrograd.core.tensor import ODD_SUBCLASS, Tensor
+
+
+class TorchDispatchMode:
+    """A scope in which every op goes to `__torch_dispatch__(func, types, args, kwargs)`.
+
+    >>> import retrograd as torch
+    >>> class Log(TorchDispatchMode):
+    ...     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    ...         print(func)
+    ...         return func(*args, **(kwargs or {}))
+    >>> with Log():
+    ...     _ = torch.ones(2).mul(3)
+    aten.ones.default
+    aten.mul.Tensor
+    """
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise NotImplementedError
+
+    def __enter__(self) -> Any:
+        push_mode(self)
+        return self
+
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        pop_mode()
+
+    @classmethod
+    def push(cls, *args: Any, **kwargs: Any) -> Any:
+        return cls(*args, **kwargs)
+
+
+class BaseTorchDispatchMode(TorchDispatchMode):
+    """A mode that changes nothing."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
+def push_mode(mode: Any) -> None:
+    tls.dispatch_modes.append(mode)
+    add_special(1)
+
+
+def pop_mode() -> Any:
+    mode = tls.dispatch_modes.pop()
+    add_special(-1)
+    return mode
+
+
+def current_mode() -> Any:
+    """The innermost mode, None if there is none."""
+    return tls.dispatch_modes[-1] if tls.dispatch_modes else None
+
+
+def current_modes() -> list[Any]:
+    """All modes, innermost last."""
+    return list(tls.dispatch_modes)
+
+
+# ---- showing an op to a handler
+def through_mode(op: Any, args: Any, types: tuple[Any, ...] = ()) -> Any:
+    """Let the innermost mode do the op."""
+    modes = tls.dispatch_modes
+    mode = modes.pop()
+    was = tls.below
+    tls.below = True
+    try:
+        positional, keywords = as_called(op, args)
+        return mode.__torch_dispatch__(op, types or overriding_types(args), positional, keywords)
+    finally:
+        tls.below = was
+        modes.append(mode)
+
+
+def through_subclass(op: Any, args: Any) -> Any:
+    """Let the arguments that override dispatch do the op, subclasses before their bases."""
+    overriding = overriding_arguments(args)
+    types = tuple([type(t) for t in overriding])
+    positional, keywords = as_called(op, args)
+    was = tls.below
+    tls.below = True
+    add_special(1)
+    try:
+        for t in overriding:
+            result = type(t).__torch_dispatch__(op, types, positional, keywords)
+            if result is not NotImplemented:
+                return result
+    finally:
+        add_special(-1)
+        tls.below = was
+    raise TypeError(f"Multiple dispatch failed for 'torch.ops.{op}'; all __torch_dispatch__ handlers returned NotImplemented:"
+                    + "".join([f"\n\n  - tensor subclass {t}" for t in types])
+                    + "\n\nFor more information, try re-running with TORCH_LOGS=not_implemented")
+
+
+def overrides_dispatch(cls: Any) -> bool:
+    return cls.__torch_dispatch__ is not disabled_torch_dispatch
+
+
+def disabled_torch_dispatch(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """The `__torch_dispatch__` of tensors that do not override it."""
+    return func(*args, **(kwargs or {}))
+
+
+def overriding_arguments(args: Any) -> list[Any]:
+    """One argument of each type that overrides dispatch, in the order in which they are asked."""
+    found: list[Any] = []
+    for value in args:
+        for t in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(t, Tensor) and t._odd & ODD_SUBCLASS and overrides_dispatch(type(t)):
+                if not any([type(other) is type(t) for other in found]):
+                    place = next((i for i, other in enumerate(found) if issubclass(type(t), type(other))), len(found))
+                    found.insert(place, t)
+    return found
+
+
+def overriding_types(args: Any) -> tuple[Any, ...]:
+    return tuple([type(t) for t in overriding_arguments(args)])
+
+
+def as_called(op: Any, args: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments in schema order as PyTorch passes them on: keyword-only ones by name, without those that are defaults."""
+    positional: list[Any] = []
+    keywords: dict[str, Any] = {}
+    needed = 0
+    for param, value in zip(op.schema.params, args, strict=True):
+        if param.is_list and type(value) is tuple:
+            value = list(value)
+        if param.kwarg_only:
+            if not is_default(param, value):
+                keywords[param.name] = value
+        else:
+            positional.append(value)
+            if not is_default(param, value):
+                needed = len(positional)
+    if op.device_arg >= 0 and not op.tensor_args:
+        # A factory called from Python always says where and how the memory is to be.
+        if "device" not in keywords:
+            keywords["device"] = CPU
+        if any([p.name == "pin_memory" for p in op.schema.params]):
+            keywords.setdefault("pin_memory", False)
+        keywords = {p.name: keywords[p.name] for p in op.schema.params if p.name in keywords}
+    return tuple(positional[:needed]), keywords
+
+
+def is_default(param: Any, value: Any) -> bool:
+    if value is param.default:
+        return True
+    if isinstance(value, Tensor) or type(value) is list and any([isinstance(v, Tensor) for v in value]):
+        return False
+    default = param.default
+    if type(value) is list and type(default) is tuple:
+        default = list(default)
+    return type(value) is type(default) and bool(value == default)
+
+
+# ---- scopes
+@contextmanager
+def no_dispatch() -> Generator[None, None, None]:
+    """Within this scope no mode and no `__torch_dispatch__` sees anything."""
+    modes, disabled = tls.dispatch_modes, tls.dispatch_disabled
+    tls.dispatch_modes, tls.dispatch_disabled = [], True
+    try:
+        yield
+    finally:
+        tls.dispatch_modes, tls.dispatch_disabled = modes, disabled
+
+
+@contextmanager
+def disable_current_modes() -> Generator[list[Any], None, None]:
+    """Within this scope the modes that are on now see nothing."""
+    modes, tls.dispatch_modes = tls.dispatch_modes, []
+    try:
+        yield modes
+    finally:
+        tls.dispatch_modes = modes
+
+
+@contextmanager
+def enable_reentrant_dispatch() -> Generator[None, None, None]:
+    """Within this scope, inside a handler, ops are recorded by autograd again."""
+    was, tls.below = tls.below, False
+    try:
+        yield
+    finally:
+        tls.below = was
+
+
+METHODS["__dispatch_mode__"] = through_mode
+METHODS["__dispatch_subclass__"] = through_subclass

@@ -1,0 +1,306 @@
+"""The batching interpreter: runs ops on tensors that stand for many examples, by the ops' `batch` column.
+
+NOTE [Batched tensors]
+A batched tensor looks like one example: its shape, strides and dtype are those of an example, and it requires no grad.
+It holds the tensor of all examples (`value`, which may be batched again at an outer level and does have a history),
+the dimension that counts them and the transform that it belongs to. Its `array` gives the geometry and is never read:
+it is the first example, write-protected. Everything that is not an op and asks for data must test ODD_WRAPPER.
+"""
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from retrograd.core import forward
+from retrograd.core.dispatch import METHODS, call
+from retrograd.core.kernels import promoted_dtype
+from retrograd.core.opdef import find_packet
+from retrograd.core.tensor import (
+    ODD_CONJ,
+    ODD_DUAL,
+    ODD_INFERENCE,
+    ODD_META,
+    ODD_NEG,
+    ODD_WRAPPER,
+    Tensor,
+    bump,
+    extra_of,
+)
+from retrograd.ops import families
+from retrograd.transforms import randomness as random_ops
+from retrograd.transforms.base import Transform
+
+CARRIED = ODD_CONJ | ODD_NEG | ODD_META | ODD_INFERENCE
+
+
+class Batch:
+    """What a batched tensor stands for."""
+
+    __slots__ = ("dim", "owner", "value")
+
+    def __init__(self, value: Any, dim: int, owner: Any) -> None:
+        self.value = value
+        self.dim: int = dim
+        self.owner = owner
+
+
+def make_batched(value: Any, dim: int, owner: Any) -> Any:
+    """One tensor for all examples in `value`, counted by its dimension `dim`."""
+    t = Tensor(example_geometry(value.array, dim))
+    t._odd = ODD_WRAPPER | value._odd & CARRIED
+    extra_of(t).batch = Batch(value, dim, owner)
+    return t
+
+
+def example_geometry(array: Any, dim: int) -> Any:
+    """An array like that of the first example, for its geometry only."""
+    if array.shape[dim] == 0:
+        made = np.empty(array.shape[:dim] + array.shape[dim + 1:], array.dtype)
+    else:
+        made = array[(slice(None),) * dim + (0, Ellipsis)]
+    made.flags.writeable = False
+    return made
+
+
+def is_batched(t: Any, owner: Any = None) -> bool:
+    """Whether `t` is batched, at the level of `owner` if that is given."""
+    return isinstance(t, Tensor) and bool(t._odd & ODD_WRAPPER) and (owner is None or t._extra.batch.owner is owner)
+
+
+def tensors_of(op: Any, args: Any) -> list[Any]:
+    """The tensors among the arguments, those in lists included."""
+    found = []
+    for i in op.tensor_args:
+        value = args[i]
+        found.extend([item for item in (value if isinstance(value, (list, tuple)) else (value,)) if isinstance(item, Tensor)])
+    return found
+
+
+DYNAMIC = frozenset(("nonzero", "masked_select", "_unique", "_unique2", "unique_dim", "unique_consecutive",
+                     "unique_dim_consecutive"))
+# in-place ops that PyTorch refuses in these words; the others name themselves
+ARITHMETIC = frozenset(("add_", "sub_", "mul_", "div_", "copy_"))
+
+
+class Vmap(Transform):
+    """Runs a function once for all examples."""
+
+    def __init__(self, size: int, randomness: str = "error", legacy: bool = False) -> None:
+        self.size = size
+        self.randomness = randomness
+        self.legacy = legacy          # behave as the older vmap under batched gradients: no random ops, other error texts
+
+    def concerns(self, op: Any, args: Any) -> bool:
+        for i in op.tensor_args:
+            value = args[i]
+            if isinstance(value, Tensor):
+                if value._odd & ODD_WRAPPER and value._extra.batch.owner is self:
+                    return True
+            elif isinstance(value, (list, tuple)):
+                if any([is_batched(item, self) for item in value]):
+                    return True
+        return op.name in random_ops.NAMES
+
+    def run(self, op: Any, args: Any) -> Any:
+        if op.name in random_ops.NAMES:
+            return random_ops.run(self, op, args)
+        if op.is_out or op.batch is None and op.is_view:
+            overload = "" if op.overload == "default" else f".{op.overload}"
+            raise RuntimeError(f"Batching rule not implemented for aten::{op.name}{overload}; the fallback path doesn't work on "
+                               "out= or view ops.")
+        if not self.legacy:
+            self.check_shapes(op, args)
+        values, dims = self.unwrap_arguments(op, args)
+        if op.promote is not None:
+            self.keep_promotion(op, args, values, dims)
+        if op.is_inplace:
+            return self.run_inplace(op, args, values, dims)
+        return self.wrap_results(op, *self.apply_rule(op, values, dims))
+
+    # ---- arguments
+    def unwrap(self, t: Any) -> tuple[Any, Any]:
+        """The tensor of all examples and its batch dimension; (t, None) if `t` is not batched at this level."""
+        if not isinstance(t, Tensor):
+            return t, None
+        if t._odd & ODD_WRAPPER and t._extra.batch.owner is self:
+            return t._extra.batch.value, t._extra.batch.dim
+        if t._odd & ODD_DUAL:
+            return self.unwrap_dual(t)
+        return t, None
+
+    def unwrap_dual(self, t: Any) -> tuple[Any, Any]:
+        """An ordinary tensor whose tangent is batched, as a dual tensor of all examples."""
+        tangent = forward.tangent_of(t)
+        if not is_batched(tangent, self):
+            return t, None
+        primal = forward.primal_of(t)
+        value = families.move_to_front(*self.unwrap(tangent))
+        dual = primal.expand((self.size, *primal.array.shape)).clone()
+        forward.give_tangent(dual, value)
+        return dual, 0
+
+    def unwrap_arguments(self, op: Any, args: Any) -> tuple[list[Any], list[Any]]:
+        values, dims = list(args), [None] * len(args)
+        for i in op.tensor_args:
+            if isinstance(args[i], (list, tuple)):
+                pairs = [self.unwrap(item) for item in args[i]]
+                values[i], dims[i] = [value for value, _ in pairs], [dim for _, dim in pairs]
+            else:
+                values[i], dims[i] = self.unwrap(args[i])
+        return values, dims
+
+    def keep_promotion(self, op: Any, args: Any, values: Any, dims: Any) -> None:
+        """An example of no dimensions is weak in dtype promotion, but all examples together have one: cast them first."""
+        weak = [i for i in op.tensor_args if dims[i] is not None and not isinstance(args[i], (list, tuple))
+                and args[i].array.ndim == 0]
+        if not weak:
+            return
+        operands = [t for i in op.tensor_args for t in (args[i] if isinstance(args[i], (list, tuple)) else (args[i],))]
+        common = promoted_dtype(op, operands + [args[i] for i in op.scalar_args])
+        for i in weak:
+            if values[i].dtype is not common and not (op.is_inplace and i == 0):
+                values[i] = values[i].to(common)
+
+    def check_shapes(self, op: Any, args: Any) -> None:
+        """Refuse ops whose result would have another shape for every example."""
+        if op.name in DYNAMIC:
+            raise RuntimeError("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
+                               f"aten::{op.name}. Please file an issue at https://github.com/pytorch/pytorch/issues if you need "
+                               "this feature.")
+        if op.name == "index" and any([is_batched(t, self) and t.array.dtype.kind == "b" for t in args[1]]):
+            raise RuntimeError("vmap: We do not support batching operators that can support dynamic shape. Attempting to batch "
+                               "over indexing with a boolean mask.")
+
+    # ---- rules
+    def apply_rule(self, op: Any, values: Any, dims: Any) -> tuple[Any, Any]:
+        rule = op.batch
+        if rule is None:
+            warnings.warn(f"There is a performance drop because we have not yet implemented the batching rule for aten::{op.name}. "
+                          "Please file us an issue on GitHub so that we can prioritize its implementation.", UserWarning,
+                          stacklevel=2)
+            rule = families.loop
+        if rule is families.loop and self.size == 0:
+            return self.no_examples(op, values, dims)
+        return rule(op, values, dims, self.size)
+
+    def no_examples(self, op: Any, values: Any, dims: Any) -> tuple[Any, Any]:
+        """The result of a loop over nothing has the shape that one more example would give."""
+        def one(value: Any, dim: Any) -> Any:
+            if isinstance(dim, list):
+                return [one(v, d) for v, d in zip(value, dim, strict=True)]
+            if dim is None:
+                return value
+            shape = value.array.shape
+            return value.new_zeros(shape[:dim] + shape[dim + 1:])
+        result = call(op, [one(value, dim) for value, dim in zip(values, dims, strict=True)])
+        if op.multiple:
+            return [r.new_zeros((0, *r.array.shape)) for r in result], (0,) * len(result)
+        return result.new_zeros((0, *result.array.shape)), 0
+
+    def wrap_results(self, op: Any, result: Any, dims: Any) -> Any:
+        if not op.multiple:
+            return result if dims is None or result is None else make_batched(result, dims, self)
+        if dims is None or isinstance(dims, int):
+            dims = (dims,) * len(result)
+        made = [r if r is None or d is None else make_batched(r, d, self) for r, d in zip(result, dims, strict=True)]
+        return made if op.returns_list else op.result_type(*made) if op.result_type else tuple(made)
+
+    # ---- in place
+    def run_inplace(self, op: Any, args: Any, values: Any, dims: Any) -> Any:
+        """Write through to the examples; a tensor that all of them share cannot be written by each."""
+        target = args[0]
+        if dims[0] is None:
+            raise RuntimeError(self.shared_target(op))
+        value = values[0]
+        if dims[0] < 0:
+            dims[0] += value.array.ndim
+        result, dim = self.apply_rule(op, values, dims)
+        if result is not value and not np.shares_memory(result.array, value.array) and value.array.size:
+            value.copy_(result.movedim(dim, dims[0]) if dim != dims[0] else result)
+        bump(target)
+        return target
+
+    def shared_target(self, op: Any) -> str:
+        arithmetic = not self.legacy and op.name in ARITHMETIC
+        name = "inplace arithmetic" if arithmetic else f"aten::{op.name}"
+        where = "in a vmap" if arithmetic else f"at level {self.level}"
+        return (f"vmap: {name}(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has "
+                "more elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped over "
+                f"{where}. Please try to use out-of-place operators instead of {name}. If said operator is being called inside "
+                "the PyTorch framework, please file a bug report instead.")
+
+
+# ---- what is not an op
+def change_geometry(t: Any, op: Any, args: Any) -> Any:
+    """An in-place view op such as `unsqueeze_` on a batched tensor."""
+    batch = t._extra.batch
+    made = call(op, [t, *args])
+    batch.value, batch.dim = made._extra.batch.value, made._extra.batch.dim
+    t.array = made.array
+    t._odd = made._odd
+    bump(t)
+    return t
+
+
+def refuse_item(t: Any, what: str = "item") -> Any:
+    """Taking a number out of a batched tensor would be another one for every example."""
+    if t._extra.batch.owner.legacy:
+        kind = "is_nonzero" if what == "bool" else "item"
+        raise RuntimeError(f"Batching rule not implemented for aten::{kind}. We could not generate a fallback.")
+    if what == "bool":
+        raise RuntimeError("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't "
+                           "support that yet, please file an issue at https://github.com/pytorch/pytorch/issues .")
+    raise RuntimeError("vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a "
+                       "Tensor, please try to rewrite what you're doing with other operations. If error is occurring somewhere "
+                       "inside PyTorch internals, please file a bug report.")
+
+
+def refuse_data(t: Any) -> Any:
+    raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+
+def describe(t: Any) -> str:
+    """How a batched tensor is printed."""
+    batch = t._extra.batch
+    inner = repr(batch.value).replace("\n", "\n    ")
+    return f"BatchedTensor(lvl={batch.owner.level}, bdim={batch.dim}, value=\n    {inner}\n)"
+
+
+def detach(t: Any) -> Any:
+    """A batched tensor over the same examples without their history."""
+    batch = t._extra.batch
+    return make_batched(METHODS["__detach__"](batch.value), batch.dim, batch.owner)
+
+
+def run_dead(op: Any, args: Any) -> Any:
+    """An op on tensors that outlived their vmap: they mean all examples from then on."""
+    def value_of(t: Any) -> Any:
+        if not is_batched(t):
+            return t
+        if t._extra.batch.owner.alive:
+            raise RuntimeError(f"aten::{op.name}: a batched tensor of a vmap that is running was used outside of it")
+        return t._extra.batch.value
+    values = list(args)
+    for i in op.tensor_args:
+        values[i] = [value_of(t) for t in args[i]] if isinstance(args[i], (list, tuple)) else value_of(args[i])
+    return call(op, values)
+
+
+def new_like(t: Any, shape: Any, strides: Any) -> Any:
+    """A new batched tensor whose examples have this geometry, each in memory of its own; see `copy_to_layout`."""
+    packet = find_packet("new_empty_strided")
+    assert packet is not None
+    batch = t._extra.batch
+    extent = 0 if 0 in shape else 1 + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])
+    if is_batched(batch.value):
+        value = new_like(batch.value, (batch.owner.size, *shape), (extent, *strides))
+    else:
+        value = call(packet.default, [batch.value, (batch.owner.size, *shape), (extent, *strides), None, None, None, None])
+    return make_batched(value, 0, batch.owner)
+
+
+METHODS.update(__batched_item__=refuse_item, __batched_data__=refuse_data, __batched_repr__=describe,
+               __batched_detach__=detach, __batched_new__=new_like, __batched_geometry__=change_geometry,
+               __dead_wrapper__=run_dead)
