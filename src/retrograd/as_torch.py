@@ -154,6 +154,12 @@ def install() -> None:
                            "retrograd.as_torch.install() before anything imports torch")
     sys.meta_path.insert(0, TorchFinder())
     sys.modules["torch"] = retrograd
+    # Importing a module puts it into its parent, also where something else of that name belongs (autograd.gradcheck, a
+    # function): such modules must count as imported already.
+    for name, module in list(sys.modules.items()):
+        parent, _, last = name.rpartition(".")
+        if name.startswith(PACKAGE + ".") and getattr(sys.modules.get(parent), last, module) is not module:
+            sys.modules["torch" + name.removeprefix(PACKAGE)] = module
     for name, homes in PRIVATE.items():
         add_names(find_or_make_module(name), name, homes)
 

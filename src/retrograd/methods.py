@@ -10,7 +10,7 @@ import numpy as np
 from retrograd.autograd import hooks
 from retrograd.autograd.backward import backward
 from retrograd.autograd.engine import calibrate
-from retrograd.core import dtypes, printing, storage
+from retrograd.core import dtypes, printing, storage, subclass
 from retrograd.core.api import EXTRA_METHODS, TENSOR_METHODS
 from retrograd.core.device import CPU
 from retrograd.core.dispatch import METHODS, call, resolve
@@ -471,6 +471,11 @@ PLAIN = dict(
 def install_all() -> None:
     """Put ops, methods and properties on Tensor."""
     install(Tensor, {**TENSOR_METHODS, **EXTRA_METHODS, **PLAIN, **PROPERTIES})
+    install(Tensor, subclass.MEMBERS)
+    subclass.find_alias()
+    subclass.overlay_methods({**PLAIN, **{name: getattr(Tensor, name) for name in ("__len__", "__bool__", "__repr__")}})
+    subclass.overlay_properties({**PROPERTIES, **{name: getattr(Tensor, name) for name in (
+        "shape", "ndim", "dtype", "device", "grad_fn", "is_leaf", "output_nr", "_version")}})
     METHODS["__repr__"] = tensor_repr
     METHODS["__bool__"] = tensor_bool
     calibrate()

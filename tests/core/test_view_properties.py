@@ -82,7 +82,8 @@ def programs(draw: Any) -> tuple[tuple[int, ...], list[Any]]:
             arrays.append(of_array(arrays[source], step))
             program.append(("view", source, step))
         else:
-            program.append((draw(st.sampled_from(["mul", "add", "square", "copy"])), source, draw(st.sampled_from([2.0, -3.0]))))
+            kind = draw(st.sampled_from(["mul", "add", "square", "copy"]))
+            program.append((kind, source, draw(st.sampled_from([2.0, -3.0]))))
     return shape, program
 
 

@@ -31,9 +31,10 @@ for name, op in TABLE.items():
 
 # Their values are whatever was in memory.
 UNDEFINED = {"empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided"}
-# What they return depends on the strides of their input, not only on its values.
-LAYOUT = {"as_strided", "as_strided_", "as_strided_copy", "as_strided_scatter", "_as_strided_backward", "view.dtype",
-          "_reshape_alias", "_new_zeros_with_same_feature_meta", "view_as_complex", "set_", "resize_", "resize_as_"}
+# What they return depends on how their input lies in memory, or on its bits, not only on its values.
+LAYOUT = {"as_strided", "as_strided_", "as_strided_copy", "as_strided_scatter", "_as_strided_backward", "_reshape_alias",
+          "slice_inverse", "view.dtype", "view_copy.dtype", "view_as_complex", "view_as_complex_copy", "set_", "resize_",
+          "resize_as_", "_new_zeros_with_same_feature_meta"}
 # Their values are random, although their schemas have no generator.
 RANDOM = {"rand_like", "randn_like", "randint_like", "dropout", "native_dropout", "alpha_dropout", "feature_dropout",
           "feature_alpha_dropout", "rrelu"}
@@ -112,6 +113,10 @@ def is_random(op: Any) -> bool:
     return op.name.rstrip("_") in RANDOM or any(p.type == "Generator" for p in op.schema.params)
 
 
+def is_layout(op: Any) -> bool:
+    return op.name in LAYOUT or op.__name__ in LAYOUT
+
+
 def cases() -> list[Case]:
     found = []
     for name, entry in sorted(REGISTRY.items()):
@@ -158,5 +163,5 @@ def direction(random: np.random.Generator, array: Any) -> Any:
 
 
 def inner(a: Any, b: Any) -> float:
-    """Re <a, b>; a missing gradient is zero."""
-    return 0.0 if a is None or b is None else float(np.sum(np.conj(a) * b).real)
+    """Re <a, b>, where zeros in `a` hide whatever is in `b`; a missing gradient is zero."""
+    return 0.0 if a is None or b is None else float(np.sum(np.where(a == 0, 0, np.conj(a) * b)).real)

@@ -19,6 +19,14 @@ def running(make: Maker) -> Iterator[Sample]:
     yield Sample(make.index(5, 4), 0)
 
 
+@samples("cumsum_.default", "cumprod_.default")
+def running_in_place(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(3, 4), 1)
+    yield Sample(make(), 0)
+    yield Sample(make.noncontiguous(3, 4), 0)
+    yield Sample(make.index(5, 4), 0)
+
+
 @samples("cummax.default", "cummin.default")
 def extremes(make: Maker) -> Iterator[Sample]:
     yield Sample(make(3, 4), 1)

@@ -36,9 +36,10 @@ def gather(make: Maker) -> Iterator[Sample]:
 @samples("scatter.src")
 def scatter_src(make: Maker) -> Iterator[Sample]:
     yield Sample(make(3, 4), 0, table([0, 1, 2, 0], [2, 0, 1, 1]), make(2, 4))
-    yield Sample(make(3, 4, order="F"), -1, table([0, 3], [1, 0], [2, 1]), make(3, 4), note="source larger than index")
+    yield Sample(make(3, 4, order="F"), -1, table([0, 3], [1, 0], [2, 1]), make(3, 2))
+    yield Sample(make(3, 4), 0, make.index(3, 2, 2), make(3, 4), grad=False, note="source larger than index")
     yield Sample(make(), 0, one(0), make(), note="0-d")
-    yield Sample(make(3, 4), 0, make.index(1, 0, 4), make(2, 4), note="empty")
+    yield Sample(make(3, 4), 0, make.index(1, 0, 4), make(0, 4), note="empty")
     yield Sample(make(3, dtype=torch.complex128), 0, vector(2, 0), make(2, dtype=torch.complex128))
 
 
@@ -64,9 +65,9 @@ def scatter_reduced_value(make: Maker) -> Iterator[Sample]:
 @samples("scatter_add.default")
 def scatter_add(make: Maker) -> Iterator[Sample]:
     yield Sample(make(3, 4), 0, make.index(3, 5, 4), make(5, 4), note="duplicates")
-    yield Sample(make(3, 4, order="F"), 1, make.index(4, 2, 2), make(3, 4))
+    yield Sample(make(3, 4, order="F"), 1, make.index(4, 2, 2), make(2, 2))
     yield Sample(make(), 0, one(0), make())
-    yield Sample(make(3), 0, make.index(1, 0), make(2), note="empty")
+    yield Sample(make(3), 0, make.index(1, 0), make(0), note="empty")
 
 
 @samples("scatter_reduce.two")

@@ -9,6 +9,7 @@ from retrograd.autograd import forward_ad, grad_mode, graph
 from retrograd.autograd.anomaly import detect_anomaly, set_detect_anomaly
 from retrograd.autograd.backward import backward, grad
 from retrograd.autograd.function import Function
+from retrograd.autograd.gradcheck import gradcheck, gradgradcheck
 from retrograd.autograd.grad_mode import (
     _force_original_view_tracking,
     enable_grad,
@@ -39,8 +40,6 @@ variable.Variable = Variable  # type: ignore[attr-defined]
 LATER = {
     "NestedIOFunction": ("function", "NestedIOFunction"),
     "functional": ("functional", ""),
-    "gradcheck": ("gradcheck", "gradcheck"),
-    "gradgradcheck": ("gradcheck", "gradgradcheck"),
     "profiler": ("profiler", ""),
     "profiler_util": ("profiler_util", ""),
 }
@@ -56,8 +55,5 @@ def __getattr__(name: str) -> Any:
         if missing.name != f"{__name__}.{where[0]}":
             raise
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from missing
-    if where[0] == "gradcheck":           # the functions, not the module that importing has just put in their place
-        globals().update(gradcheck=module.gradcheck, gradgradcheck=module.gradgradcheck)
-        return globals()[name]
     value = globals()[name] = getattr(module, where[1]) if where[1] else module
     return value

@@ -1,9 +1,135 @@
-"""Anomaly mode."""
+"""Anomaly mode: a failing backward shows which forward call it belongs to, and gradients that are nan are failures.
+
+NOTE [Anomaly]
+While the mode is on, every node that is recorded remembers the Python stack and, if a backward pass was recording it, the
+node that was running ("parent"). When a node fails, one warning shows its stack, and one more each of its parents'.
+"""
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.dispatch import METHODS
+from retrograd.core.state import set_flag, tls
+
+__all__ = ["detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_detect_anomaly"]
+
+NO_FORWARD = "No forward pass information available. Enable detect anomaly during forward pass for more information."
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether anomaly mode is on.
+
+    >>> is_anomaly_enabled()
+    False
+    """
+    return bool(tls.anomaly)
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether anomaly mode, if it is on, takes nan for a failure.
+
+    >>> is_anomaly_check_nan_enabled()
+    True
+    """
+    return bool(tls.check_nan)
 
 
 class detect_anomaly:
-    pass
+    """Within this scope, backward passes that fail or give nan say which forward call is to blame.
+
+    >>> import retrograd as torch, warnings
+    >>> x = torch.zeros(1, requires_grad=True)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     with detect_anomaly():
+    ...         (x / x).backward()
+    Traceback (most recent call last):
+    RuntimeError: Function 'DivBackward0' returned nan values in its 1th output.
+    """
+
+    def __init__(self, check_nan: bool = True) -> None:
+        self.prev = tls.anomaly
+        self.check_nan = check_nan
+        self.prev_check_nan = tls.check_nan
+        warnings.warn("Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for "
+                      "debugging.", UserWarning, stacklevel=2)
+
+    def __enter__(self) -> None:
+        set_mode(True, self.check_nan)
+
+    def __exit__(self, *args: object) -> None:
+        set_mode(self.prev, self.prev_check_nan)
 
 
 class set_detect_anomaly:
-    pass
+    """Switch anomaly mode, at once; a `with` block ends it again.
+
+    >>> with set_detect_anomaly(True): is_anomaly_enabled()
+    True
+    """
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        self.prev = tls.anomaly
+        self.prev_check_nan = tls.check_nan
+        set_mode(mode, check_nan)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *args: object) -> None:
+        set_mode(self.prev, self.prev_check_nan)
+
+
+def set_mode(on: bool, check_nan: bool) -> None:
+    set_flag("anomaly", on)
+    tls.check_nan = check_nan
+
+
+# ---- what the engine calls
+def run_checked(node: Any, grads: Any, wanted: Any) -> Any:
+    """Run a node and refuse gradients that are nan."""
+    results = node._run(grads, wanted)
+    if tls.check_nan:
+        for i, grad in enumerate(results):
+            if grad is not None and has_nan(grad):
+                raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")
+    return results
+
+
+def has_nan(grad: Any) -> bool:
+    array = grad.array
+    if array.dtype.kind == "V":
+        array = array.astype(np.float32)
+    return array.dtype.kind in "fc" and bool(np.isnan(array).any())
+
+
+def report(node: Any) -> None:
+    """Warn about a node that failed, then about the nodes whose backward recorded it."""
+    show(f"Error detected in {node.name()}. " + origin(node, "caused the error"))
+    seen = {id(node)}
+    node = node.metadata.get("parent_")
+    while node is not None and id(node) not in seen:
+        seen.add(id(node))
+        show(f"\n\nPrevious calculation was induced by {node.name()}. " + origin(node, "induced the previous calculation"))
+        node = node.metadata.get("parent_")
+
+
+def origin(node: Any, deed: str) -> str:
+    lines = node.metadata.get("traceback_")
+    return NO_FORWARD if lines is None else f"Traceback of forward call that {deed}:\n" + "".join(lines)
+
+
+def show(text: str) -> None:
+    """Warn; where warnings are errors, print instead, because the real error must get through."""
+    try:
+        warnings.warn(text, UserWarning, stacklevel=2)
+    except UserWarning as warning:
+        print(f"{type(warning).__name__}: {warning}", file=sys.stderr)
+
+
+METHODS["__anomaly__"] = run_checked
+METHODS["__anomaly_report__"] = report

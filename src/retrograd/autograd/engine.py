@@ -23,7 +23,8 @@ from retrograd.autograd.accumulate import accumulate, private
 from retrograd.autograd.hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks
 from retrograd.core.dispatch import METHODS
 from retrograd.core.graph import LAST, AccumulateGrad, Node, shape_dtype
-from retrograd.core.state import set_grad_enabled, switches, tls
+from retrograd.core.state import add_special, set_grad_enabled, switches, tls
+from retrograd.core.subclass import Subclasses
 from retrograd.core.tensor import Tensor
 
 NESTED_PER_THREAD = 40
@@ -133,6 +134,10 @@ def run_task(task: Any, roots: Any, grads: Any) -> None:
     """Run a graph task in this thread."""
     was_task = tls.task
     was_grad = set_grad_enabled(task.create_graph)
+    hooks = list(tls.saved_hooks)
+    disabled = tls.function_disabled
+    if Subclasses.defined or tls.function_modes:
+        tls.function_disabled = 2                     # formulas are nobody's public functions
     tls.task = task
     tls.backward_depth += 1
     try:
@@ -148,7 +153,15 @@ def run_task(task: Any, roots: Any, grads: Any) -> None:
         loop(task)
         while task.callbacks:
             task.callbacks.pop(0)()
+    except BaseException:
+        if tls.anomaly and task.node is not None:
+            METHODS["__anomaly_report__"](task.node)
+        raise
     finally:
+        if len(tls.saved_hooks) != len(hooks):        # what a node did to the hooks ends with the pass
+            add_special(len(hooks) - len(tls.saved_hooks))
+            tls.saved_hooks[:] = hooks
+        tls.function_disabled = disabled
         tls.backward_depth -= 1
         tls.task = was_task
         set_grad_enabled(was_grad)
@@ -350,7 +363,8 @@ def run_on_thread(task: Any, roots: Any, grads: Any) -> None:
 
 
 CLASS_DEFAULTS = ("grad_enabled", "special", "inference", "fwd_grad_enabled", "multithreading", "view_replay", "check_nan",
-                  "anomaly", "dual_level", "task", "backward_depth", "saved_hooks_disabled")
+                  "anomaly", "dual_level", "task", "backward_depth", "saved_hooks_disabled", "below", "dispatch_disabled",
+                  "function_disabled")
 INHERITED = (*CLASS_DEFAULTS, "saved_hooks", "dispatch_modes", "function_modes", "transforms", "stash")
 
 

@@ -29,7 +29,13 @@ def call_named(name: str, args: Any, kwargs: Any, is_method: bool, function: Any
         return METHODS["__torch_function__"](function, args, kwargs)
     packet = find_packet(name)
     assert packet is not None
-    index, bound = resolve(name, packet.schemas, args, kwargs, is_method)
+    try:
+        index, bound = resolve(name, packet.schemas, args, kwargs, is_method)
+    except TypeError:
+        # only now, because looking costs: something that is no tensor may still want the call
+        if any([hasattr(a, "__torch_function__") and not isinstance(a, Tensor) for a in (*args, *kwargs.values())]):
+            return METHODS["__torch_function__"](function, args, kwargs)
+        raise
     result = call(packet.overloads_[index], bound)
     return tuple(result) if type(result) is list else result
 
@@ -37,18 +43,18 @@ def call_named(name: str, args: Any, kwargs: Any, is_method: bool, function: Any
 def overridden(args: Any, kwargs: Any) -> bool:
     """Whether a mode or a subclass wants to see this call."""
     if switches.unusual and tls.function_modes:
-        return True
+        return tls.function_disabled < 2
     for a in args:
         if isinstance(a, Tensor):
             if a._odd & ODD_SUBCLASS:
-                return True
+                return not tls.function_disabled
         elif type(a) is list or type(a) is tuple:
             for item in a:
                 if isinstance(item, Tensor) and item._odd & ODD_SUBCLASS:
-                    return True
+                    return not tls.function_disabled
     for a in kwargs.values():
         if isinstance(a, Tensor) and a._odd & ODD_SUBCLASS:
-            return True
+            return not tls.function_disabled
     return False
 
 

@@ -37,7 +37,11 @@ cdef class Dispatch(Door):
     cpdef refresh(self, tensor)
     cpdef function(self, str name, args)
 
+@cython.locals(t=Tensor)
 cpdef call(OpDef op, args)
+@cython.locals(t=Tensor, out=Tensor, node=OpNode, values=list, mask=int, bit=int)
 cpdef call_plain(OpDef op, args)
+@cython.locals(plan=Plan, node=OpNode, source=Tensor, i=int)
+cpdef record(OpDef op, args, int mask, bint inplace)
 cpdef call_long(OpDef op, args)
 cpdef compute(OpDef op, args)

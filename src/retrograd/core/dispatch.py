@@ -16,7 +16,8 @@ import numpy as np
 from retrograd.core import forward, opdef
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.graph import Node, accumulator, describe_outputs, edge_of, sequence, set_history
-from retrograd.core.kernels import compute_arrays, write_into
+from retrograd.core.kernels import compute_arrays, run_kernel, write_into
+from retrograd.core.origin import remember
 from retrograd.core.opdef import ATTR, GRAD, GRADS, NEEDED, NOT_IMPLEMENTED, SAVED
 from retrograd.core.saved import FREED, SavedTensor, note_version, save_input, save_output, unpack
 from retrograd.core.state import switches, tls
@@ -27,6 +28,7 @@ from retrograd.core.tensor import (
     ODD_INFERENCE,
     ODD_META,
     ODD_NEG,
+    ODD_SUBCLASS,
     ODD_WRAPPER,
     Counter,
     Door,
@@ -57,7 +59,10 @@ class OpNode(Node):
         if grad is None and (len(grads) == 1 or all([g is None for g in grads])):
             return results
         if op.vjp == NOT_IMPLEMENTED:
-            raise NotImplementedError(f"the derivative for '{op.name}' is not implemented.")
+            if op.node_name == "NotImplemented":
+                raise RuntimeError(f"derivative for aten::{op.name} is not implemented")
+            what = f"inplace version of {op.name[:-1]}" if op.is_inplace else op.name
+            raise NotImplementedError(f"the derivative for '{what}' is not implemented.")
         if op.has_lists:
             return self.apply_lists(grads, needed)
         for rule in op.rules:
@@ -220,6 +225,8 @@ def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
     node.op = op
     if op.has_lists:
         record_lists(op, args, node)
+        if switches.unusual and tls.anomaly:
+            remember(node)
         return node
     plan = op.plans.get(mask)
     if plan is None:
@@ -229,14 +236,14 @@ def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
     for arg in op.inputs:
         n = None
         if mask >> i & 1:
-            t = args[arg]
-            n = t._node
-            if n is None or t._view is not None:
-                n = edge_of(t)
-            if t._nr and n is not None:
+            source = args[arg]
+            n = source._node
+            if n is None or source._view is not None:
+                n = edge_of(source)
+            if source._nr and n is not None:
                 if node._nrs is None:
                     node._nrs = [0] * len(op.inputs)
-                node._nrs[i] = t._nr
+                node._nrs[i] = source._nr
         nexts.append(n)
         i += 1
     node._next = tuple(nexts)
@@ -257,6 +264,8 @@ def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
         node._attrs = [None] * len(op.attr_names)
         for slot, kind, arg, extra in plan.attrs:
             node._attrs[slot] = attribute_value(kind, args[arg], extra)
+    if switches.unusual and tls.anomaly:
+        remember(node)
     return node
 
 
@@ -407,14 +416,14 @@ class Dispatch(Door):
     def unary(self, op: Any, a: Any) -> Any:
         """An op of one tensor and no other arguments."""
         if a._odd:
-            return call_long(op, [a, *op.tail])
+            return call_operator(op, [a, *op.tail])
         x = a.array
         if op.floats and not op.checks and x.dtype.kind not in "fcV":
             return call(op, [a, *op.tail])
         requires = a._requires or (a._view is not None and a._view.base._requires)
         if switches.unusual:
             if tls.special:
-                return call_long(op, [a, *op.tail])
+                return call_operator(op, [a, *op.tail])
             requires = requires and tls.grad_enabled
         if not requires or not op.differentiable:
             try:
@@ -442,10 +451,11 @@ class Dispatch(Door):
         if type(b) is Tensor:
             other = b
             if a._odd or other._odd:
-                return call_long(op, [a, b, *op.tail])
+                return call_operator(op, [a, b, *op.tail])
             y = other.array
             if not op.checks and (x.dtype is not y.dtype or (op.floats and x.dtype.kind not in "fcV")):
-                return call_plain(op, [a, b, *op.tail])
+                return call_operator(op, [a, b, *op.tail]) if switches.unusual and tls.special else call_plain(
+                    op, [a, b, *op.tail])
             if other._requires or (other._view is not None and other._view.base._requires):
                 mask = 2
         else:
@@ -456,7 +466,7 @@ class Dispatch(Door):
             mask |= 1
         if switches.unusual:
             if tls.special:
-                return call_long(op, [a, b, *op.tail])
+                return call_operator(op, [a, b, *op.tail])
             if not tls.grad_enabled:
                 mask = 0
         fast = op.fast
@@ -498,15 +508,15 @@ class Dispatch(Door):
             other = b
             y = other.array
             if a._odd or other._odd or x.dtype is not y.dtype or (y.ndim and y.shape != x.shape):
-                return call(op, [a, b, *op.tail])
+                return call_operator(op, [a, b, *op.tail])
             requires = requires or other._requires or other._view is not None
         else:
             if a._odd or not number_fits(op, x, b):
-                return call(op, [a, b, *op.tail])
+                return call_operator(op, [a, b, *op.tail])
             y = b
         if switches.unusual:
             if tls.special:
-                return call_long(op, [a, b, *op.tail])
+                return call_operator(op, [a, b, *op.tail])
             requires = requires and tls.grad_enabled
         if requires or not x.flags.c_contiguous or (op.floats and x.dtype.kind not in "fcV"):
             return call_plain(op, [a, b, *op.tail])
@@ -540,35 +550,85 @@ def call(op: Any, args: Any) -> Any:
     if switches.unusual and tls.special:
         return call_long(op, args)
     for i in op.tensor_args:
-        t = args[i]
-        if isinstance(t, Tensor):
+        value = args[i]
+        if isinstance(value, Tensor):
+            t = value
             if t._odd:
                 return call_long(op, args)
-        elif isinstance(t, (list, tuple)):
-            for item in t:
+        elif op.has_lists and isinstance(value, (list, tuple)):
+            for item in value:
                 if isinstance(item, Tensor) and item._odd:
                     return call_long(op, args)
     return call_plain(op, args)
 
 
+def call_operator(op: Any, args: Any) -> Any:
+    """The long way from an operator: whoever overrides the public function is asked first."""
+    if not op._ready:
+        op.prepare()
+    count = min(len(op.tensor_args), 2)
+    if tls.function_disabled == 0:
+        for t in args[:count]:
+            if isinstance(t, Tensor) and t._odd & ODD_SUBCLASS:
+                return METHODS["__torch_operator__"](op, args[:count])
+    if tls.function_modes and tls.function_disabled < 2:
+        return METHODS["__torch_operator__"](op, args[:count])
+    return call(op, args)
+
+
 def call_number(op: Any, a: Any, b: Any) -> Any:
     """A binary op whose second operand is not a plain tensor: a number, an array, a subclass, or an error."""
-    if isinstance(b, Tensor):
-        return call(op, [a, b, *op.tail])
-    if isinstance(b, (bool, int, float, complex)):
-        return call(op, [a, b, *op.tail])
+    if isinstance(b, (Tensor, bool, int, float, complex)):
+        return call_operator(op, [a, b, *op.tail])
     if isinstance(b, np.generic) and b.dtype.kind in "fiubc":
-        return call(op, [a, b.item(), *op.tail])
+        return call_operator(op, [a, b.item(), *op.tail])
+    if hasattr(b, "__torch_function__") and not tls.function_disabled:
+        return METHODS["__torch_operator__"](op, [a, b])
     return METHODS["__binary__"](op, a, b)
 
 
 def call_plain(op: Any, args: Any) -> Any:
-    """Autograd for tensors that have nothing unusual about them."""
+    """Autograd and kernel in one, for tensors that have nothing unusual about them."""
     if not op._ready:
         op.prepare()
     if op.composite:
         return op.compute(*args)
-    return autograd(op, args)
+    if not op.simple:
+        return autograd(op, args)
+    values = list(args)
+    for i in op.tensor_args:
+        value = args[i]
+        if isinstance(value, Tensor):
+            t = value
+            values[i] = t.array
+    mask = 0
+    if op.differentiable and (switches.unusual == 0 or tls.grad_enabled):
+        bit = 1
+        for i in op.inputs:
+            value = args[i]
+            if isinstance(value, Tensor):
+                t = value
+                if t._requires or (t._view is not None and t._view.base._requires):
+                    mask |= bit
+            bit <<= 1
+    node = record(op, args, mask, False) if mask else None
+    z = run_kernel(op, args, values)
+    if type(z) is not ndarray:
+        z = np.asarray(z)
+    out = Tensor(z)
+    if op.is_view and z is not values[0]:
+        if op.differentiable:
+            mark_view(op, (args[1:], None), args[0], out)
+        else:
+            out._counter = counter_of(args[0])
+    if node is not None and z.dtype.kind in "fcV":
+        node._shape = z.shape
+        node._dtype = z.dtype
+        out._node = node
+        out._requires = True
+        if op.saves_result:
+            save_results(op, node, mask, (out,))
+    return out
 
 
 # ---- the layers, from the outside in
@@ -578,6 +638,8 @@ def call_long(op: Any, args: Any) -> Any:
         op.prepare()
     if op.composite:
         return op.compute(*args)
+    if tls.below:
+        return below(op, args)
     if tls.transforms:
         return tls.transforms[-1].process(op, args)
     if forward.levels.current >= 0:
@@ -683,6 +745,10 @@ def compute(op: Any, args: Any) -> Any:
         for t in args[i] if isinstance(args[i], (list, tuple)) else (args[i],):
             if isinstance(t, Tensor):
                 odd |= t._odd
+    if odd & ODD_SUBCLASS and not tls.dispatch_disabled and overrides_dispatch(op, args):
+        return METHODS["__dispatch_subclass__"](op, args)
+    if op.is_out:
+        return compute_out(op, args)
     if odd & ODD_WRAPPER:             # its transform has ended: it means its value now
         return METHODS["__dead_wrapper__"](op, args)
     if odd & (ODD_CONJ | ODD_NEG) and not op.is_view:
@@ -704,6 +770,16 @@ def compute(op: Any, args: Any) -> Any:
     if bits:
         out._odd |= bits
     return out
+
+
+def overrides_dispatch(op: Any, args: Any) -> bool:
+    """Whether an argument is of a class with a `__torch_dispatch__` of its own."""
+    for i in op.tensor_args:
+        for t in args[i] if isinstance(args[i], (list, tuple)) else (args[i],):
+            if isinstance(t, Tensor) and t._odd & ODD_SUBCLASS and (
+                    type(t).__torch_dispatch__ is not Tensor.__torch_dispatch__):
+                return True
+    return False
 
 
 def compute_resolved(op: Any, args: Any) -> Any:
@@ -748,7 +824,19 @@ def write_out(op: Any, args: Any) -> Any:
             raise RuntimeError(views.INFERENCE_WRITE)
     if not op.functional._ready:
         op.functional.prepare()
-    result = below(op.functional, inputs)
+    if not op.functional.composite:
+        return below(op, args)
+    return assign_out(op, outs, op.functional.compute(*inputs))
+
+
+def compute_out(op: Any, args: Any) -> Any:
+    """Run the kernel of an out= form."""
+    if not op.functional._ready:
+        op.functional.prepare()
+    return assign_out(op, args[op.out_arg:], compute(op.functional, args[:op.out_arg]))
+
+
+def assign_out(op: Any, outs: Any, result: Any) -> Any:
     for out, value in zip(outs, result if op.functional.multiple else (result,), strict=True):
         METHODS["__assign_out__"](out, value, op.name)
     return op.functional.result_type(*outs) if op.functional.multiple and op.functional.result_type else (

@@ -22,7 +22,7 @@ from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.graph import edge_of
 from retrograd.core.opdef import ARGSIZE, ATTR, DTYPE, GRAD, GRADS, NDIM, NOT_IMPLEMENTED, SAVED, SIZES, STRIDES, VALUE
 from retrograd.core.state import add_special, tls
-from retrograd.core.tensor import ODD_CONJ, ODD_DUAL, ODD_NEG, Counter, Tensor, View, extra_of, operators
+from retrograd.core.tensor import ODD_CONJ, ODD_DUAL, ODD_NEG, ODD_WRAPPER, Counter, Tensor, View, extra_of, operators, wants_grad
 from retrograd.core.views import apply_step
 
 Call = Callable[[Any, Any], Any]      # (op, arguments) -> result
@@ -95,7 +95,7 @@ def attach(t: Any, tangent: Any) -> Any:
 
 def give_tangent(t: Any, tangent: Any, written: bool = False) -> None:
     """Make `tangent`, or a copy in the layout of `t`, its tangent; `written`: by an in-place op, so its base gets it too."""
-    if tangent_of(tangent) is not None:
+    if tangent._odd & ODD_DUAL and tangent_of(tangent) is not None:
         raise RuntimeError("Setting a forward grad that itself has a forward gradient at the same "
                            f"level{levels.current} is not supported.")
     if tangent.array.shape != t.array.shape:
@@ -168,7 +168,10 @@ def same_layout(a: Any, b: Any) -> bool:
     x, y = a.array, b.array
     if x.dtype is y.dtype and x.base is None and y.base is None:
         return bool(x.shape == y.shape and x.strides == y.strides)
-    if x.shape != y.shape or storage_length(x) != storage_length(y):
+    if x.shape != y.shape:
+        return False
+    # the storage of a batched tensor holds all examples, whose tangents share it in their own way
+    if storage_length(x) != storage_length(y) and not (a._odd | b._odd) & ODD_WRAPPER:
         return False
     if x.size == 0:
         return True
@@ -184,6 +187,8 @@ def storage_length(array: Any) -> int:
 
 def zeros_in_layout(tangent: Any, t: Any) -> Any:
     """Zeros of the tangent's dtype that lie in memory as `t` does, in a storage as long as that of `t`."""
+    if tangent._odd & ODD_WRAPPER:
+        return operators.door.function("__batched_zeros__", (tangent, t))
     array = t.array
     memory = np.zeros(storage_length(array), tangent.array.dtype)
     made = Tensor(storage.strided(memory, array.shape, storage.strides_of(array), storage.offset_of(array)))
@@ -223,14 +228,50 @@ def run(op: Any, args: Any, autograd: Call) -> Any:
             "so that we can prioritize its implementation or submit a PR adding the implementation to derivatives.yaml")
     if op.is_inplace:
         return run_inplace(op, args, tangents, autograd)
-    result = autograd(op, args)
-    made = tangents_of(op, args, tangents, result)
+    if recorded(op, args, tangents):
+        values = primals(args)
+        result = autograd(op, args)
+    else:
+        values = bare(args)
+        result = autograd(op, args) if op.is_view else quick(op, values)
+    made = tangents_of(op, values, tangents, result)
     if op.multiple:
         for nr, tangent in enumerate(made):
             settle(op, result[nr], nr, tangent)
     else:
         settle(op, result, 0, made)
     return result
+
+
+def recorded(op: Any, args: Any, tangents: Any) -> bool:
+    """Whether something here requires grad, so that histories matter."""
+    if not tls.grad_enabled:
+        return False
+    for i in op.inputs:
+        for group in (args[i], tangents[i]):
+            for t in group if isinstance(group, (list, tuple)) else (group,):
+                if isinstance(t, Tensor) and wants_grad(t):
+                    return True
+    return False
+
+
+def quick(op: Any, args: Any) -> Any:
+    """Run an op, the short way if it has one for these arguments."""
+    if op.fast is not None:
+        count = len(op.tensor_args)
+        if count == 1 and (len(args) == 1 or tuple(args[1:]) == op.tail):
+            return operators.door.unary(op, args[0])
+        if count == 2 and (len(args) == 2 or tuple(args[2:]) == op.tail) and type(args[0]) is Tensor:
+            return operators.door.binary(op, args[0], args[1])
+    return operators.door.call(op, args)
+
+
+def batched_among(tangents: Any, default: Any) -> Any:
+    """A batched one of the tangents, else `default`: what batched tangents are written to must be batched."""
+    for tangent in tangents:
+        if isinstance(tangent, Tensor) and tangent._odd & ODD_WRAPPER:
+            return tangent
+    return default
 
 
 def tangents_among(args: Any, places: Any) -> Any:
@@ -280,14 +321,14 @@ def run_inplace(op: Any, args: Any, tangents: Any, autograd: Call) -> Any:
     aliased = own is None and target._counter is not None
     if op.jvp == "linear":
         autograd(op, args)
-        made = own if own is not None else zeros_in_layout(target, target)
+        made = own if own is not None else zeros_in_layout(batched_among(tangents, target), target)
         values = substituted(op, args, tangents)
         values[0] = made
         operators.door.call(op, values)
     else:
         # formulas want the value that the write destroys; it may stand in more than one place
         before = primal_of(target).clone()
-        values = [before if value is target else value for value in args]
+        values = primals([before if value is target else value for value in args])
         autograd(op, args)
         made = tangents_of(op.functional or op, values, tangents, target)
         if made.array.shape != target.array.shape:
@@ -310,14 +351,14 @@ def run_inplace(op: Any, args: Any, tangents: Any, autograd: Call) -> Any:
 
 # ---- the jvp column
 def tangents_of(op: Any, args: Any, tangents: Any, result: Any) -> Any:
-    """The tangents of the outputs of a functional op; `tangents` is as long as `args`, None where there is none."""
+    """The tangents of the outputs of a functional op from primals and their tangents (None where there is none)."""
     jvp = op.jvp
     if jvp == "multilinear":
         return multilinear(op, args, tangents)
     if jvp == "elementwise":
         return elementwise(op, args, tangents, result)
     if jvp == "linear":
-        return operators.door.call(op, substituted(op, args, tangents))
+        return quick(op, substituted(op, args, tangents))
     return by_formula(op, args, tangents, result)
 
 
@@ -344,9 +385,24 @@ def primals(args: Any) -> list[Any]:
             for a in args]
 
 
+def bare(args: Any) -> list[Any]:
+    """`primals` where histories do not matter."""
+    values = []
+    for a in args:
+        if isinstance(a, Tensor):
+            if a._odd & ODD_DUAL:
+                value = Tensor(a.array)
+                value._odd = a._odd & ~ODD_DUAL
+                a = value
+        elif isinstance(a, (list, tuple)):
+            a = bare(a)
+        values.append(a)
+    return values
+
+
 def multilinear(op: Any, args: Any, tangents: Any) -> Any:
     """The sum over the inputs of the op with one of them replaced by its tangent."""
-    values = primals(args)
+    values = list(args)
     total = None
     for i in op.inputs:
         tangent = tangents[i]
@@ -354,7 +410,7 @@ def multilinear(op: Any, args: Any, tangents: Any) -> Any:
             continue
         for one in each(values[i], tangent) if isinstance(tangent, list) else (tangent,):
             primal, values[i] = values[i], one
-            total = plus(total, operators.door.call(op, values))
+            total = plus(total, quick(op, values))
             values[i] = primal
     return total
 
@@ -372,7 +428,6 @@ def plus(a: Any, b: Any) -> Any:
 
 def elementwise(op: Any, args: Any, tangents: Any, result: Any) -> Any:
     """For an op on elements the Jacobian is diagonal: J t = conj(J^H conj(t)), and the vjp rule gives J^H."""
-    values = primals(args)
     outcome = twin_of(result) if op.saves_result else None    # a tangent's graph with the result in it would be a cycle
     total = None
     for rule in op.rules:
@@ -381,7 +436,7 @@ def elementwise(op: Any, args: Any, tangents: Any, result: Any) -> Any:
             if tangent is None:
                 continue
             grad = conjugate(tangent)
-            made = rule.fn(*[rule_value(op, kind, index, grad, values, outcome, place) for kind, index in rule.sources])
+            made = rule.fn(*[rule_value(op, kind, index, grad, args, outcome, place) for kind, index in rule.sources])
             if rule.many:
                 made = made[k]
             if made is not None:
@@ -442,7 +497,7 @@ def by_formula(op: Any, args: Any, tangents: Any, result: Any) -> Any:
             output = result[index] if op.multiple and not op.returns_list else result
             values.append(twin_of(output) if isinstance(output, Tensor) else output)
         else:
-            values.append(primals((args[index],))[0])
+            values.append(args[index])
     return op.jvp(*values)
 
 

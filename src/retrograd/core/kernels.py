@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import dtypes
+from retrograd.core import dtypes, storage
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.tensor import Tensor
 
@@ -22,28 +22,69 @@ FLOAT32 = np.dtype(np.float32)
 
 def compute_arrays(op: Any, args: Any) -> Any:
     """The arrays that the op's kernel makes of the arguments."""
-    if op.check is not None:
-        op.check(*args)
     values = list(args)
     for i in op.tensor_args:
         values[i] = array_of(args[i])
+    return run_kernel(op, args, values)
+
+
+def run_kernel(op: Any, args: Any, values: Any) -> Any:
+    """Run the kernel on `values`, the arguments with arrays in the place of tensors."""
+    if op.check is not None:
+        op.check(*args)
     for i in op.dtype_args:
         if values[i] is not None:
             values[i] = values[i].numpy
     if op.promote is not None:
+        check_shapes(op, args)
         promote_operands(op, args, values)
-    narrow = None
-    if op.widen:
-        narrow = widen(op, values)
+    narrow = widen(op, values) if op.widen else None
     try:
-        result = op.compute(*operands(op, values)) if op.direct else op.compute(np, *values)
+        if op.direct:
+            result = op.compute(*operands(op, values))
+            if type(result) is not ndarray:
+                result = np.asarray(result)
+        else:
+            result = op.compute(np, *values)
     except (ValueError, IndexError, TypeError) as error:
         raise explain(op, args, error) from None
-    if op.direct and type(result) is not ndarray:
-        result = np.asarray(result)
     if narrow is not None:
         result = narrowed(result, narrow)
+    if op.promote is not None and type(result) is ndarray and result.ndim > 1 and not op.is_inplace:
+        result = laid_out(op, args, result)
     return result
+
+
+def check_shapes(op: Any, args: Any) -> None:
+    """Operands that do not broadcast, or not to the target of an in-place op, are an error before any dtype is."""
+    shapes = [args[i].array.shape for i in op.tensor_args if isinstance(args[i], Tensor)]
+    if len(shapes) < 2 or shapes.count(shapes[0]) == len(shapes):
+        return
+    if op.leading:
+        shapes.insert(0, shapes.pop(op.leading))
+    joint = shapes[0]
+    for shape in shapes[1:]:
+        problem = broadcast_problem(joint, shape)
+        if problem is not None:
+            raise RuntimeError(problem)
+        joint = np.broadcast_shapes(joint, shape)
+    if op.is_inplace and joint != shapes[0]:
+        raise RuntimeError(f"output with shape {list(shapes[0])} doesn't match the broadcast shape {list(joint)}")
+
+
+def laid_out(op: Any, args: Any, result: Any) -> Any:
+    """The result of an elementwise op in the memory order of its operands, the first one counting most."""
+    arrays = [args[i].array for i in op.tensor_args if isinstance(args[i], Tensor)]
+    if all([a.flags.c_contiguous for a in arrays]) or result.size < 2:
+        return result
+    if op.leading:
+        arrays.insert(0, arrays.pop(op.leading))
+    wanted = storage.joint_strides(result.shape, arrays)
+    if storage.strides_of(result) == wanted:
+        return result
+    made = storage.empty_strided(result.shape, wanted, result.dtype)
+    made[...] = result
+    return made
 
 
 def operands(op: Any, values: Any) -> Any:
@@ -82,7 +123,10 @@ def promote_operands(op: Any, args: Any, values: Any) -> None:
         else:
             tensors.append(args[i])
     tensors.extend([args[i] for i in op.scalar_args])
-    common = promoted_dtype(op, tensors).numpy
+    joint = promoted_dtype(op, tensors)
+    if op.is_inplace and op.promote != "compare" and not dtypes.can_cast(joint, args[0].dtype):
+        raise RuntimeError(f"result type {joint.legacy} can't be cast to the desired output type {args[0].dtype.legacy}")
+    common = joint.numpy
     exact = op.exact and common in HALVES
     for i in op.tensor_args:
         value = values[i]

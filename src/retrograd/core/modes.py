@@ -13,8 +13,10 @@ from typing import Any
 
 from retrograd.core.device import CPU
 from retrograd.core.dispatch import METHODS
+from retrograd.core import saved
+from retrograd.core.saved import Watcher, alias
 from retrograd.core.state import add_special, tls
-from retrograd.core.tensor import ODD_SUBCLASS, Tensor
+from retrograd.core.tensor import ODD_SUBCLASS, Tensor, counter_of
 
 
 class TorchDispatchMode:
@@ -201,6 +203,30 @@ def enable_reentrant_dispatch() -> Generator[None, None, None]:
         yield
     finally:
         tls.below = was
+
+
+class SeenDetach(Watcher):
+    """Shows a mode or subclass how autograd keeps the output of an op."""
+
+    op: Any = None
+
+    def detach(self, t: Any) -> Any:
+        if tls.dispatch_modes:
+            twin = through_mode(self.op, [t], (Tensor,))
+        elif overrides_dispatch(type(t)) and not tls.dispatch_disabled:
+            twin = through_subclass(self.op, [t])
+        else:
+            return alias(t)
+        twin._counter = counter_of(t)
+        twin._node, twin._requires = None, False
+        return twin
+
+
+def install_detach(op: Any) -> None:
+    """Use `op` to keep outputs while a mode is on."""
+    op.prepare()
+    SeenDetach.op = op
+    saved.watcher = SeenDetach()
 
 
 METHODS["__dispatch_mode__"] = through_mode

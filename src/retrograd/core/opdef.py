@@ -17,6 +17,8 @@ fast     for kernels that are functions: the xp function (or a function of the a
          when all other arguments have their defaults; it serves the short way of dispatch.
 scalars  the names of Scalar arguments that take part in dtype promotion.
 check    a function of the arguments that raises what PyTorch raises for dtypes the op refuses, before promotion.
+flips    the lazy bits (conjugate, negative) in which the result differs from its input.
+leading  which tensor's memory order the result follows first, if not the first one's.
 exact    with `widen`: Python numbers and 0-d tensors meet half-precision tensors in float32, unrounded.
 lower    the expression of one element in C, for the generated kernels.
 """
@@ -77,7 +79,7 @@ class OpDef:
                  meta: Any = None, promote: Any = None, widen: bool = False, node: str | None = None,
                  functional: Any = None, numbers: bool = False, composite: bool = False, fast: Any = None,
                  scalars: tuple[str, ...] = (), variants: str = "function, method", check: Any = None,
-                 exact: bool = False, flips: int = 0) -> None:
+                 exact: bool = False, flips: int = 0, leading: int = 0) -> None:
         self.schema = schema
         self.name: str = schema.name
         self.overload: str = schema.overload or "default"
@@ -103,6 +105,7 @@ class OpDef:
         self.scalars = scalars                # Scalar arguments that take part in dtype promotion
         self.check: Any = check
         self.exact: bool = exact
+        self.leading: int = leading
         self.differentiable: bool = vjp is not None
         self.floats: bool = promote == "float"
         self.node_name: str = node or camel(self.name) + "Backward0"
@@ -138,6 +141,9 @@ class OpDef:
         self.compile_rules()
         self.saves_result: bool = any([o >= 0 for o in self.saved_outputs])
         self.two_inputs: bool = len(self.inputs) > 1
+        # Ops that `dispatch.call_plain` can run in one go: one result, nothing written, no lists, no device to choose.
+        self.simple: bool = not (self.multiple or self.is_inplace or self.is_out or self.has_lists or self.device_arg >= 0
+                                 or not self.tensor_args or self.flips)
         self._ready = True
 
     def compile_rules(self) -> None:
@@ -340,7 +346,7 @@ def derive(op: OpDef, form: str, numbers: bool) -> OpDef:
         schema = f"{name}.{overload + '_' if overload and overload != 'Tensor' else ''}out({arguments}) -> {result}"
     derived = OpDef(Schema(schema, allow_numbers_as_tensors=numbers), op.kernel, vjp=op.vjp, jvp=op.jvp, batch=op.batch,
                     promote=op.promote, widen=op.widen, node=op.node_name, functional=op, numbers=numbers,
-                    composite=op.composite, scalars=op.scalars, check=op.check, exact=op.exact)
+                    composite=op.composite and form != "out", scalars=op.scalars, check=op.check, exact=op.exact, leading=op.leading)
     return derived
 
 

@@ -13,7 +13,7 @@ from weakref import ref
 
 from retrograd.core.graph import AccumulateGrad, edge_of
 from retrograd.core.state import set_grad_enabled, switches, tls
-from retrograd.core.tensor import ODD_DUAL, ODD_INFERENCE, Counter, Tensor
+from retrograd.core.tensor import ODD_DUAL, ODD_INFERENCE, ODD_SUBCLASS, Counter, Tensor
 
 FREED = ("Trying to backward through the graph a second time (or directly access saved tensors after they have already "
          "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
@@ -32,8 +32,25 @@ def alias(t: Any) -> Any:
         t._counter = Counter()
     twin = Tensor(t.array)
     twin._counter = t._counter
-    twin._odd = t._odd & ~ODD_DUAL
+    twin._odd = t._odd & ~(ODD_DUAL | ODD_SUBCLASS)
     return twin
+
+
+class Watcher:
+    """Makes the aliases of saved outputs when a dispatch mode is to see it; modes.py installs the real one."""
+
+    def detach(self, t: Any) -> Any:
+        return alias(t)
+
+
+watcher = Watcher()
+
+
+def kept(t: Any) -> Any:
+    """What is kept of an output."""
+    if t._odd & ODD_SUBCLASS or (switches.unusual and tls.dispatch_modes):
+        return watcher.detach(t)
+    return alias(t)
 
 
 def save_input(node: Any, slot: int, t: Any) -> None:
@@ -60,7 +77,7 @@ def save_output(node: Any, slot: int, t: Any, nr: int) -> None:
     if switches.unusual and tls.saved_hooks:
         node._saved[slot] = SavedTensor.packed(t, node, True, nr)
         return
-    twin = alias(t)
+    twin = kept(t)
     if twin._counter.n:
         note_version(node, slot, twin)
     node._saved[slot] = twin
@@ -97,9 +114,12 @@ def unpack(node: Any, slot: int) -> Any:
 
 def restore_output(t: Any, node: Any, nr: int) -> Any:
     """A saved output with its history again."""
-    twin = Tensor(t.array)
-    twin._counter = t._counter
-    twin._odd = t._odd
+    if t._odd & ODD_SUBCLASS or (switches.unusual and tls.dispatch_modes):
+        twin = watcher.detach(t)
+    else:
+        twin = Tensor(t.array)
+        twin._counter = t._counter
+        twin._odd = t._odd
     if t._odd & ODD_DUAL:
         twin._extra = t._extra            # gradients taken at a forward-mode level have tangents too
     if twin.dtype.category >= 2:
@@ -140,7 +160,7 @@ class SavedTensor:
     __slots__ = ("_hooks", "_is_output", "_leaf", "_node", "_nr", "_packed", "_tensor", "_version", "_requires", "_released")
 
     def __init__(self, *args: Any) -> None:
-        raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden")
+        raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
 
     @staticmethod
     def packed(t: Any, node: Any, is_output: bool, nr: int, use_default_hooks: bool = True) -> SavedTensor:
@@ -160,7 +180,7 @@ class SavedTensor:
             self._tensor = None
             self._set_hooks(tls.saved_hooks[-1], t)
         else:
-            self._tensor = alias(t) if is_output else t
+            self._tensor = kept(t) if is_output else t
         return self
 
     @staticmethod
@@ -181,14 +201,19 @@ class SavedTensor:
             set_grad_enabled(was)
         if (0 if t._counter is None else t._counter.n) != from_version:
             raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input to "
-                               "pack hook can not be modified by in-place operations as this can lead to unexpected "
+                               "pack hook cannot be modified by in-place operations as this can lead to unexpected "
                                "side-effects. Please open an issue if you need to perform in-place operations on the "
                                "input to a pack hook.")
         self._hooks = hooks
         self._tensor = None
 
-    def register_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
-        """Pack the tensor now with `pack_hook`; `unpack_hook` must turn the result into a tensor again."""
+    def register_hooks(self, *hooks: Any) -> None:
+        """Pack the tensor now with the first hook; the second must turn the result into a tensor again."""
+        if len(hooks) != 2 or not callable(hooks[0]) or not callable(hooks[1]):
+            raise TypeError("register_hooks(): incompatible function arguments. The following argument types are supported:\n"
+                            "    1. (self: torch._C._autograd.SavedTensor, arg0: collections.abc.Callable, arg1: "
+                            "collections.abc.Callable) -> None\n\nInvoked with: "
+                            + ", ".join([repr(self), *map(repr, hooks)]))
         if self._released:
             raise RuntimeError("Calling register_hooks on a saved tensor after it has been freed. Saved intermediate "
                                "values of the graph are freed when you call .backward() or autograd.grad(). Specify "
@@ -199,9 +224,7 @@ class SavedTensor:
                                "one pair of hooks is allowed at a time.")
         if self._tensor is None:
             raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
-        if not callable(pack_hook) or not callable(unpack_hook):
-            raise TypeError("register_hooks(): incompatible function arguments. Expected two callables.")
-        self._set_hooks((pack_hook, unpack_hook), alias(self._tensor))
+        self._set_hooks(hooks, alias(self._tensor))
 
     @property
     def data(self) -> Any:
@@ -209,7 +232,7 @@ class SavedTensor:
         if self._hooks is not None:
             return self._packed
         t = self._tensor
-        return alias(t) if t is not None and (self._is_output or self._leaf) else t
+        return alias(t) if t is not None and self._is_output else t
 
     @property
     def unpack_hook(self) -> Any:
@@ -234,9 +257,10 @@ class SavedTensor:
         t = self._hooks[1](self._packed)
         if not isinstance(t, Tensor):
             raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
-                            f"<class '{type(t).__name__}'>")
-        twin = Tensor(t.array)
-        twin._odd = t._odd
+                            f"{type(t).__name__}")
+        if not self._requires and not t.requires_grad:
+            return t
+        twin = kept(t)
         if self._leaf:
             # a leaf packed by hooks comes back as a stand-in that still sends its gradient to the leaf
             if self._requires and self._node is not None:

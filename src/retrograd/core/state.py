@@ -36,11 +36,14 @@ class ThreadState(local):
     fwd_grad_enabled: bool = True
     multithreading: bool = True
     view_replay: bool = False
-    check_nan: bool = False
+    check_nan: bool = True
     anomaly: bool = False
     dual_level: int = -1                  # the current forward-AD level, -1 outside of one
     task: Any = None                      # the graph task that this thread is running
     backward_depth: int = 0
+    below: bool = False                   # inside a __torch_dispatch__ handler: autograd has been passed already
+    dispatch_disabled: bool = False       # __torch_dispatch__ is not honoured
+    function_disabled: int = 0            # __torch_function__ is not honoured: 1 of subclasses, 2 of modes either
 
     def __init__(self) -> None:
         # NumPy reports floating-point errors through warnings; PyTorch's contract is silent inf and nan.

@@ -80,6 +80,9 @@ def offset_of(array: Any) -> int:
 def strided(array: Any, size: Any, stride: Any, offset: Any = None) -> Any:
     """An array over the memory of `array` with the given geometry in elements; checked against the storage's bounds."""
     item = array.itemsize
+    if offset is None and array.flags.c_contiguous and array.size and array.dtype.kind != "V" and 0 not in size:
+        if (sum([(n - 1) * s for n, s in zip(size, stride, strict=True)]) + 1) * item <= array.nbytes:
+            return np.ndarray(tuple(size), array.dtype, array, 0, tuple([s * item for s in stride]))
     owner = owner_of(array)
     start = offset_of(array) if offset is None else offset
     count = 1
@@ -124,6 +127,44 @@ def dense_order(shape: Any, strides: Any) -> tuple[int, ...] | None:
 
 def is_non_overlapping_and_dense(shape: Any, strides: Any) -> bool:
     return 0 in shape or dense_order(shape, strides) is not None
+
+
+def joint_strides(shape: Any, arrays: Any) -> tuple[int, ...]:
+    """Dense strides for the result of an elementwise op: dimensions in the order that the arrays agree on or, where they
+    do not, in that of the first array that has an opinion (a broadcast dimension has none)."""
+    rank = len(shape)
+    steps = []
+    for array in arrays:
+        missing = rank - array.ndim
+        steps.append([0] * missing + [0 if n == 1 != shape[missing + i] else s
+                                      for i, (n, s) in enumerate(zip(array.shape, array.strides, strict=True))])
+
+    def comes_after(a: int, b: int) -> int:
+        for step in steps:
+            if step[a] == 0 or step[b] == 0:
+                continue
+            if step[a] != step[b]:
+                return 1 if step[a] > step[b] else -1
+            if shape[a] > shape[b]:
+                return 1
+        return 0
+
+    order = list(range(rank - 1, -1, -1))
+    for i in range(1, rank):
+        k = i
+        for j in range(i - 1, -1, -1):
+            comparison = comes_after(order[j], order[k])
+            if comparison > 0:
+                order[j], order[k] = order[k], order[j]
+                k = j
+            elif comparison < 0:
+                break
+    strides = [0] * rank
+    step = 1
+    for d in order:
+        strides[d] = step
+        step *= max(shape[d], 1)
+    return tuple(strides)
 
 
 def empty_strided(shape: Any, strides: Any, dtype: Any) -> Any:

@@ -154,7 +154,9 @@ class Tensor:
     __slots__ = ("__dict__", "__weakref__", "_counter", "_extra", "_grad", "_node", "_nr", "_odd", "_requires", "_sink",
                  "_view", "array")
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: Any = None) -> None:
+        if array is None:                 # a subclass calls super().__init__(); __new__ has done everything
+            return
         self.array = array
         self._odd: int = 0                # ODD_* flags
         self._requires: bool = False      # for a leaf: what the user said; for the rest: that there is a node
@@ -207,7 +209,7 @@ class Tensor:
         return table.door.function("abs", (self,))
 
     def __invert__(self) -> Any:
-        return table.door.function("bitwise_not", (self,))
+        return table.door.function("__invert__", (self,))
 
     def __pow__(self, exponent: Any) -> Any:
         return table.door.function("__pow__", (self, exponent))

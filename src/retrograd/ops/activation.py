@@ -5,7 +5,8 @@ import math
 from typing import Any
 
 from retrograd.core.dispatch import METHODS, call
-from retrograd.core.opdef import defop, find_packet
+from retrograd.core.dtypes import finfo
+from retrograd.core.opdef import NOT_IMPLEMENTED, defop, find_packet
 from retrograd.core.state import tls
 from retrograd.ops import families
 from retrograd.ops.elementwise import (
@@ -13,7 +14,6 @@ from retrograd.ops.elementwise import (
     limited,
     minus,
     no_complex_gradient,
-    not_implemented,
     over,
     plus,
     times,
@@ -88,7 +88,7 @@ def check_relu(self: Any) -> None:
 threshold_backward = backward_op(
     "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
     limited("threshold_cpu", "iufV", threshold_backward_kernel),
-    dict(grad_output=lambda grad, self, threshold: call(threshold_backward, [grad, self, threshold]), self=zeros))
+    dict(grad_output=lambda grad, self, threshold: call(threshold_backward, [grad, self, threshold]), self=zeros), leading=1)
 relu = defop(
     "relu(Tensor self) -> Tensor",
     kernel=lambda xp, self: xp.maximum(self, zero_like(xp, self)), check=check_relu,
@@ -109,13 +109,13 @@ def along(name: str, compute: Any) -> Any:
     """A kernel along one dimension of a float tensor; a 0-d tensor counts as having one element."""
     def kernel(xp: Any, self: Any, dim: int, half_to_float: bool) -> Any:
         dim = wrap_dim(dim, self.ndim)
+        if self.size == 0:
+            return xp.empty(self.shape, self.dtype)
         if self.dtype.kind not in FLOATS:
             last = "_lastdim" if dim == max(self.ndim - 1, 0) else ""
             raise unsupported(f"{name}{last}_kernel_impl", self.dtype)
         if half_to_float:
             raise RuntimeError(f"{name} with half to float conversion is not supported on CPU")
-        if self.size == 0:
-            return xp.empty(self.shape, self.dtype)
         values = self if self.ndim else self.reshape(1)
         return xp.ascontiguousarray(compute(xp, values, dim)).reshape(self.shape)
     return kernel
@@ -172,7 +172,8 @@ softmax_backward_data = backward_op(
     along_backward(lambda xp, grad, output, dim: (grad - (grad * output).sum(dim, keepdims=True)) * output),
     dict(grad_output=lambda grad, output, dim, input_dtype:
              call(softmax_backward_data, [grad.to(output.dtype), output, dim, input_dtype]),
-         output=lambda grad, grad_output, output, dim: softmax_double_backward(grad.to(output.dtype), grad_output, output, dim)),
+         output=lambda grad, grad_output, output, dim:
+             softmax_double_backward(grad.to(output.dtype), grad_output, output, dim)),
     jvp=softmax_backward_tangent, **along_columns)
 log_softmax_backward_data = backward_op(
     "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
@@ -181,7 +182,8 @@ log_softmax_backward_data = backward_op(
 softmax = defop(
     "_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
     kernel=along("softmax", softmax_values),
-    vjp=dict(self=lambda grad, result, dim, self_scalar_type: call(softmax_backward_data, [grad, result, dim, self_scalar_type])),
+    vjp=dict(self=lambda grad, result, dim, self_scalar_type:
+             call(softmax_backward_data, [grad, result, dim, self_scalar_type])),
     jvp=lambda self_t, result, dim: result * (self_t - (result * self_t).sum(dim, True)), **along_columns,
 )
 log_softmax = defop(
@@ -203,10 +205,10 @@ for name, row in (("softmax", softmax), ("log_softmax", log_softmax)):
 def check_slope(self_is_result: bool, slope: Any) -> None:
     if self_is_result and slope < 0:
         raise RuntimeError(
-            "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported. This is caused "
-            "by calling in-place forward function with a negative slope, please call out-of-place version instead. File an issue "
-            "at https://github.com/pytorch/pytorch if you do require supporting in-place leakRelu backward calculation with "
-            "negative slope")
+            "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported. This is "
+            "caused by calling in-place forward function with a negative slope, please call out-of-place version instead. "
+            "File an issue at https://github.com/pytorch/pytorch if you do require supporting in-place leakRelu backward "
+            "calculation with negative slope")
 
 
 def leaky_backward_kernel(xp: Any, grad_output: Any, self: Any, negative_slope: Any, self_is_result: bool) -> Any:
@@ -218,13 +220,14 @@ leaky_relu_backward = backward_op(
     "leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor",
     limited("leaky_relu_backward_cpu", FLOATS, leaky_backward_kernel),
     dict(grad_output=lambda grad, self, negative_slope: call(leaky_relu_backward, [grad, self, negative_slope, False]),
-         self=zeros), widen=True)
+         self=zeros), widen=True, leading=1)
 leaky_kernel = limited("leaky_relu_cpu", FLOATS, lambda xp, self, negative_slope:
                        xp.where(xp.greater(self, 0), self, self * number_like(xp, self, negative_slope)))
 defop(
     "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
     kernel=leaky_kernel,
-    vjp=dict(self=lambda grad, self, negative_slope: call(leaky_relu_backward, [grad, self, negative_slope, False])), **activation,
+    vjp=dict(self=lambda grad, self, negative_slope: call(leaky_relu_backward, [grad, self, negative_slope, False])),
+    **activation,
 )
 defop(
     "leaky_relu_(Tensor(a!) self, Scalar negative_slope=0.01) -> Tensor(a!)",
@@ -248,9 +251,9 @@ def elu_kernel(xp: Any, self: Any, alpha: Any, scale: Any, input_scale: Any) -> 
 
 def elu_backward_kernel(xp: Any, grad_output: Any, alpha: Any, scale: Any, input_scale: Any, is_result: bool, kept: Any) -> Any:
     if is_result and alpha < 0:
-        raise RuntimeError("In-place elu backward calculation is triggered with a negative slope which is not supported. This is "
-                           "caused by calling in-place forward function with a negative slope, please call out-of-place version "
-                           "instead.")
+        raise RuntimeError("In-place elu backward calculation is triggered with a negative slope which is not supported. "
+                           "This is caused by calling in-place forward function with a negative slope, please call "
+                           "out-of-place version instead.")
     negative, inner = number_like(xp, kept, alpha * scale), number_like(xp, kept, input_scale)
     if is_result:
         low = grad_output * inner * (kept + negative)
@@ -288,13 +291,16 @@ elu_ = defop(
 )
 
 
-def celu_kernel(xp: Any, self: Any, alpha: Any) -> Any:
+def check_celu(self: Any, alpha: Any) -> None:
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+
+
+def celu_kernel(xp: Any, self: Any, alpha: Any) -> Any:
     return elu_kernel(xp, self, alpha, 1, 1 / alpha)
 
 
-celu_columns = {**activation, "variants": "function", "out": False}
+celu_columns = {**activation, "variants": "function", "out": False, "check": check_celu}
 defop(
     "celu(Tensor self, Scalar alpha=1.0) -> Tensor",
     kernel=limited("elu_cpu", FLOATS, celu_kernel),
@@ -305,10 +311,10 @@ defop(
     kernel=limited("elu_cpu", FLOATS, celu_kernel), node="CeluBackward1",
     vjp=dict(self=lambda grad, result, alpha: call(elu_backward, [grad, alpha, 1, 1.0 / alpha, True, result])), **celu_columns,
 )
-defop("selu(Tensor self) -> Tensor", kernel=lambda self: call(elu, [self, SELU_ALPHA, SELU_SCALE, 1]), composite=True, out=False,
-      variants="function")
+selu = defop("selu(Tensor self) -> Tensor", kernel=lambda self: call(elu, [self, SELU_ALPHA, SELU_SCALE, 1]), composite=True,
+             out=False, variants="function")
 defop("selu_(Tensor(a!) self) -> Tensor(a!)", kernel=lambda self: call(elu_, [self, SELU_ALPHA, SELU_SCALE, 1]),
-      composite=True, out=False, variants="function")
+      composite=True, out=False, variants="function", functional=selu)
 
 
 # ---- gelu
@@ -320,13 +326,12 @@ def erf(xp: Any, values: Any) -> Any:
     return special("erf_vml_cpu", "erf")(xp, values)
 
 
-def check_approximate(approximate: str) -> None:
+def check_gelu(self: Any, approximate: str) -> None:
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
 
 
 def gelu_kernel(xp: Any, self: Any, approximate: str) -> Any:
-    check_approximate(approximate)
     kind = self.dtype.type
     if approximate == "tanh":
         inner = kind(ROOT_TWO_OVER_PI) * (self + kind(KAPPA) * self * self * self)
@@ -335,7 +340,6 @@ def gelu_kernel(xp: Any, self: Any, approximate: str) -> Any:
 
 
 def gelu_backward_kernel(xp: Any, grad_output: Any, self: Any, approximate: str) -> Any:
-    check_approximate(approximate)
     kind = self.dtype.type
     if approximate == "tanh":
         square = self * self
@@ -371,7 +375,7 @@ gelu_backward = backward_op(
     widen=True)
 defop(
     'gelu(Tensor self, *, str approximate="none") -> Tensor',
-    kernel=limited("GeluKernelImpl", FLOATS, gelu_kernel),
+    kernel=limited("GeluKernelImpl", FLOATS, gelu_kernel), check=check_gelu,
     vjp=dict(self=lambda grad, self, approximate: call(gelu_backward, [grad, self, approximate])), inplace=True, **activation,
 )
 
@@ -390,9 +394,9 @@ def mish_backward_kernel(xp: Any, grad_output: Any, self: Any) -> Any:
 
 
 silu_backward = backward_op("silu_backward(Tensor grad_output, Tensor self) -> Tensor", silu_backward_kernel,
-                            {("grad_output", "self"): not_implemented("silu_backward")}, node="NotImplemented", widen=True)
+                            NOT_IMPLEMENTED, node="NotImplemented", widen=True)
 mish_backward = backward_op("mish_backward(Tensor grad_output, Tensor self) -> Tensor", mish_backward_kernel,
-                            {("grad_output", "self"): not_implemented("mish_backward")}, node="NotImplemented", widen=True)
+                            NOT_IMPLEMENTED, node="NotImplemented", widen=True)
 
 
 def silu_rule(grad: Any, self: Any) -> Any:
@@ -432,7 +436,8 @@ def softplus_kernel(xp: Any, self: Any, beta: Any, threshold: Any) -> Any:
 def softplus_backward_kernel(xp: Any, grad_output: Any, self: Any, beta: Any, threshold: Any) -> Any:
     scaled = self * number_like(xp, self, beta)
     power = xp.exp(scaled)
-    return xp.where(scaled > number_like(xp, self, threshold), grad_output, grad_output * power / (power + number_like(xp, self, 1)))
+    slope = power / (power + number_like(xp, self, 1))
+    return xp.where(scaled > number_like(xp, self, threshold), grad_output, grad_output * slope)
 
 
 def softplus_double_backward(grad: Any, grad_output: Any, self: Any, beta: Any, threshold: Any) -> Any:
@@ -513,9 +518,10 @@ hardtanh = defop(
     kernel=hardtanh_kernel, check=check_hardtanh, inplace=True,
     vjp=dict(self=lambda grad, self, min_val, max_val: call(hardtanh_backward, [grad, self, min_val, max_val])), **activation,
 )
-defop("relu6(Tensor self) -> Tensor", kernel=lambda self: call(hardtanh, [self, 0, 6]), composite=True, out=False, variants="")
-defop("relu6_(Tensor(a!) self) -> Tensor(a!)", kernel=lambda self: call(find_packet("hardtanh_").default, [self, 0, 6]), composite=True, out=False,
-      variants="")
+relu6 = defop("relu6(Tensor self) -> Tensor", kernel=lambda self: call(hardtanh, [self, 0, 6]), composite=True, out=False,
+              variants="")
+defop("relu6_(Tensor(a!) self) -> Tensor(a!)", composite=True, out=False, variants="", functional=relu6,
+      kernel=lambda self: call(find_packet("hardtanh_").default, [self, 0, 6]))      # type: ignore[union-attr]
 
 
 def six_step(xp: Any, self: Any) -> Any:
@@ -536,7 +542,7 @@ def hardswish_backward_kernel(xp: Any, grad_output: Any, self: Any) -> Any:
 hardsigmoid_backward = backward_op(
     "hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor",
     limited("hardsigmoid_backward", FLOATS, hardsigmoid_backward_kernel),
-    {("grad_output", "self"): not_implemented("hardsigmoid_backward")}, node="NotImplemented", widen=True)
+    NOT_IMPLEMENTED, node="NotImplemented", widen=True)
 hardswish_backward = backward_op(
     "hardswish_backward(Tensor grad_output, Tensor self) -> Tensor",
     limited("hardswish_backward_cpu", FLOATS, hardswish_backward_kernel),
@@ -560,7 +566,8 @@ def check_lambda(self: Any, lambd: Any) -> None:
     if self.array.dtype.kind not in FLOATS:
         raise unsupported("softshrink_check", self.array.dtype)
     if lambd < 0:
-        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
+        raise RuntimeError(f"lambda must be in range [0, {finfo(self.dtype).max:g}] for input dtype {self.dtype.legacy}, but "
+                           f"found {lambd:g}")
 
 
 def shrunk(xp: Any, self: Any, lambd: Any, value: Any) -> Any:

@@ -5,10 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core.dispatch import METHODS
-from retrograd.core.dtypes import BY_NUMPY
+from retrograd.core.dtypes import get_default_dtype
 from retrograd.core.opdef import defop
-from retrograd.core.tensor import Tensor
 from retrograd.ops import families
 from retrograd.ops.elementwise import alias_rows, limited, ufunc, unsupported, zeros
 from retrograd.ops.families import number_like
@@ -67,17 +65,10 @@ def isclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) ->
     if rtol == 0 and atol == 0:
         return close
     if kind in "biu":
-        default = METHODS["get_default_dtype"]() if "get_default_dtype" in METHODS else None
-        self, other = (t.detach().to(default) if default is not None else t.detach().float() for t in (self, other))
+        self, other = self.to(get_default_dtype()), other.to(get_default_dtype())
     allowed = (other * rtol).abs() + atol
     actual = (self - other).abs()
     return close.logical_or(actual.isfinite().logical_and(actual.le(allowed)))
-
-
-def equal_kernel(xp: Any, self: Any, other: Any) -> bool:
-    if self.shape != other.shape:
-        return False
-    return bool(xp.equal(self, other).all())
 
 
 def equal(self: Any, other: Any) -> bool:
@@ -123,7 +114,7 @@ def shifted(name: str, function: str) -> Any:
     return kernel
 
 
-def bit_rows(name: str, kernel: Any, scalar: str, kernel_of_number: Any = None) -> None:
+def bit_rows(name: str, kernel: Any, scalar: str) -> None:
     columns = dict(batch=families.pointwise, promote="common")
     defop(f"{name}.Tensor(Tensor self, Tensor other) -> Tensor", kernel=kernel, inplace=True, **columns)
     defop(f"{name}.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", variants="function", scalars=("self",),

@@ -20,6 +20,10 @@ PARTS = {np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): 
 WHOLES = {part: whole for whole, part in PARTS.items()}
 
 
+def batch_contiguous(op: Any, args: Any, dims: Any, size: int) -> Any:
+    return op(move_to_front(args[0], dims[0]).contiguous()), 0
+
+
 def batch_front(op: Any, args: Any, dims: Any, size: int) -> Any:
     return op(move_to_front(args[0], dims[0])), 0
 
@@ -36,7 +40,8 @@ def real_pairs(xp: Any, self: Any) -> Any:
 def complex_pairs(xp: Any, self: Any) -> Any:
     whole = WHOLES.get(self.dtype)
     if whole is None:
-        raise RuntimeError("view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar "
+        raise RuntimeError("view_as_complex is only supported for half, float and double tensors, but got a tensor of "
+                           "scalar "
                            f"type: {dtypes.BY_NUMPY[self.dtype].legacy}")
     shape, strides, offset = self.shape, storage.strides_of(self), storage.offset_of(self)
     if not shape:
@@ -54,7 +59,8 @@ def complex_pairs(xp: Any, self: Any) -> Any:
 
 def refuse_conj(self: Any) -> None:
     if self._odd & ODD_CONJ:
-        raise RuntimeError("view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor "
+        raise RuntimeError("view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate "
+                           "tensor "
                            "so you can view it as real, use self.resolve_conj(); however, be warned that the resulting "
                            "tensor will NOT alias the original.")
 
@@ -67,7 +73,7 @@ view_as_real = defop(
 view_as_complex = defop(
     "view_as_complex(Tensor(a) self) -> Tensor(a)",
     kernel=complex_pairs, vjp=dict(self=lambda grad: METHODS["view_as_real"](grad.contiguous().resolve_conj())),
-    jvp="linear", batch=batch_front, variants="function", out=False,
+    jvp="linear", batch=batch_contiguous, variants="function", out=False,
 )
 
 
@@ -166,9 +172,11 @@ EXTRA_METHODS["imag"] = property(imag, set_imag)
 def check_parts(first: Any, second: Any) -> None:
     names = [dtypes.BY_NUMPY[a.dtype].legacy for a in (first, second)]
     if any([n not in ("Float", "Double", "Half") for n in names]):
-        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {names[0]} and {names[1]}")
+        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {names[0]} and "
+                           f"{names[1]}")
     if names[0] != names[1]:
-        raise RuntimeError(f"Expected object of scalar type {names[0]} but got scalar type {names[1]} for second argument")
+        raise RuntimeError(f"Expected object of scalar type {names[0]} but got scalar type {names[1]} for second "
+                           f"argument")
     problem = broadcast_problem(first.shape, second.shape)
     if problem is not None:
         raise RuntimeError(problem)

@@ -9,6 +9,7 @@ from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
 from retrograd.core.tensor import Tensor, operators, wants_grad
 from retrograd.ops import families
+from retrograd.ops import shape as shapes
 from retrograd.ops.fromdata import Once
 from retrograd.ops.matmul import addmm, bmm, dot, legacy, linalg_cross, mm, mv, trilinear, words
 
@@ -16,6 +17,8 @@ from retrograd.ops.matmul import addmm, bmm, dot, legacy, linalg_cross, mm, mv, 
 # ---- matmul
 def matmul_tensors(self: Any, other: Any) -> Any:
     """The product of two tensors: of vectors, matrices, or stacks of matrices that broadcast."""
+    if not isinstance(other, Tensor):
+        raise TypeError(f"unsupported operand type(s) for @: 'Tensor' and '{type(other).__name__}'")
     first, second = self.array.ndim, other.array.ndim
     door = operators.door
     if first == 2 and second == 2:
@@ -74,7 +77,7 @@ def folded(self: Any, other: Any) -> Any:
 
 
 def unsafe_view(t: Any, shape: Any) -> Any:
-    return METHODS["_unsafe_view"](t, shape)
+    return call(shapes.unsafe_view, [t, shape])
 
 
 def stacked(self: Any, other: Any) -> Any:
@@ -365,6 +368,8 @@ def cross_tensors(self: Any, other: Any, dim: Any) -> Any:
 
 def vecdot_tensors(x: Any, y: Any, dim: int) -> Any:
     """Sums of products along one dimension, the first factor conjugated."""
+    if x.dtype.category < 2:
+        raise RuntimeError(f"linalg.vecdot: Expected a floating point or complex tensor as input. Got {legacy(x.array)}")
     if x.dtype is not y.dtype:
         raise RuntimeError(f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {legacy(x.array)} and "
                            f"y of type {legacy(y.array)} instead")

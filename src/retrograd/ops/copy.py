@@ -10,10 +10,11 @@ from retrograd.core import dtypes, storage
 from retrograd.core.api import expose
 from retrograd.core.dispatch import METHODS, below, call
 from retrograd.core.kernels import check_writable
+from retrograd.core.modes import install_detach
 from retrograd.core.opdef import defop
 from retrograd.core.saved import alias as plain_alias
 from retrograd.core.state import switches, tls
-from retrograd.core.tensor import ODD_CONJ, ODD_META, ODD_NEG, ODD_WRAPPER, Counter, Tensor, wrap
+from retrograd.core.tensor import ODD_CONJ, ODD_META, ODD_NEG, ODD_SUBCLASS, ODD_WRAPPER, Counter, Tensor, counter_of, wrap
 from retrograd.ops import families
 
 
@@ -140,6 +141,7 @@ detach = defop(
     "detach(Tensor(a) self) -> Tensor(a)",
     kernel=lambda xp, self: self[...], jvp="linear", batch=families.pointwise, variants="",
 )
+install_detach(detach)
 to_copy = defop(
     "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
     "bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
@@ -258,8 +260,10 @@ def detached(self: Any) -> Any:
     """The same memory and version counter, no history."""
     if self._odd & ODD_WRAPPER:
         return METHODS["__batched_detach__"](self)
-    if switches.unusual and tls.special:
-        below(detach, [self]) if tls.dispatch_modes else None
+    if self._odd & ODD_SUBCLASS or (switches.unusual and tls.dispatch_modes):
+        made = below(detach, [self])
+        made._counter = counter_of(self)
+        return made
     return plain_alias(self)
 
 

@@ -262,7 +262,7 @@ def einsum(*args: Any) -> Any:
     for label, place in position.items():
         for k in range(covered if label == DOTS else 1):
             names[place + k] = label
-    tensors = [aligned(t, labels, position, covered, count, i) for i, (labels, t) in enumerate(zip(inputs, operands, strict=True))]
+    tensors = [aligned(t, inputs[i], position, covered, count, i) for i, t in enumerate(operands)]
     check_sizes(tensors, names, count)
     return contract(tensors, kept, count, find_path(equation, operands) if len(operands) > 2 else None)
 

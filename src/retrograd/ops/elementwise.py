@@ -61,13 +61,6 @@ def no_complex_gradient(name: str) -> Any:
     return check
 
 
-def not_implemented(name: str) -> Any:
-    """The rule of an op that can be recorded but not differentiated."""
-    def rule(grad: Any) -> Any:
-        raise RuntimeError(f"derivative for aten::{name} is not implemented")
-    return rule
-
-
 # ---- for derivative rules
 def zeros(grad: Any) -> Any:
     return METHODS["zeros_like"](grad)
@@ -135,17 +128,17 @@ def alias_rows(name: str, original: str, *schemas: str, inplace: bool = True, ou
     for schema in schemas:
         overload, _, arguments = schema[:-1].partition("(")
         dot = "." + overload if overload else ""
-        defop(f"{name}{dot}({arguments}) -> Tensor", kernel=forwarder(original, overload or "default"), composite=True,
-              numbers=numbers, out=False, **columns)
+        columns.update(composite=True, numbers=numbers, out=False)
+        op = defop(f"{name}{dot}({arguments}) -> Tensor", kernel=forwarder(original, overload or "default"), **columns)
         if inplace:
             written = arguments.replace("Tensor self", "Tensor(a!) self", 1)
             defop(f"{name}_{dot}({written}) -> Tensor(a!)", kernel=forwarder(original + "_", overload or "default"),
-                  composite=True, numbers=numbers, out=False, **columns)
+                  functional=op, **columns)
         if out:
             star = "" if "*" in arguments else "*, "
             form = f"{overload}_out" if overload not in ("", "Tensor") else "out"
             defop(f"{name}.{form}({arguments}, {star}Tensor(a!) out) -> Tensor(a!)", kernel=forwarder(original, form),
-                  composite=True, numbers=numbers, out=False, **columns)
+                  functional=op, **columns)
 
 
 def forwarder(name: str, overload: str) -> Any:

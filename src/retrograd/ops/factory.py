@@ -37,7 +37,7 @@ def public(name: str, forms: Any, *, fast: Any = None, method: bool = False, pla
     """
     schemas = []
     orders = []
-    for op, params in forms:
+    for _, params in forms:
         star = "" if "*" in params else " *,"
         schemas.append(Schema(f"{name}({params},{star} {'Tensor? out=None, ' if out else ''}{PUBLIC_OPTIONS}) -> Tensor"))
         orders.append(None)
@@ -286,21 +286,35 @@ def arange_kernel(xp: Any, start: Any, end: Any, step: Any, dtype: Any) -> Any:
         raise RuntimeError("step must be nonzero")
     if not (math.isfinite(first) and math.isfinite(last)):
         raise RuntimeError(f"unsupported range: {first:g} -> {last:g}")
-    if dtype.kind in "iu":
-        first, last, by = int(start), int(end), int(step)
-        if by == 0:
-            raise ValueError("step must be nonzero")
     if (by > 0 and last < first) or (by < 0 and last > first):
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if dtype.kind in "iu":
+        first, last, by = int(start), int(end), int(step)
+        if by == 0 and dtype.itemsize == 8:
+            raise ValueError("step must be nonzero")
     if dtype.kind in "iu":
         if dtype.itemsize == 8:
             count = -((first - last) // by) if by > 0 else -((last - first) // -by)
         else:
             count = math.ceil((numbers[1] - numbers[0]) / numbers[2])
         return (first + by * xp.arange(count, dtype=np.int64)).astype(dtype)
-    count = math.ceil((numbers[1] - numbers[0]) / numbers[2])
-    values = first + by * xp.arange(count, dtype=np.float64)
-    return values.astype(np.float32).astype(dtype) if dtype in HALVES else values.astype(dtype)
+    return stepped(xp, first, by, math.ceil((last - first) / by), dtype)
+
+
+def stepped(xp: Any, first: float, by: float, count: int, dtype: Any) -> Any:
+    """first + i * by. The last bits tell how the reference computes it: in runs of lanes that start at a rounded value."""
+    lanes = 16 if dtype in HALVES else 8 if dtype.itemsize == 4 else 4
+    wide = np.dtype(np.float32) if dtype in HALVES else np.dtype(np.float64)
+    first, by = float(wide.type(first)), float(wide.type(by))
+    fused = fma_float32 if dtype in HALVES else fma_float64
+    values = fused(xp.arange(count).astype(wide), by, first).astype(dtype)
+    whole = count // (2 * lanes) * (2 * lanes)
+    if whole:
+        runs = values[:whole].reshape(-1, lanes)
+        exact = np.float64 if dtype in HALVES else np.longdouble
+        offsets = xp.arange(lanes).astype(exact) * exact(by)
+        runs[...] = (runs[:, :1].astype(exact) + offsets).astype(wide).astype(dtype)
+    return values
 
 
 def fast_arange(args: Any, dtype: Any) -> Any:
@@ -329,12 +343,14 @@ def linspace_values(xp: Any, start: Any, end: Any, steps: int, dtype: Any) -> An
     if dtype.kind in "iu" or dtype == np.float64:
         low, high = float(first), float(last)
         step = (high - low) / (steps - 1)
-        values = xp.concatenate([fma_float64(up.astype(np.float64), step, low), fma_float64(down.astype(np.float64), -step, high)])
-        return values.astype(dtype)
-    step = (dtype.type(last) - dtype.type(first)) / dtype.type(steps - 1)
-    low, high, step = float(first), float(last), float(step)
-    values = xp.concatenate([fma_float32(up.astype(np.float32), step, low), fma_float32(down.astype(np.float32), -step, high)])
-    return values.astype(dtype)
+        up, down = up.astype(np.float64), down.astype(np.float64)
+        return xp.concatenate([fma_float64(up, step, low), fma_float64(down, -step, high)]).astype(dtype)
+    low, high = dtype.type(first), dtype.type(last)
+    step = (high - low) / dtype.type(steps - 1)
+    if dtype in HALVES:               # every operation rounds
+        return xp.concatenate([low + step * up.astype(dtype), high - step * down.astype(dtype)])
+    up, down = up.astype(np.float32), down.astype(np.float32)
+    return xp.concatenate([fma_float32(up, float(step), float(low)), fma_float32(down, -float(step), float(high))])
 
 
 def bound_number(value: Any, name: str, op: str) -> Any:
@@ -361,7 +377,7 @@ def logspace_kernel(xp: Any, start: Any, end: Any, steps: int, base: float, dtyp
             dtypes.get_default_complex_dtype().numpy)
     if dtype.kind in "iu":
         if steps == 1:
-            return xp.asarray([base ** int(start)]).astype(dtype)
+            return xp.asarray([base ** start]).astype(dtype)
         step = np.float32(float(int(end) - int(start)) / max(steps - 1, 1))
         index = xp.arange(steps)
         half = steps // 2

@@ -17,7 +17,7 @@ from retrograd.core.kernels import HALVES
 from retrograd.core.schema import Schema
 from retrograd.core.state import switches
 from retrograd.core.tensor import ODD_META, Tensor, wrap
-from retrograd.ops.copy import cast_array, copied, format_strides, meta_array
+from retrograd.ops.copy import copied, format_strides, meta_array
 from retrograd.ops.factory import NO_PINNED, require_grad
 
 COPY_CONSTRUCT = ("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "

@@ -72,7 +72,8 @@ def viewed(array: Any, size: Any) -> Any:
         return array.reshape(size)
     strides = view_strides(array.shape, storage.strides_of(array), size)
     if strides is None:
-        raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans "
+        raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension "
+                           "spans "
                            "across two contiguous subspaces). Use .reshape(...) instead.")
     return storage.strided(array, size, strides)
 
@@ -94,6 +95,8 @@ def swapped(array: Any, a: int, b: int) -> Any:
 
 def without_dims(array: Any, dims: Any) -> Any:
     """`array` without the given dimensions, all of size 1."""
+    if not dims:
+        return array[...]
     if array.size:
         return array.squeeze(dims)
     strides = storage.strides_of(array)
@@ -149,7 +152,8 @@ def strided(array: Any, size: Any, stride: Any, offset: Any) -> Any:
         raise RuntimeError("mismatch in length of strides and shape")
     for s in stride:
         if s < 0:
-            raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+            raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: "
+                               f"{list(stride)}")
     if offset is not None and offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
     return storage.strided(array, size, stride, offset)

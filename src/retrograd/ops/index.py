@@ -167,6 +167,11 @@ def common_shape(a: Any, b: Any) -> tuple[int, ...]:
 
 # ---- index
 def index_kernel(xp: Any, self: Any, indices: Any) -> Any:
+    if len(indices) == 1 and indices[0] is not None and indices[0].dtype is INT64 and self.flags.c_contiguous and self.size:
+        try:
+            return self.take(indices[0], axis=0)
+        except IndexError:
+            pass                              # the general way has the right words for it
     if not any([i is not None for i in indices]):
         return self.copy()
     place = Place(self.shape, indices)
@@ -213,13 +218,13 @@ def index_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
     self = self.expand((size, *self.shape)) if dims[0] is None else families.move_to_front(self, dims[0])
     wanted = front_position(indices)
     if not any([d is not None for d in dims[1]]):
-        result = op(self, [None, *indices])
+        result = call(op, [self, [None, *indices]])
         if front_position([None, *indices]) > 0:
             return result, 0
         rank = result.ndim - (self.ndim - len([i for i in indices if i is not None]))
         return result, rank
     entries, rank = batched_indices(indices, dims[1], size)
-    result = op(self, entries)
+    result = call(op, [self, entries])
     if wanted:
         result = result.movedim(tuple(range(1, rank + 1)), tuple(range(wanted + 1, wanted + rank + 1)))
     return result, 0
@@ -288,12 +293,41 @@ def expandable(shape: Any, target: Any) -> bool:
 
 
 def add_at(target: Any, index: Any, values: Any) -> None:
-    """target[index] += values, each duplicate counted; by flat positions where memory allows, which is much faster."""
-    if target.flags.c_contiguous and target.ndim and target.size:
+    """target[index] += values, each duplicate counted, in the order of the index."""
+    if not target.size or not values.size:
+        return
+    places = [i for i in index if isinstance(i, ndarray)] if isinstance(index, tuple) else [index]
+    if len(places) == 1 and isinstance(places[0], ndarray) and places[0].ndim == 1 and values.size >= 16 * places[0].size:
+        dim = 0 if not isinstance(index, tuple) else next(d for d, i in enumerate(index) if isinstance(i, ndarray))
+        if add_rows(np.moveaxis(target, dim, 0), places[0], np.moveaxis(values, dim, 0)):
+            return
+    if target.flags.c_contiguous and target.ndim:
         flat = np.arange(target.size).reshape(target.shape)[index]
         np.add.at(target.reshape(-1), flat.reshape(-1), np.ascontiguousarray(values).reshape(-1))
     else:
         np.add.at(target, index, values)
+
+
+def add_rows(target: Any, places: Any, values: Any) -> bool:
+    """`add_at` for whole rows: first the first occurrence of every place, then the second, and so on.
+
+    False, and nothing done, if some place occurs so often that this would be slow.
+    """
+    places = np.where(places < 0, places + len(target), places)
+    counts = np.bincount(places)
+    rounds = int(counts.max())
+    if rounds > 64:
+        return False
+    if rounds == 1:
+        target[places] += values
+        return True
+    order = np.argsort(places, kind="stable")
+    starts = np.cumsum(counts) - counts
+    occurrence = np.arange(len(places)) - starts[places[order]]
+    for k in range(rounds):
+        chosen = order[occurrence == k]
+        target[places[chosen]] += values[chosen]
+    return True
 
 
 def index_put_inplace(xp: Any, self: Any, indices: Any, values: Any, accumulate: bool, unsafe: bool = False) -> Any:
@@ -338,14 +372,14 @@ def index_put_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
     elif wanted:
         values = values.reshape((1,) * (full - values.ndim) + tuple(values.shape))
         values = values.movedim(tuple(range(wanted, wanted + rank)), tuple(range(rank)))
-    return op(self, entries, values, *args[3:]), 0
+    return call(op, [self, entries, values, *args[3:]]), 0
 
 
 def loop_inplace(op: Any, args: Any, dims: Any, size: int) -> Any:
     """One in-place call per example."""
     self = families.move_to_front(args[0], dims[0])
     for i in range(size):
-        op(self.select(0, i), *[example(a, d, i) for a, d in zip(args[1:], dims[1:], strict=True)])
+        call(op, [self.select(0, i), *[example(a, d, i) for a, d in zip(args[1:], dims[1:], strict=True)]])
     return self, 0
 
 
@@ -516,11 +550,26 @@ def getitem(self: Any, index: Any) -> Any:
     if index is None:
         return self.unsqueeze(0)
     if index is Ellipsis:
-        return call(alias, [self])
+        return whole(self)
+    if is_index_tensor(self, index):
+        return call(INDEX, [self, [index]])
     result, tensors = sliced(self, index)
     if tensors is not None:
         return call(INDEX, [result, tensors])
-    return call(alias, [self]) if result is self else result
+    return whole(self) if result is self else result
+
+
+def whole(self: Any) -> Any:
+    return view_of(alias, self, (), self.array[...]) if is_plain(self) else call(alias, [self])
+
+
+def is_index_tensor(self: Any, index: Any) -> bool:
+    """Whether `index` is a tensor of positions or a mask that needs no taking apart."""
+    if type(index) is not Tensor:
+        return False
+    array = index.array
+    return 0 < array.ndim and (array.dtype is INT64 and self.array.ndim > 0
+                               or array.dtype.kind == "b" and array.ndim <= self.array.ndim)
 
 
 INDEX = index
@@ -533,7 +582,7 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         METHODS["__torch_function__"](Tensor.__setitem__, (self, index, value), {})
         return
     kind = type(index)
-    if (kind is int or kind is slice) and write_number(self, index, value):
+    if (kind is int or kind is slice or kind is tuple) and write_number(self, index, value):
         return
     value = as_value(self, value)
     if index is False:
@@ -549,7 +598,7 @@ def setitem(self: Any, index: Any, value: Any) -> None:
     elif index is None or index is True:
         assign(self.unsqueeze(0), value)
     else:
-        result, tensors = sliced(self, index)
+        result, tensors = (self, [index]) if is_index_tensor(self, index) else sliced(self, index)
         if tensors is None:
             assign(result, value)
         else:
@@ -558,23 +607,28 @@ def setitem(self: Any, index: Any, value: Any) -> None:
 
 
 def write_number(self: Any, index: Any, value: Any) -> bool:
-    """A float into part of a tensor that needs no history: straight into memory. False if this is not that case."""
+    """A number into part of a tensor that needs no history: straight into memory. False if this is not that case."""
     array = self.array
-    if (type(value) is not float or not -LIMIT <= value <= LIMIT or not is_plain(self) or wants_grad(self)
+    kind = type(value)
+    if (kind is not float and kind is not int or not -LIMIT <= value <= LIMIT or not is_plain(self) or wants_grad(self)
             or array.dtype not in WIDE_FLOATS or not array.ndim or 0 in array.strides or not array.flags.writeable):
         return False
-    if type(index) is int:
-        if not -array.shape[0] <= index < array.shape[0]:
+    for item in index if type(index) is tuple else (index,):
+        if type(item) is slice:
+            if type(item.start) not in SIMPLE or type(item.stop) not in SIMPLE or item.step is not None:
+                return False
+        elif type(item) is not int:
             return False
-    elif type(index.start) not in SIMPLE or type(index.stop) not in SIMPLE or index.step is not None:
+    try:
+        array[index] = value
+    except IndexError:
         return False
-    array[index] = value
     bump(self)
     return True
 
 
 SIMPLE = frozenset({int, type(None)})
-LIMIT = 3.4028234663852886e38
+LIMIT = 2.0**53          # up to here ints are exact as floats, and every float fits every dtype
 WIDE_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -616,13 +670,16 @@ def number_array(value: Any, dtype: Any) -> Any:
 
 
 def wrapped_integer(value: Any, limits: Any) -> tuple[int, bool]:
-    """A number as an integer within limits, and whether it fits; unsigned types take negatives modulo their range."""
+    """A number as an integer within limits, and whether it fits; unsigned types take negative ints modulo their range."""
     if value != value or abs(value) == INFINITY:
         return 0, False
+    exact = isinstance(value, int)
+    low = -int(limits.max) if exact and limits.min == 0 else int(limits.min)
+    fits = low <= value <= int(limits.max)
     value, top = int(value), int(limits.max)
     if limits.min == 0:
-        return value % (top + 1), -top <= value <= top
-    return value, int(limits.min) <= value <= top
+        return value % (top + 1), fits
+    return value, fits
 
 
 INFINITY = float("inf")

@@ -52,9 +52,11 @@ def refuse_batches(self: Any) -> None:
 
 def inplace_view(schema: str, functional: OpDef, node: str, check: Any = None) -> OpDef:
     """Declare the in-place form of a view op; its nodes are numbered apart from the functional form's."""
-    op = OpDef(functional.schema, functional.kernel, vjp=functional.vjp, jvp=functional.jvp, batch=functional.batch, node=node,
+    op = OpDef(functional.schema, functional.kernel, vjp=functional.vjp, jvp=functional.jvp, batch=functional.batch,
+               node=node,
                functional=functional, check=check)
-    return defop(schema, kernel=lambda self, *rest: change_geometry(op, [self, *rest]), composite=True, variants="method",
+    return defop(schema, kernel=lambda self, *rest: change_geometry(op, [self, *rest]), composite=True,
+                 variants="method",
                  out=False)
 
 

@@ -1,4 +1,4 @@
-"""Joining tensors and rearranging their elements into new memory: cat, stack, repeat, flip, roll, triangles, padding."""
+"""Joining tensors and rearranging their elements in new memory: cat, stack, repeat, flip, roll, triangles, padding."""
 from __future__ import annotations
 
 from itertools import combinations as index_combinations
@@ -13,7 +13,7 @@ from retrograd.core.opdef import defop
 from retrograd.core.tensor import Tensor
 from retrograd.ops import geometry
 from retrograd.ops.copy import cast_array, clone, contiguous_format, copied, format_strides
-from retrograd.ops.families import move_to_front, shift_dims, wrap_dim, wrap_dims
+from retrograd.ops.families import loop, move_to_front, shift_dims, wrap_dim, wrap_dims
 from retrograd.ops.shape import expand, meshgrid, reshaped, unpacked, unsafe_view
 from retrograd.ops.slicing import slice_
 
@@ -39,7 +39,8 @@ def check_cat(arrays: Any, dim: int) -> tuple[int, Any]:
             raise RuntimeError(f"Tensors must have same number of dimensions: got {first.ndim} and {a.ndim}")
         for d in range(first.ndim):
             if d != dim and a.shape[d] != first.shape[d]:
-                raise RuntimeError(f"Sizes of tensors must match except in dimension {dim}. Expected size {first.shape[d]} but "
+                raise RuntimeError(f"Sizes of tensors must match except in dimension {dim}. Expected size "
+                                   f"{first.shape[d]} but "
                                    f"got size {a.shape[d]} for tensor number {i} in the list.")
     return dim, [a for _, a in numbered]
 
@@ -108,7 +109,8 @@ def stack_kernel(xp: Any, tensors: Any, dim: int) -> Any:
     dim = wrap_dim(dim, first.ndim + 1)
     for i, a in enumerate(tensors):
         if a.shape != first.shape:
-            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(first.shape)} at entry 0 and "
+            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(first.shape)} at entry 0 "
+                               f"and "
                                f"{list(a.shape)} at entry {i}")
     made = xp.empty((*first.shape[:dim], len(tensors), *first.shape[dim:]), first.dtype)
     before = (slice(None),) * dim
@@ -238,7 +240,8 @@ def combinations_kernel(self: Any, r: int, with_replacement: bool) -> Any:
     return call(stack, [[g.masked_select(Tensor(mask)) for g in grids], 1])
 
 
-defop("combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor", kernel=combinations_kernel, composite=True,
+defop("combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor", kernel=combinations_kernel,
+      composite=True,
       variants="function", out=False)
 
 
@@ -301,7 +304,7 @@ def interleave_kernel(xp: Any, repeats: Any, output_size: Any) -> Any:
 
 interleave = defop(
     "repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor",
-    kernel=interleave_kernel, batch=batch_each, variants="function",
+    kernel=interleave_kernel, batch=loop, variants="function",
 )
 
 
@@ -339,7 +342,8 @@ def interleave_int(self: Any, repeats: int, dim: Any, output_size: Any) -> Any:
     return call(clone, [wide, contiguous_format]).flatten(dim, dim + 1)
 
 
-defop("repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",
+defop("repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? output_size=None) -> "
+      "Tensor",
       kernel=interleave_tensor, composite=True, out=False)
 defop("repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",
       kernel=interleave_int, composite=True, out=False)
@@ -458,7 +462,8 @@ def triangle_indices(name: str, keep: Any) -> None:
             raise RuntimeError(f"{which} must be non-negative, got{value}")
         distance = xp.arange(col) - xp.arange(row)[:, None]
         return xp.stack(xp.nonzero(keep(distance, offset))).astype(dtype or np.int64)
-    defop(f"{name}(int row, int col, int offset=0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    defop(f"{name}(int row, int col, int offset=0, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+          f"device=None, "
           "bool? pin_memory=None) -> Tensor", kernel=kernel, variants="function", out=False)
 
 
@@ -485,7 +490,8 @@ def padded_shape(shape: Any, pad: Any) -> list[int]:
     if len(pad) % 2:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
     if len(pad) // 2 > len(shape):
-        raise RuntimeError("Length of pad should be no more than twice the number of dimensions of the input. Pad length is "
+        raise RuntimeError("Length of pad should be no more than twice the number of dimensions of the input. Pad "
+                           "length is "
                            f"{len(pad)}while the input has {len(shape)}dimensions.")
     sizes = list(shape)
     shrinks = all([n <= 0 for n in pad])
@@ -495,7 +501,8 @@ def padded_shape(shape: Any, pad: Any) -> list[int]:
         if sizes[d] < 0 and shrinks:
             raise RuntimeError("narrow(): length must be non-negative.")
         if sizes[d] < 0:
-            raise RuntimeError(f"The input size {shape[d]}, plus negative padding {pad[2 * i]} and {pad[2 * i + 1]} resulted "
+            raise RuntimeError(f"The input size {shape[d]}, plus negative padding {pad[2 * i]} and {pad[2 * i + 1]} "
+                               f"resulted "
                                f"in a negative output size, which is invalid. Check dimension {d} of your input.")
     return sizes
 
@@ -553,7 +560,8 @@ def padded_by_position(self: Any, pad: Any, mode: str) -> Any:
             places %= size
         else:
             if before >= size or after >= size:
-                raise RuntimeError("Argument #4: Padding size should be less than the corresponding input dimension, but got: "
+                raise RuntimeError("Argument #4: Padding size should be less than the corresponding input dimension, "
+                                   "but got: "
                                    f"padding ({before}, {after}) at dimension {d} of input {list(self.array.shape)}")
             places = np.abs(places)
             places = np.where(places >= size, 2 * (size - 1) - places, places)

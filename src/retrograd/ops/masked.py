@@ -180,7 +180,7 @@ def masked_select_kernel(xp: Any, self: Any, mask: Any) -> Any:
 
 def masked_select_backward(grad: Any, self: Any, mask: Any) -> Any:
     shape = np.broadcast_shapes(self.array.shape, mask.array.shape)
-    return METHODS["zeros_like"](self.expand(shape)).masked_scatter_(mask, grad)
+    return METHODS["zeros_like"](self.expand(shape)).masked_scatter(mask, grad)
 
 
 masked_select = defop(
@@ -257,7 +257,7 @@ def embedding_backward(grad: Any, indices: Any, weight_sym_argsize_0: int, paddi
 def embedding_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
     weight, indices = args[:2]
     if dims[0] is None:
-        return op(weight, families.move_to_front(indices, dims[1]), *args[2:]), 0
+        return call(op, [weight, families.move_to_front(indices, dims[1]), *args[2:]]), 0
     return families.loop(op, args, dims, size)
 
 

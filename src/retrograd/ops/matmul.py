@@ -9,7 +9,7 @@ from retrograd.core import dtypes
 from retrograd.core.dispatch import METHODS
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
-from retrograd.ops import families
+from retrograd.ops import elementwise, families
 from retrograd.ops.factory import C_NAMES
 from retrograd.ops.families import conj
 from retrograd.ops.resize import C_WORDS
@@ -85,7 +85,7 @@ def as_number(value: Any, dtype: Any) -> Any:
 
 def times(value: Any, factor: Any) -> Any:
     """value * factor, without an op when the factor is 1."""
-    return value if factor == 1 else value * conj(factor)
+    return value if factor == 1 else elementwise.times(value, conj(factor))
 
 
 # ---- kernels
@@ -431,6 +431,7 @@ vdot = defop(
 def trilinear_kernel(xp: Any, i1: Any, i2: Any, i3: Any, expand1: Any, expand2: Any, expand3: Any, sumdim: Any,
                      unroll_dim: int) -> Any:
     total = i1.ndim + len(expand1)
+    no_bool("bmm", i1)
     inputs: list[Any] = []
     for array, missing in ((i1, expand1), (i2, expand2), (i3, expand3)):
         inputs += [wide(array), [d for d in range(total) if d not in missing]]

@@ -48,7 +48,14 @@ def rdiv(self: Any, other: Any) -> Any:
     return self.reciprocal() * other
 
 
+def invert(self: Any) -> Any:
+    if self.array.dtype.kind not in "biu":
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return METHODS["bitwise_not"](self)
+
+
 METHODS["__binary__"] = binary
+METHODS["__invert__"] = invert
 METHODS["__rdiv__"] = rdiv
 for symbol in ("eq", "ne", "lt", "le", "gt", "ge"):
     METHODS[f"__{symbol}__"] = comparison(symbol)

@@ -5,7 +5,7 @@ from typing import Any
 
 from retrograd.core import dtypes
 from retrograd.core.dispatch import call
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import NOT_IMPLEMENTED, defop
 from retrograd.core.tensor import Tensor, operators
 from retrograd.ops import families
 from retrograd.ops.elementwise import (
@@ -15,7 +15,6 @@ from retrograd.ops.elementwise import (
     less_from,
     limited,
     maybe_times,
-    not_implemented,
     over,
     refuse,
     times,
@@ -77,7 +76,7 @@ sub = defop(
 )
 rsub_tensor = defop(
     "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-    kernel=lambda xp, self, other, alpha: combined(xp, xp.subtract, other, self, alpha), check=check_sub,
+    kernel=lambda xp, self, other, alpha: combined(xp, xp.subtract, other, self, alpha), check=check_sub, leading=1,
     vjp=dict(self=lambda grad, alpha: maybe_times(-grad, alpha), other=lambda grad: grad),
     jvp="linear", batch=families.pointwise, promote="common", out=False, variants="function",
 )
@@ -113,7 +112,7 @@ def div_self(grad: Any, other: Any) -> Any:
 
 
 def div_other(grad: Any, self: Any, other: Any) -> Any:
-    return -grad * conj((self / other) / other)
+    return -grad * conj(call(div, [self, other]) / other)
 
 
 mul = defop(
@@ -185,7 +184,7 @@ div_mode = defop(
 floor_divide = defop(
     "floor_divide(Tensor self, Tensor other) -> Tensor",
     kernel=floored,
-    vjp={("self", "other"): not_implemented("floor_divide")},
+    vjp=NOT_IMPLEMENTED,
     batch=families.pointwise, promote="common", widen=True, exact=True, numbers=True, inplace=True, node="NotImplemented",
 )
 
@@ -227,7 +226,7 @@ defop(
 defop(
     "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
     kernel=lambda xp, self, other: remainder_kernel(xp, number_like(xp, other, self), other),
-    vjp=dict(other=not_implemented("remainder")), scalars=("self",), node="NotImplemented", variants="function", **shared,
+    vjp=NOT_IMPLEMENTED, scalars=("self",), node="NotImplemented", variants="function", **shared,
 )
 defop(
     "fmod.Tensor(Tensor self, Tensor other) -> Tensor",
@@ -287,15 +286,18 @@ def check_bounds(self: Any, low: Any, high: Any) -> None:
 
 
 def clamp_kernel(xp: Any, self: Any, low: Any, high: Any) -> Any:
-    return bounded(xp, self, None if low is None else bound_like(xp, self, low), None if high is None else bound_like(xp, self, high))
+    low, high = (None if bound is None else bound_like(xp, self, bound) for bound in (low, high))
+    return bounded(xp, self, low, high)
 
 
 def bound_like(xp: Any, self: Any, bound: Any) -> Any:
-    made = number_like(xp, self, bound)
-    if self.dtype.kind in "iu" and int(made) != int(bound):
-        name = f"{self.dtype}_t"
-        raise RuntimeError(f"value cannot be converted to type {name} without overflow")
-    return made
+    """The bound in the tensor's dtype; negative ones wrap around for unsigned integers."""
+    if self.dtype.kind in "iu":
+        limits = xp.iinfo(self.dtype)
+        low = limits.min if self.dtype.kind == "i" else -limits.max
+        if not low <= bound <= limits.max:
+            raise RuntimeError(f"value cannot be converted to type {self.dtype}_t without overflow")
+    return number_like(xp, self, bound)
 
 
 def clamp_tensor_kernel(xp: Any, self: Any, low: Any, high: Any) -> Any:
@@ -334,24 +336,26 @@ defop(
 defop(
     "clamp_min.Tensor(Tensor self, Tensor min) -> Tensor",
     kernel=limited("maximum_cpu", "biufV", ufunc("maximum")), node="ClampMinBackward1",
-    vjp=dict(self=lambda grad, self, min: where(self.ge(min), grad, 0), min=lambda grad, self, min: where(self.lt(min), grad, 0)),
+    vjp=dict(self=lambda grad, self, min: where(self.ge(min), grad, 0),
+             min=lambda grad, self, min: where(self.lt(min), grad, 0)),
     **clamp_columns,
 )
 defop(
     "clamp_min(Tensor self, Scalar min) -> Tensor",
-    kernel=lambda xp, self, min: clamp_kernel(xp, self, min, None), scalars=("min",),
+    kernel=limited("clamp_min_scalar_cpu", "iufV", lambda xp, self, min: clamp_kernel(xp, self, min, None)), scalars=("min",),
     check=lambda self, min: check_bounds(self, min, None),
     vjp=dict(self=lambda grad, self, min: where(self.ge(min), grad, 0)), **clamp_columns,
 )
 defop(
     "clamp_max.Tensor(Tensor self, Tensor max) -> Tensor",
     kernel=limited("minimum_cpu", "biufV", ufunc("minimum")), node="ClampMaxBackward1",
-    vjp=dict(self=lambda grad, self, max: where(self.le(max), grad, 0), max=lambda grad, self, max: where(self.gt(max), grad, 0)),
+    vjp=dict(self=lambda grad, self, max: where(self.le(max), grad, 0),
+             max=lambda grad, self, max: where(self.gt(max), grad, 0)),
     **clamp_columns,
 )
 defop(
     "clamp_max(Tensor self, Scalar max) -> Tensor",
-    kernel=lambda xp, self, max: clamp_kernel(xp, self, None, max), scalars=("max",),
+    kernel=limited("clamp_max_scalar_cpu", "iufV", lambda xp, self, max: clamp_kernel(xp, self, None, max)), scalars=("max",),
     check=lambda self, max: check_bounds(self, None, max),
     vjp=dict(self=lambda grad, self, max: where(self.le(max), grad, 0)), **clamp_columns,
 )
@@ -425,3 +429,4 @@ alias_rows("clip", "clamp", "Tensor(Tensor self, Tensor? min=None, Tensor? max=N
 for name, op in dict(add=add, sub=sub, mul=mul, div=div, neg=neg, rsub=rsub).items():
     op.prepare()
     setattr(operators, name, op)
+rsub.tail = (1,)          # as an operator it gets its number like the other operators get their second tensor

@@ -25,6 +25,7 @@ from retrograd.ops.elementwise import (
     zeros,
 )
 from retrograd.ops.families import conj, number_like
+from retrograd.ops.pointwise import check_sub
 
 FLOATS = "fV"
 
@@ -98,8 +99,8 @@ def nonnegative(exponent: Any) -> Any:
 def pow_backward_exponent(grad: Any, self: Any, exponent: Any, result: Any) -> Any:
     """The power of 0 does not change with the exponent, as long as that is not negative."""
     flat = self.eq(0).logical_and(nonnegative(exponent))
-    base = self if self.dtype is result.dtype else self.to(result.dtype)
-    return grad * where(flat, 0, conj(result * base.log()))
+    joint = dtypes.binary_dtype(self.dtype, self.ndim, exponent.dtype, exponent.ndim)
+    return grad * where(flat, 0, conj(result * self.to(joint).log()))
 
 
 def pow_backward_of_number(grad: Any, self: Any, exponent: Any, result: Any) -> Any:
@@ -121,7 +122,7 @@ defop(
 )
 defop(
     "pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
-    kernel=lambda xp, self, exponent: xp.full_like(exponent, 1) if self == 1 else
+    kernel=lambda xp, self, exponent: xp.full_like(exponent, 1) if self == 1 and exponent.dtype.kind != "b" else
         power(xp, number_like(xp, exponent, self), exponent),
     vjp=dict(exponent=pow_backward_of_number), scalars=("self",), node="PowBackward2", variants="function", **pow_columns,
 )
@@ -130,8 +131,11 @@ pow_scalar = defop(
     kernel=scalar_power, check=check_scalar_power, inplace=True, scalars=("exponent",), node="PowBackward0",
     vjp=dict(self=pow_scalar_backward), **pow_columns,
 )
-defop("square(Tensor self) -> Tensor", kernel=lambda self: call(pow_scalar, [self, 2]), composite=True, out=False)
-defop("square_(Tensor(a!) self) -> Tensor(a!)", kernel=lambda self: METHODS["pow_"](self, 2), composite=True, out=False)
+square = defop("square(Tensor self) -> Tensor", kernel=lambda self: call(pow_scalar, [self, 2]), composite=True, out=False)
+defop("square.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)", kernel=lambda self, out: METHODS["pow"](self, 2, out=out),
+      composite=True, out=False, functional=square)
+defop("square_(Tensor(a!) self) -> Tensor(a!)", kernel=lambda self: METHODS["pow_"](self, 2), composite=True, out=False,
+      functional=square)
 
 
 def double_of(*operands: Any) -> Any:
@@ -271,7 +275,7 @@ defop(
 defop(
     "nextafter(Tensor self, Tensor other) -> Tensor",
     kernel=limited("nextafter_cpu", FLOATS, ufunc("nextafter")), promote="common", inplace=True,
-    vjp=dict(self=lambda grad, self, other: grad.masked_fill(self.eq(other), 0), other=lambda grad, self, other: zeros(grad)),
+    vjp=dict(self=lambda grad, self, other: where(self.ne(other), grad, 0), other=lambda grad, self, other: zeros(grad)),
     jvp="elementwise", batch=families.pointwise,
 )
 
@@ -299,7 +303,7 @@ defop(
 
 # ---- exponents and logarithms
 def ldexp_backward_self(grad: Any, other: Any) -> Any:
-    return grad * METHODS["pow"](2.0, other)
+    return grad * conj(METHODS["pow"](2, other))
 
 
 def xlogy_kernel(xp: Any, self: Any, other: Any) -> Any:
@@ -321,7 +325,7 @@ def logaddexp_kernel(xp: Any, self: Any, other: Any) -> Any:
 defop(
     "ldexp.Tensor(Tensor self, Tensor other) -> Tensor",
     kernel=lambda xp, self, other: xp.multiply(self, xp.power(number_like(xp, self, 2), other)),
-    vjp=dict(self=ldexp_backward_self, other=lambda grad, result: times(grad * result, math.log(2))),
+    vjp=dict(self=ldexp_backward_self, other=lambda grad, result: times(grad * conj(result), math.log(2))),
     jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace=True,
 )
 xlogy_columns = dict(jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace=True)
@@ -400,7 +404,9 @@ def norm_backward(grad: Any, difference: Any, p: Any, norm: Any) -> Any:
 
 def dist_backward_other(grad: Any, self: Any, other: Any, p: Any, result: Any) -> Any:
     made = norm_backward(grad, self - other, p, result)
-    return None if made is None else -made
+    if made is None:
+        raise RuntimeError("Expected a proper Tensor but got None (or an undefined Tensor in C++) for argument #0 'self'")
+    return -made
 
 
 def dist_tangent(self_p: Any, self_t: Any, other_p: Any, other_t: Any, p: Any, result: Any) -> Any:
@@ -409,9 +415,7 @@ def dist_tangent(self_p: Any, self_t: Any, other_p: Any, other_t: Any, p: Any, r
 
 
 def check_dist(self: Any, other: Any, p: Any) -> None:
-    if all(t.array.dtype.kind == "b" for t in (self, other)):
-        raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
-                           "`logical_xor()` operator instead.")
+    check_sub(self, other, 1)
 
 
 defop(

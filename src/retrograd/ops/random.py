@@ -185,9 +185,9 @@ def check_integer_bound(name: str, value: int, dtype: Any) -> None:
             raise RuntimeError(f"{name} is out of bounds for {words_of(dtype)}")
         bits = EXACT_BITS[own.name]
         if not -(2**bits) <= value <= 2**bits:
-            warnings.warn(f"{name} is out of bounds [-(2^{bits}), 2^{bits}]. Due to precision limitations {words_of(dtype)} can "
-                          "support discrete uniform distribution only within this range. This warning will become an error in "
-                          "version 1.7 release, please fix the code in advance", UserWarning, stacklevel=5)
+            warnings.warn(f"{name} is out of bounds [-(2^{bits}), 2^{bits}]. Due to precision limitations {words_of(dtype)} "
+                          "can support discrete uniform distribution only within this range. This warning will become an "
+                          "error in version 1.7 release, please fix the code in advance", UserWarning, stacklevel=5)
         return
     low, high = (0, 1) if dtype.kind == "b" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
     if not low <= value <= high:
@@ -473,8 +473,8 @@ def check_permutation(n: int, dtype: Any) -> None:
     if own.category == 2:
         limit = 2 ** EXACT_BITS[own.name] + 1
         if n > limit:
-            raise RuntimeError(f"n cannot be greater than {'2^24+1' if own.name == 'float32' else '2^53+1' if own.name == 'float64' else limit}"
-                               f" for {own.legacy} type.")
+            shown = {"float32": "2^24+1", "float64": "2^53+1"}.get(own.name, limit)
+            raise RuntimeError(f"n cannot be greater than {shown} for {own.legacy} type.")
     elif n > int(np.iinfo(dtype).max) + 1:
         raise RuntimeError(f"value cannot be converted to type {own.name}_t without overflow")
 

@@ -108,6 +108,12 @@ def mean_dims_kernel(xp: Any, self: Any, dim: Any, keepdim: bool, dtype: Any) ->
     return xp.asarray(xp.divide(summed, summed.dtype.type(reduced_count(self.shape, axes)))).astype(dtype, copy=False)
 
 
+def mean_kernel(xp: Any, self: Any, dtype: Any) -> Any:
+    if dtype is None and self.dtype.kind in "fc" and self.flags.c_contiguous and self.itemsize > 2:
+        return xp.add.reduce(self, None) / self.dtype.type(self.size)
+    return mean_dims_kernel(xp, self, None, False, dtype)
+
+
 def mean_backward(grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
     count = reduced_count(shape, axes_of(dim, len(shape)))
     return spread_sum(grad, shape, dim, keepdim) / count
@@ -121,7 +127,7 @@ mean_dims = defop(
 )
 mean = defop(
     "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
-    kernel=lambda xp, self, dtype: mean_dims_kernel(xp, self, None, False, dtype),
+    kernel=mean_kernel, fast=lambda self: mean_kernel(np, self, None),
     vjp=dict(self=lambda grad, self_sym_sizes: grad.expand(self_sym_sizes) / self_sym_sizes.numel()),
     jvp="linear", batch=flattened(mean_dims),
 )
@@ -217,22 +223,29 @@ def truths(xp: Any, self: Any) -> Any:
 
 def logical_kernel(name: str) -> Any:
     def kernel(xp: Any, self: Any, dim: Any, keepdim: bool) -> Any:
-        axes = tuple(range(self.ndim)) if dim is None else () if dim == () else axes_of(
-            (dim,) if isinstance(dim, int) else dim, self.ndim)
+        dims = (dim,) if isinstance(dim, int) else dim
+        axes = () if dims is not None and not len(dims) else axes_of(dims, self.ndim)
         result = dense(getattr(xp, name).reduce(truths(xp, self), axes, keepdims=keepdim))
         return result.astype(self.dtype) if self.dtype.kind == "u" and self.itemsize == 1 else result
     return kernel
 
 
+def logical_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """Here, unlike elsewhere, an empty list of dimensions means that none is reduced."""
+    if args[1] is not None and not len(args[1]):
+        return call(op, [families.move_to_front(args[0], dims[0]), *args[1:]]), 0
+    return along_dim(op, args, dims, size)
+
+
 any_kernel, all_kernel = logical_kernel("logical_or"), logical_kernel("logical_and")
 any_dim = defop("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", kernel=any_kernel, batch=along_dim)
 any_dims = defop("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", kernel=any_kernel,
-                 batch=along_dim)
+                 batch=logical_batch)
 any_ = defop("any(Tensor self) -> Tensor", kernel=lambda xp, self: any_kernel(xp, self, None, False),
              batch=flattened(any_dim))
 all_dim = defop("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", kernel=all_kernel, batch=along_dim)
 all_dims = defop("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", kernel=all_kernel,
-                 batch=along_dim)
+                 batch=logical_batch)
 all_ = defop("all(Tensor self) -> Tensor", kernel=lambda xp, self: all_kernel(xp, self, None, False),
              batch=flattened(all_dim))
 
@@ -372,7 +385,7 @@ def check_norm(self: Any, order: float, axes: Any, dim: Any, dtype: Any) -> None
                            f"{legacy(self)}")
     if self.size == 0 and (order < 0 or order == math.inf):
         word = f"{order:g}"
-        if dim is None or dim == ():
+        if not dim:
             raise RuntimeError(f"linalg.vector_norm cannot compute the {word} norm on an empty tensor because the "
                                "operation does not have an identity")
         for axis, given in zip(axes, dim, strict=True):
@@ -526,7 +539,7 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out
 # ---- logsumexp, trace
 def logsumexp_kernel(xp: Any, self: Any, dim: Any, keepdim: bool) -> Any:
     axes = axes_of(dim, self.ndim)
-    if dim == () and self.ndim and not keepdim:
+    if not dim and self.ndim and not keepdim:
         raise RuntimeError(f"output with shape [] doesn't match the broadcast shape {[1] * self.ndim}")
     x = self.astype(dtypes.get_default_dtype().numpy) if is_integral(self) else self
     if self.size == 0:

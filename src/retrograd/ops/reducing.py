@@ -20,7 +20,7 @@ BLOCK = 128      # how many float32 numbers are added one after the other before
 # ---- dimensions
 def axes_of(dim: Any, ndim: int) -> tuple[int, ...]:
     """The dimensions to reduce; None and () mean all of them."""
-    if dim is None or dim == ():
+    if dim is None or not len(dim):
         return tuple(range(ndim))
     axes = wrap_dims(dim, ndim)
     return axes if ndim else ()

@@ -217,7 +217,7 @@ def lowest_number(t: Any) -> float:
 
 
 def logcumsumexp_jvp(self_p: Any, self_t: Any, result: Any, dim: int) -> Any:
-    if self_p.ndim == 0:
+    if self_p.ndim == 0 or self_p.numel() == 0:
         return self_t
     largest = METHODS["real"](self_p) if self_p.is_complex() else self_p
     largest = largest.amax(dim, True)

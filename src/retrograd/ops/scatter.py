@@ -74,6 +74,8 @@ def check_scatter(name: str, self: Any, dim: int, index: Any, src: Any) -> None:
     if index.ndim != self.ndim:
         raise RuntimeError("Index tensor must have the same number of dimensions as "
                            f"{'input' if name == 'gather' else 'self'} tensor")
+    if src is not None and index.ndim > src.ndim:
+        wrap_dim(src.ndim, src.ndim)          # the sizes are compared dimension by dimension, and here one is missing
     if src is not None and index.ndim != src.ndim:
         raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
     others = [d for d in range(index.ndim) if d != dim and index.shape[d] > self.shape[d]]
@@ -104,7 +106,7 @@ def along_dim(op: Any, args: Any, dims: Any, size: int) -> Any:
     moved[place] = wrap_dim(args[place], moved[0].ndim - 1) + 1
     if scalar:
         moved = [a.unsqueeze(-1) if isinstance(a, Tensor) and a.ndim == 1 else a for a in moved]
-    result = op(*moved)
+    result = call(op, moved)
     return result.squeeze(-1) if scalar and (result_scalar or op.name != "gather") else result, 0
 
 
@@ -112,7 +114,8 @@ def along_vector(op: Any, args: Any, dims: Any, size: int) -> Any:
     """For ops whose index is a vector; a batched index goes one example at a time."""
     names = [p.name for p in op.schema.params]
     place = names.index("index")
-    rank = args[0].ndim - (dims[0] is not None)
+    ranks = {a.ndim - (d is not None) for a, d, n in zip(args, dims, names, strict=True) if n in ("self", "source")}
+    rank = min(ranks)
     if dims[place] is not None or rank == 0 or "value" in names and dims[names.index("value")] is not None:
         return families.loop(op, args, dims, size)
     moved = batch_all(args, dims, size)
@@ -120,7 +123,7 @@ def along_vector(op: Any, args: Any, dims: Any, size: int) -> Any:
     if "value" in names:
         moved[names.index("value")] = args[names.index("value")]
     moved[names.index("dim")] = wrap_dim(args[names.index("dim")], rank) + 1
-    return op(*moved), 0
+    return call(op, moved), 0
 
 
 # ---- gather
@@ -219,17 +222,17 @@ scatter_src = defop(
              src=lambda grad, dim, index: grad.gather(dim, index)),
     jvp="linear", batch=along_dim, inplace=True,
 )
+scatter_reduced_src = defop(
+    "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
+    kernel=scatter_reduce_src_kernel,
+    vjp=NOT_IMPLEMENTED, batch=along_dim, inplace=True, node="NotImplemented",
+)
 scatter_value = defop(
     "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
     kernel=scatter_value_kernel,
     vjp=dict(self=lambda grad, dim, index: grad.scatter(dim, index, 0)),
     jvp=lambda self_t, dim, index: self_t.scatter(dim, index, 0),
     batch=along_dim, inplace=True, node="ScatterBackward1",
-)
-scatter_reduced_src = defop(
-    "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
-    kernel=scatter_reduce_src_kernel,
-    vjp=NOT_IMPLEMENTED, batch=along_dim, inplace=True, node="NotImplemented",
 )
 scatter_reduced_value = defop(
     "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
@@ -260,7 +263,7 @@ delayed_error = defop(
 def scatter_reduce_kernel(xp: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool) -> Any:
     if reduce not in REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
-    if reduce in ("amax", "amin") and self.dtype.kind == "c":
+    if reduce in ("amax", "amin") and self.dtype.kind == "c" or reduce == "mean" and self.dtype.kind == "b":
         raise unsupported(f"scatter_gather_tensor_cpu_reduce_{reduce}", self.dtype)
     return scatter_into("scatter", self, dim, index, src, reduce, include_self)
 
@@ -426,7 +429,10 @@ def rows(dim: int, index: Any) -> tuple[Any, ...]:
 def index_add_kernel(xp: Any, self: Any, dim: int, index: Any, source: Any, alpha: Any) -> Any:
     dim = wrap_dim(dim, self.ndim)
     check_index_add("index_add", self, dim, index, source)
-    check_within(index, 0 if self.ndim < 2 else dim, at_least_1d(self).shape[dim])
+    if self.ndim < 2:
+        check_rows(index, self.size)
+    else:
+        check_within(index, dim, self.shape[dim])
     if alpha != 1:
         source = source * number_array(alpha, self.dtype)
     result = self.copy()
@@ -551,8 +557,10 @@ def index_reduce_kernel(xp: Any, self: Any, dim: int, index: Any, source: Any, r
     check_index_add("index_reduce", self, dim, index, source)
     warn_once("index_reduce() is in beta and the API may change at any time.")
     check_rows(index, at_least_1d(self).shape[dim])
-    if self.dtype.kind == "c" and not include_self:
+    if self.dtype.kind in "bc" and not include_self:
         raise unsupported("index_reduce_func_exclude_input_init", self.dtype)
+    if self.dtype.kind == "b" and reduce == "mean":
+        raise unsupported("div_floor_cpu", self.dtype)
     if self.dtype.kind == "c" and reduce in ("amax", "amin"):
         raise unsupported("maximum_cpu" if reduce == "amax" else "minimum_cpu", self.dtype)
     result = self.copy()

@@ -76,8 +76,8 @@ def view_dtype(xp: Any, self: Any, dtype: Any) -> Any:
     if have > wanted:
         check_last_stride(strides, names)
         ratio = have // wanted
-        return geometry.reinterpreted(self, dtype, (*shape[:-1], shape[-1] * ratio), (*[s * ratio for s in strides[:-1]], 1),
-                                     offset * ratio)
+        steps = (*[s * ratio for s in strides[:-1]], 1)
+        return geometry.reinterpreted(self, dtype, (*shape[:-1], shape[-1] * ratio), steps, offset * ratio)
     ratio = wanted // have
     if shape[-1] % ratio:
         raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {names}, but got {shape[-1]}")
@@ -87,17 +87,17 @@ def view_dtype(xp: Any, self: Any, dtype: Any) -> Any:
     for i, s in enumerate(strides[:-1]):
         if s % ratio:
             raise RuntimeError(f"self.stride({i}) must be divisible by {ratio} {names}, but got {s}")
-    return geometry.reinterpreted(self, dtype, (*shape[:-1], shape[-1] // ratio), (*[s // ratio for s in strides[:-1]], 1),
-                                 offset // ratio)
+    steps = (*[s // ratio for s in strides[:-1]], 1)
+    return geometry.reinterpreted(self, dtype, (*shape[:-1], shape[-1] // ratio), steps, offset // ratio)
 
 
-def batch_front(op: Any, args: Any, dims: Any, size: int) -> Any:
-    return op(move_to_front(args[0], dims[0]), *args[1:]), 0
+def batch_contiguous(op: Any, args: Any, dims: Any, size: int) -> Any:
+    return op(move_to_front(args[0], dims[0]).contiguous(), *args[1:]), 0
 
 
 view_as_dtype = defop(
     "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
-    kernel=view_dtype, batch=batch_front, variants="method", out=False,
+    kernel=view_dtype, batch=batch_contiguous, variants="method", out=False,
 )
 view = defop(
     "view(Tensor(a) self, SymInt[] size) -> Tensor(a)",
@@ -184,9 +184,11 @@ def unflattened(self: Any, dim: int, sizes: Any) -> Any:
     return call(view, [self, (*shape[:dim], *sizes, *shape[dim + 1:])])
 
 
-defop("flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)", kernel=flattened, composite=True,
+defop("flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)", kernel=flattened,
+      composite=True,
       out=False)
-defop("unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)", kernel=unflattened, composite=True, out=False)
+defop("unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)", kernel=unflattened, composite=True,
+      out=False)
 
 # ---- broadcasting
 expand = defop(
@@ -233,7 +235,8 @@ def meshgrid(*tensors: Any, indexing: Any = None) -> tuple[Any, ...]:
     """Grids of coordinates out of 1-D tensors."""
     tensors = unpacked(tensors)
     if indexing is None:
-        warnings.warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", UserWarning, stacklevel=3)
+        warnings.warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
+                      UserWarning, stacklevel=3)
         indexing = "ij"
     if not tensors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
@@ -246,7 +249,8 @@ def meshgrid(*tensors: Any, indexing: Any = None) -> tuple[Any, ...]:
     ordered = [tensors[1], tensors[0], *tensors[2:]] if swap else list(tensors)
     for t in ordered:
         if t.array.ndim > 1:
-            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {METHODS['__repr__'](t)}")
+            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: "
+                               f"{METHODS['__repr__'](t)}")
     shape = tuple([t.array.size for t in ordered])
     grids = []
     for i, t in enumerate(ordered):
@@ -340,8 +344,10 @@ def transposed(array: Any, dim0: int, dim1: int) -> Any:
 def permute_kernel(xp: Any, self: Any, dims: Any) -> Any:
     ndim = self.ndim
     if len(dims) != ndim:
-        raise RuntimeError(f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the "
-                           f"desired ordering of dimensions i.e. input.dim() = {ndim} is not equal to len(dims) = {len(dims)}")
+        raise RuntimeError(f"permute(sparse_coo): number of dimensions in the tensor input does not match the length "
+                           f"of the "
+                           f"desired ordering of dimensions i.e. input.dim() = {ndim} is not equal to len(dims) = "
+                           f"{len(dims)}")
     axes = [wrap_dim(d, ndim) for d in dims]
     if len(set(axes)) != ndim:
         raise RuntimeError("permute(): duplicate dims are not allowed.")
@@ -370,7 +376,8 @@ def movedim(self: Any, source: Any, destination: Any) -> Any:
         source, destination = (source,), (destination,)
     ndim = self.array.ndim
     if len(source) != len(destination):
-        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same "
+        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain "
+                           f"the same "
                            f"number of dims as destination ({list(destination)} dims)")
     sources, targets = [wrap_dim(d, ndim) for d in source], [wrap_dim(d, ndim) for d in destination]
     if len(set(sources)) != len(sources):
@@ -387,9 +394,11 @@ def movedim(self: Any, source: Any, destination: Any) -> Any:
 
 
 for name in ("movedim", "moveaxis"):
-    defop(f"{name}.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)", kernel=movedim, composite=True,
+    defop(f"{name}.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)", kernel=movedim,
+          composite=True,
           out=False)
-    defop(f"{name}.int(Tensor(a) self, int source, int destination) -> Tensor(a)", kernel=movedim, composite=True, out=False)
+    defop(f"{name}.int(Tensor(a) self, int source, int destination) -> Tensor(a)", kernel=movedim, composite=True,
+          out=False)
 for schema in ("swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)",
                "swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"):
     defop(schema, kernel=lambda self, dim0, dim1: call(transpose, [self, dim0, dim1]), composite=True, out=False)
@@ -416,11 +425,13 @@ def numpy_T(self: Any) -> Any:
     """`x.T`: all dimensions reversed."""
     ndim = self.array.ndim
     if ndim not in (0, 2):
-        warnings.warn("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will "
-                      "throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
-                      "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.", UserWarning, stacklevel=3)
+        warnings.warn("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and "
+                      "it will throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
+                      "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.",
+                      UserWarning, stacklevel=3)
     elif ndim == 0:
-        warnings.warn("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.", UserWarning, stacklevel=3)
+        warnings.warn("Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.",
+                      UserWarning, stacklevel=3)
     return call(permute, [self, tuple(range(ndim - 1, -1, -1))])
 
 
@@ -428,7 +439,8 @@ def numpy_T(self: Any) -> Any:
 def mT(self: Any) -> Any:
     """`x.mT`: the last two dimensions swapped."""
     if self.array.ndim == 0:
-        warnings.warn("Tensor.mT is deprecated on 0-D tensors. This function is the identity in these cases.", UserWarning,
+        warnings.warn("Tensor.mT is deprecated on 0-D tensors. This function is the identity in these cases.",
+                      UserWarning,
                       stacklevel=3)
         return self
     return matrix_transpose(self, "tensor.mT")
@@ -453,8 +465,7 @@ def matrix_H(self: Any) -> Any:
     if ndim != 2:
         raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {ndim}-D tensor."
                            + (" For batches of matrices, consider using tensor.mH" if ndim > 2 else ""))
-    moved = call(transpose, [self, 0, 1])
-    return METHODS["conj"](moved) if moved.array.dtype.kind == "c" else moved
+    return conjugate_transpose(self, "tensor.H")
 
 
 # ---- dimensions of size 1

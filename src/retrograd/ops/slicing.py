@@ -1,4 +1,4 @@
-"""Views of parts of a tensor: select, slice, diagonal, unfold, split; their backwards, and the ops that write a part."""
+"""Views of parts of a tensor: select, slice, diagonal, unfold, split; their backwards, and ops that write a part."""
 from __future__ import annotations
 
 from typing import Any
@@ -47,7 +47,8 @@ def select_kernel(xp: Any, self: Any, dim: int, index: int) -> Any:
     dim = wrap_dim(dim, ndim)
     size = self.shape[dim]
     if not -size <= index < size:
-        raise IndexError(f"select(): index {index} out of range for tensor of size {list(self.shape)} at dimension {dim}")
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(self.shape)} at dimension "
+                         f"{dim}")
     return geometry.selected(self, dim, index + size if index < 0 else index)
 
 
@@ -86,7 +87,8 @@ def slice_kernel(xp: Any, self: Any, dim: int, start: Any, end: Any, step: int) 
 
 
 def slice_rule(grad: Any, self_sym_sizes: Any, dim: int, start: Any, end: Any, step: int) -> Any:
-    return call(slice_backward, [grad, self_sym_sizes, dim, 0 if start is None else start, LARGEST if end is None else end, step])
+    return call(slice_backward, [grad, self_sym_sizes, dim, 0 if start is None else start,
+                                 LARGEST if end is None else end, step])
 
 
 slice_ = defop(
@@ -95,7 +97,8 @@ slice_ = defop(
     vjp=dict(self=slice_rule), jvp="linear", batch=shift_dims("dim"), variants="", out=False,
 )
 slice_backward = defop(
-    "slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt step) -> Tensor",
+    "slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt step) -> "
+    "Tensor",
     kernel=lambda xp, grad_output, input_sizes, dim, start, end, step: zeros_with(
         input_sizes, grad_output.dtype, lambda made: slice_kernel(xp, made, dim, start, end, step), grad_output),
     vjp=dict(grad_output=lambda grad, dim, start, end, step: call(slice_, [grad, dim, start, end, step])),
@@ -125,10 +128,12 @@ def narrow(self: Any, dim: int, start: Any, length: int) -> Any:
 
 defop("narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)", kernel=narrow, composite=True,
       out=False)
-defop("narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)", kernel=narrow, composite=True, out=False)
+defop("narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)", kernel=narrow, composite=True,
+      out=False)
 narrow_copy = defop(
     "narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor",
-    kernel=lambda xp, self, dim, start, length: xp.array(slice_kernel(xp, self, dim, start, start + length, 1), order="C"),
+    kernel=lambda xp, self, dim, start, length: xp.array(slice_kernel(xp, self, dim, start, start + length, 1),
+                                                         order="C"),
     vjp=dict(self=lambda grad, self_sym_sizes, dim, start, length:
              call(slice_backward, [grad, self_sym_sizes, dim, start, start + length, 1])),
     jvp="linear", batch=shift_dims("dim"),
@@ -228,12 +233,19 @@ def unfold_backward_kernel(xp: Any, grad_in: Any, input_sizes: Any, dim: int, si
     return made
 
 
+def batch_unfold(op: Any, args: Any, dims: Any, size: int) -> Any:
+    t = move_to_front(args[0], dims[0])
+    if t.ndim == 1:                       # windows of single numbers: they need a dimension to be taken of
+        return op(t.unsqueeze(1), 1, *args[2:]).select(1, 0), 0
+    return op(t, wrap_dim(args[1], t.ndim - 1) + 1, *args[2:]), 0
+
+
 unfold = defop(
     "unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",
     kernel=unfold_kernel,
     vjp=dict(self=lambda grad, self_sym_sizes, dimension, size, step:
              call(unfold_backward, [grad, self_sym_sizes, dimension, size, step])),
-    jvp="linear", batch=shift_dims("dimension"), variants="method", out=False,
+    jvp="linear", batch=batch_unfold, variants="method", out=False,
 )
 unfold_backward = defop(
     "unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> Tensor",
@@ -305,7 +317,8 @@ def split_with_sizes_kernel(xp: Any, self: Any, split_sizes: Any, dim: int) -> A
             raise RuntimeError("split_with_sizes expects split_sizes have only non-negative entries, but got "
                                f"split_sizes={list(split_sizes)}")
     if sum(split_sizes) != self.shape[dim]:
-        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {self.shape[dim]} (input tensor's size at "
+        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {self.shape[dim]} (input tensor's "
+                           f"size at "
                            f"dimension {dim}), but got split_sizes={list(split_sizes)}")
     return parts(self, dim, split_sizes)
 
@@ -429,7 +442,8 @@ def tensor_split_tensor(self: Any, tensor_indices_or_sections: Any, dim: int) ->
         raise RuntimeError("tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
                            f"{given.dtype.legacy}")
     if given.array.ndim > 1:
-        raise RuntimeError("tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional "
+        raise RuntimeError("tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
+                           "one-dimensional "
                            f"tensor, but got a tensor with {given.array.ndim} dims")
     if given.array.ndim == 0:
         return tensor_split_sections(self, given.item(), dim)
@@ -438,9 +452,11 @@ def tensor_split_tensor(self: Any, tensor_indices_or_sections: Any, dim: int) ->
 
 defop("tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> "
       "Tensor(a)[]", composite=True, out=False, kernel=tensor_split_tensor)
-defop("tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]", composite=True, out=False,
+defop("tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]", composite=True,
+      out=False,
       kernel=tensor_split_sections)
-defop("tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]", composite=True, out=False,
+defop("tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]", composite=True,
+      out=False,
       kernel=tensor_split_indices)
 
 
@@ -457,11 +473,13 @@ def split_along(name: str, least: int, dim: int) -> None:
         d = axis(self)
         size = self.array.shape[d]
         if sections == 0 or size % sections:
-            raise RuntimeError(f"torch.{name} attempted to split along dimension {d}, but the size of the dimension {size} is "
+            raise RuntimeError(f"torch.{name} attempted to split along dimension {d}, but the size of the dimension "
+                               f"{size} is "
                                f"not divisible by the split_size {sections}!")
         return tensor_split_sections(self, sections, d)
 
-    defop(f"{name}.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", composite=True, kernel=sections_kernel, out=False)
+    defop(f"{name}.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", composite=True, kernel=sections_kernel,
+          out=False)
     defop(f"{name}.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", composite=True, out=False,
           kernel=lambda self, indices: tensor_split_indices(self, indices, axis(self)))
 
@@ -477,21 +495,24 @@ def scattered(self: Any, src: Any, place: Any, part_name: str, name: str) -> Any
     made = geometry.clone_preserving_strides(self)
     part = place(made)
     if part.shape != src.shape:
-        raise RuntimeError(f"expected src to have a size equal to the {part_name} of self. src size = {list(src.shape)}, "
+        raise RuntimeError(f"expected src to have a size equal to the {part_name} of self. src size = "
+                           f"{list(src.shape)}, "
                            f"{name} size = {list(part.shape)}")
     part[...] = src.astype(self.dtype, copy=False)
     return made
 
 
-def zeros_for(grad: Any, shape: Any) -> Any:
-    return grad.new_zeros(shape)
+def zeros_for(grad: Any, kernel: Any, *place: Any) -> Any:
+    """Zeros for the part of the gradient that a view kernel finds."""
+    return grad.new_zeros(kernel(np, grad.array, *place).shape)
 
 
 select_scatter = defop(
     "select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor",
     kernel=lambda xp, self, src, dim, index: scattered(
         self, src, lambda made: select_kernel(xp, made, dim, index), "slice", "slice"),
-    vjp=dict(self=lambda grad, src_sym_sizes, dim, index: grad.select_scatter(zeros_for(grad, src_sym_sizes), dim, index),
+    vjp=dict(self=lambda grad, dim, index:
+             grad.select_scatter(zeros_for(grad, select_kernel, dim, index), dim, index),
              src=lambda grad, dim, index: grad.select(dim, index)),
     jvp=lambda self_t, src_t, dim, index: self_t.select_scatter(src_t, dim, index), batch=batch_scatter("dim"),
 )
@@ -499,8 +520,8 @@ slice_scatter = defop(
     "slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor",
     kernel=lambda xp, self, src, dim, start, end, step: scattered(
         self, src, lambda made: slice_kernel(xp, made, dim, start, end, step), "slice", "slice"),
-    vjp=dict(self=lambda grad, src_sym_sizes, dim, start, end, step:
-             grad.slice_scatter(zeros_for(grad, src_sym_sizes), dim, start, end, step),
+    vjp=dict(self=lambda grad, dim, start, end, step: grad.slice_scatter(
+        zeros_for(grad, slice_kernel, dim, start, end, step), dim, start, end, step),
              src=lambda grad, dim, start, end, step: call(slice_, [grad, dim, start, end, step])),
     jvp=lambda self_t, src_t, dim, start, end, step: self_t.slice_scatter(src_t, dim, start, end, step),
     batch=batch_scatter("dim"),
@@ -509,8 +530,8 @@ diagonal_scatter = defop(
     "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
     kernel=lambda xp, self, src, offset, dim1, dim2: scattered(
         self, src, lambda made: diagonal_kernel(xp, made, offset, dim1, dim2), "slice", "slice"),
-    vjp=dict(self=lambda grad, src_sym_sizes, offset, dim1, dim2:
-             grad.diagonal_scatter(zeros_for(grad, src_sym_sizes), offset, dim1, dim2),
+    vjp=dict(self=lambda grad, offset, dim1, dim2: grad.diagonal_scatter(
+        zeros_for(grad, diagonal_kernel, offset, dim1, dim2), offset, dim1, dim2),
              src=lambda grad, offset, dim1, dim2: grad.diagonal(offset, dim1, dim2)),
     jvp=lambda self_t, src_t, offset, dim1, dim2: self_t.diagonal_scatter(src_t, offset, dim1, dim2),
     batch=batch_scatter("dim1", "dim2"),
@@ -552,11 +573,13 @@ def batch_as_strided_scatter(op: Any, args: Any, dims: Any, size: int) -> Any:
 
 
 as_strided_scatter = defop(
-    "as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor",
+    "as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> "
+    "Tensor",
     kernel=lambda xp, self, src, size, stride, storage_offset: scattered(
         self, src, lambda made: geometry.strided(made, size, stride, storage_offset), "slice", "slice"),
     vjp=dict(self=as_strided_scatter_self, src=as_strided_scatter_src),
-    jvp=lambda self_t, src_t, size, stride, storage_offset: self_t.as_strided_scatter(src_t, size, stride, storage_offset),
+    jvp=lambda self_t, src_t, size, stride, storage_offset:
+        self_t.as_strided_scatter(src_t, size, stride, storage_offset),
     batch=batch_as_strided_scatter,
 )
 
@@ -570,11 +593,12 @@ def slice_inverse_kernel(xp: Any, self: Any, src: Any, dim: int, start: Any, end
 
 
 slice_inverse = defop(
-    "slice_inverse(Tensor(a) self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)",
+    "slice_inverse(Tensor(a) self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> "
+    "Tensor(a)",
     kernel=slice_inverse_kernel,
     vjp=dict(self=lambda grad, dim, start, end, step: call(slice_, [grad, dim, start, end, step]),
-             src=lambda grad, self_sym_sizes, dim, start, end, step:
-             grad.slice_scatter(zeros_for(grad, self_sym_sizes), dim, start, end, step)),
+             src=lambda grad, dim, start, end, step: grad.slice_scatter(
+                 zeros_for(grad, slice_kernel, dim, start, end, step), dim, start, end, step)),
     jvp="linear", batch=batch_scatter("dim"), variants="function", out=False,
 )
 COPIES: dict[str, Any] = {}

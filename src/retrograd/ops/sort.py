@@ -14,7 +14,6 @@ from retrograd.ops.reducing import (
     FLOAT64,
     INT64,
     along_dim,
-    as_row,
     dense,
     legacy,
     read_selected,
@@ -143,12 +142,14 @@ def runs(xp: Any, rows: Any) -> tuple[Any, Any, Any]:
 
 def rows_of(xp: Any, self: Any, dim: int) -> tuple[Any, Any]:
     """The slices along `dim`, as they are and as rows of a matrix."""
+    if self.ndim == 0:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     axis = wrap_dim(dim, self.ndim)
-    if self.size == 0 and self.ndim and (self.shape[axis] or sum([n == 0 for n in self.shape]) != 1):
+    if self.size == 0 and (self.shape[axis] or sum([n == 0 for n in self.shape]) != 1):
         raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
                            if self.shape[axis] else
                            "Number of zero sized dimensions is more than one, so unique cannot be applied ")
-    slices = xp.moveaxis(as_row(self), axis, 0)
+    slices = xp.ascontiguousarray(xp.moveaxis(self, axis, 0))
     return slices, wide(slices).reshape(len(slices), -1) if self.size else xp.empty((0, 1))
 
 
@@ -161,7 +162,7 @@ def unique_dim_kernel(xp: Any, self: Any, dim: int, return_inverse: bool, return
     inverse = xp.empty(len(rows), INT64)
     inverse[order] = group
     values = xp.moveaxis(slices[order[starts]], 0, wrap_dim(dim, self.ndim))
-    return (dense(values), inverse if return_inverse else xp.empty(0, INT64),
+    return (values, inverse if return_inverse else xp.empty(0, INT64),
             counts.astype(INT64) if return_counts else xp.empty(0, INT64))
 
 
@@ -374,5 +375,5 @@ def bincount_kernel(xp: Any, self: Any, weights: Any, minlength: int) -> Any:
 
 bincount = defop(
     "bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor", kernel=bincount_kernel,
-    vjp=NOT_IMPLEMENTED, batch=families.loop, out=False,
+    vjp=NOT_IMPLEMENTED, batch=families.loop, node="NotImplemented", out=False,
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.dtypes import BY_NUMPY, finfo
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import NOT_IMPLEMENTED, defop
 from retrograd.core.state import tls
 from retrograd.ops import families
 from retrograd.ops.elementwise import (
@@ -17,7 +17,6 @@ from retrograd.ops.elementwise import (
     limited,
     minus,
     no_complex_gradient,
-    not_implemented,
     plus,
     refuse,
     times,
@@ -38,28 +37,29 @@ def function(name: str, kernel: Any, rule: Any, lower: str = "", **columns: Any)
 
 # ---- circles and hyperbolas
 function("sin", "sin", lambda grad, self: grad * conj(self.cos()), "sin({self})")
-function("cos", "cos", lambda grad, self: grad * conj(-self.sin()), "cos({self})")
+function("cos", "cos", lambda grad, self: grad * -conj(self.sin()), "cos({self})")
 function("tan", "tan", lambda grad, result: grad * conj(plus(result.pow(2), 1)), "tan({self})")
 function("asin", "arcsin", lambda grad, self: grad * conj(plus(-self * self, 1).rsqrt()), "asin({self})")
-function("acos", "arccos", lambda grad, self: grad * conj(-plus(-self * self, 1).rsqrt()), "acos({self})")
+function("acos", "arccos", lambda grad, self: grad * -conj(plus(-self * self, 1).rsqrt()), "acos({self})")
 function("atan", "arctan", lambda grad, self: grad / conj(plus(self * self, 1)), "atan({self})")
 function("sinh", "sinh", lambda grad, self: grad * conj(self.cosh()), "sinh({self})")
 function("cosh", "cosh", lambda grad, self: grad * conj(self.sinh()), "cosh({self})")
 function("asinh", "arcsinh", lambda grad, self: grad * conj(plus(self.pow(2), 1).rsqrt()), "asinh({self})", inplace=None)
-function("acosh", "arccosh", lambda grad, self: grad * conj(minus(self * self, 1).rsqrt()), "acosh({self})", inplace=None)
+function("acosh", "arccosh", lambda grad, self: acosh_rule(grad, self), "acosh({self})", inplace=None)
 function("atanh", "arctanh", lambda grad, self: times(grad, 1) / conj(less_from(1, self.pow(2))), "atanh({self})", inplace=None)
 
 
-def no_inplace(name: str) -> Any:
-    def rule(grad: Any) -> Any:
-        raise NotImplementedError(f"the derivative for 'inplace version of {name}' is not implemented.")
-    return rule
+def acosh_rule(grad: Any, self: Any) -> Any:
+    """Two roots for complex numbers, which keeps to the right branch."""
+    if self.array.dtype.kind == "c":
+        return grad * conj(plus(self, 1).rsqrt() * minus(self, 1).rsqrt())
+    return grad * minus(self * self, 1).rsqrt()
 
 
 for name, numpy_name in dict(asinh="arcsinh", acosh="arccosh", atanh="arctanh").items():
     defop(
         f"{name}_(Tensor(a!) self) -> Tensor(a!)",
-        kernel=numpy_name, vjp=dict(self=no_inplace(name)), jvp=None, batch=families.pointwise, promote="float",
+        kernel=numpy_name, vjp=NOT_IMPLEMENTED, batch=families.pointwise, promote="float",
         node=f"{name.capitalize()}Backward1", out=False,
     )
 for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh"):
@@ -93,15 +93,18 @@ def logit_kernel(xp: Any, self: Any, eps: Any) -> Any:
 
 def logit_backward_kernel(xp: Any, grad_output: Any, self: Any, eps: Any) -> Any:
     one = number_like(xp, self, 1)
-    low, outside = (0, math.nan) if eps is None or eps < 0 else (eps, 0)
-    low = number_like(xp, self, low)
-    inside = xp.logical_and(self >= low, self <= one - low)
-    return xp.where(inside, grad_output / (self * (one - self)), number_like(xp, self, outside))
+    slope = grad_output / (self * (one - self))
+    if eps is not None and eps >= 0:
+        low = number_like(xp, self, eps)
+        return xp.where(xp.logical_and(self >= low, self <= one - low), slope, number_like(xp, self, 0))
+    infinite = grad_output * number_like(xp, self, math.inf)
+    slope = xp.where(xp.logical_or(self == 0, self == 1), infinite, slope)
+    return xp.where(xp.logical_and(self >= 0, self <= 1), slope, number_like(xp, self, math.nan))
 
 
 logit_backward = defop(
     "logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor",
-    kernel=logit_backward_kernel, vjp={("grad_output", "self"): not_implemented("logit_backward")}, node="NotImplemented",
+    kernel=logit_backward_kernel, vjp=NOT_IMPLEMENTED, node="NotImplemented",
     batch=families.pointwise, promote="common", widen=True, variants="", out=False,
 )
 
@@ -198,6 +201,7 @@ defop(
     kernel=lambda xp, self, n: polygamma_kernel(xp, n, self),
     vjp=dict(self=lambda grad, n, self: grad * METHODS["polygamma"](n + 1, self)),
     jvp="elementwise", batch=families.pointwise, promote="float", widen=True, variants="method", out=False,
+    node="PolygammaBackward1",
 )
 
 
@@ -230,14 +234,14 @@ function("rad2deg", scaled(1 / DEGREE), lambda grad: times(grad, 1 / DEGREE), wi
 
 def angle_kernel(xp: Any, self: Any) -> Any:
     if self.dtype.kind == "c":
-        return xp.arctan2(self.imag, self.real)
+        return xp.ascontiguousarray(xp.arctan2(self.imag, self.real)).reshape(self.shape)
     turned = xp.where(xp.less(self, 0), number_like(xp, self, math.pi), number_like(xp, self, 0))
     return xp.where(xp.isnan(self), self, turned)
 
 
 def angle_rule(grad: Any, self: Any) -> Any:
     if self.array.dtype.kind != "c":
-        return zeros(grad)
+        return zeros(self)
     return where(self.eq(0), 0, times(self * grad / self.abs().pow(2), 1j))
 
 
@@ -266,6 +270,8 @@ def rounded(name: str, numpy_name: str, complex_error: str | None) -> Any:
 
 
 def round_decimals_kernel(xp: Any, self: Any, decimals: int) -> Any:
+    if decimals == 0:
+        return rounded("round", "rint", None)(xp, self)
     if self.dtype.kind not in FLOATS:
         raise unsupported("round_cpu", self.dtype)
     power = number_like(xp, self, 10.0 ** abs(decimals))
@@ -303,8 +309,8 @@ def nan_to_num_kernel(xp: Any, self: Any, nan: Any, posinf: Any, neginf: Any) ->
 
 defop(
     "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
-    kernel=nan_to_num_kernel, check=no_complex_gradient("nan_to_num"), vjp=dict(self=lambda grad, self: grad * self.isfinite()), jvp="elementwise",
-    batch=families.pointwise, inplace=True,
+    kernel=nan_to_num_kernel, check=no_complex_gradient("nan_to_num"),
+    vjp=dict(self=lambda grad, self: grad * self.isfinite()), jvp="elementwise", batch=families.pointwise, inplace=True,
 )
 
 

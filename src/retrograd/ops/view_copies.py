@@ -40,4 +40,5 @@ for view_op in (
 for schema, node, ufunc in (("_conj_copy(Tensor self) -> Tensor", "ConjBackward0_copy", "conjugate"),
                             ("_neg_view_copy(Tensor self) -> Tensor", "NegViewBackward0_copy", "negative")):
     rule = (lambda grad: grad.conj()) if ufunc == "conjugate" else (lambda grad: grad.neg())
-    defop(schema, kernel=ufunc, vjp=dict(self=rule), jvp="linear", batch=families.pointwise, node=node, variants="function")
+    defop(schema, kernel=ufunc, vjp=dict(self=rule), jvp="linear", batch=families.pointwise, node=node,
+          variants="function")

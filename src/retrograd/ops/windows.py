@@ -16,7 +16,8 @@ def window(name: str, length: int, periodic: bool, dtype: Any, values: Any) -> A
     """The window of `length` points; a periodic one is a symmetric one with its last point left off."""
     dtype = dtype or default()
     if dtype.kind not in "fcV":
-        raise RuntimeError(f"{name} expects floating point dtypes, got: TensorOptions(dtype={INTEGERS[dtypes.BY_NUMPY[dtype].name]}"
+        found = INTEGERS[dtypes.BY_NUMPY[dtype].name]
+        raise RuntimeError(f"{name} expects floating point dtypes, got: TensorOptions(dtype={found}"
                            ", device=cpu, layout=Strided (default), requires_grad=false (default), pinned_memory=false, "
                            "memory_format=(nullopt))")
     if length < 0:

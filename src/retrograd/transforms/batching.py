@@ -17,6 +17,7 @@ from retrograd.core import forward
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.kernels import promoted_dtype
 from retrograd.core.opdef import find_packet
+from retrograd.core.storage import offset_of, strided, strides_of
 from retrograd.core.tensor import (
     ODD_CONJ,
     ODD_DUAL,
@@ -301,6 +302,26 @@ def new_like(t: Any, shape: Any, strides: Any) -> Any:
     return make_batched(value, 0, batch.owner)
 
 
-METHODS.update(__batched_item__=refuse_item, __batched_data__=refuse_data, __batched_repr__=describe,
+def zeros_in_layout(t: Any, like: Any) -> Any:
+    """Batched zeros whose examples lie in memory as `like` does, each in a storage as long as that of `like`."""
+    batch = t._extra.batch
+    length = forward.storage_length(like.array)
+    strides, offset = strides_of(like.array), offset_of(like.array)
+    chain = [batch.owner]
+    while is_batched(batch.value):
+        batch = batch.value._extra.batch
+        chain.append(batch.owner)
+    sizes = [owner.size for owner in reversed(chain)]
+    count = int(np.prod(sizes, dtype=np.int64))
+    memory = np.zeros(count * length, like.array.dtype)
+    outer = [int(np.prod(sizes[i + 1:], dtype=np.int64)) * length for i in range(len(sizes))]
+    value = Tensor(strided(memory, (*sizes, *like.array.shape), (*outer, *strides), offset))
+    value._odd = like._odd & (ODD_CONJ | ODD_NEG)
+    for owner in reversed(chain):
+        value = make_batched(value, 0, owner)
+    return value
+
+
+METHODS.update(__batched_zeros__=zeros_in_layout, __batched_item__=refuse_item, __batched_data__=refuse_data, __batched_repr__=describe,
                __batched_detach__=detach, __batched_new__=new_like, __batched_geometry__=change_geometry,
                __dead_wrapper__=run_dead)

@@ -79,7 +79,7 @@ def batched_grads(one: Callable[..., Any], grads: Any, allow_unused: bool) -> An
     return _vmap(vjp, 0, 0, allow_none_pass_through=True)(tuple(grads))
 
 
-METHODS["__vmap__"] = batched_grads
+METHODS.update(__vmap__=batched_grads, __legacy_vmap__=_vmap)
 
 
 # ---- running

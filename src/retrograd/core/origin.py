@@ -1,0 +1,22 @@
+"""Where a node was recorded: the Python stack and the node that was running, kept only in anomaly mode."""
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+from typing import Any
+
+from retrograd.core.state import tls
+
+PACKAGE = str(Path(__file__).parent.parent)
+
+
+def remember(node: Any) -> None:
+    """Note in the node's metadata where it came from; it dies with the node."""
+    frames = traceback.extract_stack()
+    end = len(frames)
+    while end and frames[end - 1].filename.startswith(PACKAGE):
+        end -= 1                      # how an op gets recorded is of no use to whoever reads this
+    node.metadata["traceback_"] = traceback.StackSummary.from_list(frames[:end]).format()
+    parent = None if tls.task is None else tls.task.node
+    if parent is not None:
+        node.metadata["parent_"] = parent

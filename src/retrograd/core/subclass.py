@@ -1,0 +1,329 @@
+"""Subclasses of Tensor and the `__torch_function__` protocol: who may replace a public function, and how instances are made.
+
+NOTE [What a subclass costs]
+Nothing, to those who have none. Instances carry ODD_SUBCLASS, so the tests that dispatch makes anyway find them; the plain
+methods and properties of Tensor, which make no such test, are overlaid on each new subclass by ones that do. A class that
+switches the protocol off (`__torch_function__ = disabled_torch_function`, as Parameter does) and does not override
+`__torch_dispatch__` gets neither: its instances are as fast as plain tensors.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.device import CPU
+from retrograd.core.dispatch import METHODS, call
+from retrograd.core.dtypes import get_default_dtype
+from retrograd.core.modes import disabled_torch_dispatch, overrides_dispatch
+from retrograd.core.opdef import find_packet
+from retrograd.core.state import add_special, tls
+from retrograd.core.storage import contiguous_strides, empty_strided
+from retrograd.core.tensor import ODD_SUBCLASS, Tensor
+
+
+# ---- calling what overrides
+def through_function(function: Any, args: Any, kwargs: Any) -> Any:
+    """Call a public function by way of the modes and arguments that override it."""
+    result = ask(function, args, kwargs)
+    if result is NotImplemented:
+        raise TypeError(f"Multiple dispatch failed for '{resolve_name(function)}'; all __torch_function__ handlers returned "
+                        "NotImplemented:\n"
+                        + "".join([f"\n  - tensor subclass {type(t)}" for t in overriding_arguments(args, kwargs)])
+                        + "\n\nFor more information, try re-running with TORCH_LOGS=not_implemented")
+    return result
+
+
+def through_operator(op: Any, args: Any) -> Any:
+    """The same for an operator, which may be refused."""
+    name = OPERATOR_NAMES.get(op.name, op.name)
+    return ask(getattr(Tensor, name), tuple(args), {})
+
+
+OPERATOR_NAMES = {"eq": "__eq__", "ne": "__ne__", "rsub": "__rsub__"}
+
+
+def ask(function: Any, args: Any, kwargs: Any) -> Any:
+    overriding = overriding_arguments(args, kwargs)
+    types = tuple([type(t) for t in overriding])
+    modes = tls.function_modes
+    if modes and tls.function_disabled < 2:
+        mode = modes.pop()
+        try:
+            result = mode.__torch_function__(function, types, args, kwargs or None)
+        finally:
+            modes.append(mode)
+        if result is not NotImplemented:
+            return result
+    elif not overriding or tls.function_disabled:
+        with DisableTorchFunctionSubclass():
+            return function(*args, **kwargs)
+    for t in overriding:
+        result = t.__torch_function__(function, types, args, kwargs or None)
+        if result is not NotImplemented:
+            return result
+    return NotImplemented
+
+
+def overriding_arguments(args: Any, kwargs: Any) -> list[Any]:
+    """One argument of each type that has a `__torch_function__`, subclasses before their bases."""
+    found: list[Any] = []
+    for value in (*args, *kwargs.values()):
+        for t in value if type(value) is list or type(value) is tuple else (value,):
+            if overrides_function(type(t)) and not any([type(other) is type(t) for other in found]):
+                place = next((i for i, other in enumerate(found) if issubclass(type(t), type(other))), len(found))
+                found.insert(place, t)
+    return found
+
+
+def overrides_function(cls: Any) -> bool:
+    """Whether instances of `cls` take part in the protocol."""
+    handler = getattr(cls, "__torch_function__", None)
+    return handler is not None and cls is not Tensor and handler is not disabled_torch_function
+
+
+def disabled_torch_function(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """The `__torch_function__` of classes that do not want to see anything."""
+    with DisableTorchFunctionSubclass():
+        return func(*args, **(kwargs or {}))
+
+
+def default_torch_function(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """Run the function and make its results instances of `cls`."""
+    if not all([issubclass(cls, t) for t in types]):
+        return NotImplemented
+    with DisableTorchFunctionSubclass():
+        result = func(*args, **(kwargs or {}))
+        return result if func in nowrap_functions() else converted(result, cls)
+
+
+def converted(result: Any, cls: Any) -> Any:
+    if cls is Tensor:
+        return result
+    if isinstance(result, Tensor):
+        return result if isinstance(result, cls) else as_subclass(result, cls)
+    if isinstance(result, (tuple, list)):
+        items = [converted(item, cls) for item in result]
+        return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
+    return result
+
+
+def nowrap_functions() -> set[Any]:
+    """What gives a tensor that is not to be made an instance of the subclass."""
+    return {Tensor._base.__get__, Tensor.grad.__get__}        # type: ignore[attr-defined]
+
+
+def resolve_name(function: Any) -> str:
+    """How a user would write the function."""
+    name = getattr(function, "__name__", str(function))
+    return f"torch.Tensor.{name}" if getattr(Tensor, name, None) is function else f"torch.{name}"
+
+
+class DisableTorchFunctionSubclass:
+    """Within this scope, subclasses see no function calls; modes still do."""
+
+    level = 1
+
+    def __enter__(self) -> None:
+        self.before = tls.function_disabled
+        tls.function_disabled = max(self.before, self.level)
+
+    def __exit__(self, *args: object) -> None:
+        tls.function_disabled = self.before
+
+
+class DisableTorchFunction(DisableTorchFunctionSubclass):
+    """Within this scope, neither subclasses nor modes see function calls."""
+
+    level = 2
+
+
+class TorchFunctionMode:
+    """A scope in which every public function goes to `__torch_function__(func, types, args, kwargs)`.
+
+    >>> import retrograd as torch
+    >>> class Log(TorchFunctionMode):
+    ...     def __torch_function__(self, func, types, args=(), kwargs=None):
+    ...         print(func.__name__)
+    ...         return func(*args, **(kwargs or {}))
+    >>> with Log():
+    ...     _ = torch.ones(2) + 1
+    ones
+    add
+    """
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise NotImplementedError
+
+    def __enter__(self) -> Any:
+        tls.function_modes.append(self)
+        add_special(1)
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        tls.function_modes.pop()
+        add_special(-1)
+
+    @classmethod
+    def push(cls, *args: Any, **kwargs: Any) -> Any:
+        return cls(*args, **kwargs)
+
+
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """A mode that changes nothing."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
+# ---- making instances
+def instance(cls: Any, t: Any) -> Any:
+    """An object of class `cls` with the state of tensor `t`."""
+    made = object.__new__(cls) if cls is not Tensor and not COMPILED else Tensor.__new__(cls)
+    Tensor.__init__(made, t.array)
+    made._odd = t._odd & ~ODD_SUBCLASS
+    if cls is not Tensor and (overrides_function(cls) or overrides_dispatch(cls)):
+        made._odd |= ODD_SUBCLASS
+    made._requires, made._node, made._nr = t._requires, t._node, t._nr
+    made._counter, made._view = t._counter, t._view
+    return made
+
+
+COMPILED = isinstance(Tensor.__dict__.get("__new__"), type(object.__new__))
+
+
+def as_subclass(self: Any, cls: Any) -> Any:
+    """The same tensor as an instance of `cls`, which must be a subclass of Tensor."""
+    if not isinstance(cls, type) or not issubclass(cls, Tensor):
+        raise RuntimeError("Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure "
+                           "your class inherits from Tensor.")
+    with DisableTorchFunctionSubclass():
+        return instance(cls, call(ALIAS[0], [self]))
+
+
+ALIAS: list[Any] = []         # the op that as_subclass records, given by the table that has it
+
+
+def make_subclass(cls: Any, data: Any, require_grad: bool = False, *, dispatch_sizes_strides_policy: Any = None,
+                  dispatch_device: bool = False, dispatch_layout: bool = False, device_for_backend_keys: Any = None) -> Any:
+    """An instance of `cls` on the memory of `data`, without its history."""
+    if not isinstance(data, Tensor):
+        raise TypeError("_make_subclass(): argument 'data' (position 2) must be Tensor, not " + type(data).__name__)
+    made = instance(cls, data)
+    made._node, made._nr, made._view, made._counter = None, 0, None, None
+    made._requires = False
+    if require_grad:
+        if made.array.dtype.kind not in "fcV":
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        made._requires = True
+    return made
+
+
+def make_wrapper_subclass(cls: Any, size: Any, strides: Any = None, storage_offset: Any = None, memory_format: Any = None,
+                          dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+                          requires_grad: bool = False, dispatch_sizes_strides_policy: Any = None,
+                          dispatch_device: bool = False, dispatch_layout: bool = False, **kwargs: Any) -> Any:
+    """An instance of `cls` that has a geometry and a dtype, but whose values are its own business."""
+    if not overrides_dispatch(cls):
+        raise RuntimeError(f"{cls.__name__} must define __torch_dispatch__")
+    shape = tuple([int(n) for n in size])
+    numpy_dtype = (dtype or get_default_dtype()).numpy
+    array = empty_strided(shape, tuple(strides) if strides is not None else contiguous_strides(shape), numpy_dtype)
+    if device is not None and device != CPU and str(device) != "cpu":
+        raise RuntimeError(f"retrograd has no {device} tensors on this machine")
+    return make_subclass(cls, Tensor(array), requires_grad)
+
+
+def construct(cls: Any, *args: Any, **kwargs: Any) -> Any:
+    """`cls(data)` and `cls(2, 3)` for a subclass without a `__new__` of its own."""
+    dtype = kwargs.pop("dtype", None)
+    if len(args) == 1 and isinstance(args[0], Tensor):
+        return instance(cls, METHODS["__detach__"](args[0]))
+    if not args:
+        array = np.empty(0, get_default_dtype().numpy)
+    elif all([type(a) is int for a in args]):
+        array = np.empty(args, get_default_dtype().numpy)
+    else:
+        array = METHODS["tensor"](args[0], dtype=dtype or get_default_dtype()).array
+    return instance(cls, Tensor(array))
+
+
+# ---- defining classes
+class Subclasses:
+    """Whether anybody has defined a subclass that takes part; the engine asks."""
+
+    defined = False
+
+
+def init_subclass(cls: Any, **kwargs: Any) -> None:
+    """Prepare a new subclass of Tensor."""
+    if cls.__init__ is Tensor.__init__:
+        cls.__init__ = ignore_arguments
+    if cls.__new__ is Tensor.__new__:
+        cls.__new__ = staticmethod(construct)
+    if overrides_function(cls):
+        Subclasses.defined = True
+        for name, overlay in OVERLAYS.items():
+            if getattr(cls, name, None) is getattr(Tensor, name):
+                setattr(cls, name, overlay)
+
+
+def ignore_arguments(self: Any, *args: Any, **kwargs: Any) -> None:
+    """`__new__` has done everything."""
+
+
+OVERLAYS: dict[str, Any] = {}
+
+
+def overlay_methods(methods: dict[str, Any]) -> None:
+    """Let subclasses see calls of these plain methods of Tensor."""
+    for name, method in methods.items():
+        OVERLAYS[name] = seen_method(name, method)
+
+
+def overlay_properties(properties: dict[str, Any]) -> None:
+    """Let subclasses see reads and writes of these properties of Tensor."""
+    for name, descriptor in properties.items():
+        OVERLAYS[name] = seen_property(descriptor)
+
+
+def seen_method(name: str, method: Any) -> Any:
+    def seen(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if tls.function_disabled or not self._odd & ODD_SUBCLASS:
+            return method(self, *args, **kwargs)
+        return through_function(method, (self, *args), kwargs)
+    seen.__name__ = seen.__qualname__ = name
+    return seen
+
+
+def seen_property(descriptor: Any) -> Any:
+    def get(self: Any) -> Any:
+        if tls.function_disabled or not self._odd & ODD_SUBCLASS:
+            return descriptor.__get__(self)
+        return through_function(descriptor.__get__, (self,), {})
+
+    def put(self: Any, value: Any) -> None:
+        if tls.function_disabled or not self._odd & ODD_SUBCLASS:
+            descriptor.__set__(self, value)
+        else:
+            through_function(descriptor.__set__, (self, value), {})
+
+    def delete(self: Any) -> None:
+        descriptor.__delete__(self)
+    return property(get, put, delete)
+
+
+def find_alias() -> None:
+    """Look up the op that `as_subclass` records."""
+    packet = find_packet("alias")
+    assert packet is not None
+    ALIAS[:] = [packet.overloads_[0]]
+
+
+MEMBERS = dict(
+    as_subclass=as_subclass, _make_subclass=staticmethod(make_subclass), _make_wrapper_subclass=staticmethod(make_wrapper_subclass),
+    __init_subclass__=classmethod(init_subclass), __torch_function__=classmethod(default_torch_function),
+    __torch_dispatch__=staticmethod(disabled_torch_dispatch),
+)
+METHODS["__torch_function__"] = through_function
+METHODS["__torch_operator__"] = through_operator

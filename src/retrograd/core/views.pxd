@@ -1,0 +1,9 @@
+# C types for views.py.
+cimport cython
+from retrograd.core.graph cimport Node
+from retrograd.core.tensor cimport Counter, Tensor, View
+
+@cython.locals(counter=Counter, parent=View)
+cpdef mark_view(op, args, Tensor source, Tensor view, int creation=*)
+@cython.locals(view=View, counter=Counter, base=Tensor)
+cpdef refresh(Tensor t)

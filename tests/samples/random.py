@@ -1,0 +1,109 @@
+"""Samples of the ops in retrograd/ops/random.py and dropout.py; their results depend on the generator, not on the input."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import retrograd as torch
+from tests.samples import Maker, Sample, samples
+
+
+@samples("rand.default", "randn.default")
+def sized(make: Maker) -> Iterator[Sample]:
+    yield Sample((2, 3))
+    yield Sample((20,), dtype=torch.float64)
+
+
+@samples("randint.default")
+def randint(make: Maker) -> Iterator[Sample]:
+    yield Sample(5, (2, 3))
+
+
+@samples("randint.low")
+def randint_low(make: Maker) -> Iterator[Sample]:
+    yield Sample(-3, 5, (2, 3))
+
+
+@samples("randperm.default")
+def randperm(make: Maker) -> Iterator[Sample]:
+    yield Sample(10)
+
+
+@samples("rand_like.default", "randn_like.default")
+def like(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(2, 3))
+    yield Sample(make(3, 2, order="F"))
+
+
+@samples("uniform_.default", "normal_.default", "exponential_.default", "cauchy_.default", "log_normal_.default",
+         "random_.default", "bernoulli_.float")
+def fills(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(2, 3))
+    yield Sample(make(3, 2, order="F"))
+
+
+@samples("geometric_.default")
+def geometric(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(2, 3), 0.3)
+
+
+@samples("random_.to")
+def random_to(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(2, 3), 10)
+
+
+@samples("random_.from")
+def random_from(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(2, 3), -3, 10)
+
+
+@samples("bernoulli.default", "poisson.default")
+def from_parameters(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(2, 3, low=0.1, high=0.9))
+
+
+@samples("bernoulli.p")
+def bernoulli_p(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(2, 3, requires_grad=False), 0.3)
+
+
+@samples("bernoulli_.Tensor")
+def bernoulli_tensor(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(2, 3), make(3, low=0.1, high=0.9))
+
+
+@samples("normal.Tensor_float")
+def normal_tensor_float(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(2, 3), 2.0)
+
+
+@samples("normal.float_Tensor")
+def normal_float_tensor(make: Maker) -> Iterator[Sample]:
+    yield Sample(1.0, make(2, 3, low=0.1, high=2.0))
+
+
+@samples("normal.Tensor_Tensor")
+def normal_tensor_tensor(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(2, 3), make(3, low=0.1, high=2.0))
+
+
+@samples("normal.float_float")
+def normal_float_float(make: Maker) -> Iterator[Sample]:
+    yield Sample(1.0, 2.0, (2, 3))
+
+
+@samples("multinomial.default")
+def multinomial(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(5, low=0.1, high=1.0, requires_grad=False), 2)
+    yield Sample(make(3, 5, low=0.1, high=1.0, requires_grad=False), 8, replacement=True)
+
+
+@samples("dropout.default", "feature_dropout.default", "alpha_dropout.default", "feature_alpha_dropout.default",
+         "native_dropout.default")
+def dropout(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(4, 3, 2), 0.4, True)
+    yield Sample(make(4, 3), 0.4, False)
+
+
+@samples("native_dropout_backward.default")
+def native_dropout_backward(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(2, 3), make.mask(2, 3), 2.0)
