@@ -25,11 +25,12 @@ import retrograd  # noqa: E402
 from retrograd.autograd.backward import grad as retrograd_grad  # noqa: E402
 from retrograd.core import storage  # noqa: E402
 from retrograd.core.api import ops  # noqa: E402
-from retrograd.core.generator import default_generator  # noqa: E402
+from retrograd.ops.generators import default_generator  # noqa: E402
 from tests.ops import cases  # noqa: E402
 
 CASTS = ("float16", "bfloat16", "float32", "complex64", "int64", "bool")
 TOLERANCE = {"float64": 1e-10, "complex128": 1e-10, "float32": 2e-6, "complex64": 2e-6, "float16": 2e-3, "bfloat16": 1.6e-2}
+NUMPY = {torch.bfloat16: torch.float32, torch.complex32: torch.complex64}      # what stands for them in arrays
 
 
 class Side:
@@ -137,7 +138,7 @@ def array_of(side: Side, t: Any) -> Any:
         array = cases.value(t)
         return array.astype(np.float32) if array.dtype.kind == "V" else array
     t = t.detach().resolve_conj().resolve_neg()
-    return (t.float() if t.dtype is torch.bfloat16 else t).numpy(force=True)
+    return t.to(NUMPY.get(t.dtype, t.dtype)).numpy(force=True)
 
 
 def seeded(side: Side, like: Any, purpose: int, requires_grad: bool = False) -> Any:

@@ -1,15 +1,40 @@
 """retrograd: PyTorch's autograd, whole, in Python."""
 from __future__ import annotations
 
+from importlib import import_module as _import_module
+from math import e, inf, nan, pi
+from typing import Any as _Any
+
 from retrograd import _plain  # noqa: F401  (first: it chooses between compiled and plain modules)
 
 # isort: split
 from retrograd import autograd, methods
+from retrograd.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
+from retrograd.autograd.grad_mode import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 from retrograd.core import api
-from retrograd.core.dtypes import ALIASES, BY_NAME
 from retrograd.core import fast_kernels as _kernels
+from retrograd.core.device import device
+from retrograd.core.dtypes import ALIASES, BY_NAME, dtype, finfo, iinfo
+from retrograd.core.generator import Generator, default_generator
 from retrograd.core.tensor import Size, Tensor
+from retrograd.core.warn import is_warn_always_enabled, set_warn_always
 from retrograd.ops import load
+from retrograd.ops.copy import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    layout,
+    memory_format,
+    preserve_format,
+    strided,
+)
 from retrograd.transforms.vmap import vmap
 
 load.load_tables()
@@ -22,4 +47,22 @@ globals().update(api.FUNCTIONS)
 globals().update(api.EXTRA_FUNCTIONS)
 
 __version__ = "0.1.0"
-__all__ = ["Size", "Tensor", "autograd", "vmap"]
+newaxis = None
+# Imported when first asked for, as `retrograd.nn` or by `import retrograd.nn`.
+_LATER = ("compiler", "distributed", "distributions", "fft", "func", "functional", "library", "linalg", "nested", "nn", "optim",
+          "overrides", "random", "sparse", "special", "testing", "utils")
+__all__ = ["Generator", "Size", "Tensor", "autograd", "channels_last", "channels_last_3d", "contiguous_format", "default_generator",
+           "device", "dtype", "e", "enable_grad", "finfo", "iinfo", "inf", "inference_mode", "is_anomaly_check_nan_enabled",
+           "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled", "is_warn_always_enabled", "layout",
+           "memory_format", "nan", "newaxis", "no_grad", "pi", "preserve_format", "set_grad_enabled", "set_warn_always",
+           "strided", "vmap"]
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _LATER:
+        try:
+            return _import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError as missing:
+            if missing.name != f"{__name__}.{name}":
+                raise
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -31,10 +31,15 @@ from retrograd.core.tensor import Counter, Tensor
 PRIVATE: dict[str, dict[str, str]] = {
     "_C": {
         "_WeakTensorRef": "as_torch:WeakTensorRef",
+        "DisableTorchFunction": "core.subclass:DisableTorchFunction",
+        "DisableTorchFunctionSubclass": "core.subclass:DisableTorchFunctionSubclass",
+        "_DisableTorchDispatch": "core.modes:no_dispatch",
         "_add_cached_tensor": "as_torch:add_cached_tensor",
-        "_current_autograd_node": "as_torch:current_node",
+        "_current_autograd_node": "autograd.engine:current_node",
         "_current_graph_task_execution_order": "autograd.engine:current_graph_task_execution_order",
         "_current_graph_task_id": "autograd.engine:current_graph_task_id",
+        "_disabled_torch_dispatch_impl": "core.modes:disabled_torch_dispatch",
+        "_disabled_torch_function_impl": "core.subclass:disabled_torch_function",
         "_get_autograd_fallback_mode": "library:get_autograd_fallback_mode",
         "_get_obj_in_tls": "as_torch:get_stashed",
         "_is_cached_tensor": "as_torch:is_cached_tensor",
@@ -125,6 +130,10 @@ PRIVATE: dict[str, dict[str, str]] = {
         "is_view_replay_enabled": "autograd.grad_mode:is_view_replay_enabled",
         "kineto_available": "autograd.profiler:kineto_available",
     },
+    "autograd.anomaly_mode": {
+        "detect_anomaly": "autograd.anomaly:detect_anomaly",
+        "set_detect_anomaly": "autograd.anomaly:set_detect_anomaly",
+    },
     "autograd._functions": {
         "Resize": "autograd.function:Resize",
     },
@@ -132,12 +141,6 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_current_level": "autograd.forward_ad:current_level",
         "_is_fwd_grad_enabled": "autograd.forward_ad:is_fwd_grad_enabled",
         "_set_fwd_grad_enabled": "autograd.forward_ad:set_fwd_grad_enabled",
-    },
-    "overrides": {
-        "enable_reentrant_dispatch": "utils._python_dispatch:enable_reentrant_dispatch",
-    },
-    "utils._mode_utils": {
-        "no_dispatch": "utils._python_dispatch:no_dispatch",
     },
 }
 
@@ -268,16 +271,19 @@ class WeakTensorRef:
         return self.reference() is None
 
 
-def current_node() -> Any:
-    return tls.node
-
-
 def saved_tensors_hooks_enabled() -> bool:
     return tls.saved_hooks_disabled is None
 
 
 def set_version_counters(tensors: Sequence[Any], versions: Sequence[int]) -> None:
+    if len(tensors) != len(versions):
+        raise RuntimeError(f"tensors_len={len(tensors)}, versions_len={len(versions)}")
     for tensor, version in zip(tensors, versions, strict=True):
+        if version < 0:
+            raise RuntimeError(f"Cannot set a version_counter to a value below 0: {version}")
+        if tensor.is_inference():
+            raise RuntimeError("Tried to call torch.autograd._unsafe_set_version() on a tensor that does not have a version "
+                               "counter. Was it created in inference mode?")
         if tensor._counter is None:
             tensor._counter = Counter()
         tensor._counter.n = version

@@ -1,7 +1,6 @@
 """The old constructors: Tensor(2, 3), Tensor([1, 2]), and the types FloatTensor, LongTensor and so on."""
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,8 +15,8 @@ from retrograd.core.saved import alias
 from retrograd.core.schema import Schema
 from retrograd.core.storage import UntypedStorage
 from retrograd.core.tensor import Size, Tensor, wrap
-from retrograd.ops.factory import check_size
-from retrograd.ops.fromdata import data_array
+from retrograd.ops.factory import C_NAMES, check_size
+from retrograd.ops.fromdata import Once, data_array
 from retrograd.ops.resize import C_WORDS, typed
 
 FORMS = [
@@ -75,7 +74,6 @@ def same_tensor(other: Any, target: Any, strict: bool) -> Any:
 
 
 def options(dtype: Any) -> str:
-    from retrograd.ops.factory import C_NAMES
     name = C_WORDS.get(dtype.name) or C_NAMES[dtype.name]
     return (f"TensorOptions(dtype={name}, device=cpu, layout=Strided, requires_grad=false (default), pinned_memory=false "
             "(default), memory_format=(nullopt))")
@@ -127,8 +125,8 @@ def new(self: Any, *args: Any, **kwargs: Any) -> Any:
 @expose(method=False)
 def set_default_tensor_type(t: Any) -> None:
     """Make the dtype of a tensor type, given itself or by name, the default."""
-    warnings.warn("torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
-                  "torch.set_default_device() as alternatives.", UserWarning, stacklevel=3)
+    Once.warn("torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
+              "torch.set_default_device() as alternatives.")
     if isinstance(t, str):
         found = TYPES.get(t.removeprefix("torch."))
         if found is None:

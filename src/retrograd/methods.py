@@ -10,13 +10,13 @@ import numpy as np
 from retrograd.autograd import hooks
 from retrograd.autograd.backward import backward
 from retrograd.autograd.engine import calibrate
-from retrograd.core import dtypes, printing, storage, subclass
+from retrograd.core import dtypes, printing, saved, storage, subclass
 from retrograd.core.api import EXTRA_METHODS, TENSOR_METHODS
 from retrograd.core.device import CPU
 from retrograd.core.dispatch import METHODS, call, resolve
 from retrograd.core.forward import tangent_of
 from retrograd.core.graph import accumulator
-from retrograd.core.state import tls
+from retrograd.core.state import switches, tls
 from retrograd.core.tensor import (
     ODD_CONJ,
     ODD_DUAL,
@@ -98,6 +98,11 @@ def forbidden_delete(name: str) -> Any:
 
 def requires_grad_(self: Any, requires_grad: bool = True) -> Any:
     """Say whether gradients of this leaf are wanted; returns the tensor."""
+    if switches.unusual and tls.transforms and not tls.transforms[-1].legacy:
+        raise RuntimeError("You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) "
+                           "inside of a function being transformed by a functorch transform. This is unsupported, please attempt "
+                           "to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() "
+                           "outside of a function being transformed instead.")
     if self.grad_fn is not None:
         if requires_grad:
             return self
@@ -149,6 +154,10 @@ def detach_(self: Any) -> Any:
 def get_data(self: Any) -> Any:
     if self._odd & ODD_WRAPPER:
         raise RuntimeError("accessing `data` under vmap transform is not allowed")
+    if switches.unusual and tls.dispatch_modes:
+        t = saved.watcher.detach(self)
+        t._counter = None
+        return t
     t = Tensor(self.array)
     t._odd = self._odd & ~(ODD_SUBCLASS | ODD_DUAL)
     return t
@@ -363,8 +372,7 @@ def __deepcopy__(self: Any, memo: Any) -> Any:
         return memo[id(self)]
     array = storage.empty_strided(self.array.shape, storage.strides_of(self.array), self.array.dtype)
     array[...] = self.array
-    made = type(self).__new__(type(self))
-    Tensor.__init__(made, array)
+    made = subclass.instance(type(self), Tensor(array))
     made._odd, made._requires = self._odd, self._requires
     memo[id(self)] = made
     if self._grad is not None:
@@ -383,8 +391,7 @@ FIELDS = ("array", "_odd", "_requires", "_node", "_nr", "_counter", "_view", "_g
 
 def rebuild(cls: Any, array: Any, dtype_name: str, requires_grad: bool, attributes: Any) -> Any:
     """Used by pickle."""
-    made = cls.__new__(cls)
-    Tensor.__init__(made, array.view(dtypes.BY_NAME[dtype_name].numpy))
+    made = subclass.instance(cls, Tensor(array.view(dtypes.BY_NAME[dtype_name].numpy)))
     made._requires = requires_grad
     made.__dict__.update(attributes)
     return made

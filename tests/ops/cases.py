@@ -11,8 +11,8 @@ import numpy as np
 
 import retrograd as torch
 from retrograd.core import forward, storage
-from retrograd.core.generator import default_generator
 from retrograd.core.opdef import FORMS, OPS, OpDef, find_packet
+from retrograd.ops.generators import default_generator
 from tests.samples import REGISTRY, Maker, Sample
 
 for path in sorted((Path(__file__).parent.parent / "samples").glob("[!_]*.py")):
@@ -36,8 +36,8 @@ LAYOUT = {"as_strided", "as_strided_", "as_strided_copy", "as_strided_scatter", 
           "slice_inverse", "view.dtype", "view_copy.dtype", "view_as_complex", "view_as_complex_copy", "set_", "resize_",
           "resize_as_", "_new_zeros_with_same_feature_meta"}
 # Their values are random, although their schemas have no generator.
-RANDOM = {"rand_like", "randn_like", "randint_like", "dropout", "native_dropout", "alpha_dropout", "feature_dropout",
-          "feature_alpha_dropout", "rrelu"}
+RANDOM = {"rand", "rand_like", "randn", "randn_like", "randint", "randint_like", "randperm", "rrelu", "dropout",
+          "native_dropout", "alpha_dropout", "feature_dropout", "feature_alpha_dropout"}
 
 
 class Case:

@@ -41,9 +41,3 @@ def index_put(make: Maker) -> Iterator[Sample]:
     yield Sample(make(3, 4, 5), [make.index(3, 2), None, vector(0, 1)], make(2, 4), True)
     yield Sample(make(3, 4), [make.index(1, 0)], make(0, 4), note="empty")
     yield Sample(make(3, dtype=torch.complex128), [vector(1)], make(1, dtype=torch.complex128))
-
-
-@samples("index_put_.default", "_index_put_impl_.default")
-def index_put_inplace(make: Maker) -> Iterator[Sample]:
-    for sample in index_put(make):
-        yield Sample(sample.args[0].clone(), *sample.args[1:], note=sample.note, **sample.kwargs)

@@ -1,7 +1,7 @@
 # C types for accumulate.py.
 cimport cython
 from retrograd.core.state cimport Switches
-from retrograd.core.tensor cimport Tensor, bump
+from retrograd.core.tensor cimport Tensor, bump, new_tensor
 
 cdef Switches switches
 

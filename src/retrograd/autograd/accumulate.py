@@ -17,7 +17,7 @@ import numpy as np
 from retrograd.core.dispatch import METHODS
 from retrograd.core.state import switches, tls
 from retrograd.core.storage import contiguous_strides, empty_strided, is_non_overlapping_and_dense, strides_of
-from retrograd.core.tensor import Tensor, bump
+from retrograd.core.tensor import Tensor, bump, new_tensor
 
 lock = Lock()
 
@@ -53,7 +53,8 @@ def accumulate(variable: Any, grad: Any, create_graph: bool) -> None:
                 variable._grad = grad
             else:
                 array = None
-                variable._grad = first_gradient(variable, grad)
+                alone = getrefcount(grad) <= private.tensor
+                variable._grad = first_gradient(variable, grad, alone)
         else:
             add_to(variable, old, grad)
     finally:
@@ -73,19 +74,21 @@ def layout_strides(like: Any) -> Any:
     return strides if is_non_overlapping_and_dense(like.shape, strides) else contiguous_strides(like.shape)
 
 
-def first_gradient(variable: Any, grad: Any) -> Any:
+def first_gradient(variable: Any, grad: Any, alone: bool) -> Any:
     """A copy of `grad` in the layout of `variable` (or the gradient itself, detached, where it is not strided)."""
     if grad._odd or (switches.unusual and tls.dispatch_modes):
-        return METHODS["__first_gradient__"](variable, grad, layout_strides(variable.array))
+        return METHODS["__first_gradient__"](variable, grad, layout_strides(variable.array), alone)
     array = empty_strided(grad.array.shape, layout_strides(variable.array), grad.array.dtype)
     array[...] = grad.array
-    return Tensor(array)
+    return new_tensor(array)
 
 
 def recorded_copy(variable: Any, grad: Any) -> Any:
     """A copy that autograd can differentiate: CopyBackwards, in the layout of `variable`."""
-    target = Tensor(empty_strided(grad.array.shape, layout_strides(variable.array), grad.array.dtype))
-    return METHODS["copy_"](target, grad)
+    strides = layout_strides(variable.array)
+    if switches.unusual and tls.dispatch_modes:
+        return METHODS["__new_gradient__"](grad, strides)
+    return METHODS["copy_"](new_tensor(empty_strided(grad.array.shape, strides, grad.array.dtype)), grad)
 
 
 def add_to(variable: Any, old: Any, grad: Any) -> None:

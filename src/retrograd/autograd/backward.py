@@ -12,7 +12,9 @@ from retrograd.autograd.hooks import retain_grad
 from retrograd.core.dispatch import METHODS
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.graph import Node, accumulator, edge_of, shape_dtype
+from retrograd.core.state import switches, tls
 from retrograd.core.tensor import Size, Tensor, wants_grad
+from retrograd.core.warn import warn_once
 
 
 class GradientEdge(NamedTuple):
@@ -41,6 +43,8 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: Any = None, c
     >>> x.grad
     tensor([4., 6.])
     """
+    if switches.unusual and tls.transforms:
+        raise RuntimeError(tls.transforms[-1].no_backward)
     if grad_variables is not None:
         warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
         if grad_tensors is None:
@@ -57,7 +61,7 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: Any = None, c
     if retain_graph is None:
         retain_graph = create_graph
     if create_graph:
-        warn_create_graph()
+        warn_once(CREATE_GRAPH, 2)
     targets = None
     if inputs is not None:
         targets = []
@@ -210,18 +214,3 @@ CREATE_GRAPH = ("Using backward() with create_graph=True will create a reference
                 "which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you "
                 "have to use this function, make sure to reset the .grad fields of your parameters to None after use to break "
                 "the cycle and avoid the leak.")
-
-
-class WarnOnce:
-    """Whether one-time warnings are shown every time, and which were shown."""
-
-    always = False
-    shown: set[str] = set()
-
-
-def warn_create_graph() -> None:
-    if WarnOnce.always or "create_graph" not in WarnOnce.shown:
-        WarnOnce.shown.add("create_graph")
-        warnings.warn(CREATE_GRAPH, UserWarning, stacklevel=3)
-
-

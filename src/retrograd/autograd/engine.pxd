@@ -3,7 +3,7 @@ cimport cython
 from retrograd.autograd.accumulate cimport accumulate
 from retrograd.core.graph cimport AccumulateGrad, Node, shape_dtype
 from retrograd.core.state cimport Switches
-from retrograd.core.tensor cimport Tensor
+from retrograd.core.tensor cimport Tensor, new_tensor
 
 cdef Switches switches
 

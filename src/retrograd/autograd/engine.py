@@ -25,7 +25,7 @@ from retrograd.core.dispatch import METHODS
 from retrograd.core.graph import LAST, AccumulateGrad, Node, shape_dtype
 from retrograd.core.state import add_special, set_grad_enabled, switches, tls
 from retrograd.core.subclass import Subclasses
-from retrograd.core.tensor import Tensor
+from retrograd.core.tensor import Tensor, new_tensor
 
 NESTED_PER_THREAD = 40
 
@@ -370,12 +370,12 @@ INHERITED = (*CLASS_DEFAULTS, "saved_hooks", "dispatch_modes", "function_modes",
 
 def calibrate() -> None:
     """Show `accumulate` the reference counts of a gradient that nobody else holds."""
-    leaf = Tensor(np.ones(2))
+    leaf = new_tensor(np.ones(2))
     leaf._requires = True
     private.calibrating = True
     root = (leaf * leaf)._node
     root._next = (root._next[0], None)
-    run_task(prepared(root), [(root, 0)], [Tensor(np.ones(2))])
+    run_task(prepared(root), [(root, 0)], [new_tensor(np.ones(2))])
     private.calibrating = False
 
 

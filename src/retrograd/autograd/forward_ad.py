@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from retrograd.autograd.grad_mode import _Scope
 from retrograd.core import forward
-from retrograd.core.dispatch import below, record
+from retrograd.core.dispatch import METHODS, below, record
 from retrograd.core.forward import levels, tangent_of
 from retrograd.core.graph import Node, connect, describe_outputs, set_history
 from retrograd.core.state import tls
-from retrograd.core.tensor import ODD_DUAL, ODD_INFERENCE, ODD_SUBCLASS, Tensor, wants_grad
+from retrograd.core.tensor import ODD_DUAL, ODD_INFERENCE, ODD_SUBCLASS, ODD_WRAPPER, Tensor, wants_grad
 from retrograd.core.views import mark_view
 from retrograd.ops.copy import alias
 from retrograd.ops.shape import view
@@ -133,6 +133,8 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
     check_floating("tangent", tangent)
     if level != 0:
         raise RuntimeError("Invalid level given to _make_dual")
+    if tensor._odd & ODD_WRAPPER:
+        return METHODS["__batched_dual__"](make_dual, tensor, tangent)
     if tensor._odd & ODD_DUAL and tangent_of(tensor) is not None:
         raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward gradient at the same level "
                            f"{level} is not supported.")
@@ -152,6 +154,8 @@ def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
         return UnpackedDualTensor(tensor, None)
     if level != 0:
         raise RuntimeError("Invalid level given to _fw_primal")
+    if tensor._odd & ODD_WRAPPER:
+        return UnpackedDualTensor(*METHODS["__batched_undual__"](unpack_dual, tensor))
     tangent = tangent_of(tensor)
     primal = alias_of(tensor)
     if wants_grad(tensor) and tls.grad_enabled and not tensor._odd & ODD_INFERENCE:

@@ -16,6 +16,7 @@ from typing import Any
 
 from retrograd.core.dispatch import METHODS
 from retrograd.core.graph import Node, connect, describe_outputs, edge_of, set_history
+from retrograd.core.origin import remember
 from retrograd.core.saved import FREED, SavedTensor
 from retrograd.core.state import set_grad_enabled, switches, tls
 from retrograd.core.tensor import ODD_DUAL, Tensor, bump, wants_grad
@@ -106,7 +107,14 @@ class BackwardCFunction(Node, FunctionCtx):
         backward = cls.vjp if cls.vjp is not Function.vjp else cls.backward
         if self.materialize_grads:
             grads = [self._zeros(i) if g is None else g for i, g in enumerate(grads)]
-        results = backward(self, *grads)
+        disabled = tls.function_disabled
+        if disabled:                          # the engine's formulas are hidden from subclasses, a user's backward is not
+            tls.function_disabled = 0
+        try:
+            results = backward(self, *grads)
+        finally:
+            if disabled:
+                tls.function_disabled = disabled
         if type(results) is not tuple:
             results = tuple(results) if isinstance(results, list) else (results,)
         return self._by_edge(results)
@@ -277,6 +285,8 @@ def run_function(cls: Any, args: Any, split: bool) -> Any:
                            "function with static forward method. (Example: https://pytorch.org/docs/stable/autograd.html"
                            "#torch.autograd.Function)")
     node = cls._backward_cls()
+    if switches.unusual and tls.anomaly:
+        remember(node)
     positions, inputs, needs, dual = [], [], [], False
     for i, a in enumerate(args):
         wants = False

@@ -45,14 +45,23 @@ def resolve(
     if kwargs and not is_method and "out" in kwargs and kwargs["out"] is None and any(s.is_out for s in overloads):
         kwargs = {keyword: value for keyword, value in kwargs.items() if keyword != "out"}
     index = 0
+    refused: Any = None
     try:
         for schema in overloads:
-            bound = schema.try_bind(args, kwargs, is_method)
+            try:
+                bound = schema.try_bind(args, kwargs, is_method)
+            except RuntimeError as error:
+                # a batched tensor gives no number, but a later overload may take it as a tensor
+                if not getattr(error, "no_number", False):
+                    raise
+                bound, refused = None, error
             if bound is not None and not (is_method and schema.is_out):
                 return index, bound
             index += 1
     except ListItemError as error:
         _raise_list_item_error(name, overloads[index], error, args, kwargs, is_method)
+    if refused is not None:
+        raise refused
     raise TypeError(_explain_failure(name, overloads, args, kwargs, is_method))
 
 

@@ -4,10 +4,13 @@ from retrograd.core.graph cimport Node, Sequence, edge_of
 from retrograd.core.opdef cimport OpDef, Plan, Rule
 from retrograd.core.saved cimport note_version, save_output
 from retrograd.core.state cimport Switches
-from retrograd.core.tensor cimport Counter, Door, Tensor
+from retrograd.core.tensor cimport Counter, Door, Tensor, new_tensor
+
+cdef class Dispatch(Door)
 
 cdef Switches switches
 cdef Sequence sequence
+cdef Dispatch door
 
 cdef class OpNode(Node):
     cdef public OpDef op
@@ -31,7 +34,7 @@ cdef class Dispatch(Door):
     cpdef unary(self, OpDef op, Tensor a)
     @cython.locals(out=Tensor, node=OpNode, other=Tensor, mask=int)
     cpdef binary(self, OpDef op, Tensor a, b)
-    @cython.locals(other=Tensor, requires=bint)
+    @cython.locals(other=Tensor, requires=bint, node=OpNode, mask=int)
     cpdef inplace(self, OpDef op, Tensor a, b)
     cpdef call(self, OpDef op, args)
     cpdef refresh(self, tensor)
@@ -39,8 +42,9 @@ cdef class Dispatch(Door):
 
 @cython.locals(t=Tensor)
 cpdef call(OpDef op, args)
-@cython.locals(t=Tensor, out=Tensor, node=OpNode, values=list, mask=int, bit=int)
 cpdef call_plain(OpDef op, args)
+@cython.locals(t=Tensor, out=Tensor, node=OpNode, values=list, mask=int, bit=int)
+cpdef call_general(OpDef op, args)
 @cython.locals(plan=Plan, node=OpNode, source=Tensor, i=int)
 cpdef record(OpDef op, args, int mask, bint inplace)
 cpdef call_long(OpDef op, args)

@@ -39,6 +39,7 @@ from retrograd.core.tensor import (
     operators,
     wants_grad,
     wrap,
+    new_tensor,
 )
 from retrograd.core.views import MULTI_OUTPUT_NODE, Replayer, check_inplace, mark_view, rebase, refresh
 from retrograd.core import views
@@ -207,7 +208,11 @@ def node_class(op: Any) -> Any:
             op.prepare()
         made = op._node_class = NODE_CLASSES.get(op.node_name)
         if made is None:
-            made = op._node_class = type(op.node_name, (OpNode,), {"__slots__": (), "__module__": "torch.autograd"})
+            members: dict[str, Any] = {"__slots__": (), "__module__": "torch.autograd"}
+            if not op.node_name[-1].isdigit():            # the few that are not made out of a formula
+                full = "torch::autograd::" + op.node_name
+                members["name"] = lambda self: full
+            made = op._node_class = type(op.node_name, (OpNode,), members)
             NODE_CLASSES[op.node_name] = made
     return made
 
@@ -419,7 +424,9 @@ class Dispatch(Door):
             return call_operator(op, [a, *op.tail])
         x = a.array
         if op.floats and not op.checks and x.dtype.kind not in "fcV":
-            return call(op, [a, *op.tail])
+            if switches.unusual and tls.special:
+                return call_operator(op, [a, *op.tail])
+            return call_general(op, [a, *op.tail])
         requires = a._requires or (a._view is not None and a._view.base._requires)
         if switches.unusual:
             if tls.special:
@@ -429,15 +436,15 @@ class Dispatch(Door):
             try:
                 z = op.fast(x)
             except TypeError:          # a dtype that NumPy refuses: the long way says so in PyTorch's words
-                return call_plain(op, [a, *op.tail])
-            return Tensor(z if type(z) is ndarray else np.asarray(z))
+                return call_general(op, [a, *op.tail])
+            return new_tensor(z if type(z) is ndarray else np.asarray(z))
         node = record_short(op, a, None, 1)
         z = op.fast(x)
         if type(z) is not ndarray:
             z = np.asarray(z)
         node._shape = z.shape
         node._dtype = z.dtype
-        out = Tensor(z)
+        out = new_tensor(z)
         out._node = node
         out._requires = True
         if op.saves_result:
@@ -454,7 +461,7 @@ class Dispatch(Door):
                 return call_operator(op, [a, b, *op.tail])
             y = other.array
             if not op.checks and (x.dtype is not y.dtype or (op.floats and x.dtype.kind not in "fcV")):
-                return call_operator(op, [a, b, *op.tail]) if switches.unusual and tls.special else call_plain(
+                return call_operator(op, [a, b, *op.tail]) if switches.unusual and tls.special else call_general(
                     op, [a, b, *op.tail])
             if other._requires or (other._view is not None and other._view.base._requires):
                 mask = 2
@@ -471,29 +478,29 @@ class Dispatch(Door):
                 mask = 0
         fast = op.fast
         if fast is None:
-            return call_plain(op, [a, b, *op.tail])
+            return call_general(op, [a, b, *op.tail])
         if mask == 0 or not op.differentiable:
             try:
                 z = fast(x, y)
             except Exception:
-                return call_plain(op, [a, b, *op.tail])
+                return call_general(op, [a, b, *op.tail])
             if type(z) is not ndarray:
                 if z is None:
-                    return call_plain(op, [a, b, *op.tail])
+                    return call_general(op, [a, b, *op.tail])
                 z = np.asarray(z)
-            return Tensor(z)
+            return new_tensor(z)
         node = record_short(op, a, b, mask)
         try:
             z = fast(x, y)
         except Exception:
-            return call_plain(op, [a, b, *op.tail])
+            return call_general(op, [a, b, *op.tail])
         if type(z) is not ndarray:
             if z is None:
-                return call_plain(op, [a, b, *op.tail])
+                return call_general(op, [a, b, *op.tail])
             z = np.asarray(z)
         node._shape = z.shape
         node._dtype = z.dtype
-        out = Tensor(z)
+        out = new_tensor(z)
         out._node = node
         out._requires = True
         if op.saves_result:
@@ -518,15 +525,30 @@ class Dispatch(Door):
             if tls.special:
                 return call_operator(op, [a, b, *op.tail])
             requires = requires and tls.grad_enabled
-        if requires or not x.flags.c_contiguous or (op.floats and x.dtype.kind not in "fcV"):
-            return call_plain(op, [a, b, *op.tail])
+        if not x.flags.c_contiguous or (op.floats and x.dtype.kind not in "fcV"):
+            return call_general(op, [a, b, *op.tail])
+        node = None
+        if requires:
+            mask = 1 if wants_grad(a) else 0
+            if type(b) is Tensor and wants_grad(b):
+                mask |= 2
+            if mask != 1 or op.plan(1).first >= 0 or op.saves_result:     # a rule that uses the old or the new value
+                if mask:
+                    return call_general(op, [a, b, *op.tail])
+            else:
+                check_inplace(a, True)
+                node = record_short(op, a, b, 1)
         try:
             op.functional.ufunc(x, y, x)
         except Exception:
-            return call_plain(op, [a, b, *op.tail])
+            return call_general(op, [a, b, *op.tail])
         if a._counter is None:
             a._counter = Counter()
         a._counter.n += 1
+        if node is not None:
+            node._shape = x.shape
+            node._dtype = x.dtype
+            rebase(a, node)
         return a
 
     def call(self, op: Any, args: Any) -> Any:
@@ -588,9 +610,19 @@ def call_number(op: Any, a: Any, b: Any) -> Any:
 
 
 def call_plain(op: Any, args: Any) -> Any:
-    """Autograd and kernel in one, for tensors that have nothing unusual about them."""
+    """Tensors that have nothing unusual about them: the short way if this call fits it, else the general one."""
     if not op._ready:
         op.prepare()
+    if op.shortcut and len(args) == op.shortcut + len(op.tail) and tuple(args[op.shortcut:]) == op.tail:
+        if op.shortcut == 1:
+            return door.unary(op, args[0])
+        if isinstance(args[0], Tensor) and isinstance(args[1], Tensor):
+            return door.binary(op, args[0], args[1])
+    return call_general(op, args)
+
+
+def call_general(op: Any, args: Any) -> Any:
+    """Autograd and kernel in one, for tensors that have nothing unusual about them."""
     if op.composite:
         return op.compute(*args)
     if not op.simple:
@@ -615,7 +647,7 @@ def call_plain(op: Any, args: Any) -> Any:
     z = run_kernel(op, args, values)
     if type(z) is not ndarray:
         z = np.asarray(z)
-    out = Tensor(z)
+    out = new_tensor(z)
     if op.is_view and z is not values[0]:
         if op.differentiable:
             mark_view(op, (args[1:], None), args[0], out)
@@ -749,8 +781,8 @@ def compute(op: Any, args: Any) -> Any:
         return METHODS["__dispatch_subclass__"](op, args)
     if op.is_out:
         return compute_out(op, args)
-    if odd & ODD_WRAPPER:             # its transform has ended: it means its value now
-        return METHODS["__dead_wrapper__"](op, args)
+    if odd & ODD_WRAPPER:             # no transform took it: its own has ended
+        return METHODS["__escaped__"](op, args)
     if odd & (ODD_CONJ | ODD_NEG) and not op.is_view:
         return compute_resolved(op, args)
     if odd & ODD_META or op.device_arg >= 0 and args[op.device_arg] is not None and args[op.device_arg].type == "meta":
@@ -807,7 +839,7 @@ def resolve(t: Any) -> Any:
         array = np.conj(array)
     if t._odd & ODD_NEG:
         array = np.negative(array)
-    return Tensor(array)
+    return new_tensor(array)
 
 
 def write_out(op: Any, args: Any) -> Any:
@@ -860,11 +892,15 @@ class ViewDispatch(Replayer):
         node._shape, node._dtype = array.shape, array.dtype
         return node
 
+    def contiguous_clone(self, t: Any) -> Any:
+        return METHODS["__contiguous_clone__"](t)
+
     def backward_copy(self, grad: Any, shape: Any, strides: Any) -> Any:
         return METHODS["__copy_to_layout__"](grad, shape, strides)
 
 
-operators.door = Dispatch()
+door = Dispatch()
+operators.door = door
 views.replayer = ViewDispatch()
 view_dispatch = views.replayer
 

@@ -22,7 +22,7 @@ from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.graph import edge_of
 from retrograd.core.opdef import ARGSIZE, ATTR, DTYPE, GRAD, GRADS, NDIM, NOT_IMPLEMENTED, SAVED, SIZES, STRIDES, VALUE
 from retrograd.core.state import add_special, tls
-from retrograd.core.tensor import ODD_CONJ, ODD_DUAL, ODD_NEG, ODD_WRAPPER, Counter, Tensor, View, extra_of, operators, wants_grad
+from retrograd.core.tensor import ODD_CONJ, ODD_DUAL, ODD_NEG, ODD_WRAPPER, Counter, Tensor, View, extra_of, operators, wants_grad, new_tensor
 from retrograd.core.views import apply_step
 
 Call = Callable[[Any, Any], Any]      # (op, arguments) -> result
@@ -128,7 +128,7 @@ def twin_of(t: Any) -> Any:
     """Another tensor with the value and history of `t`, and no tangent."""
     if t._counter is None:
         t._counter = Counter()
-    twin = Tensor(t.array)
+    twin = new_tensor(t.array)
     twin._odd = t._odd & ~ODD_DUAL
     twin._counter = t._counter
     node = t._node
@@ -191,7 +191,7 @@ def zeros_in_layout(tangent: Any, t: Any) -> Any:
         return operators.door.function("__batched_zeros__", (tangent, t))
     array = t.array
     memory = np.zeros(storage_length(array), tangent.array.dtype)
-    made = Tensor(storage.strided(memory, array.shape, storage.strides_of(array), storage.offset_of(array)))
+    made = new_tensor(storage.strided(memory, array.shape, storage.strides_of(array), storage.offset_of(array)))
     made._odd = t._odd & (ODD_CONJ | ODD_NEG)
     return made
 
@@ -199,7 +199,7 @@ def zeros_in_layout(tangent: Any, t: Any) -> Any:
 def zeros_of(value: Any) -> Any:
     """The tangent of something that has none: zeros for tensors and numbers, item by item for lists."""
     if isinstance(value, Tensor):
-        return Tensor(np.zeros_like(value.array))
+        return new_tensor(np.zeros_like(value.array))
     if isinstance(value, (list, tuple)):
         return [zeros_of(item) for item in value]
     return value if value is None else 0
@@ -391,7 +391,7 @@ def bare(args: Any) -> list[Any]:
     for a in args:
         if isinstance(a, Tensor):
             if a._odd & ODD_DUAL:
-                value = Tensor(a.array)
+                value = new_tensor(a.array)
                 value._odd = a._odd & ~ODD_DUAL
                 a = value
         elif isinstance(a, (list, tuple)):
@@ -442,7 +442,7 @@ def elementwise(op: Any, args: Any, tangents: Any, result: Any) -> Any:
             if made is not None:
                 total = plus(total, conjugate(made))
     if total is None:
-        total = Tensor(np.zeros_like(result.array))
+        total = new_tensor(np.zeros_like(result.array))
     # The gradient of a real input is real; its tangent's image in a complex result must be complex.
     return total.to(result.dtype) if total.array.dtype.kind != result.array.dtype.kind else total
 

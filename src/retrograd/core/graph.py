@@ -80,6 +80,9 @@ class Node:
         """The name that PyTorch gives this kind of node."""
         return type(self).__name__
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} object at {id(self):#x}>"
+
     def __call__(self, *grads: Any) -> Any:
         if len(grads) != self._count:
             raise TypeError(f"expected {self._count} arguments, got {len(grads)} instead")

@@ -79,6 +79,7 @@ def current_modes() -> list[Any]:
 # ---- showing an op to a handler
 def through_mode(op: Any, args: Any, types: tuple[Any, ...] = ()) -> Any:
     """Let the innermost mode do the op."""
+    op = number_form(op, args)
     modes = tls.dispatch_modes
     mode = modes.pop()
     was = tls.below
@@ -93,6 +94,7 @@ def through_mode(op: Any, args: Any, types: tuple[Any, ...] = ()) -> Any:
 
 def through_subclass(op: Any, args: Any) -> Any:
     """Let the arguments that override dispatch do the op, subclasses before their bases."""
+    op = number_form(op, args)
     overriding = overriding_arguments(args)
     types = tuple([type(t) for t in overriding])
     positional, keywords = as_called(op, args)
@@ -137,13 +139,26 @@ def overriding_types(args: Any) -> tuple[Any, ...]:
     return tuple([type(t) for t in overriding_arguments(args)])
 
 
+def number_form(op: Any, args: Any) -> Any:
+    """The overload that PyTorch calls when a number stands where `op` has a tensor."""
+    if op.numbers or op.overload != "Tensor" or not any([type(args[i]) in NUMBERS for i in op.tensor_args]):
+        return op
+    form = getattr(op.packet, "Scalar", op)
+    if not form._ready:
+        form.prepare()
+    return form
+
+
+NUMBERS = (bool, int, float, complex)
+
+
 def as_called(op: Any, args: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Arguments in schema order as PyTorch passes them on: keyword-only ones by name, without those that are defaults."""
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
     needed = 0
     for param, value in zip(op.schema.params, args, strict=True):
-        if param.is_list and type(value) is tuple:
+        if param.is_list and isinstance(value, tuple):
             value = list(value)
         if param.kwarg_only:
             if not is_default(param, value):
@@ -152,6 +167,8 @@ def as_called(op: Any, args: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
             positional.append(value)
             if not is_default(param, value):
                 needed = len(positional)
+    if tls.task is not None and keywords.get("pin_memory") is False and op.tensor_args:
+        del keywords["pin_memory"]            # formulas say nothing of it, public functions do
     if op.device_arg >= 0 and not op.tensor_args:
         # A factory called from Python always says where and how the memory is to be.
         if "device" not in keywords:

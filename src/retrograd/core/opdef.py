@@ -14,7 +14,8 @@ jvp      "linear" (the op itself on the tangent), "multilinear" (a sum over the 
 batch    a family or function that says how the op runs with an extra dimension.
 meta     shape inference, for `meta` tensors and error texts.
 fast     for kernels that are functions: the xp function (or a function of the arrays alone) that gives the same result
-         when all other arguments have their defaults; it serves the short way of dispatch.
+         when all other arguments have their defaults (or are `fast_for`); it serves the short way of dispatch. It may
+         return None for what it cannot do.
 scalars  the names of Scalar arguments that take part in dtype promotion.
 check    a function of the arguments that raises what PyTorch raises for dtypes the op refuses, before promotion.
 flips    the lazy bits (conjugate, negative) in which the result differs from its input.
@@ -77,7 +78,7 @@ class OpDef:
 
     def __init__(self, schema: Any, kernel: Any, *, vjp: Any = None, jvp: Any = None, batch: Any = None, lower: Any = None,
                  meta: Any = None, promote: Any = None, widen: bool = False, node: str | None = None,
-                 functional: Any = None, numbers: bool = False, composite: bool = False, fast: Any = None,
+                 functional: Any = None, numbers: bool = False, composite: bool = False, fast: Any = None, fast_for: Any = None,
                  scalars: tuple[str, ...] = (), variants: str = "function, method", check: Any = None,
                  exact: bool = False, flips: int = 0, leading: int = 0) -> None:
         self.schema = schema
@@ -99,6 +100,7 @@ class OpDef:
         self.compute: Any = getattr(np, kernel) if self.direct else kernel
         # What the short way computes with: a function of the arrays alone, right for the default of all other arguments.
         self.fast: Any = getattr(np, fast) if isinstance(fast, str) else fast or (self.compute if self.direct else None)
+        self.fast_for = fast_for
         self.ufunc: Any = self.fast if isinstance(self.fast, np.ufunc) else None     # writes into `out=` as well
         self.checks: bool = False             # `fast` looks at dtypes itself and returns None for what it cannot do
         self.flips = flips                    # lazy bits (ODD_CONJ, ODD_NEG) that the results have other than the input
@@ -142,6 +144,11 @@ class OpDef:
         self.saves_result: bool = any([o >= 0 for o in self.saved_outputs])
         self.two_inputs: bool = len(self.inputs) > 1
         # Ops that `dispatch.call_plain` can run in one go: one result, nothing written, no lists, no device to choose.
+        if self.fast_for is not None:
+            self.tail = self.fast_for
+        tensors = len(self.tensor_args)
+        self.shortcut: int = tensors if (self.fast is not None and tensors in (1, 2) and not self.is_inplace and not self.is_out
+                                         and self.tensor_args == tuple(range(tensors))) else 0
         self.simple: bool = not (self.multiple or self.is_inplace or self.is_out or self.has_lists or self.device_arg >= 0
                                  or not self.tensor_args or self.flips)
         self._ready = True

@@ -12,11 +12,9 @@ PACKAGE = str(Path(__file__).parent.parent)
 
 def remember(node: Any) -> None:
     """Note in the node's metadata where it came from; it dies with the node."""
-    frames = traceback.extract_stack()
-    end = len(frames)
-    while end and frames[end - 1].filename.startswith(PACKAGE):
-        end -= 1                      # how an op gets recorded is of no use to whoever reads this
-    node.metadata["traceback_"] = traceback.StackSummary.from_list(frames[:end]).format()
+    # how an op gets recorded, or an engine gets to call a backward, is of no use to whoever reads this
+    frames = [frame for frame in traceback.extract_stack() if not frame.filename.startswith(PACKAGE)]
+    node.metadata["traceback_"] = traceback.StackSummary.from_list(frames).format()
     parent = None if tls.task is None else tls.task.node
     if parent is not None:
         node.metadata["parent_"] = parent

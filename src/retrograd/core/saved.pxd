@@ -2,7 +2,7 @@
 cimport cython
 from retrograd.core.graph cimport Node
 from retrograd.core.state cimport Switches
-from retrograd.core.tensor cimport Tensor
+from retrograd.core.tensor cimport Tensor, new_tensor
 
 cdef Switches switches
 

@@ -13,7 +13,7 @@ from weakref import ref
 
 from retrograd.core.graph import AccumulateGrad, edge_of
 from retrograd.core.state import set_grad_enabled, switches, tls
-from retrograd.core.tensor import ODD_DUAL, ODD_INFERENCE, ODD_SUBCLASS, Counter, Tensor
+from retrograd.core.tensor import ODD_DUAL, ODD_INFERENCE, ODD_SUBCLASS, ODD_WRAPPER, Counter, Tensor, new_tensor
 
 FREED = ("Trying to backward through the graph a second time (or directly access saved tensors after they have already "
          "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
@@ -30,9 +30,11 @@ def alias(t: Any) -> Any:
     """A tensor on the same memory with the same version counter and no history."""
     if t._counter is None:
         t._counter = Counter()
-    twin = Tensor(t.array)
+    twin = new_tensor(t.array)
     twin._counter = t._counter
     twin._odd = t._odd & ~(ODD_DUAL | ODD_SUBCLASS)
+    if t._odd & ODD_WRAPPER:
+        twin._extra = t._extra
     return twin
 
 
@@ -48,7 +50,7 @@ watcher = Watcher()
 
 def kept(t: Any) -> Any:
     """What is kept of an output."""
-    if t._odd & ODD_SUBCLASS or (switches.unusual and tls.dispatch_modes):
+    if t._requires and (t._odd & ODD_SUBCLASS or (switches.unusual and tls.dispatch_modes)):
         return watcher.detach(t)
     return alias(t)
 
@@ -114,13 +116,13 @@ def unpack(node: Any, slot: int) -> Any:
 
 def restore_output(t: Any, node: Any, nr: int) -> Any:
     """A saved output with its history again."""
-    if t._odd & ODD_SUBCLASS or (switches.unusual and tls.dispatch_modes):
+    if (t._odd & ODD_SUBCLASS or (switches.unusual and tls.dispatch_modes)) and t.dtype.category >= 2:
         twin = watcher.detach(t)
     else:
-        twin = Tensor(t.array)
+        twin = new_tensor(t.array)
         twin._counter = t._counter
         twin._odd = t._odd
-    if t._odd & ODD_DUAL:
+    if t._odd & (ODD_DUAL | ODD_WRAPPER):
         twin._extra = t._extra            # gradients taken at a forward-mode level have tangents too
     if twin.dtype.category >= 2:
         twin._node = node

@@ -19,7 +19,7 @@ from retrograd.core.modes import disabled_torch_dispatch, overrides_dispatch
 from retrograd.core.opdef import find_packet
 from retrograd.core.state import add_special, tls
 from retrograd.core.storage import contiguous_strides, empty_strided
-from retrograd.core.tensor import ODD_SUBCLASS, Tensor
+from retrograd.core.tensor import ODD_SUBCLASS, Tensor, new_tensor
 
 
 # ---- calling what overrides
@@ -40,7 +40,7 @@ def through_operator(op: Any, args: Any) -> Any:
     return ask(getattr(Tensor, name), tuple(args), {})
 
 
-OPERATOR_NAMES = {"eq": "__eq__", "ne": "__ne__", "rsub": "__rsub__"}
+OPERATOR_NAMES = {"eq": "__eq__", "ne": "__ne__", "rsub": "__rsub__", "mm": "matmul"}
 
 
 def ask(function: Any, args: Any, kwargs: Any) -> Any:
@@ -231,7 +231,7 @@ def make_wrapper_subclass(cls: Any, size: Any, strides: Any = None, storage_offs
     array = empty_strided(shape, tuple(strides) if strides is not None else contiguous_strides(shape), numpy_dtype)
     if device is not None and device != CPU and str(device) != "cpu":
         raise RuntimeError(f"retrograd has no {device} tensors on this machine")
-    return make_subclass(cls, Tensor(array), requires_grad)
+    return make_subclass(cls, new_tensor(array), requires_grad)
 
 
 def construct(cls: Any, *args: Any, **kwargs: Any) -> Any:
@@ -245,7 +245,7 @@ def construct(cls: Any, *args: Any, **kwargs: Any) -> Any:
         array = np.empty(args, get_default_dtype().numpy)
     else:
         array = METHODS["tensor"](args[0], dtype=dtype or get_default_dtype()).array
-    return instance(cls, Tensor(array))
+    return instance(cls, new_tensor(array))
 
 
 # ---- defining classes
@@ -278,6 +278,10 @@ OVERLAYS: dict[str, Any] = {}
 def overlay_methods(methods: dict[str, Any]) -> None:
     """Let subclasses see calls of these plain methods of Tensor."""
     for name, method in methods.items():
+        if name == "__iter__":
+            continue                  # what it calls is seen, and gives instances of the subclass
+        if getattr(method, "__name__", "") == "<lambda>":
+            method.__name__ = name
         OVERLAYS[name] = seen_method(name, method)
 
 

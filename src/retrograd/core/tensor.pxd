@@ -47,6 +47,9 @@ cdef class Tensor:
     cdef dict __dict__
     cdef object __weakref__
 
+cpdef init_tensor(Tensor t, array)
+@cython.locals(t=Tensor)
+cpdef Tensor new_tensor(array)
 cpdef bint wants_grad(Tensor t) except -1
 cpdef bump(Tensor t)
 @cython.locals(t=Tensor)

@@ -135,7 +135,7 @@ class Door:
 
 
 class Operators:
-    """The ops behind Python's operators, filled in by the op tables; and the door they go through."""
+    """The ops behind Python's operators, filled in by the op tables (`matmul` is that of two matrices); and the door."""
 
     __slots__ = ("door", "add", "sub", "rsub", "mul", "div", "matmul", "neg")
 
@@ -179,7 +179,7 @@ class Tensor:
         return table.door.binary(table.sub, self, other)
 
     def __rsub__(self, other: Any) -> Any:
-        return table.door.binary(table.rsub, self, other)
+        return table.door.function("__rsub__", (self, other))
 
     def __mul__(self, other: Any) -> Any:
         return table.door.binary(table.mul, self, other)
@@ -194,7 +194,9 @@ class Tensor:
         return table.door.function("__rdiv__", (self, other))
 
     def __matmul__(self, other: Any) -> Any:
-        return table.door.binary(table.matmul, self, other)
+        if type(other) is Tensor and self.array.ndim == 2 and other.array.ndim == 2:
+            return table.door.binary(table.matmul, self, other)
+        return table.door.function("matmul", (self, other))
 
     def __rmatmul__(self, other: Any) -> Any:
         return table.door.function("matmul", (other, self))
@@ -373,6 +375,30 @@ class Tensor:
         return 0 if self._counter is None else self._counter.n
 
 
+def init_tensor(t: Any, array: Any) -> None:
+    """Set all fields of a tensor whose class may be any subclass."""
+    t.array = array
+    t._odd = 0                # ODD_* flags
+    t._requires = False       # for a leaf: what the user said; for the rest: that there is a node
+    t._node = None            # the node that computed this tensor
+    t._nr = 0                 # which of the node's outputs it is
+    t._counter = None
+    t._view = None
+    t._grad = None
+    t._sink = None            # weak reference to a leaf's AccumulateGrad
+    t._extra = None
+
+
+def new_tensor(array: Any) -> Any:
+    """A tensor on `array`; what every op makes, so it skips `Tensor.__init__`, which is for users."""
+    t = Tensor.__new__(Tensor)
+    t.array = array
+    t._odd = t._nr = 0
+    t._requires = False
+    t._node = t._counter = t._view = t._grad = t._sink = t._extra = None
+    return t
+
+
 def counter_of(t: Any) -> Any:
     """The version counter of `t`, made now if it has none yet."""
     if t._counter is None:
@@ -398,7 +424,7 @@ def wrap(array: Any) -> Any:
     """A new tensor that owns or aliases `array`; NumPy scalars become 0-d arrays."""
     if type(array) is not ndarray:
         array = np.asarray(array)
-    t = Tensor(array)
+    t = new_tensor(array)
     if switches.unusual and tls.inference:
         t._odd = ODD_INFERENCE
     return t

@@ -1,7 +1,7 @@
 # C types for views.py.
 cimport cython
 from retrograd.core.graph cimport Node
-from retrograd.core.tensor cimport Counter, Tensor, View
+from retrograd.core.tensor cimport Counter, Tensor, View, new_tensor
 
 @cython.locals(counter=Counter, parent=View)
 cpdef mark_view(op, args, Tensor source, Tensor view, int creation=*)

@@ -15,8 +15,8 @@ from typing import Any
 from retrograd.core.graph import Node, NodeHooks, edge_of, set_history
 from retrograd.core.saved import FREED
 from retrograd.core.state import set_grad_enabled, tls
-from retrograd.core.storage import offset_of, strides_of
-from retrograd.core.tensor import ODD_INFERENCE, Counter, View, extra_of, wants_grad
+from retrograd.core.storage import empty_strided, offset_of, strided, strides_of
+from retrograd.core.tensor import ODD_INFERENCE, Counter, Tensor, View, extra_of, wants_grad, new_tensor
 
 DEFAULT, IN_CUSTOM_FUNCTION, MULTI_OUTPUT_NODE, NO_GRAD_MODE, INFERENCE_MODE = range(5)
 
@@ -67,7 +67,7 @@ def regenerate(t: Any, base: Any) -> Any:
     if tls.view_replay or t.array.dtype is not base.array.dtype or t._odd or base._odd:
         was = set_grad_enabled(True)
         try:
-            return replay(t._view, base)._node
+            return (replay if tls.view_replay else replay_strided)(t._view, base)._node
         finally:
             set_grad_enabled(was)
     return replayer.as_strided_node(t, base)
@@ -76,10 +76,15 @@ def regenerate(t: Any, base: Any) -> Any:
 class Replayer:
     """What views need of dispatch; installed by it, so that this file stays below it."""
 
+    as_strided: Any = None        # the op
+
     def call(self, op: Any, args: Any) -> Any:
         raise NotImplementedError
 
     def as_strided_node(self, t: Any, base: Any) -> Any:
+        raise NotImplementedError
+
+    def contiguous_clone(self, t: Any) -> Any:
         raise NotImplementedError
 
     def backward_copy(self, grad: Any, like_shape: Any, like_strides: Any) -> Any:
@@ -99,6 +104,35 @@ def replay(view: Any, base: Any) -> Any:
     for step in reversed(steps):
         t = apply_step(step.op, step.args, t)
     return t
+
+
+def replay_strided(view: Any, base: Any) -> Any:
+    """`replay` where only steps that strides cannot say are taken as they are; the others become as_strided."""
+    steps = []
+    while view is not None:
+        steps.append(view)
+        view = view.parent
+    t, before = base, None
+    for step in reversed(steps):
+        if step.args is None or step.op.flips or step.op.name in ("view_as_real", "view_as_complex"):
+            t = apply_step(step.op, step.args, t if before is None else strided_like(t, before))
+            before = None
+            continue
+        was = set_grad_enabled(False)
+        try:
+            made = apply_step(step.op, step.args, t if before is None else before)
+        finally:
+            set_grad_enabled(was)
+        if t is base:
+            before = made         # the steps before the first such one are one
+        else:
+            t = strided_like(t, made)
+    return t if before is None else strided_like(t, before)
+
+
+def strided_like(t: Any, view: Any) -> Any:
+    array = view.array
+    return replayer.call(replayer.as_strided, [t, array.shape, strides_of(array), offset_of(array)])
 
 
 def apply_step(op: Any, args: Any, t: Any) -> Any:
@@ -194,6 +228,9 @@ class CopySlices(Node):
         if base._nr and producer is not None or nrs is not None:
             self._nrs = [base._nr if producer is not None else 0, *(nrs[1:] if nrs is not None else [0] * (len(inner._next) - 1))]
 
+    def name(self) -> str:
+        return "torch::autograd::CopySlices"
+
     def _run(self, grads: Any, needed: Any) -> Any:
         grad = grads[0]
         results: list[Any] = [None] * len(self._next)
@@ -201,6 +238,8 @@ class CopySlices(Node):
             return results
         if self.inner is None:
             raise RuntimeError(FREED)
+        if self.place is not None and grad._odd == 0 and not tls.grad_enabled and not tls.special:
+            return self.run_plain(grad, needed, results)
         whole = replayer.backward_copy(grad, self._shape, self.strides)
         if self.place is not None:
             size, stride, offset = self.place
@@ -210,7 +249,7 @@ class CopySlices(Node):
         inner_needed = None
         if needed is not None or self._next[0] is None:
             inner_needed = [n is not None and (needed is None or needed[i]) for i, n in enumerate(self._next)]
-        inner = self.inner._run([part.clone()], inner_needed)
+        inner = self.inner._run([replayer.contiguous_clone(part)], inner_needed)
         for i, g in enumerate(inner):
             if g is None or i >= len(results) or (inner_needed is not None and not inner_needed[i]):
                 continue
@@ -219,6 +258,26 @@ class CopySlices(Node):
                 results[0] = whole
             else:
                 results[i] = g
+        return results
+
+    def run_plain(self, grad: Any, needed: Any, results: Any) -> Any:
+        """`_run` on bare memory, when nobody watches and no graph is wanted."""
+        size, stride, offset = self.place
+        whole = empty_strided(self._shape, self.strides, grad.array.dtype)
+        whole[...] = grad.array
+        part = strided(whole, size, stride, offset)
+        wanted = [n is not None and (needed is None or needed[i]) for i, n in enumerate(self._next)]
+        inner = self.inner._run([new_tensor(part.copy())], wanted)
+        for i, g in enumerate(inner):
+            if g is not None and i < len(results) and wanted[i]:
+                results[i] = g
+        if results[0] is not None:
+            if type(results[0]) is not Tensor or results[0]._odd:
+                part_tensor = new_tensor(part)
+                part_tensor.copy_(results[0])
+            else:
+                part[...] = results[0].array
+            results[0] = new_tensor(whole)
         return results
 
     def _release(self) -> None:

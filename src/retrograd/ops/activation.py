@@ -4,10 +4,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.dtypes import finfo
 from retrograd.core.opdef import NOT_IMPLEMENTED, defop, find_packet
 from retrograd.core.state import tls
+from retrograd.core.tensor import Tensor
 from retrograd.ops import families
 from retrograd.ops.elementwise import (
     less_from,
@@ -88,12 +91,15 @@ def check_relu(self: Any) -> None:
 threshold_backward = backward_op(
     "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
     limited("threshold_cpu", "iufV", threshold_backward_kernel),
-    dict(grad_output=lambda grad, self, threshold: call(threshold_backward, [grad, self, threshold]), self=zeros), leading=1)
+    dict(grad_output=lambda grad, self, threshold: call(threshold_backward, [grad, self, threshold]), self=zeros), leading=1,
+    fast=lambda grad, self: np.where(self <= 0, grad.dtype.type(0), grad) if grad.dtype.char in "fd" else None, fast_for=(0,),
+    lower="{other} <= 0 ? 0 : {self}")
 relu = defop(
     "relu(Tensor self) -> Tensor",
     kernel=lambda xp, self: xp.maximum(self, zero_like(xp, self)), check=check_relu,
     vjp=dict(self=lambda grad, result: call(threshold_backward, [grad, result, 0])),
-    jvp="elementwise", batch=families.pointwise, inplace=True, out=False, lower="{self} > 0 ? {self} : 0",
+    jvp="elementwise", batch=families.pointwise, inplace=True, out=False,
+    fast=lambda self: np.maximum(self, 0) if self.dtype.char in "fd" else None, lower="{self} <= 0 ? 0 : {self}",
 )
 for schema, node in (("threshold(Tensor self", "ThresholdBackward0"), ("threshold_(Tensor(a!) self", "ThresholdBackward1")):
     defop(
@@ -166,7 +172,22 @@ def log_softmax_output(grad: Any, grad_output: Any, output: Any, dim: int) -> An
     return ((-grad_output.sum(dim, True) * output.exp()) * grad.to(output.dtype)).to(output.dtype)
 
 
-along_columns = dict(batch=families.shift_dims("dim"), widen=True, variants="function", out=False, promote=None)
+def batch_along(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """For ops along a dimension whose tensors all have one shape; an example that is 0-d gets a dimension for the time."""
+    rank = next(a.ndim - (d is not None) for a, d in zip(args, dims, strict=True) if isinstance(a, Tensor))
+    moved = []
+    for a, d, p in zip(args, dims, op.schema.params, strict=True):
+        if isinstance(a, Tensor):
+            a = a.expand(size, *a.shape) if d is None else families.move_to_front(a, d)
+            a = a if rank else a.unsqueeze(-1)
+        elif p.name == "dim":
+            a = wrap_dim(a, rank) + 1
+        moved.append(a)
+    result = op(*moved)
+    return (result if rank else result.squeeze(-1)), 0
+
+
+along_columns = dict(batch=batch_along, widen=True, variants="function", out=False, promote=None)
 softmax_backward_data = backward_op(
     "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
     along_backward(lambda xp, grad, output, dim: (grad - (grad * output).sum(dim, keepdims=True)) * output),
@@ -474,6 +495,14 @@ def log_sigmoid_double_backward(grad: Any, grad_output: Any, self: Any) -> Any:
     return grad * grad_output * minus(sigmoid, 1) * sigmoid
 
 
+def log_sigmoid_rule(grads: Any, self: Any, buffer: Any) -> Any:
+    slope = None if grads[0] is None else call(log_sigmoid_backward, [grads[0], self, buffer])
+    if grads[1] is None:
+        return slope
+    through_buffer = -grads[1] * self.sgn() * buffer
+    return through_buffer if slope is None else slope + through_buffer
+
+
 log_sigmoid_backward = backward_op(
     "log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor", log_sigmoid_backward_kernel,
     dict(grad_output=lambda grad, self, buffer: call(log_sigmoid_backward, [grad, self, buffer]),
@@ -481,8 +510,9 @@ log_sigmoid_backward = backward_op(
 log_sigmoid_forward = defop(
     "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
     kernel=limited("log_sigmoid_cpu", FLOATS, log_sigmoid_kernel),
-    vjp=dict(self=lambda grad, self, buffer: call(log_sigmoid_backward, [grad, self, buffer])),
-    jvp=lambda self_p, self_t: (self_t * (-self_p).sigmoid(), zeros(self_t)), batch=families.loop, widen=True, variants="",
+    vjp=dict(self=log_sigmoid_rule),
+    jvp=lambda self_p, self_t, buffer: (self_t * (-self_p).sigmoid(), -self_t * self_p.sgn() * buffer),
+    batch=families.loop, widen=True, variants="",
     node="LogSigmoidBackward0", out=False,
 )
 defop("log_sigmoid(Tensor self) -> Tensor", kernel=lambda self: call(log_sigmoid_forward, [self])[0], composite=True, out=False,
@@ -542,7 +572,7 @@ def hardswish_backward_kernel(xp: Any, grad_output: Any, self: Any) -> Any:
 hardsigmoid_backward = backward_op(
     "hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor",
     limited("hardsigmoid_backward", FLOATS, hardsigmoid_backward_kernel),
-    NOT_IMPLEMENTED, node="NotImplemented", widen=True)
+    dict(grad_output=lambda grad, self: call(hardsigmoid_backward, [grad, self]), self=zeros), widen=True)
 hardswish_backward = backward_op(
     "hardswish_backward(Tensor grad_output, Tensor self) -> Tensor",
     limited("hardswish_backward_cpu", FLOATS, hardswish_backward_kernel),
@@ -653,11 +683,23 @@ def glu_tangent(self_p: Any, self_t: Any, result: Any, dim: int) -> Any:
     return first * sigmoid + result * (second - sigmoid * second)
 
 
+def glu_backward_tangent(grad_output_p: Any, grad_output_t: Any, self_p: Any, self_t: Any, dim: int) -> Any:
+    size = self_p.shape[dim] // 2
+    first, second = self_p.narrow(dim, 0, size), self_p.narrow(dim, size, size)
+    first_t, second_t = self_t.narrow(dim, 0, size), self_t.narrow(dim, size, size)
+    sigmoid = second.sigmoid()
+    slope = sigmoid * (1 - sigmoid)
+    upper = slope * second_t * grad_output_p + sigmoid * grad_output_t
+    bend = slope * (1 - 2 * sigmoid) * second_t
+    lower = bend * grad_output_p * first + slope * (grad_output_t * first + grad_output_p * first_t)
+    return METHODS["cat"]([upper, lower], dim)
+
+
 glu_backward = backward_op(
     "glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor",
     limited("glu_backward_cpu", FLOATS, glu_backward_kernel),
-    dict(grad_output=glu_grad_of_grad, self=glu_double_backward), jvp=None, batch=families.shift_dims("dim"), promote=None,
-    widen=True)
+    dict(grad_output=glu_grad_of_grad, self=glu_double_backward), jvp=glu_backward_tangent,
+    batch=batch_along, promote=None, widen=True)
 defop(
     "glu(Tensor self, int dim=-1) -> Tensor",
     kernel=limited("glu_cpu", FLOATS, glu_kernel), check=check_glu,
@@ -702,10 +744,17 @@ def prelu_double_backward(grads: Any, grad_output: Any, self: Any, weight: Any) 
             zeros(self) if first is None else where(positive, 0, grad_output * first))
 
 
+def prelu_backward_tangent(grad_output_p: Any, grad_output_t: Any, self_p: Any, self_t: Any, weight_p: Any,
+                           weight_t: Any) -> Any:
+    positive = self_p.gt(0)
+    return (where(positive, grad_output_t, weight_t * grad_output_p + weight_p * grad_output_t),
+            where(positive, 0, self_t * grad_output_p + self_p * grad_output_t))
+
+
 prelu_kernel_backward = backward_op(
     "_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)",
     limited("prelu_backward_cpu", FLOATS, prelu_backward_kernel),
-    {("grad_output", "self", "weight"): prelu_double_backward}, jvp=None, batch=families.loop, widen=True)
+    {("grad_output", "self", "weight"): prelu_double_backward}, jvp=prelu_backward_tangent, batch=families.loop, widen=True)
 prelu_kernel = defop(
     "_prelu_kernel(Tensor self, Tensor weight) -> Tensor",
     kernel=limited("prelu_cpu", FLOATS, lambda xp, self, weight: xp.where(self > 0, self, weight * self)),

@@ -11,7 +11,7 @@ from retrograd.core.api import expose
 from retrograd.core.dispatch import METHODS, below, call
 from retrograd.core.kernels import check_writable
 from retrograd.core.modes import install_detach
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OPS, defop
 from retrograd.core.saved import alias as plain_alias
 from retrograd.core.state import switches, tls
 from retrograd.core.tensor import ODD_CONJ, ODD_META, ODD_NEG, ODD_SUBCLASS, ODD_WRAPPER, Counter, Tensor, counter_of, wrap
@@ -288,7 +288,10 @@ def copy_to_layout(grad: Any, shape: Any, strides: Any) -> Any:
     """A copy of `grad` with the given strides, recorded if grad mode is on."""
     if grad._odd & ODD_WRAPPER:
         return METHODS["copy_"](METHODS["__batched_new__"](grad, shape, strides), grad)
-    target = Tensor(storage.empty_strided(shape, strides, grad.array.dtype))
+    if grad._odd & ODD_SUBCLASS or (switches.unusual and tls.dispatch_modes):
+        target = call(OPS["new_empty_strided"].default, [grad, shape, strides, None, None, None, None])
+    else:
+        target = Tensor(storage.empty_strided(shape, strides, grad.array.dtype))
     return METHODS["copy_"](target, grad)
 
 
@@ -307,13 +310,20 @@ def assign_out(out: Any, value: Any, name: str) -> None:
     out._counter.n += 1
 
 
-def first_gradient(variable: Any, grad: Any, strides: Any) -> Any:
-    """The first gradient of a leaf when something watches: a `detach` that dispatch modes see, or a copy."""
+def first_gradient(variable: Any, grad: Any, strides: Any, alone: bool) -> Any:
+    """The first gradient of a leaf when something watches: a `detach` that dispatch modes see if it is held by nobody else,
+    or a copy."""
     if grad._odd & (ODD_CONJ | ODD_NEG):
         grad = grad.resolve_conj().resolve_neg()
-    if storage.strides_of(grad.array) == strides and grad.array.base is None:
+    if alone and storage.strides_of(grad.array) == strides:
         return detached(grad)
-    return copy_to_layout(grad, grad.array.shape, strides)
+    return new_gradient(grad, strides)
+
+
+def new_gradient(grad: Any, strides: Any) -> Any:
+    """A copy of a gradient with the given strides, made of ops that dispatch modes see."""
+    made = call(OPS["new_empty_strided"].default, [grad, grad.array.shape, strides, grad.dtype, strided, grad.device, None])
+    return METHODS["copy_"](made, grad)
 
 
 def add_gradient(old: Any, grad: Any) -> Any:
@@ -325,7 +335,7 @@ def add_gradient(old: Any, grad: Any) -> Any:
 def ones_like(out: Any, shape: Any, dtype: Any) -> Any:
     """The gradient that backward starts with."""
     if isinstance(out, Tensor) and ((switches.unusual and tls.special) or out._odd):
-        return METHODS["ones_like"](out)
+        return METHODS["ones_like"](out, memory_format=preserve_format)
     return Tensor(np.ones(shape, dtype))
 
 
@@ -333,7 +343,8 @@ def cast(grad: Any, dtype: Any) -> Any:
     return to(grad, dtypes.BY_NUMPY[dtype])
 
 
-METHODS.update(__detach__=detached, sum_to_size=sum_to_size, __copy_to_layout__=copy_to_layout, __assign_out__=assign_out,
+METHODS.update(__detach__=detached, __new_gradient__=new_gradient,
+               __contiguous_clone__=lambda self: call(clone, [self, contiguous_format]), sum_to_size=sum_to_size, __copy_to_layout__=copy_to_layout, __assign_out__=assign_out,
                __first_gradient__=first_gradient, __add_gradient__=add_gradient, __ones_like__=ones_like, __cast__=cast,
                __is_channels_last__=is_channels_last)
 

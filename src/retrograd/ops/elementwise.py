@@ -12,7 +12,7 @@ import numpy as np
 
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.dtypes import BY_NUMPY
-from retrograd.core.opdef import defop, find_packet
+from retrograd.core.opdef import OPS, defop, find_packet
 from retrograd.core.state import tls
 from retrograd.core.tensor import Tensor, wants_grad
 from retrograd.ops import families
@@ -36,6 +36,15 @@ def limited(name: str, kinds: str, compute: Any) -> Any:
         if self.dtype.kind not in kinds:
             raise unsupported(name, self.dtype)
         return compute(xp, self, *rest)
+    return kernel
+
+
+def in_float32(compute: Any) -> Any:
+    """A kernel that computes half precision in float32, but on operands (numbers too) that were rounded to it before."""
+    def kernel(xp: Any, self: Any, other: Any) -> Any:
+        if self.dtype in HALF_TYPES:
+            return compute(xp, self.astype(xp.float32), other.astype(xp.float32)).astype(self.dtype)
+        return compute(xp, self, other)
     return kernel
 
 
@@ -129,16 +138,17 @@ def alias_rows(name: str, original: str, *schemas: str, inplace: bool = True, ou
         overload, _, arguments = schema[:-1].partition("(")
         dot = "." + overload if overload else ""
         columns.update(composite=True, numbers=numbers, out=False)
-        op = defop(f"{name}{dot}({arguments}) -> Tensor", kernel=forwarder(original, overload or "default"), **columns)
+        meant = getattr(OPS[original], overload or "default")
+        defop(f"{name}{dot}({arguments}) -> Tensor", kernel=forwarder(original, overload or "default"), **columns)
         if inplace:
             written = arguments.replace("Tensor self", "Tensor(a!) self", 1)
             defop(f"{name}_{dot}({written}) -> Tensor(a!)", kernel=forwarder(original + "_", overload or "default"),
-                  functional=op, **columns)
+                  functional=meant, **columns)
         if out:
             star = "" if "*" in arguments else "*, "
             form = f"{overload}_out" if overload not in ("", "Tensor") else "out"
             defop(f"{name}.{form}({arguments}, {star}Tensor(a!) out) -> Tensor(a!)", kernel=forwarder(original, form),
-                  functional=op, **columns)
+                  functional=meant, **columns)
 
 
 def forwarder(name: str, overload: str) -> Any:

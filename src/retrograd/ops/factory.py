@@ -458,9 +458,7 @@ def new_meta(xp: Any, self: Any, size: Any, *rest: Any) -> Any:
 
 def batched_new(op: Any, args: Any, dims: Any, size: int) -> Any:
     """The `new_` forms: the new tensor has the batch dimension in front."""
-    return op(families.move_to_front(args[0], dims[0]), (size, *args[1]), *args[2:4], **dict(
-        zip([p.name for p in op.schema.params[4:]], args[4:], strict=True))) if op.name == "new_full" else (
-        op.packet(args[0], (size, *args[1]), dtype=args[2], layout=args[3], device=args[4], pin_memory=args[5])), 0
+    return call(op, [families.move_to_front(args[0], dims[0]), (size, *args[1]), *args[2:]]), 0
 
 
 # ---- the table

@@ -54,10 +54,12 @@ def shift_dims(*names: str) -> Any:
     def rule(op: Any, args: Any, dims: Any, size: int) -> Any:
         params = op.schema.params
         rank = next(a.ndim - 1 for a, d in zip(args, dims, strict=True) if isinstance(a, Tensor) and d is not None)
+        if rank == 0:                     # no dimension to count from
+            return loop(op, args, dims, size)
         moved = []
         for a, d, p in zip(args, dims, params, strict=True):
             if isinstance(a, Tensor):
-                a = move_to_front(a, d)
+                a = move_to_front(a, d) if d is not None else a.expand((size, *a.shape))
             elif p.name in names and a is not None:
                 a = wrap_dim(a, rank) + 1 if isinstance(a, int) else tuple([wrap_dim(x, rank) + 1 for x in a])
             moved.append(a)

@@ -343,19 +343,11 @@ def asarray(*args: Any, **kwargs: Any) -> Any:
             raise ValueError(f"can't alias tensor from device '{made.device}' to '{device}'.")
         if copy or wanted is not made.dtype:
             made = made.clone() if wanted is made.dtype else made.to(wanted)
-        made = to_device(made, device)
-    else:
-        made = to_device(made, device)
-    wants = bool(requires_grad)
-    if requires_grad is None:
-        return made
-    if not wants and made.requires_grad:
+    made = to_device(made, device)
+    if requires_grad and not made.requires_grad:
+        require_grad(made)
+    elif requires_grad is False and made.requires_grad:
         made = made.detach()
-    elif wants and not made.requires_grad:
-        if made is obj:
-            require_grad(made)
-        else:
-            require_grad(made)
     return made
 
 

@@ -167,9 +167,10 @@ def common_shape(a: Any, b: Any) -> tuple[int, ...]:
 
 # ---- index
 def index_kernel(xp: Any, self: Any, indices: Any) -> Any:
-    if len(indices) == 1 and indices[0] is not None and indices[0].dtype is INT64 and self.flags.c_contiguous and self.size:
+    first = indices[0] if len(indices) == 1 else None
+    if first is not None and first.dtype is INT64 and first.flags.c_contiguous and self.flags.c_contiguous and self.size:
         try:
-            return self.take(indices[0], axis=0)
+            return self.take(first, axis=0)
         except IndexError:
             pass                              # the general way has the right words for it
     if not any([i is not None for i in indices]):
@@ -274,7 +275,7 @@ def put(self: Any, indices: Any, values: Any, accumulate: bool) -> Any:
 def put_by_mask(self: Any, indices: Any, values: Any) -> bool:
     """One value for all that a single mask picks: no positions need to be found. False if this is not that case."""
     given = [i for i in indices if i is not None]
-    if len(given) != 1 or given[0].dtype.name not in ("bool", "uint8"):
+    if len(given) != 1 or given[0].dtype.kind not in "bu":
         return False
     if given[0].dtype.kind != "b":
         raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
@@ -661,7 +662,7 @@ def number_array(value: Any, dtype: Any) -> Any:
     if fits and dtype.kind in "iu":
         value, fits = wrapped_integer(value, np.iinfo(dtype))
     elif fits:
-        limit = FLOAT_LIMITS.get(dtype.name, INFINITY)
+        limit = FLOAT_LIMITS.get(BY_NUMPY[dtype].name, INFINITY)
         parts = (value.real, value.imag) if isinstance(value, complex) else (value,)
         fits = all([not limit < abs(part) < INFINITY for part in parts])
     if not fits:

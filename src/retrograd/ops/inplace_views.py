@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from retrograd.core.dispatch import METHODS, gradient_mask, record
+from retrograd.core.forward import tangent_of
 from retrograd.core.graph import set_history
 from retrograd.core.kernels import compute_arrays
 from retrograd.core.opdef import OpDef, defop
 from retrograd.core.state import tls
-from retrograd.core.tensor import ODD_INFERENCE, ODD_WRAPPER, View, bump, wants_grad
+from retrograd.core.tensor import ODD_DUAL, ODD_INFERENCE, ODD_WRAPPER, View, bump, wants_grad
 from retrograd.core.views import check_inplace
 from retrograd.ops import shape
 
@@ -26,11 +27,14 @@ def change_geometry(op: OpDef, args: Any) -> Any:
         return METHODS["__batched_geometry__"](t, op.functional, args[1:])
     if not op._ready:
         op.prepare()
+    tangent = tangent_of(t) if t._odd & ODD_DUAL else None
     mask = gradient_mask(op, args) if tls.grad_enabled else 0
     check_inplace(t, mask != 0 or wants_grad(t))
     array = compute_arrays(op, args)
     node = record(op, args, mask, False) if mask else None
     t.array = array
+    if tangent is not None:
+        change_geometry(op, [tangent, *args[1:]])
     if t._odd & ODD_INFERENCE:
         return t
     bump(t)

@@ -154,12 +154,6 @@ def fill_tensor_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
     return (self.movedim(dims[0], 0).copy_(result), 0) if op.is_inplace else (result, dim)
 
 
-masked_fill_scalar = defop(
-    "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
-    kernel=filled,
-    vjp=dict(self=lambda grad, mask: grad.masked_fill(mask, 0)),
-    jvp=lambda self_t, mask: self_t.masked_fill(mask, 0), batch=families.pointwise, inplace=True,
-)
 masked_fill_tensor = defop(
     "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
     kernel=fill_tensor_kernel,
@@ -167,6 +161,12 @@ masked_fill_tensor = defop(
              value=lambda grad, mask: METHODS["where"](mask, grad, 0).sum()),
     jvp=lambda self_t, value_t, mask: self_t.masked_fill(mask, value_t),
     batch=fill_tensor_batch, inplace=True, node="MaskedFillBackward1", out=False,
+)
+masked_fill_scalar = defop(
+    "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
+    kernel=filled,
+    vjp=dict(self=lambda grad, mask: grad.masked_fill(mask, 0)),
+    jvp=lambda self_t, mask: self_t.masked_fill(mask, 0), batch=families.pointwise, inplace=True,
 )
 
 

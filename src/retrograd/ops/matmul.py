@@ -294,7 +294,7 @@ mm = defop(
              mat1_gradient(grad, mat2, self_sym_sizes, self_sym_strides, 1),
              mat2=lambda grad, self, mat2_sym_sizes, mat2_sym_strides:
              mat2_gradient(grad, self, mat2_sym_sizes, mat2_sym_strides, 1)),
-    jvp="multilinear", batch=batched_mm,
+    jvp="multilinear", batch=batched_mm, lower="matmul",
 )
 mm.checks = True
 bmm = defop(

@@ -41,6 +41,13 @@ def refusing(name: str, reflected: bool = False) -> Any:
     return operator
 
 
+def rsub(self: Any, other: Any) -> Any:
+    """other - self."""
+    if isinstance(other, (Tensor, *NUMBERS)):
+        return METHODS["rsub"](self, other)
+    return NotImplemented
+
+
 def rdiv(self: Any, other: Any) -> Any:
     """other / self."""
     if not isinstance(other, (Tensor, *NUMBERS)):
@@ -57,6 +64,7 @@ def invert(self: Any) -> Any:
 METHODS["__binary__"] = binary
 METHODS["__invert__"] = invert
 METHODS["__rdiv__"] = rdiv
+METHODS["__rsub__"] = rsub
 for symbol in ("eq", "ne", "lt", "le", "gt", "ge"):
     METHODS[f"__{symbol}__"] = comparison(symbol)
 for symbol, function in dict(pow="pow", floordiv="floor_divide", mod="remainder", lshift="bitwise_left_shift",

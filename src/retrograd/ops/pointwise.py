@@ -12,6 +12,7 @@ from retrograd.ops.elementwise import (
     C_NAMES,
     HALF_TYPES,
     alias_rows,
+    in_float32,
     less_from,
     limited,
     maybe_times,
@@ -137,22 +138,22 @@ reciprocal = defop(
 )
 
 
-def check_integer_zero(other: Any) -> None:
-    if other.dtype.kind in "iu" and other.size and not other.all():
+def check_integer_zero(self: Any, other: Any) -> None:
+    if other.dtype.kind in "iu" and other.size and self.size and not other.all():
         raise RuntimeError(ZERO_DIVISION)
 
 
 def floored(xp: Any, self: Any, other: Any) -> Any:
     if self.dtype.kind in "bc":
         raise unsupported("div_floor_cpu", self.dtype)
-    check_integer_zero(other)
+    check_integer_zero(self, other)
     return xp.floor_divide(self, other)
 
 
 def truncated(xp: Any, self: Any, other: Any) -> Any:
     if self.dtype.kind in "bc":
         raise unsupported("div_trunc_cpu", self.dtype)
-    check_integer_zero(other)
+    check_integer_zero(self, other)
     if self.dtype.kind in "iu":
         quotient = xp.floor_divide(self, other)
         inexact = xp.not_equal(xp.multiply(quotient, other), self)
@@ -193,7 +194,7 @@ floor_divide = defop(
 def remainder_kernel(xp: Any, self: Any, other: Any) -> Any:
     if self.dtype.kind in "bc":
         raise unsupported("remainder_cpu", self.dtype)
-    check_integer_zero(other)
+    check_integer_zero(self, other)
     if self.dtype.kind in "iu":
         return xp.remainder(self, other)
     rest = xp.fmod(self, other)
@@ -204,7 +205,7 @@ def remainder_kernel(xp: Any, self: Any, other: Any) -> Any:
 def fmod_kernel(xp: Any, self: Any, other: Any) -> Any:
     if self.dtype.kind in "bc":
         raise unsupported("fmod_cpu", self.dtype)
-    check_integer_zero(other)
+    check_integer_zero(self, other)
     return xp.fmod(self, other)
 
 
@@ -212,30 +213,31 @@ def quotient(self: Any, other: Any, rounding_mode: str) -> Any:
     return call(div_mode, [self, other, rounding_mode])
 
 
-shared = dict(jvp="elementwise", batch=families.pointwise, promote="common", widen=True)
+shared = dict(jvp="elementwise", batch=families.pointwise, promote="common")
+remainder_in_float32, fmod_in_float32 = in_float32(remainder_kernel), in_float32(fmod_kernel)
 defop(
     "remainder.Tensor(Tensor self, Tensor other) -> Tensor",
-    kernel=remainder_kernel, inplace=True, node="RemainderBackward1",
+    kernel=remainder_in_float32, inplace=True, node="RemainderBackward1",
     vjp=dict(self=lambda grad: grad, other=lambda grad, self, other: -grad * quotient(self, other, "floor")), **shared,
 )
 defop(
     "remainder.Scalar(Tensor self, Scalar other) -> Tensor",
-    kernel=lambda xp, self, other: remainder_kernel(xp, self, number_like(xp, self, other)),
+    kernel=lambda xp, self, other: remainder_in_float32(xp, self, number_like(xp, self, other)),
     vjp=dict(self=lambda grad: grad), inplace=True, scalars=("other",), **shared,
 )
 defop(
     "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
-    kernel=lambda xp, self, other: remainder_kernel(xp, number_like(xp, other, self), other),
+    kernel=lambda xp, self, other: remainder_in_float32(xp, number_like(xp, other, self), other),
     vjp=NOT_IMPLEMENTED, scalars=("self",), node="NotImplemented", variants="function", **shared,
 )
 defop(
     "fmod.Tensor(Tensor self, Tensor other) -> Tensor",
-    kernel=fmod_kernel, inplace=True, node="FmodBackward1",
+    kernel=fmod_in_float32, inplace=True, node="FmodBackward1",
     vjp=dict(self=lambda grad: grad, other=lambda grad, self, other: -grad * quotient(self, other, "trunc")), **shared,
 )
 defop(
     "fmod.Scalar(Tensor self, Scalar other) -> Tensor",
-    kernel=lambda xp, self, other: fmod_kernel(xp, self, number_like(xp, self, other)),
+    kernel=lambda xp, self, other: fmod_in_float32(xp, self, number_like(xp, self, other)),
     vjp=dict(self=lambda grad: grad), inplace=True, scalars=("other",), **shared,
 )
 
@@ -429,4 +431,3 @@ alias_rows("clip", "clamp", "Tensor(Tensor self, Tensor? min=None, Tensor? max=N
 for name, op in dict(add=add, sub=sub, mul=mul, div=div, neg=neg, rsub=rsub).items():
     op.prepare()
     setattr(operators, name, op)
-rsub.tail = (1,)          # as an operator it gets its number like the other operators get their second tensor

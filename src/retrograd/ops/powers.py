@@ -13,7 +13,9 @@ from retrograd.core.opdef import defop
 from retrograd.core.tensor import Tensor
 from retrograd.ops import families
 from retrograd.ops.elementwise import (
+    HALF_TYPES,
     alias_rows,
+    in_float32,
     limited,
     minus,
     plus,
@@ -50,6 +52,9 @@ def power(xp: Any, base: Any, exponent: Any) -> Any:
     return xp.power(base, exponent)
 
 
+power_in_float32 = in_float32(power)
+
+
 def scalar_power(xp: Any, self: Any, exponent: Any) -> Any:
     """The exponents that have exact shortcuts are computed by them."""
     one = number_like(xp, self, 1)
@@ -61,9 +66,9 @@ def scalar_power(xp: Any, self: Any, exponent: Any) -> Any:
         raise unsupported("pow", self.dtype)
     if exponent == 2:
         return xp.multiply(self, self)
-    if exponent == 3:
+    if exponent == 3 and self.dtype not in HALF_TYPES:
         return self * self * self
-    if self.dtype.kind in "fVc":
+    if self.dtype.kind in "fc" and self.dtype not in HALF_TYPES:
         if exponent == 0.5:
             return xp.sqrt(self)
         if exponent == -0.5:
@@ -72,7 +77,7 @@ def scalar_power(xp: Any, self: Any, exponent: Any) -> Any:
             return one / self
         if exponent == -2:
             return one / (self * self)
-    return power(xp, self, number_like(xp, self, exponent))
+    return power_in_float32(xp, self, number_like(xp, self, exponent))
 
 
 def check_scalar_power(self: Any, exponent: Any) -> None:
@@ -114,16 +119,16 @@ def number_log(value: Any, is_complex: bool) -> Any:
     return float(np.log(np.float64(value)))
 
 
-pow_columns = dict(jvp="elementwise", batch=families.pointwise, promote="common", widen=True)
+pow_columns = dict(jvp="elementwise", batch=families.pointwise, promote="common")
 defop(
     "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
-    kernel=power, inplace=True, node="PowBackward1", lower="pow({self}, {exponent})",
+    kernel=power_in_float32, inplace=True, node="PowBackward1", lower="pow({self}, {exponent})",
     vjp=dict(self=pow_backward_self, exponent=pow_backward_exponent), **pow_columns,
 )
 defop(
     "pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
     kernel=lambda xp, self, exponent: xp.full_like(exponent, 1) if self == 1 and exponent.dtype.kind != "b" else
-        power(xp, number_like(xp, exponent, self), exponent),
+        power_in_float32(xp, number_like(xp, exponent, self), exponent),
     vjp=dict(exponent=pow_backward_of_number), scalars=("self",), node="PowBackward2", variants="function", **pow_columns,
 )
 pow_scalar = defop(
@@ -165,12 +170,13 @@ def float_power_(self: Any, exponent: Any) -> Any:
     return METHODS["pow_"](self, as_double(exponent, dtype))
 
 
-for schema in ("Tensor_Tensor(Tensor self, Tensor exponent)", "Scalar(Scalar self, Tensor exponent)",
-               "Tensor_Scalar(Tensor self, Scalar exponent)"):
-    defop(f"float_power.{schema} -> Tensor", kernel=float_power, composite=True, out=False,
-          variants="function" if schema.startswith("Scalar") else "function, method")
-for schema in ("Tensor(Tensor(a!) self, Tensor exponent)", "Scalar(Tensor(a!) self, Scalar exponent)"):
-    defop(f"float_power_.{schema} -> Tensor(a!)", kernel=float_power_, composite=True, out=False, variants="method")
+for overload, base, exponent in (("Tensor_Tensor", "Tensor", "Tensor"), ("Scalar", "Scalar", "Tensor"),
+                                 ("Tensor_Scalar", "Tensor", "Scalar")):
+    row = defop(f"float_power.{overload}({base} self, {exponent} exponent) -> Tensor", kernel=float_power, composite=True,
+                out=False, variants="function" if base == "Scalar" else "function, method")
+    if base == "Tensor":
+        defop(f"float_power_.{exponent}(Tensor(a!) self, {exponent} exponent) -> Tensor(a!)", kernel=float_power_,
+              composite=True, out=False, variants="method", functional=row)
 
 defop(
     "sqrt(Tensor self) -> Tensor",

@@ -9,7 +9,7 @@ from typing import Any
 from retrograd.core.api import EXTRA_METHODS, call_named
 from retrograd.core.state import switches
 from retrograd.core.tensor import Tensor
-from retrograd.ops import shape
+from retrograd.ops import geometry, shape
 from retrograd.ops.index import view_of
 
 
@@ -88,6 +88,19 @@ def permute(self: Any, args: Any) -> Any:
     except ValueError:
         return None
     return view_of(shape.permute, self, (tuple(dims),), made)
+
+
+@quick("expand")
+def expand(self: Any, args: Any) -> Any:
+    array = self.array
+    size = integers(args)
+    if not size or not array.size:
+        return None
+    try:
+        made = geometry.expanded(array, size)
+    except RuntimeError:
+        return None
+    return view_of(shape.expand, self, (tuple(size), False), made)
 
 
 @quick("unsqueeze")

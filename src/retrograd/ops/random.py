@@ -10,7 +10,7 @@ from retrograd.core import dtypes, generator, storage
 from retrograd.core.api import expose
 from retrograd.core.arguments import resolve
 from retrograd.core.dispatch import METHODS, call
-from retrograd.core.kernels import broadcast_problem
+from retrograd.core.kernels import broadcast_problem, check_writable
 from retrograd.core.opdef import NOT_IMPLEMENTED, defop
 from retrograd.core.schema import Schema
 from retrograd.core.tensor import Tensor
@@ -138,6 +138,7 @@ def bernoulli_values(array: Any, p: Any, gen: Any) -> Any:
     if not bool(((wide >= 0) & (wide <= 1)).all()):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be "
                            "improved?  If so, please report an enhancement request to PyTorch.)")
+    check_writable(array)
     chances = np.broadcast_to(p, array.shape)
     if array.flags.c_contiguous:
         return generator.bernoulli(source_of(gen), array.shape, chances, array.dtype)
@@ -204,7 +205,7 @@ def any_integer_values(array: Any, gen: Any) -> Any:
 
 # ---- in-place fills: the old values do not matter, so their gradient is zero
 def batched_fill(op: Any, args: Any, dims: Any, size: int) -> Any:
-    return op(families.move_to_front(args[0], dims[0]), *args[1:-1], generator=args[-1]), 0
+    return call(op, [families.move_to_front(args[0], dims[0]), *args[1:]]), 0
 
 
 def fill(schema: str, kernel: Any, node: str) -> Any:
@@ -434,8 +435,7 @@ for bounds, overload, low_place in (("SymInt high", "", None), ("SymInt low, Sym
                                lambda array: integer_values(array, low, high, gen))
 
         randint_forms.append((defop(
-            f"randint{dotted}({bounds}, SymInt[] size, *, {gen_param}"
-            f"{OPTIONS.replace('dtype=None', 'dtype=None')}) -> Tensor",
+            f"randint{dotted}({bounds}, SymInt[] size, *, {gen_param}{OPTIONS}) -> Tensor",
             kernel=randint_kernel, meta=randint_meta, variants=""),
             f"{bounds}, SymInt[] size" + (", *, Generator? generator" if seeded else "")))
         dotted_like = {"": "", "generator": ".generator", "low": ".low_dtype", "low_generator": ".low_generator_dtype"}[

@@ -8,9 +8,10 @@ import numpy as np
 
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.dtypes import BY_NUMPY
+from retrograd.core.graph import Node, connect, describe_outputs, set_history
 from retrograd.core.opdef import NOT_IMPLEMENTED, defop
 from retrograd.core.state import tls
-from retrograd.core.tensor import Tensor
+from retrograd.core.tensor import Tensor, wants_grad
 from retrograd.ops import families
 from retrograd.ops.copy import copied, format_strides
 from retrograd.ops.elementwise import times, unsupported
@@ -249,15 +250,26 @@ scatter_add = defop(
 
 
 # ---- scatter_reduce
-def no_double_backward(grad: Any, message: str) -> Any:
-    raise RuntimeError(message)
+class Error(Node):
+    """A node whose gradient PyTorch does not know: going through it is an error."""
+
+    __slots__ = ("message",)
+
+    def _run(self, grads: Any, needed: Any) -> Any:
+        raise RuntimeError(self.message)
 
 
-delayed_error = defop(
-    "_delayed_error(Tensor self, str message) -> Tensor",
-    kernel=lambda xp, self, message: self.copy(),
-    vjp=dict(self=no_double_backward), batch=families.pointwise, node="Error", variants="", out=False,
-)
+def refused(t: Any, message: str) -> Any:
+    """The same values as `t`, behind a node that refuses to be differentiated."""
+    if not wants_grad(t):
+        return t
+    node = Error()
+    node.message = message
+    connect(node, [t])
+    out = Tensor(t.array)
+    describe_outputs(node, (out,))
+    set_history(out, node, 0)
+    return out
 
 
 def scatter_reduce_kernel(xp: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool) -> Any:
@@ -326,7 +338,7 @@ def product_backward(along: Along, grad: Any, self: Any, src: Any, include_self:
         op, name = ("index_reduce", "source") if along.by_rows else ("scatter_reduce", "src")
         message = (f"{op}(): Double backward is unsupported for {name} when >1 zeros in {name} are scattered to the same "
                    "position in self")
-        grad_src = call(delayed_error, [grad_src, message])
+        grad_src = refused(grad_src, message)
     return grad_self, grad_src
 
 
@@ -533,13 +545,6 @@ def unique_sorted(index: Any) -> Any:
     return Tensor(np.unique(index.array))
 
 
-index_fill_scalar = defop(
-    "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
-    kernel=index_fill_kernel,
-    vjp=dict(self=lambda grad, dim, index: grad.index_fill(dim, index, 0)),
-    jvp=lambda self_t, dim, index: self_t.index_fill(dim, index, 0),
-    batch=along_vector, inplace=True,
-)
 index_fill_tensor = defop(
     "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
     kernel=index_fill_tensor_kernel,
@@ -547,6 +552,13 @@ index_fill_tensor = defop(
              value=lambda grad, dim, index: grad.index_select(dim, unique_sorted(index)).sum()),
     jvp=lambda self_t, value_t, dim, index: self_t.index_fill(dim, index, value_t),
     batch=along_vector, inplace=True, node="IndexFillBackward1", out=False,
+)
+index_fill_scalar = defop(
+    "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+    kernel=index_fill_kernel,
+    vjp=dict(self=lambda grad, dim, index: grad.index_fill(dim, index, 0)),
+    jvp=lambda self_t, dim, index: self_t.index_fill(dim, index, 0),
+    batch=along_vector, inplace=True,
 )
 
 

@@ -10,7 +10,7 @@ from retrograd.core.api import expose
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.opdef import defop
 from retrograd.core.tensor import Tensor
-from retrograd.ops import geometry
+from retrograd.ops import families, geometry
 from retrograd.ops.families import move_to_front, shift_dims, wrap_dim
 
 LARGEST = 2**63 - 1
@@ -20,6 +20,8 @@ def batch_into(*names: str) -> Any:
     """For backwards whose second argument is the shape of the result, and whose named arguments are its dimensions."""
     def rule(op: Any, args: Any, dims: Any, size: int) -> Any:
         rank = len(args[1])
+        if rank == 0:                     # no dimension to count from
+            return families.loop(op, args, dims, size)
         moved = [move_to_front(args[0], dims[0]), (size, *args[1])]
         for value, param in zip(args[2:], op.schema.params[2:], strict=True):
             moved.append(wrap_dim(value, rank) + 1 if param.name in names else value)

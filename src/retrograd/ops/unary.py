@@ -270,10 +270,8 @@ def rounded(name: str, numpy_name: str, complex_error: str | None) -> Any:
 
 
 def round_decimals_kernel(xp: Any, self: Any, decimals: int) -> Any:
-    if decimals == 0:
-        return rounded("round", "rint", None)(xp, self)
     if self.dtype.kind not in FLOATS:
-        raise unsupported("round_cpu", self.dtype)
+        raise unsupported("round_cpu" if decimals else "round_vml_cpu", self.dtype)
     power = number_like(xp, self, 10.0 ** abs(decimals))
     return xp.rint(self / power) * power if decimals < 0 else xp.rint(self * power) / power
 

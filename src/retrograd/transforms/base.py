@@ -21,7 +21,16 @@ class Transform:
     """One transform that is running; subclasses say what ops mean inside of it."""
 
     level: int = 0            # 1 for the outermost
-    alive: bool = False
+    legacy: bool = False      # the older vmap, under which custom Functions run as they are
+
+    @property
+    def no_backward(self) -> str:
+        """Why `backward` is refused while this is the innermost transform: it would accumulate what has no place."""
+        if self.legacy:
+            return ("backward() called inside torch.vmap. This is not supported, please call backward() outside torch.vmap or "
+                    "instead use torch.autograd.grad inside torch.vmap")
+        return ("backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp "
+                "instead or call backward() outside of functorch transforms.")
 
     def concerns(self, op: Any, args: Any) -> bool:
         """Whether this op means something else inside the transform."""
@@ -29,6 +38,10 @@ class Transform:
 
     def run(self, op: Any, args: Any) -> Any:
         """Run an op that concerns this transform; only the transforms outside of it are in force."""
+        raise NotImplementedError
+
+    def apply_function(self, cls: Any, args: Any) -> Any:
+        """Run a custom Function inside the transform."""
         raise NotImplementedError
 
     def process(self, op: Any, args: Any) -> Any:
@@ -60,7 +73,6 @@ def only_outer(depth: int) -> Iterator[None]:
 def running(transform: Transform) -> Iterator[Any]:
     """Make `transform` the innermost one."""
     transform.level = len(tls.transforms) + 1
-    transform.alive = True
     tls.transforms = [*tls.transforms, transform]
     add_special(1)
     try:
@@ -68,4 +80,3 @@ def running(transform: Transform) -> Iterator[Any]:
     finally:
         tls.transforms = tls.transforms[:-1]
         add_special(-1)
-        transform.alive = False

@@ -113,6 +113,8 @@ class Vmap(Transform):
                                "out= or view ops.")
         if not self.legacy:
             self.check_shapes(op, args)
+        if op.name == "as_strided":
+            self.check_memory(*args)
         values, dims = self.unwrap_arguments(op, args)
         if op.promote is not None:
             self.keep_promotion(op, args, values, dims)
@@ -174,6 +176,23 @@ class Vmap(Transform):
             raise RuntimeError("vmap: We do not support batching operators that can support dynamic shape. Attempting to batch "
                                "over indexing with a boolean mask.")
 
+    def check_memory(self, t: Any, size: Any, stride: Any, offset: Any) -> None:
+        """An example must not reach into the memory of the others."""
+        start = offset_of(t.array)
+        first = start if offset is None else offset
+        if 0 in size:
+            return
+        last = first + 1 + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)])
+        end = start + (0 if t.array.size == 0 else 1) + sum([(n - 1) * s for n, s in zip(t.array.shape, strides_of(t.array),
+                                                                                      strict=True) if n])
+        if first < start or last > end:
+            # the older text lacks some spaces
+            comma, space = (",", "") if self.legacy else (", ", " ")
+            raise RuntimeError(f"result = tensor.as_strided({list(size)}{comma}{list(stride)}{comma}{first}){space}can access memory "
+                               f"outside of `tensor`. `result` can access some{space}memory in range [{first}, {last}], but `tensor` "
+                               f"can only access some memory in range [{start}, {end}]. This is not supported inside of vmap, please "
+                               f"try to{space}rewrite the `as_strided` call as a sequence of PyTorch view operations")
+
     # ---- rules
     def apply_rule(self, op: Any, values: Any, dims: Any) -> tuple[Any, Any]:
         rule = op.batch
@@ -214,6 +233,10 @@ class Vmap(Transform):
         target = args[0]
         if dims[0] is None:
             raise RuntimeError(self.shared_target(op))
+        if self.legacy and op.batch is families.pointwise:
+            shape = np.broadcast_shapes(*[t.array.shape for t in tensors_of(op, args)])
+            if shape != target.array.shape:
+                raise RuntimeError(f"output with shape {list(target.array.shape)} doesn't match the broadcast shape {list(shape)}")
         value = values[0]
         if dims[0] < 0:
             dims[0] += value.array.ndim
@@ -246,16 +269,19 @@ def change_geometry(t: Any, op: Any, args: Any) -> Any:
 
 
 def refuse_item(t: Any, what: str = "item") -> Any:
-    """Taking a number out of a batched tensor would be another one for every example."""
+    """Taking a number out of a batched tensor would give another one for every example."""
     if t._extra.batch.owner.legacy:
         kind = "is_nonzero" if what == "bool" else "item"
-        raise RuntimeError(f"Batching rule not implemented for aten::{kind}. We could not generate a fallback.")
-    if what == "bool":
-        raise RuntimeError("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't "
-                           "support that yet, please file an issue at https://github.com/pytorch/pytorch/issues .")
-    raise RuntimeError("vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a "
-                       "Tensor, please try to rewrite what you're doing with other operations. If error is occurring somewhere "
-                       "inside PyTorch internals, please file a bug report.")
+        error = RuntimeError(f"Batching rule not implemented for aten::{kind}. We could not generate a fallback.")
+    elif what == "bool":
+        error = RuntimeError("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't "
+                             "support that yet, please file an issue at https://github.com/pytorch/pytorch/issues .")
+    else:
+        error = RuntimeError("vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() "
+                             "on a Tensor, please try to rewrite what you're doing with other operations. If error is occurring "
+                             "somewhere inside PyTorch internals, please file a bug report.")
+    error.no_number = True  # type: ignore[attr-defined]     # tells overload resolution to go on
+    raise error
 
 
 def refuse_data(t: Any) -> Any:
@@ -275,18 +301,10 @@ def detach(t: Any) -> Any:
     return make_batched(METHODS["__detach__"](batch.value), batch.dim, batch.owner)
 
 
-def run_dead(op: Any, args: Any) -> Any:
-    """An op on tensors that outlived their vmap: they mean all examples from then on."""
-    def value_of(t: Any) -> Any:
-        if not is_batched(t):
-            return t
-        if t._extra.batch.owner.alive:
-            raise RuntimeError(f"aten::{op.name}: a batched tensor of a vmap that is running was used outside of it")
-        return t._extra.batch.value
-    values = list(args)
-    for i in op.tensor_args:
-        values[i] = [value_of(t) for t in args[i]] if isinstance(args[i], (list, tuple)) else value_of(args[i])
-    return call(op, values)
+def refuse_escaped(op: Any, args: Any) -> Any:
+    raise RuntimeError("Either your tensor may have escaped from inside a function being vmapped and this is a user error (see "
+                       "https://pytorch.org/functorch/stable/ux_limitations.html), or there is an internal functorch error in "
+                       "`gen_vmap_plumbing` Please file an issue if it looks like the latter")
 
 
 def new_like(t: Any, shape: Any, strides: Any) -> Any:
@@ -322,6 +340,25 @@ def zeros_in_layout(t: Any, like: Any) -> Any:
     return value
 
 
-METHODS.update(__batched_zeros__=zeros_in_layout, __batched_item__=refuse_item, __batched_data__=refuse_data, __batched_repr__=describe,
+def make_dual(make: Any, t: Any, tangent: Any) -> Any:
+    """`make_dual` of a batched tensor: its examples get the tangents."""
+    batch = t._extra.batch
+    if is_batched(tangent, batch.owner):
+        of_tangent = tangent._extra.batch
+        value = of_tangent.value if of_tangent.dim == batch.dim else of_tangent.value.movedim(of_tangent.dim, batch.dim)
+    else:
+        shape = tangent.array.shape
+        value = tangent.unsqueeze(batch.dim).expand((*shape[:batch.dim], batch.owner.size, *shape[batch.dim:]))
+    return make_batched(make(batch.value, value), batch.dim, batch.owner)
+
+
+def unpack_dual(unpack: Any, t: Any) -> tuple[Any, Any]:
+    batch = t._extra.batch
+    primal, tangent = unpack(batch.value)
+    return (make_batched(primal, batch.dim, batch.owner),
+            None if tangent is None else make_batched(tangent, batch.dim, batch.owner))
+
+
+METHODS.update(__batched_dual__=make_dual, __batched_undual__=unpack_dual, __batched_zeros__=zeros_in_layout, __batched_item__=refuse_item, __batched_data__=refuse_data, __batched_repr__=describe,
                __batched_detach__=detach, __batched_new__=new_like, __batched_geometry__=change_geometry,
-               __dead_wrapper__=run_dead)
+               __escaped__=refuse_escaped)

@@ -13,6 +13,7 @@ from typing import Any
 from retrograd.core.dispatch import METHODS
 from retrograd.core.tensor import Tensor
 from retrograd.ops.families import wrap_dim
+from retrograd.transforms import functions
 from retrograd.transforms.base import running
 from retrograd.transforms.batching import Vmap, is_batched, make_batched
 from retrograd.transforms.trees import TreeSpec, broadcast_and_flatten, flatten, unflatten
@@ -79,6 +80,7 @@ def batched_grads(one: Callable[..., Any], grads: Any, allow_unused: bool) -> An
     return _vmap(vjp, 0, 0, allow_none_pass_through=True)(tuple(grads))
 
 
+assert functions        # importing it teaches custom Functions about transforms
 METHODS.update(__vmap__=batched_grads, __legacy_vmap__=_vmap)
 
 

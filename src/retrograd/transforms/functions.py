@@ -1,0 +1,169 @@
+"""Custom Functions under transforms: by their own `vmap` rule, or by a rule made out of their other parts."""
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from retrograd.autograd.function import Function, run_function
+from retrograd.core.dispatch import METHODS
+from retrograd.core.state import tls
+from retrograd.core.tensor import Tensor
+from retrograd.transforms.base import only_outer, running
+from retrograd.transforms.batching import Vmap, is_batched, make_batched
+from retrograd.transforms.trees import broadcast_and_flatten, flatten, unflatten
+
+SEE = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
+
+
+class VmapInfo(NamedTuple):
+    """What a Function's `vmap` is told about the vmap that it runs in."""
+
+    batch_size: int
+    randomness: str
+
+
+def apply_function(cls: Any, args: Any) -> Any:
+    """`cls.apply(*args)` while transforms are running."""
+    split = cls.setup_context is not Function.setup_context
+    if tls.transforms[-1].legacy:
+        return run_function(cls, args, split)
+    if not split:
+        raise RuntimeError("In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must "
+                           "override the setup_context staticmethod. " + SEE)
+    stack = tls.transforms
+    for depth in range(len(stack) - 1, -1, -1):
+        level = stack[depth]
+        if not isinstance(level, Vmap):
+            return level.apply_function(cls, args)
+        if any([is_batched(leaf, level) for leaf in flatten(args)[0]]):
+            return apply_batched(cls, args, level, depth)
+    return run_function(cls, args, True)
+
+
+METHODS["__transform_function__"] = apply_function
+
+
+def apply_batched(cls: Any, args: Any, level: Any, depth: int) -> Any:
+    """Run a Function some of whose arguments are batched."""
+    own = cls.vmap is not Function.vmap
+    if cls.generate_vmap_rule and own:
+        raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overridden vmap "
+                           "staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid "
+                           "ambiguity. " + SEE)
+    if not cls.generate_vmap_rule and not own:
+        raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and implement "
+                           "the vmap staticmethod or set generate_vmap_rule=True. " + SEE)
+    leaves, spec = flatten(args)
+    pairs = [level.unwrap(leaf) for leaf in leaves]
+    values, in_dims = [value for value, _ in pairs], [dim for _, dim in pairs]
+    with only_outer(depth):
+        if own:
+            result = cls.vmap(VmapInfo(level.size, level.randomness), unflatten(in_dims, spec), *unflatten(values, spec))
+            if not (isinstance(result, tuple) and len(result) == 2):
+                raise RuntimeError(f"Expected the vmap staticmethod of {cls.__name__} to return (output, out_dims), got "
+                                   f"{type(result)}. " + SEE)
+            output, dims = result
+        else:
+            made = generated(cls, in_dims, spec, level.size, level.randomness)
+            output = made.apply(*values)
+            dims = unflatten(made.out_dims, flatten(output)[1])
+    flat, out_spec = flatten(output)
+    where = [None] * len(flat) if dims is None else broadcast_and_flatten(dims, out_spec)
+    if where is None:
+        raise RuntimeError(f"{cls.__name__}.vmap returned out_dims that do not fit its output. " + SEE)
+    return unflatten([out if dim is None or not isinstance(out, Tensor) else make_batched(out, dim % out.array.ndim, level)
+                      for out, dim in zip(flat, where, strict=True)], out_spec)
+
+
+def wrapped(values: Any, dims: Any, level: Vmap) -> list[Any]:
+    return [value if dim is None or not isinstance(value, Tensor) else make_batched(value, dim, level)
+            for value, dim in zip(values, dims, strict=True)]
+
+
+class BatchedCtx:
+    """The ctx that a Function's parts see under vmap: what they save is batched, what is kept is not."""
+
+    def __init__(self, ctx: Any, level: Vmap, dims: dict[str, Any]) -> None:
+        self.__dict__.update(_inner=ctx, _level=level, _dims=dims)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._inner, name, value)
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        self._inner.save_for_backward(*self._unwrapped("backward", tensors))
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        self._inner.save_for_forward(*self._unwrapped("forward", tensors))
+
+    def _unwrapped(self, kind: str, tensors: Any) -> list[Any]:
+        pairs = [self._level.unwrap(t) for t in tensors]
+        self._dims[kind] = [dim for _, dim in pairs]
+        return [value for value, _ in pairs]
+
+    @property
+    def saved_tensors(self) -> Any:
+        saved = self._inner.saved_tensors
+        dims = self._dims.get("backward")
+        if dims is None or len(dims) != len(saved):
+            dims = self._dims["forward"]
+        return tuple(wrapped(saved, dims, self._level))
+
+
+def generated(cls: Any, in_dims: list[Any], spec: Any, size: int, randomness: str) -> Any:
+    """A Function of all examples whose parts are those of `cls` under vmap."""
+    kept: dict[str, Any] = {}
+
+    class Vmapped(Function):
+        out_dims: list[Any] = []
+
+        @staticmethod
+        def forward(*values: Any) -> Any:
+            with running(Vmap(size, randomness)) as level:
+                output = cls.forward(*unflatten(wrapped(values, in_dims, level), spec))
+                flat, out_spec = flatten(output)
+                pairs = [level.unwrap(out) for out in flat]
+            Vmapped.out_dims = [dim for _, dim in pairs]
+            return unflatten([value for value, _ in pairs], out_spec)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            flat, out_spec = flatten(output)
+            with running(Vmap(size, randomness)) as level:
+                cls.setup_context(BatchedCtx(ctx, level, kept), unflatten(wrapped(inputs, in_dims, level), spec),
+                                  unflatten(wrapped(flat, Vmapped.out_dims, level), out_spec))
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            with running(Vmap(size, randomness)) as level:
+                rule = cls.vjp if cls.vjp is not Function.vjp else cls.backward
+                made = rule(BatchedCtx(ctx, level, kept), *wrapped(grads, Vmapped.out_dims, level))
+                made = made if isinstance(made, (tuple, list)) else (made,)
+                pairs = [level.unwrap(g) for g in made]
+            return tuple([fitted(value, dim, wanted, size) for (value, dim), wanted in zip(pairs, in_dims, strict=False)])
+
+        @staticmethod
+        def jvp(ctx: Any, *tangents: Any) -> Any:
+            with running(Vmap(size, randomness)) as level:
+                made = cls.jvp(BatchedCtx(ctx, level, kept), *wrapped(tangents, in_dims, level))
+                several = isinstance(made, (tuple, list))
+                pairs = [level.unwrap(t) for t in (made if several else (made,))]
+            fit = [fitted(value, dim, wanted, size) for (value, dim), wanted in zip(pairs, Vmapped.out_dims, strict=True)]
+            return tuple(fit) if several else fit[0]
+
+    Vmapped.__name__ = Vmapped.__qualname__ = f"Vmapped{cls.__name__}"
+    Vmapped._backward_cls.__name__ = Vmapped._backward_cls.__qualname__ = f"Vmapped{cls.__name__}Backward"
+    return Vmapped
+
+
+def fitted(value: Any, dim: Any, wanted: Any, size: int) -> Any:
+    """A gradient with its batch dimension where that of its tensor is; summed if the examples share that tensor."""
+    if not isinstance(value, Tensor) or dim == wanted:
+        return value
+    if wanted is None:
+        return value.sum(dim)
+    if dim is None:
+        shape = value.array.shape
+        return value.unsqueeze(wanted).expand((*shape[:wanted], size, *shape[wanted:]))
+    return value.movedim(dim, wanted)
