@@ -51,8 +51,8 @@ newaxis = None
 # Imported when first asked for, as `retrograd.nn` or by `import retrograd.nn`.
 _LATER = ("compiler", "distributed", "distributions", "fft", "func", "functional", "library", "linalg", "nested", "nn", "optim",
           "overrides", "random", "sparse", "special", "testing", "utils")
-__all__ = ["Generator", "Size", "Tensor", "autograd", "channels_last", "channels_last_3d", "contiguous_format", "default_generator",
-           "device", "dtype", "e", "enable_grad", "finfo", "iinfo", "inf", "inference_mode", "is_anomaly_check_nan_enabled",
+__all__ = ["Generator", "Size", "Tensor", "autograd", "channels_last", "channels_last_3d", "contiguous_format",
+           "default_generator", "device", "dtype", "e", "enable_grad", "finfo", "iinfo", "inf", "inference_mode", "is_anomaly_check_nan_enabled",
            "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled", "is_warn_always_enabled", "layout",
            "memory_format", "nan", "newaxis", "no_grad", "pi", "preserve_format", "set_grad_enabled", "set_warn_always",
            "strided", "vmap"]

@@ -128,6 +128,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_profiler_enabled": "autograd.profiler:profiler_enabled",
         "_unsafe_preserve_version_counter": "as_torch:preserve_version_counters",
         "is_view_replay_enabled": "autograd.grad_mode:is_view_replay_enabled",
+        "torch": "as_torch:retrograd",
         "kineto_available": "autograd.profiler:kineto_available",
     },
     "autograd.anomaly_mode": {
@@ -135,7 +136,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "set_detect_anomaly": "autograd.anomaly:set_detect_anomaly",
     },
     "autograd._functions": {
-        "Resize": "autograd.function:Resize",
+        "Resize": "autograd.resize:Resize",
     },
     "autograd.forward_ad": {
         "_current_level": "autograd.forward_ad:current_level",

@@ -295,8 +295,10 @@ def random_gradient(out: Any, noncontiguous: bool) -> Any:
 
 # ---- what used to be public
 def deprecated(name: str) -> None:
-    warnings.warn(f"`{name}` was part of PyTorch's private API and not meant to be exposed. We are deprecating it and it will be "
-                  "removed in a future version of PyTorch. If you have a specific use for this or feature request for this to be a "
+    warnings.warn(f"`{name}` was part of PyTorch's private API and not meant to be exposed. We are deprecating it and it will "
+                  "be "
+                  "removed in a future version of PyTorch. If you have a specific use for this or feature request for this to "
+                  "be a "
                   "stable API, please file us an issue at https://github.com/pytorch/pytorch/issues/new", FutureWarning,
                   stacklevel=3)
 

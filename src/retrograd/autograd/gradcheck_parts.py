@@ -74,7 +74,8 @@ def check_inputs(inputs: Any) -> None:
         if not (is_tensor(t) and t.requires_grad):
             continue
         if str(t.dtype) not in ("torch.float64", "torch.complex128"):
-            warnings.warn(f"Input #{i} requires gradient and is not a double precision floating point or complex. This check will "
+            warnings.warn(f"Input #{i} requires gradient and is not a double precision floating point or complex. This check "
+                          "will "
                           "likely fail if all the inputs are not of double precision floating point or complex. ", stacklevel=4)
         content = t
         if is_sparse(t):
@@ -94,7 +95,8 @@ def check_outputs(outputs: Any) -> None:
     tensors = [t for t in outputs if isinstance(t, Tensor)]
     for kind, wrong in (("Sparse", any([is_sparse(t) for t in tensors])), ("MKLDNN", any([is_mkldnn(t) for t in tensors]))):
         if wrong:
-            raise ValueError(f"{kind} output is not supported at gradcheck yet. Please call to_dense(masked_grad=...) on the output "
+            raise ValueError(f"{kind} output is not supported at gradcheck yet. Please call to_dense(masked_grad=...) on the "
+                             "output "
                              "of fn for gradcheck.")
 
 

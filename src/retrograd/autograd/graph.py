@@ -1,9 +1,9 @@
-"""The public face of the recorded graph, `torch.autograd.graph`: nodes, edges, hooks on what is saved and on several tensors."""
+"""The public face of the recorded graph, `torch.autograd.graph`: nodes, edges, hooks on saved and on several tensors."""
 from __future__ import annotations
 
 import functools
 import threading
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -37,24 +37,29 @@ class Node(ABC):
             return NotImplemented
         return other is Node or issubclass(other, (graph.Node, function.DelayedError, function.UndefinedGrad))
 
+    @abstractmethod
     def name(self) -> str:
         """The name of the operation that this node differentiates."""
         raise NotImplementedError
 
     @property
+    @abstractmethod
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """The nodes that this one sends gradients to, and which of their outputs each gradient is of."""
         raise NotImplementedError
 
     @property
+    @abstractmethod
     def metadata(self) -> dict[Any, Any]:
         """Whatever Python wants to keep with the node; it dies with it."""
         raise NotImplementedError
 
+    @abstractmethod
     def register_hook(self, fn: Callable[..., Any]) -> Any:
         """Call `fn(grad_inputs, grad_outputs)` after the node has run; it may return other grad_inputs."""
         raise NotImplementedError
 
+    @abstractmethod
     def register_prehook(self, fn: Callable[..., Any]) -> Any:
         """Call `fn(grad_outputs)` before the node runs; it may return other grad_outputs."""
         raise NotImplementedError
@@ -172,7 +177,7 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[[Any], None], 
         nodes = [node_finder(t) for t in tensors]
         whole = WhenAll(fn, nodes)
         return _MultiHandle(tuple([t.register_hook(functools.partial(whole, i)) for i, t in enumerate(tensors)]))
-    first = functools.wraps(fn)(WhenAny(fn).__call__) if hasattr(fn, "__name__") else WhenAny(fn)
+    first = WhenAny(fn)
     return _MultiHandle(tuple([t.register_hook(first) for t in tensors if t.requires_grad]))
 
 

@@ -249,7 +249,8 @@ def backward_jacobians(inputs: Any, output: Any, tolerance: float, v: Any = None
     return jacobians, equal_within(jacobians, again, tolerance), sizes_ok, dtypes_ok
 
 
-def checked_backward_jacobians(inputs: Any, output: Any, tolerance: float, check_dtypes: bool, v: Any = None) -> tuple[Any, ...]:
+def checked_backward_jacobians(inputs: Any, output: Any, tolerance: float, check_dtypes: bool,
+                               v: Any = None) -> tuple[Any, ...]:
     jacobians, reentrant, sizes_ok, dtypes_ok = backward_jacobians(inputs, output, tolerance, v)
     # The names of the two flags are exchanged in PyTorch, and so are the verdicts.
     if not sizes_ok and check_dtypes:
@@ -305,7 +306,8 @@ def output_tangents(fn: Function, duals: Any, check_dtypes: bool) -> list[Any]:
     return made
 
 
-def forward_jacobians(fn: Function, inputs: Any, outputs: Any, check_dtypes: bool = False, all_u: Any = None) -> tuple[Any, ...]:
+def forward_jacobians(fn: Function, inputs: Any, outputs: Any, check_dtypes: bool = False,
+                      all_u: Any = None) -> tuple[Any, ...]:
     """For every input the Jacobians of all outputs by forward mode, applied to `u` if that is given."""
     wanted = [t for t in inputs if is_tensor(t) and t.requires_grad]
     if any([t.is_complex() for t in wanted]):

@@ -102,7 +102,7 @@ def make_binary(op: Any, name: str, is_method: bool) -> Any:
     return function
 
 
-def make_inplace(name: str) -> Any:
+def make_inplace(name: str, is_method: bool) -> Any:
     """The in-place method of a binary op."""
     found: list[Any] = []
 
@@ -116,7 +116,7 @@ def make_inplace(name: str) -> Any:
                 op.functional.prepare()
                 found.append(op)
             return table.door.inplace(found[0], args[0], args[1])
-        return call_named(name, args, kwargs, True, method)
+        return call_named(name, args, kwargs, is_method, method)
     return method
 
 
@@ -135,10 +135,10 @@ def make(name: str, is_method: bool) -> Any:
                 function = make_keyword_unary(op, name, is_method)
             elif "(Tensor self, Tensor other" in text:
                 function = make_binary(op, name, is_method)
-    elif name in FORMS and is_method and FORMS[name][0][1] == "inplace":
+    elif name in FORMS and FORMS[name][0][1] == "inplace":
         op = FORMS[name][0][0]
         if op.ufunc is not None and "(Tensor self, Tensor other" in op.schema.text:
-            function = make_inplace(name)
+            function = make_inplace(name, is_method)
     if function is None:
         function = make_general(name, is_method)
     function.__name__ = function.__qualname__ = name

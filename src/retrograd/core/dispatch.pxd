@@ -49,3 +49,6 @@ cpdef call_general(OpDef op, args)
 cpdef record(OpDef op, args, int mask, bint inplace)
 cpdef call_long(OpDef op, args)
 cpdef compute(OpDef op, args)
+@cython.locals(out=Tensor, node=OpNode)
+cpdef make_view(OpDef op, Tensor source, args, array)
+cpdef bint is_ordinary(Tensor t) except -1

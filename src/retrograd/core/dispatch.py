@@ -196,7 +196,7 @@ def saved_attribute(node: Any, name: str) -> Any:
     elif item is None or not isinstance(item, (SavedTensor, list)):
         return SavedTensor.nothing()
     elif isinstance(item, list):
-        return tuple(item)
+        return tuple([SavedTensor.nothing() if entry is None else entry for entry in item])
     return item
 
 
@@ -437,10 +437,14 @@ class Dispatch(Door):
                 z = op.fast(x)
             except TypeError:          # a dtype that NumPy refuses: the long way says so in PyTorch's words
                 return call_general(op, [a, *op.tail])
+            if z is None:
+                return call_general(op, [a, *op.tail])
             return new_tensor(z if type(z) is ndarray else np.asarray(z))
         node = record_short(op, a, None, 1)
         z = op.fast(x)
         if type(z) is not ndarray:
+            if z is None:
+                return call_general(op, [a, *op.tail])
             z = np.asarray(z)
         node._shape = z.shape
         node._dtype = z.dtype
@@ -661,6 +665,26 @@ def call_general(op: Any, args: Any) -> Any:
         if op.saves_result:
             save_results(op, node, mask, (out,))
     return out
+
+
+def make_view(op: Any, source: Any, args: Any, array: Any) -> Any:
+    """The tensor for `array`, which `op` with `args` after the tensor makes of an ordinary one: a way past binding."""
+    out = new_tensor(array)
+    mark_view(op, (args, None), source, out)
+    if wants_grad(source) and (switches.unusual == 0 or tls.grad_enabled):
+        if not op._ready:
+            op.prepare()
+        node = record(op, (source, *args), 1, False)
+        node._shape = array.shape
+        node._dtype = array.dtype
+        out._node = node
+        out._requires = True
+    return out
+
+
+def is_ordinary(t: Any) -> bool:
+    """Whether nothing about this tensor or thread asks for the long way."""
+    return not t._odd and (switches.unusual == 0 or not tls.special)
 
 
 # ---- the layers, from the outside in

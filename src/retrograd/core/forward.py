@@ -22,7 +22,19 @@ from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.graph import edge_of
 from retrograd.core.opdef import ARGSIZE, ATTR, DTYPE, GRAD, GRADS, NDIM, NOT_IMPLEMENTED, SAVED, SIZES, STRIDES, VALUE
 from retrograd.core.state import add_special, tls
-from retrograd.core.tensor import ODD_CONJ, ODD_DUAL, ODD_NEG, ODD_WRAPPER, Counter, Tensor, View, extra_of, operators, wants_grad, new_tensor
+from retrograd.core.tensor import (
+    ODD_CONJ,
+    ODD_DUAL,
+    ODD_NEG,
+    ODD_WRAPPER,
+    Counter,
+    Extra,
+    Tensor,
+    View,
+    new_tensor,
+    operators,
+    wants_grad,
+)
 from retrograd.core.views import apply_step
 
 Call = Callable[[Any, Any], Any]      # (op, arguments) -> result
@@ -54,6 +66,7 @@ class Levels:
 
 
 levels = Levels()
+here = levels                             # the same, under a name that compiled code knows the type of
 
 
 class Boundary:
@@ -71,15 +84,20 @@ class Boundary:
 # ---- tangents
 def tangent_of(t: Any) -> Any:
     """The tangent of `t` at the open level, None if it has none."""
-    if levels.current < 0 or not tls.fwd_grad_enabled:
+    if here.current < 0 or not tls.fwd_grad_enabled:
         return None
+    return own_tangent(t)
+
+
+def own_tangent(t: Any) -> Any:
+    """`tangent_of` where forward mode is known to be on."""
     if t._odd & ODD_DUAL:
-        tangents = t._extra.tangents if t._extra is not None else None
-        if tangents is not None:
-            return tangents.get(levels.current)
-    if levels.lends and t._view is not None:
+        extra = t._extra
+        if extra is not None and extra.tangents is not None:
+            return extra.tangents.get(here.current)
+    if here.lends and t._view is not None:
         base, steps = way_from_base(t)
-        lent = None if base is None else tangent_of(base)
+        lent = None if base is None else own_tangent(base)
         if lent is not None:
             return attach(t, retrace(steps, lent))
     return None
@@ -87,9 +105,12 @@ def tangent_of(t: Any) -> Any:
 
 def attach(t: Any, tangent: Any) -> Any:
     """Make `tangent` the tangent of `t`, as it is."""
-    extra_of(t).tangents = {levels.current: tangent}
+    extra = t._extra
+    if extra is None:
+        extra = t._extra = Extra()
+    extra.tangents = {here.current: tangent}
     t._odd |= ODD_DUAL
-    levels.duals[id(t)] = ref(t)
+    here.duals[id(t)] = ref(t)
     return tangent
 
 
@@ -233,7 +254,7 @@ def run(op: Any, args: Any, autograd: Call) -> Any:
         result = autograd(op, args)
     else:
         values = bare(args)
-        result = autograd(op, args) if op.is_view else quick(op, values)
+        result = autograd(op, args) if op.is_view else operators.door.call(op, values)
     made = tangents_of(op, values, tangents, result)
     if op.multiple:
         for nr, tangent in enumerate(made):
@@ -248,22 +269,19 @@ def recorded(op: Any, args: Any, tangents: Any) -> bool:
     if not tls.grad_enabled:
         return False
     for i in op.inputs:
-        for group in (args[i], tangents[i]):
-            for t in group if isinstance(group, (list, tuple)) else (group,):
-                if isinstance(t, Tensor) and wants_grad(t):
-                    return True
+        if any_wants_grad(args[i]) or any_wants_grad(tangents[i]):
+            return True
     return False
 
 
-def quick(op: Any, args: Any) -> Any:
-    """Run an op, the short way if it has one for these arguments."""
-    if op.fast is not None:
-        count = len(op.tensor_args)
-        if count == 1 and (len(args) == 1 or tuple(args[1:]) == op.tail):
-            return operators.door.unary(op, args[0])
-        if count == 2 and (len(args) == 2 or tuple(args[2:]) == op.tail) and type(args[0]) is Tensor:
-            return operators.door.binary(op, args[0], args[1])
-    return operators.door.call(op, args)
+def any_wants_grad(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return wants_grad(value)
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            if isinstance(item, Tensor) and wants_grad(item):
+                return True
+    return False
 
 
 def batched_among(tangents: Any, default: Any) -> Any:
@@ -281,10 +299,9 @@ def tangents_among(args: Any, places: Any) -> Any:
         value = args[i]
         tangent = None
         if isinstance(value, Tensor):
-            if value._odd & ODD_DUAL or levels.lends:
-                tangent = tangent_of(value)
+            tangent = own_tangent(value)
         elif isinstance(value, (list, tuple)):
-            tangent = [tangent_of(item) if isinstance(item, Tensor) else None for item in value]
+            tangent = [own_tangent(item) if isinstance(item, Tensor) else None for item in value]
             if all([item is None for item in tangent]):
                 tangent = None
         if tangent is not None:
@@ -358,7 +375,7 @@ def tangents_of(op: Any, args: Any, tangents: Any, result: Any) -> Any:
     if jvp == "elementwise":
         return elementwise(op, args, tangents, result)
     if jvp == "linear":
-        return quick(op, substituted(op, args, tangents))
+        return operators.door.call(op, substituted(op, args, tangents))
     return by_formula(op, args, tangents, result)
 
 
@@ -391,8 +408,9 @@ def bare(args: Any) -> list[Any]:
     for a in args:
         if isinstance(a, Tensor):
             if a._odd & ODD_DUAL:
-                value = new_tensor(a.array)
-                value._odd = a._odd & ~ODD_DUAL
+                dual = a
+                value = new_tensor(dual.array)
+                value._odd = dual._odd & ~ODD_DUAL
                 a = value
         elif isinstance(a, (list, tuple)):
             a = bare(a)
@@ -410,7 +428,7 @@ def multilinear(op: Any, args: Any, tangents: Any) -> Any:
             continue
         for one in each(values[i], tangent) if isinstance(tangent, list) else (tangent,):
             primal, values[i] = values[i], one
-            total = plus(total, quick(op, values))
+            total = plus(total, operators.door.call(op, values))
             values[i] = primal
     return total
 

@@ -11,9 +11,9 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
+from retrograd.core import saved
 from retrograd.core.device import CPU
 from retrograd.core.dispatch import METHODS
-from retrograd.core import saved
 from retrograd.core.saved import Watcher, alias
 from retrograd.core.state import add_special, tls
 from retrograd.core.tensor import ODD_SUBCLASS, Tensor, counter_of

@@ -174,7 +174,7 @@ class SavedTensor:
         self._is_output = is_output
         self._nr = nr if is_output else t._nr
         self._leaf = t.is_leaf and not is_output
-        self._requires = t.requires_grad
+        self._requires = t.dtype.category >= 2 if is_output else t.requires_grad
         # An output's node is the one that holds this object, so it is known only through unpack's caller.
         self._node = None if is_output else t._node if not (self._leaf and self._requires) else edge_of(t)
         self._version = 0 if t._counter is None else t._counter.n

@@ -179,7 +179,7 @@ class BaseTorchFunctionMode(TorchFunctionMode):
 # ---- making instances
 def instance(cls: Any, t: Any) -> Any:
     """An object of class `cls` with the state of tensor `t`."""
-    made = object.__new__(cls) if cls is not Tensor and not COMPILED else Tensor.__new__(cls)
+    made = Tensor.__new__(cls)
     Tensor.__init__(made, t.array)
     made._odd = t._odd & ~ODD_SUBCLASS
     if cls is not Tensor and (overrides_function(cls) or overrides_dispatch(cls)):
@@ -189,14 +189,11 @@ def instance(cls: Any, t: Any) -> Any:
     return made
 
 
-COMPILED = isinstance(Tensor.__dict__.get("__new__"), type(object.__new__))
-
-
 def as_subclass(self: Any, cls: Any) -> Any:
     """The same tensor as an instance of `cls`, which must be a subclass of Tensor."""
     if not isinstance(cls, type) or not issubclass(cls, Tensor):
-        raise RuntimeError("Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure "
-                           "your class inherits from Tensor.")
+        raise RuntimeError("Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make "
+                           "sure your class inherits from Tensor.")
     with DisableTorchFunctionSubclass():
         return instance(cls, call(ALIAS[0], [self]))
 
@@ -261,6 +258,8 @@ def init_subclass(cls: Any, **kwargs: Any) -> None:
         cls.__init__ = ignore_arguments
     if cls.__new__ is Tensor.__new__:
         cls.__new__ = staticmethod(construct)
+    if overrides_dispatch(cls) and getattr(cls.__torch_function__, "__func__", None) is default_torch_function:
+        cls.__torch_function__ = disabled_torch_function      # whoever overrides the one is not wrapped by the other
     if overrides_function(cls):
         Subclasses.defined = True
         for name, overlay in OVERLAYS.items():
@@ -322,10 +321,12 @@ def find_alias() -> None:
     packet = find_packet("alias")
     assert packet is not None
     ALIAS[:] = [packet.overloads_[0]]
+    ALIAS[0].prepare()
 
 
 MEMBERS = dict(
-    as_subclass=as_subclass, _make_subclass=staticmethod(make_subclass), _make_wrapper_subclass=staticmethod(make_wrapper_subclass),
+    as_subclass=as_subclass, _make_subclass=staticmethod(make_subclass),
+    _make_wrapper_subclass=staticmethod(make_wrapper_subclass),
     __init_subclass__=classmethod(init_subclass), __torch_function__=classmethod(default_torch_function),
     __torch_dispatch__=staticmethod(disabled_torch_dispatch),
 )

@@ -1,7 +1,10 @@
 # C types for views.py.
 cimport cython
 from retrograd.core.graph cimport Node
+from retrograd.core.state cimport Switches
 from retrograd.core.tensor cimport Counter, Tensor, View, new_tensor
+
+cdef Switches switches
 
 @cython.locals(counter=Counter, parent=View)
 cpdef mark_view(op, args, Tensor source, Tensor view, int creation=*)

@@ -14,7 +14,7 @@ from typing import Any
 
 from retrograd.core.graph import Node, NodeHooks, edge_of, set_history
 from retrograd.core.saved import FREED
-from retrograd.core.state import set_grad_enabled, tls
+from retrograd.core.state import set_grad_enabled, switches, tls
 from retrograd.core.storage import empty_strided, offset_of, strided, strides_of
 from retrograd.core.tensor import ODD_INFERENCE, Counter, Tensor, View, extra_of, wants_grad, new_tensor
 
@@ -33,7 +33,7 @@ def mark_view(op: Any, args: Any, source: Any, view: Any, creation: int = DEFAUL
     if counter is None:
         counter = source._counter = Counter()
     view._counter = counter
-    if creation == DEFAULT and not tls.grad_enabled:
+    if creation == DEFAULT and switches.unusual and not tls.grad_enabled:
         creation = INFERENCE_MODE if tls.inference else NO_GRAD_MODE
     parent = source._view
     if parent is None:

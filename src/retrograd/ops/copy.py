@@ -343,8 +343,8 @@ def cast(grad: Any, dtype: Any) -> Any:
     return to(grad, dtypes.BY_NUMPY[dtype])
 
 
-METHODS.update(__detach__=detached, __new_gradient__=new_gradient,
-               __contiguous_clone__=lambda self: call(clone, [self, contiguous_format]), sum_to_size=sum_to_size, __copy_to_layout__=copy_to_layout, __assign_out__=assign_out,
+METHODS.update(__new_gradient__=new_gradient, __contiguous_clone__=lambda self: call(clone, [self, contiguous_format]))
+METHODS.update(__detach__=detached, sum_to_size=sum_to_size, __copy_to_layout__=copy_to_layout, __assign_out__=assign_out,
                __first_gradient__=first_gradient, __add_gradient__=add_gradient, __ones_like__=ones_like, __cast__=cast,
                __is_channels_last__=is_channels_last)
 

@@ -15,7 +15,7 @@ from retrograd.core.dispatch import METHODS
 from retrograd.core.dispatch import resolve as resolved_bits
 from retrograd.core.kernels import HALVES
 from retrograd.core.schema import Schema
-from retrograd.core.state import switches
+from retrograd.core.state import switches, tls
 from retrograd.core.tensor import ODD_META, Tensor, wrap
 from retrograd.ops.copy import copied, format_strides, meta_array
 from retrograd.ops.factory import NO_PINNED, require_grad
@@ -54,7 +54,7 @@ TENSOR = Schema("tensor(Data data, *, ScalarType? dtype=None, Device? device=Non
 
 def tensor(*args: Any, **kwargs: Any) -> Any:
     """A new tensor with a copy of `data`: a number, nested sequences of numbers, a NumPy array, another tensor."""
-    if len(args) == 1 and not kwargs and not switches.unusual:
+    if len(args) == 1 and not kwargs and (not switches.unusual or not tls.special):
         kind = type(args[0])
         if kind is float:
             return Tensor(np.asarray(args[0], dtypes.get_default_dtype().numpy))

@@ -9,15 +9,13 @@ import numpy as np
 from retrograd.core import indexing, storage
 from retrograd.core.api import overridden
 from retrograd.core.arguments import type_name
-from retrograd.core.dispatch import METHODS, call, record
+from retrograd.core.dispatch import METHODS, call, is_ordinary, make_view
 from retrograd.core.dtypes import BY_NUMPY, bool_, uint8
-from retrograd.core.graph import describe_outputs, set_history
 from retrograd.core.indexing import parse_index
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import OPS, defop
 from retrograd.core.state import switches
 from retrograd.core.tensor import Tensor, bump, wants_grad
-from retrograd.core.views import mark_view
 from retrograd.ops import families
 from retrograd.ops.copy import alias, copied
 from retrograd.ops.geometry import view_strides
@@ -425,23 +423,6 @@ unsafe_index_put = defop(
 
 
 # ---- x[...]
-def view_of(op: Any, self: Any, args: Any, array: Any) -> Any:
-    """The tensor for `array`, a view that `op` with `args` makes of an ordinary tensor; a shortcut past dispatch."""
-    out = Tensor(array)
-    mark_view(op, (args, None), self, out)
-    if wants_grad(self):
-        if not op._ready:
-            op.prepare()
-        node = record(op, (self, *args), 1, False)
-        describe_outputs(node, (out,))
-        set_history(out, node, 0)
-    return out
-
-
-def is_plain(self: Any) -> bool:
-    return not self._odd and not switches.unusual
-
-
 def select_at(self: Any, dim: int, position: int, named_dim: int) -> Any:
     array = self.array
     shape = array.shape
@@ -452,10 +433,10 @@ def select_at(self: Any, dim: int, position: int, named_dim: int) -> Any:
                              "C++ to convert a 0-dim tensor to a number")
         raise IndexError(f"index {position} is out of bounds for dimension {named_dim} with size {size}")
     op: Any = OPS["select"].int           # type: ignore[attr-defined]
-    if is_plain(self):
+    if is_ordinary(self):
         if dim == 0:
-            return view_of(op, self, (0, position), array[position, ...])
-        return view_of(op, self, (dim, position), array[(*[slice(None)] * dim, position, Ellipsis)])
+            return make_view(op, self, (0, position), array[position, ...])
+        return make_view(op, self, (dim, position), array[(*[slice(None)] * dim, position, Ellipsis)])
     return call(op, [self, dim, position])
 
 
@@ -475,10 +456,10 @@ def slice_at(self: Any, dim: int, item: slice, keep_whole: bool) -> Any:
     if keep_whole and start == 0 and stop >= size and step == 1:
         return self
     op: Any = OPS["slice"].Tensor         # type: ignore[attr-defined]
-    if is_plain(self):
+    if is_ordinary(self):
         view = array[start:stop:step] if dim == 0 else array[(*[slice(None)] * dim, slice(start, stop, step))]
         if view.size:
-            return view_of(op, self, (dim, start, stop, step), view)
+            return make_view(op, self, (dim, start, stop, step), view)
     return call(op, [self, dim, start, stop, step])
 
 
@@ -561,7 +542,7 @@ def getitem(self: Any, index: Any) -> Any:
 
 
 def whole(self: Any) -> Any:
-    return view_of(alias, self, (), self.array[...]) if is_plain(self) else call(alias, [self])
+    return make_view(alias, self, (), self.array[...]) if is_ordinary(self) else call(alias, [self])
 
 
 def is_index_tensor(self: Any, index: Any) -> bool:
@@ -611,7 +592,7 @@ def write_number(self: Any, index: Any, value: Any) -> bool:
     """A number into part of a tensor that needs no history: straight into memory. False if this is not that case."""
     array = self.array
     kind = type(value)
-    if (kind is not float and kind is not int or not -LIMIT <= value <= LIMIT or not is_plain(self) or wants_grad(self)
+    if (kind is not float and kind is not int or not -LIMIT <= value <= LIMIT or not is_ordinary(self) or wants_grad(self)
             or array.dtype not in WIDE_FLOATS or not array.ndim or 0 in array.strides or not array.flags.writeable):
         return False
     for item in index if type(index) is tuple else (index,):

@@ -7,17 +7,17 @@ from __future__ import annotations
 from typing import Any
 
 from retrograd.core.api import EXTRA_METHODS, call_named
-from retrograd.core.state import switches
+from retrograd.core.dispatch import make_view
+from retrograd.core.state import switches, tls
 from retrograd.core.tensor import Tensor
 from retrograd.ops import geometry, shape
-from retrograd.ops.index import view_of
 
 
 def quick(name: str) -> Any:
     """Make the decorated shortcut the method called `name`."""
     def register(shortcut: Any) -> Any:
         def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if not kwargs and not switches.unusual and type(self) is Tensor and not self._odd:
+            if not kwargs and (not switches.unusual or not tls.special) and type(self) is Tensor and not self._odd:
                 made = shortcut(self, args)
                 if made is not None:
                     return made
@@ -54,7 +54,7 @@ def view(self: Any, args: Any) -> Any:
         made = array.reshape(size)
     except ValueError:
         return None
-    return view_of(shape.view, self, (made.shape,), made)
+    return make_view(shape.view, self, (made.shape,), made)
 
 
 @quick("transpose")
@@ -66,7 +66,7 @@ def transpose(self: Any, args: Any) -> Any:
         made = array.swapaxes(*args)
     except ValueError:
         return None
-    return view_of(shape.transpose, self, args, made)
+    return make_view(shape.transpose, self, args, made)
 
 
 @quick("t")
@@ -74,7 +74,7 @@ def t(self: Any, args: Any) -> Any:
     array = self.array
     if args or array.ndim != 2 or not array.size:
         return None
-    return view_of(shape.t, self, (), array.T)
+    return make_view(shape.t, self, (), array.T)
 
 
 @quick("permute")
@@ -87,7 +87,7 @@ def permute(self: Any, args: Any) -> Any:
         made = array.transpose(dims)
     except ValueError:
         return None
-    return view_of(shape.permute, self, (tuple(dims),), made)
+    return make_view(shape.permute, self, (tuple(dims),), made)
 
 
 @quick("expand")
@@ -100,7 +100,7 @@ def expand(self: Any, args: Any) -> Any:
         made = geometry.expanded(array, size)
     except RuntimeError:
         return None
-    return view_of(shape.expand, self, (tuple(size), False), made)
+    return make_view(shape.expand, self, (tuple(size), False), made)
 
 
 @quick("unsqueeze")
@@ -113,4 +113,4 @@ def unsqueeze(self: Any, args: Any) -> Any:
         dim += len(sizes) + 1
     if not 0 <= dim <= len(sizes):
         return None
-    return view_of(shape.unsqueeze, self, args, array.reshape(*sizes[:dim], 1, *sizes[dim:]))
+    return make_view(shape.unsqueeze, self, args, array.reshape(*sizes[:dim], 1, *sizes[dim:]))

@@ -27,9 +27,11 @@ class Transform:
     def no_backward(self) -> str:
         """Why `backward` is refused while this is the innermost transform: it would accumulate what has no place."""
         if self.legacy:
-            return ("backward() called inside torch.vmap. This is not supported, please call backward() outside torch.vmap or "
+            return ("backward() called inside torch.vmap. This is not supported, please call backward() outside "
+                    "torch.vmap or "
                     "instead use torch.autograd.grad inside torch.vmap")
-        return ("backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp "
+        return ("backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
+                "functorch.vjp "
                 "instead or call backward() outside of functorch transforms.")
 
     def concerns(self, op: Any, args: Any) -> bool:

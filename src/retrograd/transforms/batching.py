@@ -109,7 +109,8 @@ class Vmap(Transform):
             return random_ops.run(self, op, args)
         if op.is_out or op.batch is None and op.is_view:
             overload = "" if op.overload == "default" else f".{op.overload}"
-            raise RuntimeError(f"Batching rule not implemented for aten::{op.name}{overload}; the fallback path doesn't work on "
+            raise RuntimeError(f"Batching rule not implemented for aten::{op.name}{overload}; the fallback path "
+                               "doesn't work on "
                                "out= or view ops.")
         if not self.legacy:
             self.check_shapes(op, args)
@@ -169,11 +170,14 @@ class Vmap(Transform):
     def check_shapes(self, op: Any, args: Any) -> None:
         """Refuse ops whose result would have another shape for every example."""
         if op.name in DYNAMIC:
-            raise RuntimeError("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
-                               f"aten::{op.name}. Please file an issue at https://github.com/pytorch/pytorch/issues if you need "
+            raise RuntimeError("vmap: We do not support batching operators that can output dynamic shape. Attempted to "
+                               "vmap over "
+                               f"aten::{op.name}. Please file an issue at https://github.com/pytorch/pytorch/issues if "
+                               "you need "
                                "this feature.")
         if op.name == "index" and any([is_batched(t, self) and t.array.dtype.kind == "b" for t in args[1]]):
-            raise RuntimeError("vmap: We do not support batching operators that can support dynamic shape. Attempting to batch "
+            raise RuntimeError("vmap: We do not support batching operators that can support dynamic shape. Attempting "
+                               "to batch "
                                "over indexing with a boolean mask.")
 
     def check_memory(self, t: Any, size: Any, stride: Any, offset: Any) -> None:
@@ -188,16 +192,20 @@ class Vmap(Transform):
         if first < start or last > end:
             # the older text lacks some spaces
             comma, space = (",", "") if self.legacy else (", ", " ")
-            raise RuntimeError(f"result = tensor.as_strided({list(size)}{comma}{list(stride)}{comma}{first}){space}can access memory "
-                               f"outside of `tensor`. `result` can access some{space}memory in range [{first}, {last}], but `tensor` "
-                               f"can only access some memory in range [{start}, {end}]. This is not supported inside of vmap, please "
+            raise RuntimeError(f"result = tensor.as_strided({list(size)}{comma}{list(stride)}{comma}{first}){space}can "
+                               "access memory "
+                               f"outside of `tensor`. `result` can access some{space}memory in range [{first}, "
+                               f"{last}], but `tensor` "
+                               f"can only access some memory in range [{start}, {end}]. This is not supported inside "
+                               "of vmap, please "
                                f"try to{space}rewrite the `as_strided` call as a sequence of PyTorch view operations")
 
     # ---- rules
     def apply_rule(self, op: Any, values: Any, dims: Any) -> tuple[Any, Any]:
         rule = op.batch
         if rule is None:
-            warnings.warn(f"There is a performance drop because we have not yet implemented the batching rule for aten::{op.name}. "
+            warnings.warn("There is a performance drop because we have not yet implemented the batching rule for "
+                          f"aten::{op.name}. "
                           "Please file us an issue on GitHub so that we can prioritize its implementation.", UserWarning,
                           stacklevel=2)
             rule = families.loop
@@ -236,7 +244,8 @@ class Vmap(Transform):
         if self.legacy and op.batch is families.pointwise:
             shape = np.broadcast_shapes(*[t.array.shape for t in tensors_of(op, args)])
             if shape != target.array.shape:
-                raise RuntimeError(f"output with shape {list(target.array.shape)} doesn't match the broadcast shape {list(shape)}")
+                raise RuntimeError(f"output with shape {list(target.array.shape)} doesn't match the broadcast shape "
+                                   f"{list(shape)}")
         value = values[0]
         if dims[0] < 0:
             dims[0] += value.array.ndim
@@ -274,11 +283,14 @@ def refuse_item(t: Any, what: str = "item") -> Any:
         kind = "is_nonzero" if what == "bool" else "item"
         error = RuntimeError(f"Batching rule not implemented for aten::{kind}. We could not generate a fallback.")
     elif what == "bool":
-        error = RuntimeError("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't "
+        error = RuntimeError("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We "
+                             "don't "
                              "support that yet, please file an issue at https://github.com/pytorch/pytorch/issues .")
     else:
-        error = RuntimeError("vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() "
-                             "on a Tensor, please try to rewrite what you're doing with other operations. If error is occurring "
+        error = RuntimeError("vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling "
+                             ".item() "
+                             "on a Tensor, please try to rewrite what you're doing with other operations. If error is "
+                             "occurring "
                              "somewhere inside PyTorch internals, please file a bug report.")
     error.no_number = True  # type: ignore[attr-defined]     # tells overload resolution to go on
     raise error
@@ -359,6 +371,15 @@ def unpack_dual(unpack: Any, t: Any) -> tuple[Any, Any]:
             None if tangent is None else make_batched(tangent, batch.dim, batch.owner))
 
 
-METHODS.update(__batched_dual__=make_dual, __batched_undual__=unpack_dual, __batched_zeros__=zeros_in_layout, __batched_item__=refuse_item, __batched_data__=refuse_data, __batched_repr__=describe,
-               __batched_detach__=detach, __batched_new__=new_like, __batched_geometry__=change_geometry,
-               __escaped__=refuse_escaped)
+METHODS.update(
+    __batched_data__=refuse_data,
+    __batched_detach__=detach,
+    __batched_dual__=make_dual,
+    __batched_geometry__=change_geometry,
+    __batched_item__=refuse_item,
+    __batched_new__=new_like,
+    __batched_repr__=describe,
+    __batched_undual__=unpack_dual,
+    __batched_zeros__=zeros_in_layout,
+    __escaped__=refuse_escaped,
+)

@@ -27,7 +27,8 @@ def apply_function(cls: Any, args: Any) -> Any:
     if tls.transforms[-1].legacy:
         return run_function(cls, args, split)
     if not split:
-        raise RuntimeError("In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must "
+        raise RuntimeError("In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it "
+                           "must "
                            "override the setup_context staticmethod. " + SEE)
     stack = tls.transforms
     for depth in range(len(stack) - 1, -1, -1):
@@ -46,11 +47,14 @@ def apply_batched(cls: Any, args: Any, level: Any, depth: int) -> Any:
     """Run a Function some of whose arguments are batched."""
     own = cls.vmap is not Function.vmap
     if cls.generate_vmap_rule and own:
-        raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overridden vmap "
-                           "staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid "
+        raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overridden "
+                           "vmap "
+                           "staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to "
+                           "avoid "
                            "ambiguity. " + SEE)
     if not cls.generate_vmap_rule and not own:
-        raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and implement "
+        raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and "
+                           "implement "
                            "the vmap staticmethod or set generate_vmap_rule=True. " + SEE)
     leaves, spec = flatten(args)
     pairs = [level.unwrap(leaf) for leaf in leaves]

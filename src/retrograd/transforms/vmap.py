@@ -65,7 +65,8 @@ def _vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0,
             count = len(outputs) if isinstance(outputs, tuple) else 1
             where = out_dims if isinstance(out_dims, tuple) else (out_dims,) * count
             if len(where) != count:
-                raise ValueError(f"vmap({name_of(func)}, ..., out_dims={out_dims}): `out_dims` must have one dim per output (got "
+                raise ValueError(f"vmap({name_of(func)}, ..., out_dims={out_dims}): `out_dims` must have one dim per output "
+                                 "(got "
                                  f"{count} outputs) of {name_of(func)}.")
             made = [None if out is None else remove_batch(out, dim, level)
                     for out, dim in zip((outputs,) if single else outputs, where, strict=False)]
@@ -126,10 +127,12 @@ def remove_batch(out: Any, dim: int, level: Vmap) -> Any:
 def unwrap_output(func: Any, out: Any, dim: int | None, level: Vmap) -> Any:
     if dim is None:
         if is_batched(out, level):
-            raise ValueError(f"vmap({name_of(func)}, ...): `{name_of(func)}` can not return a BatchedTensor when out_dim is None")
+            raise ValueError(f"vmap({name_of(func)}, ...): `{name_of(func)}` can not return a BatchedTensor when out_dim is "
+                             "None")
         return out
     if not isinstance(out, Tensor):
-        raise ValueError(f"vmap({name_of(func)}, ...): `{name_of(func)}` must only return Tensors, got type {type(out)}. Did you "
+        raise ValueError(f"vmap({name_of(func)}, ...): `{name_of(func)}` must only return Tensors, got type {type(out)}. Did "
+                         "you "
                          "mean to set out_dims= to None for output?")
     return remove_batch(out, dim, level)
 
@@ -143,10 +146,12 @@ def match_inputs(func: Any, in_dims: Any, args: Any, negative: bool) -> tuple[li
     """The leaves of the arguments, the batch dimension of each (None: it has none), and the structure of the arguments."""
     call = f"vmap({name_of(func)}, in_dims={in_dims}, ...)(<inputs>): "
     if not isinstance(in_dims, (int, tuple)):
-        raise ValueError(call + "expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, "
+        raise ValueError(call + "expected `in_dims` to be int or a (potentially nested) tuple matching the structure of "
+                                "inputs, "
                          f"got: {type(in_dims)}.")
     if not args:
-        raise ValueError(f"vmap({name_of(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to "
+        raise ValueError(f"vmap({name_of(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying "
+                         "to "
                          "vmap over a function with no inputs. The latter is unsupported.")
     leaves, spec = flatten(tuple(args))
     dims = broadcast_and_flatten(in_dims, spec)
@@ -188,7 +193,8 @@ def check_out_dims(out_dims: Any, func: Any) -> None:
     if isinstance(out_dims, int):
         return
     if not all([dim is None or isinstance(dim, int) for dim in flatten(out_dims)[0]]):
-        raise ValueError(f"vmap({name_of(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection "
+        raise ValueError(f"vmap({name_of(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python "
+                         "collection "
                          "of ints representing where in the outputs the vmapped dimension should appear.")
 
 
@@ -203,7 +209,8 @@ def match_outputs(func: Any, out_dims: Any, outputs: Any, spec: TreeSpec) -> lis
     else:
         where = broadcast_and_flatten(out_dims, spec)
     if where is None:
-        raise ValueError(f"vmap({name_of(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure "
+        raise ValueError(f"vmap({name_of(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the "
+                         "structure "
                          f"of `outputs`. out_dims has structure {flatten(out_dims)[1]} but outputs has structure {spec}.")
     return where
 
