@@ -8,8 +8,8 @@ from typing import Any as _Any
 from retrograd import _plain  # noqa: F401  (first: it chooses between compiled and plain modules)
 
 # isort: split
-from retrograd import autograd, methods
-from retrograd.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
+from retrograd import autograd, legacy, methods  # noqa: F401  (legacy declares FloatTensor and its like)
+from retrograd.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
 from retrograd.autograd.grad_mode import (
     enable_grad,
     inference_mode,
@@ -52,10 +52,10 @@ newaxis = None
 _LATER = ("compiler", "distributed", "distributions", "fft", "func", "functional", "library", "linalg", "nested", "nn", "optim",
           "overrides", "random", "sparse", "special", "testing", "utils")
 __all__ = ["Generator", "Size", "Tensor", "autograd", "channels_last", "channels_last_3d", "contiguous_format",
-           "default_generator", "device", "dtype", "e", "enable_grad", "finfo", "iinfo", "inf", "inference_mode", "is_anomaly_check_nan_enabled",
-           "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled", "is_warn_always_enabled", "layout",
-           "memory_format", "nan", "newaxis", "no_grad", "pi", "preserve_format", "set_grad_enabled", "set_warn_always",
-           "strided", "vmap"]
+           "default_generator", "device", "dtype", "e", "enable_grad", "finfo", "iinfo", "inf", "inference_mode",
+           "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled",
+           "is_warn_always_enabled", "layout", "memory_format", "nan", "newaxis", "no_grad", "pi",
+           "preserve_format", "set_anomaly_enabled", "set_grad_enabled", "set_warn_always", "strided", "vmap"]
 
 
 def __getattr__(name: str) -> _Any:

@@ -11,7 +11,7 @@ from retrograd.autograd import hooks
 from retrograd.autograd.backward import backward
 from retrograd.autograd.engine import calibrate
 from retrograd.core import dtypes, printing, saved, storage, subclass
-from retrograd.core.api import EXTRA_METHODS, TENSOR_METHODS
+from retrograd.core.api import EXTRA_METHODS, TENSOR_METHODS, expose, expose
 from retrograd.core.device import CPU
 from retrograd.core.dispatch import METHODS, call, resolve
 from retrograd.core.forward import tangent_of
@@ -34,6 +34,7 @@ from retrograd.core.tensor import (
     wants_grad,
 )
 from retrograd.core.views import detach_inplace, replay
+from retrograd.ops.copy import local_scalar_dense
 
 # ---- gradients
 NON_LEAF_GRAD = ("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
@@ -205,6 +206,9 @@ def item(self: Any) -> Any:
     """The value of a tensor with one element as a Python number."""
     if self.array.size != 1:
         raise RuntimeError(f"a Tensor with {self.array.size} elements cannot be converted to Scalar")
+    if switches.unusual and tls.dispatch_modes:
+        local_scalar_dense.prepare()
+        return METHODS["__dispatch_mode__"](local_scalar_dense, [self])
     if self._odd:
         if self._odd & ODD_WRAPPER:
             METHODS["__batched_item__"](self)
@@ -473,6 +477,16 @@ PLAIN = dict(
     register_post_accumulate_grad_hook=hooks.register_post_accumulate_grad_hook, __dlpack__=__dlpack__,
     __dlpack_device__=__dlpack_device__,
 )
+
+
+# Those of them that PyTorch also has as functions, torch.is_complex(x).
+for function_name in ("detach", "detach_", "get_device", "is_complex", "is_conj", "is_floating_point", "is_inference", "is_neg",
+                      "is_signed", "numel"):
+    expose(PLAIN[function_name], name=function_name, method=False)
+
+
+for function in (is_floating_point, is_complex, is_signed, is_inference, is_conj, is_neg, get_device, detach, detach_):
+    expose(function, method=False)
 
 
 def install_all() -> None:

@@ -93,8 +93,7 @@ def test_wrong_tangent_is_found(fast: bool) -> None:
             y = forward_ad.make_dual(value, tangent * 1.1)
         return x + y, y
     with pytest.raises(GradcheckError, match=r"^Jacobian computed with forward mode mismatch for output 0 with respect to "
-                                             r"input "
-                                             "1"):
+                                             r"input 1"):
         gradcheck(wrong, (matrix(), matrix()), check_forward_ad=True, fast_mode=fast)
     with pytest.raises(GradcheckError, match=r"^While considering the imaginary part of complex inputs only, Jacobian "
                                              r"computed"):

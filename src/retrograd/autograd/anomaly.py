@@ -15,7 +15,8 @@ import numpy as np
 from retrograd.core.dispatch import METHODS
 from retrograd.core.state import set_flag, tls
 
-__all__ = ["detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_detect_anomaly"]
+__all__ = ["detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_anomaly_enabled",
+           "set_detect_anomaly"]
 
 NO_FORWARD = "No forward pass information available. Enable detect anomaly during forward pass for more information."
 
@@ -59,10 +60,10 @@ class detect_anomaly:
                       "debugging.", UserWarning, stacklevel=2)
 
     def __enter__(self) -> None:
-        set_mode(True, self.check_nan)
+        set_anomaly_enabled(True, self.check_nan)
 
     def __exit__(self, *args: object) -> None:
-        set_mode(self.prev, self.prev_check_nan)
+        set_anomaly_enabled(self.prev, self.prev_check_nan)
 
 
 class set_detect_anomaly:
@@ -75,17 +76,21 @@ class set_detect_anomaly:
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self.prev = tls.anomaly
         self.prev_check_nan = tls.check_nan
-        set_mode(mode, check_nan)
+        set_anomaly_enabled(mode, check_nan)
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, *args: object) -> None:
-        set_mode(self.prev, self.prev_check_nan)
+        set_anomaly_enabled(self.prev, self.prev_check_nan)
 
 
-def set_mode(on: bool, check_nan: bool) -> None:
-    set_flag("anomaly", on)
+def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
+    """Switch anomaly mode.
+
+    >>> set_anomaly_enabled(False)
+    """
+    set_flag("anomaly", mode)
     tls.check_nan = check_nan
 
 

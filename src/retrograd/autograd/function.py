@@ -14,6 +14,8 @@ import inspect
 import warnings
 from typing import Any
 
+from retrograd.autograd.function_jvp import function_jvp, tangents_of
+from retrograd.core.forward import tangent_of
 from retrograd.core.dispatch import METHODS
 from retrograd.core.graph import Node, connect, describe_outputs, edge_of, set_history
 from retrograd.core.origin import remember
@@ -78,10 +80,14 @@ class BackwardCFunction(Node, FunctionCtx):
     _arguments = 0                # how many arguments it had
     _freed = False
     _output_facts: Any = None
+    _plain_outputs: Any = ()
+    _in_jvp = False
 
     @property
     def saved_tensors(self) -> Any:
         """What forward saved, checked for changes since."""
+        if self._in_jvp:
+            return () if self.saved_for_forward is None else tuple(self.saved_for_forward)
         if self._freed:
             raise RuntimeError(FREED)
         if self._saved is None:
@@ -294,7 +300,7 @@ def run_function(cls: Any, args: Any, split: bool) -> Any:
             positions.append(i)
             inputs.append(a)
             wants = wants_grad(a)
-            dual = dual or bool(a._odd & ODD_DUAL)
+            dual = dual or bool(a._odd & ODD_DUAL and tangent_of(a) is not None)
         needs.append(wants)
     node.needs_input_grad = tuple(needs)
     node._positions = positions
@@ -302,6 +308,10 @@ def run_function(cls: Any, args: Any, split: bool) -> Any:
     recording = tls.grad_enabled and True in needs
     if recording:
         connect(node, inputs)
+    tangents = None
+    if dual:
+        tangents = tangents_of(args)
+        tls.fwd_grad_enabled = False
     was = set_grad_enabled(False)
     try:
         if split:
@@ -311,11 +321,17 @@ def run_function(cls: Any, args: Any, split: bool) -> Any:
             output = cls.forward(node, *args)
     finally:
         set_grad_enabled(was)
+        if dual:
+            tls.fwd_grad_enabled = True
     outputs = output if type(output) is tuple else tuple(output) if isinstance(output, list) else (output,)
+    dirty = {id(t) for t in node.dirty_tensors} if node.dirty_tensors else ()
+    if dual and node.non_differentiable:
+        named = {id(t) for t in node.non_differentiable}
+        node._plain_outputs = [i for i, t in enumerate(outputs) if id(t) in named]
     wrapped = wrap_outputs(node, inputs, outputs, recording)
     node.dirty_tensors = node.non_differentiable = None       # tensors must not be held by their own node
     if dual:
-        METHODS["__function_jvp__"](cls, node, args, inputs, wrapped)
+        function_jvp(cls, node, args, tangents, wrapped, dirty)
     if recording:
         save_tensors(node, wrapped)
     return wrapped if type(output) is tuple or isinstance(output, list) else wrapped[0]

@@ -15,6 +15,7 @@ from retrograd.autograd.engine import current_graph_task_id, will_engine_execute
 from retrograd.autograd.mutation import allow_mutation_on_saved_tensors
 from retrograd.core import graph
 from retrograd.core.dispatch import METHODS
+from retrograd.core.graph import RemovableHandle
 from retrograd.core.state import add_special, tls
 from retrograd.core.tensor import ODD_INFERENCE, Tensor, bump
 

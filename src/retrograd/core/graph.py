@@ -218,13 +218,16 @@ next_hook_id = count().__next__
 class RemovableHandle:
     """Removes the hook it was returned for."""
 
-    def __init__(self, hooks: dict[int, Any], owner: Any = None) -> None:
+    def __init__(self, hooks: dict[int, Any], owner: Any = None, *, extra_dict: Any = None) -> None:
         self.hooks_dict = hooks
         self.owner = owner            # some stores may be dropped with their owner while the handle lives
+        self.extra_dicts = () if extra_dict is None else tuple(extra_dict) if isinstance(extra_dict, list) else (extra_dict,)
         self.id = next_hook_id()
 
     def remove(self) -> None:
         self.hooks_dict.pop(self.id, None)
+        for marks in self.extra_dicts:            # what else is known about the hook, by its id
+            marks.pop(self.id, None)
 
     def __enter__(self) -> Any:
         return self

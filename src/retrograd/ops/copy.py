@@ -142,6 +142,9 @@ detach = defop(
     kernel=lambda xp, self: self[...], jvp="linear", batch=families.pointwise, variants="",
 )
 install_detach(detach)
+local_scalar_dense = defop(     # what a dispatch mode sees of `item`
+    "_local_scalar_dense(Tensor self) -> Scalar", kernel=lambda self: self.item(), composite=True, variants="", out=False,
+)
 to_copy = defop(
     "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
     "bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",

@@ -376,19 +376,19 @@ def lerp_kernel(xp: Any, self: Any, end: Any, weight: Any) -> Any:
 
 
 defop(
-    "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
-    kernel=limited("lerp_kernel_scalar", "fVc",
-                   lambda xp, self, end, weight: lerp_kernel(xp, self, end, number_like(xp, self, weight))),
-    check=check_same_dtypes, promote="common", widen=True, inplace=True, jvp="linear", batch=families.pointwise,
-    vjp=dict(self=lambda grad, weight: times(grad, 1 - conj(weight)), end=lambda grad, weight: times(grad, conj(weight))),
-)
-defop(
     "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
     kernel=limited("lerp_kernel_tensor", "fVc", lerp_kernel),
     check=check_same_dtypes, promote="common", widen=True, inplace=True, jvp="elementwise", batch=families.pointwise,
     node="LerpBackward1",
     vjp=dict(self=lambda grad, weight: grad * conj(less_from(1, weight)), end=lambda grad, weight: grad * conj(weight),
              weight=lambda grad, self, end: grad * conj(end - self)),
+)
+defop(
+    "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
+    kernel=limited("lerp_kernel_scalar", "fVc",
+                   lambda xp, self, end, weight: lerp_kernel(xp, self, end, number_like(xp, self, weight))),
+    check=check_same_dtypes, promote="common", widen=True, inplace=True, jvp="linear", batch=families.pointwise,
+    vjp=dict(self=lambda grad, weight: times(grad, 1 - conj(weight)), end=lambda grad, weight: times(grad, conj(weight))),
 )
 
 
