@@ -5,10 +5,22 @@ from importlib import import_module as _import_module
 from math import e, inf, nan, pi
 from typing import Any as _Any
 
-from retrograd import _plain  # noqa: F401  (first: it chooses between compiled and plain modules)
+from retrograd import _plain
 
 # isort: split
-from retrograd import autograd, legacy, methods  # noqa: F401  (legacy declares FloatTensor and its like)
+from retrograd import autograd, legacy, methods
+from retrograd.amp.autocast_mode import (
+    autocast,
+    autocast_decrement_nesting,
+    autocast_increment_nesting,
+    clear_autocast_cache,
+    get_autocast_dtype,
+    is_autocast_cache_enabled,
+    is_autocast_enabled,
+    set_autocast_cache_enabled,
+    set_autocast_dtype,
+    set_autocast_enabled,
+)
 from retrograd.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
 from retrograd.autograd.grad_mode import (
     enable_grad,
@@ -33,6 +45,11 @@ from retrograd.ops.copy import (
     layout,
     memory_format,
     preserve_format,
+    sparse_bsc,
+    sparse_bsr,
+    sparse_coo,
+    sparse_csc,
+    sparse_csr,
     strided,
 )
 from retrograd.transforms.vmap import vmap
@@ -49,13 +66,14 @@ globals().update(api.EXTRA_FUNCTIONS)
 __version__ = "0.1.0"
 newaxis = None
 # Imported when first asked for, as `retrograd.nn` or by `import retrograd.nn`.
-_LATER = ("compiler", "distributed", "distributions", "fft", "func", "functional", "library", "linalg", "nested", "nn", "optim",
+_LATER = ("amp", "backends", "compiler", "cuda", "distributed", "distributions", "fft", "func", "functional", "library", "linalg", "nested", "nn", "optim",
           "overrides", "random", "sparse", "special", "testing", "utils")
 __all__ = ["Generator", "Size", "Tensor", "autograd", "channels_last", "channels_last_3d", "contiguous_format",
            "default_generator", "device", "dtype", "e", "enable_grad", "finfo", "iinfo", "inf", "inference_mode",
            "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled",
            "is_warn_always_enabled", "layout", "memory_format", "nan", "newaxis", "no_grad", "pi",
-           "preserve_format", "set_anomaly_enabled", "set_grad_enabled", "set_warn_always", "strided", "vmap"]
+           "preserve_format", "set_anomaly_enabled", "set_grad_enabled", "set_warn_always", "sparse_bsc",
+           "sparse_bsr", "sparse_coo", "sparse_csc", "sparse_csr", "strided", "vmap"]
 
 
 def __getattr__(name: str) -> _Any:

@@ -123,7 +123,6 @@ PRIVATE: dict[str, dict[str, str]] = {
     },
     "autograd": {
         "SavedTensor": "core.saved:SavedTensor",
-        "_calculate_shape": "autograd.engine:calculate_shape",
         "_force_original_view_tracking": "autograd.grad_mode:_force_original_view_tracking",
         "_profiler_enabled": "autograd.profiler:profiler_enabled",
         "_unsafe_preserve_version_counter": "as_torch:preserve_version_counters",

@@ -11,7 +11,7 @@ from retrograd.autograd import hooks
 from retrograd.autograd.backward import backward
 from retrograd.autograd.engine import calibrate
 from retrograd.core import dtypes, printing, saved, storage, subclass
-from retrograd.core.api import EXTRA_METHODS, TENSOR_METHODS, expose, expose
+from retrograd.core.api import EXTRA_METHODS, TENSOR_METHODS, expose
 from retrograd.core.device import CPU
 from retrograd.core.dispatch import METHODS, call, resolve
 from retrograd.core.forward import tangent_of
@@ -63,11 +63,11 @@ def check_new_grad(self: Any, value: Any) -> None:
     extra = self._extra
     expected = extra.grad_dtype if extra is not None and extra.grad_dtype_set else self.dtype
     if expected is not None and value.dtype is not expected:
-        raise RuntimeError(f"attempting to assign a gradient with dtype '{element_name(value.dtype)}' to a tensor with grad_dtype "
-                           f"'{expected.legacy}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). "
-                           "You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. "
-                           "Set grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break "
-                           "downstream systems that assume they match.")
+        raise RuntimeError(f"attempting to assign a gradient with dtype '{element_name(value.dtype)}' to a tensor with "
+                           f"grad_dtype '{expected.legacy}'. The gradient must match the tensor's grad_dtype (defaults to the "
+                           "tensor's dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or None to "
+                           "allow any dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor and its gradient "
+                           "may break downstream systems that assume they match.")
     if value.device != self.device:
         raise RuntimeError(f"attempting to assign a gradient with device type '{value.device.type}' to a tensor with device "
                            f"type '{self.device.type}'. Please ensure that the gradient and the tensor are on the same device")
@@ -100,10 +100,10 @@ def forbidden_delete(name: str) -> Any:
 def requires_grad_(self: Any, requires_grad: bool = True) -> Any:
     """Say whether gradients of this leaf are wanted; returns the tensor."""
     if switches.unusual and tls.transforms and not tls.transforms[-1].legacy:
-        raise RuntimeError("You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) "
-                           "inside of a function being transformed by a functorch transform. This is unsupported, please attempt "
-                           "to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() "
-                           "outside of a function being transformed instead.")
+        raise RuntimeError("You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* "
+                           "APIs) inside of a function being transformed by a functorch transform. This is unsupported, please "
+                           "attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call "
+                           "requires_grad_() outside of a function being transformed instead.")
     if self.grad_fn is not None:
         if requires_grad:
             return self
@@ -189,7 +189,8 @@ def numpy(self: Any, *, force: bool = False) -> Any:
     if tls.grad_enabled and wants_grad(self):
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     if self._odd & ODD_CONJ:
-        raise RuntimeError("Can't call numpy() on Tensor that has conjugate bit set. Use tensor.resolve_conj().numpy() instead.")
+        raise RuntimeError("Can't call numpy() on Tensor that has conjugate bit set. Use tensor.resolve_conj().numpy() "
+                           "instead.")
     if self._odd & ODD_NEG:
         raise RuntimeError("Can't call numpy() on Tensor that has negative bit set. Use tensor.resolve_neg().numpy() instead.")
     if self.dtype is dtypes.bfloat16:

@@ -12,14 +12,16 @@ from retrograd.core.subclass import (
     BaseTorchFunctionMode,
     DisableTorchFunctionSubclass,
     TorchFunctionMode,
+    disabled_torch_function,
     overrides_function,
     resolve_name,
 )
 from retrograd.core.tensor import Tensor
 
-__all__ = ["BaseTorchFunctionMode", "DisableTorchFunctionSubclass", "TorchFunctionMode", "enable_reentrant_dispatch",
-           "get_default_nowrap_functions", "get_overridable_functions", "handle_torch_function", "has_torch_function",
-           "is_tensor_like", "is_tensor_method_or_property", "resolve_name", "wrap_torch_function"]
+__all__ = ["BaseTorchFunctionMode", "DisableTorchFunctionSubclass", "TorchFunctionMode", "disabled_torch_function",
+           "enable_reentrant_dispatch", "get_default_nowrap_functions", "get_overridable_functions",
+           "handle_torch_function", "has_torch_function", "is_tensor_like", "is_tensor_method_or_property",
+           "resolve_name", "wrap_torch_function"]
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:

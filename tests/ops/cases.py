@@ -96,7 +96,8 @@ def invoke(op: Any, args: Any) -> Any:
     positional = [a for a, p in zip(args, params, strict=False) if not p.kwarg_only]
     named = {p.name: a for a, p in zip(args, params, strict=False) if p.kwarg_only}
     if is_random(op):
-        default_generator.manual_seed(1)
+        for generator in [default_generator, *[a for a in args if isinstance(a, torch.Generator)]]:
+            generator.manual_seed(1)
     return op(*positional, **named)
 
 

@@ -14,6 +14,7 @@ from retrograd.core import dtypes
 from retrograd.core.opdef import NOT_IMPLEMENTED, find_packet
 from retrograd.ops import families
 from tests.ops.cases import (
+    TABLE,
     UNDEFINED,
     Case,
     direction,
@@ -263,6 +264,33 @@ def test_out_form_agrees(case: Case) -> None:
     for got, out, wanted in zip(returned, outs, expected, strict=True):
         assert got is out
         assert_same(value(out), value(wanted), case)
+
+
+@pytest.mark.parametrize(**those(lambda case: case.op.is_inplace))
+def test_inplace_op_returns_its_target(case: Case) -> None:
+    plain = [t.detach().clone() for t in case.tensors()]
+    assert invoke(case.op, case.arguments(case.places, plain)) is plain[0]
+
+
+def functional_twin(op: Any) -> Any:
+    """The op of the tables that computes what an in-place op writes."""
+    return TABLE.get(f"{op.name.removesuffix('_')}.{op.__name__.partition('.')[2]}") if op.is_inplace else None
+
+
+@pytest.mark.parametrize(**those(lambda case: functional_twin(case.op) and not is_layout(case.op)))
+def test_inplace_op_agrees_with_its_functional_twin(case: Case) -> None:
+    plain = [t.detach() for t in case.tensors()]
+    for actual, wanted in zip(case.call(case.places, plain), case.call(case.places, plain, functional_twin(case.op)),
+                              strict=True):
+        assert_same(value(actual), value(wanted), case)
+
+
+@pytest.mark.parametrize(**those(lambda case: any([isinstance(a, torch.Generator) for a in case.args])))
+def test_generator_that_is_given_draws_like_the_default_one(case: Case) -> None:
+    given = outputs(invoke(case.op, case.args))
+    default = outputs(invoke(case.op, [None if isinstance(a, torch.Generator) else a for a in case.args]))
+    for actual, wanted in zip(given, default, strict=True):
+        assert_same(value(actual), value(wanted), case)
 
 
 # ---- the same values in another dtype or layout

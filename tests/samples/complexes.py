@@ -23,6 +23,14 @@ def of_complex(make: Maker) -> Iterator[Sample]:
     yield Sample(make(3, 4, dtype=torch.complex128, order="F"))
 
 
+@samples("conj_physical_.default")
+def of_complex_in_place(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(3, 4, dtype=torch.complex128))
+    yield Sample(make(dtype=torch.complex128))
+    yield Sample(make(3, 4, dtype=torch.complex128, order="F"))
+    yield Sample(make(3, 4))
+
+
 @samples("view_as_complex.default", "view_as_complex_copy.default")
 def view_as_complex(make: Maker) -> Iterator[Sample]:
     yield Sample(make(3, 2))

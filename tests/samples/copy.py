@@ -49,3 +49,10 @@ def copies(make: Maker) -> Iterator[Sample]:
     yield Sample(make(2, 3), make(2, 3, dtype=torch.float32))
     yield Sample(make(3, dtype=torch.complex128), make(3))
     yield Sample(make(2, 3), make.index(5, 2, 3))
+
+
+@samples("_local_scalar_dense.default")
+def numbers(make: Maker) -> Iterator[Sample]:
+    yield Sample(make())
+    yield Sample(make(1, 1, dtype=torch.complex128))
+    yield Sample(make.index(5, 1))

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 import retrograd as torch
 from tests.samples import Maker, Sample, samples
 
@@ -11,6 +13,65 @@ from tests.samples import Maker, Sample, samples
 def sized(make: Maker) -> Iterator[Sample]:
     yield Sample((2, 3))
     yield Sample((20,), dtype=torch.float64)
+
+
+@samples("rand.generator", "randn.generator")
+def sized_generator(make: Maker) -> Iterator[Sample]:
+    yield Sample((2, 3), generator=torch.Generator())
+    yield Sample((20,), generator=torch.Generator(), dtype=torch.float64)
+    yield Sample((2, 3), generator=None)
+
+
+@samples("randint.generator")
+def randint_generator(make: Maker) -> Iterator[Sample]:
+    yield Sample(5, (2, 3), generator=torch.Generator())
+
+
+@samples("randint.low_generator")
+def randint_low_generator(make: Maker) -> Iterator[Sample]:
+    yield Sample(-3, 5, (2, 3), generator=torch.Generator())
+
+
+@samples("randperm.generator")
+def randperm_generator(make: Maker) -> Iterator[Sample]:
+    yield Sample(10, generator=torch.Generator())
+
+
+@samples("rand_like.generator", "randn_like.generator")
+def like_generator(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(2, 3), generator=torch.Generator())
+    yield Sample(make(3, 2, order="F"), generator=torch.Generator(), dtype=torch.float32)
+
+
+@samples("randint_like.default")
+def randint_like(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(2, 3), 5)
+    yield Sample(make(3, 2, order="F"), 5, dtype=torch.int64)
+
+
+@samples("randint_like.generator")
+def randint_like_generator(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(2, 3), 5, generator=torch.Generator())
+
+
+@samples("randint_like.low_dtype")
+def randint_like_low(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(2, 3), -3, 5)
+
+
+@samples("randint_like.low_generator_dtype")
+def randint_like_low_generator(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(2, 3), -3, 5, generator=torch.Generator())
+
+
+@samples("randint_like.Tensor")
+def randint_like_tensor(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(2, 3), torch.Tensor(np.array(5)))
+
+
+@samples("randint_like.Tensor_generator")
+def randint_like_tensor_generator(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(2, 3), torch.Tensor(np.array(5)), generator=torch.Generator())
 
 
 @samples("randint.default")
@@ -98,7 +159,8 @@ def multinomial(make: Maker) -> Iterator[Sample]:
 
 
 @samples("dropout.default", "feature_dropout.default", "alpha_dropout.default", "feature_alpha_dropout.default",
-         "native_dropout.default")
+         "native_dropout.default", "dropout_.default", "feature_dropout_.default", "alpha_dropout_.default",
+         "feature_alpha_dropout_.default")
 def dropout(make: Maker) -> Iterator[Sample]:
     yield Sample(make(4, 3, 2), 0.4, True)
     yield Sample(make(4, 3), 0.4, False)

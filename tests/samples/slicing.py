@@ -177,3 +177,6 @@ def as_strided_scatter(make: Maker) -> Iterator[Sample]:
 @samples("slice_inverse.default")
 def slice_inverse(make: Maker) -> Iterator[Sample]:
     yield Sample(make(3, 4, requires_grad=False)[:2], make(3, 4, requires_grad=False), 0, 0, 2, grad=False)
+    # differentiated where the slice is everything: a copy of a part has no memory around it
+    yield Sample(make(3, 4), make(3, 4), 0, 0, 3)
+    yield Sample(make(3, 4), make(3, 4), 1)

@@ -8,8 +8,9 @@ from retrograd.autograd import anomaly as anomaly_mode
 from retrograd.autograd import forward_ad, grad_mode, graph
 from retrograd.autograd.anomaly import detect_anomaly, set_detect_anomaly
 from retrograd.autograd.backward import backward, grad
+from retrograd.autograd.backward import calculate_shape as _calculate_shape
+from retrograd.autograd.engine import is_checkpoint_valid as _is_checkpoint_valid
 from retrograd.autograd.function import Function
-from retrograd.autograd.gradcheck import gradcheck, gradgradcheck
 from retrograd.autograd.grad_mode import (
     _force_original_view_tracking,
     enable_grad,
@@ -20,6 +21,7 @@ from retrograd.autograd.grad_mode import (
     set_grad_enabled,
     set_multithreading_enabled,
 )
+from retrograd.autograd.gradcheck import gradcheck, gradgradcheck
 from retrograd.autograd.variable import Variable
 from retrograd.core.saved import SavedTensor
 

@@ -2,9 +2,9 @@
 
 NOTE [Stealing]
 A gradient that nobody else can see becomes `.grad` itself. Whether anybody else holds it is read off reference counts,
-compared with those of a gradient known to be private (see `engine.calibrate`). Everything else is copied: a tensor that a user, a
-hook or another edge still holds, and one whose strides break the layout rule: `.grad` has the strides of its tensor if
-that is dense without overlap, and is contiguous otherwise.
+compared with those of a gradient known to be private (see `engine.calibrate`). Everything else is copied: a tensor that
+a user, a hook or another edge still holds, and one whose strides break the layout rule: `.grad` has the strides of its
+tensor if that is dense without overlap, and is contiguous otherwise.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import numpy as np
 from retrograd.core.dispatch import METHODS
 from retrograd.core.state import switches, tls
 from retrograd.core.storage import contiguous_strides, empty_strided, is_non_overlapping_and_dense, strides_of
-from retrograd.core.tensor import Tensor, bump, new_tensor
+from retrograd.core.tensor import ODD_SPARSE, Tensor, bump, new_tensor
 
 lock = Lock()
 
@@ -43,7 +43,9 @@ def accumulate(variable: Any, grad: Any, create_graph: bool) -> None:
     lock.acquire()
     try:
         old = variable._grad
-        if create_graph:
+        if grad._odd & ODD_SPARSE or (old is not None and old._odd & ODD_SPARSE):
+            variable._grad = METHODS["__accumulate_sparse__"](old, grad, create_graph, getrefcount(grad) <= private.tensor)
+        elif create_graph:
             variable._grad = recorded_copy(variable, grad) if old is None else old + grad
         elif old is None:
             array = grad.array

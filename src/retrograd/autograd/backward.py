@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,7 +91,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any 
         allow_unused = materialize_grads
     outputs, inputs = as_tuple(outputs), as_tuple(inputs)
     if len(inputs) == 0:
-        raise ValueError("grad requires non-empty inputs.")
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     if not only_inputs:
         warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for "
                       "other parts of the graph, please use torch.autograd.backward.", FutureWarning, stacklevel=2)
@@ -194,6 +193,16 @@ def first_gradients(outputs: Any, grads: Any, batched: bool) -> list[Any]:
     return made
 
 
+def calculate_shape(output: Any, grad: Any, is_grads_batched: bool) -> tuple[Any, Any]:
+    """The shapes that must agree: of an output (or of the place that an edge stands for) and of its gradient."""
+    if getattr(output, "is_nested", False) or grad.is_nested:
+        if is_grads_batched:
+            raise RuntimeError("Batched grads are not supported with Nested Tensor.")
+        return output._nested_tensor_size(), grad._nested_tensor_size()
+    shape = grad.array.shape
+    return Size(output_facts(output)[0]), Size(shape[1:] if is_grads_batched else shape)
+
+
 def check_gradient(out: Any, g: Any, shape: Any, dtype: Any, i: int, batched: bool) -> None:
     have = g.array.shape[1:] if batched else g.array.shape
     if tuple(have) != tuple(shape):
@@ -207,7 +216,8 @@ def check_gradient(out: Any, g: Any, shape: Any, dtype: Any, i: int, batched: bo
                            f"{Size(shape)}.")
     if (dtype.kind == "c") != (g.array.dtype.kind == "c"):
         raise RuntimeError(f"For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
-                           f"dtype: grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a dtype of {BY_NUMPY[dtype]}.")
+                           f"dtype: grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a dtype of "
+                           f"{BY_NUMPY[dtype]}.")
 
 
 CREATE_GRAPH = ("Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient "

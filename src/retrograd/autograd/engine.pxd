@@ -9,7 +9,7 @@ cdef Switches switches
 
 cdef class GraphTask:
     cdef public long long id
-    cdef public bint keep_graph, create_graph
+    cdef public bint keep_graph, create_graph, whole
     cdef public dict waiting, buffers
     cdef public list ready, captured, callbacks
     cdef public object needed, captures, node

@@ -21,11 +21,12 @@ import numpy as np
 
 from retrograd.autograd.accumulate import accumulate, private
 from retrograd.autograd.hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks
-from retrograd.core.dispatch import METHODS
-from retrograd.core.graph import LAST, AccumulateGrad, Node, shape_dtype
+from retrograd.core.dispatch import METHODS, OpNode
+from retrograd.core.graph import LAST, AccumulateGrad, Node
 from retrograd.core.state import add_special, set_grad_enabled, switches, tls
 from retrograd.core.subclass import Subclasses
-from retrograd.core.tensor import Tensor, new_tensor
+from retrograd.core.tensor import ODD_SPARSE, Tensor, new_tensor
+from retrograd.core.views import CopySlices
 
 NESTED_PER_THREAD = 40
 
@@ -35,7 +36,9 @@ next_task_id = count().__next__
 class GraphTask:
     """One call of backward or grad."""
 
-    __slots__ = ("buffers", "callbacks", "captured", "captures", "create_graph", "id", "keep_graph", "needed", "node", "ready", "waiting")
+    __slots__ = ("buffers", "callbacks", "captured", "captures", "create_graph", "id", "keep_graph", "needed",
+                 "node", "ready", "waiting",
+                 "whole")
 
     def __init__(self, keep_graph: bool, create_graph: bool) -> None:
         self.id: int = next_task_id()
@@ -49,6 +52,7 @@ class GraphTask:
         self.captured: list[Any] = []
         self.callbacks: list[Any] = []
         self.node: Any = None                     # the node that is running
+        self.whole: bool = True                   # neither this pass nor one around it is limited to some inputs
 
 
 def run_backward(roots: Any, grads: Any, keep_graph: bool, create_graph: bool, inputs: Any, accumulate_grad: bool) -> Any:
@@ -138,6 +142,7 @@ def run_task(task: Any, roots: Any, grads: Any) -> None:
     disabled = tls.function_disabled
     if Subclasses.defined or tls.function_modes:
         tls.function_disabled = 2                     # formulas are nobody's public functions
+    task.whole = task.needed is None and (was_task is None or was_task.whole)
     tls.task = task
     tls.backward_depth += 1
     try:
@@ -148,7 +153,8 @@ def run_task(task: Any, roots: Any, grads: Any) -> None:
             if task.waiting[node] == 0 and node not in done:
                 done[node] = True
                 heappush(task.ready, (LAST - node._seq, -len(task.ready), node))
-        del done, node, grad
+        node = grad = None
+        del done
         grads = None
         loop(task)
         while task.callbacks:
@@ -280,7 +286,11 @@ def deliver(task: Any, node: Any, nr: int, grad: Any, sender: Any, index: int) -
     arrived = task.buffers.get(node)
     if arrived is None:
         arrived = task.buffers[node] = [None] * node._count
-    arrived[nr] = grad if arrived[nr] is None else arrived[nr] + grad
+    old = arrived[nr]
+    if old is None:
+        arrived[nr] = grad
+    else:                         # sparse + dense is not defined, dense + sparse is
+        arrived[nr] = grad + old if old._odd & ODD_SPARSE else old + grad
 
 
 def fitted(node: Any, nr: int, grad: Any, sender: Any, index: int) -> Any:
@@ -307,6 +317,10 @@ def fit(grad: Any, shape: Any, dtype: Any, node: Any, sender: Any, index: int) -
         raise TypeError(f"expected Variable or None (got {type(grad).__name__})")
     if shape is None:
         return grad
+    # The formulas of ops that mix real and complex operands end with the real part, so it comes before the sum.
+    if grad.array.dtype.kind == "c" != dtype.kind and (
+            sender.op.mixes if isinstance(sender, OpNode) else type(sender) is CopySlices):
+        grad = METHODS["real"](grad)
     got = grad.array.shape
     if got != shape:
         if not expands_to(shape, got):
@@ -322,8 +336,10 @@ def fit(grad: Any, shape: Any, dtype: Any, node: Any, sender: Any, index: int) -
     have = grad.array.dtype
     if have is not dtype:
         if have.kind == "c" and dtype.kind != "c":
-            grad = METHODS["real"](grad)
-        if grad.array.dtype != dtype:
+            raise RuntimeError("Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be "
+                               "true, but got false.  (Could this error message be improved?  If so, please report an "
+                               "enhancement request to PyTorch.)")
+        if have != dtype:
             grad = METHODS["__cast__"](grad, dtype)
     return grad
 
@@ -364,7 +380,7 @@ def run_on_thread(task: Any, roots: Any, grads: Any) -> None:
 
 CLASS_DEFAULTS = ("grad_enabled", "special", "inference", "fwd_grad_enabled", "multithreading", "view_replay", "check_nan",
                   "anomaly", "dual_level", "task", "backward_depth", "saved_hooks_disabled", "below", "dispatch_disabled",
-                  "function_disabled")
+                  "function_disabled", "autocast")
 INHERITED = (*CLASS_DEFAULTS, "saved_hooks", "dispatch_modes", "function_modes", "transforms", "stash")
 
 
@@ -400,6 +416,11 @@ def queue_callback(callback: Any) -> None:
 def current_node() -> Any:
     """The node that the present backward pass is running, None outside of one."""
     return None if tls.task is None else tls.task.node
+
+
+def is_checkpoint_valid() -> bool:
+    """Whether a node may run a backward pass of its own that fills `.grad`: not while only some gradients are asked for."""
+    return tls.task is None or tls.task.whole
 
 
 def current_graph_task_id() -> int:

@@ -15,8 +15,8 @@ import warnings
 from typing import Any
 
 from retrograd.autograd.function_jvp import function_jvp, tangents_of
-from retrograd.core.forward import tangent_of
 from retrograd.core.dispatch import METHODS
+from retrograd.core.forward import tangent_of
 from retrograd.core.graph import Node, connect, describe_outputs, edge_of, set_history
 from retrograd.core.origin import remember
 from retrograd.core.saved import FREED, SavedTensor
@@ -150,8 +150,8 @@ class BackwardCFunction(Node, FunctionCtx):
             if i in self._positions:
                 routed.append(result if self._next[len(routed)] is not None else None)
             elif result is not None:
-                raise RuntimeError(f"function {self.name()} returned a gradient different from None at position {i + 1}, but the "
-                                   "corresponding forward input was not a Variable")
+                raise RuntimeError(f"function {self.name()} returned a gradient different from None at position {i + 1}, but "
+                                   "the corresponding forward input was not a Variable")
         return routed
 
     def _release(self) -> None:
@@ -287,8 +287,8 @@ def run_function(cls: Any, args: Any, split: bool) -> Any:
     """One call of a custom Function: forward, then the outputs get their history."""
     forward = cls.__dict__.get("forward")
     if forward is not None and not isinstance(forward, (staticmethod, classmethod)):
-        raise RuntimeError("Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd "
-                           "function with static forward method. (Example: https://pytorch.org/docs/stable/autograd.html"
+        raise RuntimeError("Legacy autograd function with non-static forward method is deprecated. Please use new-style "
+                           "autograd function with static forward method. (Example: https://pytorch.org/docs/stable/autograd.html"
                            "#torch.autograd.Function)")
     node = cls._backward_cls()
     if switches.unusual and tls.anomaly:
@@ -346,8 +346,8 @@ def wrap_outputs(node: Any, inputs: Any, outputs: Any, recording: bool) -> Any:
         check_dirty(node, outputs, known)
     tensors = [t for t in outputs if isinstance(t, Tensor)]
     if node._is_pure_view and (len(inputs) != 1 or len(tensors) != 1):
-        raise RuntimeError("Pure view custom Function can only have one input Tensor and one output Tensor. Open an issue if you "
-                           "need to support more.")
+        raise RuntimeError("Pure view custom Function can only have one input Tensor and one output Tensor. Open an issue if "
+                           "you need to support more.")
     facts: list[Any] = []
     made: list[Any] = []
     replaced: dict[int, Any] = {}
@@ -383,8 +383,8 @@ def check_dirty(node: Any, outputs: Any, known: Any) -> None:
     returned = {id(t) for t in outputs}
     for t in node.dirty_tensors:
         if id(t) not in returned:
-            raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output. The inputs "
-                               "that are modified inplace must all be outputs of the Function.")
+            raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output. The "
+                               "inputs that are modified inplace must all be outputs of the Function.")
 
 
 def fit_output(node: Any, inputs: Any, t: Any, nr: int, differentiable: bool, is_input: bool, is_dirty: bool,
@@ -448,18 +448,18 @@ def rewrite(node: Any, t: Any, nr: int, is_input: bool, count: int) -> Any:
     """An input that forward changed in place: the same object with a new history."""
     if not is_input:
         if t._view is not None:
-            raise RuntimeError("jvp or backward: mark_dirty received a tensor that was not an input. Only input Tensors should be "
-                               "given to ctx.mark_dirty().")
-        warnings.warn("Only input Tensors should be given to ctx.mark_dirty(). If a Tensor is not an input, there is no need to "
-                      "pass it to mark_dirty().", UserWarning, stacklevel=4)
+            raise RuntimeError("jvp or backward: mark_dirty received a tensor that was not an input. Only input Tensors "
+                               "should be given to ctx.mark_dirty().")
+        warnings.warn("Only input Tensors should be given to ctx.mark_dirty(). If a Tensor is not an input, there is no need "
+                      "to pass it to mark_dirty().", UserWarning, stacklevel=4)
         set_history(t, node, nr)
         return t
     if t._view is not None and count > 1:
         raise RuntimeError("If your Function modifies inplace an input that is a view of another Tensor, your Function cannot "
-                           "return more than one Tensor. This is not supported by the current autograd engine. You should either "
-                           "make sure the input is not a view (using .clone() for example) or make your Function only return one "
-                           "Tensor (potentially splitting it into two Functions: one doing the inplace that returns a single "
-                           "Tensor and a second one that does the other operations). You can ask on the forum "
+                           "return more than one Tensor. This is not supported by the current autograd engine. You should "
+                           "either make sure the input is not a view (using .clone() for example) or make your Function only "
+                           "return one Tensor (potentially splitting it into two Functions: one doing the inplace that "
+                           "returns a single Tensor and a second one that does the other operations). You can ask on the forum "
                            "https://discuss.pytorch.org/ if you need help to do this change. Note: your Function modifies "
                            "inplace an input that is a view of another Tensor.")
     if t._requires and t._node is None and t._view is None:
@@ -552,7 +552,8 @@ def once_differentiable(fn: Any) -> Any:
             return outputs
         single = not isinstance(outputs, tuple)
         values = (outputs,) if single else outputs
-        failing = DelayedError("trying to differentiate twice a function that was marked with @once_differentiable", len(values))
+        failing = DelayedError("trying to differentiate twice a function that was marked with "
+                               "@once_differentiable", len(values))
         results = failing(*[fake_leaf(v) for v in values])
         return results[0] if single else tuple(results) if isinstance(results, (list, tuple)) else (results,)
     return wrapper

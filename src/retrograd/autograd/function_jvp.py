@@ -9,8 +9,8 @@ from retrograd.core.state import tls
 from retrograd.core.tensor import Tensor
 
 VIEW = "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view"
-INPLACE = ("An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an input "
-           "inplace, then the jvp function must modify the corresponding gradient inplace.")
+INPLACE = ("An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an "
+           "input inplace, then the jvp function must modify the corresponding gradient inplace.")
 
 
 def tangents_of(args: Any) -> list[Any]:
@@ -38,20 +38,21 @@ def function_jvp(cls: Any, node: Any, args: Any, tangents: Any, outputs: Any, di
         tls.fwd_grad_enabled = was
     results = results if isinstance(results, (tuple, list)) else (results,)
     if len(results) != len(outputs):
-        raise RuntimeError(f"{cls.__name__}.jvp returned an incorrect number of outputs (expected {len(outputs)}, got {len(results)})")
+        raise RuntimeError(f"{cls.__name__}.jvp returned an incorrect number of outputs (expected {len(outputs)}, got "
+                           f"{len(results)})")
     for i, (out, result) in enumerate(zip(outputs, results, strict=True)):
         facts = node._output_facts[i]
         if facts is None or out.dtype.category < 2 or i in node._plain_outputs:
             if result is not None:
-                raise RuntimeError("A custom Function's jvp is returning a tangent for an output that is not differentiable (output "
-                                   f"{i}). You should return None at that position instead.")
+                raise RuntimeError("A custom Function's jvp is returning a tangent for an output that is not differentiable "
+                                   f"(output {i}). You should return None at that position instead.")
             continue
         if result is None:
             continue
         check_result(out, result, args, tangents, versions, id(out) in dirty)
         if result.array.shape != out.array.shape:
-            raise RuntimeError(f"A custom Function's jvp returned a tangent of shape {list(result.array.shape)} for output {i}, "
-                               f"whose shape is {list(out.array.shape)}. They must be the same.")
+            raise RuntimeError(f"A custom Function's jvp returned a tangent of shape {list(result.array.shape)} for output "
+                               f"{i}, whose shape is {list(out.array.shape)}. They must be the same.")
         if out._view is not None or id(out) in dirty:
             forward.attach(out, result)
         else:

@@ -19,8 +19,8 @@ from retrograd.core.graph import RemovableHandle
 from retrograd.core.state import add_special, tls
 from retrograd.core.tensor import ODD_INFERENCE, Tensor, bump
 
-__all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
-           "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
+__all__ = ["GradientEdge", "Node", "RemovableHandle", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
+           "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
            "set_warn_on_accumulate_grad_stream_mismatch"]
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn
 
 from retrograd.core import convert
 from retrograd.core.convert import MISMATCH, ListItemError
-from retrograd.core.schema import KEYWORD_SYNONYMS, REQUIRED, Param, Schema
+from retrograd.core.schema import KEYWORD_SYNONYMS, REQUIRED, Param, Schema, explainers
 
 Arguments = tuple[Any, ...]
 Keywords = Mapping[str, Any]
@@ -69,6 +69,9 @@ def explain_mismatch(name: str, schema: Schema, args: Arguments, kwargs: Keyword
     """Why the call does not fit this one schema."""
     signature = _Signature(_visible_params(schema, is_method), schema.takes_varargs(is_method))
     return _explain_one(name, signature, args[1:] if is_method else args, kwargs)
+
+
+explainers.append(explain_mismatch)
 
 
 class _Signature:

@@ -2,8 +2,8 @@
 
 NumPy spends a few hundred nanoseconds on a call before it computes anything; for small contiguous float32 and float64
 arrays the generated functions do it in a few dozen. A kernel takes what the short way of dispatch gives it (two arrays,
-or an array and a Python number). It returns None when the operands need promotion, so that dispatch takes the long way,
-and hands everything else it does not know to the NumPy function it stands for.
+or an array and a Python number). It returns None when the operands need promotion or their memory order matters, so that
+dispatch takes the long way, and hands everything else it does not know to the NumPy function it stands for.
 """
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ PRELUDE = r"""
 static inline int is_array(PyObject *o) { return Py_TYPE(o) == &PyArray_Type; }
 static inline int is_float(int t) { return t == NPY_FLOAT || t == NPY_DOUBLE; }
 static inline int contiguous(PyArrayObject *a) { return PyArray_FLAGS(a) & NPY_ARRAY_C_CONTIGUOUS; }
+static inline int disordered(PyArrayObject *a) { return PyArray_NDIM(a) > 1 && !contiguous(a); }
 static inline PyArrayObject *new_like(PyArrayObject *a) {
   PyArray_Descr *d = PyArray_DESCR(a); Py_INCREF(d);
   return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, d, PyArray_NDIM(a), PyArray_DIMS(a), NULL, NULL, 0, NULL);
@@ -40,7 +41,9 @@ static inline int same_shape(PyArrayObject *a, PyArrayObject *b) {
   int n = PyArray_NDIM(a);
   return n == PyArray_NDIM(b) && memcmp(PyArray_DIMS(a), PyArray_DIMS(b), n * sizeof(npy_intp)) == 0;
 }
-static inline int inexact(int t) { return t == NPY_FLOAT || t == NPY_DOUBLE || t == NPY_HALF || t == NPY_CFLOAT || t == NPY_CDOUBLE || t >= 256; }
+static inline int inexact(int t) {
+  return t == NPY_FLOAT || t == NPY_DOUBLE || t == NPY_HALF || t == NPY_CFLOAT || t == NPY_CDOUBLE || t >= 256;
+}
 """
 
 BINARY = r"""
@@ -78,6 +81,7 @@ static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
       for (i = 0; i < n; i++) {{ double X = x[i]; z[i] = {double}; }} }}
     return (PyObject *)r;
   }}
+  if ((is_array(args[0]) && disordered(a)) || (is_array(args[1]) && disordered(b))) Py_RETURN_NONE;
   return PyObject_Vectorcall(np_{name}, args, 2, NULL);
 }}
 """
@@ -98,6 +102,7 @@ static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
         for (i = 0; i < n; i++) {{ double X = x[i]; z[i] = {double}; }} }}
       return (PyObject *)r;
     }}
+    if (disordered(a)) Py_RETURN_NONE;
   }}
   return PyObject_Vectorcall(np_{name}, args, 1, NULL);
 }}
@@ -208,3 +213,4 @@ def install_kernels(kernels: Any) -> None:
             kernels.bind(name, op.fast)
             op.fast = compiled
             op.checks = True
+            op.loose = False

@@ -19,7 +19,8 @@ class device:
 
     def __init__(self, type: Any, index: int | None = None) -> None:
         if isinstance(type, device):
-            self.type, self.index = type.type, type.index
+            self.type: str = type.type
+            self.index: int | None = type.index
             return
         if isinstance(type, int):
             type, index = "cuda", type
@@ -32,8 +33,8 @@ class device:
             if not number.isdigit() or (len(number) > 1 and number[0] == "0"):
                 raise RuntimeError(f"Invalid device string: '{type}'")
             index = int(number)
-        self.type: str = kind
-        self.index: int | None = index
+        self.type = kind
+        self.index = index
 
     def __repr__(self) -> str:
         return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"

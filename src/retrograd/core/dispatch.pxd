@@ -42,6 +42,7 @@ cdef class Dispatch(Door):
 
 @cython.locals(t=Tensor)
 cpdef call(OpDef op, args)
+cdef bint has_defaults(OpDef op, args) except -1
 cpdef call_plain(OpDef op, args)
 @cython.locals(t=Tensor, out=Tensor, node=OpNode, values=list, mask=int, bit=int)
 cpdef call_general(OpDef op, args)

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import forward, opdef
+from retrograd.core import forward, opdef, views
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.graph import Node, accumulator, describe_outputs, edge_of, sequence, set_history
-from retrograd.core.kernels import compute_arrays, run_kernel, write_into
+from retrograd.core.kernels import compute_arrays, in_order, run_kernel, write_into
+from retrograd.core.opdef import ATTR, AUTOCAST, GRAD, GRADS, NEEDED, NOT_IMPLEMENTED, SAVED
 from retrograd.core.origin import remember
-from retrograd.core.opdef import ATTR, GRAD, GRADS, NEEDED, NOT_IMPLEMENTED, SAVED
 from retrograd.core.saved import FREED, SavedTensor, note_version, save_input, save_output, unpack
 from retrograd.core.state import switches, tls
 from retrograd.core.storage import offset_of, strides_of
@@ -28,6 +28,7 @@ from retrograd.core.tensor import (
     ODD_INFERENCE,
     ODD_META,
     ODD_NEG,
+    ODD_SPARSE,
     ODD_SUBCLASS,
     ODD_WRAPPER,
     Counter,
@@ -36,13 +37,12 @@ from retrograd.core.tensor import (
     Tensor,
     bump,
     counter_of,
+    new_tensor,
     operators,
     wants_grad,
     wrap,
-    new_tensor,
 )
 from retrograd.core.views import MULTI_OUTPUT_NODE, Replayer, check_inplace, mark_view, rebase, refresh
-from retrograd.core import views
 
 ndarray = np.ndarray
 
@@ -94,8 +94,8 @@ class OpNode(Node):
         results: list[Any] = [None] * len(self._next)
         for rule in op.rules:
             spans = [(starts[i], counts[i]) for i in rule.targets]
-            flags = [[self._next[s + k] is not None and (needed is None or needed[s + k]) for k in range(max(c, 1) if c != 0 else 0)]
-                     for s, c in spans]
+            flags = [[self._next[s + k] is not None and (needed is None or needed[s + k])
+                      for k in range(max(c, 1) if c != 0 else 0)] for s, c in spans]
             if not any([any(f) for f in flags]):
                 continue
             values = [(flags[0] if len(flags) == 1 else flags) if kind == NEEDED else value
@@ -129,7 +129,8 @@ class OpNode(Node):
 
     def __dir__(self) -> Any:
         op = self.op
-        names = ["_saved_" + n for n in op.saved_names + op.attr_names] + ["_raw_saved_" + n for n in op.saved_names]
+        names = ["_saved_" + n for n in [*op.saved_names, *[n for i, n in enumerate(op.attr_names) if op.shows(i)]]]
+        names += ["_raw_saved_" + n for n in op.saved_names]
         return [*object.__dir__(self), *names]
 
 
@@ -167,9 +168,19 @@ def saved_attribute(node: Any, name: str) -> Any:
     op = node.op
     raw = name.startswith("_raw")
     key = name[len("_raw_saved_"):] if raw else name[len("_saved_"):]
-    if key in op.attr_names and not raw:
-        value = None if node._attrs is None else node._attrs[op.attr_names.index(key)]
-        return BY_NUMPY.get(value, value) if isinstance(value, np.dtype) else tuple(value) if type(value) is list else value
+    if key in op.attr_names and not raw and op.shows(op.attr_names.index(key)):
+        slot = op.attr_names.index(key)
+        kind, argument, _ = op.attr_kinds[slot]
+        param = op.schema.params[argument]
+        if node._attrs is not None:
+            value = node._attrs[slot]
+        else:                                            # a call with default arguments, by the short way
+            value = op.tail[argument - len(op.tensor_args)] if kind == opdef.VALUE else None
+        if value is None and kind == opdef.STRIDES:
+            return ()
+        if kind == opdef.VALUE and param.type in ("int", "SymInt"):
+            return tuple([unsigned(v) for v in value]) if isinstance(value, (list, tuple)) else unsigned(value)
+        return tuple(value) if type(value) is list else value
     if key not in op.saved_names:
         raise AttributeError(f"'{type(node).__name__}' object has no attribute '{name}'")
     slot = op.saved_names.index(key)
@@ -200,6 +211,11 @@ def saved_attribute(node: Any, name: str) -> Any:
     return item
 
 
+def unsigned(value: Any) -> Any:
+    """A saved integer as nodes show it: negative ones wrap around."""
+    return value + 2**64 if type(value) is int and value < 0 else value
+
+
 def node_class(op: Any) -> Any:
     """The class of the nodes that `op` records, named as in PyTorch."""
     made = op._node_class
@@ -209,7 +225,7 @@ def node_class(op: Any) -> Any:
         made = op._node_class = NODE_CLASSES.get(op.node_name)
         if made is None:
             members: dict[str, Any] = {"__slots__": (), "__module__": "torch.autograd"}
-            if not op.node_name[-1].isdigit():            # the few that are not made out of a formula
+            if not op.node_name[-1].isdigit() and not op.node_name.endswith("_copy"):            # the few that are not made out of a formula
                 full = "torch::autograd::" + op.node_name
                 members["name"] = lambda self: full
             made = op._node_class = type(op.node_name, (OpNode,), members)
@@ -251,7 +267,7 @@ def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
                 node._nrs[i] = source._nr
         nexts.append(n)
         i += 1
-    node._next = tuple(nexts)
+    node._next = tuple(nexts) if op.node_name != "NotImplemented" else tuple([n for n in nexts if n is not None])
     if plan.inputs or plan.outputs:
         node._saved = [None] * len(op.saved_names)
         plain = switches.unusual == 0 or not tls.special
@@ -291,7 +307,7 @@ def record_short(op: Any, a: Any, b: Any, mask: int) -> Any:
         cls = node_class(op)
     plan = op.short_plans[mask]
     if plan is None:
-        plan = op.short_plans[mask] = op.plan(mask)
+        plan = op.short_plans[mask] = op.short_plan(mask)
     node = OpNode.__new__(cls)            # without __init__: a call saved
     sequence.n += 1
     node._seq = sequence.n
@@ -379,7 +395,7 @@ def attribute_value(kind: int, value: Any, extra: int) -> Any:
     if not isinstance(value, Tensor):
         return () if kind in (opdef.SIZES, opdef.STRIDES) else 0 if kind == opdef.NDIM else None
     array = value.array
-    if kind == opdef.SIZES:
+    if kind == opdef.SIZES or kind == opdef.SHAPE:
         return Size(array.shape)
     if kind == opdef.DTYPE:
         return BY_NUMPY[array.dtype]
@@ -389,18 +405,24 @@ def attribute_value(kind: int, value: Any, extra: int) -> Any:
         return strides_of(array)
     if kind == opdef.GEOMETRY:
         return array.shape, strides_of(array), offset_of(array)
+    if kind == opdef.NUMEL:
+        return array.size
+    if kind == opdef.LAYOUT or kind == opdef.BLOCKSIZE:
+        return METHODS["__layout__" if kind == opdef.LAYOUT else "__blocksize__"](value)
     return array.shape[extra]
 
 
 def finish(op: Any, node: Any, mask: int, outputs: Any) -> None:
     """Give the outputs their history and save those that the rules use."""
-    differentiable = [t for t in outputs if t is not None and BY_NUMPY[t.array.dtype].category >= 2]
-    if len(differentiable) == len(outputs):
-        describe_outputs(node, outputs)
-    else:
-        describe_outputs(node, [t if t is not None and BY_NUMPY[t.array.dtype].category >= 2 else None for t in outputs])
-    for nr, t in enumerate(outputs):
-        if t is not None and BY_NUMPY[t.array.dtype].category >= 2:
+    shown = [t if t is not None and BY_NUMPY[t.array.dtype].category >= 2 and nr not in op.constant else None
+             for nr, t in enumerate(outputs)]
+    if op.real_only and any([t is not None and t.array.dtype.kind == "c" for t in shown]):
+        raise RuntimeError(f"{op.name} does not support automatic differentiation for outputs with complex dtype.")
+    if len(outputs) == 1 and shown[0] is None:
+        dropped(op, outputs[0].array)
+    describe_outputs(node, shown)
+    for nr, t in enumerate(shown):
+        if t is not None:
             set_history(t, node, nr)
     save_results(op, node, mask, outputs)
 
@@ -432,27 +454,25 @@ class Dispatch(Door):
             if tls.special:
                 return call_operator(op, [a, *op.tail])
             requires = requires and tls.grad_enabled
-        if not requires or not op.differentiable:
-            try:
-                z = op.fast(x)
-            except TypeError:          # a dtype that NumPy refuses: the long way says so in PyTorch's words
-                return call_general(op, [a, *op.tail])
-            if z is None:
-                return call_general(op, [a, *op.tail])
-            return new_tensor(z if type(z) is ndarray else np.asarray(z))
-        node = record_short(op, a, None, 1)
-        z = op.fast(x)
+        try:
+            z = op.fast(x)
+        except TypeError:          # a dtype that NumPy refuses: the long way says so in PyTorch's words
+            return call_general(op, [a, *op.tail])
         if type(z) is not ndarray:
             if z is None:
                 return call_general(op, [a, *op.tail])
             z = np.asarray(z)
-        node._shape = z.shape
-        node._dtype = z.dtype
+        elif op.loose and x.ndim > 1 and not x.flags.c_contiguous:
+            z = in_order(op, [x], z)
         out = new_tensor(z)
-        out._node = node
-        out._requires = True
-        if op.saves_result:
-            save_results(op, node, 1, (out,))
+        if requires and op.differentiable:
+            node = record_short(op, a, None, 1)
+            node._shape = z.shape
+            node._dtype = z.dtype
+            out._node = node
+            out._requires = True
+            if op.saves_result:
+                save_results(op, node, 1, (out,))
         return out
 
     def binary(self, op: Any, a: Any, b: Any) -> Any:
@@ -483,17 +503,6 @@ class Dispatch(Door):
         fast = op.fast
         if fast is None:
             return call_general(op, [a, b, *op.tail])
-        if mask == 0 or not op.differentiable:
-            try:
-                z = fast(x, y)
-            except Exception:
-                return call_general(op, [a, b, *op.tail])
-            if type(z) is not ndarray:
-                if z is None:
-                    return call_general(op, [a, b, *op.tail])
-                z = np.asarray(z)
-            return new_tensor(z)
-        node = record_short(op, a, b, mask)
         try:
             z = fast(x, y)
         except Exception:
@@ -502,13 +511,17 @@ class Dispatch(Door):
             if z is None:
                 return call_general(op, [a, b, *op.tail])
             z = np.asarray(z)
-        node._shape = z.shape
-        node._dtype = z.dtype
+        elif z.ndim > 1 and op.loose and not (x.flags.c_contiguous and (type(y) is not ndarray or y.flags.c_contiguous)):
+            z = in_order(op, [x, y], z)
         out = new_tensor(z)
-        out._node = node
-        out._requires = True
-        if op.saves_result:
-            save_results(op, node, mask, (out,))
+        if mask and op.differentiable:
+            node = record_short(op, a, b, mask)
+            node._shape = z.shape
+            node._dtype = z.dtype
+            out._node = node
+            out._requires = True
+            if op.saves_result:
+                save_results(op, node, mask, (out,))
         return out
 
     def inplace(self, op: Any, a: Any, b: Any) -> Any:
@@ -617,12 +630,23 @@ def call_plain(op: Any, args: Any) -> Any:
     """Tensors that have nothing unusual about them: the short way if this call fits it, else the general one."""
     if not op._ready:
         op.prepare()
-    if op.shortcut and len(args) == op.shortcut + len(op.tail) and tuple(args[op.shortcut:]) == op.tail:
+    if op.shortcut and len(args) == op.shortcut + len(op.tail) and has_defaults(op, args):
         if op.shortcut == 1:
             return door.unary(op, args[0])
         if isinstance(args[0], Tensor) and isinstance(args[1], Tensor):
             return door.binary(op, args[0], args[1])
     return call_general(op, args)
+
+
+def has_defaults(op: Any, args: Any) -> bool:
+    """Whether the arguments after the tensors are the ones that `fast` is for; True is not 1 here."""
+    i = op.shortcut
+    for default in op.tail:
+        value = args[i]
+        if value is not default and (type(value) is not type(default) or value != default):
+            return False
+        i += 1
+    return True
 
 
 def call_general(op: Any, args: Any) -> Any:
@@ -657,7 +681,7 @@ def call_general(op: Any, args: Any) -> Any:
             mark_view(op, (args[1:], None), args[0], out)
         else:
             out._counter = counter_of(args[0])
-    if node is not None and z.dtype.kind in "fcV":
+    if node is not None and (z.dtype.kind in "fcV" or not dropped(op, z)):
         node._shape = z.shape
         node._dtype = z.dtype
         out._node = node
@@ -665,6 +689,13 @@ def call_general(op: Any, args: Any) -> Any:
         if op.saves_result:
             save_results(op, node, mask, (out,))
     return out
+
+
+def dropped(op: Any, array: Any) -> bool:
+    """Whether a recorded op may have a result without gradient; those that may not raise."""
+    if op.name in ("_to_copy", "view"):
+        return True
+    raise RuntimeError(f"Autograd not support dtype: {BY_NUMPY[array.dtype].legacy}")
 
 
 def make_view(op: Any, source: Any, args: Any, array: Any) -> Any:
@@ -692,6 +723,8 @@ def call_long(op: Any, args: Any) -> Any:
     """The long way: every layer is asked."""
     if not op._ready:
         op.prepare()
+    if tls.autocast is not None and not tls.below and op.name in AUTOCAST:
+        return METHODS["__autocast__"](op, args)
     if op.composite:
         return op.compute(*args)
     if tls.below:
@@ -809,6 +842,8 @@ def compute(op: Any, args: Any) -> Any:
         return METHODS["__escaped__"](op, args)
     if odd & (ODD_CONJ | ODD_NEG) and not op.is_view:
         return compute_resolved(op, args)
+    if odd & ODD_SPARSE or op.kernel is None:
+        return METHODS["__sparse__"](op, args)
     if odd & ODD_META or op.device_arg >= 0 and args[op.device_arg] is not None and args[op.device_arg].type == "meta":
         return METHODS["__meta__"](op, args)
     arrays = compute_arrays(op, args)
@@ -817,7 +852,7 @@ def compute(op: Any, args: Any) -> Any:
         return args[0]
     bits = odd & (ODD_CONJ | ODD_NEG) ^ op.flips
     if op.multiple:
-        made = [None if a is None else wrap(a) for a in arrays]
+        made: Any = [None if a is None else wrap(a) for a in arrays]
         if bits:
             for t in made:
                 t._odd |= bits
@@ -841,7 +876,7 @@ def overrides_dispatch(op: Any, args: Any) -> bool:
 def compute_resolved(op: Any, args: Any) -> Any:
     """`compute` on operands whose conjugate and negative bits have been applied."""
     target = args[0] if op.is_inplace else None
-    plain = [resolve(a) if isinstance(a, Tensor) else [resolve(t) if isinstance(t, Tensor) else t for t in a]
+    plain: list[Any] = [resolve(a) if isinstance(a, Tensor) else [resolve(t) if isinstance(t, Tensor) else t for t in a]
              if isinstance(a, (list, tuple)) else a for a in args]
     if target is not None and target._odd & (ODD_CONJ | ODD_NEG):
         compute(op, plain)

@@ -117,6 +117,15 @@ class Node:
         return register(self, "pre", hook)
 
 
+def forward_name(node: Any) -> str:
+    """What error texts call the op of a node: Mul for MulBackward0, Pow1 for PowBackward1."""
+    name = node.name()
+    stem, found, number = name.rpartition("Backward")
+    if not found or not (number == "" or number.isdigit()):
+        return name
+    return stem if number in ("", "0") else stem + number
+
+
 class InputMetadata:
     """What a node expects of one incoming gradient."""
 

@@ -17,8 +17,8 @@ from typing import Any, Final
 import numpy as np
 
 from retrograd.core import convert
-from retrograd.core.tensor import ODD_WRAPPER
 from retrograd.core.arguments import type_name
+from retrograd.core.tensor import ODD_WRAPPER
 
 Step = tuple[Any, ...]
 

@@ -50,8 +50,9 @@ def run_kernel(op: Any, args: Any, values: Any) -> Any:
         raise explain(op, args, error) from None
     if narrow is not None:
         result = narrowed(result, narrow)
-    if op.promote is not None and type(result) is ndarray and result.ndim > 1 and not op.is_inplace:
-        result = laid_out(op, args, result)
+    if op.elementwise and type(result) is ndarray and result.ndim > 1 and not op.is_inplace:
+        result = in_order(op, [args[i].array if isinstance(args[i], Tensor) else args[i] for i in op.tensor_args
+                               if args[i] is not None], result)
     return result
 
 
@@ -72,14 +73,19 @@ def check_shapes(op: Any, args: Any) -> None:
         raise RuntimeError(f"output with shape {list(shapes[0])} doesn't match the broadcast shape {list(joint)}")
 
 
-def laid_out(op: Any, args: Any, result: Any) -> Any:
-    """The result of an elementwise op in the memory order of its operands, the first one counting most."""
-    arrays = [args[i].array for i in op.tensor_args if isinstance(args[i], Tensor)]
-    if all([a.flags.c_contiguous for a in arrays]) or result.size < 2:
+def in_order(op: Any, operands: Any, result: Any) -> Any:
+    """The result of an elementwise op in the memory order of its operands (arrays or numbers), the first counting most."""
+    arrays = [a for a in operands if type(a) is ndarray]
+    if result.size < 2 or all([a.flags.c_contiguous for a in arrays]):
         return result
     if op.leading:
         arrays.insert(0, arrays.pop(op.leading))
-    wanted = storage.joint_strides(result.shape, arrays)
+    first = arrays[0]
+    if len(arrays) == len(operands) and all([a.shape == result.shape and a.strides == first.strides for a in arrays]) and (
+            storage.is_non_overlapping_and_dense(first.shape, storage.strides_of(first))):
+        wanted = storage.strides_of(first)
+    else:
+        wanted = storage.joint_strides(result.shape, arrays)
     if storage.strides_of(result) == wanted:
         return result
     made = storage.empty_strided(result.shape, wanted, result.dtype)

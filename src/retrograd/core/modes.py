@@ -79,7 +79,7 @@ def current_modes() -> list[Any]:
 # ---- showing an op to a handler
 def through_mode(op: Any, args: Any, types: tuple[Any, ...] = ()) -> Any:
     """Let the innermost mode do the op."""
-    op = number_form(op, args)
+    op, args = number_form(op, args)
     modes = tls.dispatch_modes
     mode = modes.pop()
     was = tls.below
@@ -94,7 +94,7 @@ def through_mode(op: Any, args: Any, types: tuple[Any, ...] = ()) -> Any:
 
 def through_subclass(op: Any, args: Any) -> Any:
     """Let the arguments that override dispatch do the op, subclasses before their bases."""
-    op = number_form(op, args)
+    op, args = number_form(op, args)
     overriding = overriding_arguments(args)
     types = tuple([type(t) for t in overriding])
     positional, keywords = as_called(op, args)
@@ -140,13 +140,18 @@ def overriding_types(args: Any) -> tuple[Any, ...]:
 
 
 def number_form(op: Any, args: Any) -> Any:
-    """The overload that PyTorch calls when a number stands where `op` has a tensor."""
-    if op.numbers or op.overload != "Tensor" or not any([type(args[i]) in NUMBERS for i in op.tensor_args]):
-        return op
-    form = getattr(op.packet, "Scalar", op)
-    if not form._ready:
-        form.prepare()
-    return form
+    """The overload and arguments that PyTorch calls when a number stands where `op` has a tensor."""
+    if op.numbers or not any([type(args[i]) in NUMBERS for i in op.tensor_args]):
+        return op, args
+    form = getattr(op.packet, "Scalar", None) if op.overload == "Tensor" else None
+    if form is not None:
+        if not form._ready:
+            form.prepare()
+        return form, args
+    dtypes = [args[i].dtype for i in op.tensor_args if isinstance(args[i], Tensor)]
+    dtype = max(dtypes, key=lambda d: d.category)
+    return op, [METHODS["scalar_tensor"](a, dtype=dtype) if i in op.tensor_args and type(a) in NUMBERS else a
+                for i, a in enumerate(args)]
 
 
 NUMBERS = (bool, int, float, complex)

@@ -3,7 +3,8 @@
 NOTE [Columns]
 schema   PyTorch's own: names, defaults, overload, aliases.
 kernel   what to compute: the name of an xp function (ufuncs get in-place and out= for free), or a function of
-         (xp, *args) over arrays in schema order; ScalarType arguments arrive as NumPy dtypes.
+         (xp, *args) over arrays in schema order; ScalarType arguments arrive as NumPy dtypes. None: the op has only
+         kernels for sparse tensors (see ops/sparse/table.py).
 promote  how the dtypes of tensor operands are made one: None (they are not), "common", "float" (integers become the
          default float), "compare" (common, bool result); "widen" as a suffix flag is separate: `widen=True` computes
          float16 and bfloat16 in float32.
@@ -19,8 +20,12 @@ fast     for kernels that are functions: the xp function (or a function of the a
 scalars  the names of Scalar arguments that take part in dtype promotion.
 check    a function of the arguments that raises what PyTorch raises for dtypes the op refuses, before promotion.
 flips    the lazy bits (conjugate, negative) in which the result differs from its input.
+constant which outputs have no gradient although they are floating-point.
 leading  which tensor's memory order the result follows first, if not the first one's.
 exact    with `widen`: Python numbers and 0-d tensors meet half-precision tensors in float32, unrounded.
+mixes    whether gradients for real inputs of a complex op are real parts (else an error); usual for ops that promote.
+elementwise  whether the result has the memory order of the operands; usual for ops that are batched as pointwise ones.
+real_only  PyTorch refuses to record the op when its result is complex.
 lower    the expression of one element in C, for the generated kernels.
 """
 from __future__ import annotations
@@ -38,9 +43,14 @@ NOT_IMPLEMENTED = "not implemented"
 # where a rule's argument comes from
 GRAD, GRADS, SAVED, ATTR, NEEDED = range(5)
 # what an attribute slot holds
-VALUE, SIZES, DTYPE, NDIM, STRIDES, GEOMETRY, ARGSIZE = range(7)
-ATTRIBUTE_SUFFIXES = {"_sym_sizes": SIZES, "_scalar_type": DTYPE, "_ndim": NDIM, "_sym_strides": STRIDES,
-                      "_geometry": GEOMETRY}
+VALUE, SIZES, DTYPE, NDIM, STRIDES, GEOMETRY, ARGSIZE, NUMEL, SHAPE, LAYOUT, BLOCKSIZE = range(11)
+ATTRIBUTE_SUFFIXES = {"_sym_sizes": SIZES, "_scalar_type": DTYPE, "_ndim": NDIM, "_dim": NDIM, "_sym_strides": STRIDES,
+                      "_geometry": GEOMETRY, "_sym_numel": NUMEL, "_shape": SHAPE, "_layout": LAYOUT,
+                      "_self_sym_blocksize_opt": BLOCKSIZE}
+UNSEEN = (DTYPE, GEOMETRY, SHAPE, LAYOUT)             # kinds that nodes keep without showing them
+
+
+AUTOCAST: dict[str, str] = {}     # ops that autocast has a say in, and what it says (see autocast.py)
 
 
 class Rule:
@@ -80,7 +90,8 @@ class OpDef:
                  meta: Any = None, promote: Any = None, widen: bool = False, node: str | None = None,
                  functional: Any = None, numbers: bool = False, composite: bool = False, fast: Any = None, fast_for: Any = None,
                  scalars: tuple[str, ...] = (), variants: str = "function, method", check: Any = None,
-                 exact: bool = False, flips: int = 0, leading: int = 0) -> None:
+                 exact: bool = False, flips: int = 0, leading: int = 0, constant: tuple[int, ...] = (),
+                 mixes: bool | None = None, elementwise: bool | None = None, real_only: bool = False) -> None:
         self.schema = schema
         self.name: str = schema.name
         self.overload: str = schema.overload or "default"
@@ -102,14 +113,24 @@ class OpDef:
         self.fast: Any = getattr(np, fast) if isinstance(fast, str) else fast or (self.compute if self.direct else None)
         self.fast_for = fast_for
         self.ufunc: Any = self.fast if isinstance(self.fast, np.ufunc) else None     # writes into `out=` as well
+        # Its result has the memory order of its operands (unless it is given one by name).
+        # (The text is asked and not the parameters: parsing can wait until the op is used.)
+        self.elementwise: bool = elementwise if elementwise is not None else getattr(batch, "elementwise", False) and not (
+            composite or schema.is_view or any([p.name == "memory_format" for p in schema.params]))
+        self.loose: bool = self.elementwise   # `fast` leaves the memory order to be checked
         self.checks: bool = False             # `fast` looks at dtypes itself and returns None for what it cannot do
         self.flips = flips                    # lazy bits (ODD_CONJ, ODD_NEG) that the results have other than the input
         self.scalars = scalars                # Scalar arguments that take part in dtype promotion
         self.check: Any = check
         self.exact: bool = exact
         self.leading: int = leading
+        self.constant: tuple[int, ...] = constant
         self.differentiable: bool = vjp is not None
         self.floats: bool = promote == "float"
+        # Takes real and complex operands together: the gradients of the real ones are real parts.
+        self.mixes: bool = mixes if mixes is not None else (
+            promote is not None or "ScalarType" in schema.text)
+        self.real_only: bool = real_only      # no gradients are recorded for complex results
         self.node_name: str = node or camel(self.name) + "Backward0"
         self.packet: Any = None
         self._node_class: Any = None
@@ -150,7 +171,7 @@ class OpDef:
         self.shortcut: int = tensors if (self.fast is not None and tensors in (1, 2) and not self.is_inplace and not self.is_out
                                          and self.tensor_args == tuple(range(tensors))) else 0
         self.simple: bool = not (self.multiple or self.is_inplace or self.is_out or self.has_lists or self.device_arg >= 0
-                                 or not self.tensor_args or self.flips)
+                                 or not self.tensor_args or self.flips or self.kernel is None or self.real_only)
         self._ready = True
 
     def compile_rules(self) -> None:
@@ -217,6 +238,21 @@ class OpDef:
             self.attr_kinds.append((kind, argument, extra))
         return self.attr_names.index(name)
 
+    def shows(self, slot: int) -> bool:
+        """Whether nodes show the attribute in `slot` as `_saved_<name>`."""
+        kind, argument, _ = self.attr_kinds[slot]
+        p = self.schema.params[argument]
+        return kind not in UNSEEN and p.type != "ScalarType" and not (p.type == "Tensor" and p.is_list) and not (
+            p.type == "bool" and p.optional)
+
+    def short_plan(self, mask: int) -> Plan:
+        """`plan` for calls with default arguments: attributes that no rule uses need not be kept, they are in `tail`."""
+        plan = self.plan(mask)
+        wanted = [s for r in self.rules if any([mask >> t & 1 for t in r.targets]) for s in r.sources]
+        if not plan.attrs or any([kind == ATTR for kind, _ in wanted]) or any([kind for _, kind, _, _ in plan.attrs]):
+            return plan
+        return Plan(plan.inputs, plan.outputs, (), len(self.saved_names))
+
     def plan(self, mask: int) -> Plan:
         """What to save for the inputs in `mask` (bit i: the i-th of `inputs` needs a gradient); cached."""
         plan = self.plans.get(mask)
@@ -247,7 +283,8 @@ def make_plan(op: Any, mask: int) -> Plan:
     """What the rules for the inputs in `mask` need saved."""
     wanted = [s for r in op.rules if any([mask >> t & 1 for t in r.targets]) for s in r.sources]
     slots = sorted({i for kind, i in wanted if kind == SAVED})
-    attrs = sorted({i for kind, i in wanted if kind == ATTR})
+    used = {i for kind, i in wanted if kind == ATTR}
+    attrs = [i for i, (kind, _, _) in enumerate(op.attr_kinds) if i in used or kind != STRIDES]
     return Plan(tuple([(s, op.saved_args[s]) for s in slots if op.saved_args[s] >= 0]),
                 tuple([(s, op.saved_outputs[s]) for s in slots if op.saved_outputs[s] >= 0]),
                 tuple([(s, *op.attr_kinds[s]) for s in attrs]), len(op.saved_names))
@@ -288,8 +325,7 @@ OPS: dict[str, Packet] = {}
 CALLERS: dict[str, Any] = {}          # how an op or a packet is called; api.py provides it
 
 
-def defop(schema: str, kernel: Any, *, inplace: bool | None = None, out: bool | None = None, numbers: bool = False,
-          **columns: Any) -> OpDef:
+def defop(schema: str, kernel: Any, *, inplace: Any = None, out: Any = None, numbers: Any = False, **columns: Any) -> OpDef:
     """Declare an op and, as the schema allows, its in-place (`inplace=True`) and out= forms."""
     parsed = Schema(schema, allow_numbers_as_tensors=numbers)
     op = OpDef(parsed, kernel, numbers=numbers, **columns)
@@ -353,7 +389,8 @@ def derive(op: OpDef, form: str, numbers: bool) -> OpDef:
         schema = f"{name}.{overload + '_' if overload and overload != 'Tensor' else ''}out({arguments}) -> {result}"
     derived = OpDef(Schema(schema, allow_numbers_as_tensors=numbers), op.kernel, vjp=op.vjp, jvp=op.jvp, batch=op.batch,
                     promote=op.promote, widen=op.widen, node=op.node_name, functional=op, numbers=numbers,
-                    composite=op.composite and form != "out", scalars=op.scalars, check=op.check, exact=op.exact, leading=op.leading)
+                    composite=op.composite and form != "out", scalars=op.scalars, check=op.check, exact=op.exact,
+                    leading=op.leading, mixes=op.mixes, elementwise=op.elementwise, real_only=op.real_only)
     return derived
 
 

@@ -11,9 +11,19 @@ from __future__ import annotations
 from typing import Any
 from weakref import ref
 
-from retrograd.core.graph import AccumulateGrad, edge_of
+from retrograd.core.graph import AccumulateGrad, edge_of, forward_name
 from retrograd.core.state import set_grad_enabled, switches, tls
-from retrograd.core.tensor import ODD_DUAL, ODD_INFERENCE, ODD_SUBCLASS, ODD_WRAPPER, Counter, Tensor, new_tensor
+from retrograd.core.tensor import (
+    ODD_DUAL,
+    ODD_INFERENCE,
+    ODD_SPARSE,
+    ODD_SUBCLASS,
+    ODD_WRAPPER,
+    Counter,
+    Tensor,
+    extra_of,
+    new_tensor,
+)
 
 FREED = ("Trying to backward through the graph a second time (or directly access saved tensors after they have already "
          "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
@@ -35,6 +45,8 @@ def alias(t: Any) -> Any:
     twin._odd = t._odd & ~(ODD_DUAL | ODD_SUBCLASS)
     if t._odd & ODD_WRAPPER:
         twin._extra = t._extra
+    elif t._odd & ODD_SPARSE:
+        extra_of(twin).sparse = t._extra.sparse.copy()
     return twin
 
 
@@ -122,9 +134,12 @@ def restore_output(t: Any, node: Any, nr: int) -> Any:
         twin = new_tensor(t.array)
         twin._counter = t._counter
         twin._odd = t._odd
+        if t._odd & ODD_SPARSE:
+            extra_of(twin).sparse = t._extra.sparse.copy()
     if t._odd & (ODD_DUAL | ODD_WRAPPER):
         twin._extra = t._extra            # gradients taken at a forward-mode level have tangents too
-    if twin.dtype.category >= 2:
+    op = getattr(node, "op", None)
+    if twin.dtype.category >= 2 and (op is None or nr not in op.constant):
         twin._node = node
         twin._nr = nr
         twin._requires = True
@@ -147,13 +162,16 @@ def modified(node: Any, slot: int, t: Any) -> RuntimeError:
 
 
 def modified_error(t: Any, expected: int, producer: Any, nr: int) -> RuntimeError:
-    where = "" if producer is None or type(producer) is AccumulateGrad else f", which is output {nr} of {producer.name()},"
+    where = "" if producer is None or type(producer) is AccumulateGrad else (
+        f", which is output {nr} of {forward_name(producer)},")
     kind = f"torch.{t.dtype.legacy}Tensor"
+    hint = ("Hint: the backtrace further above shows the operation that failed to compute its gradient. The variable in "
+            "question was changed in there or anywhere later. Good luck!" if tls.anomaly else
+            "Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
+            "torch.autograd.set_detect_anomaly(True, check_nan=False).")
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[{kind} {list(t.array.shape)}]{where} is at version {t._counter.n}; expected version {expected} instead. "
-        "Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
-        "torch.autograd.set_detect_anomaly(True).")
+        f"[{kind} {list(t.array.shape)}]{where} is at version {t._counter.n}; expected version {expected} instead. {hint}")
 
 
 class SavedTensor:
@@ -167,6 +185,8 @@ class SavedTensor:
     @staticmethod
     def packed(t: Any, node: Any, is_output: bool, nr: int, use_default_hooks: bool = True) -> SavedTensor:
         """Save `t` for `node`, with this thread's default hooks if there are any."""
+        if t._odd & ODD_INFERENCE:
+            raise RuntimeError(INFERENCE)
         self = object.__new__(SavedTensor)
         self._hooks = None
         self._packed = None
@@ -262,7 +282,8 @@ class SavedTensor:
                             f"{type(t).__name__}")
         if not self._requires and not t.requires_grad:
             return t
-        twin = kept(t)
+        seen = t._odd & ODD_SUBCLASS or (switches.unusual and tls.dispatch_modes)
+        twin = watcher.detach(t) if seen else alias(t)
         if self._leaf:
             # a leaf packed by hooks comes back as a stand-in that still sends its gradient to the leaf
             if self._requires and self._node is not None:

@@ -7,7 +7,7 @@ Hundreds are built at import, so only the name is read at once; parameters and r
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from retrograd.core import convert
@@ -26,6 +26,8 @@ class _Required:
 
 
 REQUIRED: Final = _Required()
+# Words for a call that does not fit; `arguments`, which is built on schemas, puts its function here.
+explainers: list[Callable[..., str]] = []
 
 # Spellings of other array libraries that PyTorch also takes, by the name they stand for.
 KEYWORD_SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -199,9 +201,7 @@ class Schema:
         """The call's arguments in schema order, defaults filled in; BindError when they do not fit."""
         bound = self.try_bind(args, kwargs, is_method)
         if bound is None:
-            from retrograd.core.arguments import explain_mismatch  # the wording is only needed once a call has failed
-
-            raise BindError(explain_mismatch(self.name, self, args, kwargs, is_method))
+            raise BindError(explainers[0](self.name, self, args, kwargs, is_method))
         return bound
 
     def try_bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], is_method: bool = False) -> list[Any] | None:

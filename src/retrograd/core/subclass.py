@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from retrograd.core.device import CPU
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.dtypes import get_default_dtype
@@ -19,7 +17,7 @@ from retrograd.core.modes import disabled_torch_dispatch, overrides_dispatch
 from retrograd.core.opdef import find_packet
 from retrograd.core.state import add_special, tls
 from retrograd.core.storage import contiguous_strides, empty_strided
-from retrograd.core.tensor import ODD_SUBCLASS, Tensor, new_tensor
+from retrograd.core.tensor import ODD_SUBCLASS, Tensor, init_tensor, new_tensor
 
 
 # ---- calling what overrides
@@ -110,7 +108,7 @@ def converted(result: Any, cls: Any) -> Any:
 
 def nowrap_functions() -> set[Any]:
     """What gives a tensor that is not to be made an instance of the subclass."""
-    return {Tensor._base.__get__, Tensor.grad.__get__}        # type: ignore[attr-defined]
+    return {Tensor._base.__get__, Tensor.grad.__get__}
 
 
 def resolve_name(function: Any) -> str:
@@ -180,7 +178,7 @@ class BaseTorchFunctionMode(TorchFunctionMode):
 def instance(cls: Any, t: Any) -> Any:
     """An object of class `cls` with the state of tensor `t`."""
     made = Tensor.__new__(cls)
-    Tensor.__init__(made, t.array)
+    init_tensor(made, t.array)
     made._odd = t._odd & ~ODD_SUBCLASS
     if cls is not Tensor and (overrides_function(cls) or overrides_dispatch(cls)):
         made._odd |= ODD_SUBCLASS
@@ -233,16 +231,9 @@ def make_wrapper_subclass(cls: Any, size: Any, strides: Any = None, storage_offs
 
 def construct(cls: Any, *args: Any, **kwargs: Any) -> Any:
     """`cls(data)` and `cls(2, 3)` for a subclass without a `__new__` of its own."""
-    dtype = kwargs.pop("dtype", None)
     if len(args) == 1 and isinstance(args[0], Tensor):
         return instance(cls, METHODS["__detach__"](args[0]))
-    if not args:
-        array = np.empty(0, get_default_dtype().numpy)
-    elif all([type(a) is int for a in args]):
-        array = np.empty(args, get_default_dtype().numpy)
-    else:
-        array = METHODS["tensor"](args[0], dtype=dtype or get_default_dtype()).array
-    return instance(cls, new_tensor(array))
+    return instance(cls, new_tensor(METHODS["__legacy__"](args, kwargs)))
 
 
 # ---- defining classes
@@ -252,7 +243,7 @@ class Subclasses:
     defined = False
 
 
-def init_subclass(cls: Any, **kwargs: Any) -> None:
+def init_subclass(cls: Any, /, **kwargs: Any) -> None:
     """Prepare a new subclass of Tensor."""
     if cls.__init__ is Tensor.__init__:
         cls.__init__ = ignore_arguments
@@ -324,7 +315,7 @@ def find_alias() -> None:
     ALIAS[0].prepare()
 
 
-MEMBERS = dict(
+MEMBERS: dict[str, Any] = dict(
     as_subclass=as_subclass, _make_subclass=staticmethod(make_subclass),
     _make_wrapper_subclass=staticmethod(make_wrapper_subclass),
     __init_subclass__=classmethod(init_subclass), __torch_function__=classmethod(default_torch_function),

@@ -16,7 +16,7 @@ cdef class View:
     cdef public long long version
 
 cdef class Extra:
-    cdef public object hooks, post_hooks, tangents, batch, name, grad_dtype, backward_hooks
+    cdef public object hooks, post_hooks, tangents, batch, sparse, name, grad_dtype, backward_hooks
     cdef public bint retains_grad, grad_dtype_set, detached
 
 cdef class Door:

@@ -57,7 +57,8 @@ class View:
 class Extra:
     """The rare parts of a tensor's autograd state."""
 
-    __slots__ = ("backward_hooks", "batch", "detached", "grad_dtype", "grad_dtype_set", "hooks", "name", "post_hooks", "retains_grad", "tangents")
+    __slots__ = ("backward_hooks", "batch", "detached", "grad_dtype", "grad_dtype_set", "hooks", "name", "post_hooks",
+                 "retains_grad", "sparse", "tangents")
 
     def __init__(self) -> None:
         self.hooks: Any = None            # tensor pre-hooks of a leaf, {id: fn}
@@ -65,13 +66,14 @@ class Extra:
         self.retains_grad: bool = False
         self.tangents: Any = None         # {level: tangent}
         self.batch: Any = None            # for a tensor with ODD_WRAPPER: what it stands for (see transforms/batching.py)
+        self.sparse: Any = None           # for a tensor with ODD_SPARSE: its indices and values (see ops/sparse/coo.py)
         self.name: Any = None
         self.grad_dtype: Any = None
         self.grad_dtype_set: bool = False
         self.backward_hooks: Any = None
         self.detached: bool = False       # detach_ was called on it
 
-class Size(tuple):
+class Size(tuple[int, ...]):
     """A tensor's shape: a tuple that knows its number of elements.
 
     >>> Size([2, 3]).numel()
@@ -141,7 +143,13 @@ class Operators:
 
     def __init__(self) -> None:
         self.door = Door()
-        self.add = self.sub = self.rsub = self.mul = self.div = self.matmul = self.neg = None
+        self.add: Any = None
+        self.sub: Any = None
+        self.rsub: Any = None
+        self.mul: Any = None
+        self.div: Any = None
+        self.matmul: Any = None
+        self.neg: Any = None
 
 
 operators = Operators()
@@ -446,7 +454,7 @@ def conj(value: Any) -> Any:
 
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
-COMPILED = type(Tensor.__init__) is not type(Size.numel)
+COMPILED: bool = type(Tensor.__dict__["__init__"]) is not type(Size.__dict__["numel"])
 
 
 def install(cls: Any, members: Any) -> None:

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograd.core.graph import Node, NodeHooks, edge_of, set_history
+from retrograd.core.graph import Node, NodeHooks, edge_of, forward_name, set_history
 from retrograd.core.saved import FREED
 from retrograd.core.state import set_grad_enabled, switches, tls
 from retrograd.core.storage import empty_strided, offset_of, strided, strides_of
-from retrograd.core.tensor import ODD_INFERENCE, Counter, Tensor, View, extra_of, wants_grad, new_tensor
+from retrograd.core.tensor import ODD_INFERENCE, Counter, Tensor, View, extra_of, new_tensor, wants_grad
 
 DEFAULT, IN_CUSTOM_FUNCTION, MULTI_OUTPUT_NODE, NO_GRAD_MODE, INFERENCE_MODE = range(5)
 
@@ -164,7 +164,7 @@ def creation_error(t: Any, creation: int, write: bool, indirect: bool) -> str:
     modified = ("is being modified inplace" if write
                 else "its base or another view of its base has been modified inplace")
     node = t._node
-    prefix = f"Output {t._nr} of {node.name()} is a view and {modified}. " if node is not None else ""
+    prefix = f"Output {t._nr} of {forward_name(node)} is a view and {modified}. " if node is not None else ""
     if creation == MULTI_OUTPUT_NODE:
         prefix = prefix or f"A view is the output of a function that returns multiple views and {modified}. "
         return prefix + ("This view is the output of a function that returns multiple views. Such functions do not allow "
@@ -175,7 +175,7 @@ def creation_error(t: Any, creation: int, write: bool, indirect: bool) -> str:
         if node is None:
             prefix = f"A view was created in {mode} and {modified} with grad mode enabled. "
         else:
-            prefix = (f"Output {t._nr} of {node.name()} is a view of a view which was created in {mode} and {modified}"
+            prefix = (f"Output {t._nr} of {forward_name(node)} is a view of a view which was created in {mode} and {modified}"
                       " with grad mode enabled. ")
         return prefix + (f"Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
                          f"code by moving both the view and the inplace either both inside the {scope} block (if you "
@@ -218,7 +218,8 @@ class CopySlices(Node):
         self.inner = inner
         # where the written part lies in the base; as a recipe where strides cannot say it
         if tls.view_replay or t.array.dtype is not array.dtype or t._odd or base._odd:
-            self.place, self.view = None, t._view
+            self.place: Any = None
+            self.view = t._view
         else:
             self.place = (t.array.shape, strides_of(t.array), offset_of(t.array) - offset_of(array))
             self.view = None
@@ -226,7 +227,8 @@ class CopySlices(Node):
         self._next = (producer, *inner._next[1:])
         nrs = inner._nrs
         if base._nr and producer is not None or nrs is not None:
-            self._nrs = [base._nr if producer is not None else 0, *(nrs[1:] if nrs is not None else [0] * (len(inner._next) - 1))]
+            others = nrs[1:] if nrs is not None else [0] * (len(inner._next) - 1)
+            self._nrs = [base._nr if producer is not None else 0, *others]
 
     def name(self) -> str:
         return "torch::autograd::CopySlices"

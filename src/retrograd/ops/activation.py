@@ -54,12 +54,14 @@ sigmoid_backward = backward_op(
     "sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor",
     lambda xp, grad_output, output: grad_output * xp.conj((number_like(xp, output, 1) - output) * output),
     dict(grad_output=lambda grad, output: call(sigmoid_backward, [grad, conj(output)]),
-         output=lambda grad, grad_output, output: conj(grad) * grad_output * plus(times(conj(output), -2), 1)), widen=True)
+         output=lambda grad, grad_output, output: conj(grad) * grad_output * plus(times(conj(output), -2), 1)),
+    widen=True, mixes=False)
 tanh_backward = backward_op(
     "tanh_backward(Tensor grad_output, Tensor output) -> Tensor",
     lambda xp, grad_output, output: grad_output * xp.conj(number_like(xp, output, 1) - output * output),
     dict(grad_output=lambda grad, output: call(tanh_backward, [grad, conj(output)]),
-         output=lambda grad, grad_output, output: conj(grad) * (times(conj(output), -2) * grad_output)), widen=True)
+         output=lambda grad, grad_output, output: conj(grad) * (times(conj(output), -2) * grad_output)),
+    widen=True, mixes=False)
 defop(
     "sigmoid(Tensor self) -> Tensor",
     kernel=sigmoid_kernel, vjp=dict(self=lambda grad, result: call(sigmoid_backward, [grad, result])),
@@ -206,13 +208,14 @@ softmax = defop(
     vjp=dict(self=lambda grad, result, dim, self_scalar_type:
              call(softmax_backward_data, [grad, result, dim, self_scalar_type])),
     jvp=lambda self_t, result, dim: result * (self_t - (result * self_t).sum(dim, True)), **along_columns,
+    real_only=True,
 )
 log_softmax = defop(
     "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
     kernel=along("log_softmax", log_softmax_values),
     vjp=dict(self=lambda grad, result, dim, self_scalar_type:
              call(log_softmax_backward_data, [grad, result, dim, self_scalar_type])),
-    jvp=lambda self_t, result, dim: self_t - (result.exp() * self_t).sum(dim, True), **along_columns,
+    jvp=lambda self_t, result, dim: self_t - (result.exp() * self_t).sum(dim, True), **along_columns, real_only=True,
 )
 for name, row in (("softmax", softmax), ("log_softmax", log_softmax)):
     defop(

@@ -68,12 +68,12 @@ native_dropout = defop(
     kernel=native_dropout_kernel,
     vjp=dict(input=lambda grad, result1, p, train: grad * (result1 * scale_of(p, train))),
     jvp=lambda input_t, result1, p, train: (input_t * (result1 * scale_of(p, train)), METHODS["zeros_like"](result1)),
-    batch=families.loop, variants="function", out=False,
+    batch=families.loop, variants="function", out=False, real_only=True,
 )
 native_dropout_backward = defop(
     "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
     kernel=lambda xp, grad_output, mask, scale: grad_output * (mask.astype(grad_output.dtype) * grad_output.dtype.type(scale)),
     vjp=dict(grad_output=lambda grad, mask, scale: METHODS["native_dropout_backward"](grad, mask, scale)),
-    jvp="linear", batch=families.pointwise, variants="", out=False,
+    jvp="linear", batch=families.pointwise, variants="", out=False, real_only=True,
 )
 METHODS["native_dropout_backward"] = native_dropout_backward

@@ -281,7 +281,7 @@ def mode_kernel(xp: Any, self: Any, dim: int, keepdim: bool) -> Any:
     for row in odd:
         places = list(range(x.shape[-1]))
         values = x[row].tolist()
-        selection.sort(places, len(places), lambda i, j, values=values: values[i] < values[j])
+        selection.sort(places, len(places), lambda i, j, values=values: values[i] < values[j])  # type: ignore[misc]
         order[row] = places
     ordered = xp.take_along_axis(x, order, -1)
     place = xp.arange(x.shape[-1])
@@ -296,7 +296,7 @@ def mode_kernel(xp: Any, self: Any, dim: int, keepdim: bool) -> Any:
 
 mode = defop(
     "mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
-    kernel=mode_kernel, vjp=dict(self=selected_backward), jvp=selected_jvp, batch=along_dim, widen=True,
+    kernel=mode_kernel, vjp=dict(self=selected_backward), jvp=selected_jvp, batch=along_dim, widen=True, real_only=True,
 )
 
 
@@ -319,6 +319,7 @@ def kthvalue_kernel(xp: Any, self: Any, k: int, dim: int, keepdim: bool) -> Any:
 kthvalue = defop(
     "kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
     kernel=kthvalue_kernel, vjp=dict(self=selected_backward), jvp=selected_jvp, batch=along_dim, widen=True,
+    real_only=True,
 )
 
 # ---- the gradient of the ops above, which PyTorch has as an op

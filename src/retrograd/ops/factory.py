@@ -142,7 +142,7 @@ def default() -> Any:
     return dtypes.get_default_dtype().numpy
 
 
-def check_size(size: Any) -> None:
+def check_size(size: Any) -> Any:
     for n in size:
         if n < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(size)}")
@@ -264,7 +264,7 @@ def empty_strided_kernel(xp: Any, size: Any, stride: Any, dtype: Any, layout: An
     return storage.empty_strided(size, stride, dtype or default())
 
 
-def check_strides(size: Any, stride: Any) -> None:
+def check_strides(size: Any, stride: Any) -> Any:
     if len(size) != len(stride):
         raise RuntimeError(f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})")
     check_size(size)

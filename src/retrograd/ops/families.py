@@ -49,6 +49,9 @@ def pointwise(op: Any, args: Any, dims: Any, size: int) -> Any:
     return call(op, moved), 0
 
 
+pointwise.elementwise = True  # type: ignore[attr-defined]
+
+
 def shift_dims(*names: str) -> Any:
     """The rule for ops whose named arguments are dimensions: batch dimension first, the others count from behind it."""
     def rule(op: Any, args: Any, dims: Any, size: int) -> Any:

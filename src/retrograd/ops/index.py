@@ -404,7 +404,7 @@ index_put_ = defop(
 index_put_impl = defop(
     "_index_put_impl(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> "
     "Tensor",
-    kernel=index_put_kernel, node="IndexPutImplBackward0", variants="", **PUT_COLUMNS,
+    kernel=index_put_kernel, node="IndexPutImplBackward0", variants="", **PUT_COLUMNS, real_only=True,
 )
 index_put_impl_ = defop(
     "_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> "

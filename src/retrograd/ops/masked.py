@@ -60,6 +60,7 @@ where = defop(
     vjp=dict(self=lambda grad, condition: METHODS["where"](condition, grad, 0),
              other=lambda grad, condition: METHODS["where"](condition, 0, grad)),
     jvp=lambda condition, self_t, other_t: METHODS["where"](condition, self_t, other_t), batch=families.pointwise,
+    elementwise=False,
 )
 where_scalar_self = defop(
     "where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor",
@@ -166,7 +167,7 @@ masked_fill_scalar = defop(
     "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
     kernel=filled,
     vjp=dict(self=lambda grad, mask: grad.masked_fill(mask, 0)),
-    jvp=lambda self_t, mask: self_t.masked_fill(mask, 0), batch=families.pointwise, inplace=True,
+    jvp=lambda self_t, mask: self_t.masked_fill(mask, 0), batch=families.pointwise, inplace=True, elementwise=False,
 )
 
 
@@ -227,8 +228,8 @@ masked_scatter = defop(
 masked_scatter_backward = defop(
     "masked_scatter_backward(Tensor grad_output, Tensor mask, SymInt[] sizes) -> Tensor",
     kernel=masked_scatter_backward_kernel,
-    vjp=dict(grad_output=lambda grad, grad_output_sym_sizes, mask:
-             grad.new_zeros(grad_output_sym_sizes).masked_scatter(mask, grad)),
+    vjp=dict(grad_output=lambda grad, grad_output_shape, mask:
+             grad.new_zeros(grad_output_shape).masked_scatter(mask, grad)),
     jvp="linear", batch=families.loop, variants="", out=False,
 )
 
@@ -290,13 +291,13 @@ embedding = defop(
     vjp=dict(weight=embedding_backward),
     jvp=lambda weight_t, indices, padding_idx, scale_grad_by_freq, sparse:
         METHODS["embedding"](weight_t, indices, padding_idx, scale_grad_by_freq, sparse),
-    batch=embedding_batch, variants="function",
+    batch=embedding_batch, variants="function", real_only=True,
 )
 embedding_dense_backward = defop(
     "embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, "
     "bool scale_grad_by_freq) -> Tensor",
     kernel=embedding_dense_backward_kernel,
-    vjp=dict(grad_output=embedding_double_backward), jvp="linear", batch=families.loop, variants="",
+    vjp=dict(grad_output=embedding_double_backward), jvp="linear", batch=families.loop, variants="", real_only=True,
 )
 
 

@@ -451,7 +451,7 @@ trilinear = defop(
     "_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] expand3, int[] sumdim, int unroll_dim=1) "
     "-> Tensor",
     kernel=trilinear_kernel, vjp={("i1", "i2", "i3"): trilinear_gradient}, jvp="multilinear", batch=families.loop,
-    variants="", out=False,
+    variants="", out=False, real_only=True,
 )
 
 

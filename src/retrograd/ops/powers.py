@@ -332,7 +332,7 @@ defop(
     "ldexp.Tensor(Tensor self, Tensor other) -> Tensor",
     kernel=lambda xp, self, other: xp.multiply(self, xp.power(number_like(xp, self, 2), other)),
     vjp=dict(self=ldexp_backward_self, other=lambda grad, result: times(grad * conj(result), math.log(2))),
-    jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace=True,
+    jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace=True, mixes=False,
 )
 xlogy_columns = dict(jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace=True)
 defop(
@@ -360,7 +360,7 @@ defop(
     kernel=logaddexp_kernel,
     vjp=dict(self=lambda grad, self, other: grad / conj(plus((other - self).exp(), 1)),
              other=lambda grad, self, other: grad / conj(plus((self - other).exp(), 1))),
-    jvp="elementwise", batch=families.pointwise, promote="common", widen=True,
+    jvp="elementwise", batch=families.pointwise, promote="common", widen=True, mixes=False,
 )
 defop(
     "logaddexp2(Tensor self, Tensor other) -> Tensor",
@@ -428,7 +428,7 @@ defop(
     "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor",
     kernel=dist_kernel, check=check_dist,
     vjp=dict(self=lambda grad, self, other, p, result: norm_backward(grad, self - other, p, result), other=dist_backward_other),
-    jvp=dist_tangent, batch=families.loop, promote="common", widen=True,
+    jvp=dist_tangent, batch=families.loop, promote="common", widen=True, mixes=False,
 )
 
 alias_rows("absolute", "abs", "(Tensor self)")

@@ -15,6 +15,7 @@ from retrograd.core.opdef import defop
 from retrograd.core.state import tls
 from retrograd.ops import families
 from retrograd.ops.copy import cast_array
+from retrograd.ops.elementwise import over
 from retrograd.ops.families import conj, wrap_dim
 from retrograd.ops.reducing import (
     FLOAT64,
@@ -116,19 +117,20 @@ def mean_kernel(xp: Any, self: Any, dtype: Any) -> Any:
 
 def mean_backward(grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
     count = reduced_count(shape, axes_of(dim, len(shape)))
-    return spread_sum(grad, shape, dim, keepdim) / count
+    return over(spread_sum(grad, shape, dim, keepdim), count)
 
 
 mean_dims = defop(
     "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     kernel=mean_dims_kernel,
-    vjp=dict(self=lambda grad, self_sym_sizes, dim, keepdim: mean_backward(grad, self_sym_sizes, dim, keepdim)),
+    vjp=dict(self=lambda grad, self_sym_sizes, self_sym_numel, dim, keepdim:
+             mean_backward(grad, self_sym_sizes, dim, keepdim)),
     jvp="linear", batch=along_dim, node="MeanBackward1",
 )
 mean = defop(
     "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
     kernel=mean_kernel, fast=lambda self: mean_kernel(np, self, None),
-    vjp=dict(self=lambda grad, self_sym_sizes: grad.expand(self_sym_sizes) / self_sym_sizes.numel()),
+    vjp=dict(self=lambda grad, self_sym_sizes, self_sym_numel: over(grad.expand(self_sym_sizes), self_sym_numel)),
     jvp="linear", batch=flattened(mean_dims),
 )
 

@@ -47,11 +47,22 @@ def filled_with(self_t: Any, value_t: Any) -> Any:
     return METHODS["fill"](self_t, value_t)
 
 
+def batch_fill(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """A value for each example, which the op itself, with its one value, cannot write."""
+    target, value = args
+    if dims[1] is None:
+        return families.pointwise(op, args, dims, size)
+    target = families.move_to_front(target, dims[0]) if dims[0] is not None else target.expand((size, *target.shape))
+    if not op.is_inplace:
+        target = METHODS["empty_like"](target)
+    return target.copy_(value.reshape((size,) + (1,) * (target.ndim - 1))), 0
+
+
 fill_tensor_ = defop(
     "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)",
     kernel=write_tensor,
     vjp=dict(self=zeros_like, value=lambda grad: grad.sum()),
-    jvp=filled_with, batch=families.pointwise, node="FillBackward3", out=False,
+    jvp=filled_with, batch=batch_fill, node="FillBackward3", out=False,
 )
 fill_scalar_ = defop(
     "fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)",
@@ -63,7 +74,7 @@ fill_tensor = defop(
     "fill.Tensor(Tensor self, Tensor value) -> Tensor",
     kernel=lambda xp, self, value: write_tensor(xp, like_array(self, None, None, np.empty), value),
     vjp=dict(self=zeros_like, value=lambda grad: grad.sum()),
-    jvp=filled_with, batch=families.pointwise, node="FillBackward1", out=False, variants="function",
+    jvp=filled_with, batch=batch_fill, node="FillBackward1", out=False, variants="function",
 )
 fill_scalar = defop(
     "fill.Scalar(Tensor self, Scalar value) -> Tensor",

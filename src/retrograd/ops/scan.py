@@ -158,12 +158,12 @@ def running_extreme_jvp(self_t: Any, indices: Any, dim: int) -> Any:
 cummax = defop(
     "cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",
     kernel=running_extreme("cummax", "maximum"), vjp=dict(self=running_extreme_backward), jvp=running_extreme_jvp,
-    batch=along_dim, widen=True,
+    batch=along_dim, widen=True, real_only=True,
 )
 cummin = defop(
     "cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",
     kernel=running_extreme("cummin", "minimum"), vjp=dict(self=running_extreme_backward), jvp=running_extreme_jvp,
-    batch=along_dim, widen=True,
+    batch=along_dim, widen=True, real_only=True,
 )
 
 

@@ -375,6 +375,7 @@ scatter_reduce = defop(
     "Tensor",
     kernel=scatter_reduce_kernel,
     vjp={("self", "src"): scatter_reduce_backward}, jvp=scatter_reduce_tangent, batch=along_dim, inplace=True,
+    real_only=True,
 )
 
 
@@ -452,15 +453,15 @@ def index_add_kernel(xp: Any, self: Any, dim: int, index: Any, source: Any, alph
     return result
 
 
-def read_rows(grad: Any, dim: int, index: Any, source: Any) -> Any:
+def read_rows(grad: Any, dim: int, index: Any, source: Any, source_dim: int) -> Any:
     """The gradient of what was put into the rows."""
-    if source.ndim:
+    if source_dim:
         return grad.index_select(dim, index).expand_as(source)
     return grad.index_select(dim, index.squeeze(0) if index.ndim else index)
 
 
-def index_add_source(grad: Any, dim: int, index: Any, source: Any, alpha: Any) -> Any:
-    picked = read_rows(grad, dim, index, source)
+def index_add_source(grad: Any, dim: int, index: Any, source: Any, source_dim: int, alpha: Any) -> Any:
+    picked = read_rows(grad, dim, index, source, source_dim)
     return picked if alpha == 1 else times(picked, alpha)
 
 
@@ -594,6 +595,7 @@ index_reduce = defop(
     "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
     kernel=index_reduce_kernel,
     vjp={("self", "source"): index_reduce_backward}, jvp=index_reduce_tangent, batch=along_vector, inplace=True,
+    real_only=True,
 )
 
 

@@ -363,7 +363,7 @@ unsafe_split_with_sizes = defop(
 
 def split_either(tensor: Any, size: Any, dim: int) -> tuple[Any, ...]:
     if isinstance(size, Tensor):
-        size = int(size) if size.array.ndim == 0 else size.tolist()
+        size = int(size.item()) if size.array.ndim == 0 else size.tolist()
     if isinstance(size, int):
         return tuple(call(split_tensor, [tensor, size, dim]))
     return METHODS["split_with_sizes"](tensor, size, dim)
@@ -517,6 +517,7 @@ select_scatter = defop(
              grad.select_scatter(zeros_for(grad, select_kernel, dim, index), dim, index),
              src=lambda grad, dim, index: grad.select(dim, index)),
     jvp=lambda self_t, src_t, dim, index: self_t.select_scatter(src_t, dim, index), batch=batch_scatter("dim"),
+    real_only=True,
 )
 slice_scatter = defop(
     "slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor",
@@ -526,7 +527,7 @@ slice_scatter = defop(
         zeros_for(grad, slice_kernel, dim, start, end, step), dim, start, end, step),
              src=lambda grad, dim, start, end, step: call(slice_, [grad, dim, start, end, step])),
     jvp=lambda self_t, src_t, dim, start, end, step: self_t.slice_scatter(src_t, dim, start, end, step),
-    batch=batch_scatter("dim"),
+    batch=batch_scatter("dim"), real_only=True,
 )
 diagonal_scatter = defop(
     "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
@@ -601,6 +602,6 @@ slice_inverse = defop(
     vjp=dict(self=lambda grad, dim, start, end, step: call(slice_, [grad, dim, start, end, step]),
              src=lambda grad, dim, start, end, step: grad.slice_scatter(
                  zeros_for(grad, slice_kernel, dim, start, end, step), dim, start, end, step)),
-    jvp="linear", batch=batch_scatter("dim"), variants="function", out=False,
+    jvp="linear", batch=batch_scatter("dim"), variants="function", out=False, real_only=True,
 )
 COPIES: dict[str, Any] = {}

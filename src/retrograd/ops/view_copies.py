@@ -27,7 +27,7 @@ def add_copy(op: OpDef) -> None:
         text = text.replace(mark, "")
     slicing.COPIES.setdefault(name, defop(
         text, kernel=copying(op.kernel), vjp=op.vjp, jvp=op.jvp, batch=op.batch, node=f"{op.node_name}_copy",
-        variants="function"))
+        variants="function", real_only=name in ("select", "slice", "view_as_complex")))
 
 
 for view_op in (
@@ -41,4 +41,4 @@ for schema, node, ufunc in (("_conj_copy(Tensor self) -> Tensor", "ConjBackward0
                             ("_neg_view_copy(Tensor self) -> Tensor", "NegViewBackward0_copy", "negative")):
     rule = (lambda grad: grad.conj()) if ufunc == "conjugate" else (lambda grad: grad.neg())
     defop(schema, kernel=ufunc, vjp=dict(self=rule), jvp="linear", batch=families.pointwise, node=node,
-          variants="function")
+          variants="function", real_only=True)

@@ -105,8 +105,7 @@ def vander_tensor(x: Any, N: Any, increasing: bool) -> Any:
         raise RuntimeError("N must be non-negative.")
     shape = (x.shape[0], count)
     if x.dtype.category < 2:
-        from retrograd.core.dtypes import int64
-        x = x.to(int64)
+        x = x.to(dtypes.int64)
     result = x.new_ones(shape)
     if count > 1:
         rest = x.unsqueeze(1).expand((shape[0], count - 1)).clone()

@@ -46,8 +46,9 @@ class BackwardHook:
                  user_pre_hooks: Sequence[Callable[..., Any]]) -> None:
         self.user_hooks, self.user_pre_hooks, self.module = user_hooks, user_pre_hooks, module
         self.grad_outputs: Any = None
-        self.n_outputs, self.output_places = -1, ()
-        self.n_inputs, self.input_places = -1, ()
+        self.n_outputs, self.n_inputs = -1, -1
+        self.output_places: Any = None      # where tensors are; None: nothing there requires grad
+        self.input_places: Any = None
 
     def setup_input_hook(self, args: Any) -> Any:
         """Pass the inputs through a node whose gradients are the module's input gradients."""
@@ -56,57 +57,57 @@ class BackwardHook:
                 if self.grad_outputs is None:       # backward began inside the module
                     return None
                 grads = spread(grad_input, self.input_places, self.n_inputs)
-                result = self.run(grads, self.grad_outputs)
+                for user_hook in self.user_hooks:
+                    result = user_hook(self.module, grads, self.grad_outputs)
+                    if result is None:
+                        continue
+                    result = result if isinstance(result, tuple) else (result,)
+                    if len(result) != len(grads):
+                        raise RuntimeError("Backward hook returned an invalid number of grad_input, got "
+                                           f"{len(result)}, but expected {len(grads)}")
+                    grads = result
                 self.grad_outputs = None
-                if result is None:
-                    return None
-                check_length(result, self.n_inputs, "Input")
-                return tuple([result[i] for i in self.input_places])
+                return tuple([grads[i] for i in self.input_places])
             node.register_hook(hook)
 
         self.n_inputs = len(args)
         args, places = self.through_node(set_up, args)
-        self.input_places = places or ()
+        self.input_places = places
         return args
 
     def setup_output_hook(self, args: Any) -> Any:
         """Pass the outputs through a node whose gradients are the module's output gradients."""
         def set_up(node: Any) -> None:
             def hook(_: Any, grad_output: Any) -> Any:
-                self.grad_outputs = spread(grad_output, self.output_places, self.n_outputs)
+                grads = self.grad_outputs = spread(grad_output, self.output_places, self.n_outputs)
+                changed = None
                 for pre_hook in self.user_pre_hooks:
                     result = pre_hook(self.module, self.grad_outputs)
                     if result is None:
                         continue
-                    result = as_tuple(result)
-                    check_length(result, len(self.grad_outputs), "Output")
-                    self.grad_outputs = result
-                kept = self.grad_outputs
-                if self.input_places == ():         # no input takes part: the hooks have nothing else to wait for
-                    result = self.run(spread([], (), self.n_inputs), self.grad_outputs)
-                    if result is not None and any([g is not None for g in result]):
-                        raise RuntimeError("Backward hook for Modules where no input requires gradient should always return "
-                                           "None or None for all gradients.")
-                    self.grad_outputs = None
-                return tuple([kept[i] for i in self.output_places])
+                    result = result if isinstance(result, tuple) else (result,)
+                    if len(result) != len(grads):
+                        raise RuntimeError("Backward pre hook returned an invalid number of grad_output, got "
+                                           f"{len(result)}, but expected {len(grads)}")
+                    changed = self.grad_outputs = result
+                if self.input_places is None:       # no input takes part: the hooks have nothing else to wait for
+                    self.run_without_inputs()
+                return None if changed is None else tuple([changed[i] for i in self.output_places])
             node.register_hook(hook)
 
         is_tuple = isinstance(args, tuple)
         args = args if is_tuple else (args,)
         self.n_outputs = len(args)
-        args, places = self.through_node(set_up, args)
-        self.output_places = places or ()
+        args, self.output_places = self.through_node(set_up, args)
         return args if is_tuple else args[0]
 
-    def run(self, grad_input: Any, grad_output: Any) -> Any:
-        result = None
-        for hook in self.user_hooks:
-            found = hook(self.module, grad_input, grad_output)
-            if found is not None:
-                found = as_tuple(found)
-                check_length(found, len(grad_input), "Input") if False else None
-                grad_input = result = found
-        return result
+    def run_without_inputs(self) -> None:
+        for user_hook in self.user_hooks:
+            result = user_hook(self.module, (None,) * self.n_inputs, self.grad_outputs)
+            if result is not None and not (isinstance(result, tuple) and all([g is None for g in result])):
+                raise RuntimeError("Backward hook for Modules where no input requires gradient should always return "
+                                   "None or None for all gradients.")
+        self.grad_outputs = None
 
     def through_node(self, set_up: Callable[[Any], None], args: Any) -> Any:
         """`args` with its tensors passed through one node, and where they are; unchanged if none requires grad."""
@@ -119,7 +120,8 @@ class BackwardHook:
             raise RuntimeError("Cannot set Module backward hook for a Module with no input Tensors.")
         nodes = [t.grad_fn for t in made if t.grad_fn is not None]
         if len(nodes) == 0 or any([node.name() != "BackwardHookFunctionBackward" for node in nodes]):
-            raise RuntimeError("Error while setting up backward hooks. Please open an issue with a code sample to reproduce this.")
+            raise RuntimeError("Error while setting up backward hooks. Please open an issue with a code sample to reproduce "
+                               "this.")
         set_up(nodes[0])
         replaced = list(args)
         for i, t in zip(places, made, strict=True):
@@ -133,13 +135,3 @@ def spread(values: Any, places: Any, count: int) -> tuple[Any, ...]:
     for i, value in zip(places, values, strict=True):
         made[i] = value
     return tuple(made)
-
-
-def as_tuple(value: Any) -> tuple[Any, ...]:
-    return value if isinstance(value, tuple) else (value,)
-
-
-def check_length(result: Any, expected: int, kind: str) -> None:
-    if len(result) != expected:
-        raise RuntimeError(f"Backward hook returned an invalid number of grad_{kind.lower()}, got {len(result)}, but expected "
-                           f"{expected}")

@@ -1,0 +1,1 @@
+"""The functions of `retrograd.nn.functional`, by kind."""

@@ -1,0 +1,34 @@
+"""What the functions of nn share: letting subclasses and modes take over, and access to ops that have no public name."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from retrograd import ops
+from retrograd.overrides import handle_torch_function, has_torch_function
+
+
+def overridable(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let arguments with `__torch_function__`, and modes, see calls of a function."""
+    @functools.wraps(function)
+    def public(*args: Any, **kwargs: Any) -> Any:
+        relevant = (*args, *kwargs.values()) if kwargs else args
+        if has_torch_function(relevant):
+            return handle_torch_function(public, relevant, *args, **kwargs)
+        return function(*args, **kwargs)
+    return public
+
+
+def aten(name: str, public_name: str | None = None, doc: str = "") -> Callable[..., Any]:
+    """The op `name` as a function."""
+    packet = getattr(ops.aten, name)
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        relevant = (*args, *kwargs.values()) if kwargs else args
+        if has_torch_function(relevant):
+            return handle_torch_function(function, relevant, *args, **kwargs)
+        return packet(*args, **kwargs)
+    function.__name__ = function.__qualname__ = public_name or name
+    function.__doc__ = doc or f"The op {name}; its arguments are those of its schema."
+    return function

@@ -1,0 +1,212 @@
+"""Matrix products with sparse COO matrices."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.dispatch import METHODS, call
+from retrograd.core.opdef import NOT_IMPLEMENTED, defop
+from retrograd.core.tensor import Tensor
+from retrograd.ops import families
+from retrograd.ops.families import conj
+from retrograd.ops.matmul import expandable
+from retrograd.ops.sparse.coo import (
+    coalesced,
+    indices_of,
+    is_coo,
+    is_sparse,
+    layout_name,
+    layout_of,
+    new_coo,
+    sparse_dim_of,
+    values_of,
+)
+from retrograd.ops.sparse.table import sparse_kernel
+
+
+def same_dtype(a: Any, b: Any) -> None:
+    if a.array.dtype != b.array.dtype:
+        raise RuntimeError(f"expected scalar type {a.dtype.legacy} but found {b.dtype.legacy}")
+
+
+def check_matrix(t: Any) -> None:
+    if sparse_dim_of(t) != 2:
+        raise RuntimeError(f"addmm: matrices expected, got {sparse_dim_of(t)}D tensor")
+    if t.array.ndim != 2:
+        raise RuntimeError(f"addmm: scalar values expected, got {t.array.ndim - 1}D values")
+
+
+def sparse_times_dense(sparse: Any, dense: Any) -> Any:
+    """The rows of `dense`, weighted by the entries and added up."""
+    check_matrix(sparse)
+    same_dtype(sparse, dense)
+    if dense.array.ndim != 2:
+        raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
+    rows, columns = sparse.array.shape
+    if dense.array.shape[0] != columns:
+        raise RuntimeError(f"addmm: Argument #3 (dense): Expected dim 0 size {columns}, got {dense.array.shape[0]}")
+    made = np.zeros((rows, dense.array.shape[1]), dense.array.dtype)
+    indices, values = indices_of(sparse), values_of(sparse)
+    np.add.at(made, indices[0], values[:, None] * dense.array[indices[1]])
+    return made
+
+
+def flipped(t: Any) -> Any:
+    """The transpose of a sparse or dense matrix, below autograd."""
+    if not is_sparse(t):
+        return Tensor(t.array.T)
+    return new_coo(indices_of(t)[::-1], values_of(t), t.array.shape[::-1])
+
+
+def matrix_product(a: Any, b: Any) -> Any:
+    """The product as an array, one of the two being sparse."""
+    if is_sparse(a):
+        return sparse_times_dense(a, b)
+    return np.ascontiguousarray(sparse_times_dense(flipped(b), Tensor(np.ascontiguousarray(a.array.T))).T)
+
+
+def sparse_times_sparse(a: Any, b: Any) -> Any:
+    """Every entry of `a` meets the row of `b` that its column names."""
+    check_matrix(a)
+    check_matrix(b)
+    same_dtype(a, b)
+    (m, k), (l, n) = a.array.shape, b.array.shape
+    if k != l:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({m}x{k} and {l}x{n})")
+    a, b = coalesced(a), coalesced(b)
+    (ai, aj), (bi, bj) = indices_of(a), indices_of(b)
+    starts = np.searchsorted(bi, np.arange(l + 1))
+    counts = (starts[1:] - starts[:-1])[aj]
+    left = np.repeat(np.arange(aj.shape[0]), counts)
+    offsets = np.arange(left.shape[0]) - np.repeat(np.cumsum(counts) - counts, counts)
+    right = starts[aj[left]] + offsets
+    products = values_of(a)[left] * values_of(b)[right]
+    return coalesced(new_coo(np.stack([ai[left], bj[right]]), products, (m, n)))
+
+
+@sparse_kernel("mm")
+def mm_kernel(op: Any, self: Any, mat2: Any) -> Any:
+    if is_sparse(self) and is_sparse(mat2):
+        made = sparse_times_sparse(self, mat2)
+        made._extra.sparse.coalesced = True
+        return made
+    return Tensor(matrix_product(self, mat2))
+
+
+@sparse_kernel("mv")
+def mv_kernel(op: Any, self: Any, vec: Any) -> Any:
+    if is_sparse(vec) or self.array.ndim != 2 or vec.array.ndim != 1:
+        raise RuntimeError("mv: two tensor dim should be 2 and 1, but got "
+                           f"SparseTensor Dim: {self.array.ndim} Tensor Dim: {vec.array.ndim}")
+    if self.array.shape[1] != vec.array.shape[0]:
+        raise RuntimeError(f"mv: expected self.size(-1) == vec.size(-1)")
+    return Tensor(sparse_times_dense(self, Tensor(vec.array[:, None]))[:, 0])
+
+
+@sparse_kernel("addmm", "_sparse_addmm")
+def addmm_kernel(op: Any, self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
+    if is_sparse(self):
+        raise RuntimeError(f"addmm_sparse_dense: expected strided result tensor, got tensor with layout {layout_name(self)}")
+    if is_sparse(mat1) and is_sparse(mat2):
+        made = METHODS["to_dense"](sparse_times_sparse(mat1, mat2)).array
+    elif is_sparse(mat1) or is_sparse(mat2):
+        made = matrix_product(mat1, mat2)
+    else:
+        made = mat1.array @ mat2.array
+    expandable(self.array, made.shape)
+    if alpha != 1:
+        made = made * made.dtype.type(alpha)
+    if beta != 0:
+        made = made + (self.array if beta == 1 else self.array * self.array.dtype.type(beta))
+    return Tensor(made)
+
+
+# ---- torch.sparse.mm and addmm, whose gradients for the sparse operand are sparse too
+def addmm_sparse_gradient(grad: Any, mat1: Any, mat2: Any, alpha: Any) -> Any:
+    """The gradient of a sparse left operand: only where it has entries."""
+    if is_sparse(grad) or is_sparse(mat2):
+        raise RuntimeError("sparse_addmm_sparse_backward: unsupported combination of layouts, grad: "
+                           f"{layout_name(grad)}, mat1: {layout_name(mat1)}, mat2: {layout_name(mat2)}")
+    if not is_sparse(mat1):
+        made = grad.mm(conj(mat2.t()))
+    else:
+        made = METHODS["sparse_mask"](grad.mm(conj(mat2.t())), METHODS["coalesce"](mat1) if is_coo(mat1) else mat1)
+    return made if alpha == 1 else made * conj(alpha)
+
+
+def addmm_dense_gradient(grad: Any, mat1: Any, mat2_sym_sizes: Any, mat2_sym_strides: Any, alpha: Any) -> Any:
+    made = conj(mat1.t()).mm(grad)
+    return made if alpha == 1 else made * conj(alpha)
+
+
+sparse_addmm = defop(
+    "_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    kernel=None, vjp=dict(self=lambda grad, beta: grad if beta == 1 else grad * conj(beta), mat1=addmm_sparse_gradient,
+                          mat2=addmm_dense_gradient),
+    batch=families.loop, variants="", out=False,
+)
+
+
+def zeros_for(a: Any, b: Any, rows: int, columns: int) -> Any:
+    return Tensor(np.zeros((rows, columns), (b if is_sparse(a) else a).array.dtype))
+
+
+def sparse_mm_tensors(sparse: Any, dense: Any) -> Any:
+    if is_coo(sparse) and is_coo(dense):
+        return call(sparse_sparse_matmul, [sparse, dense])
+    rows, columns = sparse.array.shape[0], dense.array.shape[-1]
+    if is_sparse(sparse):
+        return call(sparse_addmm, [zeros_for(sparse, dense, rows, columns), sparse, dense, 0, 1])
+    zeros = zeros_for(sparse, dense, columns, rows)
+    return call(sparse_addmm, [zeros, dense.transpose(-2, -1), sparse.transpose(-2, -1), 0, 1]).transpose(-2, -1)
+
+
+sparse_mm = defop("_sparse_mm(Tensor sparse, Tensor dense) -> Tensor", kernel=sparse_mm_tensors, composite=True, out=False,
+                  variants="function")
+
+
+def matmul_left_gradient(grad: Any, self: Any, other: Any) -> Any:
+    return METHODS["sparse_mask"](call(sparse_sparse_matmul, [grad, conj(other).t()]), METHODS["coalesce"](self))
+
+
+def matmul_right_gradient(grad: Any, self: Any, other: Any) -> Any:
+    return METHODS["sparse_mask"](call(sparse_sparse_matmul, [conj(self).t(), grad]), METHODS["coalesce"](other))
+
+
+sparse_sparse_matmul = defop(
+    "_sparse_sparse_matmul(Tensor self, Tensor other) -> Tensor",
+    kernel=None, vjp=dict(self=matmul_left_gradient, other=matmul_right_gradient), batch=families.loop, variants="", out=False,
+)
+
+
+@sparse_kernel("_sparse_sparse_matmul")
+def sparse_sparse_matmul_kernel(op: Any, self: Any, other: Any) -> Any:
+    if not is_coo(self) or not is_coo(other):
+        raise RuntimeError(f"_sparse_sparse_matmul: expected two sparse tensors, got {layout_of(self)} and {layout_of(other)}")
+    made = sparse_times_sparse(self, other)
+    made._extra.sparse.coalesced = True
+    return made
+
+
+# ---- products whose results are sparse although an operand is dense
+smm = defop("smm(Tensor self, Tensor mat2) -> Tensor", kernel=None, vjp=NOT_IMPLEMENTED, batch=families.loop, out=False,
+            node="NotImplemented")
+hspmm = defop("hspmm(Tensor mat1, Tensor mat2) -> Tensor", kernel=None, vjp=NOT_IMPLEMENTED, batch=families.loop, out=False,
+              variants="function", node="NotImplemented")
+
+
+@sparse_kernel("smm")
+def smm_kernel(op: Any, self: Any, mat2: Any) -> Any:
+    whole = sparse_times_dense(self, mat2)
+    rows = np.unique(indices_of(self)[0])
+    columns = np.arange(whole.shape[1])
+    indices = np.stack([np.repeat(rows, columns.shape[0]), np.tile(columns, rows.shape[0])])
+    return new_coo(indices, whole[rows].reshape(-1), whole.shape)
+
+
+@sparse_kernel("hspmm")
+def hspmm_kernel(op: Any, mat1: Any, mat2: Any) -> Any:
+    whole = sparse_times_dense(mat1, mat2)
+    rows = np.unique(indices_of(mat1)[0])
+    return new_coo(rows[None], whole[rows], whole.shape)

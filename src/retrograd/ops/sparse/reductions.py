@@ -1,0 +1,183 @@
+"""Sums, norms and softmax of sparse COO tensors."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.dispatch import METHODS, call, compute
+from retrograd.core.opdef import defop
+from retrograd.core.tensor import Tensor
+from retrograd.ops import families
+from retrograd.ops.families import wrap_dim
+from retrograd.ops.sparse.coo import (
+    coalesced,
+    data_of,
+    indices_of,
+    is_coo,
+    is_sparse,
+    keys_of,
+    layout_name,
+    new_coo,
+    rows_at,
+    sparse_dim_of,
+    values_of,
+)
+from retrograd.ops.sparse.convert import need_coo
+from retrograd.ops.sparse.table import on_values, sparse_kernel
+
+
+@sparse_kernel("sum")
+def sum_kernel(op: Any, self: Any, dtype: Any) -> Any:
+    return on_values(op, data_of(self).values, dtype)
+
+
+@sparse_kernel("any")
+def any_kernel(op: Any, self: Any) -> Any:
+    return on_values(op, data_of(coalesced(self)).values)
+
+
+@sparse_kernel("norm.ScalarOpt_dim", "norm.Scalar")
+def norm_kernel(op: Any, self: Any, p: Any, dim: Any = (), keepdim: bool = False) -> Any:
+    if dim:
+        raise RuntimeError(f"norm_sparse currently only supports full reductions, so 'dim' must either be empty or contain all "
+                           f"dimensions of the input")
+    flat = Tensor(values_of(coalesced(self)).reshape(-1))
+    return compute(op, [flat, p, *(() if op.overload == "Scalar" else ([0], keepdim))])
+
+
+@sparse_kernel("sum.dim_IntList")
+def sum_dim_kernel(op: Any, self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    ndim = self.array.ndim
+    dims = families.wrap_dims(dim, ndim) if dim else tuple(range(ndim))
+    if dtype is not None:
+        self = METHODS["to"](self.detach(), dtype)
+    elif self.dtype.category < 2:
+        self = METHODS["to"](self.detach(), METHODS["sum"](data_of(self).values).dtype)
+    made = summed(self, dims)
+    if not keepdim:
+        return made
+    for d in sorted(dims):
+        made = METHODS["unsqueeze"](made.detach(), d)
+    return made
+
+
+def summed(self: Any, dims: Any) -> Any:
+    """The sum over `dims`; dense if no sparse dimension is left."""
+    own = coalesced(self)
+    split = sparse_dim_of(own)
+    indices, values = indices_of(own), values_of(own)
+    inner = tuple([d - split + 1 for d in dims if d >= split])
+    if inner:
+        values = values.sum(inner, dtype=values.dtype)
+    kept = [d for d in range(split) if d not in dims]
+    shape = tuple([n for d, n in enumerate(self.array.shape) if d not in dims])
+    if not kept:
+        return Tensor(np.asarray(values.sum(0, dtype=values.dtype)))
+    if len(kept) == split:
+        return new_coo(indices.copy(), values, shape, True)
+    made = coalesced(new_coo(np.ascontiguousarray(indices[kept]), values, shape))
+    made._extra.sparse.coalesced = True
+    return made
+
+
+# ---- torch.sparse.sum
+def sum_gradient(grad: Any, self: Any, dim: Any) -> Any:
+    return call(sparse_sum_backward, [grad, self, dim])
+
+
+sparse_sum_dim = defop(
+    "_sparse_sum.dim(Tensor self, int[1] dim) -> Tensor",
+    kernel=None, vjp=dict(self=sum_gradient), batch=families.loop, node="SparseSumBackward0", variants="", out=False,
+)
+sparse_sum_backward = defop(
+    "_sparse_sum_backward(Tensor grad, Tensor self, int[] dim) -> Tensor",
+    kernel=None, batch=families.loop, variants="", out=False,
+)
+
+
+@sparse_kernel("_sparse_sum.dim")
+def sparse_sum_kernel(op: Any, self: Any, dim: Any) -> Any:
+    return summed(self, families.wrap_dims(dim, self.array.ndim))
+
+
+@sparse_kernel("_sparse_sum_backward")
+def sparse_sum_backward_kernel(op: Any, grad: Any, self: Any, dim: Any) -> Any:
+    own = coalesced(self)
+    dims = families.wrap_dims(dim, self.array.ndim)
+    split = sparse_dim_of(own)
+    indices, values = indices_of(own), values_of(own)
+    kept = [d for d in range(split) if d not in dims]
+    if kept and not is_coo(grad):
+        raise RuntimeError("_sparse_sum_backward_cpu: expected grad_ Tensor to be sparse, but got dense")
+    if not kept and is_sparse(grad):
+        raise RuntimeError("_sparse_sum_backward_cpu: expected grad Tensor to be dense since all sparse dims are summed")
+    rows = rows_at(grad, indices[kept])[0] if kept else np.broadcast_to(grad.array, (values.shape[0], *grad.array.shape))
+    for d in sorted([d - split + 1 for d in dims if d >= split]):
+        rows = np.expand_dims(rows, d)
+    made = np.ascontiguousarray(np.broadcast_to(rows, values.shape))
+    return new_coo(indices.copy(), made.astype(values.dtype, copy=False), self.array.shape, True)
+
+
+# ---- softmax over the entries that are there
+def softmax_gradient(grad: Any, result: Any, dim: int, self: Any) -> Any:
+    return call(softmax_backward, [grad, result, dim, self])
+
+
+def log_softmax_gradient(grad: Any, result: Any, dim: int, self: Any) -> Any:
+    return call(log_softmax_backward, [grad, result, dim, self])
+
+
+sparse_softmax = defop("_sparse_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", kernel=None,
+                       vjp=dict(self=softmax_gradient), batch=families.loop, variants="", out=False)
+sparse_log_softmax = defop("_sparse_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", kernel=None,
+                           vjp=dict(self=log_softmax_gradient), batch=families.loop, variants="", out=False)
+softmax_backward = defop(
+    "_sparse_softmax_backward_data(Tensor grad_output, Tensor output, int dim, Tensor self) -> Tensor",
+    kernel=None, batch=families.loop, variants="", out=False)
+log_softmax_backward = defop(
+    "_sparse_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, Tensor self) -> Tensor",
+    kernel=None, batch=families.loop, variants="", out=False)
+
+
+def pool_reduce(t: Any, dim: int, values: Any, ufunc: Any) -> Any:
+    """Reduce `values` over the entries that differ only in `dim`, or over a dense dimension; spread out again."""
+    split = sparse_dim_of(t)
+    if dim >= split:
+        return np.broadcast_to(ufunc.reduce(values, axis=dim - split + 1, keepdims=True), values.shape)
+    others = [d for d in range(split) if d != dim]
+    keys = keys_of(indices_of(t)[others], [t.array.shape[d] for d in others])
+    places, inverse = np.unique(keys, return_inverse=True)
+    start = -np.inf if ufunc is np.maximum else 0
+    made = np.full((places.shape[0], *values.shape[1:]), start, values.dtype)
+    ufunc.at(made, inverse, values)
+    return made[inverse]
+
+
+@sparse_kernel("_sparse_softmax", "_sparse_log_softmax")
+def softmax_kernel(op: Any, self: Any, dim: int, half_to_float: bool) -> Any:
+    need_coo(op.name.lstrip("_"), self)
+    own = coalesced(self)
+    dim = wrap_dim(dim, self.array.ndim)
+    values = values_of(own)
+    shifted = values - pool_reduce(own, dim, values, np.maximum)
+    powers = np.exp(shifted)
+    total = pool_reduce(own, dim, powers, np.add)
+    made = powers / total if op.name == "_sparse_softmax" else shifted - np.log(total)
+    return new_coo(indices_of(own).copy(), made.astype(values.dtype, copy=False), self.array.shape, True)
+
+
+@sparse_kernel("_sparse_softmax_backward_data", "_sparse_log_softmax_backward_data")
+def softmax_backward_kernel(op: Any, grad_output: Any, output: Any, dim: int, self: Any) -> Any:
+    if not is_coo(grad_output):
+        raise RuntimeError(f"coalesce expected sparse coordinate tensor layout but got {layout_name(grad_output)}")
+    own = coalesced(output)
+    dim = wrap_dim(dim, self.array.ndim)
+    out, grad = values_of(own), rows_at(grad_output, indices_of(own))[0]
+    if op.name == "_sparse_softmax_backward_data":
+        made = out * (grad - pool_reduce(own, dim, grad * out, np.add))
+    else:
+        made = grad - np.exp(out) * pool_reduce(own, dim, grad, np.add)
+    return new_coo(indices_of(own).copy(), made.astype(out.dtype, copy=False), self.array.shape, True)
+
+

@@ -1,0 +1,85 @@
+"""The kernels that ops have for sparse tensors, and the one place that finds them.
+
+`compute` in core/dispatch.py comes here with every op that has a sparse operand, and with those that have no other
+kernel. A sparse kernel is a function of (op, *args) in schema order that takes and returns tensors below autograd.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from retrograd.core.dispatch import METHODS, compute
+from retrograd.core.tensor import Tensor
+from retrograd.ops.sparse.coo import is_coo, is_sparse, replace
+
+KERNELS: dict[str, Any] = {}          # "add.Tensor" -> kernel; "default" is the overload without a name
+COMPRESSED: dict[str, Any] = {}       # the same where an operand is of a compressed layout
+
+
+def sparse_kernel(*names: str) -> Callable[[Any], Any]:
+    """Register a kernel for operands of which one is a COO tensor."""
+    def register(kernel: Any) -> Any:
+        for name in names:
+            KERNELS[name if "." in name else name + ".default"] = kernel
+        return kernel
+    return register
+
+
+def compressed_kernel(*names: str) -> Callable[[Any], Any]:
+    """Register a kernel for operands of which one is of a compressed layout."""
+    def register(kernel: Any) -> Any:
+        for name in names:
+            COMPRESSED[name if "." in name else name + ".default"] = kernel
+        return kernel
+    return register
+
+
+def tensors_among(args: Any) -> list[Any]:
+    return [t for a in args for t in (a if isinstance(a, (list, tuple)) else (a,)) if isinstance(t, Tensor)]
+
+
+def run(op: Any, args: Any) -> Any:
+    """Run the sparse kernel of `op`."""
+    sparse = [t for t in tensors_among(args) if is_sparse(t)]
+    is_compressed = any([not is_coo(t) for t in sparse])
+    kernels = COMPRESSED if is_compressed else KERNELS
+    kernel = kernels.get(f"{op.name}.{op.overload}")
+    if kernel is not None:
+        return kernel(op, *args)
+    if op.is_inplace and op.functional is not None:
+        kernel = kernels.get(f"{op.functional.name}.{op.functional.overload}")
+        if kernel is not None:
+            if not op.functional._ready:
+                op.functional.prepare()
+            write(args[0], kernel(op.functional, *args))
+            return args[0]
+    raise missing(op, args, "SparseCsrCPU" if is_compressed else "SparseCPU" if sparse else "CPU")
+
+
+def write(target: Any, made: Any) -> None:
+    """Put the result of an in-place op where it belongs."""
+    if is_sparse(target):
+        replace(target, made)
+    else:
+        target.array[...] = METHODS["to_dense"](made).array if is_sparse(made) else made.array
+
+
+def missing(op: Any, args: Any, backend: str) -> NotImplementedError:
+    """PyTorch's error about an op that a layout does not have."""
+    overload = op.overload
+    if overload == "Tensor" and len(args) > 1 and isinstance(args[1], (bool, int, float, complex)):
+        overload = "Scalar"
+    name = f"aten::{op.name}" + ("" if overload == "default" else f".{overload}")
+    return NotImplementedError(
+        f"Could not run '{name}' with arguments from the '{backend}' backend. This could be because the operator doesn't exist "
+        "for this backend, or was omitted during the selective/custom build process (if using custom build). If you are a "
+        "Facebook employee using PyTorch on mobile, please visit https://fburl.com/ptmfixes for possible resolutions. "
+        f"'{name}' is only available for these backends: [{'CPU, Meta' if backend != 'CPU' else 'SparseCPU, SparseCsrCPU'}].")
+
+
+def on_values(op: Any, values: Any, *rest: Any) -> Any:
+    """Run the dense kernel of `op` on a tensor of values."""
+    return compute(op, [values, *rest])
+
+
+METHODS["__sparse__"] = run
