@@ -1,11 +1,16 @@
 """retrograd: PyTorch's autograd, whole, in Python."""
 from __future__ import annotations
 
+import gc as _gc
 from importlib import import_module as _import_module
 from math import e, inf, nan, pi
 from typing import Any as _Any
 
 from retrograd import _plain
+
+# The op tables are many objects and none of them is garbage: looking for it would be a fifth of the import.
+_collects_garbage = _gc.isenabled()
+_gc.disable()
 
 # isort: split
 from retrograd import autograd, legacy, methods
@@ -62,11 +67,14 @@ globals().update(BY_NAME)
 globals().update(ALIASES)
 globals().update(api.FUNCTIONS)
 globals().update(api.EXTRA_FUNCTIONS)
+if _collects_garbage:
+    _gc.enable()
 
 __version__ = "0.1.0"
 newaxis = None
 # Imported when first asked for, as `retrograd.nn` or by `import retrograd.nn`.
-_LATER = ("amp", "backends", "compiler", "cuda", "distributed", "distributions", "fft", "func", "functional", "library", "linalg", "nested", "nn", "optim",
+_LATER = ("amp", "backends", "compiler", "cuda", "distributed", "distributions", "fft", "func", "functional", "library",
+          "linalg", "nested", "nn", "optim",
           "overrides", "random", "sparse", "special", "testing", "utils")
 __all__ = ["Generator", "Size", "Tensor", "autograd", "channels_last", "channels_last_3d", "contiguous_format",
            "default_generator", "device", "dtype", "e", "enable_grad", "finfo", "iinfo", "inf", "inference_mode",

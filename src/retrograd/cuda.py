@@ -23,7 +23,8 @@ def needs_device(*args: Any, **kwargs: Any) -> Any:
     raise AssertionError(NOT_COMPILED)
 
 
-current_device = current_stream = default_stream = get_device_capability = get_device_name = get_device_properties = needs_device
+current_device = current_stream = default_stream = needs_device
+get_device_capability = get_device_name = get_device_properties = needs_device
 get_rng_state = set_rng_state = init = initial_seed = ipc_collect = mem_get_info = set_device = synchronize = needs_device
 can_device_access_peer = needs_device
 

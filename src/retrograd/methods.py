@@ -23,6 +23,7 @@ from retrograd.core.tensor import (
     ODD_INFERENCE,
     ODD_META,
     ODD_NEG,
+    ODD_SPARSE,
     ODD_SUBCLASS,
     ODD_WRAPPER,
     Counter,
@@ -161,6 +162,8 @@ def get_data(self: Any) -> Any:
         return t
     t = Tensor(self.array)
     t._odd = self._odd & ~(ODD_SUBCLASS | ODD_DUAL)
+    if self._odd & ODD_SPARSE:
+        extra_of(t).sparse = self._extra.sparse.copy()
     return t
 
 
@@ -169,20 +172,26 @@ def set_data(self: Any, value: Any) -> None:
         raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
     if self._requires and value.dtype.category < 2:
         raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
-    if (self._odd ^ value._odd) & ODD_META:
+    if (self._odd ^ value._odd) & (ODD_META | ODD_SPARSE):
         raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible "
                            "tensor type.")
     if value.array.dtype is not self.array.dtype:
         self._sink = None
     self.array = value.array
+    if value._odd & ODD_SPARSE:
+        self._extra.sparse = value._extra.sparse.copy()
 
 
 def numpy(self: Any, *, force: bool = False) -> Any:
     """The tensor as a NumPy array over the same memory."""
     if self._odd & ODD_WRAPPER:
         METHODS["__batched_data__"](self)
+    if force and self._odd & ODD_SPARSE:
+        self = METHODS["to_dense"](self.detach())
     if force:
         return resolve(self).array if self._odd & (ODD_CONJ | ODD_NEG) else self.array
+    if self._odd & ODD_SPARSE:
+        raise TypeError(f"can't convert {METHODS['__layout_name__'](self)} layout tensor to numpy. Use Tensor.to_dense() first.")
     if self._odd & ODD_META:
         raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory "
                         "first.")
@@ -215,6 +224,8 @@ def item(self: Any) -> Any:
             METHODS["__batched_item__"](self)
         if self._odd & ODD_META:
             raise RuntimeError("Tensor.item() cannot be called on meta tensors")
+        if self._odd & ODD_SPARSE:
+            self = METHODS["to_dense"](self.detach())
         self = resolve(self)
     value = self.array.item()
     return float(value) if self.array.dtype.kind == "V" else value
@@ -224,6 +235,8 @@ def tolist(self: Any) -> Any:
     """The values as nested lists of Python numbers."""
     if self._odd & ODD_WRAPPER:
         METHODS["__batched_data__"](self)
+    if self._odd & ODD_SPARSE:
+        raise RuntimeError(NO_STORAGE)
     array = resolve(self).array
     if array.dtype.kind == "V":
         array = array.astype(np.float32)
@@ -274,6 +287,8 @@ def tensor_repr(self: Any) -> str:
     shown = self
     if self._odd & ODD_WRAPPER:
         return METHODS["__batched_repr__"](self)
+    if self._odd & ODD_SPARSE:
+        return METHODS["__sparse_repr__"](self)
     if self._odd & (ODD_CONJ | ODD_NEG):
         shown = resolve(self)
         shown._node, shown._requires = self._node, self._requires
@@ -304,12 +319,28 @@ def storage_offset(self: Any) -> int:
     return storage.offset_of(self.array)
 
 
+NO_STORAGE = "Cannot access data pointer of Tensor that doesn't have storage"
+
+
 def data_ptr(self: Any) -> int:
+    if self._odd & ODD_SPARSE:
+        raise RuntimeError(NO_STORAGE)
     return storage.address(self.array) if self.array.size else 0
 
 
 def untyped_storage(self: Any) -> Any:
+    if self._odd & ODD_SPARSE:
+        coordinates = METHODS["__layout__"](self).name == "sparse_coo"
+        raise NotImplementedError(f"Cannot access storage of Sparse{'' if coordinates else 'Csr'}TensorImpl")
     return storage.storage_of(self.array)
+
+
+def nbytes(self: Any) -> int:
+    if self._odd & ODD_SPARSE:
+        raise RuntimeError("nbytes is not defined for sparse tensors.  If you want the size of the constituent tensors, add the "
+                           "nbytes of the indices and values.  If you want the size of the  equivalent dense tensor, multiply "
+                           "numel() by element_size()")
+    return int(self.array.nbytes)
 
 
 def numel(self: Any) -> int:
@@ -317,6 +348,8 @@ def numel(self: Any) -> int:
 
 
 def is_contiguous(self: Any, memory_format: Any = None) -> bool:
+    if self._odd & ODD_SPARSE:
+        return False
     if memory_format is None or getattr(memory_format, "name", "") in ("contiguous_format", ""):
         return self.array.size == 0 or bool(self.array.flags.c_contiguous)
     return METHODS["__is_channels_last__"](self, memory_format)
@@ -375,9 +408,12 @@ def __deepcopy__(self: Any, memo: Any) -> Any:
                            "utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001")
     if id(self) in memo:
         return memo[id(self)]
-    array = storage.empty_strided(self.array.shape, storage.strides_of(self.array), self.array.dtype)
-    array[...] = self.array
-    made = subclass.instance(type(self), Tensor(array))
+    if self._odd & ODD_SPARSE:
+        made = subclass.instance(type(self), METHODS["clone"](self.detach()))
+    else:
+        array = storage.empty_strided(self.array.shape, storage.strides_of(self.array), self.array.dtype)
+        array[...] = self.array
+        made = subclass.instance(type(self), Tensor(array))
     made._odd, made._requires = self._odd, self._requires
     memo[id(self)] = made
     if self._grad is not None:
@@ -403,6 +439,8 @@ def rebuild(cls: Any, array: Any, dtype_name: str, requires_grad: bool, attribut
 
 
 def __reduce_ex__(self: Any, protocol: int) -> Any:
+    if self._odd & ODD_SPARSE:
+        return METHODS["__sparse_reduce__"](self)
     array = resolve(self).array
     if array.dtype.kind == "V":
         array = array.view(np.uint16)
@@ -449,12 +487,13 @@ PROPERTIES = dict(
     _tangent=property(tangent_of),
     volatile=property(volatile),
     itemsize=property(lambda self: self.array.itemsize),
-    nbytes=property(lambda self: self.array.nbytes),
+    nbytes=property(nbytes),
     is_cuda=property(lambda self: False),
     is_cpu=property(lambda self: self.device is CPU),
     is_meta=property(lambda self: bool(self._odd & ODD_META)),
-    is_sparse=property(lambda self: False),
-    is_sparse_csr=property(lambda self: False),
+    layout=property(lambda self: METHODS["__layout__"](self)),
+    is_sparse=property(lambda self: bool(self._odd & ODD_SPARSE) and METHODS["__layout__"](self).name == "sparse_coo"),
+    is_sparse_csr=property(lambda self: bool(self._odd & ODD_SPARSE) and METHODS["__layout__"](self).name == "sparse_csr"),
     is_nested=property(lambda self: False),
     is_quantized=property(lambda self: False),
     is_mkldnn=property(lambda self: False),

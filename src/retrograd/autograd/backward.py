@@ -2,9 +2,8 @@
 from __future__ import annotations
 
 import warnings
+from math import prod
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from retrograd.autograd.engine import run_backward
 from retrograd.autograd.hooks import retain_grad
@@ -179,7 +178,7 @@ def first_gradients(outputs: Any, grads: Any, batched: bool) -> list[Any]:
             if isinstance(out, Tensor) and not wants_grad(out):
                 made.append(None)
                 continue
-            if int(np.prod(shape, dtype=np.int64)) != 1:
+            if shape and prod(shape) != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
             if BY_NUMPY[dtype].category != 2:
                 raise RuntimeError("grad can be implicitly created only for real scalar outputs but got "

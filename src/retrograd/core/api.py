@@ -5,6 +5,7 @@ everything else is bound against the schemas first. `__torch_function__` is hono
 """
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from retrograd.core import convert
@@ -35,6 +36,10 @@ def call_named(name: str, args: Any, kwargs: Any, is_method: bool, function: Any
         # only now, because looking costs: something that is no tensor may still want the call
         if any([hasattr(a, "__torch_function__") and not isinstance(a, Tensor) for a in (*args, *kwargs.values())]):
             return METHODS["__torch_function__"](function, args, kwargs)
+        if is_method and all([len(s.params) == 1 or s.is_out for s in packet.schemas]):
+            if kwargs:
+                raise TypeError(f"TensorBase.{name}() takes no keyword arguments") from None
+            raise TypeError(f"TensorBase.{name}() takes no arguments ({len(args) - 1} given)") from None
         raise
     result = call(packet.overloads_[index], bound)
     return tuple(result) if type(result) is list else result
@@ -68,10 +73,10 @@ def make_general(name: str, is_method: bool) -> Any:
 def make_unary(op: Any, name: str, is_method: bool) -> Any:
     """The same for an op of one tensor: called with just a tensor it skips binding."""
     if is_method:
-        def method(self: Any) -> Any:
-            if type(self) is Tensor and op._ready and not (switches.unusual and tls.function_modes):
+        def method(self: Any, *rest: Any) -> Any:
+            if type(self) is Tensor and not rest and op._ready and not (switches.unusual and tls.function_modes):
                 return table.door.unary(op, self)
-            return call_named(name, (self,), {}, True, method)
+            return call_named(name, (self, *rest), {}, True, method)
         return method
 
     def function(*args: Any, **kwargs: Any) -> Any:
@@ -120,6 +125,9 @@ def make_inplace(name: str, is_method: bool) -> Any:
     return method
 
 
+TWO_TENSORS = re.compile(r"\(Tensor \w+, Tensor \w+(, \*.*)?\) -> Tensor$")
+
+
 def make(name: str, is_method: bool) -> Any:
     """The public function or method for an op name, by the leanest way that its overloads allow."""
     packet = OPS.get(name)
@@ -133,7 +141,7 @@ def make(name: str, is_method: bool) -> Any:
                 function = (make_unary if len(packet.overloads_) == 1 else make_keyword_unary)(op, name, is_method)
             elif "(Tensor self, *" in text:
                 function = make_keyword_unary(op, name, is_method)
-            elif "(Tensor self, Tensor other" in text:
+            elif TWO_TENSORS.search(text):
                 function = make_binary(op, name, is_method)
     elif name in FORMS and FORMS[name][0][1] == "inplace":
         op = FORMS[name][0][0]
@@ -178,11 +186,24 @@ def expose(function: Any = None, *, name: str | None = None, method: bool = True
     return register if function is None else register(function)
 
 
+# The in-place forms that are functions too (torch.sin_); all others are methods only.
+INPLACE_FUNCTIONS = frozenset("""
+    abs_ acos_ acosh_ addmv_ alpha_dropout_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ asin_ asinh_ atan_
+    atanh_ ceil_ celu_ clamp_ clamp_max_ clamp_min_ clip_ conj_physical_ cos_ cosh_ deg2rad_ dropout_ erf_ erfc_
+    exp2_ exp_ expm1_ feature_alpha_dropout_ feature_dropout_ fill_ fix_ floor_ frac_ gcd_ i0_ index_put_ lcm_
+    ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_ rad2deg_ reciprocal_ relu_ round_ rrelu_
+    rsqrt_ selu_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ threshold_ trunc_ xlogy_ zero_ _index_put_impl_
+""".split())
+
+
 def variants_of(name: str) -> str:
     packet = OPS.get(name)
     if packet is not None:
         return ", ".join(op.variants for op in packet.overloads_)
-    return FORMS[name][0][0].variants
+    op, form, _ = FORMS[name][0]
+    if form == "inplace" and name not in INPLACE_FUNCTIONS:
+        return "method" if "method" in op.variants else ""
+    return op.variants
 
 
 class Namespace:

@@ -7,7 +7,6 @@ dispatch takes the long way, and hands everything else it does not know to the N
 """
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from retrograd.core.opdef import OPS
@@ -29,6 +28,10 @@ static inline int is_array(PyObject *o) { return Py_TYPE(o) == &PyArray_Type; }
 static inline int is_float(int t) { return t == NPY_FLOAT || t == NPY_DOUBLE; }
 static inline int contiguous(PyArrayObject *a) { return PyArray_FLAGS(a) & NPY_ARRAY_C_CONTIGUOUS; }
 static inline int disordered(PyArrayObject *a) { return PyArray_NDIM(a) > 1 && !contiguous(a); }
+static inline int spread(PyArrayObject *a) {
+  for (int i = 0; i < PyArray_NDIM(a); i++) if (PyArray_STRIDE(a, i) != 0) return 0;
+  return PyArray_NDIM(a) > 0 && PyArray_SIZE(a) > 0;
+}
 static inline PyArrayObject *new_like(PyArrayObject *a) {
   PyArray_Descr *d = PyArray_DESCR(a); Py_INCREF(d);
   return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, d, PyArray_NDIM(a), PyArray_DIMS(a), NULL, NULL, 0, NULL);
@@ -54,12 +57,14 @@ static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
     int t = PyArray_TYPE(a);
     if (PyArray_DESCR(a) != PyArray_DESCR(b) && t != PyArray_TYPE(b)) Py_RETURN_NONE;
     if ({floats} && !inexact(t)) Py_RETURN_NONE;
-    if (is_float(t) && contiguous(a) && contiguous(b)) {{
+    int one_a = !contiguous(a) && spread(a), one_b = !contiguous(b) && spread(b);   /* one value, expanded */
+    if (is_float(t) && (one_a || contiguous(a)) && (one_b || contiguous(b))) {{
       int same = same_shape(a, b), right = !same && PyArray_NDIM(b) == 0, left = !same && PyArray_NDIM(a) == 0;
       npy_intp n = PyArray_SIZE(left ? b : a);
       if ((same || right || left) && n <= {limit}) {{
         PyArrayObject *r = new_like(left ? b : a); if (!r) return NULL;
-        npy_intp i, da = !left, db = !right;
+        npy_intp i, da = !left && !one_a, db = !right && !one_b;
+        same = da && db;
         if (t == NPY_FLOAT) {{ const float *x = PyArray_DATA(a), *y = PyArray_DATA(b); float *z = PyArray_DATA(r);
           if (same) for (i = 0; i < n; i++) {{ float X = x[i], Y = y[i]; z[i] = {float}; }}
           else for (i = 0; i < n; i++) {{ float X = x[i * da], Y = y[i * db]; z[i] = {float}; }} }}
@@ -201,7 +206,8 @@ def write_kernels(path: str) -> bool:
                          for n in names)
     methods = "\n".join(f'  {{"{n}", (PyCFunction)(void *){n}, METH_FASTCALL, NULL}},' for n in names)
     text = PRELUDE + "".join(kernel_source(name, op) for name, op in ops) + ENDING.format(bindings=bindings, methods=methods)
-    Path(path).write_text(text)
+    with open(path, "w") as file:
+        file.write(text)
     return bool(ops)
 
 

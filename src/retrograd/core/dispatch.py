@@ -225,7 +225,8 @@ def node_class(op: Any) -> Any:
         made = op._node_class = NODE_CLASSES.get(op.node_name)
         if made is None:
             members: dict[str, Any] = {"__slots__": (), "__module__": "torch.autograd"}
-            if not op.node_name[-1].isdigit() and not op.node_name.endswith("_copy"):            # the few that are not made out of a formula
+            # the few that are not made out of a formula
+            if not op.node_name[-1].isdigit() and not op.node_name.endswith("_copy"):
                 full = "torch::autograd::" + op.node_name
                 members["name"] = lambda self: full
             made = op._node_class = type(op.node_name, (OpNode,), members)
@@ -429,6 +430,8 @@ def finish(op: Any, node: Any, mask: int, outputs: Any) -> None:
 
 def save_results(op: Any, node: Any, mask: int, outputs: Any) -> None:
     plan = op.plan((1 << len(op.inputs)) - 1 if op.has_lists else mask)
+    if not plan.outputs:
+        return
     for slot, nr in plan.outputs:
         if op.returns_list:
             node._saved[slot] = [SavedTensor.packed(t, node, True, i) for i, t in enumerate(outputs)]

@@ -6,13 +6,17 @@ or if the memory has gaps.
 """
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import NDArray
 
 from retrograd.core.rng.continuous import cauchy, exponential, log_normal, normal, uniform
 from retrograd.core.rng.discrete import bernoulli, dropout_mask, geometric, randint, random_from, random_full
 from retrograd.core.rng.mersenne import Generator, default_generator
 from retrograd.core.rng.sampling import multinomial, poisson, randperm
+
+if TYPE_CHECKING:      # numpy.typing takes long to import
+    from numpy.typing import NDArray
 
 __all__ = [
     "Generator", "bernoulli", "cauchy", "default_generator", "dropout_mask", "exponential", "geometric", "log_normal",

@@ -26,6 +26,7 @@ cdef class Node:
     cpdef _run(self, list grads, needed)
     cpdef _release(self)
 
+@cython.freelist(64)
 cdef class AccumulateGrad(Node):
     cdef public Tensor variable
 

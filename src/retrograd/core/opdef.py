@@ -44,8 +44,8 @@ NOT_IMPLEMENTED = "not implemented"
 GRAD, GRADS, SAVED, ATTR, NEEDED = range(5)
 # what an attribute slot holds
 VALUE, SIZES, DTYPE, NDIM, STRIDES, GEOMETRY, ARGSIZE, NUMEL, SHAPE, LAYOUT, BLOCKSIZE = range(11)
-ATTRIBUTE_SUFFIXES = {"_sym_sizes": SIZES, "_scalar_type": DTYPE, "_ndim": NDIM, "_dim": NDIM, "_sym_strides": STRIDES,
-                      "_geometry": GEOMETRY, "_sym_numel": NUMEL, "_shape": SHAPE, "_layout": LAYOUT,
+ATTRIBUTE_SUFFIXES = {"_sym_sizes": SIZES, "_sym_sizes_opt": SIZES, "_scalar_type": DTYPE, "_ndim": NDIM, "_dim": NDIM,
+                      "_sym_strides": STRIDES, "_geometry": GEOMETRY, "_sym_numel": NUMEL, "_shape": SHAPE, "_layout": LAYOUT,
                       "_self_sym_blocksize_opt": BLOCKSIZE}
 UNSEEN = (DTYPE, GEOMETRY, SHAPE, LAYOUT)             # kinds that nodes keep without showing them
 
@@ -116,7 +116,7 @@ class OpDef:
         # Its result has the memory order of its operands (unless it is given one by name).
         # (The text is asked and not the parameters: parsing can wait until the op is used.)
         self.elementwise: bool = elementwise if elementwise is not None else getattr(batch, "elementwise", False) and not (
-            composite or schema.is_view or any([p.name == "memory_format" for p in schema.params]))
+            composite or "Tensor(a" in schema.text or " memory_format" in schema.text)
         self.loose: bool = self.elementwise   # `fast` leaves the memory order to be checked
         self.checks: bool = False             # `fast` looks at dtypes itself and returns None for what it cannot do
         self.flips = flips                    # lazy bits (ODD_CONJ, ODD_NEG) that the results have other than the input

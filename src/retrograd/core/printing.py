@@ -7,27 +7,26 @@ NOTE [Printing a tensor]
 """
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from . import dtypes
 
+if TYPE_CHECKING:      # numpy.typing takes long to import
+    import numpy.typing as npt
 
-@dataclasses.dataclass
+
 class PrintOptions:
     """What `set_printoptions` sets; the one instance in use is `options`."""
 
-    precision: int = 4
-    threshold: float = 1000
-    edgeitems: int = 3
-    linewidth: int = 80
-    sci_mode: bool | None = None
+    def __init__(self, precision: int = 4, threshold: float = 1000, edgeitems: int = 3, linewidth: int = 80,
+                 sci_mode: bool | None = None) -> None:
+        self.precision, self.threshold, self.edgeitems = precision, threshold, edgeitems
+        self.linewidth, self.sci_mode = linewidth, sci_mode
 
 
 options = PrintOptions()
@@ -69,7 +68,7 @@ def get_printoptions() -> dict[str, Any]:
     >>> get_printoptions()["edgeitems"]
     3
     """
-    return dataclasses.asdict(options)
+    return dict(vars(options))
 
 
 @contextmanager
@@ -228,6 +227,34 @@ def _grad_fn_name(t: Any) -> str | None:
     return None if node is None else type(node).__name__
 
 
+def _add_history(suffixes: list[str], t: Any) -> None:
+    node_name = _grad_fn_name(t)
+    if node_name is not None:
+        suffixes.append(f"grad_fn=<{node_name}>")
+    elif t.requires_grad:
+        suffixes.append("requires_grad=True")
+
+
+def parts_str(t: Any, parts: list[tuple[str, Any]], count: int, layout: Any, own_line: bool) -> str:
+    """The text of a tensor that consists of other arrays; `own_line`: what else there is to say starts a new line."""
+    indent = len("tensor(")
+    lines = []
+    for name, array in parts:
+        prefix = f"{name}=tensor("
+        text = _contents(array, array.shape, indent + len(prefix)) if array.size else f"[], size={tuple(array.shape)}"
+        lines.append(prefix + text + ")")
+    suffixes = [f"size={tuple(t.shape)}", f"nnz={count}"]
+    if t.dtype not in (dtypes.get_default_dtype(), dtypes.get_default_complex_dtype(), dtypes.int64, dtypes.bool_):
+        suffixes.append(f"dtype={t.dtype}")
+    suffixes.append(f"layout={layout}")
+    _add_history(suffixes, t)
+    separator = ",\n" + " " * indent
+    text = "tensor(" + separator.join(lines)
+    if own_line:
+        text += separator + suffixes.pop(0)
+    return _with_suffixes(text, suffixes, indent)
+
+
 def tensor_str(t: Any, *, tensor_contents: str | None = None) -> str:
     """The text of `repr(t)`; `tensor_contents` replaces the numbers.
 
@@ -258,11 +285,7 @@ def tensor_str(t: Any, *, tensor_contents: str | None = None) -> str:
         if dtype not in (dtypes.get_default_dtype(), dtypes.get_default_complex_dtype(), dtypes.int64, dtypes.bool_):
             suffixes.append(f"dtype={dtype}")
         contents = _contents(t.array, shape, indent) if tensor_contents is None else ""
-    node_name = _grad_fn_name(t)
-    if node_name is not None:
-        suffixes.append(f"grad_fn=<{node_name}>")
-    elif t.requires_grad:
-        suffixes.append("requires_grad=True")
+    _add_history(suffixes, t)
     tangent = getattr(t, "_tangent", None)
     if tangent is not None:
         suffixes.append(f"tangent={tangent}")

@@ -11,6 +11,8 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from retrograd.core.device import CPU
+
 ndarray = np.ndarray
 
 
@@ -184,7 +186,12 @@ class UntypedStorage:
 
     __slots__ = ("__weakref__", "owner")
 
-    def __init__(self, owner: Any) -> None:
+    def __init__(self, owner: Any = 0) -> None:
+        # users give a number of bytes, or the bytes; the library the array that owns the memory
+        if isinstance(owner, int):
+            owner = np.zeros(owner, np.uint8)
+        elif not isinstance(owner, ndarray):
+            owner = np.array(owner, np.uint8)
         self.owner = owner
 
     def data_ptr(self) -> int:
@@ -204,11 +211,64 @@ class UntypedStorage:
         return self.owner.nbytes
 
     def __getitem__(self, index: Any) -> Any:
-        item = bytes_of(self.owner)[index]
-        return int(item) if np.ndim(item) == 0 else UntypedStorage(item)
+        if isinstance(index, slice):
+            return UntypedStorage(bytes_of(self.owner)[index])
+        return int(bytes_of(self.owner)[self._checked(index)])
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        bytes_of(self.owner)[index] = value
+        bytes_of(self.owner)[index if isinstance(index, slice) else self._checked(index)] = value
+
+    def _checked(self, index: int) -> int:
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"index {index} out of range for storage of size {len(self)}")
+        return index
+
+    def __repr__(self) -> str:
+        lines = "".join([f" {byte}\n" for byte in self.tolist()])
+        return f"{lines}[torch.storage.UntypedStorage(device=cpu) of size {len(self)}]"
+
+    device = property(lambda self: CPU)
+    is_cuda = is_sparse = False
+
+    def element_size(self) -> int:
+        return 1
+
+    def untyped(self) -> UntypedStorage:
+        return self
+
+    def cpu(self) -> UntypedStorage:
+        return self
+
+    def clone(self) -> UntypedStorage:
+        return UntypedStorage(bytes_of(self.owner).copy())
+
+    def fill_(self, value: int) -> UntypedStorage:
+        bytes_of(self.owner)[...] = value
+        return self
+
+    def copy_(self, source: Any, non_blocking: Any = None) -> UntypedStorage:
+        """Copy the bytes of a storage of the same size."""
+        given = source.untyped()
+        if len(given) != len(self):
+            raise RuntimeError(f"size does not match, self was {len(self)} bytes but src was {len(given)} bytes")
+        bytes_of(self.owner)[...] = bytes_of(given.owner)
+        return self
+
+    def resizable(self) -> bool:
+        return False
+
+    def resize_(self, size: int) -> UntypedStorage:
+        """Only to the size that it has: NumPy arrays over this memory would not see it move."""
+        if size != len(self):
+            raise NotImplementedError(f"a storage of {len(self)} bytes cannot be resized to {size}: tensors may be using its "
+                                      "memory. Tensor.resize_ gives one tensor another size.")
+        return self
+
+    def is_pinned(self, device: Any = "cuda") -> bool:
+        return False
+
+    def is_shared(self) -> bool:
+        return False
 
     def tolist(self) -> list[int]:
         return bytes_of(self.owner).tolist()

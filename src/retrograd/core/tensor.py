@@ -204,9 +204,13 @@ class Tensor:
     def __matmul__(self, other: Any) -> Any:
         if type(other) is Tensor and self.array.ndim == 2 and other.array.ndim == 2:
             return table.door.binary(table.matmul, self, other)
+        if not isinstance(other, Tensor) and not hasattr(other, "__torch_function__"):
+            return NotImplemented
         return table.door.function("matmul", (self, other))
 
     def __rmatmul__(self, other: Any) -> Any:
+        if not isinstance(other, Tensor) and not hasattr(other, "__torch_function__"):
+            return NotImplemented
         return table.door.function("matmul", (other, self))
 
     def __neg__(self) -> Any:

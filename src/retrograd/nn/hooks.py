@@ -244,8 +244,8 @@ def warn_about_partial_hooks(args: Any, result: Any, node: Any) -> None:
     deprecated = "is deprecated and will be removed in future versions."
     results = (result,) if isinstance(result, Tensor) else result
     if not (isinstance(results, tuple) and all([isinstance(r, Tensor) for r in results])):
-        text = (f"the forward does not return a single Tensor or a tuple of Tensors {deprecated} This hook will be missing some "
-                "grad_output.")
+        text = (f"the forward does not return a single Tensor or a tuple of Tensors {deprecated} This hook will be missing "
+                "some grad_output.")
     elif not (isinstance(args, tuple) and all([isinstance(a, Tensor) for a in args])):
         text = ("the forward does not take as input a single Tensor or a tuple of Tensors "
                 f"{deprecated} This hook will be missing some grad_input.")

@@ -125,7 +125,8 @@ class Unflatten(Module):
             raise TypeError(f"unflattened_size must be tuple of ints, but found type {type(unflattened_size).__name__}")
         for i, size in enumerate(unflattened_size):
             if not isinstance(size, int):
-                raise TypeError(f"unflattened_size must be tuple of ints, but found element of type {type(size).__name__} at pos {i}")
+                raise TypeError(f"unflattened_size must be tuple of ints, but found element of type {type(size).__name__} at "
+                                f"pos {i}")
         self.dim, self.unflattened_size = dim, unflattened_size
 
     def forward(self, input: Any) -> Any:

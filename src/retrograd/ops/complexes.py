@@ -10,7 +10,7 @@ from retrograd.core.api import EXTRA_METHODS, expose
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
-from retrograd.core.tensor import ODD_CONJ, ODD_NEG
+from retrograd.core.tensor import ODD_CONJ, ODD_NEG, ODD_SPARSE
 from retrograd.ops import geometry
 from retrograd.ops.copy import clone
 from retrograd.ops.families import move_to_front, pointwise
@@ -41,8 +41,7 @@ def complex_pairs(xp: Any, self: Any) -> Any:
     whole = WHOLES.get(self.dtype)
     if whole is None:
         raise RuntimeError("view_as_complex is only supported for half, float and double tensors, but got a tensor of "
-                           "scalar "
-                           f"type: {dtypes.BY_NUMPY[self.dtype].legacy}")
+                           f"scalar type: {dtypes.BY_NUMPY[self.dtype].legacy}")
     shape, strides, offset = self.shape, storage.strides_of(self), storage.offset_of(self)
     if not shape:
         raise RuntimeError("Input tensor must have one or more dimensions")
@@ -60,8 +59,7 @@ def complex_pairs(xp: Any, self: Any) -> Any:
 def refuse_conj(self: Any) -> None:
     if self._odd & ODD_CONJ:
         raise RuntimeError("view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate "
-                           "tensor "
-                           "so you can view it as real, use self.resolve_conj(); however, be warned that the resulting "
+                           "tensor so you can view it as real, use self.resolve_conj(); however, be warned that the resulting "
                            "tensor will NOT alias the original.")
 
 
@@ -93,6 +91,8 @@ neg_view = defop(
 @expose
 def conj(input: Any) -> Any:
     """A view that is the conjugate; the tensor itself if it is real."""
+    if input._odd & ODD_SPARSE and input.array.dtype.kind == "c":
+        return METHODS["conj_physical"](input)
     return call(lazy_conj, [input]) if input.array.dtype.kind == "c" else input
 
 

@@ -8,13 +8,26 @@ import numpy as np
 from retrograd.core import device as devices
 from retrograd.core import dtypes, storage
 from retrograd.core.api import expose
-from retrograd.core.dispatch import METHODS, below, call
+from retrograd.core.dispatch import METHODS, below, call, is_ordinary
 from retrograd.core.kernels import check_writable
 from retrograd.core.modes import install_detach
 from retrograd.core.opdef import OPS, defop
 from retrograd.core.saved import alias as plain_alias
 from retrograd.core.state import switches, tls
-from retrograd.core.tensor import ODD_CONJ, ODD_META, ODD_NEG, ODD_SUBCLASS, ODD_WRAPPER, Counter, Tensor, counter_of, wrap
+from retrograd.core.tensor import (
+    ODD_CONJ,
+    ODD_META,
+    ODD_NEG,
+    ODD_SPARSE,
+    ODD_SUBCLASS,
+    ODD_WRAPPER,
+    Counter,
+    Tensor,
+    counter_of,
+    new_tensor,
+    wants_grad,
+    wrap,
+)
 from retrograd.ops import families
 
 
@@ -162,7 +175,7 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
     dtype, device, copy, form = parse_to(args, kwargs)
     device = devices.parse_device(device) if device is not None else self.device
     same = (dtype is None or dtype is self.dtype) and device == self.device
-    if same and not copy and (form is None or form is preserve_format
+    if same and not copy and (self._odd & ODD_SPARSE or form is None or form is preserve_format
                               or storage.strides_of(self.array) == format_strides(self.array, form)):
         return self
     if device != self.device:
@@ -247,6 +260,8 @@ def real_if(grad: Any, dtype: Any) -> Any:
 
 def contiguous(self: Any, memory_format: Any = contiguous_format) -> Any:
     """The tensor itself if it is laid out that way, else a copy that is."""
+    if self._odd & ODD_SPARSE:
+        return call(clone, [self, memory_format])
     if self.is_contiguous(memory_format):
         return self
     return call(clone, [self, memory_format])
@@ -284,6 +299,9 @@ def sum_to_size(grad: Any, size: Any) -> Any:
     dims = [*range(extra), *[i + extra for i, n in enumerate(size) if n == 1 and shape[i + extra] != 1]]
     if extra < 0 or any(n != 1 and n != shape[i + extra] for i, n in enumerate(size)):
         raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(shape)}}}.")
+    if dims and grad.array.size <= 65536 and is_ordinary(grad) and grad.array.dtype.char in "fd" and not (
+            tls.grad_enabled and wants_grad(grad)):
+        return new_tensor(np.add.reduce(grad.array, tuple(dims)).reshape(size))      # nobody watches: a way past the ops
     if dims:
         grad = grad.sum(dims, keepdim=True)
     return grad.view(size) if extra else grad
@@ -302,6 +320,11 @@ def copy_to_layout(grad: Any, shape: Any, strides: Any) -> Any:
 
 def assign_out(out: Any, value: Any, name: str) -> None:
     """Put the result of an op into its out= tensor."""
+    if (out._odd | value._odd) & ODD_SPARSE:
+        METHODS["__assign_sparse__"](out, value)
+        out._counter = out._counter or Counter()
+        out._counter.n += 1
+        return
     if not dtypes.can_cast(value.dtype, out.dtype):
         raise RuntimeError(f"result type {value.dtype.legacy} can't be cast to the desired output type {out.dtype.legacy}")
     if out.array.shape != value.array.shape:
@@ -366,7 +389,8 @@ def by_dtype(name: str) -> Any:
 def to_type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The tensor's type as a string, or the tensor converted to a type."""
     if dtype is None:
-        return f"torch.{self.dtype.legacy}Tensor"
+        kind = METHODS["__layout__"](self).name
+        return f"torch.{dict(strided='', sparse_coo='sparse.').get(kind, 'sparse_csr.')}{self.dtype.legacy}Tensor"
     if isinstance(dtype, str):
         legacy = dtype.rpartition(".")[2].removesuffix("Tensor")
         found = [d for d in dtypes.ALL if d.legacy == legacy]

@@ -28,7 +28,7 @@ def dropped(input: Any, p: float, train: bool, inplace: bool, feature: bool = Fa
             raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
         noise = METHODS["empty"]((*shape[:2], *[1] * (len(shape) - 2)), dtype=input.dtype)
     else:
-        noise = METHODS["empty_like"](input.detach())
+        noise = METHODS["empty_like"](input)
     noise.bernoulli_(1 - p)
     if not alpha:
         noise.div_(1 - p)

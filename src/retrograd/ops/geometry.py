@@ -117,6 +117,8 @@ def with_dim(array: Any, dim: int) -> Any:
 def expanded(array: Any, size: Any) -> Any:
     """`array` broadcast to `size`, in which -1 keeps a dimension."""
     ndim = array.ndim
+    if ndim == 0 and array.dtype.kind != "V" and size and min(size) > 1:      # one value for all: the gradient of a sum
+        return np.ndarray(tuple(size), array.dtype, array, 0, (0,) * len(size))
     if len(size) < ndim:
         legacy = BY_NUMPY[array.dtype].legacy
         kind = f"torch.{legacy}Tensor" if legacy in LEGACY_TENSORS else f"CPU{legacy}Type"

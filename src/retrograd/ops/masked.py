@@ -251,7 +251,7 @@ def embedding_kernel(xp: Any, weight: Any, indices: Any, padding_idx: int, scale
 def embedding_backward(grad: Any, indices: Any, weight_sym_argsize_0: int, padding_idx: int, scale_grad_by_freq: bool,
                        sparse: bool) -> Any:
     if sparse:
-        raise NotImplementedError("embedding(): sparse gradients (sparse=True) are not supported")
+        return METHODS["__embedding_gradient__"](grad, indices, weight_sym_argsize_0, padding_idx, scale_grad_by_freq)
     return call(embedding_dense_backward, [grad, indices, weight_sym_argsize_0, padding_idx, scale_grad_by_freq])
 
 

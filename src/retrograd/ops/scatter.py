@@ -139,7 +139,7 @@ def gather_kernel(xp: Any, self: Any, dim: int, index: Any, sparse_grad: bool) -
 
 def gather_backward(grad: Any, self: Any, dim: int, index: Any, sparse_grad: bool) -> Any:
     if sparse_grad:
-        raise NotImplementedError("gather(): sparse gradients (sparse_grad=True) are not supported")
+        return METHODS["__gather_gradient__"](self, dim, index, grad)
     return zero_on(grad, self.shape).scatter_add(dim, index, grad)
 
 

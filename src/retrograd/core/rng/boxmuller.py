@@ -2,18 +2,22 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from retrograd.core.rng.libm import exact_log
+
+if TYPE_CHECKING:      # numpy.typing takes long to import
+    from numpy.typing import NDArray
+
+    Float32 = NDArray[np.float32]
+    Float64 = NDArray[np.float64]
 
 BLOCK = 16
 _HALF_BLOCK = 8
 _ROWS_AT_A_TIME = 2048  # 16384 pairs: the scratch arrays stay in the second-level cache
 
-Float32 = NDArray[np.float32]
-Float64 = NDArray[np.float64]
 
 # Cephes' single-precision polynomials. The float32 path must use them, because its last bit shows which
 # approximation of log, sin and cos was taken, and where a product and a sum were fused into one rounding.

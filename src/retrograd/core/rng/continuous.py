@@ -2,11 +2,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
 
 from retrograd.core.rng.boxmuller import BLOCK, normal_blocks_float32, normal_blocks_float64
 from retrograd.core.rng.fused import fma_float32, fma_float64
@@ -14,8 +13,12 @@ from retrograd.core.rng.libm import exact_exp, exact_log1p, exact_tan
 from retrograd.core.rng.mersenne import Generator
 from retrograd.core.rng.unit import unit_float32, unit_float64
 
+if TYPE_CHECKING:      # numpy.typing takes long to import
+    from numpy.typing import DTypeLike, NDArray
+
+    Array = NDArray[Any]
+
 Shape = int | tuple[int, ...]
-Array = NDArray[Any]
 
 FLOAT16 = np.dtype(np.float16)
 FLOAT32 = np.dtype(np.float32)

@@ -2,14 +2,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
 
-from retrograd.core.rng.continuous import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Array, Shape, element_count, narrow
+from retrograd.core.rng.continuous import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Shape, element_count, narrow
 from retrograd.core.rng.mersenne import Generator
 from retrograd.core.rng.unit import unit_float32, unit_float64, unit_int53
+
+if TYPE_CHECKING:      # numpy.typing takes long to import
+    from numpy.typing import DTypeLike, NDArray
+
+    from retrograd.core.rng.continuous import Array
 
 # Integers up to these are exact in the type; `random_` without bounds draws from [0, limit].
 _INTEGER_LIMIT = {FLOAT16: 2**11, BFLOAT16: 2**8, FLOAT32: 2**24, FLOAT64: 2**53}

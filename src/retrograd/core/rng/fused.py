@@ -1,8 +1,12 @@
 """Fused multiply-add over arrays: round(a * b + c) with one rounding, as the processor's FMA instruction does."""
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import NDArray
+
+if TYPE_CHECKING:      # numpy.typing takes long to import
+    from numpy.typing import NDArray
 
 _SPLITTER = 134217729.0  # 2**27 + 1 cuts a 53-bit significand into two halves whose products are exact
 _BELOW_FLOAT32 = np.uint64(0x1FFFFFFF)  # the bits of a float64 significand that float32 cannot hold

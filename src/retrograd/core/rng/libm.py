@@ -3,11 +3,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-Float64 = NDArray[np.float64]
+if TYPE_CHECKING:      # numpy.typing takes long to import
+    from numpy.typing import NDArray
+
+    Float64 = NDArray[np.float64]
 
 
 def _mapped(function: Callable[[float], float], x: Float64) -> Float64:

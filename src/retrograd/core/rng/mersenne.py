@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from retrograd.core.device import device, parse_device
+
+if TYPE_CHECKING:      # numpy.typing takes long to import
+    from numpy.typing import NDArray
 
 DEFAULT_SEED = 67280421310721
 TWISTER_WORDS = 624
@@ -32,21 +34,30 @@ class Generator:
     array([2357136044, 2546248239], dtype=uint32)
     """
 
-    __slots__ = ("_device", "_seed", "_bits", "_legacy", "words", "next_normal", "__weakref__")
+    __slots__ = ("_device", "_seed", "_bits", "_legacy", "_started", "words", "next_normal", "__weakref__")
 
     def __init__(self, device: Any = "cpu") -> None:
         self._device = parse_device(device)
         if self._device.type == "meta":
             raise RuntimeError("META device type not an accelerator.")
-        self._bits = np.random.MT19937(0)
-        # Only the legacy interface seeds the twister with the plain 32-bit recurrence; it shares the bit generator.
-        self._legacy = np.random.RandomState(self._bits)
-        # `words(n)` draws n 32-bit words as uint64, straight from the bit generator: the hot path of small draws.
-        self.words = self._bits.random_raw
         # The second half of the last one-at-a-time normal pair, waiting for the next odd draw.
         self.next_normal: float | None = None
         self._seed = DEFAULT_SEED
-        self.manual_seed(DEFAULT_SEED)
+        self._started = False
+
+    def __getattr__(self, name: str) -> Any:
+        # Only reached while a slot is empty: the twister is made for the first draw, since numpy.random is slow to import.
+        if name not in ("_bits", "_legacy", "words"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        bits = np.random.MT19937(0)
+        # Only the legacy interface seeds the twister with the plain 32-bit recurrence; it shares the bit generator.
+        self._legacy = np.random.RandomState(bits)
+        self._legacy.seed(self._seed & _LOW_32_BITS)
+        self._bits = bits
+        # `words(n)` draws n 32-bit words as uint64, straight from the bit generator: the hot path of small draws.
+        self.words = bits.random_raw
+        self._started = True
+        return object.__getattribute__(self, name)
 
     @property
     def device(self) -> device:
@@ -60,7 +71,8 @@ class Generator:
         if not -(2**63) <= seed < 2**64:
             raise ValueError("Overflow when unpacking long long")
         self._seed = seed & _LOW_64_BITS
-        self._legacy.seed(seed & _LOW_32_BITS)
+        if self._started:
+            self._legacy.seed(seed & _LOW_32_BITS)
         self.next_normal = None
         return self
 

@@ -2,16 +2,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
 
 from retrograd.core.rng.continuous import exponential
 from retrograd.core.rng.mersenne import Generator
 from retrograd.core.rng.unit import unit_float64
 
-Array = NDArray[Any]
+if TYPE_CHECKING:      # numpy.typing takes long to import
+    from numpy.typing import DTypeLike, NDArray
+
+    Array = NDArray[Any]
+
 _FEW_ENOUGH_FOR_32_BITS = (2**32 - 1) // 20  # beyond it the remainder of a 32-bit word would be visibly biased
 _RUN = 256
 _LIST_LENGTH = 20_000

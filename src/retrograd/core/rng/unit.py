@@ -1,10 +1,14 @@
 """Uniform draws in [0, 1), the raw material of every distribution."""
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import NDArray
 
 from retrograd.core.rng.mersenne import Generator
+
+if TYPE_CHECKING:      # numpy.typing takes long to import
+    from numpy.typing import NDArray
 
 _LOW_24_BITS = np.uint64((1 << 24) - 1)
 _LOW_21_BITS = np.uint64((1 << 21) - 1)

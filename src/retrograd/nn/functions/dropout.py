@@ -53,10 +53,11 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     if rank not in (3, 4):
         warn_rank("dropout2d", rank, 2, "3D or 4D")
     if rank == 3:
-        warnings.warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired "
-                      "- input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a "
-                      "future release to interpret the input as one without a batch dimension, i.e. shape (C, H, W). To "
-                      "maintain the 1D channel-wise dropout behavior, please switch to using dropout1d instead.", stacklevel=3)
+        warnings.warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is "
+                      "desired - input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will "
+                      "change in a future release to interpret the input as one without a batch dimension, i.e. shape (C, H, "
+                      "W). To maintain the 1D channel-wise dropout behavior, please switch to using dropout1d "
+                      "instead.", stacklevel=3)
     return feature_dropout(input, p, training, inplace)
 
 

@@ -205,7 +205,8 @@ def from_parts(indices: Any, values: Any, size: Any, dtype: Any, options: Any) -
 
 
 @expose(method=False)
-def _sparse_coo_tensor_unsafe(indices: Any, values: Any, size: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+def _sparse_coo_tensor_unsafe(indices: Any, values: Any, size: Any, *, dtype: Any = None, layout: Any = None,
+                              device: Any = None,
                               pin_memory: Any = None, is_coalesced: Any = None, requires_grad: bool = False,
                               check_invariants: Any = None) -> Any:
     """`sparse_coo_tensor` for parts that need no checking."""

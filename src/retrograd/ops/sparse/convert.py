@@ -42,7 +42,8 @@ def dense_gradient(grad: Any, self: Any, masked_grad: Any) -> Any:
         return METHODS["sparse_mask"](grad, METHODS["coalesce"](self) if is_coo(self) else self)
     if is_coo(self):
         return METHODS["to_sparse"](grad, sparse_dim_of(self))
-    return METHODS["to_sparse"](grad, layout=layout_of(self), blocksize=blocksize_of(self), dense_dim=METHODS["dense_dim"](self))
+    return METHODS["to_sparse"](grad, layout=layout_of(self), blocksize=blocksize_of(self),
+                                dense_dim=METHODS["dense_dim"](self))
 
 
 to_dense_op = defop(

@@ -34,7 +34,8 @@ from retrograd.ops.sparse.table import on_values, sparse_kernel
 # f(0) is 0, but f(a + b) is not f(a) + f(b): the entries must be summed first.
 ZERO_PRESERVING = (
     "abs", "asin", "asinh", "atan", "atanh", "ceil", "deg2rad", "erf", "erfinv", "expm1", "floor", "frac", "isinf", "isnan",
-    "isneginf", "isposinf", "log1p", "nan_to_num", "rad2deg", "relu", "round", "round.decimals", "sgn", "sign", "signbit", "sin",
+    "isneginf", "isposinf", "log1p", "nan_to_num", "rad2deg", "relu", "round", "round.decimals", "sgn", "sign", "signbit",
+    "sin",
     "sinh", "sqrt", "tan", "tanh", "trunc", "pow.Tensor_Scalar", "threshold_backward",
 )
 
@@ -114,8 +115,8 @@ def check_cast(joint: Any, target: Any) -> None:
 
 
 def sizes_differ(self: Any, other: Any) -> str:
-    return (f"add: expected 'self' and 'other' to have same size, but self has size {list(self.array.shape)} while other has size "
-            f"{list(other.array.shape)} (FYI: dense-sparse addition does not currently support broadcasting)")
+    return (f"add: expected 'self' and 'other' to have same size, but self has size {list(self.array.shape)} while other has "
+            f"size {list(other.array.shape)} (FYI: dense-sparse addition does not currently support broadcasting)")
 
 
 def rows_over(array: Any, split: int) -> Any:
@@ -149,8 +150,8 @@ def merged(self: Any, other: Any, alpha: Any, dtype: Any) -> Any:
     if not first.shape[0]:
         return new_coo(indices_of(other).copy(), second.copy(), shape, data_of(other).coalesced)
     if sparse_dim_of(self) != sparse_dim_of(other):
-        raise RuntimeError(f"add: expected 'self' and 'other' to have same density, but 'self' has {sparse_dim_of(self)} sparse "
-                           f"dimensions while 'other' has {sparse_dim_of(other)} sparse dimensions")
+        raise RuntimeError(f"add: expected 'self' and 'other' to have same density, but 'self' has {sparse_dim_of(self)} "
+                           f"sparse dimensions while 'other' has {sparse_dim_of(other)} sparse dimensions")
     sparse_shape = shape[:sparse_dim_of(self)]
     a, b = keys_of(indices_of(self), shape), keys_of(indices_of(other), shape)
     sorted_ = data_of(self).coalesced and data_of(other).coalesced

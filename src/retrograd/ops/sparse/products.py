@@ -100,7 +100,7 @@ def mv_kernel(op: Any, self: Any, vec: Any) -> Any:
         raise RuntimeError("mv: two tensor dim should be 2 and 1, but got "
                            f"SparseTensor Dim: {self.array.ndim} Tensor Dim: {vec.array.ndim}")
     if self.array.shape[1] != vec.array.shape[0]:
-        raise RuntimeError(f"mv: expected self.size(-1) == vec.size(-1)")
+        raise RuntimeError("mv: expected self.size(-1) == vec.size(-1)")
     return Tensor(sparse_times_dense(self, Tensor(vec.array[:, None]))[:, 0])
 
 

@@ -10,6 +10,7 @@ from retrograd.core.opdef import defop
 from retrograd.core.tensor import Tensor
 from retrograd.ops import families
 from retrograd.ops.families import wrap_dim
+from retrograd.ops.sparse.convert import need_coo
 from retrograd.ops.sparse.coo import (
     coalesced,
     data_of,
@@ -23,7 +24,6 @@ from retrograd.ops.sparse.coo import (
     sparse_dim_of,
     values_of,
 )
-from retrograd.ops.sparse.convert import need_coo
 from retrograd.ops.sparse.table import on_values, sparse_kernel
 
 
@@ -40,8 +40,8 @@ def any_kernel(op: Any, self: Any) -> Any:
 @sparse_kernel("norm.ScalarOpt_dim", "norm.Scalar")
 def norm_kernel(op: Any, self: Any, p: Any, dim: Any = (), keepdim: bool = False) -> Any:
     if dim:
-        raise RuntimeError(f"norm_sparse currently only supports full reductions, so 'dim' must either be empty or contain all "
-                           f"dimensions of the input")
+        raise RuntimeError("norm_sparse currently only supports full reductions, so 'dim' must either be empty or contain all "
+                           "dimensions of the input")
     flat = Tensor(values_of(coalesced(self)).reshape(-1))
     return compute(op, [flat, p, *(() if op.overload == "Scalar" else ([0], keepdim))])
 

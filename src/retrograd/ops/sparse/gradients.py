@@ -1,0 +1,72 @@
+"""Sparse gradients of dense tensors: of gather and embedding, and how they get into `.grad`."""
+from __future__ import annotations
+
+from sys import getrefcount
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.dispatch import METHODS
+from retrograd.core.dtypes import int64
+from retrograd.core.tensor import Tensor
+from retrograd.ops.families import wrap_dim
+from retrograd.ops.sparse.construct import coo_unsafe
+from retrograd.ops.sparse.coo import Coo, data_of, is_coo, sparse_tensor
+
+
+# ---- gradients with an entry for everything that was read
+def gather_gradient(self: Any, dim: int, index: Any, grad: Any) -> Any:
+    """The gradient of `gather` as entries in the order of `index`."""
+    shape, rank = self.array.shape, self.array.ndim
+    if rank == 0:
+        count = max(index.array.size, 1)
+        return coo_unsafe(Tensor(np.zeros((0, count), np.int64)), METHODS["reshape"](grad, (count,)), ())
+    places = index.array if index.array.ndim else index.array[None]
+    columns = np.stack([np.broadcast_to(n, places.shape).reshape(-1) for n in np.indices(places.shape, sparse=True)])
+    columns[wrap_dim(dim, rank)] = places.reshape(-1)
+    return coo_unsafe(Tensor(columns.astype(np.int64)), METHODS["reshape"](grad, (-1,)), shape)
+
+
+def embedding_gradient(grad: Any, indices: Any, rows: int, padding_idx: int, scale_grad_by_freq: bool) -> Any:
+    """The gradient of `embedding` as one row for every index, those of the padding left out."""
+    if scale_grad_by_freq:
+        raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
+    width = grad.array.shape[-1]
+    flat = METHODS["reshape"](indices, (-1,))
+    values = METHODS["reshape"](grad, (-1, width))
+    if padding_idx != -1:
+        kept = Tensor(np.nonzero(flat.array != padding_idx)[0])
+        flat, values = METHODS["index_select"](flat, 0, kept), METHODS["index_select"](values, 0, kept)
+    return coo_unsafe(METHODS["to"](METHODS["reshape"](flat, (1, -1)), int64), values, (rows, width))
+
+
+# ---- accumulation
+def accumulate(old: Any, grad: Any, create_graph: bool, alone: bool) -> Any:
+    """The new `.grad` when the gradient or the one before is sparse (see NOTE [Stealing] in autograd/accumulate.py)."""
+    if old is None:
+        if not create_graph and alone and is_coo(grad) and unshared(data_of(grad)):
+            data = data_of(grad)
+            # like the constructor, which promises nothing about the order
+            return sparse_tensor(Coo(data.indices, data.values, data.values.array.shape[0] < 2), grad.array.shape)
+        return METHODS["clone"](grad)
+    if is_coo(old) and not is_coo(grad):
+        return grad + old
+    if create_graph:
+        return old + grad
+    return METHODS["add_"](old, grad)
+
+
+def unshared(data: Any) -> bool:
+    """Whether nobody else holds the parts of a gradient, and they can be kept as they are."""
+    return (getrefcount(data.indices) <= PRIVATE and getrefcount(data.values) <= PRIVATE
+            and data.indices.array.flags.c_contiguous and data.values.array.flags.c_contiguous)
+
+
+def lone_count() -> int:
+    """The reference count of a part that only its Coo holds."""
+    probe = Coo(Tensor(np.zeros(1)), None, True)
+    return getrefcount(probe.indices)
+
+
+PRIVATE = lone_count()
+METHODS.update(__accumulate_sparse__=accumulate, __gather_gradient__=gather_gradient, __embedding_gradient__=embedding_gradient)

@@ -1,0 +1,53 @@
+"""How sparse tensors print, and what pickle keeps of them."""
+from __future__ import annotations
+
+from typing import Any
+
+from retrograd.core import printing
+from retrograd.core.dispatch import METHODS
+from retrograd.core.tensor import Tensor
+from retrograd.ops.copy import cast_array
+from retrograd.ops.sparse.coo import Coo, data_of, indices_of, is_coo, is_sparse, layout_name, layout_of, replace, sparse_tensor, values_of
+
+
+def sparse_repr(t: Any) -> str:
+    """The text of `repr(t)`."""
+    if is_coo(t):
+        parts = [("indices", indices_of(t)), ("values", values_of(t))]
+    else:
+        parts = METHODS["__compressed_parts__"](t)
+    return printing.parts_str(t, parts, METHODS["_nnz"](t), layout_of(t), is_coo(t))
+
+
+def rebuild(data: Any, shape: Any, requires_grad: bool) -> Any:
+    """Used by pickle."""
+    made = sparse_tensor(data, shape)
+    made._requires = requires_grad
+    return made
+
+
+def reduce(t: Any) -> Any:
+    return (rebuild, (data_of(t), tuple(t.array.shape), t._requires and t._node is None))
+
+
+def rebuild_coo(indices: Any, values: Any, coalesced: bool) -> Coo:
+    return Coo(indices, values, coalesced)
+
+
+Coo.__reduce__ = lambda self: (rebuild_coo, (self.indices, self.values, self.coalesced))  # type: ignore[method-assign]
+
+
+def assign(out: Any, value: Any) -> None:
+    """Put a result into an out= tensor, one of the two being sparse."""
+    if is_sparse(out) and is_sparse(value):
+        replace(out, value)
+    elif is_sparse(out):
+        raise RuntimeError(f"Expected out tensor to have strided layout, but got {layout_name(out)}")
+    else:
+        whole = METHODS["to_dense"](value)
+        if out.array.shape != whole.array.shape:
+            out.array = Tensor(whole.array.astype(out.array.dtype)).array
+        out.array[...] = cast_array(whole.array, out.array.dtype)
+
+
+METHODS.update(__sparse_repr__=sparse_repr, __sparse_reduce__=reduce, __assign_sparse__=assign, __layout_name__=layout_name)

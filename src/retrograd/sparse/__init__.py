@@ -1,0 +1,45 @@
+"""Functions of sparse tensors: `retrograd.sparse`, as `torch.sparse`."""
+from __future__ import annotations
+
+from typing import Any
+
+from retrograd.core.dispatch import METHODS, call
+from retrograd.ops.sparse import products, reductions
+from retrograd.ops.sparse.invariants import check_sparse_tensor_invariants
+
+__all__ = ["addmm", "check_sparse_tensor_invariants", "log_softmax", "mm", "softmax", "sum"]
+
+
+def mm(sparse: Any, dense: Any) -> Any:
+    """The product of a sparse matrix with a matrix; the gradient of the sparse one is sparse.
+
+    >>> import retrograd as torch
+    >>> torch.sparse.mm(torch.eye(2).to_sparse(), torch.tensor([[1.0], [2.0]]))
+    tensor([[1.],
+            [2.]])
+    """
+    return products.sparse_mm_tensors(sparse, dense)
+
+
+def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """beta * mat + alpha * (mat1 @ mat2), `mat1` being sparse."""
+    return call(products.sparse_addmm, [mat, mat1, mat2, beta, alpha])
+
+
+def sum(input: Any, dim: Any = None, dtype: Any = None) -> Any:
+    """The sum of all entries, or over some dimensions; unlike Tensor.sum, gradients stay sparse."""
+    if dtype is not None:
+        input = METHODS["to"](input, dtype)
+    if dim is None or (isinstance(dim, (tuple, list)) and not dim):
+        return METHODS["coalesce"](input).values().sum()
+    return call(reductions.sparse_sum_dim, [input, (dim,) if isinstance(dim, int) else tuple(dim)])
+
+
+def softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
+    """Softmax along `dim` over the entries that are stored: the others count as -inf."""
+    return call(reductions.sparse_softmax, [input if dtype is None else METHODS["to"](input, dtype), dim, False])
+
+
+def log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
+    """The logarithm of `softmax`."""
+    return call(reductions.sparse_log_softmax, [input if dtype is None else METHODS["to"](input, dtype), dim, False])
