@@ -13,7 +13,7 @@ _collects_garbage = _gc.isenabled()
 _gc.disable()
 
 # isort: split
-from retrograd import autograd, legacy, methods
+from retrograd import autograd, legacy, methods, storage
 from retrograd.amp.autocast_mode import (
     autocast,
     autocast_decrement_nesting,
@@ -42,7 +42,6 @@ from retrograd.core.dtypes import ALIASES, BY_NAME, dtype, finfo, iinfo
 from retrograd.core.generator import Generator, default_generator
 from retrograd.core.tensor import Size, Tensor
 from retrograd.core.warn import is_warn_always_enabled, set_warn_always
-from retrograd.ops import load
 from retrograd.ops.copy import (
     channels_last,
     channels_last_3d,
@@ -57,9 +56,10 @@ from retrograd.ops.copy import (
     sparse_csr,
     strided,
 )
+from retrograd.ops.load import load_tables as _load_tables
 from retrograd.transforms.vmap import vmap
 
-load.load_tables()
+_load_tables()
 _kernels.use()
 api.build()
 methods.install_all()
@@ -75,7 +75,7 @@ newaxis = None
 # Imported when first asked for, as `retrograd.nn` or by `import retrograd.nn`.
 _LATER = ("amp", "backends", "compiler", "cuda", "distributed", "distributions", "fft", "func", "functional", "library",
           "linalg", "nested", "nn", "optim",
-          "overrides", "random", "sparse", "special", "testing", "utils")
+          "overrides", "random", "serialization", "sparse", "special", "testing", "utils")
 __all__ = ["Generator", "Size", "Tensor", "autograd", "channels_last", "channels_last_3d", "contiguous_format",
            "default_generator", "device", "dtype", "e", "enable_grad", "finfo", "iinfo", "inf", "inference_mode",
            "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled",
@@ -85,6 +85,8 @@ __all__ = ["Generator", "Size", "Tensor", "autograd", "channels_last", "channels
 
 
 def __getattr__(name: str) -> _Any:
+    if name in ("load", "save"):
+        return getattr(_import_module(f"{__name__}.serialization"), name)
     if name in _LATER:
         try:
             return _import_module(f"{__name__}.{name}")

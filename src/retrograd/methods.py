@@ -191,7 +191,8 @@ def numpy(self: Any, *, force: bool = False) -> Any:
     if force:
         return resolve(self).array if self._odd & (ODD_CONJ | ODD_NEG) else self.array
     if self._odd & ODD_SPARSE:
-        raise TypeError(f"can't convert {METHODS['__layout_name__'](self)} layout tensor to numpy. Use Tensor.to_dense() first.")
+        raise TypeError(f"can't convert {METHODS['__layout_name__'](self)} layout tensor to numpy. Use Tensor.to_dense() "
+                        "first.")
     if self._odd & ODD_META:
         raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory "
                         "first.")
@@ -337,9 +338,9 @@ def untyped_storage(self: Any) -> Any:
 
 def nbytes(self: Any) -> int:
     if self._odd & ODD_SPARSE:
-        raise RuntimeError("nbytes is not defined for sparse tensors.  If you want the size of the constituent tensors, add the "
-                           "nbytes of the indices and values.  If you want the size of the  equivalent dense tensor, multiply "
-                           "numel() by element_size()")
+        raise RuntimeError("nbytes is not defined for sparse tensors.  If you want the size of the constituent tensors, add "
+                           "the nbytes of the indices and values.  If you want the size of the  equivalent dense tensor, "
+                           "multiply numel() by element_size()")
     return int(self.array.nbytes)
 
 
@@ -539,6 +540,7 @@ def install_all() -> None:
         "shape", "ndim", "dtype", "device", "grad_fn", "is_leaf", "output_nr", "_version")}})
     METHODS["__repr__"] = tensor_repr
     METHODS["__bool__"] = tensor_bool
+    METHODS.update({name: PLAIN[name] for name in ("__int__", "__float__", "__index__", "__iter__", "__contains__")})
     calibrate()
 
 

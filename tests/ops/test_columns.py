@@ -140,6 +140,12 @@ def test_forward_mode_is_the_transpose_of_the_gradient(case: Case) -> None:
     assert close(actual, expected, 1e-5 if pullback.single else 1e-9)
 
 
+@pytest.mark.parametrize(**those(lambda case: case.refused))
+def test_gradient_of_a_complex_result_is_refused(case: Case) -> None:
+    with pytest.raises(RuntimeError, match="does not support automatic differentiation for outputs with complex dtype"):
+        case.call()
+
+
 # ---- batching
 def batchable(case: Case) -> list[Any]:
     """The tensors of a case that can carry a batch."""

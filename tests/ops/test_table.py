@@ -48,4 +48,4 @@ def test_columns_are_filled(op: Any) -> None:
 @each_op
 def test_differentiable_op_is_differentiated_by_a_sample(op: Any) -> None:
     if op.differentiable and op.vjp != NOT_IMPLEMENTED:
-        assert any(case.differentiable and case.sample.grad for case in BY_OP.get(op.__name__, ()))
+        assert any((case.differentiable or case.refused) and case.sample.grad for case in BY_OP.get(op.__name__, ()))

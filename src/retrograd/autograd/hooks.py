@@ -10,6 +10,7 @@ from typing import Any
 from weakref import ref
 
 from retrograd.core.graph import AccumulateGrad, NodeHooks, RemovableHandle
+from retrograd.core.saved import type_name
 from retrograd.core.tensor import Tensor, extra_of, wants_grad
 
 
@@ -50,8 +51,8 @@ def check_hook_result(old: Any, new: Any, hook: Any) -> None:
     if old is None:
         raise RuntimeError("can't replace a empty gradient with a non-empty value")
     if old.dtype is not new.dtype:
-        raise RuntimeError(f"hook '{name}' has changed the type of value (was torch.{old.dtype.legacy}Tensor got "
-                           f"torch.{new.dtype.legacy}Tensor)")
+        raise RuntimeError(f"hook '{name}' has changed the type of value (was {type_name(old.dtype)} got "
+                           f"{type_name(new.dtype)})")
     if old.array.shape != new.array.shape:
         raise RuntimeError(f"hook '{name}' has changed the size of value")
 

@@ -87,7 +87,23 @@ static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
     return (PyObject *)r;
   }}
   if ((is_array(args[0]) && disordered(a)) || (is_array(args[1]) && disordered(b))) Py_RETURN_NONE;
+  if (!is_array(args[1]) && !(is_array(args[0]) && is_float(PyArray_TYPE(a)))) Py_RETURN_NONE;
   return PyObject_Vectorcall(np_{name}, args, 2, NULL);
+}}
+static PyObject *{name}_into(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {{
+  PyArrayObject *a = (PyArrayObject *)args[0], *b = (PyArrayObject *)args[1];
+  if (!is_array(args[0]) || !is_array(args[1])) Py_RETURN_NONE;
+  int t = PyArray_TYPE(a);
+  npy_intp i, n = PyArray_SIZE(a);
+  if (t != PyArray_TYPE(b) || !is_float(t) || !contiguous(a) || !contiguous(b) || !same_shape(a, b) || n > {limit}
+      || !PyArray_ISWRITEABLE(a)) Py_RETURN_NONE;
+  char *pa = PyArray_DATA(a), *pb = PyArray_DATA(b); npy_intp bytes = n * PyArray_ITEMSIZE(a);
+  if (pa != pb && pa < pb + bytes && pb < pa + bytes) Py_RETURN_NONE;             /* partly the same memory */
+  if (t == NPY_FLOAT) {{ float *x = PyArray_DATA(a); const float *y = PyArray_DATA(b);
+    for (i = 0; i < n; i++) {{ float X = x[i], Y = y[i]; x[i] = {float}; }} }}
+  else {{ double *x = PyArray_DATA(a); const double *y = PyArray_DATA(b);
+    for (i = 0; i < n; i++) {{ double X = x[i], Y = y[i]; x[i] = {double}; }} }}
+  Py_RETURN_TRUE;
 }}
 """
 
@@ -204,7 +220,8 @@ def write_kernels(path: str) -> bool:
     names = [name for name, _ in ops]
     bindings = "\n".join(f'  if (strcmp(name, "{n}") == 0) {{ Py_INCREF(function); np_{n} = function; Py_RETURN_NONE; }}'
                          for n in names)
-    methods = "\n".join(f'  {{"{n}", (PyCFunction)(void *){n}, METH_FASTCALL, NULL}},' for n in names)
+    written = [f"{name}_into" for name, op in ops if "{other}" in op.lower]
+    methods = "\n".join(f'  {{"{n}", (PyCFunction)(void *){n}, METH_FASTCALL, NULL}},' for n in names + written)
     text = PRELUDE + "".join(kernel_source(name, op) for name, op in ops) + ENDING.format(bindings=bindings, methods=methods)
     with open(path, "w") as file:
         file.write(text)
@@ -218,5 +235,6 @@ def install_kernels(kernels: Any) -> None:
         if compiled is not None:
             kernels.bind(name, op.fast)
             op.fast = compiled
+            op.into = getattr(kernels, name + "_into", None)
             op.checks = True
             op.loose = False

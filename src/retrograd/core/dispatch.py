@@ -178,6 +178,8 @@ def saved_attribute(node: Any, name: str) -> Any:
             value = op.tail[argument - len(op.tensor_args)] if kind == opdef.VALUE else None
         if value is None and kind == opdef.STRIDES:
             return ()
+        if kind in (opdef.SIZES, opdef.SHAPE) and type(value) is tuple:
+            return Size(value)
         if kind == opdef.VALUE and param.type in ("int", "SymInt"):
             return tuple([unsigned(v) for v in value]) if isinstance(value, (list, tuple)) else unsigned(value)
         return tuple(value) if type(value) is list else value
@@ -297,7 +299,7 @@ def number_fits(op: Any, array: Any, number: Any) -> bool:
     if op.exact and array.dtype.itemsize == 2 and kind in "fV":
         return False
     if type(number) is float:
-        return kind in "fcV"
+        return kind in "fc"
     return type(number) is int and (kind in "fcV" or (kind in "iu" and not op.floats)) and -2147483648 <= number <= 127
 
 
@@ -397,7 +399,7 @@ def attribute_value(kind: int, value: Any, extra: int) -> Any:
         return () if kind in (opdef.SIZES, opdef.STRIDES) else 0 if kind == opdef.NDIM else None
     array = value.array
     if kind == opdef.SIZES or kind == opdef.SHAPE:
-        return Size(array.shape)
+        return array.shape
     if kind == opdef.DTYPE:
         return BY_NUMPY[array.dtype]
     if kind == opdef.NDIM:
@@ -493,7 +495,7 @@ class Dispatch(Door):
             if other._requires or (other._view is not None and other._view.base._requires):
                 mask = 2
         else:
-            if a._odd or not number_fits(op, x, b):
+            if a._odd or not (op.checks and type(b) is float or number_fits(op, x, b)):
                 return call_number(op, a, b)
             y = b
         if a._requires or (a._view is not None and a._view.base._requires):
@@ -559,7 +561,9 @@ class Dispatch(Door):
                 check_inplace(a, True)
                 node = record_short(op, a, b, 1)
         try:
-            op.functional.ufunc(x, y, x)
+            into = op.functional.into
+            if into is None or into(x, y) is None:
+                op.functional.ufunc(x, y, x)
         except Exception:
             return call_general(op, [a, b, *op.tail])
         if a._counter is None:
@@ -752,6 +756,8 @@ def autograd(op: Any, args: Any) -> Any:
             mask = gradient_mask(op, args)
             if mask and all_inference(op, args):
                 mask = 0
+            if op.name == "copy_" and target.array.dtype.kind not in "fcV":
+                mask = 0
         if target is not None:
             check_inplace(target, mask != 0 or wants_grad(target))
             if target._odd & ODD_INFERENCE == 0 and mask and not op.differentiable:
@@ -845,7 +851,7 @@ def compute(op: Any, args: Any) -> Any:
         return METHODS["__escaped__"](op, args)
     if odd & (ODD_CONJ | ODD_NEG) and not op.is_view:
         return compute_resolved(op, args)
-    if odd & ODD_SPARSE or op.kernel is None:
+    if odd & ODD_SPARSE or op.kernel is None or op.device_arg > 0 and wants_sparse(args[op.device_arg - 1]):
         return METHODS["__sparse__"](op, args)
     if odd & ODD_META or op.device_arg >= 0 and args[op.device_arg] is not None and args[op.device_arg].type == "meta":
         return METHODS["__meta__"](op, args)
@@ -864,6 +870,11 @@ def compute(op: Any, args: Any) -> Any:
     if bits:
         out._odd |= bits
     return out
+
+
+def wants_sparse(layout: Any) -> bool:
+    """Whether a factory is asked for another layout than the strided one; the argument stands before the device."""
+    return layout is not None and getattr(layout, "name", "strided") != "strided"
 
 
 def overrides_dispatch(op: Any, args: Any) -> bool:

@@ -38,6 +38,7 @@ def run_kernel(op: Any, args: Any, values: Any) -> Any:
     if op.promote is not None:
         check_shapes(op, args)
         promote_operands(op, args, values)
+    order = orders(op, args, values) if op.elementwise and not op.is_inplace else None
     narrow = widen(op, values) if op.widen else None
     try:
         if op.direct:
@@ -50,9 +51,8 @@ def run_kernel(op: Any, args: Any, values: Any) -> Any:
         raise explain(op, args, error) from None
     if narrow is not None:
         result = narrowed(result, narrow)
-    if op.elementwise and type(result) is ndarray and result.ndim > 1 and not op.is_inplace:
-        result = in_order(op, [args[i].array if isinstance(args[i], Tensor) else args[i] for i in op.tensor_args
-                               if args[i] is not None], result)
+    if order is not None and type(result) is ndarray and result.ndim > 1:
+        result = in_order(op, order, result)
     return result
 
 
@@ -71,6 +71,24 @@ def check_shapes(op: Any, args: Any) -> None:
         joint = np.broadcast_shapes(joint, shape)
     if op.is_inplace and joint != shapes[0]:
         raise RuntimeError(f"output with shape {list(shapes[0])} doesn't match the broadcast shape {list(joint)}")
+
+
+def orders(op: Any, args: Any, values: Any) -> Any:
+    """What decides on the memory order of an elementwise op's result: the operands, those that were cast as new copies."""
+    found = []
+    plain = True
+    for i in op.tensor_args:
+        value = args[i]
+        if value is None:
+            continue
+        if isinstance(value, Tensor):
+            value = value.array
+            if value.ndim > 1 and not value.flags.c_contiguous:
+                plain = False
+                if values[i] is not value:
+                    value = storage.empty_strided(value.shape, storage.joint_strides(value.shape, [value]), value.dtype)
+        found.append(value)
+    return None if plain else found
 
 
 def in_order(op: Any, operands: Any, result: Any) -> Any:

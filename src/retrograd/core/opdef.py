@@ -112,6 +112,7 @@ class OpDef:
         # What the short way computes with: a function of the arrays alone, right for the default of all other arguments.
         self.fast: Any = getattr(np, fast) if isinstance(fast, str) else fast or (self.compute if self.direct else None)
         self.fast_for = fast_for
+        self.into: Any = None                 # a kernel that writes its result into the first array, None if it cannot
         self.ufunc: Any = self.fast if isinstance(self.fast, np.ufunc) else None     # writes into `out=` as well
         # Its result has the memory order of its operands (unless it is given one by name).
         # (The text is asked and not the parameters: parsing can wait until the op is used.)

@@ -161,10 +161,16 @@ def modified(node: Any, slot: int, t: Any) -> RuntimeError:
     return modified_error(t, expected, node if output >= 0 else t._node, output if output >= 0 else t._nr)
 
 
+def type_name(dtype: Any) -> str:
+    """What error texts call the type of a tensor: dtypes without a class of old have another form of name."""
+    return f"CPU{dtype.legacy}Type" if dtype.is_complex or dtype.legacy in ("BFloat16",
+                                                                            "Bool") else f"torch.{dtype.legacy}Tensor"
+
+
 def modified_error(t: Any, expected: int, producer: Any, nr: int) -> RuntimeError:
     where = "" if producer is None or type(producer) is AccumulateGrad else (
         f", which is output {nr} of {forward_name(producer)},")
-    kind = f"torch.{t.dtype.legacy}Tensor"
+    kind = type_name(t.dtype)
     hint = ("Hint: the backtrace further above shows the operation that failed to compute its gradient. The variable in "
             "question was changed in there or anywhere later. Good luck!" if tls.anomaly else
             "Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "

@@ -17,7 +17,7 @@ from retrograd.core.modes import disabled_torch_dispatch, overrides_dispatch
 from retrograd.core.opdef import find_packet
 from retrograd.core.state import add_special, tls
 from retrograd.core.storage import contiguous_strides, empty_strided
-from retrograd.core.tensor import ODD_SUBCLASS, Tensor, init_tensor, new_tensor
+from retrograd.core.tensor import ODD_SPARSE, ODD_SUBCLASS, Tensor, extra_of, init_tensor, new_tensor
 
 
 # ---- calling what overrides
@@ -184,6 +184,8 @@ def instance(cls: Any, t: Any) -> Any:
         made._odd |= ODD_SUBCLASS
     made._requires, made._node, made._nr = t._requires, t._node, t._nr
     made._counter, made._view = t._counter, t._view
+    if t._odd & ODD_SPARSE:
+        extra_of(made).sparse = t._extra.sparse.copy()
     return made
 
 

@@ -246,17 +246,20 @@ class Tensor:
     def __and__(self, other: Any) -> Any:
         return table.door.function("__and__", (self, other))
 
-    __rand__ = __and__
+    def __rand__(self, other: Any) -> Any:
+        return table.door.function("__and__", (self, other))
 
     def __or__(self, other: Any) -> Any:
         return table.door.function("__or__", (self, other))
 
-    __ror__ = __or__
+    def __ror__(self, other: Any) -> Any:
+        return table.door.function("__or__", (self, other))
 
     def __xor__(self, other: Any) -> Any:
         return table.door.function("__xor__", (self, other))
 
-    __rxor__ = __xor__
+    def __rxor__(self, other: Any) -> Any:
+        return table.door.function("__xor__", (self, other))
 
     def __lshift__(self, other: Any) -> Any:
         return table.door.function("__lshift__", (self, other))
@@ -340,6 +343,22 @@ class Tensor:
 
     def __bool__(self) -> bool:
         return bool(table.door.function("__bool__", (self,)))
+
+    # These are declared here, although `methods` installs them, because a compiled class finds them by its C slots only.
+    def __int__(self) -> int:
+        return int(table.door.function("__int__", (self,)))
+
+    def __float__(self) -> float:
+        return float(table.door.function("__float__", (self,)))
+
+    def __index__(self) -> int:
+        return int(table.door.function("__index__", (self,)))
+
+    def __iter__(self) -> Any:
+        return table.door.function("__iter__", (self,))
+
+    def __contains__(self, element: Any) -> bool:
+        return bool(table.door.function("__contains__", (self, element)))
 
     def __repr__(self) -> str:
         return table.door.function("__repr__", (self,))

@@ -317,7 +317,7 @@ def detach_inplace(t: Any) -> None:
         raise RuntimeError("Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel "
                            "(DDP) for training, and gradient_as_bucket_view is set as True, gradients are views of DDP "
                            "buckets, and hence detach_() cannot be called on these gradients. To fix this error, please "
-                           "refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as a solution.")
+                           "refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution.")
     if t._node is not None:
         extra_of(t).detached = True       # graphs that saved it must refuse it
     t._node, t._nr, t._requires = None, 0, False

@@ -120,14 +120,18 @@ def is_neg(input: Any) -> bool:
     return bool(input._odd & ODD_NEG)
 
 
+def conj_kernel(xp: Any, self: Any) -> Any:
+    return xp.conjugate(self) if self.dtype.kind == "c" else self.copy(order="K")
+
+
 physical = defop(
     "_conj_physical(Tensor self) -> Tensor",
-    kernel="conjugate",
+    kernel=conj_kernel,
     vjp=dict(self=lambda grad: grad.conj_physical()), jvp="linear", batch=pointwise, variants="",
 )
 physical_inplace = defop(
     "conj_physical_(Tensor(a!) self) -> Tensor(a!)",
-    kernel="conjugate",
+    kernel=conj_kernel,
     vjp=dict(self=lambda grad: grad.conj_physical()), jvp="linear", batch=pointwise, node="ConjPhysicalBackward1", out=False,
 )
 defop("conj_physical(Tensor self) -> Tensor", composite=True,

@@ -9,7 +9,7 @@ from retrograd.core import device as devices
 from retrograd.core import dtypes, storage
 from retrograd.core.api import expose
 from retrograd.core.dispatch import METHODS, below, call, is_ordinary
-from retrograd.core.kernels import check_writable
+from retrograd.core.kernels import broadcast_problem, check_writable
 from retrograd.core.modes import install_detach
 from retrograd.core.opdef import OPS, defop
 from retrograd.core.saved import alias as plain_alias
@@ -165,7 +165,7 @@ to_copy = defop(
     "bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
     kernel=lambda xp, self, dtype, layout, device, pin_memory, non_blocking, memory_format:
         copied(self, dtype, format_strides(self, memory_format)),
-    vjp=dict(self=lambda grad, self_scalar_type: to(grad, self_scalar_type)),
+    vjp=dict(self=lambda grad, self_scalar_type: to(real_if(grad, self_scalar_type), self_scalar_type)),
     jvp="linear", batch=families.pointwise, node="ToCopyBackward0", variants="function",
 )
 
@@ -214,6 +214,8 @@ def parse_to(args: Any, kwargs: Any) -> tuple[Any, Any, bool, Any]:
 
 def change_device(self: Any, dtype: Any, device: Any) -> Any:
     dtype = (dtype or self.dtype).numpy
+    if self._odd & ODD_SPARSE:
+        raise NotImplementedError(f"retrograd has no sparse {device.type} tensors")
     if device.type == "meta":
         out = wrap(meta_array(self.array.shape, format_strides(self.array, None), dtype))
         out._odd |= ODD_META
@@ -237,11 +239,8 @@ def copy_kernel(xp: Any, self: Any, src: Any, non_blocking: bool) -> Any:
 
 
 def copy_problem(shape: Any, source: Any) -> str:
-    if len(source) > len(shape):
-        return (f"output with shape {list(shape)} doesn't match the broadcast shape {list(source)}")
-    k = next(k for k in range(1, len(source) + 1) if source[-k] not in (1, shape[-k]))
-    return (f"The size of tensor a ({shape[-k]}) must match the size of tensor b ({source[-k]}) at non-singleton dimension "
-            f"{len(shape) - k}")
+    return broadcast_problem(shape, source) or (
+        f"output with shape {list(shape)} doesn't match the broadcast shape {list(np.broadcast_shapes(shape, source))}")
 
 
 copy_ = defop(

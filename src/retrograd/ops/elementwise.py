@@ -120,6 +120,14 @@ def over(tensor: Any, number: Any) -> Any:
     return call(div_scalar, [tensor, number])
 
 
+def blanked(fresh: Any, mask: Any) -> Any:
+    """0 where `mask` says, written into a value that nobody else has, which so keeps its memory order; transforms and the
+    like get a new one."""
+    if tls.special or fresh._odd or mask._odd:
+        return fresh.masked_fill(mask, 0)
+    return fresh.masked_fill_(mask, 0)
+
+
 def less_from(number: Any, tensor: Any) -> Any:
     """number - tensor."""
     return call(find_packet("sub").Tensor, [number, tensor, 1])      # type: ignore[union-attr]

@@ -5,6 +5,7 @@ here: `info` says where the trouble began (1-based, 0 for none), and the numbers
 """
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,7 @@ def lu_factor(xp: Any, a: Any) -> tuple[Any, Any, Any]:
     rows, columns = a.shape[-2:]
     steps = min(rows, columns)
     batch = a.shape[:-2]
-    work = xp.array(a).reshape((-1, rows, columns))
+    work = xp.array(a).reshape((math.prod(batch), rows, columns))
     pivots = xp.empty((len(work), steps), INT32)
     info = xp.zeros(len(work), INT32)
     every = xp.arange(len(work))
@@ -141,7 +142,7 @@ def eliminate(xp: Any, work: Any, pivots: Any, info: Any, every: Any, k: int, st
 
 def permutation_of(xp: Any, pivots: Any, rows: int) -> Any:
     """For each row of the factorized matrix, the row of the original that it was."""
-    exchanges = pivots.reshape((-1, pivots.shape[-1]))
+    exchanges = pivots.reshape((math.prod(pivots.shape[:-1]), pivots.shape[-1]))
     order = xp.broadcast_to(xp.arange(rows), (len(exchanges), rows)).copy()
     every = xp.arange(len(order))
     for k in range(exchanges.shape[1]):
@@ -217,7 +218,7 @@ def cholesky(xp: Any, a: Any, upper: bool) -> tuple[Any, Any]:
 def cholesky_by_columns(xp: Any, a: Any) -> tuple[Any, Any]:
     """Column by column; a matrix that turns out not to be positive-definite is left as it is from there on."""
     n = a.shape[-1]
-    work = xp.tril(a).reshape((-1, n, n))
+    work = xp.tril(a).reshape((math.prod(a.shape[:-2]), n, n))
     info = xp.zeros(len(work), INT32)
     with xp.errstate(all="ignore"):
         for k in range(n):

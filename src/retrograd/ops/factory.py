@@ -402,7 +402,7 @@ def eye_kernel(xp: Any, n: int, m: int, dtype: Any) -> Any:
 def like_array(self: Any, dtype: Any, memory_format: Any, made: Any) -> Any:
     """An array of the geometry of `self`; `made(shape, dtype)` makes it where the layout is the plain one."""
     dtype = dtype or self.dtype
-    if memory_format is None and self.flags.c_contiguous and self.size:
+    if memory_format is None and self.flags.c_contiguous and self.size and 0 not in self.strides:
         return made(self.shape, dtype)
     strides = format_strides(self, memory_format)
     if strides == storage.contiguous_strides(self.shape):
@@ -418,7 +418,7 @@ def fast_like(made: Any) -> Any:
         if len(args) != 1 or type(args[0]) is not Tensor or args[0]._odd:
             return None
         array = args[0].array
-        if not array.flags.c_contiguous or not array.size:
+        if not array.flags.c_contiguous or not array.size or 0 in array.strides:
             return None
         return made(array.shape, array.dtype if dtype is None else dtype.numpy)
     return fast

@@ -73,8 +73,7 @@ def viewed(array: Any, size: Any) -> Any:
     strides = view_strides(array.shape, storage.strides_of(array), size)
     if strides is None:
         raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension "
-                           "spans "
-                           "across two contiguous subspaces). Use .reshape(...) instead.")
+                           "spans across two contiguous subspaces). Use .reshape(...) instead.")
     return storage.strided(array, size, strides)
 
 
@@ -117,7 +116,7 @@ def with_dim(array: Any, dim: int) -> Any:
 def expanded(array: Any, size: Any) -> Any:
     """`array` broadcast to `size`, in which -1 keeps a dimension."""
     ndim = array.ndim
-    if ndim == 0 and array.dtype.kind != "V" and size and min(size) > 1:      # one value for all: the gradient of a sum
+    if ndim == 0 and array.dtype.kind != "V" and size and min(size) > 0:      # one value for all: the gradient of a sum
         return np.ndarray(tuple(size), array.dtype, array, 0, (0,) * len(size))
     if len(size) < ndim:
         legacy = BY_NUMPY[array.dtype].legacy
@@ -130,7 +129,7 @@ def expanded(array: Any, size: Any) -> Any:
     for i in range(len(size) - 1, -1, -1):
         n = size[i]
         have = array.shape[i - extra] if i >= extra else 1
-        step = strides[i - extra] if i >= extra else (shape[i + 1] * steps[i + 1] if i + 1 < len(size) else 1)
+        step = strides[i - extra] if i >= extra else (shape[i + 1] * steps[i + 1] if i + 1 < len(size) else 0)
         if n == -1:
             if i < extra:
                 raise RuntimeError(f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing "

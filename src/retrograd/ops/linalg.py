@@ -13,7 +13,6 @@ from retrograd.core.state import tls
 from retrograd.ops import factorize, families
 from retrograd.ops.elementwise import times
 from retrograd.ops.factorize import (
-    LinAlgError,
     adjoint,
     check_floating,
     check_info,
@@ -86,7 +85,8 @@ def cholesky_kernel(name: str) -> Any:
 def cholesky_gradient(grad: Any, factor: Any, upper: bool) -> Any:
     if upper:
         factor, grad = factor.mH, grad.mH
-    middle = hermitian(halved_diagonal(factor.mH @ grad))
+    lower = (factor.mH @ grad).tril()
+    middle = times(lower + lower.tril(-1).mH, 0.5)
     left = linalg_solve_triangular(factor.mH, middle, upper=True)
     return linalg_solve_triangular(factor, left, upper=False, left=False)
 
@@ -285,9 +285,9 @@ def solve_kernel(xp: Any, A: Any, B: Any, left: bool, check_errors: bool) -> Any
     return made, column_major(lu), pivots, info
 
 
-def solve_gradients(grad: Any, A: Any, LU: Any, pivots: Any, result: Any, left: bool, B_ndim: int, needed: Any) -> Any:
+def solve_gradients(grad: Any, A: Any, LU: Any, pivots: Any, result: Any, left: bool, needed: Any) -> Any:
     """With a graph to be made of this, the solution of another system of A; without, A need not be factorized again."""
-    vector = B_ndim == 1 or (A.ndim - 1 == B_ndim and tuple(result.shape) == tuple(A.shape[:-1]))
+    vector = has_vector(A.shape, result.shape)
     if vector:
         grad, result = grad.unsqueeze(-1), result.unsqueeze(-1)
     if tls.grad_enabled:
@@ -346,7 +346,7 @@ def solve_triangular_kernel(xp: Any, self: Any, B: Any, upper: bool, left: bool,
     if left:
         return column_major(factorize.solve_triangular(xp, self, B, upper, unitriangular))
     made = factorize.solve_triangular(xp, self.swapaxes(-1, -2), B.swapaxes(-1, -2), not upper, unitriangular)
-    return xp.ascontiguousarray(made.swapaxes(-1, -2))
+    return column_major(made.swapaxes(-1, -2))
 
 
 def masked(t: Any, upper: bool, unitriangular: bool) -> Any:
@@ -632,7 +632,7 @@ def lu_tangent(tangent: Any, P: Any, L: Any, U: Any) -> Any:
 def packed(L: Any, U: Any, rows: int, columns: int) -> Any:
     """The strict lower triangle of L and the upper one of U in one matrix."""
     pad = METHODS["constant_pad_nd"]
-    L, U = L.tril(-1), U.triu()
+    U, L = U.triu(), L.tril(-1)
     if columns > L.shape[-1]:
         L = pad(L, (0, columns - L.shape[-1]))
     if rows > U.shape[-2]:
@@ -760,4 +760,3 @@ def old_lu_solve(self: Any, LU_data: Any, LU_pivots: Any) -> Any:
 
 
 defop("lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor", kernel=old_lu_solve, composite=True)
-__all__ = ["LinAlgError", "linalg_inv", "linalg_solve", "run_stacked", "stacked"]

@@ -50,7 +50,8 @@ def pair_loss(name: str, extra: str, kernel_name: str, value: Any, slope: Any, c
         f"{name}_backward(Tensor grad_output, Tensor self, Tensor target, int reduction{plain}) -> Tensor",
         kernel=limited(f"{kernel_name}_backward_cpu_out", "fV",
                        lambda xp, grad_output, self, target, reduction, *rest: slope(xp, self, target, *rest) * (
-                           grad_output / number_like(xp, grad_output, max(self.size, 1)) if reduction == MEAN else grad_output)),
+                           grad_output / number_like(xp, grad_output,
+                                                     max(self.size, 1)) if reduction == MEAN else grad_output)),
         jvp=None, vjp=None, variants="", **columns)
 
     def of(grad: Any, self: Any, target: Any, reduction: int, *rest: Any) -> Any:
@@ -182,7 +183,8 @@ soft_margin_loss_backward = defop(
     kernel=soft_margin_backward_kernel,
     vjp=dict(grad_output=soft_margin_to_grad, self=soft_margin_bent),
     jvp=lambda grad_output_p, grad_output_t, self_p, self_t, target, reduction:
-        grad_output_t * soft_margin_slope(self_p, target, reduction) + soft_margin_bent(self_t, grad_output_p, self_p, target, reduction),
+        grad_output_t * soft_margin_slope(self_p, target, reduction) + soft_margin_bent(self_t, grad_output_p, self_p, target,
+                                                                                        reduction),
     batch=batch_pairs, promote="common", widen=True, variants="", elementwise=False,
 )
 soft_margin_loss = defop(
@@ -259,7 +261,8 @@ def bce_backward_tangent(grad_output_p: Any, grad_output_t: Any, self_p: Any, se
 
 
 binary_cross_entropy_backward = defop(
-    "binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",
+    "binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> "
+    "Tensor",
     kernel=bce_backward_kernel, vjp=dict(grad_output=bce_to_grad, self=bce_bent, target=bce_bent_target),
     jvp=bce_backward_tangent, batch=batch_pairs, widen=True, variants="",
 )
@@ -299,8 +302,8 @@ def logits_target_slope(self: Any, weight: Any, pos_weight: Any) -> Any:
 
 
 binary_cross_entropy_with_logits = defop(
-    "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) "
-    "-> Tensor",
+    "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int "
+    "reduction=1) -> Tensor",
     kernel=logits_kernel,
     vjp=dict(self=lambda grad, self, target, weight, pos_weight, reduction:
                  share(grad * logits_slope(self, target, weight, pos_weight), reduction, self.numel()),
@@ -319,8 +322,8 @@ def check_nll(self: Any, target: Any, weight: Any, *rest: Any) -> None:
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.legacy}")
     classes = self.array.shape[0 if self.array.ndim == 1 else 1]
     if weight is not None and weight.array.shape != (classes,):
-        raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor "
-                           f"of shape: {list(weight.array.shape)}")
+        raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes but got weight "
+                           f"tensor of shape: {list(weight.array.shape)}")
 
 
 def nll_parts(xp: Any, self: Any, target: Any, weight: Any, ignore_index: int) -> Any:
@@ -388,7 +391,8 @@ def nll_family(name: str, node: str) -> tuple[Any, Any]:
         vjp=dict(self=lambda grad, self, target, weight, reduction, ignore_index, total_weight:
                  call(backward, [grad, self, target, weight, reduction, ignore_index, total_weight])),
         jvp=lambda self_t, target, weight, reduction, ignore_index, total_weight:
-            (call(forward, [self_t, target, weight, reduction, ignore_index])[0], METHODS["zeros_like"](total_weight)), **shared)
+            (call(forward, [self_t, target, weight, reduction, ignore_index])[0], METHODS["zeros_like"](total_weight)),
+            **shared)
     return forward, backward
 
 

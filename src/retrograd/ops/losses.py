@@ -34,7 +34,8 @@ def nll_loss_tensors(self: Any, target: Any, weight: Any, reduction: int, ignore
 
 def nll_loss2d_tensors(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
     if target.ndim != 3:
-        raise RuntimeError(f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {target.ndim}")
+        raise RuntimeError("only batches of spatial targets supported (3D tensors) but got targets of dimension: "
+                           f"{target.ndim}")
     if self.ndim != 4:
         raise RuntimeError(f"only batches of spatial inputs supported (4D tensors), but got input of dimension: {self.ndim}")
     if tuple(target.shape) != (self.shape[0], *self.shape[2:]):
@@ -79,7 +80,8 @@ def class_dim(self: Any) -> int:
     return 0 if self.ndim == 1 else 1
 
 
-def cross_entropy_tensors(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, label_smoothing: float) -> Any:
+def cross_entropy_tensors(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int,
+                          label_smoothing: float) -> Any:
     if tuple(self.shape) == tuple(target.shape) and target.is_floating_point():
         if ignore_index >= 0:
             raise RuntimeError("ignore_index is not supported for floating point target")
@@ -198,7 +200,8 @@ def triplet_tensors(anchor: Any, positive: Any, negative: Any, margin: float, p:
     if len(set(ranks)) > 1:
         raise RuntimeError("The anchor, positive, and negative tensors are expected to have the same number of dimensions, but "
                            f"got: anchor {ranks[0]}D, positive {ranks[1]}D, and negative {ranks[2]}D inputs")
-    near, far = pairwise_distance_tensors(anchor, positive, p, eps, False), pairwise_distance_tensors(anchor, negative, p, eps, False)
+    near, far = pairwise_distance_tensors(anchor, positive, p, eps, False), pairwise_distance_tensors(anchor, negative, p, eps,
+                                                                                                      False)
     if swap:
         far = METHODS["minimum"](far, pairwise_distance_tensors(positive, negative, p, eps, False))
     return reduced((margin + near - far).clamp_min(0), reduction)
@@ -210,8 +213,8 @@ composite(f"cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, f
           cosine_embedding_tensors, "function")
 composite(f"margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, {REDUCED}", ranking_tensors,
           "function")
-composite("triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2.0, float eps=1e-06, "
-          f"bool swap=False, {REDUCED}", triplet_tensors, "function")
+composite("triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2.0, float "
+          f"eps=1e-06, bool swap=False, {REDUCED}", triplet_tensors, "function")
 
 
 # ---- distances
@@ -234,4 +237,5 @@ def length(x: Any, dim: int, eps: float) -> Any:
 
 composite("pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False) -> Tensor",
           pairwise_distance_tensors, "function")
-composite("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor", cosine_similarity_tensors, "function")
+composite("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> "
+          "Tensor", cosine_similarity_tensors, "function")

@@ -12,6 +12,7 @@ from retrograd.ops.elementwise import (
     C_NAMES,
     HALF_TYPES,
     alias_rows,
+    blanked,
     in_float32,
     less_from,
     limited,
@@ -243,12 +244,12 @@ defop(
 
 
 # ---- the larger and the smaller; a tie gives each operand half of the gradient
-def tie_rules(loses: str) -> Any:
-    """The rules of maximum and minimum; `loses` compares an operand with the one that is chosen."""
-    def rule(grad: Any, mine: Any, others: Any) -> Any:
-        return where(mine.eq(others), over(grad, 2), grad).masked_fill(getattr(mine, loses)(others), 0)
-    return dict(self=lambda grad, self, other: rule(grad, self, other),
-                other=lambda grad, self, other: rule(grad, other, self))
+def tie_rules(loses: str, wins: str) -> Any:
+    """The rules of maximum and minimum; `loses` and `wins` say how the first operand compares when it is (not) chosen."""
+    def rule(grad: Any, self: Any, other: Any, comparison: str) -> Any:
+        return blanked(where(self.eq(other), over(grad, 2), grad), getattr(self, comparison)(other))
+    return dict(self=lambda grad, self, other: rule(grad, self, other, loses),
+                other=lambda grad, self, other: rule(grad, self, other, wins))
 
 
 def nan_rules(wins: str) -> Any:
@@ -259,7 +260,7 @@ def nan_rules(wins: str) -> Any:
                 other=lambda grad, self, other: grad.masked_fill(chosen(self, other), 0))
 
 
-for extreme, rules in (("maximum", tie_rules("lt")), ("minimum", tie_rules("gt")), ("fmax", nan_rules("ge")),
+for extreme, rules in (("maximum", tie_rules("lt", "gt")), ("minimum", tie_rules("gt", "lt")), ("fmax", nan_rules("ge")),
                        ("fmin", nan_rules("le"))):
     defop(
         f"{extreme}(Tensor self, Tensor other) -> Tensor",

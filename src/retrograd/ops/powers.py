@@ -15,6 +15,7 @@ from retrograd.ops import families
 from retrograd.ops.elementwise import (
     HALF_TYPES,
     alias_rows,
+    blanked,
     in_float32,
     limited,
     minus,
@@ -127,8 +128,8 @@ defop(
 )
 defop(
     "pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
-    kernel=lambda xp, self, exponent: xp.full_like(exponent, 1) if self == 1 and exponent.dtype.kind != "b" else
-        power_in_float32(xp, number_like(xp, exponent, self), exponent),
+    kernel=lambda xp, self, exponent: xp.ones(exponent.shape, exponent.dtype) if self == 1 and exponent.dtype.kind != "b"
+        else power_in_float32(xp, number_like(xp, exponent, self), exponent.copy(order="C")), elementwise=False,
     vjp=dict(exponent=pow_backward_of_number), scalars=("self",), node="PowBackward2", variants="function", **pow_columns,
 )
 pow_scalar = defop(
@@ -211,9 +212,9 @@ def sgn_kernel(xp: Any, self: Any) -> Any:
 def sgn_backward(grad: Any, self: Any, result: Any) -> Any:
     """A complex sign moves only along the unit circle; a real one does not move."""
     if self.array.dtype.kind != "c":
-        return zeros(grad)
+        return self.new_zeros(self.shape)
     size = self.abs()
-    return ((grad - (result * result) * conj(grad)) / times(size, 2)).masked_fill(size.eq(0), 0)
+    return blanked((grad - (result * result) * conj(grad)) / times(size, 2), size.eq(0))
 
 
 def check_inplace_abs(self: Any) -> None:
@@ -264,13 +265,14 @@ defop(
 
 
 def copysign_backward(grad: Any, self: Any, result: Any) -> Any:
-    return grad * (result / self).masked_fill(self.eq(0), 0)
+    return grad * blanked(result / self, self.eq(0))
 
 
 defop(
     "copysign.Tensor(Tensor self, Tensor other) -> Tensor",
     kernel=limited("copysign_cpu", FLOATS, ufunc("copysign")), promote="float", inplace=True,
-    vjp=dict(self=copysign_backward, other=zeros), jvp="elementwise", batch=families.pointwise,
+    vjp=dict(self=copysign_backward, other=lambda grad: grad.new_zeros(grad.shape)), jvp="elementwise",
+    batch=families.pointwise,
 )
 defop(
     "copysign.Scalar(Tensor self, Scalar other) -> Tensor",
@@ -397,7 +399,7 @@ def norm_backward(grad: Any, difference: Any, p: Any, norm: Any) -> Any:
     if p == 1:
         return difference.sgn() * grad
     if p == 2:
-        return grad * (difference / norm).masked_fill(norm.eq(0), 0)
+        return grad * blanked(difference / norm, norm.eq(0))
     if math.isinf(p):
         size = difference.abs()
         largest = size.eq(norm).logical_or(size.isnan().logical_and(norm.isnan())).to(difference.dtype)

@@ -36,7 +36,7 @@ def integers(args: Any) -> Any:
         if not isinstance(args, (tuple, list)):
             return None
     for n in args:
-        if type(n) is not int:
+        if type(n) is not int or n < -1:
             return None
     return args
 
@@ -47,8 +47,6 @@ def view(self: Any, args: Any) -> Any:
     array = self.array
     size = integers(args)
     if size is None or not array.flags.c_contiguous or not array.size or 1 in array.shape or not size:
-        return None
-    if min(size) < -1:
         return None
     try:
         made = array.reshape(size)

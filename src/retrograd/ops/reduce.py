@@ -15,7 +15,7 @@ from retrograd.core.opdef import defop
 from retrograd.core.state import tls
 from retrograd.ops import families
 from retrograd.ops.copy import cast_array
-from retrograd.ops.elementwise import over
+from retrograd.ops.elementwise import blanked, over, times
 from retrograd.ops.families import conj, wrap_dim
 from retrograd.ops.reducing import (
     FLOAT64,
@@ -311,11 +311,11 @@ def var_backward(grad: Any, self: Any, dim: Any, correction: Any, keepdim: bool)
     freedom = count - correction
     if freedom <= 0 and (self.ndim == 0 or dim is None):
         return grad * METHODS["where"](self == middle, math.nan, math.inf)
-    return (grad * (2.0 / freedom if freedom else math.inf)) * (self - middle)
+    return times(grad, 2.0 / freedom if freedom else math.inf) * (self - middle)
 
 
 def std_backward(grad: Any, self: Any, result: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
-    return var_backward((grad / (result * 2)).masked_fill(result == 0, 0), self, dim, correction, keepdim)
+    return var_backward(blanked(grad / times(result, 2), result == 0), self, dim, correction, keepdim)
 
 
 def with_mean_backward(grads: Any, self: Any, spread: Any, dim: Any, keepdim: bool) -> Any:
@@ -444,7 +444,7 @@ def norm_backward(grad: Any, self: Any, p: Any, norm: Any, dim: Any, keepdim: bo
     if p == 1:
         return self.sgn() * grad
     if p == 2:
-        return grad * (self / norm).masked_fill(norm == 0, 0)
+        return grad * blanked(self / norm, norm == 0)
     if math.isinf(p):
         largest = (self.abs() == norm).logical_or(self.isnan().logical_and(norm.isnan()))
         return self.sgn() * (grad / largest.sum(dim, True) * largest)

@@ -10,7 +10,7 @@ from retrograd.core import storage
 from retrograd.core.dispatch import METHODS
 from retrograd.core.opdef import defop
 from retrograd.core.state import tls
-from retrograd.core.tensor import ODD_META, Tensor, bump, wants_grad
+from retrograd.core.tensor import ODD_META, ODD_SPARSE, Tensor, bump, wants_grad
 from retrograd.core.views import check_inplace
 from retrograd.ops import families
 from retrograd.ops.copy import cast_array, channels_last_strides, format_strides, meta_array
@@ -100,6 +100,8 @@ def resize(self: Any, size: Any, memory_format: Any = None) -> Any:
     """Change the size in place; elements keep their place in memory, new memory is uninitialised."""
     if wants_grad(self) and tls.grad_enabled:
         raise RuntimeError("cannot resize variables that require grad")
+    if self._odd & ODD_SPARSE:
+        raise METHODS["__missing_method__"]("resize_", self)
     size = tuple(size)
     if any([n < 0 for n in size]):
         raise RuntimeError("numel: integer multiplication overflow")

@@ -242,7 +242,7 @@ def angle_kernel(xp: Any, self: Any) -> Any:
 def angle_rule(grad: Any, self: Any) -> Any:
     if self.array.dtype.kind != "c":
         return zeros(self)
-    return where(self.eq(0), 0, times(self * grad / self.abs().pow(2), 1j))
+    return where(self.eq(0), 0, times(grad * self / self.abs().pow(2), 1j))
 
 
 def angle_tangent(self_p: Any, self_t: Any) -> Any:
@@ -254,6 +254,7 @@ def angle_tangent(self_p: Any, self_t: Any) -> Any:
 defop(
     "angle(Tensor self) -> Tensor",
     kernel=angle_kernel, vjp=dict(self=angle_rule), jvp=angle_tangent, batch=families.pointwise, promote="float",
+    elementwise=False,
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import ref
 
 from retrograd import Tensor
 from retrograd.utils._checkpoint_recompute import CheckpointError
@@ -22,7 +22,7 @@ class Log(TorchDispatchMode):
         self.run = run
         self.operators: list[str] = []
         self.stacks: list[str] = []
-        self.numbers: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+        self.numbers: dict[int, tuple[Any, int]] = {}      # id -> weak reference and number, for ids are used again
         self.count = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -36,10 +36,11 @@ class Log(TorchDispatchMode):
         return out
 
     def number(self, t: Tensor) -> str:
-        if t not in self.numbers:
-            self.numbers[t] = self.count
+        known = self.numbers.get(id(t))
+        if known is None or known[0]() is not t:
+            known = self.numbers[id(t)] = (ref(t), self.count)
             self.count += 1
-        return f"${self.numbers[t]}"
+        return f"${known[1]}"
 
     def name(self, t: Tensor) -> str:
         dtype = str(t.dtype).removeprefix("torch.")

@@ -13,7 +13,7 @@ from retrograd.core.opdef import defop
 from retrograd.core.saved import alias
 from retrograd.core.tensor import Tensor, wants_grad
 from retrograd.ops import families
-from retrograd.ops.copy import strided
+from retrograd.ops.copy import sparse_coo, strided
 from retrograd.ops.sparse.coo import (
     Coo,
     data_of,
@@ -228,7 +228,10 @@ def missing_simple(name: str, t: Any) -> Exception:
         overload = "default"
 
     Named.name = name                              # type: ignore[attr-defined]
-    return missing(Named, [t], "SparseCsrCPU" if is_sparse(t) else "CPU")
+    return missing(Named, [t], "SparseCPU" if is_coo(t) else "SparseCsrCPU" if is_sparse(t) else "CPU")
+
+
+METHODS["__missing_method__"] = missing_simple
 
 
 # ---- factories with layout=, and tensors like a sparse one
@@ -243,6 +246,14 @@ def zeros_like_kernel(op: Any, self: Any, dtype: Any, layout: Any, device: Any, 
     if memory_format is not None and memory_format.name != "preserve_format":
         raise RuntimeError("memory format option is only supported by strided tensors")
     return like(self, dtype, layout)
+
+
+@sparse_kernel("zeros", "empty.memory_format")
+def zeros_kernel(op: Any, size: Any, dtype: Any, layout: Any, device: Any, *rest: Any) -> Any:
+    wanted = (dtype or dtypes.get_default_dtype()).numpy
+    if layout is not sparse_coo:
+        return METHODS["__to_compressed__"](Tensor(np.zeros(tuple(size), wanted)), layout, None, None)
+    return empty_coo(tuple(size), wanted)
 
 
 @sparse_kernel("new_zeros", "new_empty")

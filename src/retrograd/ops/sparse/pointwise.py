@@ -46,7 +46,7 @@ def on_summed_values(op: Any, self: Any, *rest: Any) -> Any:
     return with_values(own, on_values(op, data_of(own).values, *rest))
 
 
-@sparse_kernel("neg", "conj_physical", "positive", "_conj")
+@sparse_kernel("neg", "conj_physical", "_conj_physical", "positive", "_conj")
 def on_stored_values(op: Any, self: Any, *rest: Any) -> Any:
     if op.name == "_conj":
         return with_values(self, Tensor(np.conj(values_of(self))))
@@ -280,6 +280,8 @@ def mul_in_place(op: Any, self: Any, other: Any) -> Any:
     check_cast(made.array.dtype, self)
     if is_sparse(self):
         replace(self, made)
+        if not is_sparse(other):
+            data_of(self).coalesced = values_of(self).shape[0] < 2
     else:
         self.array[...] = dense_array(made)
     return self

@@ -63,7 +63,7 @@ def matrix_product(a: Any, b: Any) -> Any:
     """The product as an array, one of the two being sparse."""
     if is_sparse(a):
         return sparse_times_dense(a, b)
-    return np.ascontiguousarray(sparse_times_dense(flipped(b), Tensor(np.ascontiguousarray(a.array.T))).T)
+    return sparse_times_dense(flipped(b), Tensor(np.ascontiguousarray(a.array.T))).T
 
 
 def sparse_times_sparse(a: Any, b: Any) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core.dispatch import METHODS, call, compute
+from retrograd.core.dispatch import METHODS, call
 from retrograd.core.opdef import defop
 from retrograd.core.tensor import Tensor
 from retrograd.ops import families
@@ -24,7 +24,8 @@ from retrograd.ops.sparse.coo import (
     sparse_dim_of,
     values_of,
 )
-from retrograd.ops.sparse.table import on_values, sparse_kernel
+from retrograd.ops.sparse.shape import unsqueezed
+from retrograd.ops.sparse.table import missing, on_values, sparse_kernel
 
 
 @sparse_kernel("sum")
@@ -32,18 +33,19 @@ def sum_kernel(op: Any, self: Any, dtype: Any) -> Any:
     return on_values(op, data_of(self).values, dtype)
 
 
-@sparse_kernel("any")
-def any_kernel(op: Any, self: Any) -> Any:
-    return on_values(op, data_of(coalesced(self)).values)
-
-
-@sparse_kernel("norm.ScalarOpt_dim", "norm.Scalar")
-def norm_kernel(op: Any, self: Any, p: Any, dim: Any = (), keepdim: bool = False) -> Any:
+@sparse_kernel("any", "any.dims")
+def any_kernel(op: Any, self: Any, dim: Any = None, keepdim: bool = False) -> Any:
     if dim:
+        raise missing(op, [self], "SparseCPU")
+    return Tensor(np.asarray(values_of(coalesced(self)).any()))
+
+
+@sparse_kernel("linalg_vector_norm")
+def norm_kernel(op: Any, self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    if dim and len(dim) != self.array.ndim:
         raise RuntimeError("norm_sparse currently only supports full reductions, so 'dim' must either be empty or contain all "
                            "dimensions of the input")
-    flat = Tensor(values_of(coalesced(self)).reshape(-1))
-    return compute(op, [flat, p, *(() if op.overload == "Scalar" else ([0], keepdim))])
+    return on_values(op, Tensor(values_of(coalesced(self)).reshape(-1)), ord, None, False, dtype)
 
 
 @sparse_kernel("sum.dim_IntList")
@@ -58,7 +60,7 @@ def sum_dim_kernel(op: Any, self: Any, dim: Any, keepdim: bool, dtype: Any) -> A
     if not keepdim:
         return made
     for d in sorted(dims):
-        made = METHODS["unsqueeze"](made.detach(), d)
+        made = unsqueezed(made, d) if is_sparse(made) else Tensor(np.expand_dims(made.array, d))
     return made
 
 

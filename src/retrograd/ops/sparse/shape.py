@@ -98,7 +98,10 @@ def reordered(self: Any, order: Any) -> Any:
 
 @sparse_kernel("unsqueeze")
 def unsqueeze_kernel(op: Any, self: Any, dim: int) -> Any:
-    dim = wrap_dim(dim, self.array.ndim + 1)
+    return unsqueezed(self, wrap_dim(dim, self.array.ndim + 1))
+
+
+def unsqueezed(self: Any, dim: int) -> Any:
     split = sparse_dim_of(self)
     shape = (*self.array.shape[:dim], 1, *self.array.shape[dim:])
     indices, values = indices_of(self), values_of(self)
@@ -107,6 +110,15 @@ def unsqueeze_kernel(op: Any, self: Any, dim: int) -> Any:
     else:
         values = np.expand_dims(values, dim - split + 1)
     return new_coo(indices, values, shape)
+
+
+@sparse_kernel("view_as_real")
+def view_as_real_kernel(op: Any, self: Any) -> Any:
+    values = values_of(self)
+    if values.dtype.kind != "c":
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    pairs = np.ascontiguousarray(values).view(values.real.dtype).reshape(*values.shape, 2)
+    return new_coo(indices_of(self), pairs, (*self.array.shape, 2), data_of(self).coalesced)
 
 
 # ---- parts
@@ -213,6 +225,6 @@ def cat_kernel(op: Any, tensors: Any, dim: int) -> Any:
 @sparse_kernel("stack")
 def stack_kernel(op: Any, tensors: Any, dim: int) -> Any:
     dim = wrap_dim(dim, tensors[0].array.ndim + 1)
-    return cat_kernel(op, [unsqueeze_kernel(op, t, dim) for t in tensors], dim)
+    return cat_kernel(op, [unsqueezed(t, dim) for t in tensors], dim)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from retrograd.core.dispatch import METHODS, compute
 from retrograd.core.tensor import Tensor
-from retrograd.ops.sparse.coo import is_coo, is_sparse, replace
+from retrograd.ops.sparse.coo import NAMES, is_coo, is_sparse, replace
 
 KERNELS: dict[str, Any] = {}          # "add.Tensor" -> kernel; "default" is the overload without a name
 COMPRESSED: dict[str, Any] = {}       # the same where an operand is of a compressed layout
@@ -53,6 +53,9 @@ def run(op: Any, args: Any) -> Any:
                 op.functional.prepare()
             write(args[0], kernel(op.functional, *args))
             return args[0]
+    if is_compressed and op.promote is not None:
+        layout = next(t for t in sparse if not is_coo(t))._extra.sparse.layout
+        raise RuntimeError(f"unsupported tensor layout: {NAMES[layout.name]}")
     raise missing(op, args, "SparseCsrCPU" if is_compressed else "SparseCPU" if sparse else "CPU")
 
 

@@ -7,7 +7,18 @@ from retrograd.core import printing
 from retrograd.core.dispatch import METHODS
 from retrograd.core.tensor import Tensor
 from retrograd.ops.copy import cast_array
-from retrograd.ops.sparse.coo import Coo, data_of, indices_of, is_coo, is_sparse, layout_name, layout_of, replace, sparse_tensor, values_of
+from retrograd.ops.sparse.coo import (
+    Coo,
+    data_of,
+    indices_of,
+    is_coo,
+    is_sparse,
+    layout_name,
+    layout_of,
+    replace,
+    sparse_tensor,
+    values_of,
+)
 
 
 def sparse_repr(t: Any) -> str:

@@ -1,0 +1,59 @@
+"""Normalization as functions."""
+from __future__ import annotations
+
+from typing import Any
+
+import retrograd as torch
+from retrograd.nn.functions.base import overridable
+
+
+def check_batch(size: Any) -> None:
+    """One value per channel has no variance."""
+    count = size[0]
+    for n in size[2:]:
+        count *= n
+    if count == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {size}")
+
+
+@overridable
+def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False,
+               momentum: float = 0.1, eps: float = 1e-5) -> Any:
+    """Each channel with mean 0 and variance 1 over the batch (or by running statistics), then times weight plus bias."""
+    if training:
+        check_batch(input.size())
+    return torch.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, True)
+
+
+@overridable
+def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None,
+                  use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5) -> Any:
+    """The same for each example by itself."""
+    if use_input_stats:
+        size_product = 1
+        for n in input.size()[2:]:
+            size_product *= n
+        if size_product == 1:
+            raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.size()}")
+    return torch.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, True)
+
+
+@overridable
+def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    """Mean 0 and variance 1 over the last dimensions, then times weight plus bias."""
+    return torch.layer_norm(input, normalized_shape, weight, bias, eps, True)
+
+
+@overridable
+def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Any:
+    """Mean square 1 over the last dimensions."""
+    return torch.rms_norm(input, normalized_shape, weight, eps)
+
+
+@overridable
+def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    """Mean 0 and variance 1 over groups of channels."""
+    if input.dim() < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
+    check_batch([input.size(0) * input.size(1) // num_groups, num_groups, *list(input.size()[2:])])
+    return torch.group_norm(input, num_groups, weight, bias, eps, True)

@@ -1,0 +1,218 @@
+"""Layer, group and RMS norm; NOTE [One normalization] in norm.py says how they are computed."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from retrograd.core.dispatch import call
+from retrograd.core.dtypes import finfo
+from retrograd.core.opdef import defop
+from retrograd.ops import families
+from retrograd.ops.norm import (
+    View,
+    array_backward,
+    backward_tangents,
+    double_backward,
+    statistics,
+    tangents,
+    wide,
+)
+
+
+# ---- layer norm
+def layer_view(input: Any, normalized_shape: Any) -> View:
+    rank, inner = input.ndim, len(normalized_shape)
+    return View(tuple(input.shape), tuple(range(rank - inner, rank)), (1,) * (rank - inner) + tuple(normalized_shape),
+                tuple(range(rank - inner)))
+
+
+def check_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, *rest: Any) -> None:
+    shape, inner = tuple(input.shape), tuple(normalized_shape)
+    if not inner:
+        raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, "
+                           f"but got normalized_shape = {list(inner)}")
+    for name, t in (("weight", weight), ("bias", bias)):
+        if t is not None and tuple(t.shape) != inner:
+            raise RuntimeError(f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+                               f"{list(t.shape)} and normalized_shape = {list(inner)}")
+    if shape[len(shape) - len(inner):] != inner or len(shape) < len(inner):
+        wanted = ", ".join(map(str, inner))
+        raise RuntimeError(f"Given normalized_shape={list(inner)}, expected input with shape [*, {wanted}], but got input of "
+                           f"size{list(shape)}")
+
+
+def layer_norm_kernel(xp: Any, input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
+    return normalized(xp, layer_view(input, normalized_shape), input, weight, bias, eps, None)
+
+
+def normalized(xp: Any, view: View, input: Any, weight: Any, bias: Any, eps: float, saved_shape: Any) -> Any:
+    work = wide(input.dtype)
+    values = input.reshape(view.shape).astype(work, copy=False)
+    mean, _, rstd = statistics(xp, values, view.axes, eps)
+    mean, rstd = mean.astype(work), rstd.astype(work)
+    made = (values - mean) * rstd
+    if weight is not None:
+        made = made * weight.reshape(view.gamma).astype(work)
+    if bias is not None:
+        made = made + bias.reshape(view.gamma).astype(work)
+    made = xp.ascontiguousarray(made.reshape(input.shape).astype(input.dtype, copy=False))
+    kept = input.dtype if weight is None else weight.dtype
+    return made, *(s.astype(kept, copy=False).reshape(saved_shape or s.shape) for s in (mean, rstd))
+
+
+def layer_statistics(input: Any, normalized_shape: Any, mean: Any, rstd: Any) -> tuple[View, Any, Any]:
+    return layer_view(input, normalized_shape), (input - mean) * rstd, rstd
+
+
+def layer_backward_kernel(xp: Any, grad_out: Any, input: Any, normalized_shape: Any, mean: Any, rstd: Any, weight: Any,
+                          bias: Any,
+                          output_mask: Any) -> Any:
+    view, work = layer_view(input, normalized_shape), wide(input.dtype)
+    normal = (input.astype(work, copy=False) - mean.astype(work)) * rstd.astype(work)
+    made = array_backward(xp, view, grad_out.astype(work, copy=False), normal, rstd.astype(work), weight, output_mask,
+                          input.dtype)
+    return made[0], *[None if m is None else m.reshape(normalized_shape) for m in made[1:]]
+
+
+def layer_rule(grad: Any, input: Any, normalized_shape: Any, result1: Any, result2: Any, weight: Any, bias: Any,
+               needed: Any) -> Any:
+    return call(native_layer_norm_backward, [grad, input, normalized_shape, result1, result2, weight, bias, list(needed)])
+
+
+def layer_double(grads: Any, grad_out: Any, input: Any, normalized_shape: Any, mean: Any, rstd: Any, weight: Any) -> Any:
+    view, normal, rstd = layer_statistics(input, normalized_shape, mean, rstd)
+    return double_backward(view, grads, grad_out, normal, rstd, weight)
+
+
+def layer_tangent(input_p: Any, input_t: Any, normalized_shape: Any, weight_p: Any, weight_t: Any, bias_t: Any, result1: Any,
+                  result2: Any) -> Any:
+    view, normal, rstd = layer_statistics(input_p, normalized_shape, result1, result2)
+    return tangents(view, input_t, normal, rstd, weight_p, weight_t, bias_t)
+
+
+def layer_backward_tangent(grad_out_p: Any, grad_out_t: Any, input_p: Any, input_t: Any, normalized_shape: Any, mean: Any,
+                           rstd: Any, weight_p: Any, weight_t: Any, output_mask: Any) -> Any:
+    view, normal, rstd = layer_statistics(input_p, normalized_shape, mean, rstd)
+    return backward_tangents(view, grad_out_p, grad_out_t, input_t, normal, rstd, weight_p, weight_t, output_mask)
+
+
+native_layer_norm = defop(
+    "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, "
+    "Tensor)",
+    kernel=layer_norm_kernel, check=check_layer_norm, vjp={("input", "weight", "bias"): layer_rule}, jvp=layer_tangent,
+    batch=families.loop, variants="function", constant=(1, 2),
+)
+native_layer_norm_backward = defop(
+    "native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, "
+    "Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+    kernel=layer_backward_kernel, vjp={("grad_out", "input", "weight"): layer_double}, jvp=layer_backward_tangent,
+    batch=families.loop, variants="",
+)
+defop("layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
+      "bool cudnn_enable=True) -> Tensor",
+      kernel=lambda input, normalized_shape, weight, bias, eps, cudnn_enable:
+      call(native_layer_norm, [input, normalized_shape, weight, bias, eps])[0],
+      composite=True, variants="function", out=False)
+
+
+# ---- group norm: (N, C, *) seen as (N, groups, C / groups, HxW)
+def group_view(N: int, C: int, HxW: int, group: int) -> View:
+    return View((N, group, C // group, HxW), (2, 3), (1, group, C // group, 1), (0, 3))
+
+
+def group_norm_kernel(xp: Any, input: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float) -> Any:
+    return normalized(xp, group_view(N, C, HxW, group), input, weight, bias, eps, (N, group))
+
+
+def group_statistics(view: View, input: Any, mean: Any, rstd: Any) -> tuple[Any, Any]:
+    saved = (*view.shape[:2], 1, 1)
+    mean, rstd = mean.reshape(saved), rstd.reshape(saved)
+    return (input.reshape(view.shape) - mean) * rstd, rstd
+
+
+def group_backward_kernel(xp: Any, grad_out: Any, input: Any, mean: Any, rstd: Any, weight: Any, N: int, C: int, HxW: int,
+                          group: int, output_mask: Any) -> Any:
+    view, work = group_view(N, C, HxW, group), wide(input.dtype)
+    normal, rstd = group_statistics(view, input.astype(work, copy=False), mean.astype(work), rstd.astype(work))
+    grad = grad_out.reshape(view.shape).astype(work, copy=False)
+    made = array_backward(xp, view, grad, normal, rstd, weight, output_mask, input.dtype)
+    return (None if made[0] is None else made[0].reshape(input.shape)), *made[1:]
+
+
+def group_rule(grad: Any, input: Any, weight: Any, N: int, C: int, HxW: int, group: int, eps: float, result1: Any, result2: Any,
+               needed: Any) -> Any:
+    return call(native_group_norm_backward, [grad.contiguous(), input, result1, result2, weight, N, C, HxW, group,
+                                             list(needed)])
+
+
+def group_double(grads: Any, grad_out: Any, input: Any, mean: Any, rstd: Any, weight: Any, N: int, C: int, HxW: int,
+                 group: int) -> Any:
+    view = group_view(N, C, HxW, group)
+    normal, rstd = group_statistics(view, input, mean, rstd)
+    for_grad, for_input, for_weight = double_backward(view, grads, grad_out.reshape(view.shape), normal, rstd, weight)
+    return for_grad.reshape(input.shape), for_input.reshape(input.shape), for_weight
+
+
+def group_tangent(input_p: Any, input_t: Any, weight_p: Any, weight_t: Any, bias_t: Any, N: int, C: int, HxW: int, group: int,
+                  result1: Any, result2: Any) -> Any:
+    view = group_view(N, C, HxW, group)
+    normal, rstd = group_statistics(view, input_p, result1, result2)
+    made, mean_t, rstd_t = tangents(view, input_t, normal, rstd, weight_p, weight_t, bias_t)
+    return made.reshape(input_p.shape), mean_t.reshape(result1.shape), rstd_t.reshape(result2.shape)
+
+
+def group_backward_tangent(grad_out_p: Any, grad_out_t: Any, input_p: Any, input_t: Any, mean: Any, rstd: Any, weight_p: Any,
+                           weight_t: Any, N: int, C: int, HxW: int, group: int, output_mask: Any) -> Any:
+    view = group_view(N, C, HxW, group)
+    normal, rstd = group_statistics(view, input_p, mean, rstd)
+    made = backward_tangents(view, grad_out_p.reshape(view.shape), grad_out_t.reshape(view.shape), input_t, normal, rstd,
+                             weight_p,
+                             weight_t, output_mask)
+    return made[0].reshape(input_p.shape), *made[1:]
+
+
+native_group_norm = defop(
+    "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> "
+    "(Tensor, Tensor, Tensor)",
+    kernel=group_norm_kernel, vjp={("input", "weight", "bias"): group_rule}, jvp=group_tangent, batch=families.loop,
+    variants="function", constant=(1, 2),
+)
+native_group_norm_backward = defop(
+    "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, "
+    "SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+    kernel=group_backward_kernel, vjp={("grad_out", "input", "weight"): group_double}, jvp=group_backward_tangent,
+    batch=families.loop, variants="",
+)
+
+
+def group_norm_tensors(input: Any, num_groups: int, weight: Any, bias: Any, eps: float, cudnn_enabled: bool) -> Any:
+    N, C = input.shape[0], input.shape[1]
+    if num_groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
+    if C % num_groups:
+        raise RuntimeError("Expected number of channels in input to be divisible by num_groups, but got input of shape "
+                           f"{list(input.shape)} and num_groups={num_groups}")
+    for name, t in (("weight", weight), ("bias", bias)):
+        if t is not None and (t.ndim != 1 or t.numel() != C):
+            raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in input, but got "
+                               f"{name} of shape {list(t.shape)} and input of shape {list(input.shape)}")
+    return call(native_group_norm, [input.contiguous(), weight, bias, N, C, math.prod(input.shape[2:]), num_groups, eps])[0]
+
+
+defop("group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
+      "bool cudnn_enabled=True) -> Tensor", kernel=group_norm_tensors, composite=True, variants="function", out=False)
+
+
+# ---- RMS norm, made of other ops
+def rms_norm_tensors(input: Any, normalized_shape: Any, weight: Any, eps: float | None) -> Any:
+    check_layer_norm(input, normalized_shape, weight, None)
+    dims = list(range(input.ndim - len(normalized_shape), input.ndim))
+    wide_input = input.float() if input.dtype.itemsize < 4 else input
+    floor = finfo(wide_input.dtype).eps if eps is None else eps
+    made = wide_input * (wide_input.pow(2).mean(dims, True) + floor).rsqrt()
+    made = made if weight is None else made * weight
+    return made.type_as(input)
+
+
+defop("rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",
+      kernel=rms_norm_tensors, composite=True, variants="function", out=False)

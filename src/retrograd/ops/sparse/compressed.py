@@ -1,0 +1,244 @@
+"""The compressed layouts: CSR and CSC, whose entries are single numbers, BSR and BSC, whose entries are blocks.
+
+NOTE [Compressed layouts]
+All four are one thing: entries sorted by row (CSR, BSR) or by column (CSC, BSC), with the number of entries before each
+row or column in `compressed` and the other coordinate of every entry in `plain`. Conversions and most kernels work on
+`Entries`, the plain list of (row, column, value), and only their order differs from layout to layout.
+"""
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from retrograd.core.dispatch import METHODS
+from retrograd.core.tensor import Tensor, new_tensor
+from retrograd.ops.copy import sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
+from retrograd.ops.sparse.coo import (
+    NAMES,
+    coalesced,
+    data_of,
+    indices_of,
+    is_coo,
+    is_sparse,
+    layout_name,
+    new_coo,
+    sparse_tensor,
+    values_of,
+)
+
+BY_ROW = (sparse_csr, sparse_bsr)
+IN_BLOCKS = (sparse_bsr, sparse_bsc)
+BLOCKED = {sparse_csr: sparse_bsr, sparse_csc: sparse_bsc}
+
+
+class Compressed:
+    """The data of a tensor in a compressed layout."""
+
+    __slots__ = ("compressed", "layout", "plain", "values")
+
+    def __init__(self, layout: Any, compressed: Any, plain: Any, values: Any) -> None:
+        self.layout = layout
+        self.compressed = compressed
+        self.plain = plain
+        self.values = values
+
+    def copy(self) -> Compressed:
+        return Compressed(self.layout, self.compressed, self.plain, self.values)
+
+    def __reduce__(self) -> Any:
+        return (Compressed, (self.layout, self.compressed, self.plain, self.values))
+
+    @property
+    def blocksize(self) -> Any:
+        return tuple(self.values.array.shape[1:3]) if self.layout in IN_BLOCKS else None
+
+    @property
+    def dense_dim(self) -> int:
+        return int(self.values.array.ndim) - (3 if self.layout in IN_BLOCKS else 1)
+
+    def names(self) -> tuple[str, str]:
+        return ("crow_indices", "col_indices") if self.layout in BY_ROW else ("ccol_indices", "row_indices")
+
+
+class Entries(NamedTuple):
+    """Entries by row and column; of blocks, where these are larger than one element, by block row and column."""
+
+    rows: Any
+    columns: Any
+    values: Any
+
+
+def is_compressed(t: Any) -> bool:
+    return is_sparse(t) and not is_coo(t)
+
+
+def new_compressed(layout: Any, compressed: Any, plain: Any, values: Any, shape: Any) -> Any:
+    """A tensor in a compressed layout on three arrays."""
+    return sparse_tensor(Compressed(layout, new_tensor(compressed), new_tensor(plain), new_tensor(values)), shape)
+
+
+def with_entry_values(t: Any, values: Any) -> Any:
+    """A tensor with the entries of `t` but other values (a tensor)."""
+    data = data_of(t).copy()
+    data.values = values
+    return sparse_tensor(data, t.array.shape)
+
+
+# ---- from and to entries
+def entries_of(t: Any) -> Entries:
+    """The entries in the order in which they are stored."""
+    if is_coo(t):
+        indices = indices_of(t)
+        return Entries(indices[0], indices[1], values_of(t))
+    data = data_of(t)
+    compressed, plain = data.compressed.array, data.plain.array
+    spread = np.repeat(np.arange(compressed.shape[0] - 1), np.diff(compressed))
+    values = data.values.array
+    return Entries(spread, plain, values) if data.layout in BY_ROW else Entries(plain, spread, values)
+
+
+def from_entries(entries: Entries, layout: Any, shape: Any) -> Any:
+    """A tensor in a compressed layout; each place may occur once."""
+    rows, columns, values = entries
+    block = values.shape[1:3] if layout in IN_BLOCKS else (1, 1)
+    major, minor, d = (rows, columns, 0) if layout in BY_ROW else (columns, rows, 1)
+    order = np.lexsort((minor, major))
+    counts = np.bincount(major, minlength=shape[d] // block[d]) if shape[d] else np.zeros(0, np.int64)
+    compressed = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return new_compressed(layout, compressed, minor[order].astype(np.int64), np.ascontiguousarray(values[order]), shape)
+
+
+def in_blocks(entries: Entries, blocksize: Any, shape: Any) -> Entries:
+    """Single elements gathered into the blocks that they lie in."""
+    rows, columns, values = entries
+    height, width = blocksize
+    keys = (rows // height) * (shape[1] // width) + columns // width
+    places, inverse = np.unique(keys, return_inverse=True)
+    blocks = np.zeros((places.shape[0], height, width, *values.shape[1:]), values.dtype)
+    blocks[inverse, rows % height, columns % width] = values
+    per_row = max(shape[1] // width, 1)
+    return Entries(places // per_row, places % per_row, blocks)
+
+
+def out_of_blocks(entries: Entries) -> Entries:
+    """Every element of every block by itself, block after block."""
+    rows, columns, blocks = entries
+    height, width = blocks.shape[1:3]
+    down, across = np.divmod(np.arange(height * width), width)
+    return Entries((rows[:, None] * height + down).reshape(-1), (columns[:, None] * width + across).reshape(-1),
+                   blocks.reshape(-1, *blocks.shape[3:]))
+
+
+def elements_of(t: Any) -> Entries:
+    entries = entries_of(t)
+    return out_of_blocks(entries) if is_compressed(t) and data_of(t).blocksize is not None else entries
+
+
+def as_coo(t: Any) -> Any:
+    """The same entries as a COO tensor."""
+    rows, columns, values = elements_of(t)
+    return new_coo(np.stack([rows, columns]), values, t.array.shape, data_of(t).layout is sparse_csr)
+
+
+def dense_of(t: Any) -> Any:
+    """The values of a tensor in a compressed layout as an ordinary array."""
+    rows, columns, values = elements_of(t)
+    made = np.zeros(t.array.shape, t.array.dtype)
+    np.add.at(made, (rows, columns), values)
+    return made
+
+
+def nonzero_entries(array: Any, dense_dim: int) -> Entries:
+    mask = array != 0
+    if dense_dim:
+        mask = mask.any(axis=tuple(range(2, array.ndim)))
+    rows, columns = np.nonzero(mask)
+    return Entries(rows, columns, array[rows, columns])
+
+
+def to_compressed(t: Any, layout: Any, blocksize: Any, dense_dim: Any) -> Any:
+    """Convert a tensor of any layout into a compressed one."""
+    name = NAMES[layout.name]
+    short = layout.name.removeprefix("sparse_")
+    whence = "dense_to_sparse" if not is_sparse(t) else "coo_to_sparse" if is_coo(t) else "sparse_compressed_to_sparse"
+    if (blocksize is not None) != (layout in IN_BLOCKS):
+        given = "with" if blocksize is not None else "without"
+        if not is_compressed(t) or data_of(t).blocksize is None:
+            raise RuntimeError(f"{whence}: conversion from {layout_name(t)} to {name} {given} blocksize argument given is not "
+                               "supported")
+    if is_compressed(t) and data_of(t).blocksize is not None:
+        return from_blocks(t, layout, blocksize, short)
+    shape = t.array.shape
+    if not is_sparse(t):
+        batch = t.array.ndim - 2 - (dense_dim or 0)
+        if dense_dim is not None and not 0 <= dense_dim <= t.array.ndim - 2:
+            raise RuntimeError(f"dense_to_sparse_{short}: dense_dim argument must be in [0,{t.array.ndim - 2}] range, but "
+                               f"{dense_dim} is given")
+        if batch < 0:
+            raise IndexError(f"select(): index 1 out of range for tensor of size [{np.count_nonzero(t.array)}, 1] at "
+                             "dimension 1")
+        if batch > 0:
+            raise NotImplementedError(f"batches of {name} tensors are not supported: give dense_dim={t.array.ndim - 2} to "
+                                      "make the dimensions after the first two dense")
+        check_blocks(blocksize, shape, f"dense_to_sparse_{short}")
+        entries = nonzero_entries(t.array, dense_dim or 0)
+    else:
+        check_blocks(blocksize, shape, f"{whence}_{short}")
+        entries = entries_of(coalesced(t) if is_coo(t) else t)
+    if blocksize is not None:
+        entries = in_blocks(entries, tuple(blocksize), shape)
+    return from_entries(entries, layout, shape)
+
+
+def check_blocks(blocksize: Any, shape: Any, name: str) -> None:
+    if blocksize is None:
+        return
+    if len(blocksize) != 2:
+        raise RuntimeError(f"{name}: blocksize needs to be a tuple of size 2, but got {len(blocksize)}")
+    height, width = blocksize
+    if height <= 0 or width <= 0:
+        raise RuntimeError(f"{name}: blocksize needs to be positive, but got [{height}, {width}]")
+    if shape[0] % height or shape[1] % width:
+        raise RuntimeError(f"{name}: tensor sparse size ({shape[0]},{shape[1]}) must be divisible by given blocksize "
+                           f"({height},{width})")
+
+
+def from_blocks(t: Any, layout: Any, blocksize: Any, short: str) -> Any:
+    """Blocks stay blocks, of the size that they have."""
+    own = data_of(t).blocksize
+    if layout not in IN_BLOCKS:
+        raise RuntimeError(f"sparse_compressed_to_sparse_{short}: expected SparseCsr or SparseCsc layout but got "
+                           f"{layout_name(t)}")
+    if blocksize is not None and tuple(blocksize) != own:
+        raise RuntimeError(f"to_sparse_{short}: conversion from {layout_name(t)} to {NAMES[layout.name]} with blocksize "
+                           f"changed from {list(own)} to {list(blocksize)} is not supported")
+    return from_entries(entries_of(t), layout, t.array.shape)
+
+
+def parts(t: Any) -> Any:
+    """What a tensor in a compressed layout prints."""
+    data = data_of(t)
+    first, second = data.names()
+    return [(first, data.compressed.array), (second, data.plain.array), ("values", data.values.array)]
+
+
+def matrix_of(t: Any) -> Any:
+    """A COO tensor for the kernels that know no other kind; dense tensors stay."""
+    return as_coo(t) if is_compressed(t) else t
+
+
+def masked(t: Any, mask: Any) -> Any:
+    """The values of `t` in the places where `mask` has entries."""
+    whole = dense_of(t) if is_compressed(t) else METHODS["to_dense"](t.detach()).array if is_sparse(t) else t.array
+    rows, columns, values = entries_of(mask)
+    if data_of(mask).blocksize is not None:
+        height, width = data_of(mask).blocksize
+        down, across = np.arange(height)[None, :, None], np.arange(width)[None, None, :]
+        picked = whole[rows[:, None, None] * height + down, columns[:, None, None] * width + across]
+    else:
+        picked = whole[rows, columns]
+    return with_entry_values(mask, Tensor(np.ascontiguousarray(picked.reshape(values.shape))))
+
+
+METHODS.update(__to_compressed__=to_compressed, __compressed_parts__=parts)

@@ -1,0 +1,184 @@
+"""Storages under PyTorch's names: the bytes of a tensor (`UntypedStorage`), and the same seen as elements (`TypedStorage`)."""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from retrograd.core import dtypes
+from retrograd.core.api import EXTRA_FUNCTIONS, expose
+from retrograd.core.device import CPU
+from retrograd.core.storage import UntypedStorage, bytes_of
+from retrograd.core.tensor import Tensor
+
+__all__ = ["STORAGE_TYPES", "TypedStorage", "UntypedStorage"]
+
+DEPRECATED = ("TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. "
+              "This should only matter to you if you are using storages directly.  To access UntypedStorage directly, use "
+              "tensor.untyped_storage() instead of tensor.storage()")
+
+
+class TypedStorage:
+    """A flat sequence of elements in memory.
+
+    >>> storage = TypedStorage([1, 2, 3], dtype=dtypes.int64)
+    >>> storage[1], len(storage), storage.nbytes()
+    (2, 3, 24)
+    """
+
+    is_cuda = is_sparse = False
+
+    def __init__(self, size: Any = 0, *, wrap_storage: UntypedStorage | None = None, dtype: Any = None, device: Any = None,
+                 _internal: bool = False) -> None:
+        self.dtype = dtype or dtypes.get_default_dtype()
+        if wrap_storage is None:
+            array = np.zeros(size, self.dtype.numpy) if isinstance(size, int) else np.array(size, self.dtype.numpy)
+            wrap_storage = UntypedStorage(array.view(np.uint8).reshape(-1))
+        self._untyped_storage = wrap_storage
+
+    @property
+    def _array(self) -> Any:
+        memory = bytes_of(self._untyped_storage.owner)
+        return memory[:len(memory) // self.dtype.itemsize * self.dtype.itemsize].view(self.dtype.numpy)
+
+    @property
+    def device(self) -> Any:
+        return CPU
+
+    def untyped(self) -> UntypedStorage:
+        """The same memory as bytes."""
+        return self._untyped_storage
+
+    def __len__(self) -> int:
+        return self._untyped_storage.nbytes() // self.dtype.itemsize
+
+    size = __len__
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
+        return self._array[self._checked(index)].item()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._array[index if isinstance(index, slice) else self._checked(index)] = value
+
+    def _checked(self, index: int) -> int:
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"index {index} out of range for storage of size {len(self)}")
+        return index
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TypedStorage) and self.dtype is other.dtype and self.data_ptr() == other.data_ptr()
+
+    def __hash__(self) -> int:
+        return hash(self._untyped_storage)
+
+    def __repr__(self) -> str:
+        return "".join([f" {value}\n" for value in self.tolist()]) + (
+            f"[torch.storage.TypedStorage(dtype={self.dtype}, device=cpu) of size {len(self)}]")
+
+    def tolist(self) -> list[Any]:
+        """The elements as Python numbers."""
+        array = self._array
+        return (array.astype(np.float32) if array.dtype.kind == "V" else array).tolist()
+
+    def data_ptr(self) -> int:
+        return self._untyped_storage.data_ptr()
+
+    def nbytes(self) -> int:
+        return self._untyped_storage.nbytes()
+
+    def element_size(self) -> int:
+        return self.dtype.itemsize
+
+    def get_device(self) -> int:
+        return -1
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """The name of the storage type, or a copy with another one."""
+        if dtype is None:
+            return f"torch.{self.pickle_storage_type()}"
+        return self._converted(STORAGE_TYPES[str(dtype).removeprefix("torch.")].dtype if isinstance(dtype,
+                                                                                                    str) else dtype.dtype)
+
+    def pickle_storage_type(self) -> str:
+        return f"{self.dtype.legacy}Storage"
+
+    def _converted(self, dtype: Any) -> TypedStorage:
+        return TypedStorage(self._array.astype(dtype.numpy), dtype=dtype)
+
+    def clone(self) -> TypedStorage:
+        """A copy in memory of its own."""
+        return TypedStorage(wrap_storage=self._untyped_storage.clone(), dtype=self.dtype)
+
+    def cpu(self) -> TypedStorage:
+        return self
+
+    def fill_(self, value: Any) -> TypedStorage:
+        self._array[...] = value
+        return self
+
+    def copy_(self, source: Any, non_blocking: Any = None) -> TypedStorage:
+        self._array[...] = source._array if isinstance(source, TypedStorage) else source
+        return self
+
+    def resize_(self, size: int) -> TypedStorage:
+        self._untyped_storage.resize_(size * self.dtype.itemsize)
+        return self
+
+    def resizable(self) -> bool:
+        return False
+
+    def is_pinned(self, device: Any = "cuda") -> bool:
+        return False
+
+    def is_shared(self) -> bool:
+        return False
+
+
+for method, dtype_name in dict(float="float32", double="float64", half="float16", bfloat16="bfloat16", long="int64",
+                               int="int32",
+                               short="int16", char="int8", byte="uint8", bool="bool", complex_float="complex64",
+                               complex_double="complex128").items():
+    setattr(TypedStorage, method, lambda self, dtype=dtypes.BY_NAME[dtype_name]: self._converted(dtype))
+
+
+class StorageType(type):
+    """The type of FloatStorage and its like: calling one makes a TypedStorage, and isinstance goes by dtype."""
+
+    dtype: Any
+
+    def __call__(cls, size: Any = 0, *, wrap_storage: Any = None, device: Any = None) -> Any:
+        return TypedStorage(size, wrap_storage=wrap_storage, dtype=cls.dtype)
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, TypedStorage) and value.dtype is cls.dtype
+
+    def __repr__(cls) -> str:
+        return f"<class 'torch.{cls.__name__}'>"
+
+
+STORAGE_TYPES: dict[str, Any] = {f"{d.legacy}Storage": StorageType(f"{d.legacy}Storage", (),
+                                                                   {"dtype": d, "__module__": "torch"})
+                                 for d in (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16, dtypes.int64,
+                                           dtypes.int32, dtypes.int16, dtypes.int8, dtypes.uint8, dtypes.bool_,
+                                           dtypes.complex64, dtypes.complex128)}
+EXTRA_FUNCTIONS.update(STORAGE_TYPES, TypedStorage=TypedStorage, UntypedStorage=UntypedStorage)
+
+
+@expose(name="storage", plain=False)
+def tensor_storage(self: Tensor) -> TypedStorage:
+    """The memory of a tensor as elements of its dtype; `untyped_storage` is what remains of storages."""
+    if not Warned.deprecated:
+        Warned.deprecated = True
+        warnings.warn(DEPRECATED, UserWarning, stacklevel=3)
+    return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
+
+
+class Warned:
+    deprecated = False

@@ -1,0 +1,70 @@
+"""`make_tensor`: a tensor of random values that suit a dtype."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import retrograd as torch
+from retrograd import Tensor
+
+FLOATING = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+COMPLEX = (torch.complex64, torch.complex128)
+
+
+def make_tensor(*shape: Any, dtype: Any, device: Any, low: float | None = None, high: float | None = None,
+                requires_grad: bool = False, noncontiguous: bool = False, exclude_zero: bool = False,
+                memory_format: Any = None) -> Tensor:
+    """A tensor with values drawn uniformly from [low, high): by default [-9, 9), [-9, 10) for integers, [0, 10) for bytes.
+
+    >>> import retrograd as torch
+    >>> make_tensor(2, 3, dtype=torch.int64, device="cpu", low=4, high=5)
+    tensor([[4, 4, 4],
+            [4, 4, 4]])
+    """
+    size: tuple[int, ...] = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else tuple(shape)
+    if noncontiguous and memory_format is not None:
+        raise ValueError("The parameters `noncontiguous` and `memory_format` are mutually exclusive, but got "
+                         f"noncontiguous={noncontiguous!r} and memory_format={memory_format!r}")
+    if requires_grad and dtype not in FLOATING + COMPLEX:
+        raise ValueError(f"`requires_grad=True` is not supported for boolean and integral dtypes, but got dtype={dtype!r}")
+    if noncontiguous and math.prod(size) > 1:
+        # every second element of twice as many
+        result = fill(size[:-1] + (2 * size[-1],), dtype, low, high, device)[..., 1::2]
+    else:
+        result = fill(size, dtype, low, high, device)
+        if memory_format is not None:
+            result = result.clone(memory_format=memory_format)
+    if exclude_zero:
+        smallest = torch.finfo(dtype).tiny if dtype in FLOATING + COMPLEX else 1
+        result[result == 0] = smallest
+    return result.requires_grad_() if requires_grad else result
+
+
+def fill(size: tuple[int, ...], dtype: Any, low: float | None, high: float | None, device: Any) -> Tensor:
+    """Values of a dtype in its usual range, or in the one given."""
+    if dtype is torch.bool:
+        low, high = bounds(low, high, 0, 2, dtype, 0, 2)
+        return torch.randint(low, high, size, device=device, dtype=dtype)
+    if dtype in FLOATING:
+        limits = torch.finfo(dtype)
+        low, high = bounds(low, high, -9, 9, dtype, limits.min, limits.max)
+        return torch.empty(size, dtype=dtype, device=device).uniform_(low, high)
+    if dtype in COMPLEX:
+        limits = torch.finfo(dtype)
+        low, high = bounds(low, high, -9, 9, dtype, limits.min, limits.max)
+        result = torch.empty(size, dtype=dtype, device=device)
+        torch.view_as_real(result).uniform_(low, high)
+        return result
+    whole = torch.iinfo(dtype)
+    low, high = bounds(low, high, 0 if whole.min == 0 else -9, 10, dtype, whole.min, whole.max)
+    return torch.randint(math.floor(low), math.ceil(high), size, device=device, dtype=dtype)
+
+
+def bounds(low: Any, high: Any, default_low: int, default_high: int, dtype: Any, minimum: float, maximum: float) -> Any:
+    low = default_low if low is None else low
+    high = default_high if high is None else high
+    if any([isinstance(value, float) and math.isnan(value) for value in (low, high)]):
+        raise ValueError(f"`low` and `high` cannot be NaN, but got low={low!r} and high={high!r}")
+    if low > high or low == high and dtype not in FLOATING + COMPLEX:
+        raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
+    return max(low, minimum), min(high, maximum)
