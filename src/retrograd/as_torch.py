@@ -72,7 +72,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_test_warn_in_autograd": "ops.testing:_test_warn_in_autograd",
     },
     "_VF": {
-        "unique_dim": ":unique_dim",
+        "unique_dim": "ops.sort:unique_dim",
     },
     "_dynamo": {
         "disable": "compiler:disable",

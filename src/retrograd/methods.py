@@ -34,7 +34,7 @@ from retrograd.core.tensor import (
     install,
     wants_grad,
 )
-from retrograd.core.views import detach_inplace, replay
+from retrograd.core.views import altered, detach_inplace, replay
 from retrograd.ops.copy import local_scalar_dense
 
 # ---- gradients
@@ -365,7 +365,7 @@ def _is_view(self: Any) -> bool:
 
 
 def _view_func(self: Any, new_base: Any, symint_visitor_fn: Any = None, tensor_visitor_fn: Any = None) -> Any:
-    return replay(self._view, new_base)
+    return replay(altered(self._view, symint_visitor_fn, tensor_visitor_fn), new_base)
 
 
 def is_floating_point(self: Any) -> bool:

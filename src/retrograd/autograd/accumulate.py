@@ -44,7 +44,8 @@ def accumulate(variable: Any, grad: Any, create_graph: bool) -> None:
     try:
         old = variable._grad
         if grad._odd & ODD_SPARSE or (old is not None and old._odd & ODD_SPARSE):
-            variable._grad = METHODS["__accumulate_sparse__"](old, grad, create_graph, getrefcount(grad) <= private.tensor)
+            alone = getrefcount(grad) <= private.tensor
+            variable._grad = METHODS["__accumulate_sparse__"](old, grad, create_graph, alone)
         elif create_graph:
             variable._grad = recorded_copy(variable, grad) if old is None else old + grad
         elif old is None:

@@ -267,11 +267,8 @@ def run_accumulator(task: Any, node: Any, grads: Any) -> None:
     """An accumulator with hooks of some kind."""
     grads = run_pre_hooks(node, grads)
     variable = node.variable
-    grad = grads[0]
-    if grad is not None:
-        if node._hooks is None or node._hooks.post is None:
-            grads[0] = None           # nobody else needs it: it may be stolen
-        accumulate(variable, grad, task.create_graph)
+    if grads[0] is not None:
+        accumulate(variable, grads[0], task.create_graph)
         extra = variable._extra
         if extra is not None and extra.post_hooks:
             for hook in list(extra.post_hooks.values()):

@@ -10,13 +10,14 @@ that calls the one below. Arguments are a list in schema order; a Python number 
 from __future__ import annotations
 
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
 from retrograd.core import forward, opdef, views
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.graph import Node, accumulator, describe_outputs, edge_of, sequence, set_history
-from retrograd.core.kernels import compute_arrays, in_order, run_kernel, write_into
+from retrograd.core.kernels import check_overlap, compute_arrays, in_order, run_kernel, write_into
 from retrograd.core.opdef import ATTR, AUTOCAST, GRAD, GRADS, NEEDED, NOT_IMPLEMENTED, SAVED
 from retrograd.core.origin import remember
 from retrograd.core.saved import FREED, SavedTensor, note_version, save_input, save_output, unpack
@@ -441,6 +442,16 @@ def save_results(op: Any, node: Any, mask: int, outputs: Any) -> None:
             save_output(node, slot, outputs[nr], nr)
 
 
+def save_written(op: Any, node: Any, mask: int, target: Any) -> None:
+    """`save_results` of an in-place op; what was written through a view has the view's new history, not the op's."""
+    save_results(op, node, mask, (target,))
+    if target._view is not None and target._node is not None:
+        for slot, _ in op.plan(mask).outputs:
+            if isinstance(node._saved[slot], Tensor):
+                node._saved[slot] = SavedTensor.packed(target, node, True, target._nr, False)
+            node._saved[slot]._producer = ref(target._node)
+
+
 # ---- the short way
 class Dispatch(Door):
     """The entrances that Tensor's operators and the generated functions use."""
@@ -516,7 +527,8 @@ class Dispatch(Door):
             if z is None:
                 return call_general(op, [a, b, *op.tail])
             z = np.asarray(z)
-        elif z.ndim > 1 and op.loose and not (x.flags.c_contiguous and (type(y) is not ndarray or y.flags.c_contiguous)):
+        elif z.ndim > 1 and op.loose and not (
+                x.flags.c_contiguous and (type(y) is not ndarray or y.flags.c_contiguous) and z.size):
             z = in_order(op, [x, y], z)
         out = new_tensor(z)
         if mask and op.differentiable:
@@ -538,6 +550,8 @@ class Dispatch(Door):
             y = other.array
             if a._odd or other._odd or x.dtype is not y.dtype or (y.ndim and y.shape != x.shape):
                 return call_operator(op, [a, b, *op.tail])
+            if (x.base is not None or y.base is not None) and x is not y:
+                check_overlap(x, (other,))
             requires = requires or other._requires or other._view is not None
         else:
             if a._odd or not number_fits(op, x, b):
@@ -756,7 +770,7 @@ def autograd(op: Any, args: Any) -> Any:
             mask = gradient_mask(op, args)
             if mask and all_inference(op, args):
                 mask = 0
-            if op.name == "copy_" and target.array.dtype.kind not in "fcV":
+            if target is not None and op.name == "copy_" and target.array.dtype.kind not in "fcV":
                 mask = 0
         if target is not None:
             check_inplace(target, mask != 0 or wants_grad(target))
@@ -770,7 +784,7 @@ def autograd(op: Any, args: Any) -> Any:
         if node is not None:
             node._shape, node._dtype = target.array.shape, target.array.dtype
             rebase(target, node)
-            save_results(op, node, mask, (target,))
+            save_written(op, node, mask, target)
         return target
     result = below(op, args)
     if op.is_view:
@@ -938,6 +952,9 @@ def compute_out(op: Any, args: Any) -> Any:
     """Run the kernel of an out= form."""
     if not op.functional._ready:
         op.functional.prepare()
+    if op.functional.promote is not None:
+        for out in args[op.out_arg:]:
+            check_overlap(out.array, args[:op.out_arg])
     return assign_out(op, args[op.out_arg:], compute(op.functional, args[:op.out_arg]))
 
 

@@ -172,7 +172,12 @@ def accumulator(t: Any) -> Any:
         node = sink()
         if node is not None:
             return node
-    node = AccumulateGrad(t)
+    node = AccumulateGrad.__new__(AccumulateGrad)        # without __init__: leaves are used often
+    node.variable = t
+    node._seq = LAST
+    node._next = ()
+    node._count = 1
+    node._nrs = node._saved = node._versions = node._attrs = node._hooks = node._metadata = node._shape = node._dtype = None
     t._sink = ref(node)
     return node
 

@@ -32,6 +32,8 @@ def run_kernel(op: Any, args: Any, values: Any) -> Any:
     """Run the kernel on `values`, the arguments with arrays in the place of tensors."""
     if op.check is not None:
         op.check(*args)
+    if op.is_inplace and (op.promote is not None or op.name in GUARDED):
+        check_overlap(args[0].array, [args[i] for i in op.tensor_args])
     for i in op.dtype_args:
         if values[i] is not None:
             values[i] = values[i].numpy
@@ -83,9 +85,9 @@ def orders(op: Any, args: Any, values: Any) -> Any:
             continue
         if isinstance(value, Tensor):
             value = value.array
-            if value.ndim > 1 and not value.flags.c_contiguous:
+            if value.ndim > 1 and not (value.flags.c_contiguous and value.size):
                 plain = False
-                if values[i] is not value:
+                if values[i] is not value and value.size:
                     value = storage.empty_strided(value.shape, storage.joint_strides(value.shape, [value]), value.dtype)
         found.append(value)
     return None if plain else found
@@ -94,7 +96,7 @@ def orders(op: Any, args: Any, values: Any) -> Any:
 def in_order(op: Any, operands: Any, result: Any) -> Any:
     """The result of an elementwise op in the memory order of its operands (arrays or numbers), the first counting most."""
     arrays = [a for a in operands if type(a) is ndarray]
-    if result.size < 2 or all([a.flags.c_contiguous for a in arrays]):
+    if all([a.flags.c_contiguous for a in arrays]) and result.size:
         return result
     if op.leading:
         arrays.insert(0, arrays.pop(op.leading))
@@ -203,6 +205,17 @@ def write_into(op: Any, target: Any, result: Any) -> None:
         raise RuntimeError(f"output with shape {list(array.shape)} doesn't match the broadcast shape {list(result.shape)}")
     check_writable(array)
     array[...] = result
+
+
+GUARDED = frozenset(("copy_", "index_put_", "_index_put_impl_", "scatter_", "scatter_add_", "index_add_"))
+
+
+def check_overlap(target: Any, operands: Any) -> None:
+    """Refuse to write to memory from which other elements are read."""
+    for value in operands:
+        if isinstance(value, Tensor) and value.array is not target and storage.partly_overlap(target, value.array):
+            raise RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
+                               "single memory location. Please clone() the tensor before performing the operation.")
 
 
 def check_writable(array: Any) -> None:

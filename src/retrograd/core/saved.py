@@ -23,6 +23,7 @@ from retrograd.core.tensor import (
     Tensor,
     extra_of,
     new_tensor,
+    operators,
 )
 
 FREED = ("Trying to backward through the graph a second time (or directly access saved tensors after they have already "
@@ -158,6 +159,8 @@ def modified(node: Any, slot: int, t: Any) -> RuntimeError:
     """The error about a saved tensor that was written to."""
     expected = 0 if node._versions is None else node._versions[slot]
     output = node.op.saved_outputs[slot] if getattr(node, "op", None) is not None else -1
+    if output < 0 and t._view is not None:
+        operators.door.refresh(t)
     return modified_error(t, expected, node if output >= 0 else t._node, output if output >= 0 else t._nr)
 
 
@@ -183,7 +186,8 @@ def modified_error(t: Any, expected: int, producer: Any, nr: int) -> RuntimeErro
 class SavedTensor:
     """A saved tensor as Python sees it; hooks on it decide what is really kept."""
 
-    __slots__ = ("_hooks", "_is_output", "_leaf", "_node", "_nr", "_packed", "_tensor", "_version", "_requires", "_released")
+    __slots__ = ("_hooks", "_is_output", "_leaf", "_node", "_nr", "_packed", "_producer", "_tensor", "_version", "_requires",
+                 "_released")
 
     def __init__(self, *args: Any) -> None:
         raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
@@ -196,6 +200,7 @@ class SavedTensor:
         self = object.__new__(SavedTensor)
         self._hooks = None
         self._packed = None
+        self._producer = None         # weakly, the node whose output this is, if it is not the one that holds this object
         self._released = False
         self._is_output = is_output
         self._nr = nr if is_output else t._nr
@@ -215,7 +220,7 @@ class SavedTensor:
     def nothing() -> SavedTensor:
         """A slot in which None was saved."""
         self = object.__new__(SavedTensor)
-        self._hooks = self._packed = self._tensor = self._node = None
+        self._hooks = self._packed = self._tensor = self._node = self._producer = None
         self._released = self._is_output = self._leaf = self._requires = False
         self._nr = self._version = 0
         return self
@@ -271,6 +276,8 @@ class SavedTensor:
         if self._released:
             raise RuntimeError(FREED)
         owner = node if node is not None or tls.task is None else tls.task.node
+        if self._producer is not None:
+            owner = self._producer()
         if self._hooks is None:
             t = self._tensor
             if t is None:

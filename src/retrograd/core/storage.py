@@ -131,6 +131,17 @@ def is_non_overlapping_and_dense(shape: Any, strides: Any) -> bool:
     return 0 in shape or dense_order(shape, strides) is not None
 
 
+def partly_overlap(a: Any, b: Any) -> bool:
+    """Whether two arrays share some memory without being the same elements in the same order; only dense ones can be told."""
+    if a is b or not a.size or not b.size or owner_of(a) is not owner_of(b):
+        return False
+    if not (dense_order(a.shape, strides_of(a)) is not None and dense_order(b.shape, strides_of(b)) is not None):
+        return False
+    if a.size == b.size and address(a) == address(b):
+        return a.strides != b.strides
+    return address(a) < address(b) + b.nbytes and address(b) < address(a) + a.nbytes
+
+
 def joint_strides(shape: Any, arrays: Any) -> tuple[int, ...]:
     """Dense strides for the result of an elementwise op: dimensions in the order that the arrays agree on or, where they
     do not, in that of the first array that has an opinion (a broadcast dimension has none)."""
@@ -161,11 +172,13 @@ def joint_strides(shape: Any, arrays: Any) -> tuple[int, ...]:
                 k = j
             elif comparison < 0:
                 break
+    if all([d == rank - 1 - i for i, d in enumerate(order)]):
+        return contiguous_strides(shape)
     strides = [0] * rank
     step = 1
     for d in order:
         strides[d] = step
-        step *= max(shape[d], 1)
+        step *= shape[d]
     return tuple(strides)
 
 

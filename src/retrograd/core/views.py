@@ -10,6 +10,7 @@ function, in a custom Function, in inference mode) are errors.
 """
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from retrograd.core.graph import Node, NodeHooks, edge_of, forward_name, set_history
@@ -104,6 +105,27 @@ def replay(view: Any, base: Any) -> Any:
     for step in reversed(steps):
         t = apply_step(step.op, step.args, t)
     return t
+
+
+def altered(view: Any, on_size: Any, on_tensor: Any) -> Any:
+    """The recipe with its sizes and indices (SymInt in schemas) and tensors passed through functions, where given."""
+    if view is None or on_size is None and on_tensor is None:
+        return view
+    args = view.args
+    if args is not None:
+        params = view.op.schema.params[1:]
+        changed = [alter(value, param, view.op.schema.text, on_size, on_tensor)
+                   for value, param in zip(args[0], params, strict=False)]
+        args = (changed, args[1])
+    return View(view.base, view.op, args, altered(view.parent, on_size, on_tensor), view.creation, view.version)
+
+
+def alter(value: Any, param: Any, text: str, on_size: Any, on_tensor: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value if on_tensor is None else on_tensor(value)
+    if on_size is None or value is None or not re.search(rf"SymInt[^ ]* {param.name}\b", text):
+        return value
+    return [on_size(n) for n in value] if isinstance(value, (list, tuple)) else on_size(value)
 
 
 def replay_strided(view: Any, base: Any) -> Any:

@@ -90,12 +90,22 @@ def scalar_row(name: str, kernel: Any, rule: Any, **columns: Any) -> Any:
     return op
 
 
+def check_sub(self: Any, other: Any, alpha: Any) -> None:
+    bools = [isinstance(x, bool) or (isinstance(x, Tensor) and x.array.dtype.kind == "b") for x in (self, other)]
+    if all(bools):
+        raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+                           "`logical_xor()` operator instead.")
+    if any(bools):
+        raise RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
+                           "invert a mask, use the `~` or `logical_not()` operator instead.")
+
+
 add_scalar = scalar_row(
     "add", lambda xp, self, other, alpha: xp.add(self, number_like(xp, self, other * alpha)), lambda grad: grad,
     promote="common")
 sub_scalar = scalar_row(
     "sub", lambda xp, self, other, alpha: xp.subtract(self, number_like(xp, self, other * alpha)), lambda grad: grad,
-    promote="common")
+    promote="common", check=check_sub)
 mul_scalar = scalar_row(
     "mul", lambda xp, self, other: xp.multiply(self, number_like(xp, self, other)),
     lambda grad, other: times(grad, conj(other)), promote="common", widen=True)

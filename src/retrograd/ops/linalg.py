@@ -648,7 +648,8 @@ def lu_factor_gradient(grad: Any, LU: Any, pivots: Any, pivot: bool) -> Any:
 
 def lu_factor_tangent(A_t: Any, LU: Any, pivots: Any) -> Any:
     P, L, U = METHODS["lu_unpack"](LU, pivots)
-    return packed(*lu_tangent(A_t, P, L, U), LU.shape[-2], LU.shape[-1]), None, None
+    L_t, U_t = lu_tangent(A_t, P, L, U)
+    return packed(L_t, U_t, LU.shape[-2], LU.shape[-1]), None, None
 
 
 linalg_lu_factor_ex = defop(

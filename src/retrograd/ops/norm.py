@@ -269,7 +269,7 @@ def instance_norm_tensors(input: Any, weight: Any, bias: Any, running_mean: Any,
     folded = input.contiguous().view((1, batch * channels, *shape[2:]))
     made = batch_norm_tensors(folded, weight, bias, mean, var, use_input_stats, momentum, eps, cudnn_enabled)
     for kept, each in ((running_mean, mean), (running_var, var)):
-        if kept is not None and use_input_stats:
+        if kept is not None and each is not None and use_input_stats:
             kept.detach().copy_(each.view((batch, channels)).mean(0, False))
     return made.view(shape)
 

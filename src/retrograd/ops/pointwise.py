@@ -13,6 +13,7 @@ from retrograd.ops.elementwise import (
     HALF_TYPES,
     alias_rows,
     blanked,
+    check_sub,
     in_float32,
     less_from,
     limited,
@@ -50,16 +51,6 @@ def combined(xp: Any, combine: Any, self: Any, other: Any, alpha: Any) -> Any:
         wide = combine(self.astype(xp.float32), other.astype(xp.float32) * factor.astype(xp.float32))
         return wide.astype(self.dtype)
     return combine(self, xp.multiply(other, factor))
-
-
-def check_sub(self: Any, other: Any, alpha: Any) -> None:
-    bools = [isinstance(x, bool) or (isinstance(x, Tensor) and x.array.dtype.kind == "b") for x in (self, other)]
-    if all(bools):
-        raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
-                           "`logical_xor()` operator instead.")
-    if any(bools):
-        raise RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
-                           "invert a mask, use the `~` or `logical_not()` operator instead.")
 
 
 add = defop(

@@ -267,7 +267,7 @@ def multinomial_kernel(xp: Any, self: Any, num_samples: int, replacement: bool, 
                            f"{dtypes.BY_NUMPY[self.dtype].legacy}")
     if self.size == 0 and self.ndim in (1, 2) and num_samples > 0 and (replacement or num_samples <= self.shape[-1]):
         return np.empty((*self.shape[:-1], num_samples), np.int64)
-    return np.ascontiguousarray(generator.multinomial(source_of(generator_), self, num_samples, replacement))
+    return np.array(generator.multinomial(source_of(generator_), self, num_samples, replacement), order="C")
 
 
 multinomial = defop(

@@ -205,6 +205,11 @@ def eigvals_kernel(xp: Any, self: Any) -> Any:
     return xp.linalg.eigvals(self).astype(complex_type(self), copy=False)
 
 
+def eigvals_gradient(grad: Any, self: Any) -> Any:
+    eigenvalues, eigenvectors = linalg_eig(self)
+    return eig_gradient([grad, None], eigenvalues, eigenvectors, self.dtype)
+
+
 def eig_gradient(grads: Any, eigenvalues: Any, eigenvectors: Any, self_scalar_type: Any) -> Any:
     made = eig_complex_gradient(grads, eigenvalues, eigenvectors)
     return made if self_scalar_type.is_complex else METHODS["real"](made)
@@ -238,7 +243,7 @@ linalg_eig = defop(
 )
 linalg_eigvals_ = defop(
     "_linalg_eigvals(Tensor self) -> Tensor", kernel=eigvals_kernel,
-    vjp=dict(self=lambda grad, self: eig_gradient([grad, None], *linalg_eig(self), self.dtype)),
+    vjp=dict(self=eigvals_gradient),
     jvp=lambda self_p, self_t: eig_tangent(self_t, *linalg_eig(self_p))[0], batch=stacked(2), variants="", out=False,
 )
 

@@ -184,6 +184,9 @@ def to_compressed(t: Any, layout: Any, blocksize: Any, dense_dim: Any) -> Any:
         check_blocks(blocksize, shape, f"dense_to_sparse_{short}")
         entries = nonzero_entries(t.array, dense_dim or 0)
     else:
+        if is_coo(t) and sparse_dim_of(t) != 2:
+            raise RuntimeError(f"coo_to_sparse_{short}: conversion from Sparse to {name} for input tensors with sparse_dim()!=2 is "
+                               "not supported")
         check_blocks(blocksize, shape, f"{whence}_{short}")
         entries = entries_of(coalesced(t) if is_coo(t) else t)
     if blocksize is not None:

@@ -228,7 +228,7 @@ def back(made: Any, like: Any) -> Any:
     return to_compressed(made, layout_of(like), blocksize_of(like), None)
 
 
-@compressed_kernel("mul.Tensor")
+@compressed_kernel("mul.Tensor", "mul.Scalar")
 def mul_kernel(op: Any, self: Any, other: Any) -> Any:
     if not is_compressed(self):
         return mul_kernel(op, other, self)
@@ -242,7 +242,7 @@ def mul_kernel(op: Any, self: Any, other: Any) -> Any:
     return with_entry_values(self, Tensor(values.astype(dtype, copy=False)))
 
 
-@compressed_kernel("mul_.Tensor")
+@compressed_kernel("mul_.Tensor", "mul_.Scalar")
 def mul_in_place(op: Any, self: Any, other: Any) -> Any:
     return assigned(self, mul_kernel(op.functional, self, other))
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from retrograd.core.api import expose
 from retrograd.core.dispatch import METHODS, call
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import NOT_IMPLEMENTED, defop
 from retrograd.core.saved import alias
 from retrograd.core.tensor import Tensor, new_tensor
 from retrograd.ops import families
@@ -273,7 +273,11 @@ def mask_gradient(grad: Any, mask: Any, self_layout: Any) -> Any:
     if not is_coo(mask):
         kept = METHODS["sparse_mask"](METHODS["to_dense"](grad), mask) if not is_sparse(grad) else grad
         return METHODS["to_dense"](kept) if self_layout is strided else kept
+    need_coo("is_coalesced", grad)
     data = data_of(mask)
+    if not data.coalesced:                         # a place that the mask names twice counts twice
+        kept = call(mask_projection, [grad, mask, True])
+        return METHODS["to_dense"](kept) if self_layout is strided else kept
     ones = METHODS["ones_like"](alias(data.values), dtype=grad.dtype)
     kept = grad * coo_unsafe(alias(data.indices), ones, mask.array.shape, data.coalesced)
     return METHODS["to_dense"](kept) if self_layout is strided else kept
@@ -283,6 +287,25 @@ sparse_mask_op = defop(
     "sparse_mask(Tensor self, Tensor mask) -> Tensor",
     kernel=None, vjp=dict(self=mask_gradient), batch=families.loop, variants="method", out=False,
 )
+
+
+mask_projection = defop(
+    "_sparse_mask_projection(Tensor self, Tensor mask, bool accumulate_matches=False) -> Tensor",
+    kernel=None, vjp=NOT_IMPLEMENTED, batch=families.loop, variants="", out=False,
+)
+
+
+@sparse_kernel("_sparse_mask_projection")
+def mask_projection_kernel(op: Any, self: Any, mask: Any, accumulate_matches: bool) -> Any:
+    """The entries of `self`, zero where `mask` has none; times the number of those it has, if they accumulate."""
+    data = data_of(mask)
+    ones = np.ones((data.values.array.shape[0],), self.array.dtype)
+    counted = new_coo(data.indices.array, ones, mask.array.shape[:sparse_dim_of(mask)], data.coalesced)
+    counts, found = rows_at(counted, data_of(self).indices.array)
+    weights = counts if accumulate_matches else found.astype(counts.dtype)
+    values = values_of(self)
+    made = values * weights.reshape(-1, *(1,) * (values.ndim - 1))
+    return new_coo(data_of(self).indices.array.copy(), made, self.array.shape, data_of(self).coalesced)
 
 
 @sparse_kernel("sparse_mask")

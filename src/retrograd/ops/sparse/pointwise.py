@@ -64,7 +64,7 @@ def with_values(t: Any, values: Any) -> Any:
 DENSE_SECOND = "add(sparse, dense) is not supported. Use add(dense, sparse) instead."
 
 
-@sparse_kernel("add.Tensor")
+@sparse_kernel("add.Tensor", "add.Scalar")
 def add_kernel(op: Any, self: Any, other: Any, alpha: Any) -> Any:
     if not is_sparse(self):
         return dense_plus_sparse(self, other, alpha)
@@ -73,7 +73,7 @@ def add_kernel(op: Any, self: Any, other: Any, alpha: Any) -> Any:
     return merged(self, other, alpha, common_dtype(self, other))
 
 
-@sparse_kernel("sub.Tensor")
+@sparse_kernel("sub.Tensor", "sub.Scalar")
 def sub_kernel(op: Any, self: Any, other: Any, alpha: Any) -> Any:
     return add_kernel(op, self, other, -alpha)
 
@@ -193,7 +193,7 @@ def merge_as_listed(a: Any, b: Any) -> Any:
 
 
 # ---- products
-@sparse_kernel("mul.Tensor")
+@sparse_kernel("mul.Tensor", "mul.Scalar")
 def mul_kernel(op: Any, self: Any, other: Any) -> Any:
     if not is_sparse(self):
         return mul_kernel(op, other, self)
@@ -235,6 +235,8 @@ def sparse_product(op: Any, self: Any, other: Any) -> Any:
     else:
         listed = other if x.shape[0] >= y.shape[0] else self
     rows, found = rows_at(other if listed is self else self, indices_of(listed))
+    if not (first and second):                     # entries without a partner stay, as zeros
+        found = slice(None)
     made = (values_of(listed)[found] * rows[found]).astype(dtype, copy=False)
     return new_coo(np.ascontiguousarray(indices_of(listed)[:, found]), made, self.array.shape, data_of(listed).coalesced)
 
@@ -271,7 +273,7 @@ def broadcast(t: Any, shape: Any) -> Any:
     return coalesced(new_coo(columns, np.ascontiguousarray(values), shape))
 
 
-@sparse_kernel("mul_.Tensor")
+@sparse_kernel("mul_.Tensor", "mul_.Scalar")
 def mul_in_place(op: Any, self: Any, other: Any) -> Any:
     if not isinstance(other, Tensor) or (is_coo(self) and not is_sparse(other) and other.array.ndim == 0):
         on_values(op, data_of(self).values, other)
@@ -287,7 +289,7 @@ def mul_in_place(op: Any, self: Any, other: Any) -> Any:
     return self
 
 
-@sparse_kernel("div.Tensor", "div.Tensor_mode", "floor_divide")
+@sparse_kernel("div.Tensor", "div.Scalar", "div.Tensor_mode", "floor_divide")
 def div_kernel(op: Any, self: Any, other: Any, *mode: Any) -> Any:
     if isinstance(other, Tensor) and (is_sparse(other) or other.array.ndim):
         raise RuntimeError("Sparse division requires a scalar or zero-dim dense tensor divisor (got shape "

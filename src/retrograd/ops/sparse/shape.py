@@ -63,7 +63,7 @@ def transposed(self: Any, dim0: int, dim1: int) -> Any:
     if dim0 != dim1:
         split = sparse_dim_of(self)
         if max(dim0, dim1) >= split and min(dim0, dim1) < split or min(dim0, dim1) >= split:
-            raise RuntimeError("transpose(): transposed dimensions must be sparse Got sparse_dim: "
+            raise RuntimeError("sparse transpose: transposed dimensions must be sparse Got sparse_dim: "
                                f"{split}, d0: {dim0}, d1: {dim1}")
         order[dim0], order[dim1] = order[dim1], order[dim0]
     return reordered(self, order)
@@ -80,8 +80,11 @@ def permute_kernel(op: Any, self: Any, dims: Any) -> Any:
         raise RuntimeError("permute(): duplicate dims are not allowed.")
     split = sparse_dim_of(self)
     if any([d >= split for d in order[:split]]):
-        raise RuntimeError("permute(sparse_coo): sparse and dense dimensions can't be transposed with each other")
-    return reordered(self, order)
+        raise RuntimeError("permute(sparse_coo): transpositions between sparse and dense dimensions are not allowed.Only "
+                           "transpositions within sparse and dense dimensions are supported.")
+    made = reordered(self, order)
+    data_of(made).coalesced = data_of(self).coalesced and order[:split] == list(range(split))
+    return made
 
 
 def reordered(self: Any, order: Any) -> Any:
