@@ -22,9 +22,9 @@ demo: $(VENV)/.demo
 
 test: $(VENV)/.dev lint
 	@echo '== compiled'
-	RETROGRAD_PLAIN=0 $(BIN)/python -m pytest
+	RETROGRAD_PLAIN=0 $(BIN)/python -m pytest -n auto
 	@echo '== plain Python'
-	RETROGRAD_PLAIN=1 $(BIN)/python -m pytest
+	RETROGRAD_PLAIN=1 $(BIN)/python -m pytest -n auto
 	@echo '== documentation'
 	RETROGRAD_PLAIN=1 $(BIN)/python -m pytest --import-mode=prepend --doctest-modules \
 		--ignore=src/retrograd/__main__.py src/retrograd

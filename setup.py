@@ -98,7 +98,8 @@ def translate(modules: list[Extension]) -> None:
         return c_file.exists() and c_file.stat().st_mtime < Path("setup.py").stat().st_mtime
 
     translated = cythonize(modules, build_dir=str(C_DIR), include_path=[str(SRC)], compiler_directives=DIRECTIVES,
-                           emit_linenums=False, quiet=True, force=any(map(stale, modules)))
+                           emit_linenums=False, quiet=True, force=any(map(stale, modules)),
+                           nthreads=os.cpu_count() or 1)
     for module, result in zip(modules, translated):
         module.sources = result.sources
 

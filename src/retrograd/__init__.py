@@ -19,10 +19,14 @@ from retrograd.amp.autocast_mode import (
     autocast_decrement_nesting,
     autocast_increment_nesting,
     clear_autocast_cache,
+    get_autocast_cpu_dtype,
     get_autocast_dtype,
     is_autocast_cache_enabled,
+    is_autocast_cpu_enabled,
     is_autocast_enabled,
     set_autocast_cache_enabled,
+    set_autocast_cpu_dtype,
+    set_autocast_cpu_enabled,
     set_autocast_dtype,
     set_autocast_enabled,
 )
@@ -73,9 +77,9 @@ if _collects_garbage:
 __version__ = "0.1.0"
 newaxis = None
 # Imported when first asked for, as `retrograd.nn` or by `import retrograd.nn`.
-_LATER = ("amp", "backends", "compiler", "cuda", "distributed", "distributions", "fft", "func", "functional", "library",
-          "linalg", "nested", "nn", "optim", "overrides", "random", "serialization", "sparse", "special", "testing", "utils",
-          "xpu")
+_LATER = ("accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func",
+          "functional", "library", "linalg", "nested", "nn", "optim", "overrides", "random", "serialization", "sparse",
+          "special", "testing", "utils", "xpu")
 __all__ = ["Generator", "Size", "Tensor", "autograd", "channels_last", "channels_last_3d", "contiguous_format",
            "default_generator", "device", "dtype", "e", "enable_grad", "finfo", "iinfo", "inf", "inference_mode",
            "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled",

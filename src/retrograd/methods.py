@@ -311,7 +311,16 @@ def checked_dim(dim: int, ndim: int) -> int:
     return dim
 
 
+def check_strides(self: Any, what: str) -> None:
+    """Compressed sparse tensors have no strides, not even zeros."""
+    kind = METHODS["__layout__"](self).name
+    if kind not in ("strided", "sparse_coo"):
+        raise RuntimeError(f"Sparse {kind.removeprefix('sparse_').upper()} tensors do not have {what}")
+
+
 def stride(self: Any, dim: Any = None) -> Any:
+    if self._odd & ODD_SPARSE:
+        check_strides(self, "strides")
     strides = storage.strides_of(self.array)
     return strides if dim is None else strides[checked_dim(dim, self.array.ndim)]
 
@@ -350,6 +359,7 @@ def numel(self: Any) -> int:
 
 def is_contiguous(self: Any, memory_format: Any = None) -> bool:
     if self._odd & ODD_SPARSE:
+        check_strides(self, "is_contiguous")
         return False
     if memory_format is None or getattr(memory_format, "name", "") in ("contiguous_format", ""):
         return self.array.size == 0 or bool(self.array.flags.c_contiguous)

@@ -203,3 +203,32 @@ def autocast_decrement_nesting() -> int:
     """Leave a scope entered with `autocast_increment_nesting`; returns the new depth."""
     rule.state.nesting -= 1
     return rule.state.nesting
+
+
+# ---- names from before devices were arguments
+def is_autocast_cpu_enabled() -> bool:
+    """Use `is_autocast_enabled("cpu")`."""
+    deprecated("is_autocast_cpu_enabled()", "is_autocast_enabled('cpu')")
+    return is_autocast_enabled("cpu")
+
+
+def set_autocast_cpu_enabled(enabled: bool) -> None:
+    """Use `set_autocast_enabled("cpu", enabled)`."""
+    deprecated("set_autocast_cpu_enabled(enabled)", "set_autocast_enabled('cpu', enabled)")
+    set_autocast_enabled("cpu", enabled)
+
+
+def get_autocast_cpu_dtype() -> Any:
+    """Use `get_autocast_dtype("cpu")`."""
+    deprecated("get_autocast_cpu_dtype()", "get_autocast_dtype('cpu')")
+    return get_autocast_dtype("cpu")
+
+
+def set_autocast_cpu_dtype(dtype: Any) -> None:
+    """Use `set_autocast_dtype("cpu", dtype)`."""
+    deprecated("set_autocast_cpu_dtype(dtype)", "set_autocast_dtype('cpu', dtype)")
+    set_autocast_dtype("cpu", dtype)
+
+
+def deprecated(old: str, new: str) -> None:
+    warnings.warn(f"torch.{old} is deprecated. Please use torch.{new} instead.", DeprecationWarning, stacklevel=3)

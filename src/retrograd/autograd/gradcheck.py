@@ -20,6 +20,7 @@ from retrograd.autograd.jacobians import (
     backward_projections,
     checked_backward_jacobians,
     differentiable,
+    filled,
     forward_jacobians,
     is_tensor,
     numerical_jacobian,
@@ -161,13 +162,14 @@ def compare_slow(func: Function, returned: Any, inputs: Any, outputs: Any, optio
                  imaginary: bool, forward: bool) -> None:
     """Element by element."""
     returned = as_tuple(returned)
+    stepped = inputs if options.masked else filled(inputs)
     if not outputs:
-        for jacobians in numerical_jacobians(func, inputs, returned, None, options.eps, forward):
+        for jacobians in numerical_jacobians(func, stepped, returned, None, options.eps, forward):
             for jacobian in jacobians:
                 if bool(jacobian.ne(0).sum() > 0):
                     raise GradcheckError("Numerical gradient for function expected to be zero")
         return
-    by_output = list(zip(*numerical_jacobians(func, inputs, returned, None, options.eps, forward), strict=True))
+    by_output = list(zip(*numerical_jacobians(func, stepped, returned, None, options.eps, forward), strict=True))
     by_output = [jacobians for out, jacobians in zip(returned, by_output, strict=False) if out.requires_grad]
     by_forward = forward_jacobians(func, inputs, returned, options.check_dtypes) if forward else ()
     for i, output in enumerate(outputs):
@@ -185,7 +187,8 @@ def compare_fast(func: Function, returned: Any, inputs: Any, outputs: Any, optio
     """Between random vectors."""
     places = positions(inputs)
     all_v, all_u = random_vectors([inputs[i] for i in places], outputs, forward)
-    numerical = numerical_projections(func, inputs, returned, all_u, all_v, options.eps, forward)
+    stepped = inputs if options.masked else filled(inputs)
+    numerical = numerical_projections(func, stepped, returned, all_u, all_v, options.eps, forward)
     if forward:
         analytical: Any = forward_jacobians(func, inputs, as_tuple(returned), options.check_dtypes, all_u)
     else:

@@ -258,7 +258,7 @@ def check_undefined_gradients(func: Function, outputs: Any, inputs: Any) -> None
             warn_undefined()
             raise GradcheckError("Expected backward function to handle undefined output grads. " + HANDLE) from error
         for g in grads:
-            if g is not None and not bool(g.eq(0).all()):
+            if g is not None and not bool((g.to_dense() if is_sparse(g) else g).eq(0).all()):
                 warn_undefined()
                 raise GradcheckError("Expected all input grads to be undefined or zero when all output grads are undefined or "
                                      "zero. " + HANDLE)

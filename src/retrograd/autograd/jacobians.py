@@ -14,7 +14,7 @@ from typing import Any
 from retrograd.autograd import forward_ad
 from retrograd.autograd.backward import grad
 from retrograd.core.dispatch import METHODS
-from retrograd.core.dtypes import complex64, complex128, float32, float64
+from retrograd.core.dtypes import complex64, complex128, float32, float64, int64
 from retrograd.core.tensor import Tensor
 from retrograd.ops.copy import contiguous_format
 from retrograd.ops.generators import Generator
@@ -96,7 +96,7 @@ def numerical_jacobian(fn: Function, inputs: Any, outputs: Any, eps: float, t: A
     complex_input = t.is_complex()
     jacobians = [out.new_zeros((t.numel(), out.numel()), dtype=t.dtype if complex_input else out.dtype)
                  for out in outputs if is_float(out)]
-    for row, index in enumerate(indices(t)):
+    for row, index in places(t):
         def change(delta: Any, index: Any = index) -> Any:
             return difference(fn, inputs, data[index], delta, eps, f"on index {index} ")
         columns = directional(change, eps, eps, complex_input, forward)
@@ -107,9 +107,49 @@ def numerical_jacobian(fn: Function, inputs: Any, outputs: Any, eps: float, t: A
 
 def writable(t: Any) -> Any:
     """The tensor's values, to be changed behind autograd's back."""
-    if is_sparse(t) or is_mkldnn(t):
+    if is_mkldnn(t):
         raise NotImplementedError(f"finite differences for {t.layout} input")
+    if is_sparse(t):
+        return (t._values() if layout_of(t) == "sparse_coo" else t.detach().values()).data
     return t.data
+
+
+def places(t: Any) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """For every element that is stored, its number in the dense tensor and its index among the values."""
+    if is_sparse(t):
+        yield from zip(stored_rows(t), indices(writable(t)), strict=True)
+    else:
+        yield from enumerate(indices(t))
+
+
+def stored_rows(t: Any) -> list[int]:
+    """The numbers, in the dense tensor, of the elements of the values of a sparse one."""
+    if layout_of(t) != "sparse_coo":
+        values = writable(t)
+        numbers = METHODS["arange"](t.numel()).reshape(t.shape)
+        return [int(n) for n in METHODS["sparse_mask"](numbers, t.detach()).values().reshape(-1).tolist()][:values.numel()]
+    dense = writable(t).numel() // max(t._nnz(), 1)
+    rows = []
+    for column in zip(*t._indices().tolist(), strict=True) if t.sparse_dim() else [()] * t._nnz():
+        row = 0
+        for i, size in zip(column, t.shape, strict=False):
+            row = row * size + i
+        rows.extend(range(row * dense, (row + 1) * dense))
+    return rows
+
+
+def filled(inputs: Any) -> Any:
+    """The inputs with sparse ones replaced by others in which every element is stored."""
+    return tuple([fill_out(t) if is_tensor(t) and is_sparse(t) else t for t in inputs])
+
+
+def fill_out(t: Any) -> Any:
+    layout = layout_of(t)
+    options: Any = {"blocksize": t.values().shape[1:3]} if layout in ("sparse_bsr", "sparse_bsc") else {}
+    ones = METHODS["ones"](t.shape, dtype=t.dtype)
+    pattern = METHODS["to_sparse"](ones, t.sparse_dim()) if layout == "sparse_coo" else METHODS["to_sparse"](
+        ones, layout=t.layout, dense_dim=t.dense_dim(), **options)
+    return METHODS["sparse_mask"](t.detach().to_dense(), pattern).requires_grad_(t.requires_grad)
 
 
 def difference(fn: Function, inputs: Any, part: Any, delta: Any, eps: float, where: str) -> tuple[Any, ...]:
@@ -152,6 +192,8 @@ def numerical_jvp(fn: Function, inputs: Any, place: int, u: Any, eps: float, for
     t = inputs[place]
     data = writable(t)
     parts = u if isinstance(u, tuple) else (u, u)
+    if is_sparse(t):
+        parts = tuple([part[METHODS["tensor"](stored_rows(t), dtype=int64)] for part in parts])
     real, imaginary = [part.reshape(data.shape) * eps for part in parts]
     return directional(lambda delta: difference(fn, inputs, data, delta, eps, ""), real, imaginary, t.is_complex(), forward)
 
@@ -215,7 +257,7 @@ def gradient_rows(inputs: list[Any], output: Any, v: Any) -> list[list[Any]]:
 
 def stack_rows(rows: Any, inputs: Any, count: int) -> tuple[tuple[Any, ...], bool, bool]:
     """The rows as Jacobians, and whether all gradients had the size and the dtype of their input."""
-    jacobians = [t.new_zeros((t.numel(), count)) for t in inputs if is_float(t) and t.requires_grad]
+    jacobians = [METHODS["zeros"]((t.numel(), count), dtype=t.dtype) for t in inputs if is_float(t) and t.requires_grad]
     sizes_ok = dtypes_ok = True
     for t, jacobian, grads in zip(tensors_in(inputs, True), jacobians, rows, strict=False):
         for j, g in enumerate(grads):
@@ -348,6 +390,9 @@ def random_vectors(inputs: Any, outputs: Any, forward: bool) -> tuple[Any, list[
 
     def unit(t: Any, real: bool) -> Any:
         vector = METHODS["rand"](t.numel(), generator=generator).to(REAL.get(t.dtype, t.dtype) if real else t.dtype)
+        if is_sparse(t):                  # no step where nothing is stored
+            rows = METHODS["tensor"](stored_rows(t), dtype=int64)
+            vector = METHODS["zeros_like"](vector).index_put((rows,), vector[rows])
         vector /= vector.norm()
         return vector
     all_u: list[Any] = []

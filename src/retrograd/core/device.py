@@ -3,7 +3,9 @@ from __future__ import annotations
 
 from typing import Any
 
-KNOWN = ("cpu", "cuda", "meta")
+# The kinds that PyTorch has names for; tensors exist on the first and on "meta" (see `missing`).
+KNOWN = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy",
+         "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone")
 
 
 class device:
@@ -61,3 +63,8 @@ def parse_device(value: Any) -> device:
     if value is None:
         return CPU
     return value if type(value) is device else device(value)
+
+
+def missing(value: device) -> Exception:
+    """The error for a tensor on a device that is not there."""
+    return AssertionError(f"Torch not compiled with {value.type.upper()} enabled")

@@ -15,6 +15,7 @@ from weakref import ref
 import numpy as np
 
 from retrograd.core import forward, opdef, views
+from retrograd.core.device import missing
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.graph import Node, accumulator, describe_outputs, edge_of, sequence, set_history
 from retrograd.core.kernels import check_overlap, compute_arrays, in_order, run_kernel, write_into
@@ -495,7 +496,7 @@ class Dispatch(Door):
         """An op of two tensors, or of a tensor and a number."""
         x = a.array
         mask = 0
-        if type(b) is Tensor:
+        if isinstance(b, Tensor):
             other = b
             if a._odd or other._odd:
                 return call_operator(op, [a, b, *op.tail])
@@ -545,7 +546,7 @@ class Dispatch(Door):
         """The in-place form of a binary op (`op` is that form, its functional op has a ufunc)."""
         x = a.array
         requires = a._requires or a._view is not None
-        if type(b) is Tensor:
+        if isinstance(b, Tensor):
             other = b
             y = other.array
             if a._odd or other._odd or x.dtype is not y.dtype or (y.ndim and y.shape != x.shape):
@@ -867,8 +868,11 @@ def compute(op: Any, args: Any) -> Any:
         return compute_resolved(op, args)
     if odd & ODD_SPARSE or op.kernel is None or op.device_arg > 0 and wants_sparse(args[op.device_arg - 1]):
         return METHODS["__sparse__"](op, args)
-    if odd & ODD_META or op.device_arg >= 0 and args[op.device_arg] is not None and args[op.device_arg].type == "meta":
+    device = args[op.device_arg] if op.device_arg >= 0 else None
+    if odd & ODD_META or device is not None and device.type == "meta":
         return METHODS["__meta__"](op, args)
+    if device is not None and device.type != "cpu":
+        raise missing(device)
     arrays = compute_arrays(op, args)
     if op.is_inplace:
         write_into(op, args[0], arrays)

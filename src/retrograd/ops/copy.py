@@ -222,7 +222,7 @@ def change_device(self: Any, dtype: Any, device: Any) -> Any:
         return out
     if self._odd & ODD_META:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-    raise RuntimeError(f"retrograd has no {device.type} tensors on this machine")
+    raise devices.missing(device)
 
 
 def meta_array(shape: Any, strides: Any, dtype: Any) -> Any:
@@ -402,6 +402,7 @@ def to_type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
 for public, function in dict(
     to=to, contiguous=contiguous, type=to_type, type_as=lambda self, other: to(self, other.dtype),
     cpu=lambda self, memory_format=None: to(self, "cpu"),
+    cuda=lambda self, device=None, non_blocking=False, memory_format=None: to(self, "cuda" if device is None else device),
     sum_to_size=lambda self, *size: sum_to_size(self, size[0] if len(size) == 1 and not isinstance(size[0], int) else size),
     char=by_dtype("int8"), byte=by_dtype("uint8"),
     **{n: by_dtype(n) for n in ("float", "double", "half", "bfloat16", "int", "long", "short", "bool", "cfloat", "cdouble")},

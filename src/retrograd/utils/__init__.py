@@ -1,1 +1,13 @@
 """Helpers around the library: PyTorch's `torch.utils`."""
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+LATER = ("_mode_utils", "_python_dispatch", "_pytree", "checkpoint", "hooks")
+
+
+def __getattr__(name: str) -> Any:
+    if name in LATER:
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

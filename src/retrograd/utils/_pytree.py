@@ -109,7 +109,10 @@ def node_type(tree: Any) -> Any:
     """What kind of container `tree` is, as a key of SUPPORTED_NODES; its own type for a leaf."""
     cls = type(tree)
     if cls not in SUPPORTED_NODES and issubclass(cls, tuple) and hasattr(cls, "_fields"):
-        return namedtuple
+        if cls.__module__ != "torch.return_types":
+            return namedtuple
+        # what ops with several results return is a kind of its own for each op
+        SUPPORTED_NODES[cls] = NodeDef(cls, lambda t: (list(t), None), lambda xs, _: cls._make(xs), by_index)
     return cls
 
 

@@ -23,13 +23,13 @@ from retrograd.ops.sparse.coo import (
     is_sparse,
     layout_name,
     new_coo,
+    sparse_dim_of,
     sparse_tensor,
     values_of,
 )
 
 BY_ROW = (sparse_csr, sparse_bsr)
 IN_BLOCKS = (sparse_bsr, sparse_bsc)
-BLOCKED = {sparse_csr: sparse_bsr, sparse_csc: sparse_bsc}
 
 
 class Compressed:
@@ -185,8 +185,8 @@ def to_compressed(t: Any, layout: Any, blocksize: Any, dense_dim: Any) -> Any:
         entries = nonzero_entries(t.array, dense_dim or 0)
     else:
         if is_coo(t) and sparse_dim_of(t) != 2:
-            raise RuntimeError(f"coo_to_sparse_{short}: conversion from Sparse to {name} for input tensors with sparse_dim()!=2 is "
-                               "not supported")
+            raise RuntimeError(f"coo_to_sparse_{short}: conversion from Sparse to {name} for input tensors with "
+                               "sparse_dim()!=2 is not supported")
         check_blocks(blocksize, shape, f"{whence}_{short}")
         entries = entries_of(coalesced(t) if is_coo(t) else t)
     if blocksize is not None:

@@ -31,7 +31,7 @@ from retrograd.ops.sparse.construct import given_tensor
 from retrograd.ops.sparse.convert import blocksize_of, sparse_gradient
 from retrograd.ops.sparse.coo import coalesced, common_dtype, data_of, is_coo, is_sparse, layout_name, layout_of, sparse_tensor
 from retrograd.ops.sparse.invariants import checking
-from retrograd.ops.sparse.table import compressed_kernel, on_values, sparse_kernel
+from retrograd.ops.sparse.table import compressed_kernel, on_values, sparse_kernel, unbatched
 
 FLIPPED = {sparse_csr: sparse_csc, sparse_csc: sparse_csr, sparse_bsr: sparse_bsc, sparse_bsc: sparse_bsr}
 
@@ -42,7 +42,7 @@ def declare(layout: Any, blocks: bool) -> None:
     short = layout.name.removeprefix("sparse_")
     size = "SymInt[2] blocksize, " if blocks else ""
     op = defop(f"_to_sparse_{short}(Tensor self, {size}int? dense_dim=None) -> Tensor", kernel=None,
-               vjp=dict(self=sparse_gradient), batch=families.loop, variants="", out=False)
+               vjp=dict(self=sparse_gradient), batch=unbatched, variants="", out=False)
 
     def kernel(op: Any, self: Any, *rest: Any) -> Any:
         return to_compressed(self, layout, rest[0] if blocks else None, rest[-1])
@@ -125,7 +125,7 @@ def constructor_gradient(grad: Any, result: Any) -> Any:
 from_parts = defop(
     "_sparse_compressed_tensor_unsafe(Tensor compressed_indices, Tensor plain_indices, Tensor values, SymInt[] size, *, "
     "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-    kernel=None, vjp=dict(values=constructor_gradient), batch=families.loop, node="SparseCompressedTensorBackward0",
+    kernel=None, vjp=dict(values=constructor_gradient), batch=unbatched, node="SparseCompressedTensorBackward0",
     variants="",
     out=False,
 )

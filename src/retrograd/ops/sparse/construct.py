@@ -12,7 +12,6 @@ from retrograd.core.dispatch import METHODS, call, compute
 from retrograd.core.opdef import defop
 from retrograd.core.saved import alias
 from retrograd.core.tensor import Tensor, wants_grad
-from retrograd.ops import families
 from retrograd.ops.copy import sparse_coo, strided
 from retrograd.ops.sparse.coo import (
     Coo,
@@ -30,7 +29,7 @@ from retrograd.ops.sparse.coo import (
     values_of,
 )
 from retrograd.ops.sparse.invariants import checking
-from retrograd.ops.sparse.table import compressed_kernel, missing, sparse_kernel
+from retrograd.ops.sparse.table import compressed_kernel, missing, sparse_kernel, unbatched
 
 OPTIONS = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 
@@ -43,7 +42,7 @@ def values_gradient(grad: Any, result: Any) -> Any:
 with_parts = defop(
     "_sparse_coo_tensor_with_dims_and_tensors(int sparse_dim, int dense_dim, SymInt[] size, Tensor indices, Tensor values, *, "
     + OPTIONS + ", bool? is_coalesced=None) -> Tensor",
-    kernel=None, vjp=dict(values=values_gradient), batch=families.loop, variants="", out=False,
+    kernel=None, vjp=dict(values=values_gradient), batch=unbatched, variants="", out=False,
 )
 
 
@@ -72,7 +71,7 @@ values_at = defop(
     "_sparse_values_at(Tensor self, Tensor indices) -> Tensor",
     kernel=None,
     vjp=dict(self=lambda grad, self_sym_sizes, indices: coo_unsafe(indices, grad, self_sym_sizes)),
-    batch=families.loop, variants="", out=False,
+    batch=unbatched, variants="", out=False,
 )
 
 
@@ -299,7 +298,7 @@ def resized(self: Any, size: Any, sparse_dim: int, dense_dim: int, clear: bool) 
 
 resize_op = defop(
     "_sparse_resize_(Tensor(a!) self, SymInt[] size, int sparse_dim, int dense_dim, bool clear) -> Tensor(a!)",
-    kernel=None, batch=families.loop, variants="", out=False,
+    kernel=None, batch=unbatched, variants="", out=False,
 )
 
 

@@ -10,7 +10,6 @@ from retrograd.core.dispatch import METHODS, call
 from retrograd.core.opdef import NOT_IMPLEMENTED, defop
 from retrograd.core.saved import alias
 from retrograd.core.tensor import Tensor, new_tensor
-from retrograd.ops import families
 from retrograd.ops.copy import cast_array, sparse_coo, strided
 from retrograd.ops.sparse.construct import coo_unsafe, missing_simple
 from retrograd.ops.sparse.coo import (
@@ -31,7 +30,7 @@ from retrograd.ops.sparse.coo import (
     sparse_tensor,
     values_of,
 )
-from retrograd.ops.sparse.table import compressed_kernel, missing, sparse_kernel
+from retrograd.ops.sparse.table import compressed_kernel, missing, sparse_kernel, unbatched
 
 
 # ---- to dense
@@ -48,7 +47,7 @@ def dense_gradient(grad: Any, self: Any, masked_grad: Any) -> Any:
 
 to_dense_op = defop(
     "_to_dense(Tensor self, ScalarType? dtype=None, bool? masked_grad=None) -> Tensor",
-    kernel=None, vjp=dict(self=dense_gradient), batch=families.loop, variants="", out=False,
+    kernel=None, vjp=dict(self=dense_gradient), batch=unbatched, variants="", out=False,
 )
 
 
@@ -83,11 +82,11 @@ def sparse_gradient(grad: Any, self_layout: Any, self_self_sym_blocksize_opt: An
 
 to_sparse_dim = defop(
     "_to_sparse.sparse_dim(Tensor self, int sparse_dim) -> Tensor",
-    kernel=None, vjp=dict(self=sparse_gradient), batch=families.loop, node="ToSparseBackward0", variants="", out=False,
+    kernel=None, vjp=dict(self=sparse_gradient), batch=unbatched, node="ToSparseBackward0", variants="", out=False,
 )
 to_sparse_layout = defop(
     "_to_sparse(Tensor self, *, Layout? layout=None, SymInt[2]? blocksize=None, int? dense_dim=None) -> Tensor",
-    kernel=None, vjp=dict(self=sparse_gradient), batch=families.loop, node="ToSparseBackward1", variants="", out=False,
+    kernel=None, vjp=dict(self=sparse_gradient), batch=unbatched, node="ToSparseBackward1", variants="", out=False,
 )
 
 
@@ -158,7 +157,7 @@ def to_sparse_kernel(op: Any, self: Any, layout: Any, blocksize: Any, dense_dim:
 # ---- coalesce
 coalesce_op = defop(
     "_coalesce(Tensor self) -> Tensor",
-    kernel=None, vjp=dict(self=lambda grad: grad), batch=families.loop, variants="", out=False,
+    kernel=None, vjp=dict(self=lambda grad: grad), batch=unbatched, variants="", out=False,
 )
 
 
@@ -194,9 +193,9 @@ def values_gradient(grad: Any, self: Any) -> Any:
 
 values_op = defop(
     "values(Tensor(a) self) -> Tensor(a)",
-    kernel=None, vjp=dict(self=values_gradient), batch=families.loop, variants="method", out=False,
+    kernel=None, vjp=dict(self=values_gradient), batch=unbatched, variants="method", out=False,
 )
-indices_op = defop("indices(Tensor(a) self) -> Tensor(a)", kernel=None, batch=families.loop, variants="method", out=False)
+indices_op = defop("indices(Tensor(a) self) -> Tensor(a)", kernel=None, batch=unbatched, variants="method", out=False)
 
 
 @sparse_kernel("values")
@@ -285,13 +284,13 @@ def mask_gradient(grad: Any, mask: Any, self_layout: Any) -> Any:
 
 sparse_mask_op = defop(
     "sparse_mask(Tensor self, Tensor mask) -> Tensor",
-    kernel=None, vjp=dict(self=mask_gradient), batch=families.loop, variants="method", out=False,
+    kernel=None, vjp=dict(self=mask_gradient), batch=unbatched, variants="method", out=False,
 )
 
 
 mask_projection = defop(
     "_sparse_mask_projection(Tensor self, Tensor mask, bool accumulate_matches=False) -> Tensor",
-    kernel=None, vjp=NOT_IMPLEMENTED, batch=families.loop, variants="", out=False,
+    kernel=None, vjp=NOT_IMPLEMENTED, batch=unbatched, variants="", out=False,
 )
 
 

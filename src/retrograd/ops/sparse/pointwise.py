@@ -238,6 +238,8 @@ def sparse_product(op: Any, self: Any, other: Any) -> Any:
     if not (first and second):                     # entries without a partner stay, as zeros
         found = slice(None)
     made = (values_of(listed)[found] * rows[found]).astype(dtype, copy=False)
+    if not (first and second):
+        made = made + made.dtype.type(0)           # they are sums, so no zero is negative
     return new_coo(np.ascontiguousarray(indices_of(listed)[:, found]), made, self.array.shape, data_of(listed).coalesced)
 
 

@@ -8,7 +8,6 @@ import numpy as np
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.opdef import NOT_IMPLEMENTED, defop
 from retrograd.core.tensor import Tensor
-from retrograd.ops import families
 from retrograd.ops.families import conj
 from retrograd.ops.matmul import expandable
 from retrograd.ops.sparse.coo import (
@@ -22,7 +21,7 @@ from retrograd.ops.sparse.coo import (
     sparse_dim_of,
     values_of,
 )
-from retrograd.ops.sparse.table import sparse_kernel
+from retrograd.ops.sparse.table import sparse_kernel, unbatched
 
 
 def same_dtype(a: Any, b: Any) -> None:
@@ -144,7 +143,7 @@ sparse_addmm = defop(
     "_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     kernel=None, vjp=dict(self=lambda grad, beta: grad if beta == 1 else grad * conj(beta), mat1=addmm_sparse_gradient,
                           mat2=addmm_dense_gradient),
-    batch=families.loop, variants="", out=False,
+    batch=unbatched, variants="", out=False,
 )
 
 
@@ -176,7 +175,7 @@ def matmul_right_gradient(grad: Any, self: Any, other: Any) -> Any:
 
 sparse_sparse_matmul = defop(
     "_sparse_sparse_matmul(Tensor self, Tensor other) -> Tensor",
-    kernel=None, vjp=dict(self=matmul_left_gradient, other=matmul_right_gradient), batch=families.loop, variants="", out=False,
+    kernel=None, vjp=dict(self=matmul_left_gradient, other=matmul_right_gradient), batch=unbatched, variants="", out=False,
 )
 
 
@@ -190,9 +189,9 @@ def sparse_sparse_matmul_kernel(op: Any, self: Any, other: Any) -> Any:
 
 
 # ---- products whose results are sparse although an operand is dense
-smm = defop("smm(Tensor self, Tensor mat2) -> Tensor", kernel=None, vjp=NOT_IMPLEMENTED, batch=families.loop, out=False,
+smm = defop("smm(Tensor self, Tensor mat2) -> Tensor", kernel=None, vjp=NOT_IMPLEMENTED, batch=unbatched, out=False,
             node="NotImplemented")
-hspmm = defop("hspmm(Tensor mat1, Tensor mat2) -> Tensor", kernel=None, vjp=NOT_IMPLEMENTED, batch=families.loop, out=False,
+hspmm = defop("hspmm(Tensor mat1, Tensor mat2) -> Tensor", kernel=None, vjp=NOT_IMPLEMENTED, batch=unbatched, out=False,
               variants="function", node="NotImplemented")
 
 

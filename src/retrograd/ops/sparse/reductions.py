@@ -25,7 +25,7 @@ from retrograd.ops.sparse.coo import (
     values_of,
 )
 from retrograd.ops.sparse.shape import unsqueezed
-from retrograd.ops.sparse.table import missing, on_values, sparse_kernel
+from retrograd.ops.sparse.table import missing, on_values, sparse_kernel, unbatched
 
 
 @sparse_kernel("sum")
@@ -90,11 +90,11 @@ def sum_gradient(grad: Any, self: Any, dim: Any) -> Any:
 
 sparse_sum_dim = defop(
     "_sparse_sum.dim(Tensor self, int[1] dim) -> Tensor",
-    kernel=None, vjp=dict(self=sum_gradient), batch=families.loop, node="SparseSumBackward0", variants="", out=False,
+    kernel=None, vjp=dict(self=sum_gradient), batch=unbatched, node="SparseSumBackward0", variants="", out=False,
 )
 sparse_sum_backward = defop(
     "_sparse_sum_backward(Tensor grad, Tensor self, int[] dim) -> Tensor",
-    kernel=None, batch=families.loop, variants="", out=False,
+    kernel=None, batch=unbatched, variants="", out=False,
 )
 
 
@@ -131,15 +131,15 @@ def log_softmax_gradient(grad: Any, result: Any, dim: int, self: Any) -> Any:
 
 
 sparse_softmax = defop("_sparse_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", kernel=None,
-                       vjp=dict(self=softmax_gradient), batch=families.loop, variants="", out=False)
+                       vjp=dict(self=softmax_gradient), batch=unbatched, variants="", out=False)
 sparse_log_softmax = defop("_sparse_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", kernel=None,
-                           vjp=dict(self=log_softmax_gradient), batch=families.loop, variants="", out=False)
+                           vjp=dict(self=log_softmax_gradient), batch=unbatched, variants="", out=False)
 softmax_backward = defop(
     "_sparse_softmax_backward_data(Tensor grad_output, Tensor output, int dim, Tensor self) -> Tensor",
-    kernel=None, batch=families.loop, variants="", out=False)
+    kernel=None, batch=unbatched, variants="", out=False)
 log_softmax_backward = defop(
     "_sparse_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, Tensor self) -> Tensor",
-    kernel=None, batch=families.loop, variants="", out=False)
+    kernel=None, batch=unbatched, variants="", out=False)
 
 
 def pool_reduce(t: Any, dim: int, values: Any, ufunc: Any) -> Any:

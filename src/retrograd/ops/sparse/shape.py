@@ -66,7 +66,10 @@ def transposed(self: Any, dim0: int, dim1: int) -> Any:
             raise RuntimeError("sparse transpose: transposed dimensions must be sparse Got sparse_dim: "
                                f"{split}, d0: {dim0}, d1: {dim1}")
         order[dim0], order[dim1] = order[dim1], order[dim0]
-    return reordered(self, order)
+    made = reordered(self, order)
+    if dim0 != dim1 and values_of(self).shape[0]:
+        data_of(made).coalesced = False
+    return made
 
 
 @sparse_kernel("permute")

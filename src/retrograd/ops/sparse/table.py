@@ -80,6 +80,17 @@ def missing(op: Any, args: Any, backend: str) -> NotImplementedError:
         f"'{name}' is only available for these backends: [{'CPU, Meta' if backend != 'CPU' else 'SparseCPU, SparseCsrCPU'}].")
 
 
+class View:
+    """What PyTorch's error is about when results of a loop over a batch, being sparse, cannot be stacked."""
+
+    name, overload = "view", "default"
+
+
+def unbatched(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """The batching rule of ops with sparse results: there is no such thing as a batch of them."""
+    raise missing(View, args, "SparseCPU")
+
+
 def on_values(op: Any, values: Any, *rest: Any) -> Any:
     """Run the dense kernel of `op` on a tensor of values."""
     return compute(op, [values, *rest])

@@ -1,0 +1,323 @@
+"""Pooling: the maximum or the mean of windows, of fixed size or adapted to a wanted output size.
+
+NOTE [Separable means]
+An adaptive mean over a box is the mean along each dimension in turn, so it is one small matrix per dimension; its backward
+applies the transposed matrices. Windows of fixed size are strided views of the padded input.
+"""
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.dispatch import METHODS, call
+from retrograd.core.opdef import defop
+from retrograd.ops import families
+
+
+def widened(value: Any, rank: int) -> tuple[int, ...]:
+    value = (value,) if isinstance(value, int) else tuple(value)
+    return value * rank if len(value) == 1 else value
+
+
+def output_size(n: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -> int:
+    """How many windows fit; with `ceil_mode` the last may overhang, if it starts inside."""
+    size = (n + 2 * p - d * (k - 1) - 1 + (s - 1 if ceil_mode else 0)) // s + 1
+    return size - 1 if ceil_mode and (size - 1) * s >= n + p else size
+
+
+class Windows:
+    """The settings of a pooling op, for inputs with `rank` pooled dimensions at the end."""
+
+    def __init__(self, rank: int, shape: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> None:
+        self.rank = rank
+        self.kernel, self.padding, self.dilation = (widened(v, rank) for v in (kernel, padding, dilation))
+        self.stride = widened(stride, rank) if isinstance(stride, int) or len(stride) else self.kernel
+        self.sizes = tuple(shape[-rank:])
+        self.lead = tuple(shape[:-rank])
+        self.output = tuple([output_size(*values, ceil_mode) for values in
+                             zip(self.sizes, self.kernel, self.stride, self.padding, self.dilation, strict=True)])
+
+    def padded(self, xp: Any, array: Any, value: Any) -> Any:
+        reach = [(o - 1) * s + d * (k - 1) + 1 for o, s, d, k in
+                 zip(self.output, self.stride, self.dilation, self.kernel, strict=True)]
+        sides = [(p, max(r - n - p, 0)) for p, r, n in zip(self.padding, reach, self.sizes, strict=True)]
+        return xp.pad(array, [(0, 0)] * len(self.lead) + sides, constant_values=value)
+
+    def of(self, xp: Any, padded: Any) -> Any:
+        """The windows as (*lead, *output, *kernel)."""
+        steps = padded.strides[-self.rank:]
+        return xp.lib.stride_tricks.as_strided(
+            padded, (*self.lead, *self.output, *self.kernel),
+            (*padded.strides[:-self.rank], *[s * t for s, t in zip(steps, self.stride, strict=True)],
+             *[s * d for s, d in zip(steps, self.dilation, strict=True)]), writeable=False)
+
+    def check(self, name: str, shape: Any) -> None:
+        if any([s == 0 for s in self.stride]):
+            raise RuntimeError("stride should not be zero")
+        for p, k in zip(self.padding, self.kernel, strict=True):
+            if p > k // 2:
+                raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and "
+                                   "dilation=1")
+        if any([o < 1 for o in self.output]):
+            ranked = "x".join(map(str, [shape[-self.rank - 1] if len(shape) > self.rank else 1, *self.sizes]))
+            made = "x".join(map(str, [shape[-self.rank - 1] if len(shape) > self.rank else 1, *self.output]))
+            raise RuntimeError(f"Given input size: ({ranked}). Calculated output size: ({made}). Output size is too small")
+
+
+# ---- the maximum
+def max_pool_kernel(rank: int) -> Any:
+    def kernel(xp: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
+        w = Windows(rank, self.shape, kernel_size, stride, padding, dilation, ceil_mode)
+        w.check("max_pool", self.shape)
+        least = -xp.inf if self.dtype.kind in "fV" else xp.iinfo(self.dtype).min
+        flat = w.of(xp, w.padded(xp, self, least)).reshape(*w.lead, *w.output, math.prod(w.kernel))
+        # among equals the first counts, but the first must be inside: padding is never chosen, even against -inf
+        inside = w.of(xp, w.padded(xp, xp.ones(self.shape, bool), False)).reshape(flat.shape)
+        best = xp.where(inside, flat, least).argmax(-1)
+        lost = ~xp.take_along_axis(inside, best[..., None], -1)[..., 0]
+        best = xp.where(lost, inside.argmax(-1), best)
+        values = xp.take_along_axis(flat, best[..., None], -1)[..., 0]
+        places = xp.unravel_index(best, w.kernel)
+        index = xp.zeros(best.shape, xp.int64)
+        for d in range(rank):
+            start = xp.arange(w.output[d]).reshape([-1 if i == d else 1 for i in range(rank)]) * w.stride[d] - w.padding[d]
+            index = index * w.sizes[d] + start + places[d] * w.dilation[d]
+        return xp.ascontiguousarray(values), xp.ascontiguousarray(index)
+    return kernel
+
+
+def flat_gather(t: Any, indices: Any, rank: int) -> Any:
+    """The elements of `t` at indices into its last `rank` dimensions as one."""
+    lead = t.shape[:-rank]
+    return t.reshape((*lead, -1)).gather(-1, indices.reshape((*lead, -1))).reshape(indices.shape)
+
+
+def scatter_kernel(xp: Any, grad_output: Any, self: Any, indices: Any, rank: int) -> Any:
+    lead = math.prod(self.shape[:-rank])
+    made = xp.zeros((lead, math.prod(self.shape[-rank:])), grad_output.dtype)
+    xp.add.at(made, (xp.arange(lead)[:, None], indices.reshape(lead, -1)), grad_output.reshape(lead, -1))
+    return made.reshape(self.shape)
+
+
+def zero_like(t: Any) -> Any:
+    return METHODS["zeros_like"](t)
+
+
+def max_pool_rows(rank: int) -> Any:
+    window = f"int[{rank}] kernel_size, int[{rank}] stride=[], int[{rank}] padding=0, int[{rank}] dilation=1, bool ceil_mode=False"
+    settings = f"int[{rank}] kernel_size, int[{rank}] stride, int[{rank}] padding, int[{rank}] dilation, bool ceil_mode"
+    name = f"max_pool{rank}d_with_indices"
+    backward = defop(
+        f"{name}_backward(Tensor grad_output, Tensor self, {settings}, Tensor indices) -> Tensor",
+        kernel=lambda xp, grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices:
+            scatter_kernel(xp, grad_output, self, indices, rank),
+        vjp=dict(grad_output=lambda grad, indices: flat_gather(grad, indices, rank), self=zero_like),
+        jvp=lambda grad_output_t, self_p, kernel_size, stride, padding, dilation, ceil_mode, indices:
+            call(backward, [grad_output_t, self_p, kernel_size, stride, padding, dilation, ceil_mode, indices]),
+        batch=families.loop, widen=True, variants="", node=f"MaxPool{rank}DWithIndicesBackwardBackward0",
+    )
+    forward = defop(
+        f"{name}(Tensor self, {window}) -> (Tensor, Tensor)",
+        kernel=max_pool_kernel(rank), node=f"MaxPool{rank}DWithIndicesBackward0",
+        vjp=dict(self=lambda grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1:
+                 call(backward, [grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1])),
+        jvp=lambda self_t, result1: (flat_gather(self_t, result1, rank), zero_like(result1)),
+        batch=families.loop, variants="",
+    )
+    defop(f"max_pool{rank}d(Tensor self, {window}) -> Tensor",
+          kernel=lambda self, *settings: call(forward, [self, *settings])[0], composite=True, variants="function", out=False)
+    return forward
+
+
+max_pool2d_with_indices, max_pool3d_with_indices = max_pool_rows(2), max_pool_rows(3)
+
+
+def max_pool1d_pair(self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
+    k, s, p, d = (widened(v, 1) if isinstance(v, int) or len(v) else () for v in (kernel_size, stride, padding, dilation))
+    values, indices = call(max_pool2d_with_indices, [self.unsqueeze(-2), (1, *k), (1, *s) if s else (), (0, *p), (1, *d), ceil_mode])
+    return values.squeeze(-2), indices.squeeze(-2)
+
+
+WINDOW1 = "int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False"
+defop(f"max_pool1d_with_indices(Tensor self, {WINDOW1}) -> (Tensor, Tensor)", kernel=max_pool1d_pair, composite=True,
+      variants="function", out=False)
+defop(f"max_pool1d(Tensor self, {WINDOW1}) -> Tensor", kernel=lambda *args: max_pool1d_pair(*args)[0], composite=True,
+      variants="function", out=False)
+
+
+# ---- the mean
+def divisors(xp: Any, w: Windows, count_include_pad: bool, divisor_override: Any, dtype: Any) -> Any:
+    """What the sum of each window is divided by."""
+    if divisor_override is not None:
+        return xp.asarray(divisor_override, dtype)
+    total = xp.ones((), xp.int64)
+    for d in range(w.rank):
+        start = xp.arange(w.output[d]) * w.stride[d] - w.padding[d]
+        end = xp.minimum(start + w.kernel[d], w.sizes[d] + w.padding[d])
+        if not count_include_pad:
+            start, end = xp.maximum(start, 0), xp.minimum(end, w.sizes[d])
+        total = total[..., None] * (end - start)
+    return total.astype(dtype)
+
+
+def avg_pool_kernel(rank: int) -> Any:
+    def kernel(xp: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
+               divisor_override: Any) -> Any:
+        if divisor_override == 0:
+            raise RuntimeError("divisor must be not zero")
+        w = Windows(rank, self.shape, kernel_size, stride, padding, 1, ceil_mode)
+        w.check("avg_pool", self.shape)
+        total = w.of(xp, w.padded(xp, self, 0)).sum(tuple(range(-rank, 0)))
+        return xp.ascontiguousarray((total / divisors(xp, w, count_include_pad, divisor_override, self.dtype)).astype(self.dtype))
+    return kernel
+
+
+def avg_pool_backward_kernel(rank: int) -> Any:
+    def kernel(xp: Any, grad_output: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
+               count_include_pad: bool, divisor_override: Any) -> Any:
+        w = Windows(rank, self.shape, kernel_size, stride, padding, 1, ceil_mode)
+        share = grad_output / divisors(xp, w, count_include_pad, divisor_override, grad_output.dtype)
+        made = w.padded(xp, xp.zeros(self.shape, grad_output.dtype), 0)
+        for place in product(*map(range, w.kernel)):
+            window = tuple([slice(k, k + (o - 1) * s + 1, s) for k, o, s in zip(place, w.output, w.stride, strict=True)])
+            made[(..., *window)] += share
+        inside = tuple([slice(p, p + n) for p, n in zip(w.padding, w.sizes, strict=True)])
+        return xp.ascontiguousarray(made[(..., *inside)])
+    return kernel
+
+
+def avg_pool_rows(rank: int) -> Any:
+    rest = "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None"
+    settings = (f"int[{rank}] kernel_size, int[{rank}] stride, int[{rank}] padding, bool ceil_mode, bool count_include_pad, "
+                "int? divisor_override")
+    columns: Any = dict(batch=families.loop, widen=True)
+    backward = defop(
+        f"avg_pool{rank}d_backward(Tensor grad_output, Tensor self, {settings}) -> Tensor",
+        kernel=avg_pool_backward_kernel(rank), node=f"AvgPool{rank}DBackwardBackward0",
+        vjp=dict(grad_output=lambda grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override:
+                 call(forward, [grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override]),
+                 self=zero_like),
+        jvp=lambda grad_output_t, self_p, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override:
+            call(backward, [grad_output_t, self_p, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override]),
+        variants="", **columns)
+    forward = defop(
+        f"avg_pool{rank}d(Tensor self, int[{rank}] kernel_size, int[{rank}] stride=[], int[{rank}] padding=0, {rest}) -> Tensor",
+        kernel=avg_pool_kernel(rank), node=f"AvgPool{rank}DBackward0", jvp="linear", variants="",
+        vjp=dict(self=lambda grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: call(
+            backward, [grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override])), **columns)
+    return forward
+
+
+avg_pool2d, avg_pool3d = avg_pool_rows(2), avg_pool_rows(3)
+
+
+def avg_pool1d_tensor(self: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool) -> Any:
+    k, p = widened(kernel_size, 1), widened(padding, 1)
+    s = widened(stride, 1) if isinstance(stride, int) or len(stride) else ()
+    return call(avg_pool2d, [self.unsqueeze(-2), (1, *k), (1, *s) if s else (), (0, *p), ceil_mode, count_include_pad,
+                             None]).squeeze(-2)
+
+
+defop("avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, "
+      "bool count_include_pad=True) -> Tensor", kernel=avg_pool1d_tensor, composite=True, variants="function", out=False)
+
+
+# ---- adapted to an output size
+def bins(n: int, out: int) -> list[tuple[int, int]]:
+    return [(i * n // out, -((-(i + 1) * n) // out)) for i in range(out)]
+
+
+def averaging(n: int, out: int, dtype: Any) -> Any:
+    """The matrix that takes the means of `out` bins of `n` elements."""
+    made = np.zeros((out, n), dtype)
+    for i, (start, end) in enumerate(bins(n, out)):
+        made[i, start:end] = 1 / (end - start)
+    return made
+
+
+def through_matrices(xp: Any, array: Any, matrices: Any) -> Any:
+    """Apply one matrix to each of the last dimensions."""
+    rank = len(matrices)
+    for d, matrix in enumerate(matrices):
+        axis = array.ndim - rank + d
+        array = xp.moveaxis(xp.tensordot(array, matrix, ([axis], [1])), -1, axis)
+    return xp.ascontiguousarray(array)
+
+
+def adaptive_avg_rows(rank: int) -> Any:
+    def matrices(sizes: Any, output: Any, dtype: Any) -> Any:
+        return [averaging(n, o, dtype) for n, o in zip(sizes, output, strict=True)]
+
+    backward = defop(
+        f"_adaptive_avg_pool{rank}d_backward(Tensor grad_output, Tensor self) -> Tensor",
+        kernel=lambda xp, grad_output, self: through_matrices(
+            xp, grad_output, [m.T for m in matrices(self.shape[-rank:], grad_output.shape[-rank:], grad_output.dtype)]),
+        vjp=dict(grad_output=lambda grad, grad_output_sym_sizes: call(forward, [grad, tuple(grad_output_sym_sizes[-rank:])]),
+                 self=zero_like),
+        jvp=lambda grad_output_t, self_p: call(backward, [grad_output_t, self_p]),
+        batch=families.loop, widen=True, variants="", node=f"AdaptiveAvgPool{rank}DBackwardBackward0",
+    )
+    forward = defop(
+        f"_adaptive_avg_pool{rank}d(Tensor self, SymInt[{rank}] output_size) -> Tensor",
+        kernel=lambda xp, self, output_size: through_matrices(
+            xp, self, matrices(self.shape[-rank:], widened(output_size, rank), self.dtype)),
+        vjp=dict(self=lambda grad, self: call(backward, [grad, self])), jvp="linear",
+        batch=families.loop, widen=True, variants="", node=f"AdaptiveAvgPool{rank}DBackward0",
+    )
+
+    def public(self: Any, output_size: Any) -> Any:
+        output_size = widened(output_size, rank)
+        if len(output_size) != rank:
+            raise RuntimeError(f"adaptive_avg_pool{rank}d: output_size must be {rank}")
+        if rank == 2 and output_size == (1, 1):
+            return self.mean((-1, -2), True)
+        return call(forward, [self, output_size])
+    defop(f"adaptive_avg_pool{rank}d(Tensor self, SymInt[{rank}] output_size) -> Tensor", kernel=public, composite=True,
+          variants="", out=False)
+    return public
+
+
+adaptive_avg_pool2d, adaptive_avg_pool3d = adaptive_avg_rows(2), adaptive_avg_rows(3)
+defop("adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", composite=True, variants="function", out=False,
+      kernel=lambda self, output_size: adaptive_avg_pool2d(self.unsqueeze(-2), (1, *widened(output_size, 1))).squeeze(-2))
+
+
+def adaptive_max_kernel(xp: Any, self: Any, output_size: Any) -> Any:
+    height, width = self.shape[-2:]
+    rows, columns = widened(output_size, 2)
+    lead = self.shape[:-2]
+    values, indices = xp.empty((*lead, rows, columns), self.dtype), xp.empty((*lead, rows, columns), xp.int64)
+    for i, (top, bottom) in enumerate(bins(height, rows)):
+        for j, (left, right) in enumerate(bins(width, columns)):
+            box = self[..., top:bottom, left:right].reshape(*lead, (bottom - top) * (right - left))
+            best = box.argmax(-1)
+            values[..., i, j] = xp.take_along_axis(box, best[..., None], -1)[..., 0]
+            indices[..., i, j] = (best // (right - left) + top) * width + best % (right - left) + left
+    return values, indices
+
+
+adaptive_max_pool2d_backward = defop(
+    "adaptive_max_pool2d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
+    kernel=lambda xp, grad_output, self, indices: scatter_kernel(xp, grad_output, self, indices, 2),
+    vjp=dict(grad_output=lambda grad, indices: flat_gather(grad, indices, 2), self=zero_like),
+    jvp=lambda grad_output_t, self_p, indices: call(adaptive_max_pool2d_backward, [grad_output_t, self_p, indices]),
+    batch=families.loop, widen=True, variants="", node="AdaptiveMaxPool2DBackwardBackward0",
+)
+adaptive_max_pool2d = defop(
+    "adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)",
+    kernel=adaptive_max_kernel, node="AdaptiveMaxPool2DBackward0",
+    vjp=dict(self=lambda grad, self, result1: call(adaptive_max_pool2d_backward, [grad, self, result1])),
+    jvp=lambda self_t, result1: (flat_gather(self_t, result1, 2), zero_like(result1)), batch=families.loop, variants="",
+)
+
+
+def adaptive_max_pool1d_pair(self: Any, output_size: Any) -> Any:
+    values, indices = call(adaptive_max_pool2d, [self.unsqueeze(-2), (1, *widened(output_size, 1))])
+    return values.squeeze(-2), indices.squeeze(-2)
+
+
+defop("adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)", kernel=adaptive_max_pool1d_pair, composite=True,
+      variants="function", out=False)

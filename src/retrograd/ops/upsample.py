@@ -1,0 +1,140 @@
+"""Resizing images and sequences: nearest, linear in one, two and three dimensions, and pixel shuffling.
+
+Every kind is one small matrix per dimension (see NOTE [Separable means] in pool.py), so that backward applies the transposed.
+"""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.dispatch import call
+from retrograd.core.opdef import defop
+from retrograd.ops import families
+from retrograd.ops.pool import through_matrices, widened
+
+SCALES = {1: ("scales",), 2: ("scales_h", "scales_w"), 3: ("scales_d", "scales_h", "scales_w")}
+
+
+def step(n: int, out: int, scale: Any) -> float:
+    return 1 / scale if scale is not None and scale > 0 else n / out
+
+
+def nearest(n: int, out: int, scale: Any, exact: bool, dtype: Any) -> Any:
+    """The matrix that picks for each output the input under it."""
+    size = np.float32(step(n, out, scale))
+    places = np.arange(out, dtype=np.float32)
+    source = np.floor((places + np.float32(0.5)) * size if exact else places * size).astype(np.int64)
+    made = np.zeros((out, n), dtype)
+    made[np.arange(out), np.minimum(source, n - 1)] = 1
+    return made
+
+
+def linear(n: int, out: int, scale: Any, align_corners: bool, dtype: Any) -> Any:
+    """The matrix that mixes the two nearest inputs."""
+    work = np.float64 if dtype == np.float64 else np.float32
+    places = np.arange(out).astype(work)
+    if align_corners:
+        source = places * work((n - 1) / (out - 1) if out > 1 else 0)
+    else:
+        source = np.maximum((places + work(0.5)) * work(step(n, out, scale)) - work(0.5), work(0))
+    low = np.minimum(source.astype(np.int64), n - 1)
+    high = np.minimum(low + 1, n - 1)
+    share = np.clip(source - low, 0, 1).astype(dtype)
+    made = np.zeros((out, n), dtype)
+    made[np.arange(out), low] += 1 - share
+    made[np.arange(out), high] += share
+    return made
+
+
+def rows(name: str, rank: int, corners: bool, matrix: Any, node: str) -> Any:
+    """Declare an upsampling op, its backward, and the overload that takes scale factors as a list."""
+    scales = SCALES[rank]
+    align = ", bool align_corners" if corners else ""
+    tail = "".join(f", float? {s}=None" for s in scales)
+
+    def matrices(sizes: Any, output: Any, rest: Any, dtype: Any) -> Any:
+        align_corners, factors = (rest[0], rest[1:]) if corners else (None, rest)
+        return [matrix(n, o, f, align_corners, dtype) for n, o, f in zip(sizes, output, factors, strict=True)]
+
+    def forward_kernel(xp: Any, self: Any, output_size: Any, *rest: Any) -> Any:
+        if self.ndim != rank + 2:
+            raise RuntimeError(f"It is expected input_size equals to {rank + 2}, but got size {self.ndim}")
+        return through_matrices(xp, self, matrices(self.shape[-rank:], widened(output_size, rank), rest, self.dtype))
+
+    def backward_kernel(xp: Any, grad_output: Any, output_size: Any, input_size: Any, *rest: Any) -> Any:
+        made = matrices(input_size[-rank:], widened(output_size, rank), rest, grad_output.dtype)
+        return through_matrices(xp, grad_output, [m.T for m in made])
+
+    arguments = ", ".join((["align_corners"] if corners else []) + list(scales))
+    scope: dict[str, Any] = {"call": call}
+    backward = defop(
+        f"{name}_backward(Tensor grad_output, SymInt[{rank}] output_size, SymInt[{rank + 2}] input_size{align}{tail}) -> Tensor",
+        kernel=backward_kernel, jvp="linear", batch=families.loop, widen=True, variants="",
+        vjp=dict(grad_output=eval(f"lambda grad, output_size, {arguments}: call(forward[0], [grad, output_size, {arguments}])",
+                                  scope)))
+    scope["backward"] = backward
+    forward = defop(
+        f"{name}(Tensor self, SymInt[{rank}] output_size{align}{tail}) -> Tensor",
+        kernel=forward_kernel, jvp="linear", batch=families.loop, widen=True, variants="", node=node,
+        vjp=dict(self=eval(f"lambda grad, self_sym_sizes, output_size, {arguments}: "
+                           f"call(backward, [grad, output_size, self_sym_sizes, {arguments}])", scope)))
+    scope["forward"] = [forward]
+
+    def by_list(input: Any, output_size: Any, *rest: Any) -> Any:
+        align_corners, factors = (rest[:1], rest[1]) if corners else ((), rest[0])
+        if output_size is None:
+            sizes = [int(math.floor(float(n) * f)) for n, f in zip(input.shape[-rank:], factors, strict=True)]
+        else:
+            sizes = list(output_size)
+        return call(forward, [input, sizes, *align_corners, *(factors or [None] * rank)])
+    defop(f"{name}.vec(Tensor input, SymInt[]? output_size{align}, float[]? scale_factors) -> Tensor", kernel=by_list,
+          composite=True, variants="", out=False)
+    return forward
+
+
+for rank in (1, 2, 3):
+    rows(f"upsample_nearest{rank}d", rank, False,
+         lambda n, out, scale, corners, dtype: nearest(n, out, scale, False, dtype), f"UpsampleNearest{rank}DBackward0")
+    rows(f"_upsample_nearest_exact{rank}d", rank, False,
+         lambda n, out, scale, corners, dtype: nearest(n, out, scale, True, dtype), f"UpsampleNearestExact{rank}DBackward0")
+for kind, rank in (("Linear", 1), ("Bilinear", 2), ("Trilinear", 3)):
+    rows(f"upsample_{kind.lower()}{rank}d", rank, True, linear, f"Upsample{kind}{rank}DBackward0")
+
+
+# ---- pixels from channels, and back
+def pixel_shuffle_tensor(self: Any, upscale_factor: int) -> Any:
+    if self.ndim < 3:
+        raise RuntimeError(f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {self.ndim} dimension(s)")
+    r, (c, h, w) = upscale_factor, self.shape[-3:]
+    if r <= 0:
+        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
+    if c % (r * r):
+        raise RuntimeError("pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
+                           f"but input.size(-3)={c} is not divisible by {r * r}")
+    lead, n = tuple(self.shape[:-3]), self.ndim - 3
+    split = self.reshape((*lead, c // (r * r), r, r, h, w))
+    return split.permute((*range(n), n, n + 3, n + 1, n + 4, n + 2)).reshape((*lead, c // (r * r), h * r, w * r))
+
+
+def pixel_unshuffle_tensor(self: Any, downscale_factor: int) -> Any:
+    if self.ndim < 3:
+        raise RuntimeError(f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {self.ndim} dimension(s)")
+    r, (c, h, w) = downscale_factor, self.shape[-3:]
+    if r <= 0:
+        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
+    lead, n = tuple(self.shape[:-3]), self.ndim - 3
+    split = self.reshape((*lead, c, h // r, r, w // r, r))
+    return split.permute((*range(n), n, n + 2, n + 4, n + 1, n + 3)).reshape((*lead, c * r * r, h // r, w // r))
+
+
+def channel_shuffle_tensor(self: Any, groups: int) -> Any:
+    n, c, *rest = self.shape
+    return self.reshape((n, groups, c // groups, *rest)).transpose(1, 2).contiguous().reshape((n, c, *rest))
+
+
+for schema, kernel in (("pixel_shuffle(Tensor self, int upscale_factor)", pixel_shuffle_tensor),
+                       ("pixel_unshuffle(Tensor self, int downscale_factor)", pixel_unshuffle_tensor),
+                       ("channel_shuffle(Tensor self, SymInt groups)", channel_shuffle_tensor)):
+    defop(f"{schema} -> Tensor", kernel=kernel, composite=True, variants="function", out=False)

@@ -1,0 +1,293 @@
+"""Optimizer: groups of parameters with their settings, and the state that steps leave behind."""
+from __future__ import annotations
+
+import functools
+import warnings
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from itertools import chain
+from typing import Any
+
+import retrograd as torch
+from retrograd import Tensor
+from retrograd.utils.hooks import RemovableHandle
+
+Hook = Callable[..., Any]
+
+
+class Required:
+    """Stands for a setting that has no default."""
+
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required = Required()
+global_pre_hooks: OrderedDict[int, Hook] = OrderedDict()
+global_post_hooks: OrderedDict[int, Hook] = OrderedDict()
+
+
+def add_hook(hooks: Any, hook: Hook, prepend: bool = False) -> RemovableHandle:
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    if prepend:
+        hooks.move_to_end(handle.id, last=False)
+    return handle
+
+
+def register_optimizer_step_pre_hook(hook: Hook) -> RemovableHandle:
+    """Call `hook(optimizer, args, kwargs)` before every step of every optimizer."""
+    return add_hook(global_pre_hooks, hook)
+
+
+def register_optimizer_step_post_hook(hook: Hook) -> RemovableHandle:
+    """Call `hook(optimizer, args, kwargs)` after every step of every optimizer."""
+    return add_hook(global_post_hooks, hook)
+
+
+def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
+    """A class's `step`, surrounded by the hooks."""
+    @functools.wraps(step)
+    def hooked(self: Any, *args: Any, **kwargs: Any) -> Any:
+        everything = (self, *args)
+        for hook in chain(list(global_pre_hooks.values()), list(self._optimizer_step_pre_hooks.values())):
+            result = hook(self, everything, kwargs)
+            if result is not None:
+                if not (isinstance(result, tuple) and len(result) == 2):
+                    raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got {result}.")
+                everything, kwargs = result
+        made = step(*everything, **kwargs)
+        for hook in chain(list(self._optimizer_step_post_hooks.values()), list(global_post_hooks.values())):
+            hook(self, everything, kwargs)
+        return made
+    hooked.hooked = True  # type: ignore[attr-defined]
+    return hooked
+
+
+def loss_of(closure: Callable[[], Any] | None) -> Any:
+    """What the closure that recomputes the loss returns, if there is one; it needs gradients."""
+    if closure is None:
+        return None
+    with torch.enable_grad():
+        return closure()
+
+
+def number(value: Any) -> Any:
+    """A setting that may be a one-element tensor, as a number."""
+    return value.item() if isinstance(value, Tensor) else value
+
+
+class Optimizer:
+    """The base class of optimizers; a subclass defines `step`.
+
+    >>> from retrograd import nn, ones, optim
+    >>> w = nn.Parameter(ones(2))
+    >>> optimizer = optim.SGD([w], lr=0.5)
+    >>> w.sum().backward()
+    >>> optimizer.step()
+    >>> w
+    Parameter containing:
+    tensor([0.5000, 0.5000], requires_grad=True)
+    """
+
+    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+        self.defaults = defaults
+        self._hook_stores()
+        if isinstance(params, Tensor):
+            raise TypeError("params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                            + params.type())
+        self.state: Any = defaultdict(dict)
+        self.param_groups: list[dict[str, Any]] = []
+        groups = list(params)
+        if len(groups) == 0:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(dict(group) if isinstance(group, dict) else group)
+
+    def _hook_stores(self) -> None:
+        for name in ("step_pre", "step_post", "state_dict_pre", "state_dict_post", "load_state_dict_pre", "load_state_dict_post"):
+            self.__dict__.setdefault(f"_optimizer_{name}_hooks", OrderedDict())
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        step = cls.__dict__.get("step")
+        if step is not None and not hasattr(step, "hooked"):
+            cls.step = with_hooks(step)  # type: ignore[method-assign]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._hook_stores()
+        self.defaults.setdefault("differentiable", False)
+
+    def __repr__(self) -> str:
+        text = type(self).__name__ + " ("
+        for i, group in enumerate(self.param_groups):
+            text += f"\nParameter Group {i}\n"
+            for key in sorted(group):
+                if key != "params":
+                    text += f"    {key}: {group[key]}\n"
+        return text + ")"
+
+    # ---- hooks
+    def register_step_pre_hook(self, hook: Hook) -> RemovableHandle:
+        """Call `hook(optimizer, args, kwargs)` before each step."""
+        return add_hook(self._optimizer_step_pre_hooks, hook)  # type: ignore[attr-defined]
+
+    def register_step_post_hook(self, hook: Hook) -> RemovableHandle:
+        """Call `hook(optimizer, args, kwargs)` after each step."""
+        return add_hook(self._optimizer_step_post_hooks, hook)  # type: ignore[attr-defined]
+
+    def register_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Call `hook(optimizer)` before `state_dict`."""
+        return add_hook(self._optimizer_state_dict_pre_hooks, hook, prepend)  # type: ignore[attr-defined]
+
+    def register_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Call `hook(optimizer, state_dict)` after `state_dict`; it may return a replacement."""
+        return add_hook(self._optimizer_state_dict_post_hooks, hook, prepend)  # type: ignore[attr-defined]
+
+    def register_load_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Call `hook(optimizer, state_dict)` before loading; it may return a replacement."""
+        return add_hook(self._optimizer_load_state_dict_pre_hooks, hook, prepend)  # type: ignore[attr-defined]
+
+    def register_load_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Call `hook(optimizer)` after loading."""
+        return add_hook(self._optimizer_load_state_dict_post_hooks, hook, prepend)  # type: ignore[attr-defined]
+
+    # ---- state
+    def state_dict(self) -> dict[str, Any]:
+        """The state and the settings, with parameters replaced by their numbers."""
+        for hook in self._optimizer_state_dict_pre_hooks.values():  # type: ignore[attr-defined]
+            hook(self)
+        numbers: dict[int, int] = {}
+        groups = []
+        for group in self.param_groups:
+            packed = {key: value for key, value in group.items() if key != "params"}
+            for param in group["params"]:
+                numbers.setdefault(id(param), len(numbers))
+            packed["params"] = [numbers[id(param)] for param in group["params"]]
+            groups.append(packed)
+        state = {numbers[id(key)] if isinstance(key, Tensor) else key: value for key, value in self.state.items()}
+        made: dict[str, Any] = {"state": state, "param_groups": groups}
+        for hook in self._optimizer_state_dict_post_hooks.values():  # type: ignore[attr-defined]
+            result = hook(self, made)
+            made = made if result is None else result
+        return made
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over the state and settings of `state_dict`."""
+        state_dict = state_dict.copy()
+        for hook in self._optimizer_load_state_dict_pre_hooks.values():  # type: ignore[attr-defined]
+            result = hook(self, state_dict)
+            state_dict = state_dict if result is None else result
+        groups, saved = self.param_groups, deepcopy(state_dict["param_groups"])
+        if len(groups) != len(saved):
+            raise ValueError("loaded state dict has a different number of parameter groups")
+        if any([len(g["params"]) != len(s["params"]) for g, s in zip(groups, saved, strict=True)]):
+            raise ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group")
+        params = dict(zip(chain.from_iterable(s["params"] for s in saved), chain.from_iterable(g["params"] for g in groups),
+                          strict=True))
+        state: Any = defaultdict(dict)
+        for key, value in state_dict["state"].items():
+            if key in params:
+                state[params[key]] = self._cast(params[key], value, None)
+            else:
+                state[key] = value
+        updated = []
+        for group, loaded in zip(groups, saved, strict=True):
+            loaded["params"] = group["params"]
+            if "param_names" in group and "param_names" not in loaded:
+                loaded["param_names"] = group["param_names"]
+            updated.append(loaded)
+        self.__setstate__({"state": state, "param_groups": updated})
+        for hook in self._optimizer_load_state_dict_post_hooks.values():  # type: ignore[attr-defined]
+            hook(self)
+
+    def _cast(self, param: Any, value: Any, key: Any) -> Any:
+        """Loaded state in the dtype of its parameter; the count of steps stays as it is."""
+        if isinstance(value, Tensor):
+            if key == "step":
+                return value
+            return value.to(dtype=param.dtype, device=param.device) if param.is_floating_point() else value
+        if isinstance(value, dict):
+            return {k: self._cast(param, v, k) for k, v in value.items()}
+        if isinstance(value, Iterable) and not isinstance(value, str):
+            return type(value)(self._cast(param, v, None) for v in value)  # type: ignore[call-arg]
+        return value
+
+    # ---- use
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drop the gradients of all parameters, or fill them with zeros."""
+        for group in self.param_groups:
+            for param in group["params"]:
+                if param.grad is None:
+                    continue
+                if set_to_none:
+                    param.grad = None
+                    continue
+                if param.grad.grad_fn is not None:
+                    param.grad.detach_()
+                else:
+                    param.grad.requires_grad_(False)
+                param.grad.zero_()
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Change the parameters by their gradients; `closure` recomputes the loss."""
+        raise NotImplementedError
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add parameters with settings of their own."""
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        params = param_group["params"]
+        if isinstance(params, Tensor):
+            param_group["params"] = [params]
+        elif isinstance(params, set):
+            raise TypeError("optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets "
+                            "will change between runs. Please use a list instead.")
+        else:
+            param_group["params"] = list(params)
+        self._split_names(param_group)
+        for param in param_group["params"]:
+            if not isinstance(param, Tensor):
+                raise TypeError("optimizer can only optimize Tensors, but one of the params is " + type(param).__name__)
+            if not self.defaults.get("differentiable", None) and not (param.is_leaf or param.retains_grad):
+                raise ValueError("can't optimize a non-leaf Tensor")
+        for name, default in self.defaults.items():
+            if default is required and name not in param_group:
+                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
+            param_group.setdefault(name, default)
+        if len(param_group["params"]) != len({id(p) for p in param_group["params"]}):
+            warnings.warn("optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; "
+                          "see github.com/pytorch/pytorch/issues/40967 for more information", stacklevel=3)
+        known = {id(p) for group in self.param_groups for p in group["params"]}
+        if any([id(p) in known for p in param_group["params"]]):
+            raise ValueError("some parameters appear in more than one parameter group")
+        self.param_groups.append(param_group)
+
+    def _split_names(self, param_group: dict[str, Any]) -> None:
+        """(name, parameter) pairs become two lists."""
+        named = [p for p in param_group["params"] if isinstance(p, tuple)]
+        if not named:
+            return
+        if len(named) != len(param_group["params"]):
+            raise ValueError("all optimizer params should be with/without names. Some param names are missing")
+        param_group["params"] = [param for _, param in named]
+        param_group["param_names"] = [name for name, _ in named]
+
+
+def check_lr(lr: Any) -> None:
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    if not lr >= 0.0:
+        raise ValueError(f"Invalid learning rate: {lr}")
+
+
+def check(name: str, value: Any) -> None:
+    if not value >= 0.0:
+        raise ValueError(f"Invalid {name} value: {value}")
