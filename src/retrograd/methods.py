@@ -98,6 +98,10 @@ def forbidden_delete(name: str) -> Any:
     return delete
 
 
+def keep_data(self: Any) -> None:
+    raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
+
+
 def requires_grad_(self: Any, requires_grad: bool = True) -> Any:
     """Say whether gradients of this leaf are wanted; returns the tensor."""
     if switches.unusual and tls.transforms and not tls.transforms[-1].legacy:
@@ -111,7 +115,7 @@ def requires_grad_(self: Any, requires_grad: bool = True) -> Any:
         raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
                            "in a subgraph that doesn't require differentiation use var_no_grad = var.detach().")
     if requires_grad and self.dtype.category < 2:
-        raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
     if requires_grad and self._odd & ODD_INFERENCE and not tls.inference:
         raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
     self._requires = bool(requires_grad)
@@ -490,7 +494,7 @@ PROPERTIES = dict(
     grad=property(get_grad, set_grad, del_grad),
     _grad_fn=property(lambda self: self.grad_fn, None, forbidden_delete("_grad_fn")),
     _backward_hooks=property(get_backward_hooks, set_backward_hooks, forbidden_delete("_backward_hooks")),
-    data=property(get_data, set_data, forbidden_delete("data")),
+    data=property(get_data, set_data, keep_data),
     requires_grad=property(wants_grad, set_requires_grad, forbidden_delete("requires_grad")),
     grad_dtype=property(get_grad_dtype, set_grad_dtype),
     retains_grad=property(lambda self: bool(self._extra is not None and self._extra.retains_grad)),

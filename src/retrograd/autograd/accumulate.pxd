@@ -10,6 +10,6 @@ cdef class Private:
     cdef public bint calibrating
 
 @cython.locals(old=Tensor)
-cpdef accumulate(Tensor variable, Tensor grad, bint create_graph)
+cpdef accumulate(Tensor variable, Tensor grad, bint create_graph, int held)
 cdef bint same_layout(array, like) except -1
 cdef add_to(Tensor variable, Tensor old, Tensor grad)

@@ -36,27 +36,27 @@ class Private:
 private = Private()
 
 
-def accumulate(variable: Any, grad: Any, create_graph: bool) -> None:
-    """Add `grad` to `variable.grad`."""
+def accumulate(variable: Any, grad: Any, create_graph: bool, held: int) -> None:
+    """Add `grad` to `variable.grad`; `held` references of the caller do not count against stealing it."""
     if private.calibrating:
         private.tensor, private.array = getrefcount(grad), getrefcount(grad.array)
     lock.acquire()
     try:
         old = variable._grad
         if grad._odd & ODD_SPARSE or (old is not None and old._odd & ODD_SPARSE):
-            alone = getrefcount(grad) <= private.tensor
+            alone = getrefcount(grad) <= private.tensor + held
             variable._grad = METHODS["__accumulate_sparse__"](old, grad, create_graph, alone)
         elif create_graph:
             variable._grad = recorded_copy(variable, grad) if old is None else old + grad
         elif old is None:
             array = grad.array
-            if (type(grad) is Tensor and getrefcount(grad) <= private.tensor and array.base is None
+            if (type(grad) is Tensor and getrefcount(grad) <= private.tensor + held and array.base is None
                     and getrefcount(array) <= private.array + 1 and grad._odd == 0 and grad._node is None
                     and not grad._requires and same_layout(array, variable.array) and not tls.dispatch_modes):
                 variable._grad = grad
             else:
                 array = None
-                alone = getrefcount(grad) <= private.tensor
+                alone = getrefcount(grad) <= private.tensor + held
                 variable._grad = first_gradient(variable, grad, alone)
         else:
             add_to(variable, old, grad)

@@ -195,7 +195,7 @@ def loop(task: Any) -> None:
                     grad = grads[0]
                     grads = None
                     if grad is not None:
-                        accumulate(sink.variable, grad, task.create_graph)
+                        accumulate(sink.variable, grad, task.create_graph, 0)
                 else:
                     run_accumulator(task, node, grads)
                 break
@@ -267,18 +267,15 @@ def run_accumulator(task: Any, node: Any, grads: Any) -> None:
     """An accumulator with hooks of some kind."""
     grads = run_pre_hooks(node, grads)
     variable = node.variable
-    watched = node._hooks is not None and node._hooks.post is not None
     grad = grads[0]
-    if not watched:
-        grads = None              # so that the gradient can be stolen; post-hooks still need it as it is
     if grad is not None:
-        accumulate(variable, grad, task.create_graph)
+        accumulate(variable, grad, task.create_graph, 1)      # `grads` holds it too
         extra = variable._extra
         if extra is not None and extra.post_hooks:
             for hook in list(extra.post_hooks.values()):
                 if hook(variable) is not None:
                     raise RuntimeError("Tensor post accumulate grad hooks should return None.")
-    if watched:
+    if node._hooks is not None and node._hooks.post is not None:
         run_post_hooks(node, [], grads, True)
 
 

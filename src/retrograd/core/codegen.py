@@ -27,7 +27,7 @@ PRELUDE = r"""
 static inline int is_array(PyObject *o) { return Py_TYPE(o) == &PyArray_Type; }
 static inline int is_float(int t) { return t == NPY_FLOAT || t == NPY_DOUBLE; }
 static inline int contiguous(PyArrayObject *a) { return PyArray_FLAGS(a) & NPY_ARRAY_C_CONTIGUOUS; }
-static inline int disordered(PyArrayObject *a) { return PyArray_NDIM(a) > 1 && !(contiguous(a) && PyArray_SIZE(a)); }
+static inline int disordered(PyArrayObject *a) { return PyArray_NDIM(a) > 1 && !contiguous(a); }
 static inline int spread(PyArrayObject *a) {
   for (int i = 0; i < PyArray_NDIM(a); i++) if (PyArray_STRIDE(a, i) != 0) return 0;
   return PyArray_NDIM(a) > 0 && PyArray_SIZE(a) > 0;
@@ -61,7 +61,7 @@ static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
     if (is_float(t) && (one_a || contiguous(a)) && (one_b || contiguous(b))) {{
       int same = same_shape(a, b), right = !same && PyArray_NDIM(b) == 0, left = !same && PyArray_NDIM(a) == 0;
       npy_intp n = PyArray_SIZE(left ? b : a);
-      if ((same || ((right || left) && n)) && n <= {limit}) {{
+      if ((same || right || left) && n <= {limit}) {{
         PyArrayObject *r = new_like(left ? b : a); if (!r) return NULL;
         npy_intp i, da = !left && !one_a, db = !right && !one_b;
         same = da && db;
@@ -74,8 +74,8 @@ static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
         return (PyObject *)r;
       }}
     }}
-  }} else if (is_array(args[0]) && is_float(PyArray_TYPE(a)) && contiguous(a) && !disordered(a)
-             && PyArray_SIZE(a) <= {limit} && (PyFloat_CheckExact(args[1]) || PyLong_CheckExact(args[1]))) {{
+  }} else if (is_array(args[0]) && is_float(PyArray_TYPE(a)) && contiguous(a) && PyArray_SIZE(a) <= {limit}
+             && (PyFloat_CheckExact(args[1]) || PyLong_CheckExact(args[1]))) {{
     double number = PyFloat_AsDouble(args[1]);
     if (number == -1.0 && PyErr_Occurred()) return NULL;
     PyArrayObject *r = new_like(a); if (!r) return NULL;
@@ -123,7 +123,6 @@ static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
         for (i = 0; i < n; i++) {{ double X = x[i]; z[i] = {double}; }} }}
       return (PyObject *)r;
     }}
-    if (disordered(a)) Py_RETURN_NONE;
   }}
   return PyObject_Vectorcall(np_{name}, args, 1, NULL);
 }}

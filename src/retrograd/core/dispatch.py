@@ -188,6 +188,10 @@ def saved_attribute(node: Any, name: str) -> Any:
     if key not in op.saved_names:
         raise AttributeError(f"'{type(node).__name__}' object has no attribute '{name}'")
     slot = op.saved_names.index(key)
+    if node._saved is None and not op.has_lists:
+        plan = op.plan(sum([1 << i for i, n in enumerate(node._next) if n is not None]))
+        if not plan.inputs and not plan.outputs:              # the rules in use needed nothing
+            return SavedTensor.nothing() if raw else None
     if node._saved is None:
         if not raw:
             raise RuntimeError(FREED)
@@ -479,8 +483,6 @@ class Dispatch(Door):
             if z is None:
                 return call_general(op, [a, *op.tail])
             z = np.asarray(z)
-        elif op.loose and x.ndim > 1 and not x.flags.c_contiguous:
-            z = in_order(op, [x], z)
         out = new_tensor(z)
         if requires and op.differentiable:
             node = record_short(op, a, None, 1)
@@ -528,8 +530,7 @@ class Dispatch(Door):
             if z is None:
                 return call_general(op, [a, b, *op.tail])
             z = np.asarray(z)
-        elif z.ndim > 1 and op.loose and not (
-                x.flags.c_contiguous and (type(y) is not ndarray or y.flags.c_contiguous) and z.size):
+        elif z.ndim > 1 and op.loose and (op.leading or not x.flags.c_contiguous):      # otherwise NumPy's order is right
             z = in_order(op, [x, y], z)
         out = new_tensor(z)
         if mask and op.differentiable:
@@ -551,9 +552,9 @@ class Dispatch(Door):
             y = other.array
             if a._odd or other._odd or x.dtype is not y.dtype or (y.ndim and y.shape != x.shape):
                 return call_operator(op, [a, b, *op.tail])
-            if (x.base is not None or y.base is not None) and x is not y:
-                check_overlap(x, (other,))
             requires = requires or other._requires or other._view is not None
+            if requires and x is not y and (x.base is not None or y.base is not None):
+                check_overlap(x, (other,))
         else:
             if a._odd or not number_fits(op, x, b):
                 return call_operator(op, [a, b, *op.tail])

@@ -95,6 +95,10 @@ class Node:
         return tuple([(n, 0 if n is None or nrs is None else nrs[i]) for i, n in enumerate(self._next)])
 
     @property
+    def requires_grad(self) -> bool:
+        return True
+
+    @property
     def metadata(self) -> dict[Any, Any]:
         if self._metadata is None:
             self._metadata = {}

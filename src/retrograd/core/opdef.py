@@ -404,8 +404,15 @@ def result_type(name: str, fields: tuple[str, ...]) -> Any:
     if key not in RESULT_TYPES:
         made = namedtuple(name, fields)  # type: ignore[misc]
         made.__module__ = "torch.return_types"
+        made.__repr__ = show_result  # type: ignore[method-assign]
         RESULT_TYPES[key] = made
     return RESULT_TYPES[key]
+
+
+def show_result(self: Any) -> str:
+    """How a named tuple of results prints."""
+    items = ",\n".join([f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True)])
+    return f"torch.return_types.{type(self).__name__}(\n{items})"
 
 
 def camel(name: str) -> str:

@@ -16,6 +16,7 @@ from retrograd.core.dispatch import METHODS, call
 from retrograd.core.opdef import defop
 from retrograd.core.storage import empty_strided
 from retrograd.ops import families
+from retrograd.ops.pool import packed, widened
 
 
 # ---- the three products, over arrays
@@ -31,12 +32,6 @@ class Geometry:
     def output(self, sizes: Any) -> tuple[int, ...]:
         return tuple([(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in
                       zip(sizes, self.kernel, self.stride, self.padding, self.dilation, strict=True)])
-
-
-def widened(value: Any, rank: int) -> tuple[int, ...]:
-    """One setting for each dimension."""
-    value = (value,) if isinstance(value, int) else tuple(value)
-    return value * rank if len(value) == 1 else value
 
 
 def columns(xp: Any, array: Any, g: Geometry) -> Any:
@@ -67,7 +62,7 @@ def correlate(xp: Any, array: Any, weight: Any, g: Geometry) -> Any:
     batch, outputs = array.shape[0], weight.shape[0]
     sizes = g.output(array.shape[2:])
     made = xp.matmul(weight.reshape(g.groups, outputs // g.groups, math.prod(weight.shape[1:])), columns(xp, array, g))
-    return xp.ascontiguousarray(made.reshape(outputs, batch, *sizes).swapaxes(0, 1))
+    return packed(made.reshape(outputs, batch, *sizes).swapaxes(0, 1))
 
 
 def spread(xp: Any, grad: Any, weight: Any, g: Geometry, sizes: Any) -> Any:
@@ -83,13 +78,13 @@ def spread(xp: Any, grad: Any, weight: Any, g: Geometry, sizes: Any) -> Any:
                         zip(place, g.dilation, grad.shape[2:], g.stride, strict=True)])
         padded[(slice(None), slice(None), *window)] += cols[(slice(None), *place)]
     inside = tuple([slice(p, p + n) for p, n in zip(g.padding, sizes, strict=True)])
-    return xp.ascontiguousarray(padded[(slice(None), slice(None), *inside)].swapaxes(0, 1))
+    return packed(padded[(slice(None), slice(None), *inside)].swapaxes(0, 1))
 
 
 def match(xp: Any, grad: Any, array: Any, g: Geometry) -> Any:
     outputs, per_group = grad.shape[1], array.shape[1] // g.groups
     made = xp.matmul(as_rows(grad, g.groups), columns(xp, array, g).swapaxes(1, 2))
-    return xp.ascontiguousarray(made.reshape(outputs, per_group, *g.kernel))
+    return packed(made.reshape(outputs, per_group, *g.kernel))
 
 
 # ---- the op
@@ -134,7 +129,7 @@ def convolution_backward_kernel(xp: Any, grad_output: Any, input: Any, weight: A
         to_weight = match(xp, input, grad_output, g) if transposed else match(xp, grad_output, input, g)
     if output_mask[2]:
         to_bias = grad_output.sum((0, *range(2, grad_output.ndim)))
-    return to_input, to_weight, to_bias
+    return (*[t if t is None else in_order_of(xp, t, input, weight) for t in (to_input, to_weight)], to_bias)
 
 
 def check_convolution(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,

@@ -1,151 +1,125 @@
-"""Bags of embeddings: rows of a table summed, averaged or maximised bag by bag."""
+"""embedding_bag: sums, means or maxima of rows of a table, bag by bag."""
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from retrograd.core import dtypes
 from retrograd.core.dispatch import METHODS, call
-from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.opdef import defop
-from retrograd.core.tensor import Tensor
 from retrograd.ops import families
-from retrograd.ops.masked import INDEX_DTYPES, embedding_dense_backward
 
-SUM, MEAN, MAX = range(3)
-
-
-def check_arguments(weight: Any, indices: Any, offsets: Any, mode: int, per_sample_weights: Any, include_last: bool) -> None:
-    for position, name, array in ((1, "indices", indices), (1, "offsets", offsets)):
-        if array.dtype not in INDEX_DTYPES:
-            raise RuntimeError(f"Expected tensor for argument #{position} '{name}' to have one of the following scalar types: "
-                               f"Long, Int; but got torch.{BY_NUMPY[array.dtype].legacy}Tensor instead (while checking "
-                               "arguments for embedding_bag)")
-    if offsets.size and offsets[0] != 0:
-        raise RuntimeError("offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
-                           f"However, got {offsets[0]}")
-    if offsets.size and offsets[-1] > indices.shape[0]:
-        raise RuntimeError(f"offsets[-1] can not be greater than input's length {indices.shape[0]} but got offsets[-1] of "
-                           f"{offsets[-1]}")
-    if include_last and not offsets.size:
-        raise RuntimeError("include_last_offset: number of offset should be at least 1")
-    wrong = np.nonzero((indices < 0) | (indices >= weight.shape[0]))[0]
-    if wrong.size:
-        raise RuntimeError(f"Index {wrong[0]} of input takes value {indices[wrong[0]]} which is not in the valid range "
-                           f"[0, {weight.shape[0]})")
+SUM, MEAN, MAX = 0, 1, 2
 
 
-def bags_of(offsets: Any, count: int, include_last: bool) -> Any:
-    """For every index the bag that it is in, and the number of bags."""
-    starts = offsets[:-1] if include_last else offsets
-    marks = np.zeros(count + 1, np.int64)
-    np.add.at(marks, starts, 1)
-    return np.cumsum(marks)[:count] - 1, starts.shape[0]
-
-
-def embedding_bag_kernel(xp: Any, weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool, mode: int, sparse: bool,
-                         per_sample_weights: Any, include_last_offset: bool, padding_idx: int) -> Any:
-    check_arguments(weight, indices, offsets, mode, per_sample_weights, include_last_offset)
-    bag, count = bags_of(offsets, indices.shape[0], include_last_offset)
-    width = weight.shape[1]
-    kept = indices != padding_idx if padding_idx >= 0 else np.ones(indices.shape, bool)
-    rows = weight[indices[kept]]
+def bag_kernel(xp: Any, weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool, mode: int, sparse: bool,
+               per_sample_weights: Any, include_last_offset: bool, padding_idx: int) -> Any:
+    count = len(offsets) - include_last_offset
+    starts = offsets[:count]
+    bag_of = xp.searchsorted(starts, xp.arange(len(indices)), side="right") - 1
+    kept = indices != padding_idx
+    rows = weight[indices]
     if per_sample_weights is not None:
-        rows = rows * per_sample_weights[kept][:, None]
-    sizes = np.bincount(bag[kept], minlength=count).astype(offsets.dtype)
+        rows = rows * per_sample_weights[:, None].astype(rows.dtype)
+    sizes = xp.bincount(bag_of[kept], minlength=count).astype(indices.dtype) if len(indices) else xp.zeros(count, indices.dtype)
+    made = xp.zeros((count, weight.shape[1]), weight.dtype)
+    largest = xp.zeros((count, weight.shape[1]) if mode == MAX else count if mode == MEAN else 0, indices.dtype)
     if mode == MAX:
-        out, places = maxima(weight, rows, bag[kept], indices[kept], count)
-        return out, bag.astype(indices.dtype), sizes, places
-    out = np.zeros((count, width), weight.dtype)
-    np.add.at(out, bag[kept], rows)
-    if mode == MEAN:
-        out = (out / np.maximum(sizes, 1)[:, None].astype(out.dtype)).astype(weight.dtype)
-        return out, bag.astype(indices.dtype), sizes, sizes.copy()
-    # A sum needs neither the bags' sizes nor, without padding, the map from indices to bags.
-    hidden = bag.astype(indices.dtype) if padding_idx >= 0 else np.zeros(0, indices.dtype)
-    zeros = np.zeros(offsets.shape[0], offsets.dtype)
-    return out, hidden, zeros, zeros.copy()
+        for bag in range(count):
+            members = xp.flatnonzero((bag_of == bag) & kept)
+            if len(members):
+                best = rows[members].argmax(0)
+                made[bag] = rows[members][best, xp.arange(weight.shape[1])]
+                largest[bag] = indices[members[best]]
+            else:
+                largest[bag] = -1
+    else:
+        xp.add.at(made, bag_of[kept], rows[kept])
+        if mode == MEAN:
+            made = (made / xp.maximum(sizes, 1)[:, None]).astype(weight.dtype)
+            largest = sizes.copy()
+    return made, bag_of.astype(indices.dtype), sizes, largest
 
 
-def maxima(weight: Any, rows: Any, bag: Any, indices: Any, count: int) -> Any:
-    """The largest of every column of every bag, and which row of the table it is."""
-    out = np.zeros((count, weight.shape[1]), weight.dtype)
-    places = np.zeros((count, weight.shape[1]), indices.dtype)
-    seen = np.zeros(count, bool)
-    for row, b, index in zip(rows, bag, indices, strict=True):
-        better = (row > out[b]) | ~seen[b]
-        out[b][better] = row[better]
-        places[b][better] = index
-        seen[b] = True
-    return out, places
+def check_bag(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool, mode: int, sparse: bool,
+              per_sample_weights: Any, include_last_offset: bool, padding_idx: int) -> None:
+    starts, rows = offsets.array, indices.array
+    if offsets.ndim == 1 and len(starts):
+        if starts[0] != 0:
+            raise RuntimeError(f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
+                               f"However, got {starts[0]}")
+        if starts[-1] > len(rows):
+            raise RuntimeError(f"offsets[-1] can not be greater than input's length {len(rows)} but got offsets[-1] of "
+                               f"{starts[-1]}")
+    if len(rows) and (rows.min() < 0 or rows.max() >= weight.shape[0]):
+        wrong = rows[(rows < 0) | (rows >= weight.shape[0])][0]
+        raise RuntimeError(f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {wrong}")
 
 
-# ---- derivatives
-def bag_numbers(offset2bag: Any, offsets: Any, indices: Any, count: int) -> Any:
-    """The map from indices to bags, also where the forward did not need it."""
-    if offset2bag.array.shape[0] == indices.array.shape[0]:
-        return offset2bag
-    include_last = offsets.array.shape[0] > count
-    return Tensor(bags_of(offsets.array, indices.array.shape[0], include_last)[0])
-
-
-def weight_gradient(grads: Any, weight_sym_argsize_0: int, indices: Any, offsets: Any, result1: Any, result2: Any, result3: Any,
-                    scale_grad_by_freq: bool, mode: int, sparse: bool, per_sample_weights: Any, padding_idx: int) -> Any:
-    grad = grads[0]
+def spread_bags(grad: Any, indices: Any, bag_of: Any, sizes: Any, largest: Any, rows: int, scale_grad_by_freq: bool, mode: int,
+                per_sample_weights: Any, padding_idx: int) -> Any:
+    """The gradient of the table."""
+    zeros = METHODS["zeros"]((rows, grad.shape[1]), dtype=grad.dtype)
     if mode == MAX:
-        zeros = grad.new_zeros((weight_sym_argsize_0, grad.array.shape[1]))
-        filled = METHODS["to"](result2 > 0, grad.dtype).unsqueeze(1)          # an empty bag has no largest row
-        return zeros.scatter_add(0, METHODS["to"](result3, dtypes.int64), grad * filled)
-    bags = bag_numbers(result1, offsets, indices, grad.array.shape[0])
-    rows = grad.index_select(0, bags)
+        full = largest.clamp(min=0)
+        return zeros.scatter_add(0, full, grad.masked_fill(largest < 0, 0))
+    each = grad.index_select(0, bag_of)
     if mode == MEAN:
-        rows = rows / METHODS["to"](result2.index_select(0, bags), grad.dtype).unsqueeze(1)
+        each = each / sizes.clamp(min=1).index_select(0, bag_of).unsqueeze(1).to(grad.dtype)
     if per_sample_weights is not None:
-        rows = rows * per_sample_weights.unsqueeze(1)
-    if sparse:
-        return METHODS["__embedding_gradient__"](rows, indices, weight_sym_argsize_0, padding_idx, scale_grad_by_freq)
-    return call(embedding_dense_backward, [rows, indices, weight_sym_argsize_0, padding_idx, scale_grad_by_freq])
-
-
-def sample_weights_gradient(grads: Any, weight: Any, indices: Any, offsets: Any, result1: Any, mode: int,
-                            padding_idx: int) -> Any:
-    grad = grads[0]
-    if mode != SUM:
-        raise RuntimeError("embedding_bag_backward: per_sample_weights only supported for mode='sum'")
-    bags = bag_numbers(result1, offsets, indices, grad.array.shape[0])
-    made = (grad.index_select(0, bags) * weight.index_select(0, indices)).sum(1)
+        each = each * per_sample_weights.unsqueeze(1)
+    if scale_grad_by_freq:
+        counts = METHODS["bincount"](indices, minlength=rows)
+        each = each / counts.index_select(0, indices).unsqueeze(1).to(grad.dtype)
     if padding_idx >= 0:
-        made = made.masked_fill(indices == padding_idx, 0)
-    return made
+        each = each.masked_fill((indices == padding_idx).unsqueeze(1), 0)
+    return zeros.index_add(0, indices, each)
 
 
-bag = defop(
-    "_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool "
-    "sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, "
-    "Tensor, Tensor)",
-    kernel=embedding_bag_kernel,
-    vjp=dict(weight=weight_gradient, per_sample_weights=sample_weights_gradient),
-    batch=families.loop, variants="function", out=False,
+def bag_weight_rule(grad: Any, indices: Any, result1: Any, result2: Any, result3: Any, weight_sym_argsize_0: int,
+                    scale_grad_by_freq: bool, mode: int, sparse: bool, per_sample_weights: Any, padding_idx: int) -> Any:
+    if sparse:
+        raise NotImplementedError("embedding_bag(): sparse gradients (sparse=True) are not supported")
+    return spread_bags(grad, indices, result1, result2, result3, weight_sym_argsize_0, scale_grad_by_freq, mode,
+                       per_sample_weights, padding_idx)
+
+
+def bag_samples_rule(grad: Any, weight: Any, indices: Any, result1: Any, padding_idx: int) -> Any:
+    made = (grad.index_select(0, result1) * weight.index_select(0, indices)).sum(1)
+    return made.masked_fill(indices == padding_idx, 0) if padding_idx >= 0 else made
+
+
+def bag_tangent(weight_p: Any, weight_t: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool, mode: int, sparse: bool,
+                per_sample_weights_p: Any, per_sample_weights_t: Any, include_last_offset: bool, padding_idx: int, result1: Any,
+                result2: Any, result3: Any) -> Any:
+    rest = [sparse, per_sample_weights_p, include_last_offset, padding_idx]
+    if mode == MAX:
+        made = weight_t.gather(0, result3.clamp(min=0)).masked_fill(result3 < 0, 0)
+    else:
+        made = call(embedding_bag_row, [weight_t, indices, offsets, scale_grad_by_freq, mode, *rest])[0]
+        if per_sample_weights_t is not None:
+            rest[1] = per_sample_weights_t
+            made = made + call(embedding_bag_row, [weight_p, indices, offsets, scale_grad_by_freq, mode, *rest])[0]
+    return (made, *[METHODS["zeros_like"](t) for t in (result1, result2, result3)])
+
+
+embedding_bag_row = defop(
+    "_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, "
+    "Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
+    kernel=bag_kernel, check=check_bag, vjp=dict(weight=bag_weight_rule, per_sample_weights=bag_samples_rule), jvp=bag_tangent,
+    batch=families.loop, variants="function",
 )
 
 
-def embedding_bag(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool, mode: int, sparse: bool,
-                  per_sample_weights: Any, include_last_offset: bool, padding_idx: Any = None) -> Any:
-    if padding_idx is not None:
-        rows = weight.array.shape[0]
-        if not -rows <= padding_idx < rows:
-            raise RuntimeError(f"padding_idx must be within the number of embeddings, {-rows} through {rows - 1}, but got "
-                               f"{padding_idx}")
-        padding_idx %= rows
-    return call(bag, [weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset,
-                      -1 if padding_idx is None else padding_idx])
+def embedding_bag_tensors(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool, mode: int, sparse: bool,
+                          per_sample_weights: Any, include_last_offset: bool, padding_idx: Any = None) -> Any:
+    padding = -1 if padding_idx is None else padding_idx
+    return call(embedding_bag_row, [weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights,
+                                    include_last_offset, padding + weight.shape[0] if padding < -1 else padding])
 
 
-for schema in (
-    "embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool "
-    "sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor)",
-    "embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, "
-    "Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)",
-):
-    defop(schema, kernel=embedding_bag, composite=True, variants="function", out=False)
+FOUR = "(Tensor, Tensor, Tensor, Tensor)"
+defop("embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, "
+      f"Tensor? per_sample_weights=None, bool include_last_offset=False) -> {FOUR}", kernel=embedding_bag_tensors, composite=True,
+      variants="function", out=False)
+defop("embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, "
+      f"Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> {FOUR}", kernel=embedding_bag_tensors,
+      composite=True, variants="function", out=False)

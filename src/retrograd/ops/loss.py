@@ -12,6 +12,7 @@ from typing import Any
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.opdef import defop
 from retrograd.ops import families
+from retrograd.ops.activation import log_sigmoid_forward
 from retrograd.ops.elementwise import limited, over, times
 from retrograd.ops.families import number_like
 
@@ -297,7 +298,8 @@ def logits_slope(self: Any, target: Any, weight: Any, pos_weight: Any) -> Any:
 
 
 def logits_target_slope(self: Any, weight: Any, pos_weight: Any) -> Any:
-    made = -self if pos_weight is None else METHODS["log_sigmoid"](-self) - pos_weight * METHODS["log_sigmoid"](self)
+    made = -self if pos_weight is None else (
+        call(log_sigmoid_forward, [-self])[0] - pos_weight * call(log_sigmoid_forward, [self])[0])
     return made if weight is None else made * weight
 
 

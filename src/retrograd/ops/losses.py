@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 from retrograd.core.dispatch import METHODS, call
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import defop, find_packet
 from retrograd.ops.elementwise import over, times
 from retrograd.ops.loss import MEAN, NONE, SUM, nll_loss2d_forward, nll_loss_forward, reduced
 
@@ -218,9 +218,15 @@ composite("triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, 
 
 
 # ---- distances
+def norm_along(t: Any, p: float, dim: int, keepdim: bool) -> Any:
+    packet = find_packet("norm")
+    assert packet is not None
+    return packet(t, p, [dim], keepdim)
+
+
 def pairwise_distance_tensors(x1: Any, x2: Any, p: float, eps: float, keepdim: bool) -> Any:
     last = max(x1.ndim, x2.ndim) - 1
-    return METHODS["norm"](x1 - x2 + eps, p, last, keepdim)
+    return norm_along(x1 - x2 + eps, p, last, keepdim)
 
 
 def cosine_similarity_tensors(x1: Any, x2: Any, dim: int, eps: float) -> Any:
@@ -230,7 +236,7 @@ def cosine_similarity_tensors(x1: Any, x2: Any, dim: int, eps: float) -> Any:
 
 def length(x: Any, dim: int, eps: float) -> Any:
     """The length of vectors along `dim`, at least `eps`; the gradient is that of the length all the same."""
-    found = METHODS["norm"](x, 2, dim, True)
+    found = norm_along(x, 2, dim, True)
     raised = found.detach()
     return found + (raised.clamp_min(eps) - raised)
 

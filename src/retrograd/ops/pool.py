@@ -17,6 +17,11 @@ from retrograd.core.opdef import defop
 from retrograd.ops import families
 
 
+def packed(array: Any) -> Any:
+    """The array without gaps, and with the usual strides even where a size is 1."""
+    return array.copy() if 1 in array.shape or not array.flags.c_contiguous else array
+
+
 def widened(value: Any, rank: int) -> tuple[int, ...]:
     value = (value,) if isinstance(value, int) else tuple(value)
     return value * rank if len(value) == 1 else value
@@ -85,7 +90,7 @@ def max_pool_kernel(rank: int) -> Any:
         for d in range(rank):
             start = xp.arange(w.output[d]).reshape([-1 if i == d else 1 for i in range(rank)]) * w.stride[d] - w.padding[d]
             index = index * w.sizes[d] + start + places[d] * w.dilation[d]
-        return xp.ascontiguousarray(values), xp.ascontiguousarray(index)
+        return packed(values), packed(index)
     return kernel
 
 
@@ -102,8 +107,8 @@ def scatter_kernel(xp: Any, grad_output: Any, self: Any, indices: Any, rank: int
     return made.reshape(self.shape)
 
 
-def zero_like(t: Any) -> Any:
-    return METHODS["zeros_like"](t)
+def zero_like(grad: Any) -> Any:
+    return METHODS["zeros_like"](grad)
 
 
 def max_pool_rows(rank: int) -> Any:
@@ -171,7 +176,7 @@ def avg_pool_kernel(rank: int) -> Any:
         w = Windows(rank, self.shape, kernel_size, stride, padding, 1, ceil_mode)
         w.check("avg_pool", self.shape)
         total = w.of(xp, w.padded(xp, self, 0)).sum(tuple(range(-rank, 0)))
-        return xp.ascontiguousarray((total / divisors(xp, w, count_include_pad, divisor_override, self.dtype)).astype(self.dtype))
+        return packed((total / divisors(xp, w, count_include_pad, divisor_override, self.dtype)).astype(self.dtype))
     return kernel
 
 
@@ -185,7 +190,7 @@ def avg_pool_backward_kernel(rank: int) -> Any:
             window = tuple([slice(k, k + (o - 1) * s + 1, s) for k, o, s in zip(place, w.output, w.stride, strict=True)])
             made[(..., *window)] += share
         inside = tuple([slice(p, p + n) for p, n in zip(w.padding, w.sizes, strict=True)])
-        return xp.ascontiguousarray(made[(..., *inside)])
+        return packed(made[(..., *inside)])
     return kernel
 
 
@@ -244,7 +249,7 @@ def through_matrices(xp: Any, array: Any, matrices: Any) -> Any:
     for d, matrix in enumerate(matrices):
         axis = array.ndim - rank + d
         array = xp.moveaxis(xp.tensordot(array, matrix, ([axis], [1])), -1, axis)
-    return xp.ascontiguousarray(array)
+    return packed(array)
 
 
 def adaptive_avg_rows(rank: int) -> Any:
@@ -272,8 +277,8 @@ def adaptive_avg_rows(rank: int) -> Any:
         output_size = widened(output_size, rank)
         if len(output_size) != rank:
             raise RuntimeError(f"adaptive_avg_pool{rank}d: output_size must be {rank}")
-        if rank == 2 and output_size == (1, 1):
-            return self.mean((-1, -2), True)
+        if output_size == (1,) * rank:
+            return self.mean(tuple(range(-1, -rank - 1, -1)), True)
         return call(forward, [self, output_size])
     defop(f"adaptive_avg_pool{rank}d(Tensor self, SymInt[{rank}] output_size) -> Tensor", kernel=public, composite=True,
           variants="", out=False)

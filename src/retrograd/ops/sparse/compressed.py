@@ -13,7 +13,7 @@ import numpy as np
 
 from retrograd.core.dispatch import METHODS
 from retrograd.core.tensor import Tensor, new_tensor
-from retrograd.ops.copy import sparse_bsc, sparse_bsr, sparse_csc, sparse_csr
+from retrograd.ops.copy import sparse_bsc, sparse_bsr, sparse_csr
 from retrograd.ops.sparse.coo import (
     NAMES,
     coalesced,

@@ -1,0 +1,79 @@
+"""Pooling as functions."""
+from __future__ import annotations
+
+from typing import Any
+
+import retrograd as torch
+from retrograd import ops
+from retrograd.nn.functions.base import aten, overridable
+
+avg_pool1d, avg_pool2d, avg_pool3d = torch.avg_pool1d, aten("avg_pool2d"), aten("avg_pool3d")
+
+
+def pooled(rank: int, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
+           return_indices: bool) -> Any:
+    stride = [] if stride is None else stride
+    if return_indices:
+        return getattr(ops.aten, f"max_pool{rank}d_with_indices")(input, kernel_size, stride, padding, dilation, ceil_mode)
+    return getattr(torch, f"max_pool{rank}d")(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+@overridable
+def max_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+               return_indices: bool = False) -> Any:
+    """The maximum of each window of a sequence."""
+    return pooled(1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+@overridable
+def max_pool2d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+               return_indices: bool = False) -> Any:
+    """The maximum of each window of an image."""
+    return pooled(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+@overridable
+def max_pool3d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+               return_indices: bool = False) -> Any:
+    """The maximum of each window of a volume."""
+    return pooled(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def filled(output_size: Any, input: Any, rank: int) -> list[int]:
+    """None in an output size means the input's own."""
+    sizes = [output_size] * rank if output_size is None or isinstance(output_size, int) else list(output_size)
+    if input.dim() <= len(sizes):
+        raise ValueError(f"Input dimension should be at least {len(sizes) + 1}")
+    return [n if wanted is None else wanted for wanted, n in zip(sizes, input.shape[-len(sizes):], strict=True)]
+
+
+@overridable
+def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
+    """Means of as many windows as wanted."""
+    return torch.adaptive_avg_pool1d(input, output_size)
+
+
+@overridable
+def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
+    """Means of as many boxes of an image as wanted."""
+    return ops.aten.adaptive_avg_pool2d(input, filled(output_size, input, 2))
+
+
+@overridable
+def adaptive_avg_pool3d(input: Any, output_size: Any) -> Any:
+    """Means of as many boxes of a volume as wanted."""
+    return ops.aten.adaptive_avg_pool3d(input, filled(output_size, input, 3))
+
+
+@overridable
+def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+    """Maxima of as many windows as wanted."""
+    made = torch.adaptive_max_pool1d(input, output_size)
+    return made if return_indices else made[0]
+
+
+@overridable
+def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+    """Maxima of as many boxes of an image as wanted."""
+    made = ops.aten.adaptive_max_pool2d(input, filled(output_size, input, 2))
+    return made if return_indices else made[0]

@@ -1,0 +1,82 @@
+"""Resizing and rearranging images."""
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import retrograd as torch
+from retrograd import ops
+from retrograd.nn.functions.base import overridable
+
+pixel_shuffle, pixel_unshuffle, channel_shuffle = torch.pixel_shuffle, torch.pixel_unshuffle, torch.channel_shuffle
+
+
+@overridable
+def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
+                recompute_scale_factor: bool | None = None, antialias: bool = False) -> Any:
+    """Resize to `size`, or by `scale_factor`, taking the nearest value or a linear mixture.
+
+    >>> import retrograd as torch
+    >>> interpolate(torch.tensor([[[1.0, 2.0]]]), scale_factor=2)
+    tensor([[[1., 1., 2., 2.]]])
+    """
+    if mode in ("nearest", "area", "nearest-exact"):
+        if align_corners is not None:
+            raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | "
+                             "trilinear")
+    elif align_corners is None:
+        align_corners = False
+    rank = input.dim() - 2
+    sizes, factors = wanted(input, size, scale_factor, rank)
+    if antialias:
+        raise NotImplementedError("interpolate(): antialias=True is not supported")
+    if recompute_scale_factor and sizes is None:
+        sizes = [math.floor(float(n) * f) for n, f in zip(input.shape[2:], factors, strict=True)]
+        factors = None
+    if mode == "area":
+        if sizes is None:
+            sizes = [math.floor(float(n) * f) for n, f in zip(input.shape[2:], factors, strict=True)]
+        return getattr(ops.aten, f"adaptive_avg_pool{rank}d")(input, sizes)
+    if rank in (1, 2, 3) and mode in ("nearest", "nearest-exact"):
+        name = f"upsample_nearest{rank}d" if mode == "nearest" else f"_upsample_nearest_exact{rank}d"
+        return getattr(ops.aten, name).vec(input, sizes, factors)
+    needed = {"linear": 1, "bilinear": 2, "trilinear": 3}.get(mode)
+    if needed == rank:
+        return getattr(ops.aten, f"upsample_{mode}{rank}d").vec(input, sizes, align_corners, factors)
+    if needed is not None and rank in (1, 2, 3):
+        raise NotImplementedError(f"Got {input.dim()}D input, but {mode} mode needs {needed + 2}D input")
+    raise NotImplementedError("Input Error: Only 3D, 4D and 5D input Tensors supported (got "
+                              f"{input.dim()}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | "
+                              f"nearest-exact (got {mode})")
+
+
+def wanted(input: Any, size: Any, scale_factor: Any, rank: int) -> tuple[Any, Any]:
+    """The output sizes or the factors, one of them None."""
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is not None:
+        if isinstance(size, (list, tuple)):
+            if len(size) != rank:
+                raise ValueError(f"Input and output must have the same number of spatial dimensions, but got input with spatial "
+                                 f"dimensions of {list(input.shape[2:])} and output size of {size}. Please provide input tensor in "
+                                 "(N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) format.")
+            return list(size), None
+        return [size] * rank, None
+    if scale_factor is not None:
+        if isinstance(scale_factor, (list, tuple)):
+            if len(scale_factor) != rank:
+                raise ValueError("Input and scale_factor must have the same number of spatial dimensions, but got input with "
+                                 f"spatial dimensions of {list(input.shape[2:])} and scale_factor of shape {scale_factor}. Please "
+                                 "provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in (s1, s2, ...,sK) format.")
+            return None, [float(f) for f in scale_factor]
+        return None, [float(scale_factor)] * rank
+    raise ValueError("either size or scale_factor should be defined")
+
+
+@overridable
+def upsample(input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
+             align_corners: bool | None = None) -> Any:
+    """The old name of `interpolate`."""
+    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=3)
+    return interpolate(input, size, scale_factor, mode, align_corners)

@@ -1,0 +1,229 @@
+"""Details in which PyTorch's ops are particular: memory order, saved values, error texts, names of functions."""
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import retrograd as torch
+
+WRAPPED = 2**64
+
+
+def fortran(*shape: int, dtype: Any = np.float64) -> Any:
+    return torch.Tensor(np.asfortranarray(np.arange(1, 1 + int(np.prod(shape))).reshape(shape).astype(dtype)))
+
+
+def plain(*shape: int) -> Any:
+    return torch.Tensor(np.arange(1.0, 1 + int(np.prod(shape))).reshape(shape))
+
+
+# ---- memory order
+@pytest.mark.parametrize(("a", "b", "strides"), [
+    (fortran(3, 4), plain(3, 4), (1, 3)),            # the first operand counts most
+    (plain(3, 4), fortran(3, 4), (4, 1)),
+    (fortran(3, 4), plain(4), (1, 3)),
+    (plain(4), fortran(3, 4), (1, 3)),               # a broadcast operand has no opinion
+    (fortran(3, 4), 2.0, (1, 3)),
+])
+def test_result_follows_first_operand(a: Any, b: Any, strides: Any) -> None:
+    for op in (torch.add, torch.mul, torch.maximum, torch.lt):
+        if not (isinstance(b, float) and op is torch.maximum):
+            assert op(a, b).stride() == strides
+            assert op(a.clone().requires_grad_() if op is not torch.lt else a, b).stride() == strides
+
+
+def test_cast_operand_has_order_of_its_copy() -> None:
+    spread = torch.ones((), dtype=torch.float64).expand(3, 4)
+    assert (spread * fortran(3, 4)).stride() == (1, 3)
+    assert (spread * fortran(3, 4, dtype=np.complex128)).stride() == (4, 1)
+
+
+def test_power_of_number_is_contiguous() -> None:
+    assert torch.pow(2, fortran(3, 4)).stride() == (4, 1)
+    assert torch.pow(fortran(3, 4), 2).stride() == (1, 3)
+
+
+def test_expanded_scalar_has_no_strides() -> None:
+    one = torch.ones(())
+    assert (one.expand(1).stride(), one.expand(1, 1).stride(), one[None].expand(2, 1).stride()) == ((0,), (0, 0), (0, 1))
+    assert torch.zeros_like(one.expand(1)).stride() == (0,)
+
+
+@pytest.mark.parametrize("op", [torch.maximum, torch.minimum])
+def test_gradients_of_extrema_follow_comparison(op: Any) -> None:
+    a, b = fortran(3, 4).requires_grad_(), plain(3, 4).requires_grad_()
+    for g in torch.autograd.grad(op(a, b).sum(), (a, b)):
+        assert g.stride() == (1, 3)
+
+
+def test_bfloat16_with_float() -> None:
+    x = torch.ones(2, 2, dtype=torch.bfloat16)
+    for y in (x + 0.5, 0.5 - x, x * 0.5, x / 0.5, x.t() + 0.5):
+        assert y.dtype is torch.bfloat16
+
+
+# ---- writing
+@pytest.mark.parametrize("write", [
+    lambda x: x[1:].add_(x[:-1]), lambda x: x[1:].copy_(x[:-1]), lambda x: x.mul_(x[0]),
+    lambda x: x[:4].view(2, 2).sub_(x[:4].view(2, 2).t()), lambda x: x[1:].add_(x[:3]),
+    lambda x: torch.add(x[:-1], 1, out=x[1:]), lambda x: x.index_put_((torch.tensor([0, 1]),), x[1:3]),
+])
+def test_no_reading_from_written_memory(write: Any) -> None:
+    x = plain(6)
+    with pytest.raises(RuntimeError, match="some elements of the input tensor and the written-to tensor refer to a single"):
+        write(x)
+    assert x.tolist() == [1, 2, 3, 4, 5, 6]
+
+
+def test_writing_beside_what_is_read() -> None:
+    x = plain(6)
+    x[:3].add_(x[3:])
+    x.mul_(x)
+    x[1:].add_(x[0])
+    assert x.tolist() == [25, 74, 106, 41, 50, 61]
+
+
+@pytest.mark.parametrize(("shape", "source", "text"), [
+    ((1,), (3,), r"output with shape \[1\] doesn't match the broadcast shape \[3\]"),
+    ((2,), (2, 2), r"output with shape \[2\] doesn't match the broadcast shape \[2, 2\]"),
+    ((2,), (3,), r"The size of tensor a \(2\) must match the size of tensor b \(3\) at non-singleton dimension 0"),
+])
+def test_copy_of_wrong_shape(shape: Any, source: Any, text: str) -> None:
+    with pytest.raises(RuntimeError, match=text):
+        torch.zeros(shape).copy_(torch.zeros(source))
+
+
+def test_copy_into_integers_is_not_recorded() -> None:
+    x = torch.zeros(2, dtype=torch.int64).copy_(torch.ones(2, requires_grad=True))
+    assert not x.requires_grad
+
+
+# ---- what nodes show
+def saved(t: Any) -> dict[str, Any]:
+    return {n: getattr(t.grad_fn, n) for n in dir(t.grad_fn) if n.startswith("_saved_")}
+
+
+def test_saved_integers_wrap_around() -> None:
+    x = plain(3, 4).requires_grad_()
+    assert saved(x.sum(-1)) == {"_saved_dim": (WRAPPED - 1,), "_saved_keepdim": False, "_saved_self_sym_sizes": (3, 4)}
+    assert saved(x.select(-1, -2)) == {
+        "_saved_dim": WRAPPED - 1, "_saved_index": WRAPPED - 2, "_saved_self_sym_sizes": (3, 4)}
+    assert saved(x.add(x, alpha=-2)) == {"_saved_alpha": -2}
+    assert saved(x.var(-1, correction=-1))["_saved_correction"] == -1
+
+
+def test_saved_attributes_that_do_not_show() -> None:
+    x = plain(3, 4).requires_grad_()
+    assert saved(x.as_strided((2,), (1,), 1)) == {"_saved_size": (2,), "_saved_stride": (1,), "_saved_storage_offset": 1}
+    assert saved(torch.cat([x, x], -1)) == {"_saved_dim": WRAPPED - 1}
+    assert saved(x.to(torch.float32)) == {}
+    with pytest.raises(AttributeError, match="no attribute '_saved_self_geometry'"):
+        print(x.as_strided((2,), (1,), 1).grad_fn._saved_self_geometry)
+
+
+def test_saved_attributes_of_unused_formulas() -> None:
+    x = plain(3, 4).requires_grad_()
+    assert saved(x + plain(3, 4)) == {"_saved_alpha": 1}
+    assert saved(x.mean()) == {"_saved_self_sym_numel": 12, "_saved_self_sym_sizes": (3, 4)}
+    assert saved(x.index_add(0, torch.tensor([0]), plain(1, 4)))["_saved_source_dim"] == 2
+
+
+def test_saved_result_of_write_through_view() -> None:
+    base = plain(4).requires_grad_() * 1
+    part = base[1:]
+    part.sigmoid_()
+    assert part.grad_fn.name() == "AsStridedBackward0"
+    assert base.grad_fn.inner._saved_result.grad_fn is part.grad_fn
+
+
+# ---- error texts
+def test_names_in_error_texts() -> None:
+    x = plain(3).requires_grad_()
+    y = x.exp()
+    y.add_(1)
+    with pytest.raises(RuntimeError, match=r"\[torch.DoubleTensor \[3\]\], which is output 0 of Exp, is at version 1"):
+        y.sum().backward()
+    y = x.exp().pow(x)
+    z = y * y
+    y.mul_(2)
+    with pytest.raises(RuntimeError, match=r"output 0 of Mul, .*set_detect_anomaly\(True, check_nan=False\)\."):
+        z.sum().backward()
+    with pytest.raises(RuntimeError, match="Output 0 of Unbind is a view and is being modified inplace"):
+        (x * 1).unbind()[0].mul_(2)
+    c = torch.ones(2, dtype=torch.complex64, requires_grad=True).exp()
+    c.detach().mul_(2)
+    with pytest.raises(RuntimeError, match=r"\[CPUComplexFloatType \[2\]\]"):
+        c.backward(torch.ones_like(c))
+
+
+def test_no_arguments() -> None:
+    x = plain(2)
+    for call, count in ((lambda: x.sin(2), 1), (lambda: x.exp_(1, 2), 2), (lambda: x.t(0), 1)):
+        with pytest.raises(TypeError, match=rf"takes no arguments \({count} given\)"):
+            call()
+
+
+def test_matmul_with_number() -> None:
+    x = plain(2, 2)
+    with pytest.raises(TypeError, match="unsupported operand type"):
+        2 @ x
+    with pytest.raises(TypeError, match="unsupported operand type"):
+        x @ 2
+
+
+def test_results_without_gradient() -> None:
+    x = plain(2, 3).requires_grad_()
+    long = torch.int64
+    for call in (lambda: x.sum(dtype=long), lambda: x.prod(0, dtype=long), lambda: x.cumsum(0, dtype=long)):
+        with pytest.raises(RuntimeError, match="Autograd not support dtype: Long"):
+            call()
+    assert not x.long().requires_grad
+
+
+def test_no_complex_gradients() -> None:
+    x = torch.ones(2, 3, dtype=torch.complex128, requires_grad=True)
+    with pytest.raises(RuntimeError, match="scatter_reduce does not support automatic differentiation"):
+        x.scatter_reduce(0, torch.zeros(2, 3, dtype=torch.int64), x, "sum")
+    with pytest.raises(RuntimeError, match="select_scatter does not support"):
+        x.select_scatter(x[0], 0, 0)
+
+
+def test_complex_gradient_for_real_input() -> None:
+    x, c = plain(2).requires_grad_(), torch.ones(2, dtype=torch.complex128, requires_grad=True)
+    (x * c).sum().backward(torch.tensor(1 + 1j, dtype=torch.complex128))
+    assert x.grad.dtype is torch.float64
+    with pytest.raises(RuntimeError, match=r"Expected isFloatingType\(grad.scalar_type\(\)\)"):
+        torch.where(x > 0, x, c).sum().backward(torch.tensor(1 + 1j, dtype=torch.complex128))
+
+
+def test_not_implemented_node() -> None:
+    x, y = plain(2, 3).requires_grad_(), plain(2, 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        z = x.scatter(0, torch.zeros(2, 3, dtype=torch.int64), y, reduce="multiply")
+    assert (type(z.grad_fn).__name__, z.grad_fn.name()) == ("NotImplemented", "torch::autograd::NotImplemented")
+    assert len(z.grad_fn.next_functions) == 1
+    with pytest.raises(RuntimeError, match="derivative for aten::scatter is not implemented"):
+        z.sum().backward()
+
+
+# ---- names and defaults
+def test_inplace_functions() -> None:
+    assert torch.sin_(plain(2)).tolist() == plain(2).sin().tolist()
+    for name in ("sign_", "lgamma_", "add_", "index_add_"):
+        assert not hasattr(torch, name)
+        assert hasattr(torch.Tensor, name)
+
+
+def test_alpha_true_is_not_one() -> None:
+    with pytest.raises(RuntimeError, match="Boolean alpha only supported for Boolean results"):
+        torch.add(plain(2), plain(2), alpha=True)
+
+
+def test_gradients_of_power_with_bool_exponent() -> None:
+    x = plain(2).requires_grad_()
+    with pytest.raises(RuntimeError, match="Subtraction, the `-` operator, with a bool tensor is not supported"):
+        x.pow(torch.tensor([True, False])).sum().backward()

@@ -1,0 +1,79 @@
+"""Samples of the ops in retrograd/ops/pool.py."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import retrograd as torch
+from tests.samples import Maker, Sample, samples
+
+
+@samples("max_pool1d.default", "max_pool1d_with_indices.default", "avg_pool1d.default")
+def in_1d(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(2, 2, 6), 2)
+    yield Sample(make(2, 7), (3,), (2,), (1,))
+
+
+@samples("max_pool2d.default", "max_pool2d_with_indices.default", "avg_pool2d.default")
+def in_2d(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(1, 2, 4, 6), 2)
+    yield Sample(make(2, 5, 5), (3, 2), (2, 1), (1, 0), ceil_mode=True)
+
+
+@samples("max_pool3d.default", "max_pool3d_with_indices.default", "avg_pool3d.default")
+def in_3d(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(1, 2, 2, 4, 4), 2)
+    yield Sample(make(2, 3, 3, 3), 2, 1)
+
+
+@samples("max_pool2d_with_indices_backward.default")
+def max_pool2d_backward(make: Maker) -> Iterator[Sample]:
+    input = make(1, 2, 4, 4)
+    yield Sample(make(1, 2, 2, 2), input, 2, 2, 0, 1, False, torch.max_pool2d_with_indices(input.detach(), 2)[1])
+
+
+@samples("max_pool3d_with_indices_backward.default")
+def max_pool3d_backward(make: Maker) -> Iterator[Sample]:
+    input = make(1, 2, 2, 4, 4)
+    yield Sample(make(1, 2, 1, 2, 2), input, 2, 2, 0, 1, False, torch.max_pool3d_with_indices(input.detach(), 2)[1])
+
+
+@samples("avg_pool2d_backward.default")
+def avg_pool2d_backward(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(1, 2, 2, 2), make(1, 2, 4, 4), 2, 2, 0, False, True, None)
+
+
+@samples("avg_pool3d_backward.default")
+def avg_pool3d_backward(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(1, 2, 1, 2, 2), make(1, 2, 2, 4, 4), 2, 2, 0, False, True, None)
+
+
+@samples("adaptive_avg_pool1d.default", "adaptive_max_pool1d.default")
+def adaptive_1d(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(2, 2, 5), 3)
+
+
+@samples("adaptive_avg_pool2d.default", "_adaptive_avg_pool2d.default", "adaptive_max_pool2d.default")
+def adaptive_2d(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(1, 2, 5, 4), (3, 2))
+    yield Sample(make(2, 4, 4), (2, 4))
+
+
+@samples("adaptive_avg_pool3d.default", "_adaptive_avg_pool3d.default")
+def adaptive_3d(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(1, 2, 3, 5, 4), (2, 3, 2))
+
+
+@samples("_adaptive_avg_pool2d_backward.default")
+def adaptive_avg_pool2d_backward(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(1, 2, 3, 2), make(1, 2, 5, 4))
+
+
+@samples("_adaptive_avg_pool3d_backward.default")
+def adaptive_avg_pool3d_backward(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(1, 2, 2, 3, 2), make(1, 2, 3, 5, 4))
+
+
+@samples("adaptive_max_pool2d_backward.default")
+def adaptive_max_pool2d_backward(make: Maker) -> Iterator[Sample]:
+    input = make(1, 2, 5, 4)
+    yield Sample(make(1, 2, 3, 2), input, torch.ops.aten.adaptive_max_pool2d(input.detach(), (3, 2))[1])
