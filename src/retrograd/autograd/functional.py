@@ -1,364 +1,389 @@
-"""Derivatives of functions: products with Jacobians and Hessians, and whole ones, by backward passes.
+"""Derivatives of whole functions, `torch.autograd.functional`: Jacobians, Hessians and their products with vectors.
 
-`create_graph` makes the results differentiable; `strict` turns derivatives that are zero because there is no connection
-into errors.
+    >>> import retrograd as torch
+    >>> jacobian(lambda x: x * x, torch.tensor([1.0, 2.0]))
+    tensor([[2., 0.],
+            [0., 4.]])
 """
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any
 
 from retrograd.autograd import forward_ad
 from retrograd.autograd.backward import grad
-from retrograd.autograd.grad_mode import enable_grad
+from retrograd.autograd.grad_mode import enable_grad, set_grad_enabled
 from retrograd.core.dispatch import METHODS
-from retrograd.core.tensor import Tensor
+from retrograd.core.state import tls
+from retrograd.core.tensor import Tensor, wants_grad
 
-__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+__all__ = ["vjp", "jvp", "jacobian", "hessian", "hvp", "vhp"]
+
+Function = Callable[..., Any]
+Tensors = tuple[Any, ...]
+
+OUTPUTS = "outputs of the user-provided function"
+NOT_STRICT = "This is not allowed in strict mode"
 
 
-def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False,
-        strict: bool = False) -> tuple[Any, Any]:
-    """(func(*inputs), v'J): the product of a vector with the Jacobian.
+# ---- products with vectors
+def vjp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+    """The outputs of `func` and the product of `v` (a vector like the outputs) with its Jacobian.
 
     >>> import retrograd as torch
-    >>> vjp(lambda x: x ** 2, torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0]))
+    >>> vjp(lambda x: x.exp().sum(), torch.zeros(2))
+    (tensor(2.), tensor([1., 1.]))
+    >>> vjp(lambda x, y: 2 * x + 3 * y, (torch.ones(2), torch.ones(2)), torch.tensor([1.0, 10.0]))
+    (tensor([5., 5.]), (tensor([ 2., 20.]), tensor([ 3., 30.])))
+    """
+    with enable_grad():
+        many_in, inputs = as_tuple(inputs, "inputs", "vjp")
+        inputs = prepared(inputs, create_graph, True)
+        many_out, outputs = as_tuple(func(*inputs), OUTPUTS, "vjp")
+        check_requires_grad(outputs, NO_GRAD, strict)
+        if v is not None:
+            v = prepared(as_tuple(v, "v", "vjp")[1], create_graph, False)
+            check_vector(v, outputs, many_out)
+        elif len(outputs) != 1 or outputs[0].nelement() != 1:
+            raise RuntimeError("The vector v can only be None if the user-provided function returns a single Tensor with a "
+                               "single element.")
+    with set_grad_enabled(create_graph or tls.grad_enabled):
+        grads = gradients(outputs, inputs, v, create_graph)
+        product = with_zeros(grads, inputs, strict, create_graph, NO_OUTPUT, "jacobian")
+    return finished(outputs, many_out, create_graph), finished(product, many_in, create_graph)
+
+
+def jvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+    """The outputs of `func` and the product of its Jacobian with `v` (a vector like the inputs).
+
+    >>> import retrograd as torch
+    >>> jvp(lambda x: x * x, torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0]))
     (tensor([1., 4.]), tensor([ 2., 40.]))
     """
     with enable_grad():
-        call = Call(func, inputs, "vjp", create_graph, strict)
-        if v is not None:
-            v = vector(v, call.outputs, call.output_is_tuple)
-        elif len(call.outputs) != 1 or call.outputs[0].array.size != 1:
-            raise RuntimeError("The vector v can only be None if the user-provided function returns a single Tensor with a "
-                               "single element.")
-    with enable_grad() if create_graph else nullcontext():
-        found = gradients(call.outputs, call.inputs, v, create_graph)
-        result = filled(found, call.inputs, strict, create_graph, "back")
-    return call.finish(call.outputs, call.output_is_tuple), call.finish(result, call.input_is_tuple)
+        _, inputs, v = inputs_and_vector(inputs, v, create_graph, "jvp")
+        many_out, outputs = as_tuple(func(*inputs), OUTPUTS, "jvp")
+        check_requires_grad(outputs, NO_GRAD, strict)
+        # The product with a vector on the left is linear in that vector: its derivative is the product on the right.
+        left = zeros_with_grad(outputs)
+        grads = gradients(outputs, inputs, left, True)
+        check_requires_grad(grads, NO_GRAD_INPUT, strict)
+    with set_grad_enabled(create_graph or tls.grad_enabled):
+        again = gradients(grads, left, v, create_graph)
+        product = with_zeros(again, outputs, strict, create_graph, NO_TRICK, "jacobian")
+    return finished(outputs, many_out, create_graph), finished(product, many_out, create_graph)
 
 
-def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False,
-        strict: bool = False) -> tuple[Any, Any]:
-    """(func(*inputs), Jv): the product of the Jacobian with a vector, by two backward passes.
+def vhp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+    """The output of `func`, a single number, and the product of `v` with its Hessian.
 
     >>> import retrograd as torch
-    >>> jvp(lambda x: x.sum() * x, torch.tensor([1.0, 2.0]), torch.ones(2))
-    (tensor([3., 6.]), tensor([5., 7.]))
+    >>> vhp(lambda x: x.pow(3).sum(), torch.tensor([1.0, 2.0]), torch.ones(2))
+    (tensor(9.), tensor([ 6., 12.]))
     """
     with enable_grad():
-        call = Call(func, inputs, "jvp", create_graph, strict)
-        v = input_vector(v, call)
-        # The gradient is linear in the gradients of the outputs; its derivative with respect to them is what is wanted.
-        seeds = tuple([METHODS["zeros_like"](out, requires_grad=True) for out in call.outputs])
-        backward = gradients(call.outputs, call.inputs, seeds, True)
-        require_grad(backward, "grad_inputs", strict)
-    with enable_grad() if create_graph else nullcontext():
-        found = gradients(backward, seeds, v, create_graph)
-        result = filled(found, call.outputs, strict, create_graph, "back_trick")
-    return call.finish(call.outputs, call.output_is_tuple), call.finish(result, call.output_is_tuple)
+        many_in, inputs, v = inputs_and_vector(inputs, v, create_graph, "vhp")
+        outputs = single_output(func, inputs, strict, "vhp")
+        first = gradients(outputs, inputs, None, True)
+        check_requires_grad(first, NO_JACOBIAN, strict)
+    with set_grad_enabled(create_graph or tls.grad_enabled):
+        second = gradients(first, inputs, v, create_graph)
+        product = with_zeros(second, inputs, strict, create_graph, NO_SECOND, "hessian")
+    return finished(outputs, False, create_graph), finished(product, many_in, create_graph)
 
 
-def jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
-             strategy: str = "reverse-mode") -> Any:
-    """The Jacobian: for every output and input a tensor of the shape of both.
+def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
+    """The output of `func`, a single number, and the product of its Hessian with `v`; `vhp` is faster and mostly the same.
 
     >>> import retrograd as torch
-    >>> jacobian(lambda x: x ** 2, torch.tensor([1.0, 2.0]))
-    tensor([[2., 0.],
-            [0., 4.]])
+    >>> hvp(lambda x: x.pow(3).sum(), torch.tensor([1.0, 2.0]), torch.ones(2))
+    (tensor(9.), tensor([ 6., 12.]))
+    """
+    with enable_grad():
+        many_in, inputs, v = inputs_and_vector(inputs, v, create_graph, "hvp")
+        outputs = single_output(func, inputs, strict, "hvp")
+        first = gradients(outputs, inputs, None, True)
+        check_requires_grad(first, NO_JACOBIAN, strict)
+        left = zeros_with_grad(inputs)          # as in jvp, but of the gradient
+        second = gradients(first, inputs, left, True)
+    with set_grad_enabled(create_graph or tls.grad_enabled):
+        again = gradients(second, left, v, create_graph)
+        product = with_zeros(again, inputs, strict, create_graph, NO_SECOND_TRICK, "hessian")
+    return finished(outputs, False, create_graph), finished(product, many_in, create_graph)
+
+
+# ---- whole Jacobians and Hessians
+def jacobian(func: Function, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
+             strategy: str = "reverse-mode") -> Any:
+    """The derivative of every element of the outputs with respect to every element of the inputs.
+
+    With several outputs and inputs, `result[i][j]` is that of output `i` with respect to input `j`.
+
+    >>> import retrograd as torch
+    >>> x, y = torch.tensor([1.0, 2.0]), torch.tensor([3.0])
+    >>> jacobian(lambda x, y: x * y, (x, y), vectorize=True)
+    (tensor([[3., 0.],
+            [0., 3.]]), tensor([[1.],
+            [2.]]))
     """
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more '
                              'outputs than inputs, "forward-mode" tends to be more performant. Otherwise, prefer to use '
                              '"reverse-mode".')
     if strategy == "forward-mode":
-        return forward_jacobian(func, inputs, create_graph, strict, vectorize)
+        if create_graph:
+            raise NotImplementedError("torch.autograd.functional.jacobian: `create_graph=True` and `strategy=\"forward-mode\"` "
+                                      "are not supported together (yet). Please either set `create_graph=False` or "
+                                      "`strategy=\"reverse-mode\"`.")
+        return forward_jacobian(func, inputs, strict, vectorize)
     with enable_grad():
-        call = Call(func, inputs, "jacobian", create_graph, strict)
+        many_in, inputs = as_tuple(inputs, "inputs", "jacobian")
+        inputs = prepared(inputs, create_graph, True)
+        many_out, outputs = as_tuple(func(*inputs), OUTPUTS, "jacobian")
+        check_requires_grad(outputs, NO_GRAD, strict)
         if vectorize:
             if strict:
                 raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported "
                                    "together. Please either set `strict=False` or `vectorize=False`.")
-            rows = batched_rows(call, create_graph)
+            made = all_rows_at_once(outputs, inputs, create_graph)
         else:
-            rows = [one_by_one(call, i, out, create_graph, strict) for i, out in enumerate(call.outputs)]
-        blocks = [tuple([block.view(tuple(out.shape) + tuple(t.shape)) for block, t in zip(row, call.inputs, strict=True)])
-                  for row, out in zip(rows, call.outputs, strict=True)]
-    rows = [call.finish(row, call.input_is_tuple) for row in blocks]
-    return tuple(rows) if call.output_is_tuple else rows[0]
+            made = tuple([row_by_row(i, out, inputs, create_graph, strict) for i, out in enumerate(outputs)])
+        return nested(detached(made, create_graph), many_out, many_in)
 
 
-def one_by_one(call: Call, i: int, out: Any, create_graph: bool, strict: bool) -> list[Any]:
-    """The rows of the Jacobian of one output, an element of it at a time; stacked for each input."""
-    columns: list[list[Any]] = [[] for _ in call.inputs]
-    for j in range(out.array.size):
-        found = gradients((out.reshape(-1)[j],), call.inputs, None, create_graph, keep=True)
-        for k, (g, t) in enumerate(zip(found, call.inputs, strict=True)):
-            if g is None and strict:
-                raise RuntimeError(f"Output {i} of the user-provided function is independent of input {k}. This is not allowed "
-                                   "in strict mode.")
-            if g is not None and strict and create_graph and not g.requires_grad:
-                raise RuntimeError("The jacobian of the user-provided function is independent of input "
-                                   f"{k}. This is not allowed in strict mode when create_graph=True.")
-            columns[k].append(METHODS["zeros_like"](t) if g is None else g)
-    return [METHODS["stack"](column, 0) if column else METHODS["zeros"]((0, *t.shape), dtype=t.dtype)
-            for column, t in zip(columns, call.inputs, strict=True)]
-
-
-def batched_rows(call: Call, create_graph: bool) -> list[list[Any]]:
-    """The same for all outputs in one batched backward pass."""
-    sizes = [out.array.size for out in call.outputs]
-    basis = []
-    for i, out in enumerate(call.outputs):
-        # one row for every element of every output: ones on the diagonal of this output's own rows
-        parts = [METHODS["eye"](n, dtype=out.dtype) if i == k else METHODS["zeros"]((n, sizes[i]), dtype=out.dtype)
-                 for k, n in enumerate(sizes)]
-        basis.append(METHODS["cat"](parts, 0).reshape((sum(sizes), *out.shape)))
-    pairs = [(out, seed) for out, seed in zip(call.outputs, basis, strict=True) if out.requires_grad]
-    found: Any = [None] * len(call.inputs)
-    if pairs:
-        found = grad([out for out, _ in pairs], call.inputs, [seed for _, seed in pairs], create_graph=create_graph,
-                     allow_unused=True, is_grads_batched=True)
-    whole = [METHODS["zeros"]((sum(sizes), *t.shape), dtype=t.dtype) if g is None else g
-             for g, t in zip(found, call.inputs, strict=True)]
-    split = [METHODS["split_with_sizes"](g, sizes, 0) for g in whole]
-    return [[parts[i].contiguous() for parts in split] for i in range(len(sizes))]
-
-
-def forward_jacobian(func: Callable[..., Any], inputs: Any, create_graph: bool, strict: bool, vectorize: bool) -> Any:
-    """The Jacobian, column by column, by forward mode."""
-    if strict:
-        raise RuntimeError('torch.autograd.functional.jacobian: `strict=True` and `strategy="forward-mode"` are not supported '
-                           'together (yet). Please either set `strict=False` or `strategy="reverse-mode"`.')
-    if create_graph:
-        raise NotImplementedError('torch.autograd.functional.jacobian: `create_graph=True` and `strategy="forward-mode"` are '
-                                  'not supported together (yet). Please either set `create_graph=False` or '
-                                  '`strategy="reverse-mode"`.')
-    if not vectorize:
-        raise NotImplementedError("Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for "
-                                  "`vectorize=True`.")
-    tensors, input_is_tuple = as_tuple(inputs, "inputs", "jacobian")
-    columns: list[list[list[Any]]] = []
-    output_is_tuple = False
-    for k, t in enumerate(tensors):
-        columns.append([])
-        for j in range(t.array.size):
-            seed = METHODS["zeros"]((t.array.size,), dtype=t.dtype)
-            seed[j] = 1
-            with forward_ad.dual_level():
-                duals = [forward_ad.make_dual(u, seed.reshape(u.shape)) if i == k else u for i, u in enumerate(tensors)]
-                outputs, output_is_tuple = as_tuple(func(*duals), "outputs of the user-provided function", "jacobian")
-                pairs = [forward_ad.unpack_dual(out) for out in outputs]
-                columns[k].append([METHODS["zeros_like"](p.primal) if p.tangent is None else p.tangent for p in pairs])
-    count = len(columns[0][0])
-    rows = []
-    for i in range(count):
-        row = [METHODS["stack"]([column[i] for column in columns[k]], -1).reshape((*columns[k][0][i].shape, *t.shape))
-               for k, t in enumerate(tensors)]
-        rows.append(row if input_is_tuple else row[0])
-    return rows if output_is_tuple else rows[0]
-
-
-def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
+def hessian(func: Function, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
             outer_jacobian_strategy: str = "reverse-mode") -> Any:
-    """The Hessian of a function with one number as result: for every pair of inputs a tensor of the shape of both.
+    """The second derivatives of `func`, a single number, with respect to every two elements of the inputs.
 
     >>> import retrograd as torch
-    >>> hessian(lambda x: (x ** 3).sum(), torch.tensor([1.0, 2.0]))
+    >>> hessian(lambda x: x.pow(3).sum(), torch.tensor([1.0, 2.0]))
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
-    input_is_tuple = as_tuple(inputs, "inputs", "hessian")[1]
+    many_in, inputs = as_tuple(inputs, "inputs", "hessian")
     if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
 
     def number(*args: Any) -> Any:
-        out = func(*args)
-        outputs, is_tuple = as_tuple(out, "outputs of the user-provided function", "hessian")
-        single(outputs, is_tuple, "hessian")
-        return out.squeeze()
+        return single_output(func, args, strict, "hessian")[0].squeeze()
 
-    def slope(*args: Any) -> Any:
+    def first(*args: Any) -> Any:
         if outer_jacobian_strategy == "forward-mode":
+            # Duals do not require grad by themselves, and the inner derivative would be cut off from them.
             args = tuple([t.requires_grad_(True) for t in args])
-        found = jacobian(number, args, create_graph=True)
-        require_grad(found, "jacobian", strict)
-        return found
-
-    found = jacobian(slope, inputs, create_graph=create_graph, strict=strict, vectorize=vectorize,
-                     strategy=outer_jacobian_strategy)
-    if input_is_tuple:
-        return tuple([tuple(row) for row in found])
-    return found[0]
+        made = jacobian(number, args, create_graph=True)
+        check_requires_grad(made, NO_JACOBIAN, strict)
+        return made
+    made = jacobian(first, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
+    return nested(made, many_in, many_in)
 
 
-def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False,
-        strict: bool = False) -> tuple[Any, Any]:
-    """(func(*inputs), v'H): the product of a vector with the Hessian.
-
-    >>> import retrograd as torch
-    >>> vhp(lambda x: (x ** 3).sum(), torch.tensor([1.0, 2.0]), torch.ones(2))
-    (tensor(9.), tensor([ 6., 12.]))
-    """
-    with enable_grad():
-        call = Call(func, inputs, "vhp", create_graph, False)
-        v = input_vector(v, call)
-        single(call.outputs, call.output_is_tuple, "vhp")
-        slope = gradients(call.outputs, call.inputs, None, True)
-        require_grad(slope, "jacobian", strict)
-    with enable_grad() if create_graph else nullcontext():
-        found = gradients(slope, call.inputs, v, create_graph)
-        result = filled(found, call.inputs, strict, create_graph, "double_back")
-    return call.finish(call.outputs, call.output_is_tuple), call.finish(result, call.input_is_tuple)
-
-
-def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False,
-        strict: bool = False) -> tuple[Any, Any]:
-    """(func(*inputs), Hv): the product of the Hessian with a vector; `vhp` is cheaper and, where H is symmetric, the same.
-
-    >>> import retrograd as torch
-    >>> hvp(lambda x: (x ** 3).sum(), torch.tensor([1.0, 2.0]), torch.ones(2))
-    (tensor(9.), tensor([ 6., 12.]))
-    """
-    with enable_grad():
-        call = Call(func, inputs, "hvp", create_graph, strict)
-        v = input_vector(v, call)
-        single(call.outputs, call.output_is_tuple, "hvp")
-        slope = gradients(call.outputs, call.inputs, None, True)
-        require_grad(slope, "jacobian", strict)
-        seeds = tuple([METHODS["zeros_like"](t, requires_grad=True) for t in call.inputs])
-        backward = gradients(slope, call.inputs, seeds, True)
-        require_grad(backward, "hessian", strict)
-    with enable_grad() if create_graph else nullcontext():
-        found = gradients(backward, seeds, v, create_graph)
-        result = filled(found, call.inputs, strict, create_graph, "double_back_trick")
-    return call.finish(call.outputs, call.output_is_tuple), call.finish(result, call.input_is_tuple)
+def row_by_row(place: int, output: Any, inputs: Tensors, create_graph: bool, strict: bool) -> Tensors:
+    """The Jacobians of one output, with a backward pass for each of its elements."""
+    rows: list[list[Any]] = [[] for _ in inputs]
+    for j in range(output.nelement()):
+        grads = gradients((output.reshape(-1)[j],), inputs, None, create_graph, retain_graph=True)
+        for i, (t, g) in enumerate(zip(inputs, grads, strict=True)):
+            if g is None:
+                if strict:
+                    raise RuntimeError(f"Output {place} of the user-provided function is independent of input {i}. "
+                                       f"{NOT_STRICT}.")
+                g = METHODS["zeros_like"](t)
+            elif strict and create_graph and not g.requires_grad:
+                # PyTorch names the output's number here.
+                raise RuntimeError(f"The jacobian of the user-provided function is independent of input {place}. {NOT_STRICT} "
+                                   "when create_graph=True.")
+            rows[i].append(g)
+    return tuple([METHODS["stack"](made, 0).view(output.size() + t.size()) for made, t in zip(rows, inputs, strict=True)])
 
 
-# ---- one call of the function
-class Call:
-    """The inputs made ready, and what the function returned for them."""
-
-    def __init__(self, func: Callable[..., Any], inputs: Any, name: str, create_graph: bool, strict: bool) -> None:
-        given, self.input_is_tuple = as_tuple(inputs, "inputs", name)
-        self.create_graph = create_graph
-        # A view keeps the way to what the user's inputs were computed from.
-        self.inputs = tuple([t.view_as(t) if create_graph and t.requires_grad else t.detach().requires_grad_() for t in given])
-        self.outputs, self.output_is_tuple = as_tuple(func(*self.inputs), "outputs of the user-provided function", name)
-        require_grad(self.outputs, "outputs", strict)
-
-    def finish(self, values: Any, is_tuple: bool) -> Any:
-        """A result in the structure that the user knows, cut off the graph if it is not wanted."""
-        made = tuple(values) if self.create_graph else tuple([t.detach() for t in values])
-        return made if is_tuple else made[0]
+def all_rows_at_once(outputs: Tensors, inputs: Tensors, create_graph: bool) -> tuple[Tensors, ...]:
+    """The Jacobians of all outputs by one backward pass, batched over all their elements."""
+    sizes = [out.numel() for out in outputs]
+    flat = tuple([out.reshape(-1) for out in outputs])
+    grads = gradients(flat, inputs, unit_vectors(outputs, sizes), create_graph, is_grads_batched=True)
+    columns = []
+    for t, g in zip(inputs, grads, strict=True):
+        if g is None:
+            g = METHODS["zeros_like"](t).expand((sum(sizes), *t.shape))
+        columns.append([part.view(out.shape + t.shape) for part, out in zip(g.split(sizes, 0), outputs, strict=True)])
+    return tuple(zip(*columns, strict=True))
 
 
-def as_tuple(value: Any, what: str, name: str) -> tuple[tuple[Any, ...], bool]:
-    """`value` as a tuple of tensors, and whether it was one."""
-    if isinstance(value, tuple):
-        for i, item in enumerate(value):
-            if not isinstance(item, Tensor):
-                raise TypeError(f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the value at "
-                                f"index {i} has type {type(item)}.")
-        return value, True
-    if not isinstance(value, Tensor):
-        raise TypeError(f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the given {what} has "
-                        f"type {type(value)}.")
-    return (value,), False
+def forward_jacobian(func: Function, inputs: Any, strict: bool, vectorize: bool) -> Any:
+    """The Jacobians of all outputs by one run of `func`, whose tangents are batched over all elements of the inputs."""
+    if strict:
+        raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and `strategy=\"forward-mode\"` are not supported "
+                           "together (yet). Please either set `strict=False` or `strategy=\"reverse-mode\"`.")
+    many_in, inputs = as_tuple(inputs, "inputs", "jacobian")
+    if not vectorize:
+        raise NotImplementedError("Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for "
+                                  "`vectorize=True`.")
+    sizes = [t.numel() for t in inputs]
+    many_out, shapes = False, []
+
+    def tangents_of(tangents: Tensors) -> Tensors:
+        nonlocal many_out
+        with forward_ad.dual_level():
+            duals = [forward_ad.make_dual(t, tangent.view_as(t)) for t, tangent in zip(inputs, tangents, strict=True)]
+            many_out, outputs = as_tuple(func(*duals), "outputs", None)
+            made = []
+            for out in outputs:
+                primal, tangent = forward_ad.unpack_dual(out)
+                shapes.append(primal.shape)
+                made.append(METHODS["zeros_like"](primal) if tangent is None else tangent)
+            return tuple(made)
+    columns = METHODS["__legacy_vmap__"](tangents_of)(unit_vectors(inputs, sizes))
+    made = []
+    for column, shape in zip(columns, shapes, strict=True):
+        parts = zip(column.split(sizes, 0), inputs, strict=True)
+        made.append([part.permute(*range(1, part.dim()), 0).reshape(shape + t.shape) for part, t in parts])
+    return nested(made, many_out, many_in)
 
 
-def single(outputs: Any, is_tuple: bool, name: str) -> None:
-    if is_tuple:
-        raise RuntimeError(f"The function given to {name} should return a single Tensor")
-    if outputs[0].array.size != 1:
-        raise RuntimeError(f"The Tensor returned by the function given to {name} should contain a single element")
+def unit_vectors(tensors: Tensors, sizes: list[int]) -> Tensors:
+    """For each tensor a matrix whose rows are its part of the unit vectors of all elements of all of them together."""
+    if not tensors:
+        raise AssertionError("Expected at least one tensor")
+    total, before, made = sum(sizes), 0, []
+    for t, size in zip(tensors, sizes, strict=True):
+        block = t.new_zeros((total, size))
+        block.diagonal(-before).fill_(1)
+        made.append(block)
+        before += size
+    return tuple(made)
 
 
-def input_vector(v: Any, call: Call) -> Any:
+# ---- arguments
+def as_tuple(value: Any, role: str, caller: str | None) -> tuple[bool, Tensors]:
+    """Whether `value` is a tuple, and it as one; nothing but tensors is allowed in it."""
+    many = isinstance(value, tuple)
+    made = value if many else (value,)
+    for i, t in enumerate(made):
+        if not isinstance(t, Tensor):
+            where = f"value at index {i}" if many else f"given {role}"
+            raise TypeError(f"The {role} given to {caller} must be either a Tensor or a tuple of Tensors but the {where} has "
+                            f"type {type(t)}.")
+    return many, made
+
+
+def prepared(tensors: Tensors, create_graph: bool, need_graph: bool) -> Tensors:
+    """New tensors to differentiate with respect to, tied to those given only if the graph is to go on through them."""
+    made = []
+    for t in tensors:
+        if create_graph and wants_grad(t):
+            made.append(t.clone() if t.is_sparse else t.view_as(t))
+        else:
+            made.append(t.detach().requires_grad_(need_graph))
+    return tuple(made)
+
+
+def inputs_and_vector(inputs: Any, v: Any, create_graph: bool, caller: str) -> tuple[bool, Tensors, Any]:
+    """(Whether the inputs are a tuple, the inputs, the vector like them)."""
+    many, inputs = as_tuple(inputs, "inputs", caller)
+    inputs = prepared(inputs, create_graph, True)
     if v is not None:
-        return vector(v, call.inputs, call.input_is_tuple)
-    if len(call.inputs) != 1 or call.inputs[0].array.size != 1:
+        v = prepared(as_tuple(v, "v", caller)[1], create_graph, False)
+        check_vector(v, inputs, many)
+    elif len(inputs) != 1 or inputs[0].nelement() != 1:
         raise RuntimeError("The vector v can only be None if the input to the user-provided function is a single Tensor with a "
                            "single element.")
-    return (METHODS["ones_like"](call.inputs[0]),)
+    return many, inputs, v
 
 
-def vector(v: Any, like: Any, is_tuple: bool) -> tuple[Any, ...]:
-    """The vector given by the user, checked to have the shapes of `like`."""
-    given = as_tuple(v, "v", "v")[0]
-    if len(given) != len(like):
-        if is_tuple:
-            raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(given)}.")
+def check_vector(v: Tensors, like: Tensors, many: bool) -> None:
+    if len(v) != len(like):
+        if many:
+            raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(v)}.")
         raise RuntimeError("The given v should contain a single Tensor.")
-    for i, (t, expected) in enumerate(zip(given, like, strict=True)):
-        if t.shape != expected.shape:
-            entry = f"Entry {i} in " if is_tuple else ""
-            raise RuntimeError(f"{entry}v has invalid size: should be {expected.shape} but got {t.shape}.")
-    return given
+    for i, (part, t) in enumerate(zip(v, like, strict=True)):
+        if part.size() != t.size():
+            entry = f"Entry {i} in " if many else ""
+            raise RuntimeError(f"{entry}v has invalid size: should be {t.size()} but got {part.size()}.")
 
 
-# ---- backward passes
-def gradients(outputs: Any, inputs: Any, seeds: Any, create_graph: bool, keep: bool | None = None) -> Any:
-    """`grad` with None for what is not connected, outputs without a graph included."""
-    if seeds is None:
-        seeds = (None,) * len(outputs)
-    pairs = [(out, seed) for out, seed in zip(outputs, seeds, strict=True) if out is not None and out.requires_grad]
-    if not pairs:
-        return (None,) * len(inputs)
-    return grad([out for out, _ in pairs], inputs, [seed for _, seed in pairs], allow_unused=True, create_graph=create_graph,
-                retain_graph=keep)
+def single_output(func: Function, inputs: Tensors, strict: bool, caller: str) -> Tensors:
+    """The output of a function that must return one number."""
+    many, outputs = as_tuple(func(*inputs), OUTPUTS, caller)
+    check_requires_grad(outputs, NO_GRAD, strict)
+    if many:
+        raise RuntimeError(f"The function given to {caller} should return a single Tensor")
+    if outputs[0].nelement() != 1:
+        raise RuntimeError(f"The Tensor returned by the function given to {caller} should contain a single element")
+    return outputs
 
 
-MISSING = {
-    "back": "The output of the user-provided function is independent of input {i}. This is not allowed in strict mode.",
-    "back_trick": "The gradient with respect to the input is independent of entry {i} in the grad_outputs when using the "
-                  "double backward trick to compute forward mode gradients. This is not allowed in strict mode.",
-    "double_back": "The jacobian of the user-provided function is independent of input {i}. This is not allowed in strict "
-                   "mode.",
-    "double_back_trick": "The hessian of the user-provided function is independent of entry {i} in the grad_jacobian. This is "
-                         "not allowed in strict mode as it prevents from using the double backward trick to replace "
-                         "forward mode AD.",
-}
+# ---- what strict mode says, with the number of the tensor to fill in
+NO_GRAD = ("Output {} of the user-provided function does not require gradients. The outputs must be computed in a "
+           "differentiable manner from the input when running in strict mode.")
+NO_GRAD_INPUT = ("The gradient with respect to input {} is independent of the inputs of the user-provided function. "
+                 f"{NOT_STRICT}.")
+NO_JACOBIAN = ("While computing the hessian, found that the jacobian of the user-provided function with respect to input {} is "
+               f"independent of the input. {NOT_STRICT}. You should ensure that your function is twice differentiable and that "
+               "the jacobian depends on the inputs (this would be violated by a linear function for example).")
+NO_OUTPUT = f"The output of the user-provided function is independent of input {{}}. {NOT_STRICT}."
+NO_TRICK = ("The gradient with respect to the input is independent of entry {} in the grad_outputs when using the double "
+            f"backward trick to compute forward mode gradients. {NOT_STRICT}.")
+NO_SECOND = f"The jacobian of the user-provided function is independent of input {{}}. {NOT_STRICT}."
+NO_SECOND_TRICK = (f"The hessian of the user-provided function is independent of entry {{}} in the grad_jacobian. {NOT_STRICT} "
+                   "as it prevents from using the double backward trick to replace forward mode AD.")
 
 
-def filled(found: Any, like: Any, strict: bool, create_graph: bool, stage: str) -> list[Any]:
-    """Gradients with zeros for what is not connected; in strict mode that is an error."""
-    result = []
-    for i, (g, t) in enumerate(zip(found, like, strict=True)):
-        if g is None:
-            if strict:
-                raise RuntimeError(MISSING[stage].format(i=i))
-            g = METHODS["zeros_like"](t)
-        elif strict and create_graph and not g.requires_grad:
-            what = "hessian" if stage.startswith("double") else "jacobian"
-            raise RuntimeError(f"The {what} of the user-provided function is independent of input {i}. This is not allowed in "
-                               "strict mode when create_graph=True.")
-        result.append(g)
-    return result
-
-
-def require_grad(values: Any, kind: str, strict: bool) -> None:
-    """In strict mode, refuse values that no gradient can flow back from."""
+def check_requires_grad(tensors: Any, message: str, strict: bool) -> None:
+    """In strict mode, all tensors must be there and require grad."""
     if not strict:
         return
-    for i, t in enumerate(values if isinstance(values, (list, tuple)) else (values,)):
+    for i, t in enumerate((tensors,) if isinstance(tensors, Tensor) else tensors):
         if t is None:
-            raise RuntimeError(MISSING["back"].format(i=i))
-        if t.requires_grad:
-            continue
-        if kind == "hessian":
-            raise RuntimeError(f"The hessian of the user-provided function with respect to input {i} is independent of the "
-                               "input. This is not allowed in strict mode when create_graph=True. You should ensure that your "
-                               "function is thrice differentiable and that the hessian depends on the inputs.")
-        if kind == "jacobian":
-            raise RuntimeError("While computing the hessian, found that the jacobian of the user-provided function with "
-                               f"respect to input {i} is independent of the input. This is not allowed in strict mode. You "
-                               "should ensure that your function is twice differentiable and that the jacobian depends on the "
-                               "inputs (this would be violated by a linear function for example).")
-        if kind == "grad_inputs":
-            raise RuntimeError(f"The gradient with respect to input {i} is independent of the inputs of the user-provided "
-                               "function. This is not allowed in strict mode.")
-        raise RuntimeError(f"Output {i} of the user-provided function does not require gradients. The outputs must be computed "
-                           "in a differentiable manner from the input when running in strict mode.")
+            raise RuntimeError(NO_OUTPUT.format(i))
+        if not wants_grad(t):
+            raise RuntimeError(message.format(i))
+
+
+# ---- gradients and results
+def gradients(outputs: Any, inputs: Tensors, vectors: Any, create_graph: bool, **options: Any) -> Tensors:
+    """`grad` of those outputs that have a gradient; None for every input that none of them depends on."""
+    vectors = (None,) * len(outputs) if vectors is None else vectors
+    kept = [(out, v) for out, v in zip(outputs, vectors, strict=True) if out is not None and wants_grad(out)]
+    if not kept:
+        return (None,) * len(inputs)
+    return grad([out for out, _ in kept], inputs, [v for _, v in kept], allow_unused=True, create_graph=create_graph, **options)
+
+
+def zeros_with_grad(tensors: Tensors) -> Tensors:
+    return tuple([METHODS["zeros_like"](t, requires_grad=True) for t in tensors])
+
+
+def with_zeros(grads: Tensors, like: Tensors, strict: bool, create_graph: bool, missing: str, what: str) -> Tensors:
+    """The gradients with zeros for those that are missing, which strict mode does not allow."""
+    made = []
+    for i, (g, t) in enumerate(zip(grads, like, strict=True)):
+        if g is None:
+            if strict:
+                raise RuntimeError(missing.format(i))
+            g = METHODS["zeros_like"](t)
+        elif strict and create_graph and not g.requires_grad:
+            raise RuntimeError(f"The {what} of the user-provided function is independent of input {i}. {NOT_STRICT} when "
+                               "create_graph=True.")
+        made.append(g)
+    return tuple(made)
+
+
+def detached(tensors: Any, create_graph: bool) -> Any:
+    """A (nested) tuple of tensors cut off from the graph, unless it is wanted. An empty one is an error, as in PyTorch."""
+    if isinstance(tensors[0], Tensor):
+        return tensors if create_graph else tuple([t.detach() for t in tensors])
+    return tuple([detached(part, create_graph) for part in tensors])
+
+
+def finished(tensors: Tensors, many: bool, create_graph: bool) -> Any:
+    made = detached(tensors, create_graph)
+    return made if many else made[0]
+
+
+def nested(made: Any, outer: bool, inner: bool) -> Any:
+    """Results by output and by input, without the levels that the user's tensors did not have."""
+    if not outer:
+        made = made[0]
+        return made if inner else made[0]
+    return made if inner else tuple([row[0] for row in made])

@@ -180,6 +180,8 @@ def saved_attribute(node: Any, name: str) -> Any:
             value = op.tail[argument - len(op.tensor_args)] if kind == opdef.VALUE else None
         if value is None and kind == opdef.STRIDES:
             return ()
+        if key.endswith("_sizes_opt") and not value:
+            return (0,)                                  # as PyTorch shows the sizes of a tensor that was not given
         if kind in (opdef.SIZES, opdef.SHAPE) and type(value) is tuple:
             return Size(value)
         if kind == opdef.VALUE and param.type in ("int", "SymInt"):

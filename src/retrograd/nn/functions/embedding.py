@@ -1,6 +1,7 @@
 """Looking up rows of tables."""
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import retrograd as torch
@@ -42,6 +43,10 @@ def embedding_bag(input: Any, weight: Any, offsets: Any = None, max_norm: float 
                   scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Any = None,
                   include_last_offset: bool = False, padding_idx: int | None = None) -> Any:
     """Sums, means or maxima of rows of `weight`, bag by bag."""
+    if weight.dtype is torch.int64 and input.is_floating_point():
+        warnings.warn("Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is "
+                      "deprecated, and should now be `embedding_bag(input, weight, ...)`.", stacklevel=2)
+        weight, input = input, weight
     if per_sample_weights is not None and input.size() != per_sample_weights.size():
         raise ValueError(f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the "
                          f"same shape as the input ({input.shape})")
