@@ -87,10 +87,24 @@ class Case:
             args[0] = args[0].clone()         # the sample must stay as it is
         return outputs(invoke(op, args))
 
+    def observe(self, places: Any, tensors: Any) -> list[Any]:
+        """What derivatives are taken of: the outputs, or what the sample makes of them."""
+        sample = self.sample
+        if sample.before is None and sample.after is None:
+            return self.call(places, tensors)
+        args = self.arguments(places, tensors)
+        made = outputs(invoke(self.op, args if sample.before is None else list(sample.before(*args))))
+        return made if sample.after is None else list(sample.after(*made))
+
     def gives_complex(self) -> bool:
         with warnings.catch_warnings(action="ignore"):
             made = self.call(self.places, [t.detach() for t in self.tensors()])
         return any([isinstance(t, torch.Tensor) and t.dtype.is_complex for t in made])
+
+    def direction(self, random: np.random.Generator, array: Any) -> Any:
+        """A direction to move an input in."""
+        made = direction(random, array)
+        return (made + made.conj().swapaxes(-1, -2)) / 2 if self.sample.symmetric and array.ndim > 1 else made
 
     def random(self, purpose: str = "") -> np.random.Generator:
         return np.random.default_rng(zlib.crc32(f"{self}{purpose}".encode()))

@@ -10,6 +10,8 @@ from retrograd.core.opdef import NOT_IMPLEMENTED
 from tests.ops.cases import BROKEN, BY_OP, TABLE
 from tests.samples import REGISTRY
 
+# PyTorch does not have their forward derivatives either, and says so.
+NO_FORWARD = {"igamma", "igamma_", "igammac", "igammac_", "special_zeta"}
 each_op = pytest.mark.parametrize("op", TABLE.values(), ids=list(TABLE))
 
 
@@ -41,7 +43,7 @@ def test_columns_are_filled(op: Any) -> None:
         return
     if op.tensor_args:
         assert callable(op.batch)
-    if op.differentiable and op.vjp != NOT_IMPLEMENTED:
+    if op.differentiable and op.vjp != NOT_IMPLEMENTED and op.name not in NO_FORWARD:
         assert op.jvp in ("linear", "multilinear", "elementwise") or callable(op.jvp)
 
 

@@ -18,10 +18,14 @@ import retrograd as torch
 
 
 class Sample:
-    """The arguments of one call. `grad=False`: not differentiable at this point; `note` names it in test ids."""
+    """The arguments of one call.
 
-    def __init__(self, *args: Any, grad: bool = True, note: str = "", **kwargs: Any) -> None:
-        self.args, self.kwargs, self.grad, self.note = args, kwargs, grad, note
+    `grad=False`: not differentiable at this point; `symmetric`: its matrices may move only so that they stay Hermitian;
+    `note` names it in test ids.
+    """
+
+    def __init__(self, *args: Any, grad: bool = True, symmetric: bool = False, note: str = "", **kwargs: Any) -> None:
+        self.args, self.kwargs, self.grad, self.symmetric, self.note = args, kwargs, grad, symmetric, note
 
 
 class Maker:

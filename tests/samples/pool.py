@@ -28,13 +28,13 @@ def in_3d(make: Maker) -> Iterator[Sample]:
 @samples("max_pool2d_with_indices_backward.default")
 def max_pool2d_backward(make: Maker) -> Iterator[Sample]:
     input = make(1, 2, 4, 4)
-    yield Sample(make(1, 2, 2, 2), input, 2, 2, 0, 1, False, torch.max_pool2d_with_indices(input.detach(), 2)[1])
+    yield Sample(make(1, 2, 2, 2), input, 2, 2, 0, 1, False, torch.ops.aten.max_pool2d_with_indices(input.detach(), 2)[1])
 
 
 @samples("max_pool3d_with_indices_backward.default")
 def max_pool3d_backward(make: Maker) -> Iterator[Sample]:
     input = make(1, 2, 2, 4, 4)
-    yield Sample(make(1, 2, 1, 2, 2), input, 2, 2, 0, 1, False, torch.max_pool3d_with_indices(input.detach(), 2)[1])
+    yield Sample(make(1, 2, 1, 2, 2), input, 2, 2, 0, 1, False, torch.ops.aten.max_pool3d_with_indices(input.detach(), 2)[1])
 
 
 @samples("avg_pool2d_backward.default")

@@ -43,7 +43,7 @@ def test_batched_gradients_agree_with_a_loop(case: Case) -> None:
 def test_batched_tangents_agree_with_a_loop(case: Case) -> None:
     tensors = case.tensors(case.differentiable)
     random = case.random("tangents")
-    vectors = [np.stack([direction(random, value(t)) for _ in range(2)]) for t in tensors]
+    vectors = [np.stack([case.direction(random, value(t)) for _ in range(2)]) for t in tensors]
 
     def jvp(*tangents: Any) -> Any:
         with forward_ad.dual_level():

@@ -198,12 +198,22 @@ def calculate_shape(output: Any, grad: Any, is_grads_batched: bool) -> tuple[Any
         if is_grads_batched:
             raise RuntimeError("Batched grads are not supported with Nested Tensor.")
         return output._nested_tensor_size(), grad._nested_tensor_size()
+    return Size(output_facts(output)[0]), Size(first_of_batch(grad) if is_grads_batched else grad.array.shape)
+
+
+def first_of_batch(grad: Any) -> Any:
+    """The shape of the gradient of the first example: there must be one."""
     shape = grad.array.shape
-    return Size(output_facts(output)[0]), Size(shape[1:] if is_grads_batched else shape)
+    if not shape:
+        raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert "
+                         "a 0-dim tensor to a number")
+    if shape[0] == 0:
+        raise IndexError("index 0 is out of bounds for dimension 0 with size 0")
+    return shape[1:]
 
 
 def check_gradient(out: Any, g: Any, shape: Any, dtype: Any, i: int, batched: bool) -> None:
-    have = g.array.shape[1:] if batched else g.array.shape
+    have = first_of_batch(g) if batched else g.array.shape
     if tuple(have) != tuple(shape):
         if batched:
             raise RuntimeError("If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "

@@ -101,7 +101,10 @@ def in_order(op: Any, operands: Any, result: Any) -> Any:
     if op.leading:
         arrays.insert(0, arrays.pop(op.leading))
     first = arrays[0]
-    if len(arrays) == len(operands) and all([a.shape == result.shape and a.strides == first.strides for a in arrays]) and (
+    alike = len(arrays) == len(operands) and all([a.shape == result.shape for a in arrays])
+    if alike and not result.size:
+        wanted = storage.contiguous_strides(result.shape)
+    elif alike and all([a.strides == first.strides for a in arrays]) and (
             storage.is_non_overlapping_and_dense(first.shape, storage.strides_of(first))):
         wanted = storage.strides_of(first)
     else:

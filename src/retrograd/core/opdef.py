@@ -283,7 +283,10 @@ class OpDef:
 def make_plan(op: Any, mask: int) -> Plan:
     """What the rules for the inputs in `mask` need saved."""
     wanted = [s for r in op.rules if any([mask >> t & 1 for t in r.targets]) for s in r.sources]
-    slots = sorted({i for kind, i in wanted if kind == SAVED})
+    slots = {i for kind, i in wanted if kind == SAVED}
+    users = [i for r in op.rules for i in {i for kind, i in r.sources if kind == SAVED}]
+    # results, and inputs that several rules use, are kept whichever gradients are wanted
+    slots = sorted(slots | {i for i in users if op.saved_outputs[i] >= 0 or users.count(i) > 1})
     used = {i for kind, i in wanted if kind == ATTR}
     attrs = [i for i, (kind, _, _) in enumerate(op.attr_kinds) if i in used or kind != STRIDES]
     return Plan(tuple([(s, op.saved_args[s]) for s in slots if op.saved_args[s] >= 0]),

@@ -54,6 +54,14 @@ def check_bag(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool,
         raise RuntimeError(f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {wrong}")
 
 
+def gradient_of_rows(grad: Any, bag_of: Any, sizes: Any, mode: int, per_sample_weights: Any) -> Any:
+    """What each row that was looked up gets of its bag's gradient."""
+    each = grad.index_select(0, bag_of)
+    if mode == MEAN:
+        each = each / sizes.clamp(min=1).index_select(0, bag_of).unsqueeze(1).to(grad.dtype)
+    return each if per_sample_weights is None else each * per_sample_weights.unsqueeze(1)
+
+
 def spread_bags(grad: Any, indices: Any, bag_of: Any, sizes: Any, largest: Any, rows: int, scale_grad_by_freq: bool, mode: int,
                 per_sample_weights: Any, padding_idx: int) -> Any:
     """The gradient of the table."""
@@ -61,11 +69,7 @@ def spread_bags(grad: Any, indices: Any, bag_of: Any, sizes: Any, largest: Any, 
     if mode == MAX:
         full = largest.clamp(min=0)
         return zeros.scatter_add(0, full, grad.masked_fill(largest < 0, 0))
-    each = grad.index_select(0, bag_of)
-    if mode == MEAN:
-        each = each / sizes.clamp(min=1).index_select(0, bag_of).unsqueeze(1).to(grad.dtype)
-    if per_sample_weights is not None:
-        each = each * per_sample_weights.unsqueeze(1)
+    each = gradient_of_rows(grad, bag_of, sizes, mode, per_sample_weights)
     if scale_grad_by_freq:
         counts = METHODS["bincount"](indices, minlength=rows)
         each = each / counts.index_select(0, indices).unsqueeze(1).to(grad.dtype)
@@ -77,7 +81,8 @@ def spread_bags(grad: Any, indices: Any, bag_of: Any, sizes: Any, largest: Any, 
 def bag_weight_rule(grad: Any, indices: Any, result1: Any, result2: Any, result3: Any, weight_sym_argsize_0: int,
                     scale_grad_by_freq: bool, mode: int, sparse: bool, per_sample_weights: Any, padding_idx: int) -> Any:
     if sparse:
-        raise NotImplementedError("embedding_bag(): sparse gradients (sparse=True) are not supported")
+        each = gradient_of_rows(grad, result1, result2, mode, per_sample_weights)
+        return METHODS["__embedding_gradient__"](each, indices, weight_sym_argsize_0, padding_idx, scale_grad_by_freq)
     return spread_bags(grad, indices, result1, result2, result3, weight_sym_argsize_0, scale_grad_by_freq, mode,
                        per_sample_weights, padding_idx)
 
