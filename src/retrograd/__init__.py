@@ -91,6 +91,8 @@ __all__ = ["Generator", "Size", "Tensor", "autograd", "channels_last", "channels
 def __getattr__(name: str) -> _Any:
     if name in ("load", "save"):
         return getattr(_import_module(f"{__name__}.serialization"), name)
+    if name == "lobpcg":
+        return _import_module(f"{__name__}._lobpcg").lobpcg
     if name in _LATER:
         try:
             return _import_module(f"{__name__}.{name}")

@@ -89,6 +89,8 @@ def del_grad(self: Any) -> None:
 
 
 def set_requires_grad(self: Any, value: bool) -> None:
+    if value and self.dtype.category < 2 and self.grad_fn is None:      # the method says it in fewer words
+        raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
     requires_grad_(self, value)
 
 
@@ -115,7 +117,7 @@ def requires_grad_(self: Any, requires_grad: bool = True) -> Any:
         raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
                            "in a subgraph that doesn't require differentiation use var_no_grad = var.detach().")
     if requires_grad and self.dtype.category < 2:
-        raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+        raise RuntimeError("only Tensors of floating point dtype can require gradients")
     if requires_grad and self._odd & ODD_INFERENCE and not tls.inference:
         raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
     self._requires = bool(requires_grad)
@@ -226,7 +228,7 @@ def item(self: Any) -> Any:
         return METHODS["__dispatch_mode__"](local_scalar_dense, [self])
     if self._odd:
         if self._odd & ODD_WRAPPER:
-            METHODS["__batched_item__"](self)
+            return METHODS["__batched_item__"](self)
         if self._odd & ODD_META:
             raise RuntimeError("Tensor.item() cannot be called on meta tensors")
         if self._odd & ODD_SPARSE:
@@ -239,7 +241,7 @@ def item(self: Any) -> Any:
 def tolist(self: Any) -> Any:
     """The values as nested lists of Python numbers."""
     if self._odd & ODD_WRAPPER:
-        METHODS["__batched_data__"](self)
+        return METHODS["__batched_list__"](self)
     if self._odd & ODD_SPARSE:
         raise RuntimeError(NO_STORAGE)
     array = resolve(self).array
@@ -260,7 +262,7 @@ def tensor_bool(self: Any) -> bool:
     if self.array.size > 1:
         raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
     if self._odd & ODD_WRAPPER:
-        METHODS["__batched_item__"](self, "bool")
+        return METHODS["__batched_item__"](self, "bool")
     return bool(item(self))
 
 

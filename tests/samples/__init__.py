@@ -20,12 +20,15 @@ import retrograd as torch
 class Sample:
     """The arguments of one call.
 
-    `grad=False`: not differentiable at this point; `symmetric`: its matrices may move only so that they stay Hermitian;
-    `note` names it in test ids.
+    `grad=False`: not differentiable at this point; `note` names it in test ids. Some ops are smooth only along part of
+    their inputs, or determine only part of their outputs: derivatives are then taken of what `after` makes of the outputs,
+    at what `before` makes of the arguments (which must leave these arguments as they are).
     """
 
-    def __init__(self, *args: Any, grad: bool = True, symmetric: bool = False, note: str = "", **kwargs: Any) -> None:
-        self.args, self.kwargs, self.grad, self.symmetric, self.note = args, kwargs, grad, symmetric, note
+    def __init__(self, *args: Any, grad: bool = True, note: str = "", before: Any = None, after: Any = None,
+                 **kwargs: Any) -> None:
+        self.args, self.kwargs, self.grad, self.note = args, kwargs, grad, note
+        self.before, self.after = before, after
 
 
 class Maker:

@@ -205,8 +205,8 @@ def first_of_batch(grad: Any) -> Any:
     """The shape of the gradient of the first example: there must be one."""
     shape = grad.array.shape
     if not shape:
-        raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert "
-                         "a 0-dim tensor to a number")
+        raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
+                         "convert a 0-dim tensor to a number")
     if shape[0] == 0:
         raise IndexError("index 0 is out of bounds for dimension 0 with size 0")
     return shape[1:]

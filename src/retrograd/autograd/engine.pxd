@@ -17,7 +17,7 @@ cdef class GraphTask:
 @cython.locals(waiting=dict, node=Node, todo=list)
 cdef count_dependencies(GraphTask task, roots)
 
-@cython.locals(ready=list, waiting=dict, buffers=dict, release=bint, order=long, node=Node, following=Node, grads=list,
+@cython.locals(ready=list, waiting=dict, buffers=dict, release=bint, watched=bint, order=long, node=Node, following=Node, grads=list,
                results=list, i=int, n=Node, sink=AccumulateGrad)
 cdef loop(GraphTask task)
 

@@ -177,7 +177,8 @@ def loop(task: Any) -> None:
     """Run ready nodes until none is left."""
     ready, waiting, buffers, needed = task.ready, task.waiting, task.buffers, task.needed
     release = not task.keep_graph
-    anomaly = switches.unusual and tls.anomaly
+    watched = switches.unusual and (tls.anomaly or tls.profiler is not None)
+    event = None
     order = 0
     while ready:
         node = heappop(ready)[2]
@@ -186,12 +187,14 @@ def loop(task: Any) -> None:
             if grads is None:
                 grads = [None] * node._count
             task.node = node
+            if watched:
+                event = note_node(event, node)
             if needed is not None and not capture(task, node, grads):
                 break
             hooks = node._hooks
             if type(node) is AccumulateGrad:
                 sink = node
-                if hooks is None and sink.variable._extra is None:
+                if hooks is None and sink.variable._extra is None and not watched:
                     grad = grads[0]
                     grads = None
                     if grad is not None:
@@ -204,8 +207,8 @@ def loop(task: Any) -> None:
             wanted = None
             if needed is not None:
                 wanted = [n is not None and is_wanted(task, n) for n in node._next]
-            if anomaly:
-                results = METHODS["__anomaly__"](node, grads, wanted)
+            if watched:
+                results = run_watched(node, grads, wanted)
             else:
                 results = node._run(grads, wanted)
             if node._hooks is not None and node._hooks.post is not None:
@@ -244,6 +247,24 @@ def loop(task: Any) -> None:
                 i += 1
             results = None
             node = following
+    if watched:
+        note_node(event, None)
+
+
+def note_node(event: Any, node: Any) -> Any:
+    """Tell a profiler, if there is one, that the node of `event` is done and that `node` is next."""
+    return None if tls.profiler is None else tls.profiler.next_node(event, node)
+
+
+def run_watched(node: Any, grads: Any, wanted: Any) -> Any:
+    """Run a node under the eyes of anomaly mode, of a profiler, or of both."""
+    recorder = tls.profiler
+    event = None if recorder is None else recorder.begin_node(node, grads)
+    try:
+        return METHODS["__anomaly__"](node, grads, wanted) if tls.anomaly else node._run(grads, wanted)
+    finally:
+        if event is not None:
+            recorder.end_of(event)
 
 
 def is_wanted(task: Any, node: Any) -> bool:
@@ -264,12 +285,17 @@ def capture(task: Any, node: Any, grads: Any) -> bool:
 
 
 def run_accumulator(task: Any, node: Any, grads: Any) -> None:
-    """An accumulator with hooks of some kind."""
+    """An accumulator with hooks of some kind, or one that is watched."""
     grads = run_pre_hooks(node, grads)
     variable = node.variable
+    recorder = tls.profiler
+    event = None if recorder is None else recorder.begin_node(node, grads)
     grad = grads[0]
     if grad is not None:
         accumulate(variable, grad, task.create_graph, 1)      # `grads` holds it too
+    if event is not None:
+        recorder.end_of(event)
+    if grad is not None:
         extra = variable._extra
         if extra is not None and extra.post_hooks:
             for hook in list(extra.post_hooks.values()):
@@ -381,7 +407,7 @@ def run_on_thread(task: Any, roots: Any, grads: Any) -> None:
 
 CLASS_DEFAULTS = ("grad_enabled", "special", "inference", "fwd_grad_enabled", "multithreading", "view_replay", "check_nan",
                   "anomaly", "dual_level", "task", "backward_depth", "saved_hooks_disabled", "below", "dispatch_disabled",
-                  "function_disabled", "autocast")
+                  "function_disabled", "autocast", "profiler")
 INHERITED = (*CLASS_DEFAULTS, "saved_hooks", "dispatch_modes", "function_modes", "transforms", "stash")
 
 

@@ -264,6 +264,8 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
             raise TypeError("apply() takes no keyword arguments")
         if switches.unusual and tls.transforms:
             return METHODS["__transform_function__"](cls, args)
+        if switches.unusual and tls.profiler is not None:
+            return tls.profiler.run_function(cls.__name__, args, lambda: run_function(cls, args, split))
         return run_function(cls, args, split)
 
 

@@ -213,8 +213,8 @@ def all_rows_at_once(outputs: Tensors, inputs: Tensors, create_graph: bool) -> t
 def forward_jacobian(func: Function, inputs: Any, strict: bool, vectorize: bool) -> Any:
     """The Jacobians of all outputs by one run of `func`, whose tangents are batched over all elements of the inputs."""
     if strict:
-        raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and `strategy=\"forward-mode\"` are not supported "
-                           "together (yet). Please either set `strict=False` or `strategy=\"reverse-mode\"`.")
+        raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and `strategy=\"forward-mode\"` are not "
+                           "supported together (yet). Please either set `strict=False` or `strategy=\"reverse-mode\"`.")
     many_in, inputs = as_tuple(inputs, "inputs", "jacobian")
     if not vectorize:
         raise NotImplementedError("Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for "

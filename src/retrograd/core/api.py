@@ -222,12 +222,28 @@ class Namespace:
         return f"<torch._ops.{self._name}>"
 
 
+class RangeOps:
+    """`ops.profiler`: ranges with a name, opened and closed by hand; nothing happens where no profiler is on."""
+
+    def _record_function_enter(self, name: str, args: str | None = None) -> Any:
+        recorder = tls.profiler
+        return recorder, None if recorder is None else recorder.begin_range(name)
+
+    _record_function_enter_new = _record_function_enter
+
+    def _record_function_exit(self, handle: Any) -> None:
+        recorder, record = handle
+        if recorder is not None:
+            recorder.end_of(record)
+
+
 class Ops:
     """`retrograd.ops`: namespaces of ops."""
 
     def __init__(self) -> None:
         self.aten = Namespace("aten")
         self.prims = Namespace("prims")
+        self.profiler = RangeOps()
 
 
 ops = Ops()

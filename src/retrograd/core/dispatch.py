@@ -748,6 +748,13 @@ def call_long(op: Any, args: Any) -> Any:
     """The long way: every layer is asked."""
     if not op._ready:
         op.prepare()
+    if switches.unusual and tls.profiler is not None:
+        return tls.profiler.run_op(op, args, call_layers)
+    return call_layers(op, args)
+
+
+def call_layers(op: Any, args: Any) -> Any:
+    """The layers, one around the other."""
     if tls.autocast is not None and not tls.below and op.name in AUTOCAST:
         return METHODS["__autocast__"](op, args)
     if op.composite:

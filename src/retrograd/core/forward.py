@@ -152,6 +152,8 @@ def twin_of(t: Any) -> Any:
     twin = new_tensor(t.array)
     twin._odd = t._odd & ~ODD_DUAL
     twin._counter = t._counter
+    if t._odd & ODD_WRAPPER:
+        twin._extra = t._extra
     node = t._node
     if node is None or t._view is not None:
         node = edge_of(t)

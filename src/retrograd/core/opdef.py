@@ -23,7 +23,7 @@ flips    the lazy bits (conjugate, negative) in which the result differs from it
 constant which outputs have no gradient although they are floating-point.
 leading  which tensor's memory order the result follows first, if not the first one's.
 exact    with `widen`: Python numbers and 0-d tensors meet half-precision tensors in float32, unrounded.
-mixes    whether gradients for real inputs of a complex op are real parts (else an error); usual for ops that promote.
+mixes    whether complex gradients for real inputs are reduced to their real parts; if not, they are an error.
 elementwise  whether the result has the memory order of the operands; usual for ops that are batched as pointwise ones.
 real_only  PyTorch refuses to record the op when its result is complex.
 lower    the expression of one element in C, for the generated kernels.
@@ -91,7 +91,7 @@ class OpDef:
                  functional: Any = None, numbers: bool = False, composite: bool = False, fast: Any = None, fast_for: Any = None,
                  scalars: tuple[str, ...] = (), variants: str = "function, method", check: Any = None,
                  exact: bool = False, flips: int = 0, leading: int = 0, constant: tuple[int, ...] = (),
-                 mixes: bool | None = None, elementwise: bool | None = None, real_only: bool = False) -> None:
+                 mixes: bool = True, elementwise: bool | None = None, real_only: bool = False) -> None:
         self.schema = schema
         self.name: str = schema.name
         self.overload: str = schema.overload or "default"
@@ -129,8 +129,7 @@ class OpDef:
         self.differentiable: bool = vjp is not None
         self.floats: bool = promote == "float"
         # Takes real and complex operands together: the gradients of the real ones are real parts.
-        self.mixes: bool = mixes if mixes is not None else (
-            promote is not None or "ScalarType" in schema.text)
+        self.mixes: bool = mixes
         self.real_only: bool = real_only      # no gradients are recorded for complex results
         self.node_name: str = node or camel(self.name) + "Backward0"
         self.packet: Any = None

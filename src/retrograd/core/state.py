@@ -43,6 +43,7 @@ class ThreadState(local):
     backward_depth: int = 0
     below: bool = False                   # inside a __torch_dispatch__ handler: autograd has been passed already
     dispatch_disabled: bool = False       # __torch_dispatch__ is not honoured
+    profiler: Any = None                  # the recorder that sees what this thread runs (see autograd/recorder.py)
     autocast: Any = None                  # the dtype that autocast computes in, None if it is off
     function_disabled: int = 0            # __torch_function__ is not honoured: 1 of subclasses, 2 of modes either
 

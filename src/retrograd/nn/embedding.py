@@ -13,7 +13,8 @@ from retrograd.nn.parameter import Parameter
 class _Table(Module):
     """What Embedding and EmbeddingBag share."""
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, max_norm: float | None, norm_type: float,
+    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, max_norm: float | None,
+                 norm_type: float,
                  scale_grad_by_freq: bool, sparse: bool, _weight: Any, _freeze: bool, device: Any, dtype: Any) -> None:
         super().__init__()
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
@@ -74,7 +75,8 @@ class Embedding(_Table):
         return text + (", sparse=True" if self.sparse is not False else "")
 
     @classmethod
-    def from_pretrained(cls, embeddings: Any, freeze: bool = True, padding_idx: int | None = None, max_norm: float | None = None,
+    def from_pretrained(cls, embeddings: Any, freeze: bool = True, padding_idx: int | None = None,
+                        max_norm: float | None = None,
                         norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False) -> Self:
         """A module with the given table."""
         if embeddings.dim() != 2:
@@ -91,7 +93,8 @@ class EmbeddingBag(_Table):
 
     def __init__(self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0,
                  scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, _weight: Any = None,
-                 include_last_offset: bool = False, padding_idx: int | None = None, device: Any = None, dtype: Any = None) -> None:
+                 include_last_offset: bool = False, padding_idx: int | None = None, device: Any = None,
+                 dtype: Any = None) -> None:
         super().__init__(num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, _weight,
                          False, device, dtype)
         self.mode, self.include_last_offset = mode, include_last_offset

@@ -79,10 +79,11 @@ from retrograd.nn.functions.pool import (
     max_pool2d,
     max_pool3d,
 )
+from retrograd.nn.functions.unfold import fold, unfold
 from retrograd.nn.functions.vision import channel_shuffle, interpolate, pixel_shuffle, pixel_unshuffle, upsample
 
 linear, one_hot, pad = aten("linear"), aten("one_hot"), aten("pad")
-bilinear = torch.bilinear
+bilinear, scaled_dot_product_attention = torch.bilinear, aten("scaled_dot_product_attention")
 conv1d, conv2d, conv3d = torch.conv1d, torch.conv2d, torch.conv3d
 conv_transpose1d, conv_transpose2d, conv_transpose3d = torch.conv_transpose1d, torch.conv_transpose2d, torch.conv_transpose3d
 
@@ -91,13 +92,13 @@ __all__ = [
     "alpha_dropout", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "bilinear", "binary_cross_entropy",
     "binary_cross_entropy_with_logits", "celu", "celu_", "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
     "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "dropout",
-    "dropout1d", "dropout2d", "dropout3d", "elu", "elu_", "embedding", "embedding_bag", "feature_alpha_dropout",
+    "dropout1d", "dropout2d", "dropout3d", "elu", "elu_", "embedding", "embedding_bag", "feature_alpha_dropout", "fold",
     "gaussian_nll_loss", "gelu", "glu", "group_norm", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",
     "hardtanh_", "hinge_embedding_loss", "huber_loss", "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm",
     "leaky_relu", "leaky_relu_", "linear", "log_softmax", "logsigmoid", "margin_ranking_loss", "max_pool1d", "max_pool2d",
     "max_pool3d", "mish", "mse_loss", "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot", "pad",
     "pairwise_distance", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu", "relu6", "relu_",
-    "rms_norm", "rrelu", "selu", "selu_", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin",
-    "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_", "triplet_margin_loss",
-    "triplet_margin_with_distance_loss", "upsample",
+    "rms_norm", "rrelu", "scaled_dot_product_attention", "selu", "selu_", "sigmoid", "silu", "smooth_l1_loss",
+    "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold",
+    "threshold_", "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold", "upsample",
 ]

@@ -61,10 +61,26 @@ def trunc_normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
                       "incorrect.", stacklevel=2)
+    low, high = below((a - mean) / std), below((b - mean) / std)
+    if high - low < 0.3:                    # too few draws would fall inside
+        return cut_by_inverse(tensor, mean, std, a, b, generator)
+    with torch.no_grad():
+        tensor.normal_(mean, std, generator=generator)
+        outside = (tensor < a) | (tensor > b)
+        while bool(outside.any()):
+            again = torch.empty_like(tensor).normal_(mean, std, generator=generator)
+            tensor.copy_(torch.where(outside, again, tensor))
+            outside = (tensor < a) | (tensor > b)
+        return tensor
 
-    def below(x: float) -> float:
-        return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
 
+def below(x: float) -> float:
+    """The share of a normal distribution that lies below `x`."""
+    return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
+
+
+def cut_by_inverse(tensor: Any, mean: float, std: float, a: float, b: float, generator: Any) -> Any:
+    """The same by the inverse of the distribution function."""
     with torch.no_grad():
         tensor.uniform_(2 * below((a - mean) / std) - 1, 2 * below((b - mean) / std) - 1, generator=generator)
         tensor.erfinv_()

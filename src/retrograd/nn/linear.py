@@ -26,7 +26,7 @@ class Linear(Module):
     >>> from retrograd import manual_seed, nn, ones
     >>> _ = manual_seed(0)
     >>> nn.Linear(3, 2)(ones(1, 3))
-    tensor([[-0.0389,  0.1234]], grad_fn=<AddmmBackward0>)
+    tensor([[-0.1812, -0.0347]], grad_fn=<AddmmBackward0>)
     """
 
     __constants__ = ["in_features", "out_features"]

@@ -176,9 +176,7 @@ class ParameterDict(Module):
 
     def update(self, parameters: Any) -> None:
         """Add all of a mapping, or of pairs."""
-        pairs = pairs_of(parameters, "ParameterDict")
-        # a plain mapping without an order of its own is taken by sorted keys, as PyTorch does
-        for key, value in pairs:
+        for key, value in pairs_of(parameters, "ParameterDict"):
             self[key] = value
 
     def extra_repr(self) -> str:

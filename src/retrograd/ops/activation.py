@@ -575,7 +575,7 @@ def hardswish_backward_kernel(xp: Any, grad_output: Any, self: Any) -> Any:
 hardsigmoid_backward = backward_op(
     "hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor",
     limited("hardsigmoid_backward", FLOATS, hardsigmoid_backward_kernel),
-    dict(grad_output=lambda grad, self: call(hardsigmoid_backward, [grad, self]), self=zeros), widen=True)
+    NOT_IMPLEMENTED, node="NotImplemented", widen=True)
 hardswish_backward = backward_op(
     "hardswish_backward(Tensor grad_output, Tensor self) -> Tensor",
     limited("hardswish_backward_cpu", FLOATS, hardswish_backward_kernel),

@@ -8,7 +8,7 @@ import numpy as np
 from retrograd.core import device as devices
 from retrograd.core import dtypes, storage
 from retrograd.core.api import expose
-from retrograd.core.dispatch import METHODS, below, call, is_ordinary
+from retrograd.core.dispatch import METHODS, below, call, is_ordinary, resolve
 from retrograd.core.kernels import broadcast_problem, check_writable
 from retrograd.core.modes import install_detach
 from retrograd.core.opdef import OPS, defop
@@ -332,7 +332,7 @@ def assign_out(out: Any, value: Any, name: str) -> None:
         out.array = np.empty(value.array.shape, out.array.dtype)
     check_writable(out.array)
     if not out._odd & ODD_META:
-        out.array[...] = value.array
+        out.array[...] = resolve(value).array
     out._counter = out._counter or Counter()
     out._counter.n += 1
 

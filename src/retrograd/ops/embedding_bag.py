@@ -44,8 +44,8 @@ def check_bag(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool,
     starts, rows = offsets.array, indices.array
     if offsets.ndim == 1 and len(starts):
         if starts[0] != 0:
-            raise RuntimeError(f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
-                               f"However, got {starts[0]}")
+            raise RuntimeError(f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
+                               f"position 0. However, got {starts[0]}")
         if starts[-1] > len(rows):
             raise RuntimeError(f"offsets[-1] can not be greater than input's length {len(rows)} but got offsets[-1] of "
                                f"{starts[-1]}")
@@ -107,8 +107,9 @@ def bag_tangent(weight_p: Any, weight_t: Any, indices: Any, offsets: Any, scale_
 
 
 embedding_bag_row = defop(
-    "_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, "
-    "Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
+    "_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool "
+    "sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, "
+    "Tensor, Tensor)",
     kernel=bag_kernel, check=check_bag, vjp=dict(weight=bag_weight_rule, per_sample_weights=bag_samples_rule), jvp=bag_tangent,
     batch=families.loop, variants="function",
 )
@@ -122,9 +123,11 @@ def embedding_bag_tensors(weight: Any, indices: Any, offsets: Any, scale_grad_by
 
 
 FOUR = "(Tensor, Tensor, Tensor, Tensor)"
-defop("embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, "
-      f"Tensor? per_sample_weights=None, bool include_last_offset=False) -> {FOUR}", kernel=embedding_bag_tensors, composite=True,
+defop("embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool "
+      f"sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> {FOUR}", kernel=embedding_bag_tensors,
+      composite=True,
       variants="function", out=False)
-defop("embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, "
-      f"Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> {FOUR}", kernel=embedding_bag_tensors,
+defop("embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool "
+      "sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> "
+      f"{FOUR}", kernel=embedding_bag_tensors,
       composite=True, variants="function", out=False)

@@ -79,8 +79,8 @@ def loop(op: Any, args: Any, dims: Any, size: int) -> Any:
         return a if d is None else a.select(d, i)
     results = [call(op, [pick(a, d, i) for a, d in zip(args, dims, strict=True)]) for i in range(size)]
     stack = METHODS["stack"]
-    if op.multiple:
-        return tuple([stack(list(r)) for r in zip(*results, strict=True)]), (0,) * len(results[0])
+    if op.multiple:          # an output that was not asked for is None
+        return tuple([None if r[0] is None else stack(list(r)) for r in zip(*results, strict=True)]), (0,) * len(results[0])
     return stack(results), 0
 
 

@@ -56,9 +56,9 @@ def number_of(other: Any) -> Any:
     return other
 
 
-def listed(schema: str, compute: Any) -> None:
+def listed(schema: str, compute: Any, variants: str = "function") -> None:
     """Declare a list op; `compute` makes the list of results."""
-    defop(schema, kernel=compute, composite=True, out=False, variants="function")
+    defop(schema, kernel=compute, composite=True, out=False, variants=variants)
 
 
 def in_place(name: str, overload: str, arguments: str, write: Any) -> None:
@@ -72,7 +72,8 @@ def in_place(name: str, overload: str, arguments: str, write: Any) -> None:
             write(i, t, *rest)
         return list(self)
     dot = f".{overload}" if overload else ""
-    defop(f"{name}_{dot}(Tensor(a!)[] self{arguments}) -> ()", kernel=kernel, composite=True, out=False, variants="function")
+    defop(f"{name}_{dot}(Tensor(a!)[] self{arguments}) -> ()", kernel=kernel, composite=True, out=False, variants="function",
+          functional=row(name, overload or "default"))
 
 
 # ---- functions of one tensor
@@ -93,6 +94,7 @@ for name in UNARY:
     listed(f"_foreach_{name}(Tensor[] self) -> Tensor[]",
            unary(name, f"Foreach{'Log1P' if name == 'log1p' else camel(name)}Backward0"))
     in_place(f"_foreach_{name}", "", "", lambda i, t, name=name: METHODS[name + "_"](t))
+listed("_foreach_zero(Tensor[] self) -> Tensor[]", lambda self: [METHODS["zeros_like"](t) for t in self], "")
 in_place("_foreach_zero", "", "", lambda i, t: METHODS["zero_"](t))
 listed("_foreach_max(Tensor[] self) -> Tensor[]", unary("max", "ForeachMaxBackward1"))
 
@@ -117,6 +119,9 @@ def copy_each(i: int, t: Any, src: Any, non_blocking: bool) -> None:
     METHODS["copy_"](t, src[i], non_blocking)
 
 
+listed("_foreach_copy(Tensor[] self, Tensor[] src, bool non_blocking=False) -> Tensor[]",
+       lambda self, src, non_blocking: [METHODS["copy_"](t.clone(), s, non_blocking) for t, s in zip(self, src, strict=True)],
+       "")
 in_place("_foreach_copy", "", ", Tensor[] src, bool non_blocking=False", copy_each)
 
 
@@ -204,7 +209,8 @@ listed("_foreach_pow.Scalar(Tensor[] self, Scalar exponent) -> Tensor[]",
        with_scalar("pow", "Tensor_Scalar", "ForeachPowBackward0Scalar", ()))
 listed("_foreach_pow.ScalarList(Tensor[] self, Scalar[] exponent) -> Tensor[]",
        with_scalars("pow", "Tensor_Scalar", "ForeachPowBackward1", ()))
-listed("_foreach_pow.List(Tensor[] self, Tensor[] exponent) -> Tensor[]", with_list("pow", "Tensor_Tensor", "ForeachPowBackward0"))
+listed("_foreach_pow.List(Tensor[] self, Tensor[] exponent) -> "
+       "Tensor[]", with_list("pow", "Tensor_Tensor", "ForeachPowBackward0"))
 listed("_foreach_pow.ScalarAndTensor(Scalar self, Tensor[] exponent) -> Tensor[]",
        lambda self, exponent: [call(item(row("pow", "Scalar"), "ForeachPowBackward2"), [self, t]) for t in exponent])
 in_place("_foreach_pow", "Scalar", ", Scalar exponent", write_scalar("pow_"))

@@ -12,7 +12,7 @@ from retrograd.core.dispatch import METHODS, call
 from retrograd.core.opdef import defop
 from retrograd.core.tensor import Tensor
 from retrograd.ops import geometry
-from retrograd.ops.copy import cast_array, clone, contiguous_format, copied, format_strides
+from retrograd.ops.copy import cast_array, clone, contiguous_format, copied, format_strides, real_if
 from retrograd.ops.families import loop, move_to_front, shift_dims, wrap_dim, wrap_dims
 from retrograd.ops.shape import expand, meshgrid, reshaped, unpacked, unsafe_view
 from retrograd.ops.slicing import slice_
@@ -40,8 +40,7 @@ def check_cat(arrays: Any, dim: int) -> tuple[int, Any]:
         for d in range(first.ndim):
             if d != dim and a.shape[d] != first.shape[d]:
                 raise RuntimeError(f"Sizes of tensors must match except in dimension {dim}. Expected size "
-                                   f"{first.shape[d]} but "
-                                   f"got size {a.shape[d]} for tensor number {i} in the list.")
+                                   f"{first.shape[d]} but got size {a.shape[d]} for tensor number {i} in the list.")
     return dim, [a for _, a in numbered]
 
 
@@ -57,17 +56,17 @@ def cat_kernel(xp: Any, tensors: Any, dim: int) -> Any:
     return joined if joined.flags.c_contiguous else xp.ascontiguousarray(joined)
 
 
-def cat_rule(grad: Any, tensors_sym_sizes: Any, dim: int, needed: Any) -> Any:
+def cat_rule(grad: Any, tensors_sym_sizes: Any, tensors_scalar_type: Any, dim: int, needed: Any) -> Any:
     if len(tensors_sym_sizes) > 0:
         dim = dim % grad.array.ndim
     start = 0
     grads = []
-    for sizes, wanted in zip(tensors_sym_sizes, needed, strict=True):
+    for sizes, dtype, wanted in zip(tensors_sym_sizes, tensors_scalar_type, needed, strict=True):
         if is_skipped(sizes):
             grads.append(grad.new_zeros((0,)) if wanted else None)
             continue
         end = start + sizes[dim]
-        grads.append(call(slice_, [grad, dim, start, end, 1]) if wanted else None)
+        grads.append(call(slice_, [real_if(grad, dtype), dim, start, end, 1]) if wanted else None)
         start = end
     return grads
 
@@ -110,8 +109,7 @@ def stack_kernel(xp: Any, tensors: Any, dim: int) -> Any:
     for i, a in enumerate(tensors):
         if a.shape != first.shape:
             raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(first.shape)} at entry 0 "
-                               f"and "
-                               f"{list(a.shape)} at entry {i}")
+                               f"and {list(a.shape)} at entry {i}")
     made = xp.empty((*first.shape[:dim], len(tensors), *first.shape[dim:]), first.dtype)
     before = (slice(None),) * dim
     for i, a in enumerate(tensors):
@@ -463,8 +461,7 @@ def triangle_indices(name: str, keep: Any) -> None:
         distance = xp.arange(col) - xp.arange(row)[:, None]
         return xp.stack(xp.nonzero(keep(distance, offset))).astype(dtype or np.int64)
     defop(f"{name}(int row, int col, int offset=0, *, ScalarType? dtype=None, Layout? layout=None, Device? "
-          f"device=None, "
-          "bool? pin_memory=None) -> Tensor", kernel=kernel, variants="function", out=False)
+          f"device=None, bool? pin_memory=None) -> Tensor", kernel=kernel, variants="function", out=False)
 
 
 triangle_indices("tril_indices", lambda distance, offset: distance <= offset)
@@ -491,8 +488,7 @@ def padded_shape(shape: Any, pad: Any) -> list[int]:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
     if len(pad) // 2 > len(shape):
         raise RuntimeError("Length of pad should be no more than twice the number of dimensions of the input. Pad "
-                           "length is "
-                           f"{len(pad)}while the input has {len(shape)}dimensions.")
+                           f"length is {len(pad)}while the input has {len(shape)}dimensions.")
     sizes = list(shape)
     shrinks = all([n <= 0 for n in pad])
     for i in range(len(pad) // 2):
@@ -502,8 +498,7 @@ def padded_shape(shape: Any, pad: Any) -> list[int]:
             raise RuntimeError("narrow(): length must be non-negative.")
         if sizes[d] < 0:
             raise RuntimeError(f"The input size {shape[d]}, plus negative padding {pad[2 * i]} and {pad[2 * i + 1]} "
-                               f"resulted "
-                               f"in a negative output size, which is invalid. Check dimension {d} of your input.")
+                               f"resulted in a negative output size, which is invalid. Check dimension {d} of your input.")
     return sizes
 
 
@@ -561,8 +556,7 @@ def padded_by_position(self: Any, pad: Any, mode: str) -> Any:
         else:
             if before >= size or after >= size:
                 raise RuntimeError("Argument #4: Padding size should be less than the corresponding input dimension, "
-                                   "but got: "
-                                   f"padding ({before}, {after}) at dimension {d} of input {list(self.array.shape)}")
+                                   f"but got: padding ({before}, {after}) at dimension {d} of input {list(self.array.shape)}")
             places = np.abs(places)
             places = np.where(places >= size, 2 * (size - 1) - places, places)
         self = METHODS["index_select"](self, d, Tensor(places))

@@ -45,7 +45,10 @@ def run_stacked(op: Any, args: Any, dims: Any, size: int, ranks: tuple[int, ...]
         missing = extra - (t.ndim - 1 - rank)
         moved[i] = t.reshape((size, *[1] * missing, *t.shape[1:])) if missing else t
     result = call(op, moved)
-    return result, (0,) * len(result) if op.multiple else 0
+    if not op.multiple:
+        return result, 0
+    # what an op leaves out is empty, and no stack
+    return result, tuple([0 if t.ndim > 1 or tuple(t.shape) == (size,) else None for t in result])
 
 
 # ---- for derivative rules

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from retrograd.ops import (
     activation,
+    attention,
     compare,
     complexes,
     contract,
@@ -10,7 +11,6 @@ from retrograd.ops import (
     copy,
     dropout,
     einsum,
-    embedding_bag,
     embedding_bag,
     extrema,
     factorize,
@@ -52,6 +52,7 @@ from retrograd.ops import (
     tangents,
     testing,
     unary,
+    unfold,
     upsample,
     view_copies,
     windows,
@@ -59,6 +60,7 @@ from retrograd.ops import (
 
 TABLES = (
     activation,
+    attention,
     compare,
     complexes,
     contract,
@@ -66,7 +68,6 @@ TABLES = (
     copy,
     dropout,
     einsum,
-    embedding_bag,
     embedding_bag,
     extrema,
     factorize,
@@ -108,6 +109,7 @@ TABLES = (
     tangents,
     testing,
     unary,
+    unfold,
     upsample,
     view_copies,
     windows,

@@ -60,7 +60,7 @@ where = defop(
     vjp=dict(self=lambda grad, condition: METHODS["where"](condition, grad, 0),
              other=lambda grad, condition: METHODS["where"](condition, 0, grad)),
     jvp=lambda condition, self_t, other_t: METHODS["where"](condition, self_t, other_t), batch=families.pointwise,
-    elementwise=False,
+    elementwise=False, mixes=False,
 )
 where_scalar_self = defop(
     "where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor",

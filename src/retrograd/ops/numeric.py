@@ -50,7 +50,8 @@ def diff(self: Any, n: int, dim: int, prepend: Any, append: Any) -> Any:
     return self
 
 
-defop("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor", kernel=diff, composite=True)
+defop("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> "
+      "Tensor", kernel=diff, composite=True)
 
 
 # ---- integrals
@@ -329,7 +330,8 @@ def corrcoef(self: Any) -> Any:
     return matrix.clip(-1, 1)
 
 
-defop("cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor", kernel=cov, composite=True,
+defop("cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> "
+      "Tensor", kernel=cov, composite=True,
       out=False)
 defop("corrcoef(Tensor self) -> Tensor", kernel=corrcoef, composite=True, out=False)
 

@@ -112,7 +112,8 @@ def zero_like(grad: Any) -> Any:
 
 
 def max_pool_rows(rank: int) -> Any:
-    window = f"int[{rank}] kernel_size, int[{rank}] stride=[], int[{rank}] padding=0, int[{rank}] dilation=1, bool ceil_mode=False"
+    window = (f"int[{rank}] kernel_size, int[{rank}] stride=[], int[{rank}] padding=0, int[{rank}] dilation=1, "
+              "bool ceil_mode=False")
     settings = f"int[{rank}] kernel_size, int[{rank}] stride, int[{rank}] padding, int[{rank}] dilation, bool ceil_mode"
     name = f"max_pool{rank}d_with_indices"
     backward = defop(
@@ -142,7 +143,8 @@ max_pool2d_with_indices, max_pool3d_with_indices = max_pool_rows(2), max_pool_ro
 
 def max_pool1d_pair(self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
     k, s, p, d = (widened(v, 1) if isinstance(v, int) or len(v) else () for v in (kernel_size, stride, padding, dilation))
-    values, indices = call(max_pool2d_with_indices, [self.unsqueeze(-2), (1, *k), (1, *s) if s else (), (0, *p), (1, *d), ceil_mode])
+    values, indices = call(max_pool2d_with_indices, [self.unsqueeze(-2), (1, *k), (1, *s) if s else (), (0, *p), (1, *d),
+                                                     ceil_mode])
     return values.squeeze(-2), indices.squeeze(-2)
 
 
@@ -206,10 +208,12 @@ def avg_pool_rows(rank: int) -> Any:
                  call(forward, [grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override]),
                  self=zero_like),
         jvp=lambda grad_output_t, self_p, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override:
-            call(backward, [grad_output_t, self_p, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override]),
+            call(backward, [grad_output_t, self_p, kernel_size, stride, padding, ceil_mode, count_include_pad,
+                            divisor_override]),
         variants="", **columns)
     forward = defop(
-        f"avg_pool{rank}d(Tensor self, int[{rank}] kernel_size, int[{rank}] stride=[], int[{rank}] padding=0, {rest}) -> Tensor",
+        f"avg_pool{rank}d(Tensor self, int[{rank}] kernel_size, int[{rank}] stride=[], int[{rank}] padding=0, {rest}) -> "
+        "Tensor",
         kernel=avg_pool_kernel(rank), node=f"AvgPool{rank}DBackward0", jvp="linear", variants="",
         vjp=dict(self=lambda grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: call(
             backward, [grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override])), **columns)
@@ -324,5 +328,6 @@ def adaptive_max_pool1d_pair(self: Any, output_size: Any) -> Any:
     return values.squeeze(-2), indices.squeeze(-2)
 
 
-defop("adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)", kernel=adaptive_max_pool1d_pair, composite=True,
+defop("adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)", kernel=adaptive_max_pool1d_pair,
+      composite=True,
       variants="function", out=False)

@@ -98,7 +98,7 @@ def topk_positions(xp: Any, x: Any, k: int, largest: bool, sorted: bool) -> Any:
     """The positions of the k largest (or smallest) elements along the last dimension."""
     order = positions(xp, x, x.ndim - 1, largest)
     if k == 0:
-        return order[..., :0]
+        return xp.empty((*order.shape[:-1], 0), order.dtype)
     ordered = xp.take_along_axis(x, order, -1)[..., :k + 1]
     again = (ordered[..., 1:] == ordered[..., :-1]) | ((ordered != ordered)[..., 1:] & (ordered != ordered)[..., :-1])
     rows = xp.ndindex(x.shape[:-1]) if not sorted else [tuple(row) for row in xp.argwhere(xp.asarray(again.any(-1)))]
@@ -162,7 +162,7 @@ def unique_dim_kernel(xp: Any, self: Any, dim: int, return_inverse: bool, return
     inverse = xp.empty(len(rows), INT64)
     inverse[order] = group
     values = xp.moveaxis(slices[order[starts]], 0, wrap_dim(dim, self.ndim))
-    return (values, inverse if return_inverse else xp.empty(0, INT64),
+    return (values, inverse if return_inverse or not consecutive else xp.empty(0, INT64),
             counts.astype(INT64) if return_counts else xp.empty(0, INT64))
 
 

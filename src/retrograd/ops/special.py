@@ -37,7 +37,8 @@ def check_dtype(name: str, array: Any, halves: bool = False) -> None:
         raise unsupported(name, array.dtype)
 
 
-def unary(name: str, kernel: Any, rule: Any = None, *, argument: str = "self", widen: bool = False, node: str | None = None) -> Any:
+def unary(name: str, kernel: Any, rule: Any = None, *, argument: str = "self", widen: bool = False,
+          node: str | None = None) -> Any:
     return defop(f"special_{name}(Tensor {argument}) -> Tensor", kernel=kernel, promote="float", widen=widen, node=node,
                  vjp=None if rule is None else {argument: rule}, jvp=None if rule is None else "elementwise",
                  batch=families.pointwise, variants="")
@@ -123,7 +124,8 @@ def with_number(kernel: Any, first: bool) -> Any:
 
 zeta = defop(
     "special_zeta(Tensor self, Tensor other) -> Tensor",
-    kernel=zeta_kernel, promote="float", vjp=dict(self=missing("zeta"), other=zeta_slope), batch=families.pointwise, variants="",
+    kernel=zeta_kernel, promote="float", vjp=dict(self=missing("zeta"), other=zeta_slope), batch=families.pointwise,
+    variants="",
 )
 METHODS["special_zeta"] = zeta.packet
 defop(

@@ -70,7 +70,8 @@ def rows(name: str, rank: int, corners: bool, matrix: Any, node: str) -> Any:
     arguments = ", ".join((["align_corners"] if corners else []) + list(scales))
     scope: dict[str, Any] = {"call": call}
     backward = defop(
-        f"{name}_backward(Tensor grad_output, SymInt[{rank}] output_size, SymInt[{rank + 2}] input_size{align}{tail}) -> Tensor",
+        f"{name}_backward(Tensor grad_output, SymInt[{rank}] output_size, SymInt[{rank + 2}] input_size{align}{tail}) -> "
+        "Tensor",
         kernel=backward_kernel, jvp="linear", batch=families.loop, widen=True, variants="",
         vjp=dict(grad_output=eval(f"lambda grad, output_size, {arguments}: call(forward[0], [grad, output_size, {arguments}])",
                                   scope)))
@@ -85,7 +86,7 @@ def rows(name: str, rank: int, corners: bool, matrix: Any, node: str) -> Any:
     def by_list(input: Any, output_size: Any, *rest: Any) -> Any:
         align_corners, factors = (rest[:1], rest[1]) if corners else ((), rest[0])
         if output_size is None:
-            sizes = [int(math.floor(float(n) * f)) for n, f in zip(input.shape[-rank:], factors, strict=True)]
+            sizes = [math.floor(float(n) * f) for n, f in zip(input.shape[-rank:], factors, strict=True)]
         else:
             sizes = list(output_size)
         return call(forward, [input, sizes, *align_corners, *(factors or [None] * rank)])
@@ -106,13 +107,14 @@ for kind, rank in (("Linear", 1), ("Bilinear", 2), ("Trilinear", 3)):
 # ---- pixels from channels, and back
 def pixel_shuffle_tensor(self: Any, upscale_factor: int) -> Any:
     if self.ndim < 3:
-        raise RuntimeError(f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {self.ndim} dimension(s)")
+        raise RuntimeError(f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {self.ndim} "
+                           "dimension(s)")
     r, (c, h, w) = upscale_factor, self.shape[-3:]
     if r <= 0:
         raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
     if c % (r * r):
-        raise RuntimeError("pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
-                           f"but input.size(-3)={c} is not divisible by {r * r}")
+        raise RuntimeError("pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
+                           f"upscale_factor, but input.size(-3)={c} is not divisible by {r * r}")
     lead, n = tuple(self.shape[:-3]), self.ndim - 3
     split = self.reshape((*lead, c // (r * r), r, r, h, w))
     return split.permute((*range(n), n, n + 3, n + 1, n + 4, n + 2)).reshape((*lead, c // (r * r), h * r, w * r))
@@ -120,7 +122,8 @@ def pixel_shuffle_tensor(self: Any, upscale_factor: int) -> Any:
 
 def pixel_unshuffle_tensor(self: Any, downscale_factor: int) -> Any:
     if self.ndim < 3:
-        raise RuntimeError(f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {self.ndim} dimension(s)")
+        raise RuntimeError(f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {self.ndim} "
+                           "dimension(s)")
     r, (c, h, w) = downscale_factor, self.shape[-3:]
     if r <= 0:
         raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")

@@ -11,7 +11,8 @@ class Adagrad(Optimizer):
     """Adagrad."""
 
     def __init__(self, params: Any, lr: Any = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
-                 initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: bool | None = None, *, maximize: bool = False,
+                 initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: bool | None = None, *,
+                 maximize: bool = False,
                  differentiable: bool = False, fused: bool | None = None) -> None:
         check_lr(lr)
         check("lr_decay", lr_decay)

@@ -14,9 +14,9 @@ from retrograd.optim.optimizer import Optimizer
 
 EPOCH_WARNING = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
-    "`scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed form is used "
-    "instead of the new chainable form, where available. Please open an issue if you are unable to replicate your use case: "
-    "https://github.com/pytorch/pytorch/issues/new/choose.")
+    "`scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed form is "
+    "used instead of the new chainable form, where available. Please open an issue if you are unable to replicate your use "
+    "case: https://github.com/pytorch/pytorch/issues/new/choose.")
 ORDER_WARNING = (
     "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should call them in the "
     "opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure to do this will result in PyTorch skipping the "
@@ -66,9 +66,9 @@ class LRScheduler:
             for i, group in enumerate(optimizer.param_groups):
                 if "initial_lr" not in group:
                     raise KeyError(f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with "
-                                   f"last_epoch >= 0.\nThis typically happens when:\n1. You're trying to resume training from a "
-                                   "checkpoint but haven't properly loaded the optimizer state\n2. You're using last_epoch >= 0 "
-                                   "for a fresh training run (not recommended)")
+                                   f"last_epoch >= 0.\nThis typically happens when:\n1. You're trying to resume training "
+                                   "from a checkpoint but haven't properly loaded the optimizer state\n2. You're using "
+                                   "last_epoch >= 0 for a fresh training run (not recommended)")
         self.base_lrs = [copied(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch
         self._watch_steps()
@@ -348,9 +348,9 @@ class ChainedScheduler(LRScheduler):
             if not hasattr(scheduler, "optimizer"):
                 raise TypeError(f"{type(self).__name__} at index {i} should have `optimizer` as its attribute.")
             if optimizer != scheduler.optimizer:
-                raise ValueError(f"{type(self).__name__} expects all schedulers to belong to the same optimizer, but got scheduler "
-                                 f"{type(scheduler).__name__} at index {i} has {scheduler.optimizer}, which is different from "
-                                 f"{type(optimizer).__name__}.")
+                raise ValueError(f"{type(self).__name__} expects all schedulers to belong to the same optimizer, but got "
+                                 f"scheduler {type(scheduler).__name__} at index {i} has {scheduler.optimizer}, which is "
+                                 f"different from {type(optimizer).__name__}.")
         self._schedulers, self.optimizer = schedulers, optimizer
         self._last_lr = self._lrs()
 
@@ -384,16 +384,17 @@ class SequentialLR(ChainedScheduler):
             if not hasattr(scheduler, "optimizer"):
                 raise TypeError(f"{name} at index {i} should have `optimizer` as its attribute.")
             if isinstance(scheduler, ReduceLROnPlateau):
-                raise ValueError(f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be "
-                                 f"specified when calling `step`, but got one at index {i} in the given schedulers sequence.")
+                raise ValueError(f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to "
+                                 f"be specified when calling `step`, but got one at index {i} in the given schedulers "
+                                 "sequence.")
             if optimizer != scheduler.optimizer:
                 raise ValueError(f"{name} expects all schedulers to belong to the same optimizer, but got scheduler "
                                  f"{type(scheduler).__name__} at index {i} has {scheduler.optimizer}, which is different from "
                                  f"{type(optimizer).__name__}.")
         if len(milestones) != len(schedulers) - 1:
             raise ValueError("Sequential Schedulers expects number of schedulers provided to be one more than the number of "
-                             f"milestone points, but got number of schedulers {len(schedulers)} and the number of milestones to be "
-                             f"equal to {len(milestones)}")
+                             f"milestone points, but got number of schedulers {len(schedulers)} and the number of milestones "
+                             f"to be equal to {len(milestones)}")
         self._schedulers, self._milestones = schedulers, milestones
         self.last_epoch, self.optimizer = last_epoch + 1, optimizer
         for group in optimizer.param_groups:        # undo what making the schedules has done
@@ -511,7 +512,8 @@ class OneCycleLR(LRScheduler):
             self.total_steps = epochs * steps_per_epoch
         else:
             raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
-        rise, fall = ("initial_lr", "max_lr", "max_momentum", "base_momentum"), ("max_lr", "min_lr", "base_momentum", "max_momentum")
+        rise = ("initial_lr", "max_lr", "max_momentum", "base_momentum")
+        fall = ("max_lr", "min_lr", "base_momentum", "max_momentum")
         if three_phase:
             turn = float(pct_start * self.total_steps) - 1
             phases = [(turn, rise), (float(2 * pct_start * self.total_steps) - 2,

@@ -108,7 +108,8 @@ class Optimizer:
             self.add_param_group(dict(group) if isinstance(group, dict) else group)
 
     def _hook_stores(self) -> None:
-        for name in ("step_pre", "step_post", "state_dict_pre", "state_dict_post", "load_state_dict_pre", "load_state_dict_post"):
+        for name in ("step_pre", "step_post", "state_dict_pre", "state_dict_post", "load_state_dict_pre",
+                     "load_state_dict_post"):
             self.__dict__.setdefault(f"_optimizer_{name}_hooks", OrderedDict())
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -248,8 +249,8 @@ class Optimizer:
         if isinstance(params, Tensor):
             param_group["params"] = [params]
         elif isinstance(params, set):
-            raise TypeError("optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets "
-                            "will change between runs. Please use a list instead.")
+            raise TypeError("optimizer parameters need to be organized in ordered collections, but the ordering of tensors "
+                            "in sets will change between runs. Please use a list instead.")
         else:
             param_group["params"] = list(params)
         self._split_names(param_group)
@@ -263,8 +264,8 @@ class Optimizer:
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
             param_group.setdefault(name, default)
         if len(param_group["params"]) != len({id(p) for p in param_group["params"]}):
-            warnings.warn("optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; "
-                          "see github.com/pytorch/pytorch/issues/40967 for more information", stacklevel=3)
+            warnings.warn("optimizer contains a parameter group with duplicate parameters; in future, this will cause an "
+                          "error; see github.com/pytorch/pytorch/issues/40967 for more information", stacklevel=3)
         known = {id(p) for group in self.param_groups for p in group["params"]}
         if any([id(p) in known for p in param_group["params"]]):
             raise ValueError("some parameters appear in more than one parameter group")

@@ -21,6 +21,7 @@ class Transform:
     """One transform that is running; subclasses say what ops mean inside of it."""
 
     level: int = 0            # 1 for the outermost
+    stays: bool = False       # it is in force while it runs its rule, and puts itself out of force where that goes below
     legacy: bool = False      # the older vmap, under which custom Functions run as they are
 
     @property
@@ -28,18 +29,16 @@ class Transform:
         """Why `backward` is refused while this is the innermost transform: it would accumulate what has no place."""
         if self.legacy:
             return ("backward() called inside torch.vmap. This is not supported, please call backward() outside "
-                    "torch.vmap or "
-                    "instead use torch.autograd.grad inside torch.vmap")
+                    "torch.vmap or instead use torch.autograd.grad inside torch.vmap")
         return ("backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
-                "functorch.vjp "
-                "instead or call backward() outside of functorch transforms.")
+                "functorch.vjp instead or call backward() outside of functorch transforms.")
 
     def concerns(self, op: Any, args: Any) -> bool:
         """Whether this op means something else inside the transform."""
         return True
 
     def run(self, op: Any, args: Any) -> Any:
-        """Run an op that concerns this transform; only the transforms outside of it are in force."""
+        """Run an op that concerns this transform; only the transforms outside of it are in force (see `stays`)."""
         raise NotImplementedError
 
     def apply_function(self, cls: Any, args: Any) -> Any:
@@ -51,7 +50,7 @@ class Transform:
         stack = tls.transforms
         for depth in range(len(stack) - 1, -1, -1):
             if stack[depth].concerns(op, args):
-                with only_outer(depth):
+                with only_outer(depth + stack[depth].stays):
                     return stack[depth].run(op, args)
         if forward.levels.current >= 0:
             return forward.run(op, args, autograd)

@@ -67,7 +67,9 @@ def example_geometry(array: Any, dim: int) -> Any:
 
 def is_batched(t: Any, owner: Any = None) -> bool:
     """Whether `t` is batched, at the level of `owner` if that is given."""
-    return isinstance(t, Tensor) and bool(t._odd & ODD_WRAPPER) and (owner is None or t._extra.batch.owner is owner)
+    if not isinstance(t, Tensor) or not t._odd & ODD_WRAPPER:
+        return False
+    return type(t._extra.batch) is Batch if owner is None else t._extra.batch.owner is owner
 
 
 def tensors_of(op: Any, args: Any) -> list[Any]:
@@ -110,8 +112,7 @@ class Vmap(Transform):
         if op.is_out or op.batch is None and op.is_view:
             overload = "" if op.overload == "default" else f".{op.overload}"
             raise RuntimeError(f"Batching rule not implemented for aten::{op.name}{overload}; the fallback path "
-                               "doesn't work on "
-                               "out= or view ops.")
+                               "doesn't work on out= or view ops.")
         if not self.legacy:
             self.check_shapes(op, args)
         if op.name == "as_strided":
@@ -171,14 +172,11 @@ class Vmap(Transform):
         """Refuse ops whose result would have another shape for every example."""
         if op.name in DYNAMIC:
             raise RuntimeError("vmap: We do not support batching operators that can output dynamic shape. Attempted to "
-                               "vmap over "
-                               f"aten::{op.name}. Please file an issue at https://github.com/pytorch/pytorch/issues if "
-                               "you need "
-                               "this feature.")
+                               f"vmap over aten::{op.name}. Please file an issue at https://github.com/pytorch/pytorch/issues "
+                               "if you need this feature.")
         if op.name == "index" and any([is_batched(t, self) and t.array.dtype.kind == "b" for t in args[1]]):
             raise RuntimeError("vmap: We do not support batching operators that can support dynamic shape. Attempting "
-                               "to batch "
-                               "over indexing with a boolean mask.")
+                               "to batch over indexing with a boolean mask.")
 
     def check_memory(self, t: Any, size: Any, stride: Any, offset: Any) -> None:
         """An example must not reach into the memory of the others."""
@@ -193,20 +191,18 @@ class Vmap(Transform):
             # the older text lacks some spaces
             comma, space = (",", "") if self.legacy else (", ", " ")
             raise RuntimeError(f"result = tensor.as_strided({list(size)}{comma}{list(stride)}{comma}{first}){space}can "
-                               "access memory "
-                               f"outside of `tensor`. `result` can access some{space}memory in range [{first}, "
-                               f"{last}], but `tensor` "
-                               f"can only access some memory in range [{start}, {end}]. This is not supported inside "
-                               "of vmap, please "
-                               f"try to{space}rewrite the `as_strided` call as a sequence of PyTorch view operations")
+                               f"access memory outside of `tensor`. `result` can access some{space}memory in range [{first}, "
+                               f"{last}], but `tensor` can only access some memory in range [{start}, {end}]. This is not "
+                               f"supported inside of vmap, please try to{space}rewrite the `as_strided` call as a sequence of "
+                               "PyTorch view operations")
 
     # ---- rules
     def apply_rule(self, op: Any, values: Any, dims: Any) -> tuple[Any, Any]:
         rule = op.batch
         if rule is None:
             warnings.warn("There is a performance drop because we have not yet implemented the batching rule for "
-                          f"aten::{op.name}. "
-                          "Please file us an issue on GitHub so that we can prioritize its implementation.", UserWarning,
+                          f"aten::{op.name}. Please file us an issue on GitHub so that we can prioritize its "
+                          "implementation.", UserWarning,
                           stacklevel=2)
             rule = families.loop
         if rule is families.loop and self.size == 0:
@@ -284,14 +280,11 @@ def refuse_item(t: Any, what: str = "item") -> Any:
         error = RuntimeError(f"Batching rule not implemented for aten::{kind}. We could not generate a fallback.")
     elif what == "bool":
         error = RuntimeError("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We "
-                             "don't "
-                             "support that yet, please file an issue at https://github.com/pytorch/pytorch/issues .")
+                             "don't support that yet, please file an issue at https://github.com/pytorch/pytorch/issues .")
     else:
         error = RuntimeError("vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling "
-                             ".item() "
-                             "on a Tensor, please try to rewrite what you're doing with other operations. If error is "
-                             "occurring "
-                             "somewhere inside PyTorch internals, please file a bug report.")
+                             ".item() on a Tensor, please try to rewrite what you're doing with other operations. If error is "
+                             "occurring somewhere inside PyTorch internals, please file a bug report.")
     error.no_number = True  # type: ignore[attr-defined]     # tells overload resolution to go on
     raise error
 
@@ -377,6 +370,7 @@ METHODS.update(
     __batched_dual__=make_dual,
     __batched_geometry__=change_geometry,
     __batched_item__=refuse_item,
+    __batched_list__=refuse_data,
     __batched_new__=new_like,
     __batched_repr__=describe,
     __batched_undual__=unpack_dual,

@@ -28,13 +28,13 @@ def apply_function(cls: Any, args: Any) -> Any:
         return run_function(cls, args, split)
     if not split:
         raise RuntimeError("In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it "
-                           "must "
-                           "override the setup_context staticmethod. " + SEE)
+                           "must override the setup_context staticmethod. " + SEE)
     stack = tls.transforms
     for depth in range(len(stack) - 1, -1, -1):
         level = stack[depth]
         if not isinstance(level, Vmap):
-            return level.apply_function(cls, args)
+            with only_outer(depth + 1):
+                return level.apply_function(cls, args)
         if any([is_batched(leaf, level) for leaf in flatten(args)[0]]):
             return apply_batched(cls, args, level, depth)
     return run_function(cls, args, True)
@@ -43,19 +43,21 @@ def apply_function(cls: Any, args: Any) -> Any:
 METHODS["__transform_function__"] = apply_function
 
 
+def apply_anywhere(cls: Any, args: Any) -> Any:
+    """`cls.apply(*args)` with or without transforms, for a Function that has been found fit for them."""
+    return apply_function(cls, args) if tls.transforms else run_function(cls, args, True)
+
+
 def apply_batched(cls: Any, args: Any, level: Any, depth: int) -> Any:
     """Run a Function some of whose arguments are batched."""
     own = cls.vmap is not Function.vmap
     if cls.generate_vmap_rule and own:
         raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overridden "
-                           "vmap "
-                           "staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to "
-                           "avoid "
-                           "ambiguity. " + SEE)
+                           "vmap staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap staticmethod "
+                           "to avoid ambiguity. " + SEE)
     if not cls.generate_vmap_rule and not own:
         raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and "
-                           "implement "
-                           "the vmap staticmethod or set generate_vmap_rule=True. " + SEE)
+                           "implement the vmap staticmethod or set generate_vmap_rule=True. " + SEE)
     leaves, spec = flatten(args)
     pairs = [level.unwrap(leaf) for leaf in leaves]
     values, in_dims = [value for value, _ in pairs], [dim for _, dim in pairs]

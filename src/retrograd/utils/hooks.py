@@ -103,8 +103,8 @@ class BackwardHook:
 
     def run_without_inputs(self) -> None:
         if self.user_hooks:
-            warnings.warn("Full backward hook is firing when gradients are computed with respect to module outputs since no inputs "
-                          "require gradients. See https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn."
+            warnings.warn("Full backward hook is firing when gradients are computed with respect to module outputs since no "
+                          "inputs require gradients. See https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn."
                           "Module.register_full_backward_hook for more details.", stacklevel=5)
         for user_hook in self.user_hooks:
             result = user_hook(self.module, (None,) * self.n_inputs, self.grad_outputs)

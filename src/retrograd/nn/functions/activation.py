@@ -73,7 +73,12 @@ def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) 
 @overridable
 def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Any:
     """leaky_relu with a slope drawn for each element in training, and the mean slope otherwise."""
-    return (torch.rrelu_ if inplace else torch.rrelu)(input, lower, upper, training)
+    if not training:
+        return (ops.aten.leaky_relu_ if inplace else ops.aten.leaky_relu)(input, (lower + upper) / 2)
+    low = input.detach() <= 0
+    slopes = torch.ones_like(input.detach())
+    slopes[low] = torch.empty(int(low.sum()), dtype=torch.float64).uniform_(lower, upper).to(input.dtype)
+    return input.mul_(slopes) if inplace else input * slopes
 
 
 @overridable

@@ -48,8 +48,8 @@ def embedding_bag(input: Any, weight: Any, offsets: Any = None, max_norm: float 
                       "deprecated, and should now be `embedding_bag(input, weight, ...)`.", stacklevel=2)
         weight, input = input, weight
     if per_sample_weights is not None and input.size() != per_sample_weights.size():
-        raise ValueError(f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the "
-                         f"same shape as the input ({input.shape})")
+        raise ValueError(f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have "
+                         f"the same shape as the input ({input.shape})")
     if input.dim() == 2:
         if offsets is not None:
             raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
@@ -78,5 +78,6 @@ def embedding_bag(input: Any, weight: Any, offsets: Any = None, max_norm: float 
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError("embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for "
                                   f"mode='sum' (got mode='{mode}'). Please open a feature request on GitHub.")
-    return torch.embedding_bag(weight, input, offsets, scale_grad_by_freq, code, sparse, per_sample_weights, include_last_offset,
+    return torch.embedding_bag(weight, input, offsets, scale_grad_by_freq, code, sparse, per_sample_weights,
+                               include_last_offset,
                                padding_idx)[0]

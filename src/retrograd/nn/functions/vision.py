@@ -13,7 +13,8 @@ pixel_shuffle, pixel_unshuffle, channel_shuffle = torch.pixel_shuffle, torch.pix
 
 
 @overridable
-def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
+def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
+                align_corners: bool | None = None,
                 recompute_scale_factor: bool | None = None, antialias: bool = False) -> Any:
     """Resize to `size`, or by `scale_factor`, taking the nearest value or a linear mixture.
 
@@ -58,17 +59,18 @@ def wanted(input: Any, size: Any, scale_factor: Any, rank: int) -> tuple[Any, An
     if size is not None:
         if isinstance(size, (list, tuple)):
             if len(size) != rank:
-                raise ValueError(f"Input and output must have the same number of spatial dimensions, but got input with spatial "
-                                 f"dimensions of {list(input.shape[2:])} and output size of {size}. Please provide input tensor in "
-                                 "(N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) format.")
+                raise ValueError(f"Input and output must have the same number of spatial dimensions, but got input with "
+                                 f"spatial dimensions of {list(input.shape[2:])} and output size of {size}. Please provide "
+                                 "input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, ...,oK) format.")
             return list(size), None
         return [size] * rank, None
     if scale_factor is not None:
         if isinstance(scale_factor, (list, tuple)):
             if len(scale_factor) != rank:
                 raise ValueError("Input and scale_factor must have the same number of spatial dimensions, but got input with "
-                                 f"spatial dimensions of {list(input.shape[2:])} and scale_factor of shape {scale_factor}. Please "
-                                 "provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in (s1, s2, ...,sK) format.")
+                                 f"spatial dimensions of {list(input.shape[2:])} and scale_factor of shape {scale_factor}. "
+                                 "Please provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in (s1, s2, "
+                                 "...,sK) format.")
             return None, [float(f) for f in scale_factor]
         return None, [float(scale_factor)] * rank
     raise ValueError("either size or scale_factor should be defined")

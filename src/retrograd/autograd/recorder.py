@@ -1,0 +1,259 @@
+"""The recorder: writes down every op, backward node and named range that a thread runs while a profiler is on.
+
+NOTE [What the profiler sees]
+A recorder hangs on the thread's `tls.profiler` and makes the thread special, so that every op takes the long way through
+dispatch, where `run_op` wraps the layers; the engine, which knows whether it is watched, reports its nodes. With no
+profiler on, nothing of this is ever asked. Events are intervals of time: which one lies within which is worked out
+afterwards (`EventList`), from the times alone.
+An op has a sequence number if autograd sees it: the number that the next node gets, so that an op that is recorded has
+the number of its node, and the node's own events have it again when it runs. What runs below autograd has -1.
+PyTorch builds its factories out of `empty` and a fill; here they are one NumPy call, which the recorder takes apart into
+the same steps (`STEPS`). Other kernels run no ops inside, so their events have no children where PyTorch's may.
+"""
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from itertools import count
+from threading import local
+from time import perf_counter_ns
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.dispatch import compute
+from retrograd.core.graph import LAST, sequence
+from retrograd.core.opdef import find_packet
+from retrograd.core.state import tls
+from retrograd.core.tensor import Tensor
+
+# the kinds of events, by PyTorch's numbers
+FUNCTION, BACKWARD_FUNCTION, USER_SCOPE = 0, 1, 7
+EVALUATE = "autograd::engine::evaluate_function: "
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+class Record:
+    """One event while it is being recorded; times are in nanoseconds, `end` is 0 while it runs."""
+
+    __slots__ = ("end", "flops", "fwd_thread", "memory", "name", "number", "scope", "shapes", "stack", "start", "thread")
+
+    def __init__(self, name: str, scope: int, number: int, thread: int) -> None:
+        self.name = name
+        self.scope = scope
+        self.number = number
+        self.thread = thread
+        self.fwd_thread = 0
+        self.shapes: list[Any] = []
+        self.stack: list[str] = []
+        self.flops = 0
+        self.memory = 0
+        self.end = 0
+        self.start = perf_counter_ns()
+
+
+class Recorder:
+    """What one profiler has seen so far, and what it looks at."""
+
+    def __init__(self, shapes: bool = False, flops: bool = False, memory: bool = False, stack: bool = False) -> None:
+        self.shapes, self.flops, self.memory, self.stack = shapes, flops, memory, stack
+        self.records: list[Record] = []
+        self.threads: dict[int, int] = {}             # sequence number -> the thread of the op that got it
+        self.start = perf_counter_ns()
+        self.end = 0
+
+    def begin(self, name: str, scope: int = FUNCTION, number: int = -1, args: Any = ()) -> Record:
+        """Open an event; `end` closes it."""
+        record = Record(name, scope, number, thread_number())
+        if self.stack:
+            record.stack = user_stack()
+        if self.shapes and args:
+            record.shapes = [shape_of(value) for value in args]
+        self.records.append(record)
+        record.start = perf_counter_ns()              # what the bookkeeping took is not the event's
+        return record
+
+    def begin_range(self, name: str) -> Record:
+        """Open an event that the user has named."""
+        return self.begin(name, USER_SCOPE)
+
+    def end_of(self, record: Record) -> None:
+        record.end = perf_counter_ns()
+
+    def stop(self) -> None:
+        """Close what is still open: an error, or a range that was never left."""
+        self.end = perf_counter_ns()
+        for record in self.records:
+            if record.end == 0:
+                record.end = self.end
+
+    # ---- what dispatch, Function and the engine call
+    def run_op(self, op: Any, args: Any, layers: Callable[[Any, Any], Any]) -> Any:
+        """Run `op` through the `layers` of dispatch as one event."""
+        number = -1
+        if tls.grad_enabled and not tls.below and not tls.inference and has_tensor(args):
+            number = sequence.n + 1
+            self.threads[number] = thread_number()
+        record = self.begin("aten::" + op.name, FUNCTION, number, args)
+        try:
+            steps = STEPS.get(op.name)
+            if steps is None or not takes_steps(op, args):
+                result = layers(op, args)
+            else:
+                result = self.run_steps(op, args, *steps)
+        finally:
+            self.end_of(record)
+        if self.flops:
+            record.flops = flops_of(op.name, args, result)
+        if self.memory:
+            record.memory = fresh_bytes(args, result)
+        return result
+
+    def run_steps(self, op: Any, args: Any, fill: str, values: Any) -> Any:
+        """A factory as `empty` and an in-place fill, which is how PyTorch runs it."""
+        named = dict(zip([p.name for p in op.schema.params], args, strict=True))
+        maker, filler = op_named("empty"), op_named(fill)
+        made = self.run_part(maker, [named.get(p.name, p.default) for p in maker.schema.params])
+        self.run_part(filler, [made, *values(named)])
+        return made
+
+    def run_part(self, op: Any, args: Any) -> Any:
+        record = self.begin("aten::" + op.name, FUNCTION, -1, args)
+        try:
+            result = compute(op, args)
+        finally:
+            self.end_of(record)
+        if self.memory:
+            record.memory = fresh_bytes(args, result)
+        return result
+
+    def run_function(self, name: str, args: Any, run: Callable[[], Any]) -> Any:
+        """A custom Function's forward as one event."""
+        number = sequence.n + 1 if tls.grad_enabled and has_tensor(args) else -1
+        if number >= 0:
+            self.threads[number] = thread_number()
+        record = self.begin(name, FUNCTION, number, args)
+        try:
+            return run()
+        finally:
+            self.end_of(record)
+
+    def begin_node(self, node: Any, grads: Any) -> Record:
+        """Open the event of a node's formula."""
+        number, thread = self.origin(node)
+        record = self.begin(node.name(), BACKWARD_FUNCTION, number, grads)
+        record.fwd_thread = thread
+        return record
+
+    def next_node(self, before: Record | None, node: Any) -> Record | None:
+        """Close the event of the node that the engine has done with, and open that of the next one (None: there is none)."""
+        if before is not None:
+            self.end_of(before)
+        if node is None:
+            return None
+        number, thread = self.origin(node)
+        record = self.begin(EVALUATE + node.name(), FUNCTION, number)
+        record.fwd_thread = thread
+        return record
+
+    def origin(self, node: Any) -> tuple[int, int]:
+        """The sequence number of a node and the thread that recorded it."""
+        if node._seq == LAST:
+            return -1, 0
+        return node._seq, self.threads.get(node._seq, thread_number())
+
+
+# ---- threads, stacks, shapes
+class ThreadNumber(local):
+    n = 0
+
+
+own_thread = ThreadNumber()
+next_thread = count(1).__next__
+
+
+def thread_number() -> int:
+    """The number of this thread; threads are counted as they are first seen, from 1."""
+    if own_thread.n == 0:
+        own_thread.n = next_thread()
+    return own_thread.n
+
+
+def user_stack() -> list[str]:
+    """The Python frames outside of this package, innermost first."""
+    frame: Any = sys._getframe(1)
+    found = []
+    while frame is not None:
+        code = frame.f_code
+        if not code.co_filename.startswith(PACKAGE):
+            found.append(f"{code.co_filename}({frame.f_lineno}): {code.co_name}")
+        frame = frame.f_back
+    return found
+
+
+def has_tensor(args: Any) -> bool:
+    for value in args:
+        if isinstance(value, Tensor):
+            return True
+        if isinstance(value, (list, tuple)) and any([isinstance(t, Tensor) for t in value]):
+            return True
+    return False
+
+
+def shape_of(value: Any) -> list[int]:
+    """The shape of a tensor argument; an empty list for everything else, lists of tensors included."""
+    return list(value.array.shape) if isinstance(value, Tensor) else []
+
+
+def fresh_bytes(args: Any, result: Any) -> int:
+    """The memory of those results that are neither arguments nor views of them."""
+    known = [t.array for a in args for t in (a if isinstance(a, (list, tuple)) else (a,)) if isinstance(t, Tensor)]
+    total = 0
+    for t in result if isinstance(result, (list, tuple)) else (result,):
+        if isinstance(t, Tensor) and not any([t.array is k or np.may_share_memory(t.array, k) for k in known]):
+            total += t.array.nbytes
+    return total
+
+
+def flops_of(name: str, args: Any, result: Any) -> int:
+    """An estimate of the floating-point operations of the few ops that PyTorch has one for."""
+    if name in ("add", "mul"):
+        return int(args[0].array.size) if isinstance(args[0], Tensor) else 0
+    if name in ("mm", "bmm"):
+        return 2 * int(result.array.size) * int(args[0].array.shape[-1])
+    if name in ("addmm", "baddbmm"):
+        return 2 * int(result.array.size) * int(args[1].array.shape[-1])
+    if name == "conv2d":
+        return 2 * int(result.array.size) * int(np.prod(args[1].array.shape[1:]))
+    return 0
+
+
+# ---- factories, taken apart
+def takes_steps(op: Any, args: Any) -> bool:
+    """Whether nothing between here and the kernel wants to see the factory whole, and the call is a plain one."""
+    if op.is_out or tls.dispatch_modes or tls.transforms or tls.below:
+        return False
+    layout, device = args[op.device_arg - 1], args[op.device_arg]
+    return (layout is None or str(layout) == "torch.strided") and (device is None or device.type == "cpu") and (
+        all([n >= 0 for n in args[0]]))
+
+
+def op_named(name: str) -> Any:
+    packet = find_packet(name)
+    assert packet is not None
+    op = packet.overloads_[0]
+    if not op._ready:
+        op.prepare()
+    return op
+
+
+# factory -> the in-place op that fills it, and the arguments of that
+STEPS: dict[str, tuple[str, Callable[[Any], list[Any]]]] = {
+    "ones": ("fill_", lambda named: [1.0]),
+    "zeros": ("zero_", lambda named: []),
+    "rand": ("uniform_", lambda named: [0.0, 1.0, named.get("generator")]),
+    "randn": ("normal_", lambda named: [0.0, 1.0, named.get("generator")]),
+}
+
+__all__ = ["BACKWARD_FUNCTION", "FUNCTION", "USER_SCOPE", "Record", "Recorder", "thread_number"]

@@ -1,0 +1,230 @@
+"""Lifted tensors: what a differentiating transform makes of the tensors of the level below.
+
+NOTE [Levels of differentiation]
+Every `grad`, `vjp` and `jvp` that is running is a level of the stack of transforms (see base.py). Inside of it all
+results of ops are lifted: a wrapper that looks like the tensor of the level below which it holds (`value`) and whose
+derivatives are those of its own level. In reverse mode these are its place in a graph of wrappers; in forward mode the
+`tangent` beside the value. A rule at one level computes with ops of the level below, so levels nest in any order, with
+vmap too, and derivatives of one level never mix with another's: a tensor of an outer level is a constant to this one.
+Grad mode belongs to a level: the no_grad of this level's backward must not silence the level below.
+The `array` of a lifted tensor gives its geometry and is not to be read; it is write-protected.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from retrograd.core.dispatch import METHODS, call
+from retrograd.core.state import tls
+from retrograd.core.tensor import ODD_SPARSE, ODD_WRAPPER, Tensor, bump, extra_of, new_tensor
+from retrograd.transforms import batching
+from retrograd.transforms.base import Transform, only_outer
+from retrograd.transforms.batching import CARRIED
+
+
+class Lifted:
+    """What a lifted tensor stands for."""
+
+    __slots__ = ("owner", "parent", "tangent", "value")
+
+    def __init__(self, value: Any, owner: Any, tangent: Any = None, parent: Any = None) -> None:
+        self.value = value
+        self.owner = owner
+        self.tangent = tangent        # in forward mode: of the level below, None if there is none
+        self.parent = parent          # in forward mode, of a view: (what it is a view of, op, arguments, which result)
+
+
+def lift(value: Any, owner: Any, tangent: Any = None, parent: Any = None) -> Any:
+    """A tensor of the level `owner` that stands for `value`, which is of the level below."""
+    array = value.array.view()
+    array.flags.writeable = False
+    t = new_tensor(array)
+    t._odd = ODD_WRAPPER | value._odd & (CARRIED | ODD_SPARSE)
+    extra = extra_of(t)
+    extra.batch = Lifted(value, owner, tangent, parent)
+    if value._odd & ODD_SPARSE:
+        extra.sparse = value._extra.sparse
+    return t
+
+
+def is_lifted(t: Any) -> bool:
+    return isinstance(t, Tensor) and bool(t._odd & ODD_WRAPPER) and type(t._extra.batch) is Lifted
+
+
+class Level(Transform):
+    """A transform whose tensors are lifted; it concerns every op."""
+
+    alive: bool = False               # it is running
+
+    def owns(self, t: Any) -> bool:
+        return isinstance(t, Tensor) and bool(t._odd & ODD_WRAPPER) and t._extra.batch.owner is self
+
+    def unwrap(self, t: Any) -> Any:
+        """The tensor of the level below; what is not of this level is that itself."""
+        if isinstance(t, Tensor):
+            while t._odd & ODD_WRAPPER:
+                held = t._extra.batch
+                if type(held) is Lifted and (held.owner is self or not held.owner.alive):
+                    t = held.value
+                else:
+                    break
+        return t
+
+    def unwrap_arguments(self, op: Any, args: Any) -> list[Any]:
+        values = list(args)
+        for i in op.tensor_args:
+            value = args[i]
+            values[i] = [self.unwrap(t) for t in value] if isinstance(value, (list, tuple)) else self.unwrap(value)
+        return values
+
+    def check_captured(self, op: Any, targets: Any) -> None:
+        """Refuse a write to a tensor of the level below: it would be seen outside, without its derivatives."""
+        for t in targets:
+            if not self.owns(t):
+                overload = "" if op.overload == "default" else f".{op.overload}"
+                raise RuntimeError("During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call "
+                                   f"in-place operation (aten::{op.name}{overload}) that would mutate a captured Tensor. This "
+                                   "is not supported; please rewrite the function being transformed to explicitly accept the "
+                                   "mutated Tensor(s) as inputs.")
+
+    @contextmanager
+    def beneath(self) -> Iterator[None]:
+        """The level below is in force; this one is the innermost."""
+        with only_outer(len(tls.transforms) - 1):
+            yield
+
+    def lower(self, op: Any, args: Any) -> Any:
+        """Run the op on the level below and lift its results."""
+        values = self.unwrap_arguments(op, args)
+        with self.beneath():
+            result = call(op, values)
+        if op.is_inplace:
+            return args[0]
+        if op.is_out:
+            outs = args[op.out_arg:]
+            return type(result)(outs) if op.functional.multiple and not hasattr(result, "_fields") else (
+                type(result)(*outs) if op.functional.multiple else outs[0])
+        if not op.multiple:
+            if op.is_view and result is values[0]:
+                return args[0]
+            return lift(result, self) if isinstance(result, Tensor) else result
+        made = [lift(r, self) if isinstance(r, Tensor) else r for r in result]
+        return made if op.returns_list else op.result_type(*made) if op.result_type else tuple(made)
+
+
+@contextmanager
+def living(level: Level) -> Iterator[Level]:
+    """While the level runs, its tensors stand for themselves; afterwards for their values."""
+    was, level.alive = level.alive, True
+    try:
+        yield level
+    finally:
+        level.alive = was
+
+
+# ---- what is not an op, and an op that no transform took
+def escaped(op: Any, args: Any) -> Any:
+    """An op on wrappers below autograd: the way down from a level, or tensors that have left theirs."""
+    if tls.transforms and isinstance(tls.transforms[-1], Level):
+        return tls.transforms[-1].lower(op, args)
+    values = LOST.unwrap_arguments(op, args)
+    if all([a is b or isinstance(a, list) for a, b in zip(values, args, strict=True)]):
+        return refuse_escaped(op, args)
+    result = call(op, values)
+    return args[0] if op.is_inplace else result
+
+
+LOST = Level()                # owns nothing: unwraps what has left its level
+refuse_escaped = METHODS["__escaped__"]
+
+
+def value_of(t: Any) -> Any:
+    return t._extra.batch.value
+
+
+def describe(t: Any) -> str:
+    """How a lifted tensor is printed."""
+    owner = t._extra.batch.owner
+    inner = repr(value_of(t)).replace("\n", "\n    ")
+    return f"GradTrackingTensor(lvl={owner.level if owner.alive else -2}, value=\n    {inner}\n)"
+
+
+def detach(t: Any) -> Any:
+    """The same value at the same level without derivatives of that level."""
+    held = t._extra.batch
+    return lift(METHODS["__detach__"](held.value), held.owner)
+
+
+def item(t: Any, what: str = "item") -> Any:
+    """A number is the same at all levels."""
+    value = value_of(t)
+    return value.item() if what == "item" else bool(value)
+
+
+def refuse_numpy(t: Any) -> Any:
+    if tls.grad_enabled and t.requires_grad:
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    return batching.refuse_data(t)
+
+
+def change_geometry(t: Any, op: Any, args: Any) -> Any:
+    """An in-place view op such as `unsqueeze_`: the wrapper becomes what the view would be."""
+    made = call(op, [t, *args])
+    held, new = t._extra.batch, made._extra.batch
+    held.value, held.tangent, held.parent = new.value, new.tangent, new.parent
+    t.array, t._odd = made.array, made._odd
+    t._node, t._nr, t._requires, t._view, t._counter = made._node, made._nr, made._requires, made._view, made._counter
+    bump(t)
+    if t._view is not None:
+        t._view.version = t._counter.n
+    return t
+
+
+def new_like(t: Any, shape: Any, strides: Any) -> Any:
+    held = t._extra.batch
+    if not tls.transforms or tls.transforms[-1] is not held.owner or not held.value._odd & ODD_WRAPPER:
+        return t.new_empty_strided(shape, strides)
+    with held.owner.beneath():
+        made = METHODS["__batched_new__"](held.value, shape, strides)
+    return lift(made, held.owner)
+
+
+def zeros_in_layout(t: Any, like: Any) -> Any:
+    return METHODS["zeros_like"](like)
+
+
+def make_dual(make: Any, t: Any, tangent: Any) -> Any:
+    held = t._extra.batch
+    return lift(make(held.value, held.owner.unwrap(tangent)), held.owner)
+
+
+def unpack_dual(unpack: Any, t: Any) -> tuple[Any, Any]:
+    held = t._extra.batch
+    primal, tangent = unpack(held.value)
+    return lift(primal, held.owner), None if tangent is None else lift(tangent, held.owner)
+
+
+def either(name: str, on_lifted: Any, place: int = 0) -> Any:
+    """A function for both kinds of wrappers; the wrapper is its argument at `place`."""
+    on_batched = METHODS[name]
+
+    def choose(*args: Any) -> Any:
+        return (on_lifted if type(args[place]._extra.batch) is Lifted else on_batched)(*args)
+    return choose
+
+
+METHODS.update(
+    __batched_data__=either("__batched_data__", refuse_numpy),
+    __batched_detach__=either("__batched_detach__", detach),
+    __batched_dual__=either("__batched_dual__", make_dual, 1),
+    __batched_geometry__=either("__batched_geometry__", change_geometry),
+    __batched_item__=either("__batched_item__", item),
+    __batched_list__=either("__batched_data__", lambda t: value_of(t).tolist()),
+    __batched_new__=either("__batched_new__", new_like),
+    __batched_repr__=either("__batched_repr__", describe),
+    __batched_undual__=either("__batched_undual__", unpack_dual, 1),
+    __batched_zeros__=either("__batched_zeros__", zeros_in_layout),
+    __escaped__=escaped,
+)
+

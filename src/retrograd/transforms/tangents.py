@@ -1,0 +1,207 @@
+"""The level of forward mode: every op runs on values and, by its `jvp` column, on their tangents."""
+from __future__ import annotations
+
+from typing import Any
+
+from retrograd.core import forward
+from retrograd.core.dispatch import METHODS, call
+from retrograd.core.dtypes import BY_NUMPY
+from retrograd.core.opdef import NOT_IMPLEMENTED
+from retrograd.core.state import tls
+from retrograd.core.storage import strides_of
+from retrograd.core.tensor import Tensor, bump
+from retrograd.core.views import apply_step
+from retrograd.transforms import functions
+from retrograd.transforms.base import only_outer
+from retrograd.transforms.lifted import Level, Lifted, lift
+from retrograd.transforms.trees import flatten, unflatten
+
+
+class Jvp(Level):
+    """Carries a tangent beside every value that depends on the inputs."""
+
+    def run(self, op: Any, args: Any) -> Any:
+        if op.is_inplace or op.is_out:
+            self.check_captured(op, args[:1] if op.is_inplace else args[op.out_arg:])
+        tangents = None
+        if tls.fwd_grad_enabled:
+            tangents = self.tangents_among(args, op.inputs if op.differentiable and not op.is_out else op.tensor_args)
+        values = self.unwrap_arguments(op, args)
+        if op.is_out:
+            return self.run_out(op, args, values, tangents)
+        if op.is_inplace:
+            return self.run_inplace(op, args, values, tangents)
+        result = call(op, values)
+        if tangents is None or not op.differentiable:
+            return self.lift_results(op, args, result, None)
+        check_formula(op)
+        return self.lift_results(op, args, result, forward.tangents_of(op, values, tangents, result))
+
+    # ---- tangents
+    def tangent_of(self, t: Any) -> Any:
+        """The tangent of `t` at this level, None if it has none."""
+        return own_tangent(t._extra.batch) if self.owns(t) else None
+
+    def tangents_among(self, args: Any, places: Any) -> Any:
+        """The tangents of the arguments at `places`, in a list as long as `args`; None if there are none."""
+        found: Any = None
+        for i in places:
+            value = args[i]
+            tangent: Any = None
+            if isinstance(value, Tensor):
+                tangent = self.tangent_of(value)
+            elif isinstance(value, (list, tuple)):
+                tangent = [self.tangent_of(item) for item in value]
+                if all([item is None for item in tangent]):
+                    tangent = None
+            if tangent is not None:
+                if found is None:
+                    found = [None] * len(args)
+                found[i] = tangent
+        return found
+
+    def lift_results(self, op: Any, args: Any, result: Any, tangents: Any) -> Any:
+        if not op.multiple:
+            return self.lift_result(op, args, result, tangents, None)
+        tangents = [None] * len(result) if tangents is None else tangents
+        made = [self.lift_result(op, args, r, t, i) for i, (r, t) in enumerate(zip(result, tangents, strict=True))]
+        return made if op.returns_list else op.result_type(*made) if op.result_type else tuple(made)
+
+    def lift_result(self, op: Any, args: Any, result: Any, tangent: Any, nr: int | None) -> Any:
+        if not isinstance(result, Tensor):
+            return result
+        parent = None
+        if op.is_view and op.differentiable and self.owns(args[0]):
+            if result is args[0]._extra.batch.value:
+                return args[0]
+            parent = (args[0]._extra.batch, op, (args[1:], nr))
+        if tangent is not None and BY_NUMPY[result.array.dtype].category < 2:
+            tangent = None
+        if tangent is not None and not op.is_view:
+            tangent = in_layout(tangent, result)
+        return lift(result, self, tangent, parent)
+
+    # ---- writes
+    def run_inplace(self, op: Any, args: Any, values: Any, tangents: Any) -> Any:
+        """Write the value and the tangent in place, so that views of both go on to agree."""
+        target = args[0]
+        held = target._extra.batch
+        if tangents is None or not op.differentiable:
+            call(op, values)
+            if tangents is not None and tangents[0] is not None:      # the new value depends on nothing smoothly
+                tangents[0].zero_()
+        elif op.jvp == "linear":
+            check_formula(op)
+            made = demanded(held)
+            call(op, values)
+            call(op, [made, *forward.substituted(op, values, tangents)[1:]])
+        else:
+            check_formula(op)
+            before = values[0].clone()
+            old = [before if value is values[0] else value for value in values]
+            made = demanded(held)
+            tangents[0] = made if tangents[0] is not None else None
+            call(op, values)
+            new = forward.tangents_of(op.functional or op, old, tangents, values[0])
+            made.copy_(new.expand(made.array.shape) if new.array.shape != made.array.shape else new)
+        bump(target)
+        return target
+
+    def run_out(self, op: Any, args: Any, values: Any, tangents: Any) -> Any:
+        if tangents is not None:
+            raise RuntimeError(f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= "
+                               "function")
+        result = call(op, values)
+        outs = args[op.out_arg:]
+        return op.functional.result_type(*outs) if op.functional.result_type else outs[0] if isinstance(result, Tensor) else (
+            tuple(outs))
+
+    # ---- custom Functions
+    def apply_function(self, cls: Any, args: Any) -> Any:
+        """A custom Function: it runs on the level below, and its `jvp` there too."""
+        leaves, spec = flatten(args)
+        values = [self.unwrap(leaf) for leaf in leaves]
+        tangents = [self.tangent_of(leaf) if tls.fwd_grad_enabled else None for leaf in leaves]
+        with only_outer(len(tls.transforms) - 1):
+            output = functions.apply_anywhere(cls, unflatten(values, spec))
+            flat, out_spec = flatten(output)
+            made: Any = [None] * len(flat)
+            if any([t is not None for t in tangents]):
+                ctx = TangentCtx()
+                cls.setup_context(ctx, unflatten(values, spec), output)
+                full = [forward.zeros_of(v) if t is None and isinstance(v, Tensor) and v.dtype.category >= 2
+                        and ctx.materialized else t for v, t in zip(values, tangents, strict=True)]
+                got = cls.jvp(ctx, *full)
+                made = list(got) if isinstance(got, (tuple, list)) else [got]
+            same = {id(value): leaf for value, leaf in zip(values, leaves, strict=True) if isinstance(value, Tensor)}
+            outs = [same[id(out)] if id(out) in same and t is None else lift(out, self, t) if isinstance(out, Tensor) else out
+                    for out, t in zip(flat, made, strict=True)]
+        return unflatten(outs, out_spec)
+
+
+class TangentCtx:
+    """The ctx of a custom Function's `jvp`."""
+
+    def __init__(self) -> None:
+        self.saved: tuple[Any, ...] = ()
+        self.kept: tuple[Any, ...] = ()
+        self.materialized = True
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        self.saved = tensors
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        self.kept = tensors
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        return self.saved
+
+    def set_materialize_grads(self, value: bool) -> None:
+        self.materialized = value
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """The write has been seen on the level below."""
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """Such outputs have no tangent anyway."""
+
+
+def check_formula(op: Any) -> None:
+    if op.jvp is None or op.vjp == NOT_IMPLEMENTED:
+        raise NotImplementedError(
+            f"Trying to use forward AD with {op.name} that does not support it because it has not been implemented yet.\n"
+            "Please file an issue to PyTorch at https://github.com/pytorch/pytorch/issues/new?template=feature-request.yml "
+            "so that we can prioritize its implementation or submit a PR adding the implementation to derivatives.yaml")
+
+
+def own_tangent(held: Lifted) -> Any:
+    """The tangent of what is lifted; a view whose base got one after it was taken has the same view of that."""
+    if held.tangent is None and held.parent is not None:
+        parent, op, (args, nr) = held.parent
+        base = own_tangent(parent)
+        if base is not None:
+            held.tangent = apply_step(op, (args, nr), base)
+    return held.tangent
+
+
+def demanded(held: Lifted) -> Any:
+    """The tangent that a write needs: zeros at first, in the base of a view so that all its views have it."""
+    if own_tangent(held) is None:
+        if held.parent is not None:
+            demanded(held.parent[0])
+            own_tangent(held)
+        else:
+            held.tangent = METHODS["zeros_like"](held.value)
+    return held.tangent
+
+
+def in_layout(tangent: Any, value: Any) -> Any:
+    """The tangent with the shape and strides of its value, so that each view of one is possible of the other."""
+    shape = value.array.shape
+    if tangent.array.shape != shape:
+        tangent = tangent.expand(shape)
+    strides = strides_of(value.array)
+    if strides_of(tangent.array) != strides:
+        tangent = METHODS["__copy_to_layout__"](tangent, shape, strides)
+    return tangent
