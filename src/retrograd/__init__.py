@@ -72,6 +72,9 @@ globals().update(ALIASES)
 globals().update(api.FUNCTIONS)
 globals().update(api.EXTRA_FUNCTIONS)
 if _collects_garbage:
+    if not _gc.get_freeze_count():      # they go to the oldest generation, unseen
+        _gc.freeze()
+        _gc.unfreeze()
     _gc.enable()
 
 __version__ = "0.1.0"

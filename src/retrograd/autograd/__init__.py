@@ -40,8 +40,11 @@ variable.Variable = Variable  # type: ignore[attr-defined]
 
 # What most programs never ask for is imported when it is asked for: name -> module, and the name in it ("" for itself).
 LATER = {
+    "DeviceType": ("profiler_util", "DeviceType"),
     "NestedIOFunction": ("function", "NestedIOFunction"),
+    "_profiler_enabled": ("profiler", "profiler_enabled"),
     "functional": ("functional", ""),
+    "kineto_available": ("profiler", "kineto_available"),
     "profiler": ("profiler", ""),
     "profiler_util": ("profiler_util", ""),
 }

@@ -282,7 +282,7 @@ class OpDef:
 def make_plan(op: Any, mask: int) -> Plan:
     """What the rules for the inputs in `mask` need saved."""
     wanted = [s for r in op.rules if any([mask >> t & 1 for t in r.targets]) for s in r.sources]
-    slots = {i for kind, i in wanted if kind == SAVED}
+    slots: Any = {i for kind, i in wanted if kind == SAVED}
     users = [i for r in op.rules for i in {i for kind, i in r.sources if kind == SAVED}]
     # results, and inputs that several rules use, are kept whichever gradients are wanted
     slots = sorted(slots | {i for i in users if op.saved_outputs[i] >= 0 or users.count(i) > 1})

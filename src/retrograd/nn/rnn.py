@@ -78,7 +78,7 @@ class RNNBase(Module):
             width = input_size if layer == 0 else real * (1 + bidirectional)
             for direction in range(1 + bidirectional):
                 end = f"_l{layer}{'_reverse' if direction else ''}"
-                shapes = {"weight_ih" + end: (rows, width), "weight_hh" + end: (rows, real)}
+                shapes: dict[str, tuple[int, ...]] = {"weight_ih" + end: (rows, width), "weight_hh" + end: (rows, real)}
                 if bias:
                     shapes.update({"bias_ih" + end: (rows,), "bias_hh" + end: (rows,)})
                 if proj_size:

@@ -273,9 +273,9 @@ def reflect(xp: Any, vectors: Any, tau: Any, other: Any, left: bool, transpose: 
 def matrix_exp(xp: Any, a: Any) -> Any:
     """By scaling and squaring of a Taylor polynomial."""
     n = a.shape[-1]
-    flat = a.reshape((-1, n, n))
     if a.size == 0:
         return a.copy()
+    flat = a.reshape((-1, n, n))
     size = xp.abs(flat).sum(-2).max(-1)
     size = xp.where(xp.isfinite(size), size, 0)
     squarings = xp.maximum(0, xp.ceil(xp.log2(xp.maximum(size, 1e-300) / 0.5))).astype(xp.int64)

@@ -346,6 +346,7 @@ def solve_triangular_kernel(xp: Any, self: Any, B: Any, upper: bool, left: bool,
     check_square("linalg.solve_triangular", self)
     check_product("linalg.solve_triangular", self, B, left)
     supported("triangular_solve_cpu", self)
+    B = B.astype(self.dtype, copy=False)
     if left:
         return column_major(factorize.solve_triangular(xp, self, B, upper, unitriangular))
     made = factorize.solve_triangular(xp, self.swapaxes(-1, -2), B.swapaxes(-1, -2), not upper, unitriangular)

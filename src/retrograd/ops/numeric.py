@@ -169,7 +169,8 @@ def gradient_along(self: Any, spacing: Any, dim: Any, edge_order: int) -> Any:
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
     if isinstance(spacing, (list, tuple)) and len(spacing) != len(axes):
-        expected = f"self.dim() = {self.ndim}', since dim argument was not given" if dim is None else f"dim.size() = {len(axes)}'"
+        expected = f"dim.size() = {len(axes)}'" if dim is not None else (
+            f"self.dim() = {self.ndim}', since dim argument was not given")
         raise RuntimeError("torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to "
                            f"'{expected}, but got a list of length {len(spacing)}")
     for axis in axes:
@@ -295,7 +296,7 @@ def cov(self: Any, correction: int, fweights: Any, aweights: Any) -> Any:
     if aweights is not None:
         check_weights("aweights", aweights, count, False)
         weights = aweights if weights is None else weights * aweights
-    total = None
+    total: Any = None
     if weights is not None and count:
         total = weights.sum()
         if float(total) == 0:

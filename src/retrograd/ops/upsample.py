@@ -33,8 +33,8 @@ def nearest(n: int, out: int, scale: Any, exact: bool, dtype: Any) -> Any:
 
 def linear(n: int, out: int, scale: Any, align_corners: bool, dtype: Any) -> Any:
     """The matrix that mixes the two nearest inputs."""
-    work = np.float64 if dtype == np.float64 else np.float32
-    places = np.arange(out).astype(work)
+    work: Any = np.float64 if dtype == np.float64 else np.float32
+    places: Any = np.arange(out).astype(work)
     if align_corners:
         source = places * work((n - 1) / (out - 1) if out > 1 else 0)
     else:

@@ -560,7 +560,7 @@ class OneCycleLR(LRScheduler):
         for group in self.optimizer.param_groups:
             start = 0.0
             for i, phase in enumerate(self._schedule_phases):
-                end = phase["end_step"]
+                end: Any = phase["end_step"]
                 if step <= end or i == len(self._schedule_phases) - 1:
                     share = (step - start) / (end - start)
                     lrs.append(self._anneal(group[phase["start_lr"]], group[phase["end_lr"]], share))

@@ -45,7 +45,8 @@ def run_jvp(func: Any, primals: Any, tangents: Any, argnums: Any, strict: bool, 
     flat, spec = flatten(chosen)
     directions, direction_spec = flatten(tangents)
     if spec != direction_spec:
-        raise RuntimeError(API + "Expected primals and tangents to have the same python structure. For example, if primals is a "
+        raise RuntimeError(API + "Expected primals and tangents to have the same python structure. For example, if primals is "
+                                 "a "
                            "tuple of 3 tensors, tangents also must be. Got primals with structure "
                            f"{spec} and tangents with structure {direction_spec}")
     check_tensors(flat, "primals")

@@ -26,23 +26,24 @@ from retrograd.transforms.batching import CARRIED
 class Lifted:
     """What a lifted tensor stands for."""
 
-    __slots__ = ("owner", "parent", "tangent", "value")
+    __slots__ = ("owner", "parent", "source", "tangent", "value")
 
-    def __init__(self, value: Any, owner: Any, tangent: Any = None, parent: Any = None) -> None:
+    def __init__(self, value: Any, owner: Any, tangent: Any = None, parent: Any = None, source: Any = None) -> None:
         self.value = value
         self.owner = owner
         self.tangent = tangent        # in forward mode: of the level below, None if there is none
-        self.parent = parent          # in forward mode, of a view: (what it is a view of, op, arguments, which result)
+        self.parent = parent          # in forward mode, of a view: (what it is a view of, op, (arguments, which result))
+        self.source = source          # the tangent of the parent that the tangent of a view was taken of
 
 
-def lift(value: Any, owner: Any, tangent: Any = None, parent: Any = None) -> Any:
+def lift(value: Any, owner: Any, tangent: Any = None, parent: Any = None, source: Any = None) -> Any:
     """A tensor of the level `owner` that stands for `value`, which is of the level below."""
     array = value.array.view()
     array.flags.writeable = False
     t = new_tensor(array)
     t._odd = ODD_WRAPPER | value._odd & (CARRIED | ODD_SPARSE)
     extra = extra_of(t)
-    extra.batch = Lifted(value, owner, tangent, parent)
+    extra.batch = Lifted(value, owner, tangent, parent, source)
     if value._odd & ODD_SPARSE:
         extra.sparse = value._extra.sparse
     return t
@@ -171,8 +172,7 @@ def refuse_numpy(t: Any) -> Any:
 def change_geometry(t: Any, op: Any, args: Any) -> Any:
     """An in-place view op such as `unsqueeze_`: the wrapper becomes what the view would be."""
     made = call(op, [t, *args])
-    held, new = t._extra.batch, made._extra.batch
-    held.value, held.tangent, held.parent = new.value, new.tangent, new.parent
+    t._extra = made._extra        # not what it holds: that is shared with what nodes have saved
     t.array, t._odd = made.array, made._odd
     t._node, t._nr, t._requires, t._view, t._counter = made._node, made._nr, made._requires, made._view, made._counter
     bump(t)

@@ -9,10 +9,11 @@ from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.opdef import NOT_IMPLEMENTED
 from retrograd.core.state import tls
 from retrograd.core.storage import strides_of
-from retrograd.core.tensor import Tensor, bump
+from retrograd.core.tensor import ODD_WRAPPER, Tensor, bump
 from retrograd.core.views import apply_step
 from retrograd.transforms import functions
 from retrograd.transforms.base import only_outer
+from retrograd.transforms.batching import Batch
 from retrograd.transforms.lifted import Level, Lifted, lift
 from retrograd.transforms.trees import flatten, unflatten
 
@@ -70,16 +71,16 @@ class Jvp(Level):
     def lift_result(self, op: Any, args: Any, result: Any, tangent: Any, nr: int | None) -> Any:
         if not isinstance(result, Tensor):
             return result
-        parent = None
         if op.is_view and op.differentiable and self.owns(args[0]):
             if result is args[0]._extra.batch.value:
                 return args[0]
-            parent = (args[0]._extra.batch, op, (args[1:], nr))
+            held = args[0]._extra.batch
+            return lift(result, self, tangent, (held, op, (args[1:], nr)), None if tangent is None else own_tangent(held))
         if tangent is not None and BY_NUMPY[result.array.dtype].category < 2:
             tangent = None
         if tangent is not None and not op.is_view:
             tangent = in_layout(tangent, result)
-        return lift(result, self, tangent, parent)
+        return lift(result, self, tangent)
 
     # ---- writes
     def run_inplace(self, op: Any, args: Any, values: Any, tangents: Any) -> Any:
@@ -92,14 +93,14 @@ class Jvp(Level):
                 tangents[0].zero_()
         elif op.jvp == "linear":
             check_formula(op)
-            made = demanded(held)
+            made = demanded(held, flat(values) + flat(tangents))
             call(op, values)
             call(op, [made, *forward.substituted(op, values, tangents)[1:]])
         else:
             check_formula(op)
             before = values[0].clone()
             old = [before if value is values[0] else value for value in values]
-            made = demanded(held)
+            made = demanded(held, flat(values) + flat(tangents))
             tangents[0] = made if tangents[0] is not None else None
             call(op, values)
             new = forward.tangents_of(op.functional or op, old, tangents, values[0])
@@ -124,8 +125,8 @@ class Jvp(Level):
         tangents = [self.tangent_of(leaf) if tls.fwd_grad_enabled else None for leaf in leaves]
         with only_outer(len(tls.transforms) - 1):
             output = functions.apply_anywhere(cls, unflatten(values, spec))
-            flat, out_spec = flatten(output)
-            made: Any = [None] * len(flat)
+            outputs, out_spec = flatten(output)
+            made: Any = [None] * len(outputs)
             if any([t is not None for t in tangents]):
                 ctx = TangentCtx()
                 cls.setup_context(ctx, unflatten(values, spec), output)
@@ -135,7 +136,7 @@ class Jvp(Level):
                 made = list(got) if isinstance(got, (tuple, list)) else [got]
             same = {id(value): leaf for value, leaf in zip(values, leaves, strict=True) if isinstance(value, Tensor)}
             outs = [same[id(out)] if id(out) in same and t is None else lift(out, self, t) if isinstance(out, Tensor) else out
-                    for out, t in zip(flat, made, strict=True)]
+                    for out, t in zip(outputs, made, strict=True)]
         return unflatten(outs, out_spec)
 
 
@@ -176,24 +177,50 @@ def check_formula(op: Any) -> None:
 
 
 def own_tangent(held: Lifted) -> Any:
-    """The tangent of what is lifted; a view whose base got one after it was taken has the same view of that."""
-    if held.tangent is None and held.parent is not None:
-        parent, op, (args, nr) = held.parent
-        base = own_tangent(parent)
-        if base is not None:
-            held.tangent = apply_step(op, (args, nr), base)
+    """The tangent of what is lifted; that of a view is the same view of its base's, as that is now."""
+    if held.parent is None:
+        return held.tangent
+    parent, op, step = held.parent
+    base = own_tangent(parent)
+    if base is not held.source:
+        held.source = base
+        held.tangent = None if base is None else apply_step(op, step, base)
     return held.tangent
 
 
-def demanded(held: Lifted) -> Any:
-    """The tangent that a write needs: zeros at first, in the base of a view so that all its views have it."""
-    if own_tangent(held) is None:
-        if held.parent is not None:
-            demanded(held.parent[0])
-            own_tangent(held)
-        else:
-            held.tangent = METHODS["zeros_like"](held.value)
-    return held.tangent
+def demanded(held: Lifted, others: list[Any]) -> Any:
+    """The tangent that a write needs: zeros at first, in the base of a view so that all its views have it.
+
+    It must be batched wherever `others`, which are to be written to it, are.
+    """
+    root = held
+    while root.parent is not None:
+        root = root.parent[0]
+    if root.tangent is None:
+        root.tangent = METHODS["zeros_like"](root.value)
+    known = batched_by(root.tangent)
+    for t in others:
+        if isinstance(t, Tensor) and not batched_by(t) <= known:
+            wider = root.tangent + t.new_zeros((), dtype=root.tangent.dtype)
+            root.tangent = in_layout(wider, root.value)
+            known = batched_by(root.tangent)
+    return own_tangent(held)
+
+
+def batched_by(t: Any) -> set[Any]:
+    """The vmaps that a tensor differs under."""
+    found = set()
+    while t._odd & ODD_WRAPPER:
+        held = t._extra.batch
+        if type(held) is Batch:
+            found.add(held.owner)
+        t = held.value
+    return found
+
+
+def flat(values: Any) -> list[Any]:
+    """The items of a list of arguments, those in lists included."""
+    return [item for value in values for item in (value if isinstance(value, (list, tuple)) else (value,))]
 
 
 def in_layout(tangent: Any, value: Any) -> Any:

@@ -1,0 +1,277 @@
+"""The autograd profiler: which ops ran, when, how long, within which named range, and which backward node is whose."""
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import warnings
+from contextlib import ContextDecorator
+from typing import Any
+
+from retrograd.autograd.nvprof import load_nvprof, parse_nvprof_trace
+from retrograd.autograd.profiler_util import EventList, FunctionEvent
+from retrograd.autograd.recorder import USER_SCOPE, Recorder
+from retrograd.core.api import ops
+from retrograd.core.state import set_flag, tls
+
+__all__ = ["EventList", "FunctionEvent", "emit_itt", "emit_nvtx", "kineto_available", "load_nvprof", "parse_nvprof_trace",
+           "profile", "profiler_enabled", "record_function"]
+
+
+class profile:
+    """Within this scope, what this thread runs is recorded; afterwards the object holds the results.
+
+    >>> import retrograd as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> with profile() as prof:
+    ...     y = (x * x).sum()
+    ...     y.backward()
+    >>> [event.name for event in prof.function_events][:2]
+    ['aten::mul', 'aten::sum']
+    >>> {average.key: average.count for average in prof.key_averages()}["MulBackward0"]
+    1
+
+    `record_shapes` notes the shapes of tensor arguments, `with_flops` estimates the work of products and convolutions,
+    `profile_memory` the memory of new results, `with_stack` the Python frames of the caller.
+    """
+
+    def __init__(self, enabled: bool = True, *, use_cuda: bool = False, use_device: str | None = None,
+                 record_shapes: bool = False, with_flops: bool = False, profile_memory: bool = False,
+                 with_stack: bool = False, with_modules: bool = False, use_kineto: bool = False, use_cpu: bool = True,
+                 experimental_config: Any = None, acc_events: bool = False, custom_trace_id_callback: Any = None) -> None:
+        self.enabled: bool = enabled
+        if not enabled:
+            return
+        self.use_cuda = use_cuda
+        if use_cuda:
+            warnings.warn("The attribute `use_cuda` will be deprecated soon, please use ``use_device = 'cuda'`` instead.",
+                          FutureWarning, stacklevel=2)
+            use_device = "cuda"
+        if use_device == "cuda":
+            warnings.warn("CUDA is not available, disabling CUDA profiling", UserWarning, stacklevel=2)
+        elif use_device is not None:
+            warnings.warn(f"The {use_device} is not a valid device option.", UserWarning, stacklevel=2)
+        if not use_cpu and not use_kineto:
+            raise AssertionError("Device-only events supported only with Kineto (use_kineto=True)")
+        self.use_device: str | None = None
+        self.use_cpu = use_cpu
+        self.record_shapes = record_shapes or with_flops
+        self.with_flops = with_flops
+        self.profile_memory = profile_memory
+        self.with_stack = with_stack
+        self.with_modules = with_modules
+        self.acc_events = acc_events
+        self.experimental_config = experimental_config
+        self.entered = False
+        self._recorder: Recorder | None = None
+        self._previous: Recorder | None = None
+        self._events: EventList | None = None
+        self._saved = False
+
+    def __enter__(self) -> Any:
+        if not self.enabled:
+            return None
+        if self.entered:
+            raise RuntimeError("Profiler context manager is not reentrant")
+        self.entered = True
+        self._recorder = Recorder(self.record_shapes, self.with_flops, self.profile_memory, self.with_stack)
+        self._previous = set_flag("profiler", self._recorder)
+        return self
+
+    def __exit__(self, *exc: object) -> bool:
+        if self.enabled and self._recorder is not None:
+            set_flag("profiler", self._previous)
+            self._recorder.stop()
+            self._events = events_of(self._recorder, self.profile_memory, self.with_flops)
+        return False
+
+    @property
+    def function_events(self) -> EventList:
+        """Every event, in the order of their beginnings; none while the scope is open."""
+        if not self.enabled:
+            raise AttributeError("'profile' object has no events: it was made with enabled=False")
+        if self._events is None:
+            return EventList(profile_memory=self.profile_memory, with_flops=self.with_flops)
+        return self._events
+
+    def __repr__(self) -> str:
+        if not self.enabled:
+            return "None"
+        return "<unfinished torch.autograd.profile>" if self._events is None else repr(self._events)
+
+    def __str__(self) -> str:
+        return repr(self) if not self.enabled or self._events is None else str(self._events)
+
+    def table(self, sort_by: str | None = None, row_limit: int = 100, max_src_column_width: int = 75,
+              max_name_column_width: int | None = 55, max_shapes_column_width: int | None = 80, header: str | None = None,
+              top_level_events_only: bool = False) -> str:
+        """The events as a table of text."""
+        return self.function_events.table(sort_by, row_limit, max_src_column_width, max_name_column_width,
+                                          max_shapes_column_width, header, top_level_events_only)
+
+    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0,
+                     group_by_overload_name: bool = False) -> EventList:
+        """One average for each name; also for each set of input shapes, or of innermost frames, if asked."""
+        if self.function_events is not self._events:
+            return EventList()
+        return self._events.key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
+
+    def total_average(self) -> Any:
+        """All events as one average."""
+        return self.function_events.total_average()
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """The time of all events in microseconds, each moment counted once."""
+        return self.function_events.self_cpu_time_total
+
+    def export_chrome_trace(self, path: str, metadata: dict[str, str] | None = None) -> None:
+        """Write the events for chrome://tracing or Perfetto; a name that ends in .gz is compressed. Works once."""
+        events = self.function_events
+        if self._saved:
+            raise RuntimeError("Trace is already saved.")
+        if self._events is None:
+            raise AttributeError("there is no trace to save: the profiler has not run")
+        self._saved = True
+        text = json.dumps({**(metadata or {}), "schemaVersion": 1, "deviceProperties": [], "displayTimeUnit": "ms",
+                           "traceEvents": trace_rows(events), "traceName": str(path)}, indent=1)
+        with gzip.open(path, "wt") if str(path).endswith(".gz") else open(path, "w") as file:
+            file.write(text)
+
+    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
+        """Write the stacks that `with_stack` has noted, for flame graph tools."""
+        events = self.function_events
+        if not self.with_stack:
+            raise AssertionError("export_stacks() requires with_stack=True")
+        events.export_stacks(path, metric)
+
+
+class record_function(ContextDecorator):
+    """A range with a name, for profilers to show; as a scope or around a function.
+
+    >>> with profile() as prof:
+    ...     with record_function("my step"):
+    ...         pass
+    >>> prof.function_events[0].name
+    'my step'
+    """
+
+    def __init__(self, name: str, args: str | None = None) -> None:
+        self.name: str = name
+        self.args: str | None = args
+        self.run_callbacks_on_exit: bool = True
+        self.record: Any = None
+
+    def _recreate_cm(self) -> record_function:
+        return type(self)(self.name, self.args)      # each call of a decorated function has a range of its own
+
+    def __enter__(self) -> record_function:
+        self.record = ops.profiler._record_function_enter_new(self.name, self.args)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if not self.run_callbacks_on_exit:
+            return
+        if self.record is None:
+            raise AssertionError("Expected record to be set")
+        ops.profiler._record_function_exit(self.record)
+
+
+class emit_nvtx:
+    """Would show every op to NVIDIA's profilers; there is no CUDA here, so entering it says that.
+
+    >>> with emit_nvtx(): pass
+    Traceback (most recent call last):
+    AssertionError: Torch not compiled with CUDA enabled
+    """
+
+    def __init__(self, enabled: bool = True, record_shapes: bool = False) -> None:
+        self.enabled = enabled
+        self.entered = False
+        self.record_shapes = record_shapes
+
+    def __enter__(self) -> Any:
+        if not self.enabled:
+            return None
+        if self.entered:
+            raise RuntimeError("NVTX annotation context manager is not reentrant")
+        self.entered = True
+        raise AssertionError("Torch not compiled with CUDA enabled")
+
+    def __exit__(self, *exc: object) -> bool:
+        return False
+
+
+class emit_itt:
+    """Would show every op to Intel's VTune; no collector can be attached here, so nothing is emitted.
+
+    >>> with emit_itt(enabled=False): pass
+    """
+
+    def __init__(self, enabled: bool = True, record_shapes: bool = False) -> None:
+        self.enabled = enabled
+        self.entered = False
+        self.record_shapes = record_shapes
+
+    def __enter__(self) -> Any:
+        if not self.enabled:
+            return None
+        if self.entered:
+            raise RuntimeError("ITT annotation context manager is not reentrant")
+        self.entered = True
+        return self
+
+    def __exit__(self, *exc: object) -> bool:
+        return False
+
+
+def profiler_enabled() -> bool:
+    """Whether a profiler sees what this thread runs.
+
+    >>> with profile(): profiler_enabled()
+    True
+    """
+    return tls.profiler is not None
+
+
+def kineto_available() -> bool:
+    """Whether events come from the Kineto library: they never do, `profile` records them itself.
+
+    >>> kineto_available()
+    False
+    """
+    return False
+
+
+# ---- from records to events
+def events_of(recorder: Recorder, profile_memory: bool, with_flops: bool) -> EventList:
+    """What was recorded, as events that know their parents and children."""
+    events = [FunctionEvent(id=i, name=r.name, trace_name=r.name, thread=r.thread, overload_name="",
+                            start_us=(r.start - recorder.start) / 1000, end_us=(r.end - recorder.start) / 1000,
+                            fwd_thread=r.fwd_thread, input_shapes=r.shapes, concrete_inputs=[], stack=r.stack, scope=r.scope,
+                            cpu_memory_usage=r.memory, sequence_nr=r.number, flops=r.flops,
+                            is_user_annotation=r.scope == USER_SCOPE)
+              for i, r in enumerate(recorder.records, 1)]
+    events.sort(key=lambda event: (event.time_range.start, -event.time_range.end))
+    found = EventList(events, profile_memory=profile_memory, with_flops=with_flops)
+    found._build_tree()
+    return found
+
+
+def trace_rows(events: EventList) -> list[dict[str, Any]]:
+    """The events as rows of a Chrome trace."""
+    process = os.getpid()
+    rows: list[dict[str, Any]] = [{"ph": "M", "name": "process_name", "ts": 0, "pid": process, "tid": 0,
+                                   "args": {"name": "python"}}]
+    for thread in sorted({event.thread for event in events}):
+        rows.append({"ph": "M", "name": "thread_name", "ts": 0, "pid": process, "tid": thread,
+                     "args": {"name": f"thread {thread} (python)"}})
+    for i, event in enumerate(events):
+        args: dict[str, Any] = {"External id": event.id, "Sequence number": event.sequence_nr,
+                                "Fwd thread id": event.fwd_thread, "Ev Idx": i}
+        if event.input_shapes:
+            args["Input Dims"] = event.input_shapes
+        rows.append({"ph": "X", "cat": "user_annotation" if event.is_user_annotation else "cpu_op", "name": event.name,
+                     "pid": process, "tid": event.thread, "ts": event.time_range.start,
+                     "dur": event.time_range.elapsed_us(), "args": args})
+    return rows
