@@ -81,8 +81,8 @@ __version__ = "0.1.0"
 newaxis = None
 # Imported when first asked for, as `retrograd.nn` or by `import retrograd.nn`.
 _LATER = ("accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func",
-          "functional", "library", "linalg", "nested", "nn", "optim", "overrides", "random", "serialization", "sparse",
-          "special", "testing", "utils", "xpu")
+          "functional", "library", "linalg", "nested", "nn", "optim", "overrides", "profiler", "random", "serialization",
+          "sparse", "special", "testing", "utils", "xpu")
 __all__ = ["Generator", "Size", "Tensor", "autograd", "channels_last", "channels_last_3d", "contiguous_format",
            "default_generator", "device", "dtype", "e", "enable_grad", "finfo", "iinfo", "inf", "inference_mode",
            "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled",

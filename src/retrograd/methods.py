@@ -161,7 +161,7 @@ def detach_(self: Any) -> Any:
 
 def get_data(self: Any) -> Any:
     if self._odd & ODD_WRAPPER:
-        raise RuntimeError("accessing `data` under vmap transform is not allowed")
+        return METHODS["__batched_get_data__"](self)
     if switches.unusual and tls.dispatch_modes:
         t = saved.watcher.detach(self)
         t._counter = None

@@ -197,6 +197,7 @@ class no_grad(_Scope):
             self.prev = True
             switches.unusual += 1
             tls.grad_enabled = False
+            tls.way |= 1
         else:
             self.prev = False
 
@@ -204,6 +205,7 @@ class no_grad(_Scope):
         if tls.grad_enabled is not self.prev:
             switches.unusual += -1 if self.prev else 1
             tls.grad_enabled = self.prev
+            tls.way ^= 1
 
 
 class enable_grad(_Scope):

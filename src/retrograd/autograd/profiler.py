@@ -17,6 +17,8 @@ from retrograd.core.state import set_flag, tls
 __all__ = ["EventList", "FunctionEvent", "emit_itt", "emit_nvtx", "kineto_available", "load_nvprof", "parse_nvprof_trace",
            "profile", "profiler_enabled", "record_function"]
 
+STEP = "ProfilerStep"     # ranges of this name are numbered in a trace, and one kind of event in a table
+
 
 class profile:
     """Within this scope, what this thread runs is recorded; afterwards the object holds the results.
@@ -246,7 +248,8 @@ def kineto_available() -> bool:
 # ---- from records to events
 def events_of(recorder: Recorder, profile_memory: bool, with_flops: bool) -> EventList:
     """What was recorded, as events that know their parents and children."""
-    events = [FunctionEvent(id=i, name=r.name, trace_name=r.name, thread=r.thread, overload_name="",
+    events = [FunctionEvent(id=i, name=STEP + "*" if r.name.startswith(STEP + "#") else r.name, trace_name=r.name,
+                            thread=r.thread, overload_name="",
                             start_us=(r.start - recorder.start) / 1000, end_us=(r.end - recorder.start) / 1000,
                             fwd_thread=r.fwd_thread, input_shapes=r.shapes, concrete_inputs=[], stack=r.stack, scope=r.scope,
                             cpu_memory_usage=r.memory, sequence_nr=r.number, flops=r.flops,

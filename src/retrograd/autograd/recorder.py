@@ -113,7 +113,7 @@ class Recorder:
     def run_steps(self, op: Any, args: Any, fill: str, values: Any) -> Any:
         """A factory as `empty` and an in-place fill, which is how PyTorch runs it."""
         named = dict(zip([p.name for p in op.schema.params], args, strict=True))
-        maker, filler = op_named("empty"), op_named(fill)
+        maker, filler = op_named("empty.memory_format"), op_named(fill)
         made = self.run_part(maker, [named.get(p.name, p.default) for p in maker.schema.params])
         self.run_part(filler, [made, *values(named)])
         return made
@@ -239,10 +239,11 @@ def takes_steps(op: Any, args: Any) -> bool:
         all([n >= 0 for n in args[0]]))
 
 
-def op_named(name: str) -> Any:
+def op_named(full: str) -> Any:
+    name, _, overload = full.partition(".")
     packet = find_packet(name)
     assert packet is not None
-    op = packet.overloads_[0]
+    op = getattr(packet, overload)
     if not op._ready:
         op.prepare()
     return op
@@ -250,10 +251,10 @@ def op_named(name: str) -> Any:
 
 # factory -> the in-place op that fills it, and the arguments of that
 STEPS: dict[str, tuple[str, Callable[[Any], list[Any]]]] = {
-    "ones": ("fill_", lambda named: [1.0]),
-    "zeros": ("zero_", lambda named: []),
-    "rand": ("uniform_", lambda named: [0.0, 1.0, named.get("generator")]),
-    "randn": ("normal_", lambda named: [0.0, 1.0, named.get("generator")]),
+    "ones": ("fill_.Scalar", lambda named: [1.0]),
+    "zeros": ("zero_.default", lambda named: []),
+    "rand": ("uniform_.default", lambda named: [0.0, 1.0, named.get("generator")]),
+    "randn": ("normal_.default", lambda named: [0.0, 1.0, named.get("generator")]),
 }
 
 __all__ = ["BACKWARD_FUNCTION", "FUNCTION", "USER_SCOPE", "Record", "Recorder", "thread_number"]

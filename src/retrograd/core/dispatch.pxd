@@ -30,9 +30,9 @@ cdef bint number_fits(OpDef op, array, number) except -1
 cdef save_results(OpDef op, Node node, int mask, outputs)
 
 cdef class Dispatch(Door):
-    @cython.locals(out=Tensor, node=OpNode, requires=bint)
+    @cython.locals(out=Tensor, node=OpNode, requires=bint, way=int)
     cpdef unary(self, OpDef op, Tensor a)
-    @cython.locals(out=Tensor, node=OpNode, other=Tensor, mask=int)
+    @cython.locals(out=Tensor, node=OpNode, other=Tensor, mask=int, way=int)
     cpdef binary(self, OpDef op, Tensor a, b)
     @cython.locals(other=Tensor, requires=bint, node=OpNode, mask=int)
     cpdef inplace(self, OpDef op, Tensor a, b)

@@ -474,9 +474,11 @@ class Dispatch(Door):
             return call_general(op, [a, *op.tail])
         requires = a._requires or (a._view is not None and a._view.base._requires)
         if switches.unusual:
-            if tls.special:
-                return call_operator(op, [a, *op.tail])
-            requires = requires and tls.grad_enabled
+            way = tls.way
+            if way:
+                if way > 1:
+                    return call_operator(op, [a, *op.tail])
+                requires = False
         try:
             z = op.fast(x)
         except TypeError:          # a dtype that NumPy refuses: the long way says so in PyTorch's words
@@ -517,9 +519,10 @@ class Dispatch(Door):
         if a._requires or (a._view is not None and a._view.base._requires):
             mask |= 1
         if switches.unusual:
-            if tls.special:
-                return call_operator(op, [a, b, *op.tail])
-            if not tls.grad_enabled:
+            way = tls.way
+            if way:
+                if way > 1:
+                    return call_operator(op, [a, b, *op.tail])
                 mask = 0
         fast = op.fast
         if fast is None:
@@ -812,7 +815,7 @@ def gradient_mask(op: Any, args: Any) -> int:
     for bit, i in enumerate(op.inputs):
         t = args[i]
         if isinstance(t, Tensor):
-            if wants_grad(t):
+            if wants_grad(t) and not (t._odd & ODD_WRAPPER and not tls.transforms):   # it has left its level
                 mask |= 1 << bit
         elif isinstance(t, (list, tuple)):
             for item in t:

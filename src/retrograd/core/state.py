@@ -5,7 +5,7 @@ Reading a thread-local costs as much as a small op's bookkeeping, so the fast pa
 process-wide count of scopes that differ from the default (any thread inside no_grad, a mode, a transform...).
 Zero means that grad mode is on and nothing watches, in every thread. Otherwise the thread's own `tls` decides:
 `tls.special` counts what only the long way of `dispatch` knows (modes, transforms, saved-tensor hooks, anomaly,
-inference mode, a forward-AD level, a profiler); `tls.grad_enabled` is the grad mode.
+inference mode, a forward-AD level, a profiler); `tls.grad_enabled` is the grad mode; `tls.way` is both in one read.
 """
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ class ThreadState(local):
 
     grad_enabled: bool = True
     special: int = 0
+    way: int = 0                          # both of these in one: bit 0 says that grad mode is off, the rest is `special`
     inference: bool = False
     fwd_grad_enabled: bool = True
     multithreading: bool = True
@@ -67,6 +68,7 @@ def set_grad_enabled(enabled: bool) -> bool:
     if was != enabled:
         switches.unusual += -1 if enabled else 1
         tls.grad_enabled = enabled
+        tls.way = 2 * tls.special + (not enabled)
     return was
 
 
@@ -74,6 +76,7 @@ def add_special(count: int) -> None:
     """Note that `count` more (or fewer) features of this thread need the long way through dispatch."""
     switches.unusual += count
     tls.special += count
+    tls.way = 2 * tls.special + (not tls.grad_enabled)
 
 
 def set_flag(name: str, on: Any) -> Any:

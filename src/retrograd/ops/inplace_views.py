@@ -14,7 +14,7 @@ from retrograd.core.forward import tangent_of
 from retrograd.core.graph import set_history
 from retrograd.core.kernels import compute_arrays
 from retrograd.core.opdef import OpDef, defop
-from retrograd.core.state import tls
+from retrograd.core.state import switches, tls
 from retrograd.core.tensor import ODD_DUAL, ODD_INFERENCE, ODD_WRAPPER, View, bump, wants_grad
 from retrograd.core.views import check_inplace
 from retrograd.ops import shape
@@ -23,6 +23,8 @@ from retrograd.ops import shape
 def change_geometry(op: OpDef, args: Any) -> Any:
     """Run `op`, recording it if a gradient is wanted, and make its result the geometry of its first argument."""
     t = args[0]
+    if switches.unusual and tls.transforms:
+        METHODS["__captured__"](op, t)
     if t._odd & ODD_WRAPPER:
         return METHODS["__batched_geometry__"](t, op.functional, args[1:])
     if not op._ready:

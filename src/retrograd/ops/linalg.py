@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core.api import expose
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
@@ -765,3 +766,22 @@ def old_lu_solve(self: Any, LU_data: Any, LU_pivots: Any) -> Any:
 
 
 defop("lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor", kernel=old_lu_solve, composite=True)
+
+
+OLD_LU_WARNING = (
+    "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in a future "
+    "PyTorch release.\nLU, pivots = torch.lu(A, compute_pivots)\nshould be replaced with\nLU, pivots = "
+    "torch.linalg.lu_factor(A, compute_pivots)\nand\nLU, pivots, info = torch.lu(A, compute_pivots, get_infos=True)\nshould be "
+    "replaced with\nLU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)")
+
+
+@expose
+def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
+    """L and U in one matrix and the row exchanges, with `get_infos` also where it met a zero."""
+    deprecated(OLD_LU_WARNING)()
+    made = linalg_lu_factor_ex(A, pivot=pivot)[:3 if get_infos else 2]
+    if out is None:
+        return tuple(made)
+    for target, value in zip(out, made, strict=True):
+        METHODS["__assign_out__"](target, value, "lu")
+    return out

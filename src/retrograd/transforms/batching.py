@@ -293,6 +293,10 @@ def refuse_data(t: Any) -> Any:
     raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 
 
+def refuse_alias(t: Any) -> Any:
+    raise RuntimeError("accessing `data` under vmap transform is not allowed")
+
+
 def describe(t: Any) -> str:
     """How a batched tensor is printed."""
     batch = t._extra.batch
@@ -369,6 +373,7 @@ METHODS.update(
     __batched_detach__=detach,
     __batched_dual__=make_dual,
     __batched_geometry__=change_geometry,
+    __batched_get_data__=refuse_alias,
     __batched_item__=refuse_item,
     __batched_list__=refuse_data,
     __batched_new__=new_like,

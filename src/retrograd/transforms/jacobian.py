@@ -43,8 +43,8 @@ def jacrev(func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False,
         output, pull, *aux = run_vjp(called, args, argnums, has_aux)
         outputs, out_spec = flatten(output)
         inputs, in_spec = flatten(select_arguments(args, argnums, argument_paths(argnums, args)))
-        refuse_complex("jacrev", "outputs", outputs)
         refuse_complex("jacrev", "inputs", inputs)
+        refuse_complex("jacrev", "outputs", outputs)
 
         def row(cotangents: Any) -> Any:
             return flatten(pull(unflatten(cotangents, out_spec)))[0]

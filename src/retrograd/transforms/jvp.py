@@ -83,7 +83,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> Any:
     output = func(*primals)
     flat, spec = flatten(primals)
 
-    def derivative(*tangents: Any) -> Any:
+    def jvp_fn(*tangents: Any) -> Any:
         directions, direction_spec = flatten(tangents)
         if direction_spec != spec:
             raise RuntimeError(f"Expected the tangents {direction_spec} to have the same argspec as the primals {spec}")
@@ -95,7 +95,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> Any:
                 raise RuntimeError(f"tangent:{i} with dtype {direction.dtype} in flattened pytree doesn't match the dtype "
                                    f"{t.dtype} of the corresponding primal.")
         return run_jvp(func, primals, tangents, None, False, False)[1]
-    return output, derivative
+    return output, jvp_fn
 
 
 # ---- parts

@@ -83,9 +83,11 @@ class Level(Transform):
         """Refuse a write to a tensor of the level below: it would be seen outside, without its derivatives."""
         for t in targets:
             if not self.owns(t):
+                # the ops behind in-place view ops go by the name of their functional form
+                name = op.name if op.is_out or op.name.endswith("_") else f"{op.name}_"
                 overload = "" if op.overload == "default" else f".{op.overload}"
                 raise RuntimeError("During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call "
-                                   f"in-place operation (aten::{op.name}{overload}) that would mutate a captured Tensor. This "
+                                   f"in-place operation (aten::{name}{overload}) that would mutate a captured Tensor. This "
                                    "is not supported; please rewrite the function being transformed to explicitly accept the "
                                    "mutated Tensor(s) as inputs.")
 
@@ -169,6 +171,12 @@ def refuse_numpy(t: Any) -> Any:
     return batching.refuse_data(t)
 
 
+def check_captured(op: Any, t: Any) -> None:
+    """Before an in-place view op: see `Level.check_captured`."""
+    if isinstance(tls.transforms[-1], Level):
+        tls.transforms[-1].check_captured(op, [t])
+
+
 def change_geometry(t: Any, op: Any, args: Any) -> Any:
     """An in-place view op such as `unsqueeze_`: the wrapper becomes what the view would be."""
     made = call(op, [t, *args])
@@ -219,12 +227,14 @@ METHODS.update(
     __batched_detach__=either("__batched_detach__", detach),
     __batched_dual__=either("__batched_dual__", make_dual, 1),
     __batched_geometry__=either("__batched_geometry__", change_geometry),
+    __batched_get_data__=either("__batched_get_data__", detach),
     __batched_item__=either("__batched_item__", item),
     __batched_list__=either("__batched_data__", lambda t: value_of(t).tolist()),
     __batched_new__=either("__batched_new__", new_like),
     __batched_repr__=either("__batched_repr__", describe),
     __batched_undual__=either("__batched_undual__", unpack_dual, 1),
     __batched_zeros__=either("__batched_zeros__", zeros_in_layout),
+    __captured__=check_captured,
     __escaped__=escaped,
 )
 
