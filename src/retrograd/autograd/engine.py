@@ -21,8 +21,9 @@ import numpy as np
 
 from retrograd.autograd.accumulate import accumulate, private
 from retrograd.autograd.hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks
-from retrograd.core.dispatch import METHODS, OpNode
+from retrograd.core.dispatch import METHODS
 from retrograd.core.graph import LAST, AccumulateGrad, Node
+from retrograd.core.record import OpNode
 from retrograd.core.state import add_special, set_grad_enabled, switches, tls
 from retrograd.core.subclass import Subclasses
 from retrograd.core.tensor import ODD_SPARSE, Tensor, new_tensor

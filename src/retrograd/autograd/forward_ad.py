@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 from retrograd.autograd.grad_mode import _Scope
 from retrograd.core import forward
-from retrograd.core.dispatch import METHODS, below, record
+from retrograd.core.dispatch import METHODS, below
 from retrograd.core.forward import levels, tangent_of
 from retrograd.core.graph import Node, connect, describe_outputs, set_history
+from retrograd.core.record import record
 from retrograd.core.state import tls
 from retrograd.core.tensor import ODD_DUAL, ODD_INFERENCE, ODD_SUBCLASS, ODD_WRAPPER, Tensor, wants_grad
 from retrograd.core.views import mark_view

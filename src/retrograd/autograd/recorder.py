@@ -92,7 +92,8 @@ class Recorder:
     def run_op(self, op: Any, args: Any, layers: Callable[[Any, Any], Any]) -> Any:
         """Run `op` through the `layers` of dispatch as one event."""
         number = -1
-        if tls.grad_enabled and not tls.below and not tls.inference and has_tensor(args):
+        # (`x_like` takes no more from its tensor than a shape: autograd lets it pass)
+        if tls.grad_enabled and not tls.below and not tls.inference and not op.name.endswith("_like") and has_tensor(args):
             number = sequence.n + 1
             self.threads[number] = thread_number()
         record = self.begin("aten::" + op.name, FUNCTION, number, args)

@@ -1,33 +1,16 @@
 # C types for dispatch.py.
 cimport cython
-from retrograd.core.graph cimport Node, Sequence, edge_of
-from retrograd.core.opdef cimport OpDef, Plan, Rule
-from retrograd.core.saved cimport note_version, save_output
+from retrograd.core.opdef cimport OpDef
+from retrograd.core.record cimport OpNode, record, record_short, save_results
 from retrograd.core.state cimport Switches
 from retrograd.core.tensor cimport Counter, Door, Tensor, new_tensor
 
 cdef class Dispatch(Door)
 
 cdef Switches switches
-cdef Sequence sequence
 cdef Dispatch door
 
-cdef class OpNode(Node):
-    cdef public OpDef op
-    @cython.locals(op=OpDef, rule=Rule, results=list, nexts=tuple, i=int, wanted=bint)
-    cpdef _run(self, list grads, needed)
-    cpdef _release(self)
-
-@cython.locals(t=Tensor, counter=Counter)
-cdef unpack_fast(OpNode node, int slot)
-
-@cython.locals(node=OpNode, plan=Plan, saved=list, t=Tensor, other=Tensor, nr=int)
-cdef record_short(OpDef op, Tensor a, b, int mask)
-
 cdef bint number_fits(OpDef op, array, number) except -1
-
-@cython.locals(plan=Plan)
-cdef save_results(OpDef op, Node node, int mask, outputs)
 
 cdef class Dispatch(Door):
     @cython.locals(out=Tensor, node=OpNode, requires=bint, way=int)
@@ -46,8 +29,6 @@ cdef bint has_defaults(OpDef op, args) except -1
 cpdef call_plain(OpDef op, args)
 @cython.locals(t=Tensor, out=Tensor, node=OpNode, values=list, mask=int, bit=int)
 cpdef call_general(OpDef op, args)
-@cython.locals(plan=Plan, node=OpNode, source=Tensor, i=int)
-cpdef record(OpDef op, args, int mask, bint inplace)
 cpdef call_long(OpDef op, args)
 cpdef call_layers(OpDef op, args)
 cpdef compute(OpDef op, args)

@@ -152,6 +152,7 @@ class Operators:
         self.neg: Any = None
 
 
+METHODS: dict[str, Any] = {}          # what the rarer operators and the core itself call, by name; the op tables fill it
 operators = Operators()
 table = operators         # the same under a name that is a C variable when compiled
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograd.core.dispatch import METHODS, gradient_mask, record
+from retrograd.core.dispatch import METHODS, gradient_mask
 from retrograd.core.forward import tangent_of
 from retrograd.core.graph import set_history
 from retrograd.core.kernels import compute_arrays
 from retrograd.core.opdef import OpDef, defop
+from retrograd.core.record import record
 from retrograd.core.state import switches, tls
 from retrograd.core.tensor import ODD_DUAL, ODD_INFERENCE, ODD_WRAPPER, View, bump, wants_grad
 from retrograd.core.views import check_inplace

@@ -1,0 +1,429 @@
+"""Recording: the node of an op, its edges, what it saves before and after the kernel, and how its rules are run.
+
+NOTE [Plans]
+Which tensors and values a node keeps depends on which inputs need a gradient: only rules that will run may save. An op
+works that out once for every combination (`OpDef.plan`). Saved inputs are taken before the kernel runs, outputs after it.
+"""
+from __future__ import annotations
+
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from retrograd.core import opdef
+from retrograd.core.dtypes import BY_NUMPY
+from retrograd.core.graph import Node, describe_outputs, edge_of, sequence, set_history
+from retrograd.core.opdef import ATTR, GRAD, GRADS, NEEDED, NOT_IMPLEMENTED, SAVED
+from retrograd.core.origin import remember
+from retrograd.core.saved import FREED, SavedTensor, note_version, save_input, save_output, unpack
+from retrograd.core.state import switches, tls
+from retrograd.core.storage import offset_of, strides_of
+from retrograd.core.tensor import METHODS, ODD_DUAL, Size, Tensor, wrap
+
+
+class OpNode(Node):
+    """The node of an op from the table; its rules say how gradients pass through it."""
+
+    __slots__ = ("op",)
+
+    def _run(self, grads: Any, needed: Any) -> Any:
+        op = self.op
+        nexts = self._next
+        results: list[Any] = [None] * len(nexts)
+        grad = grads[0]
+        if grad is None and (len(grads) == 1 or all([g is None for g in grads])):
+            return results
+        if op.vjp == NOT_IMPLEMENTED:
+            if op.node_name == "NotImplemented":
+                raise RuntimeError(f"derivative for aten::{op.name} is not implemented")
+            what = f"inplace version of {op.name[:-1]}" if op.is_inplace else op.name
+            raise NotImplementedError(f"the derivative for '{what}' is not implemented.")
+        if op.has_lists:
+            return self.apply_lists(grads, needed)
+        for rule in op.rules:
+            wanted = False
+            for i in rule.targets:
+                if nexts[i] is not None and (needed is None or needed[i]):
+                    wanted = True
+            if not wanted:
+                continue
+            if rule.shape == 1:
+                out = rule.fn(grad)
+            elif rule.shape == 2:
+                out = rule.fn(grad, unpack_fast(self, rule.index))
+            else:
+                out = rule.fn(*rule_arguments(self, rule, grads, needed))
+            if rule.many:
+                for i, g in zip(rule.targets, out, strict=True):
+                    if nexts[i] is not None:
+                        results[i] = g
+            else:
+                results[rule.targets[0]] = out
+        return results
+
+    def apply_lists(self, grads: Any, needed: Any) -> Any:
+        """`apply` for ops some of whose inputs are lists of tensors: one edge for each of their items."""
+        op = self.op
+        starts, counts = self._attrs[len(op.attr_names)]
+        results: list[Any] = [None] * len(self._next)
+        for rule in op.rules:
+            spans = [(starts[i], counts[i]) for i in rule.targets]
+            flags = [[self._next[s + k] is not None and (needed is None or needed[s + k])
+                      for k in range(max(c, 1) if c != 0 else 0)] for s, c in spans]
+            if not any([any(f) for f in flags]):
+                continue
+            values = [(flags[0] if len(flags) == 1 else flags) if kind == NEEDED else value
+                      for (kind, _), value in zip(rule.sources, rule_arguments(self, rule, grads, needed), strict=True)]
+            outs = rule.fn(*values)
+            if not rule.many:
+                outs = (outs,)
+            for (start, number), out in zip(spans, outs, strict=True):
+                if number < 0:                       # a single tensor
+                    results[start] = out
+                else:
+                    for k in range(number):
+                        results[start + k] = None if out is None else out[k]
+        return results
+
+    def _release(self) -> None:
+        if self._saved is not None:
+            for item in self._saved:
+                if type(item) is SavedTensor:
+                    item.release()
+                elif type(item) is list:
+                    for entry in item:
+                        if type(entry) is SavedTensor:
+                            entry.release()
+            self._saved = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_saved_") or name.startswith("_raw_saved_"):
+            return saved_attribute(self, name)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __dir__(self) -> Any:
+        op = self.op
+        names = ["_saved_" + n for n in [*op.saved_names, *[n for i, n in enumerate(op.attr_names) if op.shows(i)]]]
+        names += ["_raw_saved_" + n for n in op.saved_names]
+        return [*object.__dir__(self), *names]
+
+
+def unpack_fast(node: Any, slot: int) -> Any:
+    """`unpack` for the commonest case: a plain tensor that was an input and has not been written to."""
+    if node._saved is not None and type(node._saved[slot]) is Tensor:
+        t = node._saved[slot]
+        counter = t._counter
+        if (counter is None or (node._versions is None and counter.n == 0)) and t._extra is None and not (
+                node.op.saves_result and node.op.saved_outputs[slot] >= 0):
+            return t
+    return unpack(node, slot)
+
+
+def rule_arguments(node: Any, rule: Any, grads: Any, needed: Any) -> Any:
+    """What a rule asks for by the names of its parameters."""
+    values = []
+    for kind, index in rule.sources:
+        if kind == GRAD:
+            values.append(grads[0])
+        elif kind == SAVED:
+            values.append(unpack(node, index))
+        elif kind == ATTR:
+            values.append(node._attrs[index])
+        elif kind == GRADS:
+            values.append(grads)
+        else:
+            nexts = node._next
+            values.append([nexts[i] is not None and (needed is None or needed[i]) for i in range(len(nexts))])
+    return values
+
+
+def saved_attribute(node: Any, name: str) -> Any:
+    """`node._saved_x` and `node._raw_saved_x`."""
+    op = node.op
+    raw = name.startswith("_raw")
+    key = name[len("_raw_saved_"):] if raw else name[len("_saved_"):]
+    if key in op.attr_names and not raw and op.shows(op.attr_names.index(key)):
+        slot = op.attr_names.index(key)
+        kind, argument, _ = op.attr_kinds[slot]
+        param = op.schema.params[argument]
+        if node._attrs is not None:
+            value = node._attrs[slot]
+        else:                                            # a call with default arguments, by the short way
+            value = op.tail[argument - len(op.tensor_args)] if kind == opdef.VALUE else None
+        if value is None and kind == opdef.STRIDES:
+            return ()
+        if key.endswith("_sizes_opt") and not value:
+            return (0,)                                  # as PyTorch shows the sizes of a tensor that was not given
+        if kind in (opdef.SIZES, opdef.SHAPE) and type(value) is tuple:
+            return Size(value)
+        if kind == opdef.VALUE and param.type in ("int", "SymInt"):
+            return tuple([unsigned(v) for v in value]) if isinstance(value, (list, tuple)) else unsigned(value)
+        return tuple(value) if type(value) is list else value
+    if key not in op.saved_names:
+        raise AttributeError(f"'{type(node).__name__}' object has no attribute '{name}'")
+    slot = op.saved_names.index(key)
+    if node._saved is None and not op.has_lists:
+        plan = op.plan(sum([1 << i for i, n in enumerate(node._next) if n is not None]))
+        if not plan.inputs and not plan.outputs:              # the rules in use needed nothing
+            return SavedTensor.nothing() if raw else None
+    if node._saved is None:
+        if not raw:
+            raise RuntimeError(FREED)
+        released = SavedTensor.nothing()
+        released.release()
+        return released
+    item = node._saved[slot]
+    if not raw:
+        if type(item) is SavedTensor:
+            return item.unpack(node)
+        value = unpack(node, slot)
+        if type(value) in (int, float, complex, bool):
+            return wrap(np.asarray(value, np.float64 if type(value) is float else None))
+        return tuple(value) if type(value) is list else value
+    if isinstance(item, Tensor):
+        output = op.saved_outputs[slot]
+        version = 0 if node._versions is None else node._versions[slot]
+        item = SavedTensor.packed(item, node, output >= 0, max(output, 0), False)
+        item._version = version
+        node._saved[slot] = item
+    elif item is None or not isinstance(item, (SavedTensor, list)):
+        return SavedTensor.nothing()
+    elif isinstance(item, list):
+        return tuple([SavedTensor.nothing() if entry is None else entry for entry in item])
+    return item
+
+
+def unsigned(value: Any) -> Any:
+    """A saved integer as nodes show it: negative ones wrap around."""
+    return value + 2**64 if type(value) is int and value < 0 else value
+
+
+def node_class(op: Any) -> Any:
+    """The class of the nodes that `op` records, named as in PyTorch."""
+    made = op._node_class
+    if made is None:
+        if not op._ready:
+            op.prepare()
+        made = op._node_class = NODE_CLASSES.get(op.node_name)
+        if made is None:
+            members: dict[str, Any] = {"__slots__": (), "__module__": "torch.autograd"}
+            # the few that are not made out of a formula
+            if not op.node_name[-1].isdigit() and not op.node_name.endswith("_copy"):
+                full = "torch::autograd::" + op.node_name
+                members["name"] = lambda self: full
+            made = op._node_class = type(op.node_name, (OpNode,), members)
+            NODE_CLASSES[op.node_name] = made
+    return made
+
+
+NODE_CLASSES: dict[str, Any] = {}
+
+
+# ---- recording
+def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
+    """A node for `op` with its edges and saved inputs; the inputs in `mask` need a gradient."""
+    cls = op._node_class
+    if cls is None:
+        cls = node_class(op)
+    node = cls()
+    node.op = op
+    if op.has_lists:
+        record_lists(op, args, node)
+        if switches.unusual and tls.anomaly:
+            remember(node)
+        return node
+    plan = op.plans.get(mask)
+    if plan is None:
+        plan = op.plan(mask)
+    nexts = []
+    i = 0
+    for arg in op.inputs:
+        n = None
+        if mask >> i & 1:
+            source = args[arg]
+            n = source._node
+            if n is None or source._view is not None:
+                n = edge_of(source)
+            if source._nr and n is not None:
+                if node._nrs is None:
+                    node._nrs = [0] * len(op.inputs)
+                node._nrs[i] = source._nr
+        nexts.append(n)
+        i += 1
+    node._next = tuple(nexts) if op.node_name != "NotImplemented" else tuple([n for n in nexts if n is not None])
+    if plan.inputs or plan.outputs:
+        node._saved = [None] * len(op.saved_names)
+        plain = switches.unusual == 0 or not tls.special
+        for slot, arg in plan.inputs:
+            t = args[arg]
+            if inplace and arg == 0:
+                t = t.clone() if not t._odd & ~ODD_DUAL else t.detach().clone()
+            if plain and type(t) is Tensor and t._odd == 0:
+                if t._counter is not None:
+                    note_version(node, slot, t)
+                node._saved[slot] = t
+            else:
+                save_input(node, slot, t)
+    if plan.attrs:
+        node._attrs = [None] * len(op.attr_names)
+        for slot, kind, arg, extra in plan.attrs:
+            node._attrs[slot] = attribute_value(kind, args[arg], extra)
+    if switches.unusual and tls.anomaly:
+        remember(node)
+    return node
+
+
+def record_short(op: Any, a: Any, b: Any, mask: int) -> Any:
+    """`record` for the short way: one or two tensors without anything unusual (`b` may be a number)."""
+    cls = op._node_class
+    if cls is None:
+        cls = node_class(op)
+    plan = op.short_plans[mask]
+    if plan is None:
+        plan = op.short_plans[mask] = op.short_plan(mask)
+    node = OpNode.__new__(cls)            # without __init__: a call saved
+    sequence.n += 1
+    node._seq = sequence.n
+    node._count = 1
+    node._nrs = node._saved = node._versions = node._attrs = node._hooks = node._metadata = None
+    node.op = op
+    first = second = None
+    nr = 0
+    if mask & 1:
+        first = a._node
+        if first is None or a._view is not None:
+            first = edge_of(a)
+        nr = a._nr
+    if b is None:
+        node._next = (first,)
+        if nr:
+            node._nrs = [nr]
+    else:
+        if mask & 2:
+            other = b
+            second = other._node
+            if second is None or other._view is not None:
+                second = edge_of(other)
+            node._next = (first, second)
+            if nr or other._nr:
+                node._nrs = [nr, other._nr]
+        else:
+            node._next = (first, None) if op.two_inputs else (first,)
+            if nr:
+                node._nrs = [nr, 0]
+    if plan.saves:
+        saved = node._saved = [None] * plan.saves
+        if plan.first >= 0:
+            saved[plan.first] = a
+            if a._counter is not None:
+                note_version(node, plan.first, a)
+        if plan.second >= 0:
+            saved[plan.second] = b
+            if type(b) is Tensor:
+                other = b
+                if other._counter is not None:
+                    note_version(node, plan.second, other)
+    if plan.attrs:
+        node._attrs = [None] * len(op.attr_names)
+        for slot, kind, arg, extra in plan.attrs:
+            node._attrs[slot] = attribute_value(kind, a if arg == 0 else b if arg == 1 and b is not None else
+                                               op.tail[arg - len(op.tensor_args)], extra)
+    return node
+
+
+def record_lists(op: Any, args: Any, node: Any) -> None:
+    """Edges and saved values of an op with lists of tensors among its inputs."""
+    inputs: list[Any] = []
+    starts, counts = [], []
+    for arg in op.inputs:
+        value = args[arg]
+        starts.append(len(inputs))
+        if isinstance(value, (list, tuple)):
+            counts.append(len(value))
+            inputs.extend(value)
+        else:
+            counts.append(-1)
+            inputs.append(value)
+    nexts = [edge_of(t) if isinstance(t, Tensor) else None for t in inputs]
+    node._next = tuple(nexts)
+    if any([n is not None and t._nr for n, t in zip(nexts, inputs, strict=True)]):
+        node._nrs = [t._nr if n is not None else 0 for n, t in zip(nexts, inputs, strict=True)]
+    plan = op.plan((1 << len(op.inputs)) - 1)
+    if plan.inputs or plan.outputs:
+        node._saved = [None] * len(op.saved_names)
+        for slot, arg in plan.inputs:
+            save_input(node, slot, args[arg])
+    attrs = [None] * len(op.attr_names)
+    for slot, kind, arg, extra in plan.attrs:
+        attrs[slot] = attribute_value(kind, args[arg], extra)
+    node._attrs = [*attrs, (starts, counts)]
+
+
+def attribute_value(kind: int, value: Any, extra: int) -> Any:
+    """What an attribute slot keeps of an argument."""
+    if kind == opdef.VALUE:
+        return value
+    if isinstance(value, (list, tuple)):
+        return [attribute_value(kind, item, extra) for item in value]
+    if not isinstance(value, Tensor):
+        return () if kind in (opdef.SIZES, opdef.STRIDES) else 0 if kind == opdef.NDIM else None
+    array = value.array
+    if kind == opdef.SIZES or kind == opdef.SHAPE:
+        return array.shape
+    if kind == opdef.DTYPE:
+        return BY_NUMPY[array.dtype]
+    if kind == opdef.NDIM:
+        return array.ndim
+    if kind == opdef.STRIDES:
+        return strides_of(array)
+    if kind == opdef.GEOMETRY:
+        return array.shape, strides_of(array), offset_of(array)
+    if kind == opdef.NUMEL:
+        return array.size
+    if kind == opdef.LAYOUT or kind == opdef.BLOCKSIZE:
+        return METHODS["__layout__" if kind == opdef.LAYOUT else "__blocksize__"](value)
+    return array.shape[extra]
+
+
+def finish(op: Any, node: Any, mask: int, outputs: Any) -> None:
+    """Give the outputs their history and save those that the rules use."""
+    shown = [t if t is not None and BY_NUMPY[t.array.dtype].category >= 2 and nr not in op.constant else None
+             for nr, t in enumerate(outputs)]
+    if op.real_only and any([t is not None and t.array.dtype.kind == "c" for t in shown]):
+        raise RuntimeError(f"{op.name} does not support automatic differentiation for outputs with complex dtype.")
+    if len(outputs) == 1 and shown[0] is None:
+        dropped(op, outputs[0].array)
+    describe_outputs(node, shown)
+    for nr, t in enumerate(shown):
+        if t is not None:
+            set_history(t, node, nr)
+    save_results(op, node, mask, outputs)
+
+
+def save_results(op: Any, node: Any, mask: int, outputs: Any) -> None:
+    plan = op.plan((1 << len(op.inputs)) - 1 if op.has_lists else mask)
+    if not plan.outputs:
+        return
+    for slot, nr in plan.outputs:
+        if op.returns_list:
+            node._saved[slot] = [SavedTensor.packed(t, node, True, i) for i, t in enumerate(outputs)]
+        else:
+            save_output(node, slot, outputs[nr], nr)
+
+
+def save_written(op: Any, node: Any, mask: int, target: Any) -> None:
+    """`save_results` of an in-place op; what was written through a view has the view's new history, not the op's."""
+    save_results(op, node, mask, (target,))
+    if target._view is not None and target._node is not None:
+        for slot, _ in op.plan(mask).outputs:
+            if isinstance(node._saved[slot], Tensor):
+                node._saved[slot] = SavedTensor.packed(target, node, True, target._nr, False)
+            node._saved[slot]._producer = ref(target._node)
+
+
+def dropped(op: Any, array: Any) -> bool:
+    """Whether a recorded op may have a result without gradient; those that may not raise."""
+    if op.name in ("_to_copy", "view"):
+        return True
+    raise RuntimeError(f"Autograd not support dtype: {BY_NUMPY[array.dtype].legacy}")
