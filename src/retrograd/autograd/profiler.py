@@ -80,12 +80,11 @@ class profile:
         self._previous = set_flag("profiler", self._recorder)
         return self
 
-    def __exit__(self, *exc: object) -> bool:
+    def __exit__(self, *exc: object) -> None:
         if self.enabled and self._recorder is not None:
             set_flag("profiler", self._previous)
             self._recorder.stop()
             self._events = events_of(self._recorder, self.profile_memory, self.with_flops)
-        return False
 
     @property
     def function_events(self) -> EventList:
@@ -200,8 +199,8 @@ class emit_nvtx:
         self.entered = True
         raise AssertionError("Torch not compiled with CUDA enabled")
 
-    def __exit__(self, *exc: object) -> bool:
-        return False
+    def __exit__(self, *exc: object) -> None:
+        return None
 
 
 class emit_itt:
@@ -223,8 +222,8 @@ class emit_itt:
         self.entered = True
         return self
 
-    def __exit__(self, *exc: object) -> bool:
-        return False
+    def __exit__(self, *exc: object) -> None:
+        return None
 
 
 def profiler_enabled() -> bool:

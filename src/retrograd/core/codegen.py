@@ -21,6 +21,7 @@ PRELUDE = r"""
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #include <Python.h>
 #include <numpy/arrayobject.h>
+#include <numpy/ufuncobject.h>
 #include <math.h>
 #include <string.h>
 
@@ -43,6 +44,18 @@ static inline PyArrayObject *new_shaped(PyArray_Descr *d, int n, npy_intp *dims)
 static inline int same_shape(PyArrayObject *a, PyArrayObject *b) {
   int n = PyArray_NDIM(a);
   return n == PyArray_NDIM(b) && memcmp(PyArray_DIMS(a), PyArray_DIMS(b), n * sizeof(npy_intp)) == 0;
+}
+struct inner { PyUFuncGenericFunction function; void *data; };
+static int find_loop(PyObject *function, int t, struct inner *found) {
+  if (!PyObject_TypeCheck(function, &PyUFunc_Type)) return 0;
+  PyUFuncObject *u = (PyUFuncObject *)function;
+  for (int i = 0; u->nin == 1 && u->nout == 1 && i < u->ntypes; i++)
+    if (u->types[2 * i] == t && u->types[2 * i + 1] == t) {
+      found->data = u->data ? (void *)u->data[i] : NULL;
+      found->function = u->functions[i];
+      return found->function != NULL;
+    }
+  return 0;
 }
 static inline int inexact(int t) {
   return t == NPY_FLOAT || t == NPY_DOUBLE || t == NPY_HALF || t == NPY_CFLOAT || t == NPY_CDOUBLE || t >= 256;
@@ -128,6 +141,30 @@ static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 }}
 """
 
+# Functions that NumPy approximates in its own way: its inner loop is called, so that results are its to the last bit.
+LOOP = r"""
+static PyObject *np_{name};
+static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {{
+  PyArrayObject *a = (PyArrayObject *)args[0];
+  if (is_array(args[0])) {{
+    int t = PyArray_TYPE(a);
+    if ({floats} && !inexact(t)) Py_RETURN_NONE;
+    if (is_float(t) && contiguous(a) && PyArray_ISALIGNED(a) && PyArray_SIZE(a) <= {limit}) {{
+      static struct inner loops[2];
+      struct inner *loop = &loops[t == NPY_FLOAT];
+      if (loop->function || find_loop(np_{name}, t, loop)) {{
+        PyArrayObject *r = new_like(a); if (!r) return NULL;
+        npy_intp n = PyArray_SIZE(a), steps[2] = {{PyArray_ITEMSIZE(a), PyArray_ITEMSIZE(a)}};
+        char *places[2] = {{PyArray_DATA(a), PyArray_DATA(r)}};
+        if (n) loop->function(places, &n, steps, loop->data);
+        return (PyObject *)r;
+      }}
+    }}
+  }}
+  return PyObject_Vectorcall(np_{name}, args, 1, NULL);
+}}
+"""
+
 SUM = r"""
 static PyObject *np_{name};
 static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {{
@@ -187,7 +224,7 @@ static PyMethodDef methods[] = {{
   {{"bind", bind, METH_VARARGS, NULL}}, {{NULL}}
 }};
 static struct PyModuleDef module = {{PyModuleDef_HEAD_INIT, "_kernels", NULL, -1, methods}};
-PyMODINIT_FUNC PyInit__kernels(void) {{ import_array(); return PyModule_Create(&module); }}
+PyMODINIT_FUNC PyInit__kernels(void) {{ import_array(); import_umath(); return PyModule_Create(&module); }}
 """
 
 
@@ -209,6 +246,8 @@ def expression(lower: str, kind: str) -> str:
 def kernel_source(name: str, op: Any) -> str:
     template = {"sum": SUM, "matmul": MATMUL}.get(op.lower) or (BINARY if "{other}" in op.lower else UNARY)
     costly = any(f"{f}(" in op.lower for f in FUNCTIONS if f not in ("fabs", "sqrt", "floor", "ceil", "trunc", "fmax", "fmin"))
+    if template is UNARY and costly and op.ufunc is not None:
+        template = LOOP
     return template.format(name=name, floats=int(op.floats), limit=COSTLY if costly else CHEAP,
                            float=expression(op.lower, "float"), double=expression(op.lower, "double"))
 

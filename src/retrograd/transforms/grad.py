@@ -270,7 +270,9 @@ def pull_back(level: Grad, roots: Any, targets: Any, leaves: Any, grads: Any, ke
     used = [(root, g) for root, g in zip(roots, grads, strict=True) if root is not None and g is not None]
     found: Any = [None] * len(leaves)
     if used:
-        found = run_backward([root for root, _ in used], [g for _, g in used], keep, False, targets, False)
+        # With a graph, although nobody will see it: formulas take short cuts where none is wanted, by saved values that
+        # have no derivatives on the level below.
+        found = run_backward([root for root, _ in used], [g for _, g in used], keep, True, targets, False)
     return [level.unwrap(METHODS["zeros_like"](t) if g is None else g) for t, g in zip(leaves, found, strict=True)]
 
 

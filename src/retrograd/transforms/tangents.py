@@ -101,7 +101,7 @@ class Jvp(Level):
             before = values[0].clone()
             old = [before if value is values[0] else value for value in values]
             made = demanded(held, flat(values) + flat(tangents))
-            tangents[0] = made if tangents[0] is not None else None
+            tangents[0] = None if tangents[0] is None else made.clone()       # which the level below may save
             call(op, values)
             new = forward.tangents_of(op.functional or op, old, tangents, values[0])
             made.copy_(new.expand(made.array.shape) if new.array.shape != made.array.shape else new)

@@ -13,7 +13,7 @@ from typing import Any
 from retrograd.core.dispatch import METHODS
 from retrograd.core.tensor import Tensor
 from retrograd.ops.families import wrap_dim
-from retrograd.transforms import functions
+from retrograd.transforms import functions, lifted
 from retrograd.transforms.base import running
 from retrograd.transforms.batching import Vmap, is_batched, make_batched
 from retrograd.transforms.trees import TreeSpec, broadcast_and_flatten, flatten, unflatten
@@ -66,8 +66,7 @@ def _vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0,
             where = out_dims if isinstance(out_dims, tuple) else (out_dims,) * count
             if len(where) != count:
                 raise ValueError(f"vmap({name_of(func)}, ..., out_dims={out_dims}): `out_dims` must have one dim per output "
-                                 "(got "
-                                 f"{count} outputs) of {name_of(func)}.")
+                                 f"(got {count} outputs) of {name_of(func)}.")
             made = [None if out is None else remove_batch(out, dim, level)
                     for out, dim in zip((outputs,) if single else outputs, where, strict=False)]
         return made[0] if single else tuple(made)
@@ -81,7 +80,7 @@ def batched_grads(one: Callable[..., Any], grads: Any, allow_unused: bool) -> An
     return _vmap(vjp, 0, 0, allow_none_pass_through=True)(tuple(grads))
 
 
-assert functions        # importing it teaches custom Functions about transforms
+assert functions and lifted       # importing them teaches custom Functions, and what is not an op, about transforms
 METHODS.update(__vmap__=batched_grads, __legacy_vmap__=_vmap)
 
 
@@ -132,8 +131,7 @@ def unwrap_output(func: Any, out: Any, dim: int | None, level: Vmap) -> Any:
         return out
     if not isinstance(out, Tensor):
         raise ValueError(f"vmap({name_of(func)}, ...): `{name_of(func)}` must only return Tensors, got type {type(out)}. Did "
-                         "you "
-                         "mean to set out_dims= to None for output?")
+                         "you mean to set out_dims= to None for output?")
     return remove_batch(out, dim, level)
 
 
@@ -151,8 +149,7 @@ def match_inputs(func: Any, in_dims: Any, args: Any, negative: bool) -> tuple[li
                          f"got: {type(in_dims)}.")
     if not args:
         raise ValueError(f"vmap({name_of(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying "
-                         "to "
-                         "vmap over a function with no inputs. The latter is unsupported.")
+                         "to vmap over a function with no inputs. The latter is unsupported.")
     leaves, spec = flatten(tuple(args))
     dims = broadcast_and_flatten(in_dims, spec)
     if dims is None:
@@ -194,8 +191,7 @@ def check_out_dims(out_dims: Any, func: Any) -> None:
         return
     if not all([dim is None or isinstance(dim, int) for dim in flatten(out_dims)[0]]):
         raise ValueError(f"vmap({name_of(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python "
-                         "collection "
-                         "of ints representing where in the outputs the vmapped dimension should appear.")
+                         "collection of ints representing where in the outputs the vmapped dimension should appear.")
 
 
 def match_outputs(func: Any, out_dims: Any, outputs: Any, spec: TreeSpec) -> list[Any]:
@@ -210,8 +206,8 @@ def match_outputs(func: Any, out_dims: Any, outputs: Any, spec: TreeSpec) -> lis
         where = broadcast_and_flatten(out_dims, spec)
     if where is None:
         raise ValueError(f"vmap({name_of(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the "
-                         "structure "
-                         f"of `outputs`. out_dims has structure {flatten(out_dims)[1]} but outputs has structure {spec}.")
+                         f"structure of `outputs`. out_dims has structure {flatten(out_dims)[1]} but outputs has structure "
+                         f"{spec}.")
     return where
 
 
