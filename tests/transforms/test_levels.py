@@ -21,8 +21,15 @@ def has_gradient(case: Case) -> bool:
     return bool(case.sample.grad and case.differentiable and case.op.vjp != NOT_IMPLEMENTED and not is_random(case.op))
 
 
+# The formulas of these use outputs that have no derivatives of their own (statistics, factors) or are singular at a sample.
+CONSTANT_OUTPUTS = {"batch_norm", "group_norm", "instance_norm", "layer_norm", "native_batch_norm", "native_group_norm",
+                    "native_layer_norm", "_linalg_eigh", "_linalg_eigvals", "_linalg_svd", "linalg_eig", "linalg_eigh",
+                    "linalg_eigvals", "linalg_svd", "div", "divide", "true_divide", "logcumsumexp", "cumprod_", "polygamma_"}
+
+
 def twice(case: Case) -> bool:
-    return has_gradient(case) and case.forward and case.op.name not in NO_SECOND_GRADIENT and not is_layout(case.op)
+    return (has_gradient(case) and case.forward and not is_layout(case.op)
+            and case.op.name not in NO_SECOND_GRADIENT | CONSTANT_OUTPUTS)
 
 
 def inputs(case: Case, requires_grad: bool = False) -> list[Any]:

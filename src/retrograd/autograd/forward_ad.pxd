@@ -6,7 +6,7 @@ from retrograd.core.tensor cimport Tensor
 cdef class Identity(Node):
     cpdef _run(self, list grads, needed)
 
-cdef check_floating(str role, t)
+cpdef check_floating(str role, t)
 @cython.locals(twin=Tensor)
 cdef Tensor alias_of(Tensor t)
 cdef set_node(Tensor t, node)

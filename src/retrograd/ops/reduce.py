@@ -176,7 +176,8 @@ def product_of_others(grad: Any, x: Any, dim: int) -> Any:
 def prod_backward(grad: Any, self: Any, result: Any) -> Any:
     if self.ndim == 0:
         return grad
-    zeros = int((self == 0).sum())
+    # examples of a batch may differ in their zeros
+    zeros = 1 if self._odd & ODD_WRAPPER else int((self == 0).sum())
     if zeros == 0:
         return grad * conj(result / self)
     if zeros > 1 and not tls.grad_enabled:
@@ -191,7 +192,7 @@ def prod_dim_backward(grad: Any, self: Any, result: Any, dim: int, keepdim: bool
     dim = wrap_dim(dim, self.ndim)
     if not keepdim:
         grad, result = grad.unsqueeze(dim), result.unsqueeze(dim)
-    if not bool((self == 0).any()):
+    if not self._odd & ODD_WRAPPER and not bool((self == 0).any()):
         return grad * conj(result / self)
     return product_of_others(grad, self, dim)
 

@@ -84,7 +84,7 @@ class Level(Transform):
         for t in targets:
             if not self.owns(t):
                 # the ops behind in-place view ops go by the name of their functional form
-                name = op.name if op.is_out or op.name.endswith("_") else f"{op.name}_"
+                name = op.name if op.name.endswith("_") or op.overload.endswith("out") else f"{op.name}_"
                 overload = "" if op.overload == "default" else f".{op.overload}"
                 raise RuntimeError("During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call "
                                    f"in-place operation (aten::{name}{overload}) that would mutate a captured Tensor. This "

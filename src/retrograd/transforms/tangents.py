@@ -9,7 +9,7 @@ from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.opdef import NOT_IMPLEMENTED
 from retrograd.core.state import tls
 from retrograd.core.storage import strides_of
-from retrograd.core.tensor import ODD_WRAPPER, Tensor, bump
+from retrograd.core.tensor import ODD_CONJ, ODD_NEG, ODD_WRAPPER, Tensor, bump
 from retrograd.core.views import apply_step
 from retrograd.transforms import functions
 from retrograd.transforms.base import only_outer
@@ -103,7 +103,10 @@ class Jvp(Level):
             made = demanded(held, flat(values) + flat(tangents))
             tangents[0] = None if tangents[0] is None else made.clone()       # which the level below may save
             call(op, values)
-            new = forward.tangents_of(op.functional or op, old, tangents, values[0])
+            functional = op.functional or op
+            if not functional._ready:
+                functional.prepare()
+            new = forward.tangents_of(functional, old, tangents, values[0])
             made.copy_(new.expand(made.array.shape) if new.array.shape != made.array.shape else new)
         bump(target)
         return target
@@ -229,6 +232,8 @@ def in_layout(tangent: Any, value: Any) -> Any:
     if tangent.array.shape != shape:
         tangent = tangent.expand(shape)
     strides = strides_of(value.array)
+    if tangent._odd & ~value._odd & (ODD_CONJ | ODD_NEG):
+        tangent = tangent.resolve_conj().resolve_neg()
     if strides_of(tangent.array) != strides:
         tangent = METHODS["__copy_to_layout__"](tangent, shape, strides)
     return tangent
