@@ -64,7 +64,7 @@ def test_vmap_of_grad_is_a_loop() -> None:
 
 def test_grad_of_vmap() -> None:
     rows = numbers(4, 3)
-    close(grad(lambda rows: vmap(lambda row: row.sin().prod())(rows).sum())(rows), vmap(grad(lambda row: row.sin().prod()))(rows))
+    close(grad(lambda rows: vmap(lambda row: row.sin().prod())(rows).sum())(rows), vmap(grad(lambda row: row.sin().prod()))(rows))  # noqa: E501
 
 
 def test_vmap_of_second_derivatives_in_every_order() -> None:
@@ -161,7 +161,7 @@ def test_how_lifted_tensors_look() -> None:
     seen = []
 
     def f(x: Any) -> Any:
-        seen.extend([repr(x), x.item(), x.tolist(), bool(x > 0), x.requires_grad, x.data.requires_grad, type(x.sin().grad_fn).__name__])
+        seen.extend([repr(x), x.item(), x.tolist(), bool(x > 0), x.requires_grad, x.data.requires_grad, type(x.sin().grad_fn).__name__])  # noqa: E501
         seen.append(x)
         return x * 1
     grad(f)(torch.tensor(2.0))
@@ -251,7 +251,7 @@ def test_linearize() -> None:
     value, derivative = linearize(torch.sin, x)
     close(value, x.sin())
     close(derivative(v), x.cos() * v)
-    with pytest.raises(RuntimeError, match=r"tangent:0 with shape torch.Size\(\[2\]\) in flattened pytree doesn't match the shape"):
+    with pytest.raises(RuntimeError, match=r"tangent:0 with shape torch.Size\(\[2\]\) in flattened pytree doesn't match the shape"):  # noqa: E501
         derivative(numbers(2))
 
 
@@ -285,7 +285,7 @@ def test_functional_call_errors() -> None:
     layer, x, weight = torch.nn.Linear(2, 3), torch.ones(2), torch.ones(3, 2)
     with pytest.raises(ValueError, match="Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got"):
         functional_call(layer, 3, x)
-    with pytest.raises(ValueError, match=r"\['weight'\] appeared in multiple dictionaries; behavior of functional call is ambiguous"):
+    with pytest.raises(ValueError, match=r"\['weight'\] appeared in multiple dictionaries; behavior of functional call is ambiguous"):  # noqa: E501
         functional_call(layer, [{"weight": weight}, {"weight": weight}], x)
     with pytest.raises(RuntimeError, match=r"Error\(s\) in reparametrizing for Linear:\n\tMissing key\(s\): 'bias'."):
         functional_call(layer, {"weight": weight}, x, strict=True)
@@ -295,26 +295,32 @@ def test_functional_call_errors() -> None:
 # ---- error texts
 X = torch.ones(3)
 ERRORS = [
-    (lambda: grad(lambda x: x)(X), "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with 1 dims. "
+    (lambda: grad(lambda x: x)(X),
+     "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with 1 dims. "
      "Maybe you wanted to use the vjp or jacrev APIs instead?"),
     (lambda: grad(lambda x: 3.0)(X), "grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got <class 'float'>"),
-    (lambda: grad(lambda x: x.sum(), has_aux=True)(X), "grad_and_value(f)(*args): output of function f should be a tuple: (output, "
+    (lambda: grad(lambda x: x.sum(), has_aux=True)(X),
+     "grad_and_value(f)(*args): output of function f should be a tuple: (output, "
      "aux) if has_aux is True"),
     (lambda: grad(torch.sum)(torch.tensor([1])), "only Tensors of floating point dtype can require gradients"),
     (lambda: grad(torch.sum)(1.0), "Thing passed to transform API must be Tensor, got <class 'float'>"),
     (lambda: grad(torch.sum, argnums=1)(X), "Got argnum=1, but only 1 positional inputs"),
     (lambda: grad(torch.sum, argnums=(0, 0))(X), "argnums elements must be unique, got (0, 0)"),
     (lambda: grad(torch.sum, argnums=())(X), "argnums must be non-empty"),
-    (lambda: vjp(lambda x: (x, x), X)[1](X), "Expected pytree structure of cotangents to be the same as pytree structure of outputs "
+    (lambda: vjp(lambda x: (x, x), X)[1](X),
+     "Expected pytree structure of cotangents to be the same as pytree structure of outputs "
      "to the function. cotangents: *, primal output: (*, *)"),
-    (lambda: vjp(lambda x: 1, X), "vjp(f, *primals): expected f(*primals) to return only tensors, got unsupported type <class 'int'>"),
+    (lambda: vjp(lambda x: 1, X),
+     "vjp(f, *primals): expected f(*primals) to return only tensors, got unsupported type <class 'int'>"),
     (lambda: jvp(torch.sin, X, X), "jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should be valid to call "
      "f(*primals)."),
     (lambda: jvp(torch.sin, (), ()), "jvp(f, primals, tangents): Expected primals to contain at least one Tensor."),
-    (lambda: jvp(lambda x: torch.ones(2), (X,), (X,), strict=True), "jvp(f, primals, tangents, strict=True): The output of f is "
+    (lambda: jvp(lambda x: torch.ones(2), (X,), (X,), strict=True),
+     "jvp(f, primals, tangents, strict=True): The output of f is "
      "independent of the inputs. This is not allowed with strict=True."),
     (lambda: jacrev(torch.sin, chunk_size=0)(X), "jacrev: `chunk_size` should be greater than 0."),
-    (lambda: jacfwd(lambda x: x * 1j)(X), "jacfwd: Expected all outputs to be real but received complex tensor at flattened input "
+    (lambda: jacfwd(lambda x: x * 1j)(X),
+     "jacfwd: Expected all outputs to be real but received complex tensor at flattened input "
      "idx: 0"),
     (lambda: grad(lambda x: x.sum().backward())(X), "backward() called inside a functorch transform."),
     (lambda: stack_module_state([]), "stack_module_state: Expected at least one model, got 0."),
@@ -328,5 +334,5 @@ def test_error_texts(call: Any, text: str) -> None:
 
 
 def test_hooks_on_saved_tensors_are_refused() -> None:
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t), pytest.raises(RuntimeError, match="don't yet support"):
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t), pytest.raises(RuntimeError, match="don't yet support"):  # noqa: E501
         grad(torch.sin)(torch.tensor(1.0))

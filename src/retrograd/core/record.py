@@ -19,7 +19,7 @@ from retrograd.core.origin import remember
 from retrograd.core.saved import FREED, SavedTensor, note_version, save_input, save_output, unpack
 from retrograd.core.state import switches, tls
 from retrograd.core.storage import offset_of, strides_of
-from retrograd.core.tensor import METHODS, ODD_DUAL, Size, Tensor, wrap
+from retrograd.core.tensor import METHODS, ODD_DUAL, ODD_WRAPPER, Size, Tensor, wrap
 
 
 class OpNode(Node):
@@ -258,7 +258,7 @@ def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
         for slot, arg in plan.inputs:
             t = args[arg]
             if inplace and arg == 0:
-                t = t.clone() if not t._odd & ~ODD_DUAL else t.detach().clone()
+                t = t.clone() if not t._odd & ~(ODD_DUAL | ODD_WRAPPER) else t.detach().clone()
             if plain and type(t) is Tensor and t._odd == 0:
                 if t._counter is not None:
                     note_version(node, slot, t)

@@ -248,8 +248,7 @@ defop(
 defop(
     "sgn(Tensor self) -> Tensor",
     kernel=sgn_kernel, vjp=dict(self=sgn_backward),
-    # not holomorphic, but a projection: its own transpose
-    jvp=lambda self_t, self_p, result: sgn_backward(self_t, self_p, result), batch=families.pointwise, inplace=True,
+    jvp=lambda self_p, self_t, result: sgn_backward(self_t, self_p, result), batch=families.pointwise, inplace=True,
 )
 
 

@@ -13,6 +13,7 @@ from retrograd.core.dispatch import METHODS, call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.opdef import defop
 from retrograd.core.state import tls
+from retrograd.core.tensor import ODD_WRAPPER
 from retrograd.ops import families
 from retrograd.ops.copy import cast_array
 from retrograd.ops.elementwise import blanked, over, times
