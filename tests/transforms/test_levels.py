@@ -69,3 +69,10 @@ def test_jvp_agrees_with_forward_mode(case: Case) -> None:
     outputs, tangents = jvp(function(case, places), tuple(given), directions)
     assert_same(outputs, [pair.primal for pair in expected])
     assert_same(tangents, [pair.tangent for pair in expected])
+
+
+def assert_same(made: Any, expected: Any, tolerance: float = 0.0) -> None:
+    for a, b in zip(made, expected, strict=True):
+        want = np.zeros_like(value(a)) if b is None else value(b)
+        assert a.dtype == torch.Tensor(want).dtype
+        np.testing.assert_allclose(value(a), want, rtol=max(tolerance, 1e-6), atol=max(tolerance, 1e-7), equal_nan=True)
