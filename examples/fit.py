@@ -11,7 +11,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 STEPS = 4000
-RATE = 0.05
+RATE = 0.03
 
 
 def progress(steps):
