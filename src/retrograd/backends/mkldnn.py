@@ -1,33 +1,4 @@
 """Intel's oneDNN, which nothing here uses."""
-from __future__ import annotations
+from retrograd.backends.absent import enabled, flags, is_available, is_built, version
 
-from collections.abc import Generator
-from contextlib import contextmanager
-from typing import Any
-
-enabled = False
-
-
-def is_available() -> bool:
-    """Whether it can be used.
-
-    >>> is_available()
-    False
-    """
-    return False
-
-
-is_built = is_available
-
-
-def version() -> None:
-    """Its version, if it were there."""
-
-
-@contextmanager
-def flags(*args: Any, **kwargs: Any) -> Generator[None, None, None]:
-    """A scope with other settings; they have no effect.
-
-    >>> with flags(): pass
-    """
-    yield
+__all__ = ["enabled", "flags", "is_available", "is_built", "version"]
