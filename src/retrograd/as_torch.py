@@ -23,7 +23,7 @@ from typing import Any
 
 import retrograd
 from retrograd.core.state import tls
-from retrograd.core.tensor import Counter, Tensor
+from retrograd.core.tensor import Tensor, counter_of
 
 # torch's module -> private name -> where retrograd has it, as "module:name" under the package. A module that retrograd
 # does not have is made up of these names alone; one that it has gets them in addition, unless it defines them itself.
@@ -284,9 +284,7 @@ def set_version_counters(tensors: Sequence[Any], versions: Sequence[int]) -> Non
         if tensor.is_inference():
             raise RuntimeError("Tried to call torch.autograd._unsafe_set_version() on a tensor that does not have a version "
                                "counter. Was it created in inference mode?")
-        if tensor._counter is None:
-            tensor._counter = Counter()
-        tensor._counter.n = version
+        counter_of(tensor).n = version
 
 
 @contextmanager

@@ -30,6 +30,7 @@ from retrograd.core.tensor import (
     Size,
     Tensor,
     bump,
+    counter_of,
     extra_of,
     install,
     wants_grad,
@@ -183,6 +184,7 @@ def set_data(self: Any, value: Any) -> None:
                            "tensor type.")
     if value.array.dtype is not self.array.dtype:
         self._sink = None
+    counter_of(self)                  # before the node that may have saved it loses sight of it
     self.array = value.array
     if value._odd & ODD_SPARSE:
         self._extra.sparse = value._extra.sparse.copy()

@@ -9,7 +9,7 @@ from retrograd.autograd.engine import run_backward
 from retrograd.autograd.hooks import retain_grad
 from retrograd.core.dispatch import METHODS
 from retrograd.core.dtypes import BY_NUMPY
-from retrograd.core.graph import Node, accumulator, edge_of, shape_dtype
+from retrograd.core.graph import Node, edge_of, shape_dtype, unseen_accumulator, unseen_edge
 from retrograd.core.state import switches, tls
 from retrograd.core.tensor import Size, Tensor, wants_grad
 from retrograd.core.warn import warn_once
@@ -147,8 +147,8 @@ def input_edge(t: Any) -> Any:
     if isinstance(t, Tensor):
         if not wants_grad(t):
             return None, 0
-        node = edge_of(t)
-        return (node if node is not None else accumulator(t)), t._nr
+        node = unseen_edge(t)
+        return (node if node is not None else unseen_accumulator(t)), t._nr
     return t[0], t[1]
 
 

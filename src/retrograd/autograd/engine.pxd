@@ -1,7 +1,7 @@
 # C types for engine.py.
 cimport cython
 from retrograd.autograd.accumulate cimport accumulate
-from retrograd.core.graph cimport AccumulateGrad, Node, shape_dtype
+from retrograd.core.graph cimport AccumulateGrad, Node, leaf_of, shape_dtype, show
 from retrograd.core.state cimport Switches
 from retrograd.core.tensor cimport Tensor, new_tensor
 
@@ -18,7 +18,7 @@ cdef class GraphTask:
 cdef count_dependencies(GraphTask task, roots)
 
 @cython.locals(ready=list, waiting=dict, buffers=dict, release=bint, watched=bint, order=long, node=Node, following=Node, grads=list,
-               results=list, i=int, n=Node, sink=AccumulateGrad)
+               results=list, i=int, n=Node, sink=AccumulateGrad, leaf=Tensor)
 cdef loop(GraphTask task)
 
 @cython.locals(t=Tensor, sink=AccumulateGrad)

@@ -22,7 +22,7 @@ import numpy as np
 from retrograd.autograd.accumulate import accumulate, private
 from retrograd.autograd.hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks
 from retrograd.core.dispatch import METHODS
-from retrograd.core.graph import LAST, AccumulateGrad, Node
+from retrograd.core.graph import LAST, AccumulateGrad, Node, leaf_of, show
 from retrograd.core.record import OpNode
 from retrograd.core.state import add_special, set_grad_enabled, switches, tls
 from retrograd.core.subclass import Subclasses
@@ -195,11 +195,12 @@ def loop(task: Any) -> None:
             hooks = node._hooks
             if type(node) is AccumulateGrad:
                 sink = node
-                if hooks is None and sink.variable._extra is None and not watched:
+                leaf = leaf_of(sink)
+                if hooks is None and leaf._extra is None and not watched:
                     grad = grads[0]
                     grads = None
                     if grad is not None:
-                        accumulate(sink.variable, grad, task.create_graph, 0)
+                        accumulate(leaf, grad, task.create_graph, 0)
                 else:
                     run_accumulator(task, node, grads)
                 break
@@ -325,7 +326,7 @@ def fitted(node: Any, nr: int, grad: Any, sender: Any, index: int) -> Any:
     """`grad` in the shape and dtype that output `nr` of `node` has."""
     if type(node) is AccumulateGrad:
         sink = node
-        array = sink.variable.array
+        array = leaf_of(sink).array
         shape, dtype = array.shape, array.dtype
     elif node._count == 1:
         shape, dtype = node._shape, node._dtype
@@ -444,7 +445,7 @@ def queue_callback(callback: Any) -> None:
 
 def current_node() -> Any:
     """The node that the present backward pass is running, None outside of one."""
-    return None if tls.task is None else tls.task.node
+    return None if tls.task is None else show(tls.task.node)
 
 
 def is_checkpoint_valid() -> bool:
@@ -477,7 +478,7 @@ def current_graph_task_execution_order() -> list[Any]:
         node = heappop(heap)[2]
         if task.needed is not None and not is_wanted(task, node):
             continue
-        order.append(node)
+        order.append(show(node))
         if task.needed is not None and not task.needed.get(node, False):
             continue
         for n in node._next:

@@ -3,7 +3,8 @@ cimport cython
 from retrograd.core.opdef cimport OpDef
 from retrograd.core.record cimport OpNode, record, record_short, save_results
 from retrograd.core.state cimport Switches
-from retrograd.core.tensor cimport Counter, Door, Tensor, new_tensor
+from retrograd.core.tensor cimport Counter, Door, Tensor, bump, new_tensor
+from retrograd.core.views cimport mark_view
 
 cdef class Dispatch(Door)
 
@@ -21,6 +22,7 @@ cdef class Dispatch(Door):
     cpdef inplace(self, OpDef op, Tensor a, b)
     cpdef call(self, OpDef op, args)
     cpdef refresh(self, tensor)
+    cpdef counted(self, tensor)
     cpdef function(self, str name, args)
 
 @cython.locals(t=Tensor)

@@ -18,6 +18,7 @@ from retrograd.core.device import missing
 from retrograd.core.kernels import check_overlap, compute_arrays, in_order, run_kernel, write_into
 from retrograd.core.opdef import AUTOCAST
 from retrograd.core.record import dropped, finish, record, record_short, save_results, save_written
+from retrograd.core.saved import share_counter
 from retrograd.core.state import switches, tls
 from retrograd.core.storage import offset_of, strides_of
 from retrograd.core.tensor import (
@@ -29,7 +30,6 @@ from retrograd.core.tensor import (
     ODD_SPARSE,
     ODD_SUBCLASS,
     ODD_WRAPPER,
-    Counter,
     Door,
     Tensor,
     bump,
@@ -172,9 +172,7 @@ class Dispatch(Door):
                 op.functional.ufunc(x, y, x)
         except Exception:
             return call_general(op, [a, b, *op.tail])
-        if a._counter is None:
-            a._counter = Counter()
-        a._counter.n += 1
+        bump(a)
         if node is not None:
             node._shape = x.shape
             node._dtype = x.dtype
@@ -187,6 +185,9 @@ class Dispatch(Door):
 
     def refresh(self, tensor: Any) -> None:
         refresh(tensor)
+
+    def counted(self, tensor: Any) -> None:
+        share_counter(tensor)
 
     def function(self, name: str, args: Any) -> Any:
         return METHODS[name](*args)
@@ -298,7 +299,7 @@ def call_general(op: Any, args: Any) -> Any:
     out = new_tensor(z)
     if op.is_view and z is not values[0]:
         if op.differentiable:
-            mark_view(op, (args[1:], None), args[0], out)
+            mark_view(op, args[1:], args[0], out)
         else:
             out._counter = counter_of(args[0])
     if node is not None and (z.dtype.kind in "fcV" or not dropped(op, z)):
@@ -314,7 +315,7 @@ def call_general(op: Any, args: Any) -> Any:
 def make_view(op: Any, source: Any, args: Any, array: Any) -> Any:
     """The tensor for `array`, which `op` with `args` after the tensor makes of an ordinary one: a way past binding."""
     out = new_tensor(array)
-    mark_view(op, (args, None), source, out)
+    mark_view(op, args, source, out)
     if wants_grad(source) and (switches.unusual == 0 or tls.grad_enabled):
         if not op._ready:
             op.prepare()
@@ -436,10 +437,10 @@ def view_results(op: Any, args: Any, result: Any) -> None:
     if op.multiple:
         for i, t in enumerate(result):
             t._odd &= ~ODD_INFERENCE
-            mark_view(op, (args[1:], i), source, t, MULTI_OUTPUT_NODE if tls.grad_enabled else 0)
+            mark_view(op, args[1:], source, t, MULTI_OUTPUT_NODE if tls.grad_enabled else 0, i)
     elif result is not source:
         result._odd &= ~ODD_INFERENCE
-        mark_view(op, (args[1:], None), source, result)
+        mark_view(op, args[1:], source, result)
 
 
 def below(op: Any, args: Any) -> Any:

@@ -27,10 +27,10 @@ from retrograd.core.tensor import (
     ODD_DUAL,
     ODD_NEG,
     ODD_WRAPPER,
-    Counter,
     Extra,
     Tensor,
     View,
+    counter_of,
     new_tensor,
     operators,
     wants_grad,
@@ -147,11 +147,9 @@ def primal_of(t: Any) -> Any:
 
 def twin_of(t: Any) -> Any:
     """Another tensor with the value and history of `t`, and no tangent."""
-    if t._counter is None:
-        t._counter = Counter()
     twin = new_tensor(t.array)
     twin._odd = t._odd & ~ODD_DUAL
-    twin._counter = t._counter
+    twin._counter = counter_of(t)
     if t._odd & ODD_WRAPPER:
         twin._extra = t._extra
     node = t._node
@@ -179,7 +177,7 @@ def way_from_base(t: Any) -> tuple[Any, list[View]]:
 def retrace(steps: list[View], t: Any) -> Any:
     """Take the views that `steps` (last first) describe, of `t`."""
     for step in reversed(steps):
-        t = apply_step(step.op, step.args, t)
+        t = apply_step(step, t)
     return t
 
 

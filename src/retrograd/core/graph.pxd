@@ -19,19 +19,25 @@ cdef class Node:
     cdef public int _count
     cdef public object _shape, _dtype
     cdef public list _saved
-    cdef public object _versions, _attrs
+    cdef public object _versions, _attrs, _leaves
     cdef public NodeHooks _hooks
     cdef public object _metadata
     cdef object __weakref__
     cpdef _run(self, list grads, needed)
     cpdef _release(self)
 
-@cython.freelist(64)
 cdef class AccumulateGrad(Node):
-    cdef public Tensor variable
+    cdef public Tensor owned
+    cdef public object weak
 
-@cython.locals(node=AccumulateGrad)
+cpdef Tensor leaf_of(AccumulateGrad node)
+@cython.locals(sink=AccumulateGrad, t=Tensor)
+cpdef show(node)
 cpdef accumulator(Tensor t)
+cpdef unseen_accumulator(Tensor t)
 cpdef edge_of(Tensor t)
+cpdef unseen_edge(Tensor t)
+@cython.locals(sink=AccumulateGrad)
+cpdef edge_from(Node node, Tensor t)
 @cython.locals(sink=AccumulateGrad)
 cpdef shape_dtype(Node node, int nr)

@@ -10,6 +10,9 @@ tuples. All of these are private because a custom Function's ctx is its node, an
 NOTE [Accumulators]
 A leaf's gradients end in its AccumulateGrad, which owns the leaf. The leaf knows it only weakly, so the pair dies with
 the last graph that uses it; hooks that must outlive it are stored on the leaf.
+That would make an accumulator for every op on a leaf, so as long as only the library has seen it the roles are changed:
+the leaf owns the accumulator, which knows the leaf weakly, and the nodes that lead to it own the leaf (`_leaves`). The
+moment it is shown to somebody (`show`) it becomes the owner.
 """
 from __future__ import annotations
 
@@ -52,8 +55,8 @@ class NodeHooks:
 class Node:
     """One step of the backward graph."""
 
-    __slots__ = ("__weakref__", "_attrs", "_count", "_dtype", "_hooks", "_metadata", "_next", "_nrs", "_saved", "_seq",
-                 "_shape", "_versions")
+    __slots__ = ("__weakref__", "_attrs", "_count", "_dtype", "_hooks", "_leaves", "_metadata", "_next", "_nrs", "_saved",
+                 "_seq", "_shape", "_versions")
 
     def __init__(self) -> None:
         numbers.n += 1
@@ -66,6 +69,7 @@ class Node:
         self._saved: Any = None
         self._versions: Any = None
         self._attrs: Any = None
+        self._leaves: Any = None
         self._hooks: Any = None
         self._metadata: Any = None
 
@@ -92,7 +96,7 @@ class Node:
     @property
     def next_functions(self) -> Any:
         nrs = self._nrs
-        return tuple([(n, 0 if n is None or nrs is None else nrs[i]) for i, n in enumerate(self._next)])
+        return tuple([(show(n), 0 if n is None or nrs is None else nrs[i]) for i, n in enumerate(self._next)])
 
     @property
     def requires_grad(self) -> bool:
@@ -144,25 +148,47 @@ class InputMetadata:
 class AccumulateGrad(Node):
     """Adds incoming gradients to `variable.grad`."""
 
-    __slots__ = ("variable",)
+    __slots__ = ("owned", "weak")
 
     def __init__(self, variable: Any) -> None:
-        self.variable = variable
+        self.owned: Any = None              # the leaf, once somebody has seen this node
+        self.weak: Any = ref(variable)
         self._seq = LAST
         self._next = ()
         self._count = 1
-        self._nrs = self._saved = self._versions = self._attrs = self._hooks = self._metadata = None
+        self._nrs = self._saved = self._versions = self._attrs = self._leaves = self._hooks = self._metadata = None
         self._shape = self._dtype = None    # asked of the variable, whose data may be replaced
+
+    @property
+    def variable(self) -> Any:
+        return leaf_of(self)
 
     def name(self) -> str:
         return "torch::autograd::AccumulateGrad"
+
+
+def leaf_of(node: Any) -> Any:
+    """The leaf of an AccumulateGrad."""
+    t = node.owned
+    return node.weak() if t is None else t
+
+
+def show(node: Any) -> Any:
+    """Get a node ready to be seen: an accumulator must own its leaf from now on."""
+    if type(node) is AccumulateGrad:
+        sink = node
+        if sink.owned is None:
+            t = sink.owned = sink.weak()
+            if t._sink is sink:
+                t._sink = ref(sink)
+    return node
 
 
 def shape_dtype(node: Any, nr: int) -> Any:
     """The shape and NumPy dtype of output `nr` of `node`."""
     if type(node) is AccumulateGrad:
         sink = node
-        array = sink.variable.array
+        array = leaf_of(sink).array
         return array.shape, array.dtype
     if node._count == 1:
         return node._shape, node._dtype
@@ -171,29 +197,44 @@ def shape_dtype(node: Any, nr: int) -> Any:
 
 def accumulator(t: Any) -> Any:
     """The AccumulateGrad of leaf `t`: the living one, or a new one."""
+    return show(unseen_accumulator(t))
+
+
+def unseen_accumulator(t: Any) -> Any:
+    """`accumulator` for the library's own use while it holds `t`."""
     sink = t._sink
-    if sink is not None:
-        node = sink()
-        if node is not None:
-            return node
-    node = AccumulateGrad.__new__(AccumulateGrad)        # without __init__: leaves are used often
-    node.variable = t
-    node._seq = LAST
-    node._next = ()
-    node._count = 1
-    node._nrs = node._saved = node._versions = node._attrs = node._hooks = node._metadata = node._shape = node._dtype = None
-    t._sink = ref(node)
+    if type(sink) is AccumulateGrad:
+        return sink
+    node = None if sink is None else sink()
+    if node is None:
+        node = t._sink = AccumulateGrad(t)
     return node
 
 
 def edge_of(t: Any) -> Any:
     """The node that a gradient of `t` goes to, None if `t` needs none. Its output number is `t._nr`."""
+    return show(unseen_edge(t))
+
+
+def unseen_edge(t: Any) -> Any:
+    """`edge_of` for the library's own use while it holds `t`."""
     if t._view is not None:
         operators.door.refresh(t)
     node = t._node
     if node is not None:
         return node
-    return accumulator(t) if t._requires else None
+    return unseen_accumulator(t) if t._requires else None
+
+
+def edge_from(node: Any, t: Any) -> Any:
+    """`edge_of` input `t` of `node`, which is being recorded and will own `t` if that is a leaf."""
+    edge = unseen_edge(t)
+    if type(edge) is AccumulateGrad:
+        sink = edge
+        if sink.owned is None:
+            leaves = node._leaves
+            node._leaves = t if leaves is None else [*leaves, t] if type(leaves) is list else [leaves, t]
+    return edge
 
 
 def connect(node: Any, inputs: Any) -> None:

@@ -1,13 +1,14 @@
 # C types for record.py.
 cimport cython
-from retrograd.core.graph cimport Node, Sequence, edge_of
+from retrograd.core.graph cimport Node, Sequence, edge_from
 from retrograd.core.opdef cimport OpDef, Plan, Rule
-from retrograd.core.saved cimport note_version, save_output
+from retrograd.core.saved cimport note_version, restore_array, save_output
 from retrograd.core.state cimport Switches
 from retrograd.core.tensor cimport Counter, Tensor
 
 cdef Switches switches
 cdef Sequence sequence
+cdef int VALUE, SIZES, DTYPE, NDIM, STRIDES, GEOMETRY, NUMEL, SHAPE, LAYOUT, BLOCKSIZE, ATTR, GRAD, GRADS, NEEDED, SAVED
 
 cdef class OpNode(Node):
     cdef public OpDef op
@@ -17,9 +18,13 @@ cdef class OpNode(Node):
 
 @cython.locals(t=Tensor, counter=Counter)
 cdef unpack_fast(OpNode node, int slot)
-@cython.locals(node=OpNode, plan=Plan, saved=list, t=Tensor, other=Tensor, nr=int)
+@cython.locals(cls=type, node=OpNode, plan=Plan, saved=list, t=Tensor, other=Tensor, nr=int, slot=int, kind=int, arg=int, extra=int)
 cpdef record_short(OpDef op, Tensor a, b, int mask)
-@cython.locals(plan=Plan, node=OpNode, source=Tensor, i=int)
+@cython.locals(plan=Plan, node=OpNode, source=Tensor, i=int, slot=int, kind=int, arg=int, extra=int)
 cpdef record(OpDef op, args, int mask, bint inplace)
 @cython.locals(plan=Plan)
 cpdef save_results(OpDef op, Node node, int mask, outputs)
+@cython.locals(t=Tensor)
+cdef attribute_value(int kind, value, int extra)
+@cython.locals(kind=int, index=int)
+cdef rule_arguments(Node node, Rule rule, grads, needed)

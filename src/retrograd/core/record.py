@@ -11,15 +11,33 @@ from weakref import ref
 
 import numpy as np
 
-from retrograd.core import opdef
 from retrograd.core.dtypes import BY_NUMPY
-from retrograd.core.graph import Node, describe_outputs, edge_of, sequence, set_history
-from retrograd.core.opdef import ATTR, GRAD, GRADS, NEEDED, NOT_IMPLEMENTED, SAVED
+from retrograd.core.graph import Node, describe_outputs, edge_from, sequence, set_history
+from retrograd.core.opdef import (
+    ATTR,
+    BLOCKSIZE,
+    DTYPE,
+    GEOMETRY,
+    GRAD,
+    GRADS,
+    LAYOUT,
+    NDIM,
+    NEEDED,
+    NOT_IMPLEMENTED,
+    NUMEL,
+    SAVED,
+    SHAPE,
+    SIZES,
+    STRIDES,
+    VALUE,
+)
 from retrograd.core.origin import remember
-from retrograd.core.saved import FREED, SavedTensor, note_version, save_input, save_output, unpack
+from retrograd.core.saved import FREED, SavedTensor, kept_alias, note_version, restore_array, save_input, save_output, unpack
 from retrograd.core.state import switches, tls
 from retrograd.core.storage import offset_of, strides_of
 from retrograd.core.tensor import METHODS, ODD_DUAL, ODD_WRAPPER, Size, Tensor, wrap
+
+ndarray = np.ndarray
 
 
 class OpNode(Node):
@@ -110,8 +128,12 @@ class OpNode(Node):
 
 
 def unpack_fast(node: Any, slot: int) -> Any:
-    """`unpack` for the commonest case: a plain tensor that was an input and has not been written to."""
-    if node._saved is not None and type(node._saved[slot]) is Tensor:
+    """`unpack` for the commonest cases: a plain tensor that was an input and has not been written to, or an output."""
+    if node._saved is None:
+        return unpack(node, slot)
+    if type(node._saved[slot]) is ndarray:
+        return restore_array(node._saved[slot], node, node.op.saved_outputs[slot])
+    if type(node._saved[slot]) is Tensor:
         t = node._saved[slot]
         counter = t._counter
         if (counter is None or (node._versions is None and counter.n == 0)) and t._extra is None and not (
@@ -150,14 +172,14 @@ def saved_attribute(node: Any, name: str) -> Any:
         if node._attrs is not None:
             value = node._attrs[slot]
         else:                                            # a call with default arguments, by the short way
-            value = op.tail[argument - len(op.tensor_args)] if kind == opdef.VALUE else None
-        if value is None and kind == opdef.STRIDES:
+            value = op.tail[argument - len(op.tensor_args)] if kind == VALUE else None
+        if value is None and kind == STRIDES:
             return ()
         if key.endswith("_sizes_opt") and not value:
             return (0,)                                  # as PyTorch shows the sizes of a tensor that was not given
-        if kind in (opdef.SIZES, opdef.SHAPE) and type(value) is tuple:
+        if kind in (SIZES, SHAPE) and type(value) is tuple:
             return Size(value)
-        if kind == opdef.VALUE and param.type in ("int", "SymInt"):
+        if kind == VALUE and param.type in ("int", "SymInt"):
             return tuple([unsigned(v) for v in value]) if isinstance(value, (list, tuple)) else unsigned(value)
         return tuple(value) if type(value) is list else value
     if key not in op.saved_names:
@@ -173,7 +195,7 @@ def saved_attribute(node: Any, name: str) -> Any:
         released = SavedTensor.nothing()
         released.release()
         return released
-    item = node._saved[slot]
+    item = kept_alias(node, slot)
     if not raw:
         if type(item) is SavedTensor:
             return item.unpack(node)
@@ -244,7 +266,7 @@ def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
             source = args[arg]
             n = source._node
             if n is None or source._view is not None:
-                n = edge_of(source)
+                n = edge_from(node, source)
             if source._nr and n is not None:
                 if node._nrs is None:
                     node._nrs = [0] * len(op.inputs)
@@ -282,18 +304,18 @@ def record_short(op: Any, a: Any, b: Any, mask: int) -> Any:
     plan = op.short_plans[mask]
     if plan is None:
         plan = op.short_plans[mask] = op.short_plan(mask)
-    node = OpNode.__new__(cls)            # without __init__: a call saved
+    node = cls.__new__(cls)               # without __init__: a call saved
     sequence.n += 1
     node._seq = sequence.n
     node._count = 1
-    node._nrs = node._saved = node._versions = node._attrs = node._hooks = node._metadata = None
+    node._nrs = node._saved = node._versions = node._attrs = node._leaves = node._hooks = node._metadata = None
     node.op = op
     first = second = None
     nr = 0
     if mask & 1:
         first = a._node
         if first is None or a._view is not None:
-            first = edge_of(a)
+            first = edge_from(node, a)
         nr = a._nr
     if b is None:
         node._next = (first,)
@@ -304,7 +326,7 @@ def record_short(op: Any, a: Any, b: Any, mask: int) -> Any:
             other = b
             second = other._node
             if second is None or other._view is not None:
-                second = edge_of(other)
+                second = edge_from(node, other)
             node._next = (first, second)
             if nr or other._nr:
                 node._nrs = [nr, other._nr]
@@ -345,7 +367,7 @@ def record_lists(op: Any, args: Any, node: Any) -> None:
         else:
             counts.append(-1)
             inputs.append(value)
-    nexts = [edge_of(t) if isinstance(t, Tensor) else None for t in inputs]
+    nexts = [edge_from(node, t) if isinstance(t, Tensor) else None for t in inputs]
     node._next = tuple(nexts)
     if any([n is not None and t._nr for n, t in zip(nexts, inputs, strict=True)]):
         node._nrs = [t._nr if n is not None else 0 for n, t in zip(nexts, inputs, strict=True)]
@@ -362,27 +384,34 @@ def record_lists(op: Any, args: Any, node: Any) -> None:
 
 def attribute_value(kind: int, value: Any, extra: int) -> Any:
     """What an attribute slot keeps of an argument."""
-    if kind == opdef.VALUE:
+    if kind == VALUE:
         return value
+    if type(value) is Tensor:
+        t = value
+        array = t.array
+        if kind == SIZES:
+            return array.shape
+        if kind == STRIDES:
+            return strides_of(array)
     if isinstance(value, (list, tuple)):
         return [attribute_value(kind, item, extra) for item in value]
     if not isinstance(value, Tensor):
-        return () if kind in (opdef.SIZES, opdef.STRIDES) else 0 if kind == opdef.NDIM else None
+        return () if kind in (SIZES, STRIDES) else 0 if kind == NDIM else None
     array = value.array
-    if kind == opdef.SIZES or kind == opdef.SHAPE:
+    if kind == SIZES or kind == SHAPE:
         return array.shape
-    if kind == opdef.DTYPE:
+    if kind == DTYPE:
         return BY_NUMPY[array.dtype]
-    if kind == opdef.NDIM:
+    if kind == NDIM:
         return array.ndim
-    if kind == opdef.STRIDES:
+    if kind == STRIDES:
         return strides_of(array)
-    if kind == opdef.GEOMETRY:
+    if kind == GEOMETRY:
         return array.shape, strides_of(array), offset_of(array)
-    if kind == opdef.NUMEL:
+    if kind == NUMEL:
         return array.size
-    if kind == opdef.LAYOUT or kind == opdef.BLOCKSIZE:
-        return METHODS["__layout__" if kind == opdef.LAYOUT else "__blocksize__"](value)
+    if kind == LAYOUT or kind == BLOCKSIZE:
+        return METHODS["__layout__" if kind == LAYOUT else "__blocksize__"](value)
     return array.shape[extra]
 
 

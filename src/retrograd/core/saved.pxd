@@ -2,7 +2,7 @@
 cimport cython
 from retrograd.core.graph cimport Node
 from retrograd.core.state cimport Switches
-from retrograd.core.tensor cimport Tensor, new_tensor
+from retrograd.core.tensor cimport Tensor, counter_of, new_tensor
 
 cdef Switches switches
 
@@ -12,3 +12,6 @@ cpdef note_version(Node node, int slot, Tensor t)
 cpdef save_output(Node node, int slot, Tensor t, int nr)
 @cython.locals(twin=Tensor)
 cpdef restore_output(Tensor t, Node node, int nr)
+@cython.locals(twin=Tensor)
+cpdef restore_array(array, Node node, int nr)
+cpdef share_counter(Tensor t)

@@ -5,11 +5,15 @@ An input is kept as the very object, with the version it had. An output is kept 
 itself would make a cycle: node -> output -> node) and gets its history back when it is unpacked. Packed by hooks, either
 becomes whatever the pack hook returned. Most nodes keep bare tensors in `node._saved` and their versions in
 `node._versions`; a `SavedTensor` stands in a slot only once hooks are involved or Python asks for it.
+Of an output that nobody has written to or made a view of, the bare array is enough; it becomes an alias when the output
+gets its version counter (`share_counter`).
 """
 from __future__ import annotations
 
 from typing import Any
 from weakref import ref
+
+import numpy as np
 
 from retrograd.core.graph import AccumulateGrad, edge_of, forward_name
 from retrograd.core.state import set_grad_enabled, switches, tls
@@ -19,12 +23,14 @@ from retrograd.core.tensor import (
     ODD_SPARSE,
     ODD_SUBCLASS,
     ODD_WRAPPER,
-    Counter,
     Tensor,
+    counter_of,
     extra_of,
     new_tensor,
     operators,
 )
+
+ndarray = np.ndarray
 
 FREED = ("Trying to backward through the graph a second time (or directly access saved tensors after they have already "
          "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
@@ -39,10 +45,8 @@ DETACHED = ("Trying to use a saved tensor that has been detached in-place, i.e. 
 
 def alias(t: Any) -> Any:
     """A tensor on the same memory with the same version counter and no history."""
-    if t._counter is None:
-        t._counter = Counter()
     twin = new_tensor(t.array)
-    twin._counter = t._counter
+    twin._counter = counter_of(t)
     twin._odd = t._odd & ~(ODD_DUAL | ODD_SUBCLASS)
     if t._odd & ODD_WRAPPER:
         twin._extra = t._extra
@@ -89,6 +93,9 @@ def save_input(node: Any, slot: int, t: Any) -> None:
 
 def save_output(node: Any, slot: int, t: Any, nr: int) -> None:
     """Keep output `nr` of `node` in `slot`, without holding the output itself."""
+    if t._counter is None and t._odd == 0 and (switches.unusual == 0 or not tls.special) and type(t) is Tensor:
+        node._saved[slot] = t.array
+        return
     if switches.unusual and tls.saved_hooks:
         node._saved[slot] = SavedTensor.packed(t, node, True, nr)
         return
@@ -96,6 +103,30 @@ def save_output(node: Any, slot: int, t: Any, nr: int) -> None:
     if twin._counter.n:
         note_version(node, slot, twin)
     node._saved[slot] = twin
+
+
+def share_counter(t: Any) -> None:
+    """Let the node of `t`, if it has saved that output, have one counter with `t`, which has just been given one."""
+    node = t._node
+    if node._saved is None:
+        return
+    array = t.array
+    for slot, item in enumerate(node._saved):
+        if item is array:
+            node._saved[slot] = alias(t)
+            continue
+        twin = item._tensor if type(item) is SavedTensor and item._is_output else item
+        if type(twin) is Tensor and twin.array is array and twin is not t:
+            t._counter = twin._counter
+
+
+def kept_alias(node: Any, slot: int) -> Any:
+    """What is kept in `slot` once Python has seen it: an alias with a counter, not the bare array of an output."""
+    item = node._saved[slot]
+    if type(item) is ndarray:
+        item = node._saved[slot] = new_tensor(item)
+        counter_of(item)
+    return item
 
 
 def note_version(node: Any, slot: int, t: Any) -> None:
@@ -120,6 +151,8 @@ def unpack(node: Any, slot: int) -> Any:
         if t._extra is not None and t._extra.detached and t._node is None:
             check_not_detached(node, slot, t)
         return t
+    if type(t) is ndarray:
+        return restore_array(t, node, node.op.saved_outputs[slot])
     if type(t) is SavedTensor:
         return t.unpack()
     if isinstance(t, list):
@@ -141,6 +174,18 @@ def restore_output(t: Any, node: Any, nr: int) -> Any:
         twin._extra = t._extra            # gradients taken at a forward-mode level have tangents too
     op = getattr(node, "op", None)
     if twin.dtype.category >= 2 and (op is None or nr not in op.constant):
+        twin._node = node
+        twin._nr = nr
+        twin._requires = True
+    return twin
+
+
+def restore_array(array: Any, node: Any, nr: int) -> Any:
+    """A saved output of which the bare array was kept, with its history."""
+    twin = new_tensor(array)
+    if switches.unusual and tls.dispatch_modes:
+        return restore_output(twin, node, nr)
+    if array.dtype.kind in "fcV" and nr not in node.op.constant:
         twin._node = node
         twin._nr = nr
         twin._requires = True

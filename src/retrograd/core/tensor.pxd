@@ -8,12 +8,16 @@ cdef Switches switches
 cdef class Counter:
     cdef public long long n
 
+@cython.freelist(64)
 cdef class View:
     cdef public Tensor base
     cdef public object op, args
     cdef public View parent
-    cdef public int creation
+    cdef public int creation, output
     cdef public long long version
+
+@cython.locals(view=View)
+cpdef View new_view(Tensor base, op, args, int output, View parent, int creation, long long version)
 
 cdef class Extra:
     cdef public object hooks, post_hooks, tangents, batch, sparse, name, grad_dtype, backward_hooks
@@ -25,6 +29,7 @@ cdef class Door:
     cpdef inplace(self, OpDef op, Tensor a, b)
     cpdef call(self, OpDef op, args)
     cpdef refresh(self, tensor)
+    cpdef counted(self, tensor)
     cpdef function(self, str name, args)
 
 cdef class Operators:
@@ -51,6 +56,9 @@ cpdef init_tensor(Tensor t, array)
 @cython.locals(t=Tensor)
 cpdef Tensor new_tensor(array)
 cpdef bint wants_grad(Tensor t) except -1
+@cython.locals(counter=Counter)
+cpdef Counter counter_of(Tensor t)
+@cython.locals(counter=Counter)
 cpdef bump(Tensor t)
 @cython.locals(t=Tensor)
 cpdef wrap(array)

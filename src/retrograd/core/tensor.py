@@ -43,15 +43,28 @@ class Counter:
 class View:
     """How a view came to be: its root `base`, the last view op and its arguments, and the views before it."""
 
-    __slots__ = ("args", "base", "creation", "op", "parent", "version")
+    __slots__ = ("args", "base", "creation", "op", "output", "parent", "version")
 
-    def __init__(self, base: Any, op: Any, args: Any, parent: Any, creation: int, version: int) -> None:
-        self.base = base
-        self.op = op              # the op that made this view out of `parent` (or of the base)
-        self.args = args          # its arguments after the tensor
-        self.parent = parent      # the View of the tensor it was taken of, None if that was the base
-        self.creation: int = creation
-        self.version: int = version   # the version at which the view's grad_fn was made
+    base: Any
+    op: Any               # the op that made this view out of `parent` (or of the base)
+    args: Any             # its arguments after the tensor; None: `op` is a function of the tensor alone
+    output: int           # which of the op's results it is, -1 if there is but one
+    parent: Any           # the View of the tensor it was taken of, None if that was the base
+    creation: int
+    version: int          # the version at which the view's grad_fn was made
+
+
+def new_view(base: Any, op: Any, args: Any, output: int, parent: Any, creation: int, version: int) -> Any:
+    """A View; views are made as often as tensors, so this skips the way through `__init__`."""
+    view = View.__new__(View)
+    view.base = base
+    view.op = op
+    view.args = args
+    view.output = output
+    view.parent = parent
+    view.creation = creation
+    view.version = version
+    return view
 
 
 class Extra:
@@ -130,6 +143,9 @@ class Door:
         raise NotImplementedError
 
     def refresh(self, tensor: Any) -> None:
+        raise NotImplementedError
+
+    def counted(self, tensor: Any) -> None:
         raise NotImplementedError
 
     def function(self, name: str, args: Any) -> Any:
@@ -404,7 +420,7 @@ class Tensor:
     def _version(self) -> int:
         if self._odd & ODD_INFERENCE:
             raise RuntimeError("Inference tensors do not track version counter.")
-        return 0 if self._counter is None else self._counter.n
+        return 0 if self._counter is None and self._node is None else counter_of(self).n
 
 
 def init_tensor(t: Any, array: Any) -> None:
@@ -433,16 +449,21 @@ def new_tensor(array: Any) -> Any:
 
 def counter_of(t: Any) -> Any:
     """The version counter of `t`, made now if it has none yet."""
-    if t._counter is None:
-        t._counter = Counter()
-    return t._counter
+    counter = t._counter
+    if counter is None:
+        counter = t._counter = Counter()
+        if t._node is not None:
+            table.door.counted(t)
+            counter = t._counter
+    return counter
 
 
 def bump(t: Any) -> None:
     """Count one in-place write to `t` and all that alias it."""
-    if t._counter is None:
-        t._counter = Counter()
-    t._counter.n += 1
+    counter = t._counter
+    if counter is None:
+        counter = counter_of(t)
+    counter.n += 1
 
 
 def extra_of(t: Any) -> Any:

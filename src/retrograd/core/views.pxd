@@ -2,11 +2,11 @@
 cimport cython
 from retrograd.core.graph cimport Node
 from retrograd.core.state cimport Switches
-from retrograd.core.tensor cimport Counter, Tensor, View, new_tensor
+from retrograd.core.tensor cimport Counter, Tensor, View, counter_of, new_tensor, new_view
 
 cdef Switches switches
 
 @cython.locals(counter=Counter, parent=View)
-cpdef mark_view(op, args, Tensor source, Tensor view, int creation=*)
+cpdef mark_view(op, args, Tensor source, Tensor view, int creation=*, int output=*)
 @cython.locals(view=View, counter=Counter, base=Tensor)
 cpdef refresh(Tensor t)

@@ -17,7 +17,7 @@ from retrograd.core.graph import Node, NodeHooks, edge_of, forward_name, set_his
 from retrograd.core.saved import FREED
 from retrograd.core.state import set_grad_enabled, switches, tls
 from retrograd.core.storage import empty_strided, offset_of, strided, strides_of
-from retrograd.core.tensor import ODD_INFERENCE, Counter, Tensor, View, extra_of, new_tensor, wants_grad
+from retrograd.core.tensor import ODD_INFERENCE, Tensor, counter_of, extra_of, new_tensor, new_view, wants_grad
 
 DEFAULT, IN_CUSTOM_FUNCTION, MULTI_OUTPUT_NODE, NO_GRAD_MODE, INFERENCE_MODE = range(5)
 
@@ -28,19 +28,20 @@ INFERENCE_WRITE = ("Inplace update to inference tensor outside InferenceMode is 
                    "details.")
 
 
-def mark_view(op: Any, args: Any, source: Any, view: Any, creation: int = DEFAULT) -> None:
-    """Note that `view` was made out of `source` by `op` with `args` (those after the tensor)."""
+def mark_view(op: Any, args: Any, source: Any, view: Any, creation: int = DEFAULT, output: int = -1) -> None:
+    """Note that `view` was made out of `source` by `op` with `args` (those after the tensor), as result `output` of many."""
     counter = source._counter
     if counter is None:
-        counter = source._counter = Counter()
+        counter = counter_of(source)
     view._counter = counter
     if creation == DEFAULT and switches.unusual and not tls.grad_enabled:
         creation = INFERENCE_MODE if tls.inference else NO_GRAD_MODE
     parent = source._view
     if parent is None:
-        view._view = View(source, op, args, None, creation, counter.n)
+        view._view = new_view(source, op, args, output, None, creation, counter.n)
     else:
-        view._view = View(parent.base, op, args, parent, creation if creation != DEFAULT else parent.creation, counter.n)
+        view._view = new_view(parent.base, op, args, output, parent, creation if creation != DEFAULT else parent.creation,
+                              counter.n)
 
 
 # ---- reading a view's node
@@ -103,7 +104,7 @@ def replay(view: Any, base: Any) -> Any:
         view = view.parent
     t = base
     for step in reversed(steps):
-        t = apply_step(step.op, step.args, t)
+        t = apply_step(step, t)
     return t
 
 
@@ -114,10 +115,10 @@ def altered(view: Any, on_size: Any, on_tensor: Any) -> Any:
     args = view.args
     if args is not None:
         params = view.op.schema.params[1:]
-        changed = [alter(value, param, view.op.schema.text, on_size, on_tensor)
-                   for value, param in zip(args[0], params, strict=False)]
-        args = (changed, args[1])
-    return View(view.base, view.op, args, altered(view.parent, on_size, on_tensor), view.creation, view.version)
+        args = tuple([alter(value, param, view.op.schema.text, on_size, on_tensor)
+                      for value, param in zip(args, params, strict=False)])
+    parent = altered(view.parent, on_size, on_tensor)
+    return new_view(view.base, view.op, args, view.output, parent, view.creation, view.version)
 
 
 def alter(value: Any, param: Any, text: str, on_size: Any, on_tensor: Any) -> Any:
@@ -137,12 +138,12 @@ def replay_strided(view: Any, base: Any) -> Any:
     t, before = base, None
     for step in reversed(steps):
         if step.args is None or step.op.flips or step.op.name in ("view_as_real", "view_as_complex"):
-            t = apply_step(step.op, step.args, t if before is None else strided_like(t, before))
+            t = apply_step(step, t if before is None else strided_like(t, before))
             before = None
             continue
         was = set_grad_enabled(False)
         try:
-            made = apply_step(step.op, step.args, t if before is None else before)
+            made = apply_step(step, t if before is None else before)
         finally:
             set_grad_enabled(was)
         if t is base:
@@ -157,11 +158,17 @@ def strided_like(t: Any, view: Any) -> Any:
     return replayer.call(replayer.as_strided, [t, array.shape, strides_of(array), offset_of(array)])
 
 
-def apply_step(op: Any, args: Any, t: Any) -> Any:
-    if args is None:              # a function of the tensor alone
+def apply_step(step: Any, t: Any) -> Any:
+    """Take of `t` the view that `step` is of the tensor before it."""
+    return view_by(step.op, step.args, step.output, t)
+
+
+def view_by(op: Any, args: Any, output: int, t: Any) -> Any:
+    """The view of `t` that `op` makes."""
+    if args is None:
         return op(t)
-    made = replayer.call(op, [t, *args[0]])
-    return made if args[1] is None else made[args[1]]
+    made = replayer.call(op, [t, *args])
+    return made if output < 0 else made[output]
 
 
 # ---- writing in place
@@ -247,6 +254,7 @@ class CopySlices(Node):
             self.view = None
         producer = edge_of(base)
         self._next = (producer, *inner._next[1:])
+        self._leaves = inner._leaves
         nrs = inner._nrs
         if base._nr and producer is not None or nrs is not None:
             others = nrs[1:] if nrs is not None else [0] * (len(inner._next) - 1)
@@ -341,6 +349,7 @@ def detach_inplace(t: Any) -> None:
                            "buckets, and hence detach_() cannot be called on these gradients. To fix this error, please "
                            "refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution.")
     if t._node is not None:
+        counter_of(t)                     # its node learns of later writes through it
         extra_of(t).detached = True       # graphs that saved it must refuse it
     t._node, t._nr, t._requires = None, 0, False
 

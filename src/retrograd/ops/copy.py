@@ -21,8 +21,8 @@ from retrograd.core.tensor import (
     ODD_SPARSE,
     ODD_SUBCLASS,
     ODD_WRAPPER,
-    Counter,
     Tensor,
+    bump,
     counter_of,
     new_tensor,
     wants_grad,
@@ -321,8 +321,7 @@ def assign_out(out: Any, value: Any, name: str) -> None:
     """Put the result of an op into its out= tensor."""
     if (out._odd | value._odd) & ODD_SPARSE:
         METHODS["__assign_sparse__"](out, value)
-        out._counter = out._counter or Counter()
-        out._counter.n += 1
+        bump(out)
         return
     if not dtypes.can_cast(value.dtype, out.dtype):
         raise RuntimeError(f"result type {value.dtype.legacy} can't be cast to the desired output type {out.dtype.legacy}")
@@ -333,8 +332,7 @@ def assign_out(out: Any, value: Any, name: str) -> None:
     check_writable(out.array)
     if not out._odd & ODD_META:
         out.array[...] = resolve(value).array
-    out._counter = out._counter or Counter()
-    out._counter.n += 1
+    bump(out)
 
 
 def first_gradient(variable: Any, grad: Any, strides: Any, alone: bool) -> Any:

@@ -16,7 +16,7 @@ from retrograd.core.kernels import compute_arrays
 from retrograd.core.opdef import OpDef, defop
 from retrograd.core.record import record
 from retrograd.core.state import switches, tls
-from retrograd.core.tensor import ODD_DUAL, ODD_INFERENCE, ODD_WRAPPER, View, bump, wants_grad
+from retrograd.core.tensor import ODD_DUAL, ODD_INFERENCE, ODD_WRAPPER, bump, new_view, wants_grad
 from retrograd.core.views import check_inplace
 from retrograd.ops import shape
 
@@ -46,7 +46,7 @@ def change_geometry(op: OpDef, args: Any) -> Any:
     # PyTorch's recipe of a view with another dtype than its base forgets such a step, and its tests hold it to that.
     forgets = view is not None and view.base.array.dtype is not array.dtype and before == array.shape and not tls.view_replay
     if view is not None and not forgets:
-        t._view = View(view.base, op.functional, (args[1:], None), view, view.creation, view.version)
+        t._view = new_view(view.base, op.functional, args[1:], -1, view, view.creation, view.version)
     if node is not None:
         node._shape, node._dtype = array.shape, array.dtype
         set_history(t, node, 0)          # a gradient that is retained stays the one of the geometry it was asked for

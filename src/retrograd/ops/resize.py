@@ -10,7 +10,7 @@ from retrograd.core import storage
 from retrograd.core.dispatch import METHODS
 from retrograd.core.opdef import defop
 from retrograd.core.state import tls
-from retrograd.core.tensor import ODD_META, ODD_SPARSE, Tensor, bump, wants_grad
+from retrograd.core.tensor import ODD_META, ODD_SPARSE, Tensor, bump, counter_of, wants_grad
 from retrograd.core.views import check_inplace
 from retrograd.ops import families
 from retrograd.ops.copy import cast_array, channels_last_strides, format_strides, meta_array
@@ -92,6 +92,7 @@ zero_ = defop(
 # ---- other memory, another size
 def replace_array(self: Any, array: Any) -> None:
     """Give a tensor other memory; gradients of the old shape must not reach it, so it starts a new accumulator."""
+    counter_of(self)                  # before the node that may have saved it loses sight of it
     self.array = array
     self._sink = None
 

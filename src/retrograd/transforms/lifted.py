@@ -32,7 +32,7 @@ class Lifted:
         self.value = value
         self.owner = owner
         self.tangent = tangent        # in forward mode: of the level below, None if there is none
-        self.parent = parent          # in forward mode, of a view: (what it is a view of, op, (arguments, which result))
+        self.parent = parent          # in forward mode, of a view: (what it is a view of, op, arguments, which result)
         self.source = source          # the tangent of the parent that the tangent of a view was taken of
 
 

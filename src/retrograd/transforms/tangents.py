@@ -10,7 +10,7 @@ from retrograd.core.opdef import NOT_IMPLEMENTED
 from retrograd.core.state import tls
 from retrograd.core.storage import strides_of
 from retrograd.core.tensor import ODD_CONJ, ODD_NEG, ODD_WRAPPER, Tensor, bump
-from retrograd.core.views import apply_step
+from retrograd.core.views import view_by
 from retrograd.transforms import functions
 from retrograd.transforms.base import only_outer
 from retrograd.transforms.batching import Batch
@@ -63,19 +63,19 @@ class Jvp(Level):
 
     def lift_results(self, op: Any, args: Any, result: Any, tangents: Any) -> Any:
         if not op.multiple:
-            return self.lift_result(op, args, result, tangents, None)
+            return self.lift_result(op, args, result, tangents, -1)
         tangents = [None] * len(result) if tangents is None else tangents
         made = [self.lift_result(op, args, r, t, i) for i, (r, t) in enumerate(zip(result, tangents, strict=True))]
         return made if op.returns_list else op.result_type(*made) if op.result_type else tuple(made)
 
-    def lift_result(self, op: Any, args: Any, result: Any, tangent: Any, nr: int | None) -> Any:
+    def lift_result(self, op: Any, args: Any, result: Any, tangent: Any, nr: int) -> Any:
         if not isinstance(result, Tensor):
             return result
         if op.is_view and op.differentiable and self.owns(args[0]):
             if result is args[0]._extra.batch.value:
                 return args[0]
             held = args[0]._extra.batch
-            return lift(result, self, tangent, (held, op, (args[1:], nr)), None if tangent is None else own_tangent(held))
+            return lift(result, self, tangent, (held, op, args[1:], nr), None if tangent is None else own_tangent(held))
         if tangent is not None and BY_NUMPY[result.array.dtype].category < 2:
             tangent = None
         if tangent is not None and not op.is_view:
@@ -183,11 +183,11 @@ def own_tangent(held: Lifted) -> Any:
     """The tangent of what is lifted; that of a view is the same view of its base's, as that is now."""
     if held.parent is None:
         return held.tangent
-    parent, op, step = held.parent
+    parent, op, args, output = held.parent
     base = own_tangent(parent)
     if base is not held.source:
         held.source = base
-        held.tangent = None if base is None else apply_step(op, step, base)
+        held.tangent = None if base is None else view_by(op, args, output, base)
     return held.tangent
 
 

@@ -1,0 +1,84 @@
+"""Saved outputs: the node learns of every way in which the output can be written to."""
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+
+import retrograd as torch
+
+MODIFIED = "modified by an inplace operation"
+
+
+def output() -> torch.Tensor:
+    return torch.ones(3, requires_grad=True).exp()
+
+
+def through_detached(t: torch.Tensor) -> None:
+    t.detach_()
+    t.add_(1)
+
+
+def through_new_data(t: torch.Tensor) -> None:
+    t.data = torch.zeros(3)
+    with torch.no_grad():
+        t.add_(1)
+
+
+WRITES = dict(
+    itself=lambda t: t.add_(1), view=lambda t: t[0].zero_(), alias=lambda t: t.detach().add_(1),
+    reshaped=lambda t: t.view(3).mul_(2),
+    saved=lambda t: t.grad_fn._saved_result.detach().add_(1), detached=through_detached, new_data=through_new_data,
+)
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_write_is_noticed(name):
+    t = output()
+    loss = t.sum()
+    WRITES[name](t)
+    with pytest.raises(RuntimeError, match=MODIFIED):
+        loss.backward()
+
+
+def test_data_is_not_watched():
+    t = output()
+    loss = t.sum()
+    t.data.add_(1)
+    loss.backward()
+
+
+def test_the_unpacked_output_shares_the_version_counter():
+    t = output()
+    unpacked = t.grad_fn._saved_result
+    assert unpacked._version == t._version == 0
+    with torch.no_grad():
+        t.add_(1)
+    assert unpacked._version == t._version == 1
+    with torch.no_grad():
+        unpacked.add_(1)
+    assert unpacked._version == t._version == 2
+
+
+def test_raw_saved_output_is_watched_too():
+    t = output()
+    node, loss = t.grad_fn, t.sum()
+    raw = node._raw_saved_result
+    with torch.no_grad():
+        t.add_(1)
+    assert raw is node._raw_saved_result
+    with pytest.raises(RuntimeError, match=MODIFIED):
+        loss.backward()
+
+
+def test_an_output_is_not_kept_alive_by_its_node():
+    gc.disable()
+    try:
+        t = output()
+        node, gone = t.grad_fn, weakref.ref(t)
+        del t
+        assert gone() is None
+        assert node._saved_result.grad_fn is node
+    finally:
+        gc.enable()
