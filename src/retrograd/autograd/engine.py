@@ -348,7 +348,7 @@ def fit(grad: Any, shape: Any, dtype: Any, node: Any, sender: Any, index: int) -
         return grad
     # The formulas of ops that mix real and complex operands end with the real part, so it comes before the sum.
     if grad.array.dtype.kind == "c" != dtype.kind and (
-            sender.op.mixes if isinstance(sender, OpNode) else type(sender) is CopySlices):
+            sender._op.mixes if isinstance(sender, OpNode) else type(sender) is CopySlices):
         grad = METHODS["real"](grad)
     got = grad.array.shape
     if got != shape:

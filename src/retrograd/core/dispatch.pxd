@@ -37,3 +37,4 @@ cpdef compute(OpDef op, args)
 @cython.locals(out=Tensor, node=OpNode)
 cpdef make_view(OpDef op, Tensor source, args, array)
 cpdef bint is_ordinary(Tensor t) except -1
+cpdef turned(t)

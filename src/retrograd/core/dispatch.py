@@ -327,6 +327,13 @@ def make_view(op: Any, source: Any, args: Any, array: Any) -> Any:
     return out
 
 
+def turned(t: Any) -> Any:
+    """`t.t()` of a matrix, for the very next op: where nobody records or watches, without the marks of a view."""
+    if switches.unusual and tls.way == 1 and type(t) is Tensor and t._odd == 0:
+        return new_tensor(t.array.T)
+    return t.t()
+
+
 def is_ordinary(t: Any) -> bool:
     """Whether nothing about this tensor or thread asks for the long way."""
     return not t._odd and (switches.unusual == 0 or not tls.special)

@@ -1,5 +1,6 @@
 # C types for graph.py.
 cimport cython
+from retrograd.core.opdef cimport OpDef
 from retrograd.core.tensor cimport Operators, Tensor
 
 cdef Operators operators
@@ -21,6 +22,7 @@ cdef class Node:
     cdef public list _saved
     cdef public object _versions, _attrs, _leaves
     cdef public NodeHooks _hooks
+    cdef public OpDef _op
     cdef public object _metadata
     cdef object __weakref__
     cpdef _run(self, list grads, needed)

@@ -55,8 +55,8 @@ class NodeHooks:
 class Node:
     """One step of the backward graph."""
 
-    __slots__ = ("__weakref__", "_attrs", "_count", "_dtype", "_hooks", "_leaves", "_metadata", "_next", "_nrs", "_saved",
-                 "_seq", "_shape", "_versions")
+    __slots__ = ("__weakref__", "_attrs", "_count", "_dtype", "_hooks", "_leaves", "_metadata", "_next", "_nrs", "_op",
+                 "_saved", "_seq", "_shape", "_versions")
 
     def __init__(self) -> None:
         numbers.n += 1
@@ -70,6 +70,7 @@ class Node:
         self._versions: Any = None
         self._attrs: Any = None
         self._leaves: Any = None
+        self._op: Any = None              # the op of the table that it is a node of, if it is one
         self._hooks: Any = None
         self._metadata: Any = None
 
@@ -156,7 +157,7 @@ class AccumulateGrad(Node):
         self._seq = LAST
         self._next = ()
         self._count = 1
-        self._nrs = self._saved = self._versions = self._attrs = self._leaves = self._hooks = self._metadata = None
+        self._nrs = self._saved = self._versions = self._attrs = self._leaves = self._hooks = self._metadata = self._op = None
         self._shape = self._dtype = None    # asked of the variable, whose data may be replaced
 
     @property

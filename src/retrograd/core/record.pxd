@@ -2,7 +2,7 @@
 cimport cython
 from retrograd.core.graph cimport Node, Sequence, edge_from
 from retrograd.core.opdef cimport OpDef, Plan, Rule
-from retrograd.core.saved cimport note_version, restore_array, save_output
+from retrograd.core.saved cimport note_version, restore_array, save_output, unpack
 from retrograd.core.state cimport Switches
 from retrograd.core.tensor cimport Counter, Tensor
 
@@ -11,7 +11,6 @@ cdef Sequence sequence
 cdef int VALUE, SIZES, DTYPE, NDIM, STRIDES, GEOMETRY, NUMEL, SHAPE, LAYOUT, BLOCKSIZE, ATTR, GRAD, GRADS, NEEDED, SAVED
 
 cdef class OpNode(Node):
-    cdef public OpDef op
     @cython.locals(op=OpDef, rule=Rule, results=list, nexts=tuple, i=int, wanted=bint)
     cpdef _run(self, list grads, needed)
     cpdef _release(self)

@@ -43,10 +43,10 @@ ndarray = np.ndarray
 class OpNode(Node):
     """The node of an op from the table; its rules say how gradients pass through it."""
 
-    __slots__ = ("op",)
+    __slots__ = ()
 
     def _run(self, grads: Any, needed: Any) -> Any:
-        op = self.op
+        op = self._op
         nexts = self._next
         results: list[Any] = [None] * len(nexts)
         grad = grads[0]
@@ -82,7 +82,7 @@ class OpNode(Node):
 
     def apply_lists(self, grads: Any, needed: Any) -> Any:
         """`apply` for ops some of whose inputs are lists of tensors: one edge for each of their items."""
-        op = self.op
+        op = self._op
         starts, counts = self._attrs[len(op.attr_names)]
         results: list[Any] = [None] * len(self._next)
         for rule in op.rules:
@@ -121,7 +121,7 @@ class OpNode(Node):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __dir__(self) -> Any:
-        op = self.op
+        op = self._op
         names = ["_saved_" + n for n in [*op.saved_names, *[n for i, n in enumerate(op.attr_names) if op.shows(i)]]]
         names += ["_raw_saved_" + n for n in op.saved_names]
         return [*object.__dir__(self), *names]
@@ -132,12 +132,12 @@ def unpack_fast(node: Any, slot: int) -> Any:
     if node._saved is None:
         return unpack(node, slot)
     if type(node._saved[slot]) is ndarray:
-        return restore_array(node._saved[slot], node, node.op.saved_outputs[slot])
+        return restore_array(node._saved[slot], node, node._op.saved_outputs[slot])
     if type(node._saved[slot]) is Tensor:
         t = node._saved[slot]
         counter = t._counter
         if (counter is None or (node._versions is None and counter.n == 0)) and t._extra is None and not (
-                node.op.saves_result and node.op.saved_outputs[slot] >= 0):
+                node._op.saves_result and node._op.saved_outputs[slot] >= 0):
             return t
     return unpack(node, slot)
 
@@ -162,7 +162,7 @@ def rule_arguments(node: Any, rule: Any, grads: Any, needed: Any) -> Any:
 
 def saved_attribute(node: Any, name: str) -> Any:
     """`node._saved_x` and `node._raw_saved_x`."""
-    op = node.op
+    op = node._op
     raw = name.startswith("_raw")
     key = name[len("_raw_saved_"):] if raw else name[len("_saved_"):]
     if key in op.attr_names and not raw and op.shows(op.attr_names.index(key)):
@@ -249,7 +249,7 @@ def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
     if cls is None:
         cls = node_class(op)
     node = cls()
-    node.op = op
+    node._op = op
     if op.has_lists:
         record_lists(op, args, node)
         if switches.unusual and tls.anomaly:
@@ -309,7 +309,7 @@ def record_short(op: Any, a: Any, b: Any, mask: int) -> Any:
     node._seq = sequence.n
     node._count = 1
     node._nrs = node._saved = node._versions = node._attrs = node._leaves = node._hooks = node._metadata = None
-    node.op = op
+    node._op = op
     first = second = None
     nr = 0
     if mask & 1:

@@ -142,17 +142,17 @@ def unpack(node: Any, slot: int) -> Any:
         raise RuntimeError(FREED)
     t = node._saved[slot]
     if isinstance(t, Tensor):
-        counter = t._counter
+        held = t
+        counter = held._counter
         if counter is not None and counter.n != (0 if node._versions is None else node._versions[slot]):
             raise modified(node, slot, t)
-        output = node.op.saved_outputs[slot]
-        if output >= 0:
-            return restore_output(t, node, output)
-        if t._extra is not None and t._extra.detached and t._node is None:
+        if node._op.saves_result and node._op.saved_outputs[slot] >= 0:
+            return restore_output(t, node, node._op.saved_outputs[slot])
+        if held._extra is not None and held._extra.detached and held._node is None:
             check_not_detached(node, slot, t)
         return t
     if type(t) is ndarray:
-        return restore_array(t, node, node.op.saved_outputs[slot])
+        return restore_array(t, node, node._op.saved_outputs[slot])
     if type(t) is SavedTensor:
         return t.unpack()
     if isinstance(t, list):
@@ -172,8 +172,8 @@ def restore_output(t: Any, node: Any, nr: int) -> Any:
             extra_of(twin).sparse = t._extra.sparse.copy()
     if t._odd & (ODD_DUAL | ODD_WRAPPER):
         twin._extra = t._extra            # gradients taken at a forward-mode level have tangents too
-    op = getattr(node, "op", None)
-    if twin.dtype.category >= 2 and (op is None or nr not in op.constant):
+    op = node._op
+    if twin.array.dtype.kind in "fcV" and (op is None or nr not in op.constant):
         twin._node = node
         twin._nr = nr
         twin._requires = True
@@ -185,7 +185,7 @@ def restore_array(array: Any, node: Any, nr: int) -> Any:
     twin = new_tensor(array)
     if switches.unusual and tls.dispatch_modes:
         return restore_output(twin, node, nr)
-    if array.dtype.kind in "fcV" and nr not in node.op.constant:
+    if array.dtype.kind in "fcV" and nr not in node._op.constant:
         twin._node = node
         twin._nr = nr
         twin._requires = True
@@ -193,9 +193,9 @@ def restore_array(array: Any, node: Any, nr: int) -> Any:
 
 
 def check_not_detached(node: Any, slot: int, t: Any) -> None:
-    argument = node.op.saved_args[slot]
-    if argument in node.op.inputs and not node.op.has_lists:
-        producer = node._next[node.op.inputs.index(argument)]
+    argument = node._op.saved_args[slot]
+    if argument in node._op.inputs and not node._op.has_lists:
+        producer = node._next[node._op.inputs.index(argument)]
         if producer is not None and type(producer) is not AccumulateGrad:
             raise RuntimeError(DETACHED)
 
@@ -203,7 +203,7 @@ def check_not_detached(node: Any, slot: int, t: Any) -> None:
 def modified(node: Any, slot: int, t: Any) -> RuntimeError:
     """The error about a saved tensor that was written to."""
     expected = 0 if node._versions is None else node._versions[slot]
-    output = node.op.saved_outputs[slot] if getattr(node, "op", None) is not None else -1
+    output = node._op.saved_outputs[slot] if node._op is not None else -1
     if output < 0 and t._view is not None:
         operators.door.refresh(t)
     return modified_error(t, expected, node if output >= 0 else t._node, output if output >= 0 else t._nr)

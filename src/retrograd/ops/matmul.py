@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import dtypes
-from retrograd.core.dispatch import METHODS
+from retrograd.core.dispatch import METHODS, turned
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
 from retrograd.ops import elementwise, families
@@ -256,14 +256,14 @@ def column_major(sizes: Any, strides: Any) -> bool:
 
 def mat1_gradient(grad: Any, mat2: Any, sizes: Any, strides: Any, alpha: Any) -> Any:
     if column_major(sizes, strides):
-        return times(conj(mat2).mm(grad.t()).t(), alpha)
-    return times(grad.mm(conj(mat2.t())), alpha)
+        return times((conj(mat2) @ turned(grad)).t(), alpha)
+    return times(grad @ conj(turned(mat2)), alpha)
 
 
 def mat2_gradient(grad: Any, mat1: Any, sizes: Any, strides: Any, alpha: Any) -> Any:
     if column_major(sizes, strides):
-        return times(grad.t().mm(conj(mat1)).t(), alpha)
-    return times(conj(mat1.t()).mm(grad), alpha)
+        return times((turned(grad) @ conj(mat1)).t(), alpha)
+    return times(conj(turned(mat1)) @ grad, alpha)
 
 
 # ---- batching
