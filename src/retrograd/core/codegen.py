@@ -62,6 +62,63 @@ static inline int inexact(int t) {
 }
 """
 
+# What the library asks of arrays all the time; through NumPy's attributes each question makes a Python object or two.
+QUESTIONS = r"""
+static PyObject *address(PyObject *self, PyObject *o) {
+  if (!PyArray_Check(o)) return PyErr_Format(PyExc_TypeError, "not an array");
+  return PyLong_FromVoidPtr(PyArray_DATA((PyArrayObject *)o));
+}
+static PyObject *strides_of(PyObject *self, PyObject *o) {
+  if (!PyArray_Check(o)) return PyErr_Format(PyExc_TypeError, "not an array");
+  PyArrayObject *a = (PyArrayObject *)o;
+  int n = PyArray_NDIM(a), stepless = PyArray_SIZE(a) == 0;
+  npy_intp item = PyArray_ITEMSIZE(a), step = 1;
+  for (int i = 0; i < n; i++) if (PyArray_STRIDE(a, i) != 0) stepless = 0;
+  PyObject *made = PyTuple_New(n); if (!made) return NULL;
+  for (int i = n - 1; i >= 0; i--) {
+    npy_intp s = PyArray_STRIDE(a, i), floor = s / item;
+    if (s < 0 && s % item) floor--;
+    PyObject *number = PyLong_FromSsize_t(stepless ? step : floor);
+    if (!number) { Py_DECREF(made); return NULL; }
+    PyTuple_SET_ITEM(made, i, number);
+    if (PyArray_DIM(a, i) > 1) step *= PyArray_DIM(a, i);
+  }
+  return made;
+}
+static PyObject *reshaped(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
+  PyArrayObject *a = (PyArrayObject *)args[0];
+  if (nargs != 2 || !is_array(args[0]) || !contiguous(a) || !(PyTuple_CheckExact(args[1]) || PyList_CheckExact(args[1])))
+    Py_RETURN_NONE;
+  npy_intp dims[NPY_MAXDIMS], total = PyArray_SIZE(a), count = 1;
+  Py_ssize_t n = PySequence_Fast_GET_SIZE(args[1]);
+  int open = -1;
+  for (int i = 0; i < PyArray_NDIM(a); i++) if (PyArray_DIM(a, i) == 1) Py_RETURN_NONE;
+  if (total == 0 || n == 0 || n > NPY_MAXDIMS) Py_RETURN_NONE;
+  for (int i = 0; i < n; i++) {
+    PyObject *item = PySequence_Fast_GET_ITEM(args[1], i);
+    if (!PyLong_CheckExact(item)) Py_RETURN_NONE;
+    dims[i] = PyLong_AsSsize_t(item);
+    if (dims[i] == -1) {
+      if (PyErr_Occurred()) { PyErr_Clear(); Py_RETURN_NONE; }
+      if (open >= 0) Py_RETURN_NONE;
+      open = i;
+    } else {
+      if (dims[i] <= 0 || count > total / dims[i]) Py_RETURN_NONE;
+      count *= dims[i];
+    }
+  }
+  if (open >= 0) { if (total % count) Py_RETURN_NONE; dims[open] = total / count; }
+  else if (count != total) Py_RETURN_NONE;
+  PyArray_Descr *d = PyArray_DESCR(a); Py_INCREF(d);
+  PyObject *made = PyArray_NewFromDescr(&PyArray_Type, d, (int)n, dims, NULL, PyArray_DATA(a),
+                                        PyArray_FLAGS(a) & NPY_ARRAY_WRITEABLE, NULL);
+  if (!made) return NULL;
+  Py_INCREF(a);
+  if (PyArray_SetBaseObject((PyArrayObject *)made, (PyObject *)a) < 0) { Py_DECREF(made); return NULL; }
+  return made;
+}
+"""
+
 BINARY = r"""
 static PyObject *np_{name};
 static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {{
@@ -221,6 +278,8 @@ static PyObject *bind(PyObject *self, PyObject *args) {{
 }}
 static PyMethodDef methods[] = {{
 {methods}
+  {{"address", address, METH_O, NULL}}, {{"strides_of", strides_of, METH_O, NULL}},
+  {{"reshaped", (PyCFunction)(void *)reshaped, METH_FASTCALL, NULL}},
   {{"bind", bind, METH_VARARGS, NULL}}, {{NULL}}
 }};
 static struct PyModuleDef module = {{PyModuleDef_HEAD_INIT, "_kernels", NULL, -1, methods}};
@@ -260,7 +319,8 @@ def write_kernels(path: str) -> bool:
                          for n in names)
     written = [f"{name}_into" for name, op in ops if "{other}" in op.lower]
     methods = "\n".join(f'  {{"{n}", (PyCFunction)(void *){n}, METH_FASTCALL, NULL}},' for n in names + written)
-    text = PRELUDE + "".join(kernel_source(name, op) for name, op in ops) + ENDING.format(bindings=bindings, methods=methods)
+    text = PRELUDE + QUESTIONS + "".join(kernel_source(name, op) for name, op in ops)
+    text += ENDING.format(bindings=bindings, methods=methods)
     with open(path, "w") as file:
         file.write(text)
     return bool(ops)

@@ -13,6 +13,13 @@ import numpy as np
 
 from retrograd.core.device import CPU
 
+compiled: Any = None
+try:
+    from retrograd.core import _kernels
+    compiled = _kernels
+except ImportError:     # not built, or RETROGRAD_PLAIN hides them
+    pass
+
 ndarray = np.ndarray
 
 
@@ -33,9 +40,12 @@ def adopt(array: Any) -> Any:
     return np.ndarray(array.shape, array.dtype, owner, 0, array.strides)
 
 
-def address(array: Any) -> int:
+def address_of(array: Any) -> int:
     """The address of the first element."""
     return array.__array_interface__["data"][0]
+
+
+address = address_of if compiled is None else compiled.address
 
 
 def extent(array: Any) -> int:
@@ -62,12 +72,28 @@ def contiguous_strides(shape: Any) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-def strides_of(array: Any) -> tuple[int, ...]:
+def element_strides(array: Any) -> tuple[int, ...]:
     """The strides of `array` in elements."""
     if array.size == 0 and not any(array.strides):
         return contiguous_strides(array.shape)      # NumPy gives new arrays without elements no strides
     item = array.itemsize
     return tuple([s // item for s in array.strides])
+
+
+strides_of = element_strides if compiled is None else compiled.strides_of
+
+
+def reshaped_array(array: Any, size: Any) -> Any:
+    """A view of `array` in another shape; None where that, or what strides it would have, needs a closer look."""
+    if not array.flags.c_contiguous or 1 in array.shape or not array.size or not size:
+        return None
+    try:
+        return array.reshape(size)
+    except ValueError:
+        return None
+
+
+reshaped = reshaped_array if compiled is None else compiled.reshaped
 
 
 def offset_of(array: Any) -> int:
@@ -96,6 +122,8 @@ def strided(array: Any, size: Any, stride: Any, offset: Any = None) -> Any:
             raise RuntimeError(
                 f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {start}, and itemsize {item} "
                 f"requiring a storage size of {(last + 1) * item} are out of bounds for storage of size {owner.nbytes}")
+        if array is owner and array.flags.c_contiguous and array.flags.writeable and array.dtype.kind != "V":
+            return np.ndarray(tuple(size), array.dtype, array, start * item, tuple([s * item for s in stride]))
     memory = bytes_of(owner)
     place = start * item if count else min(start * item, owner.nbytes)
     steps = tuple([s * item for s in stride])
@@ -187,6 +215,8 @@ def empty_strided(shape: Any, strides: Any, dtype: Any) -> Any:
     count = 1
     for n in shape:
         count *= n
+    if count and tuple(strides) == contiguous_strides(shape):
+        return np.empty(shape, dtype)
     size = 0 if count == 0 else 1 + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])
     memory = np.empty(size, dtype)
     if memory.dtype.kind == "V":          # bfloat16 does not speak the buffer protocol

@@ -16,7 +16,7 @@ from typing import Any
 from retrograd.core.graph import Node, NodeHooks, edge_of, forward_name, set_history
 from retrograd.core.saved import FREED
 from retrograd.core.state import set_grad_enabled, switches, tls
-from retrograd.core.storage import empty_strided, offset_of, strided, strides_of
+from retrograd.core.storage import address, empty_strided, offset_of, strided, strides_of
 from retrograd.core.tensor import ODD_INFERENCE, Tensor, counter_of, extra_of, new_tensor, new_view, wants_grad
 
 DEFAULT, IN_CUSTOM_FUNCTION, MULTI_OUTPUT_NODE, NO_GRAD_MODE, INFERENCE_MODE = range(5)
@@ -250,7 +250,7 @@ class CopySlices(Node):
             self.place: Any = None
             self.view = t._view
         else:
-            self.place = (t.array.shape, strides_of(t.array), offset_of(t.array) - offset_of(array))
+            self.place = (t.array.shape, strides_of(t.array), (address(t.array) - address(array)) // array.itemsize)
             self.view = None
         producer = edge_of(base)
         self._next = (producer, *inner._next[1:])

@@ -9,6 +9,7 @@ from typing import Any
 from retrograd.core.api import EXTRA_METHODS, call_named
 from retrograd.core.dispatch import make_view
 from retrograd.core.state import switches, tls
+from retrograd.core.storage import reshaped
 from retrograd.core.tensor import Tensor
 from retrograd.ops import geometry, shape
 
@@ -44,15 +45,9 @@ def integers(args: Any) -> Any:
 @quick("reshape")
 @quick("view")
 def view(self: Any, args: Any) -> Any:
-    array = self.array
     size = integers(args)
-    if size is None or not array.flags.c_contiguous or not array.size or 1 in array.shape or not size:
-        return None
-    try:
-        made = array.reshape(size)
-    except ValueError:
-        return None
-    return make_view(shape.view, self, (made.shape,), made)
+    made = None if size is None else reshaped(self.array, size)
+    return None if made is None else make_view(shape.view, self, (made.shape,), made)
 
 
 @quick("transpose")
