@@ -137,15 +137,17 @@ def find_needed(task: Any, roots: Any, inputs: Any, accumulate_grad: bool) -> No
 
 def run_task(task: Any, roots: Any, grads: Any) -> None:
     """Run a graph task in this thread."""
-    was_task = tls.task
+    state = tls.__dict__
+    was_task = state["task"]
     was_grad = set_grad_enabled(task.create_graph)
-    hooks = list(tls.saved_hooks)
-    disabled = tls.function_disabled
-    if Subclasses.defined or tls.function_modes:
-        tls.function_disabled = 2                     # formulas are nobody's public functions
+    saved_hooks = state["saved_hooks"]
+    hooks = list(saved_hooks) if saved_hooks else ()
+    disabled = state["function_disabled"]
+    if Subclasses.defined or state["function_modes"]:
+        state["function_disabled"] = 2                # formulas are nobody's public functions
     task.whole = task.needed is None and (was_task is None or was_task.whole)
-    tls.task = task
-    tls.backward_depth += 1
+    state["task"] = task
+    state["backward_depth"] += 1
     try:
         for (node, nr), grad in zip(roots, grads, strict=True):
             deliver(task, node, nr, grad, None, 0)
@@ -165,12 +167,12 @@ def run_task(task: Any, roots: Any, grads: Any) -> None:
             METHODS["__anomaly_report__"](task.node)
         raise
     finally:
-        if len(tls.saved_hooks) != len(hooks):        # what a node did to the hooks ends with the pass
-            add_special(len(hooks) - len(tls.saved_hooks))
-            tls.saved_hooks[:] = hooks
-        tls.function_disabled = disabled
-        tls.backward_depth -= 1
-        tls.task = was_task
+        if len(saved_hooks) != len(hooks):            # what a node did to the hooks ends with the pass
+            add_special(len(hooks) - len(saved_hooks))
+            saved_hooks[:] = hooks
+        state["function_disabled"] = disabled
+        state["backward_depth"] -= 1
+        state["task"] = was_task
         set_grad_enabled(was_grad)
 
 

@@ -193,19 +193,21 @@ class no_grad(_Scope):
 
     # Entering and leaving are what loops pay for, so state.set_grad_enabled is written out in both.
     def __enter__(self) -> None:
-        if tls.grad_enabled:
+        mine = tls.__dict__
+        if mine["grad_enabled"]:
             self.prev = True
             switches.unusual += 1
-            tls.grad_enabled = False
-            tls.way |= 1
+            mine["grad_enabled"] = False
+            mine["way"] |= 1
         else:
             self.prev = False
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
-        if tls.grad_enabled is not self.prev:
+        mine = tls.__dict__
+        if mine["grad_enabled"] is not self.prev:
             switches.unusual += -1 if self.prev else 1
-            tls.grad_enabled = self.prev
-            tls.way ^= 1
+            mine["grad_enabled"] = self.prev
+            mine["way"] ^= 1
 
 
 class enable_grad(_Scope):

@@ -6,6 +6,7 @@ process-wide count of scopes that differ from the default (any thread inside no_
 Zero means that grad mode is on and nothing watches, in every thread. Otherwise the thread's own `tls` decides:
 `tls.special` counts what only the long way of `dispatch` knows (modes, transforms, saved-tensor hooks, anomaly,
 inference mode, a forward-AD level, a profiler); `tls.grad_enabled` is the grad mode; `tls.way` is both in one read.
+Code that needs several of a thread's switches at once takes them off `tls.__dict__`, which is one such read.
 """
 from __future__ import annotations
 
@@ -51,6 +52,7 @@ class ThreadState(local):
     def __init__(self) -> None:
         # NumPy reports floating-point errors through warnings; PyTorch's contract is silent inf and nan.
         np.seterr(all="ignore")
+        self.__dict__.update(DEFAULTS)
         self.saved_hooks: list[Any] = []  # (pack, unpack) pairs, innermost last
         self.saved_hooks_disabled: Any = None
         self.dispatch_modes: list[Any] = []
@@ -59,16 +61,18 @@ class ThreadState(local):
         self.stash: dict[str, Any] = {}
 
 
+DEFAULTS = {name: value for name, value in vars(ThreadState).items() if not name.startswith("_")}
 tls = ThreadState()
 
 
 def set_grad_enabled(enabled: bool) -> bool:
     """Switch gradient recording for this thread; return what it was."""
-    was = tls.grad_enabled
+    state = tls.__dict__
+    was: bool = state["grad_enabled"]
     if was != enabled:
         switches.unusual += -1 if enabled else 1
-        tls.grad_enabled = enabled
-        tls.way = 2 * tls.special + (not enabled)
+        state["grad_enabled"] = enabled
+        state["way"] = 2 * state["special"] + (not enabled)
     return was
 
 
