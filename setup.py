@@ -72,9 +72,8 @@ def generate_kernels() -> bool:
     KERNELS_C.parent.mkdir(parents=True, exist_ok=True)
     draft = KERNELS_C.with_suffix(".new")
     path = os.pathsep.join(filter(None, [str(SRC.resolve()), os.environ.get("PYTHONPATH")]))
-    code = ("import sys; import retrograd; from retrograd.core import codegen; write = getattr(codegen, 'write_kernels', "
-            "None); "
-            "sys.exit(0 if write is not None and write(sys.argv[1]) else 3)")
+    code = ("import sys; from retrograd.core import codegen; from retrograd.ops.load import import_all; import_all(); "
+            "sys.exit(0 if codegen.write_kernels(sys.argv[1]) else 3)")
     done = subprocess.run([sys.executable, "-c", code, str(draft)], env=os.environ | {
         "PYTHONPATH": path, "RETROGRAD_PLAIN": "1", "PYTHONDONTWRITEBYTECODE": "1"},
         stderr=subprocess.PIPE, text=True)

@@ -13,7 +13,7 @@ _collects_garbage = _gc.isenabled()
 _gc.disable()
 
 # isort: split
-from retrograd import autograd, legacy, methods, storage
+from retrograd import autograd, methods
 from retrograd.amp.autocast_mode import (
     autocast,
     autocast_decrement_nesting,
@@ -39,7 +39,7 @@ from retrograd.autograd.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
-from retrograd.core import api
+from retrograd.core import api as _api
 from retrograd.core import fast_kernels as _kernels
 from retrograd.core.device import device
 from retrograd.core.dtypes import ALIASES, BY_NAME, dtype, finfo, iinfo
@@ -60,17 +60,15 @@ from retrograd.ops.copy import (
     sparse_csr,
     strided,
 )
-from retrograd.ops.load import load_tables as _load_tables
-from retrograd.transforms.vmap import vmap
+from retrograd.ops import load as _tables
+from retrograd.ops import matmul as _matmul
+from retrograd.ops import pointwise as _pointwise
 
-_load_tables()
 _kernels.use()
-api.build()
+_tables.announce()
 methods.install_all()
 globals().update(BY_NAME)
 globals().update(ALIASES)
-globals().update(api.FUNCTIONS)
-globals().update(api.EXTRA_FUNCTIONS)
 if _collects_garbage:
     if not _gc.get_freeze_count():      # they go to the oldest generation, unseen
         _gc.freeze()
@@ -82,7 +80,8 @@ newaxis = None
 # Imported when first asked for, as `retrograd.nn` or by `import retrograd.nn`.
 _LATER = ("accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func",
           "functional", "library", "linalg", "nested", "nn", "optim", "overrides", "profiler", "random", "serialization",
-          "sparse", "special", "testing", "utils", "xpu")
+          "sparse", "special", "storage", "testing", "utils", "xpu")
+_ELSEWHERE = {"load": "serialization", "lobpcg": "_lobpcg", "save": "serialization", "vmap": "transforms.vmap"}
 __all__ = ["Generator", "Size", "Tensor", "autograd", "channels_last", "channels_last_3d", "contiguous_format",
            "default_generator", "device", "dtype", "e", "enable_grad", "finfo", "iinfo", "inf", "inference_mode",
            "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled",
@@ -92,10 +91,11 @@ __all__ = ["Generator", "Size", "Tensor", "autograd", "channels_last", "channels
 
 
 def __getattr__(name: str) -> _Any:
-    if name in ("load", "save"):
-        return getattr(_import_module(f"{__name__}.serialization"), name)
-    if name == "lobpcg":
-        return _import_module(f"{__name__}._lobpcg").lobpcg
+    if name in _api.PUBLIC:                # see NOTE [Names bound on first use] in core/api.py
+        value = globals()[name] = _api.function_named(name)
+        return value
+    if name in _ELSEWHERE:
+        return getattr(_import_module(f"{__name__}.{_ELSEWHERE[name]}"), name)
     if name in _LATER:
         try:
             return _import_module(f"{__name__}.{name}")
@@ -103,3 +103,7 @@ def __getattr__(name: str) -> _Any:
             if missing.name != f"{__name__}.{name}":
                 raise
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_api.PUBLIC, *_ELSEWHERE, *_LATER})

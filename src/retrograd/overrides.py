@@ -17,6 +17,7 @@ from retrograd.core.subclass import (
     resolve_name,
 )
 from retrograd.core.tensor import Tensor
+from retrograd.ops.load import load_all
 
 __all__ = ["BaseTorchFunctionMode", "DisableTorchFunctionSubclass", "TorchFunctionMode", "disabled_torch_function",
            "enable_reentrant_dispatch", "get_default_nowrap_functions", "get_overridable_functions",
@@ -116,6 +117,7 @@ def get_overridable_functions() -> dict[Any, list[Any]]:
     >>> torch.sin in get_overridable_functions()["torch"]
     True
     """
+    load_all()
     methods = {**api.TENSOR_METHODS, **api.EXTRA_METHODS}
     functions = {**api.FUNCTIONS, **api.EXTRA_FUNCTIONS}
     return {Tensor: list(methods.values()), "torch": list(functions.values())}

@@ -21,7 +21,6 @@ from retrograd.autograd.grad_mode import (
     set_grad_enabled,
     set_multithreading_enabled,
 )
-from retrograd.autograd.gradcheck import gradcheck, gradgradcheck
 from retrograd.autograd.variable import Variable
 from retrograd.core.saved import SavedTensor
 
@@ -44,6 +43,8 @@ LATER = {
     "NestedIOFunction": ("function", "NestedIOFunction"),
     "_profiler_enabled": ("profiler", "profiler_enabled"),
     "functional": ("functional", ""),
+    "gradcheck": ("gradcheck", "gradcheck"),
+    "gradgradcheck": ("gradcheck", "gradgradcheck"),
     "kineto_available": ("profiler", "kineto_available"),
     "profiler": ("profiler", ""),
     "profiler_util": ("profiler_util", ""),

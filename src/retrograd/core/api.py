@@ -2,6 +2,13 @@
 
 A name is one Packet with several overloads. Calls with plain tensors in the usual positions go straight to dispatch;
 everything else is bound against the schemas first. `__torch_function__` is honoured here, where the public names are.
+
+NOTE [Names bound on first use]
+There are some two thousand names and a program uses few, so `import retrograd` imports the tables that every program
+needs and knows of the others only what they declare (ops/names.py). Whoever asks for a name first has its tables
+imported and its function or method made: `retrograd.__getattr__` for functions, a `Later` in the place of each method of
+Tensor and of each entry of METHODS, `find_packet` for ops. What is made takes the place of the `Later`; the next call
+finds it there and pays nothing.
 """
 from __future__ import annotations
 
@@ -13,15 +20,16 @@ from retrograd.core.arguments import resolve
 from retrograd.core.device import parse_device
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.dtypes import as_dtype
-from retrograd.core.opdef import CALLERS, FORMS, OPS, find_packet
+from retrograd.core.opdef import CALLERS, MODULES, OPS, UNFINISHED, find_packet, load
 from retrograd.core.state import switches, tls
-from retrograd.core.tensor import ODD_SUBCLASS, Tensor
+from retrograd.core.tensor import ODD_SUBCLASS, Tensor, install
 from retrograd.core.tensor import operators as table
 
 FUNCTIONS: dict[str, Any] = {}        # torch.<name>
 TENSOR_METHODS: dict[str, Any] = {}   # Tensor.<name>, made from the op tables
 EXTRA_FUNCTIONS: dict[str, Any] = {}  # torch.<name> that are not ops themselves but call ops
 EXTRA_METHODS: dict[str, Any] = {}    # the same for Tensor.<name>
+PUBLIC: set[str] = set()              # all torch.<name> of the tables, made or not
 
 
 def call_named(name: str, args: Any, kwargs: Any, is_method: bool, function: Any) -> Any:
@@ -130,21 +138,22 @@ TWO_TENSORS = re.compile(r"\(Tensor \w+, Tensor \w+(, \*.*)?\) -> Tensor$")
 
 def make(name: str, is_method: bool) -> Any:
     """The public function or method for an op name, by the leanest way that its overloads allow."""
-    packet = OPS.get(name)
+    packet = find_packet(name)
+    assert packet is not None
+    rows = packet.overloads_[:packet.declared]
     function = None
-    if packet is not None:
-        for op in packet.overloads_:
-            text = op.schema.text
-            if op.fast is None or op.functional is not None or function is not None:
-                continue
-            if "(Tensor self) -> Tensor" in text:
-                function = (make_unary if len(packet.overloads_) == 1 else make_keyword_unary)(op, name, is_method)
-            elif "(Tensor self, *" in text:
-                function = make_keyword_unary(op, name, is_method)
-            elif TWO_TENSORS.search(text):
-                function = make_binary(op, name, is_method)
-    elif name in FORMS and FORMS[name][0][1] == "inplace":
-        op = FORMS[name][0][0]
+    for op in rows:
+        text = op.schema.text
+        if op.fast is None or op.functional is not None or function is not None:
+            continue
+        if "(Tensor self) -> Tensor" in text:
+            function = (make_unary if len(rows) == 1 else make_keyword_unary)(op, name, is_method)
+        elif "(Tensor self, *" in text:
+            function = make_keyword_unary(op, name, is_method)
+        elif TWO_TENSORS.search(text):
+            function = make_binary(op, name, is_method)
+    if not rows:
+        op = packet.overloads_[0].functional
         if op.ufunc is not None and "(Tensor self, Tensor other" in op.schema.text:
             function = make_inplace(name, is_method)
     if function is None:
@@ -154,15 +163,97 @@ def make(name: str, is_method: bool) -> Any:
     return function
 
 
-def build() -> None:
-    """Make the functions and methods of all ops declared so far."""
-    for name in [*OPS, *[n for n in FORMS if n not in OPS]]:
-        variants = variants_of(name)
-        if "function" in variants and name not in FUNCTIONS:
-            FUNCTIONS[name] = METHODS[name] = make(name, False)
-        if "method" in variants and name not in TENSOR_METHODS:
-            TENSOR_METHODS[name] = make(name, True)
-            METHODS.setdefault(name, TENSOR_METHODS[name])
+# ---- names bound on first use
+class Later:
+    """What stands for a method of Tensor, or in METHODS for a function, until it is first used."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return internal_named(self.name)(*args, **kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return method_named(self.name).__get__(instance, owner)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        method_named(self.name)
+        setattr(instance, self.name, value)
+
+    def __delete__(self, instance: Any) -> None:
+        method_named(self.name)
+        delattr(instance, self.name)
+
+
+def function_named(name: str) -> Any:
+    """torch.<name>, which must be one of PUBLIC."""
+    load(name)
+    made = EXTRA_FUNCTIONS.get(name)
+    if made is None:
+        made = FUNCTIONS.get(name)
+    # `setdefault` gives all threads the same object
+    return made if made is not None else FUNCTIONS.setdefault(name, make(name, False))
+
+
+def method_named(name: str) -> Any:
+    """Tensor.<name>, which from now on is found there."""
+    load(name)
+    made = EXTRA_METHODS.get(name)
+    if made is None:
+        made = TENSOR_METHODS.get(name)
+    if made is None:
+        made = TENSOR_METHODS.setdefault(name, make(name, True))
+    if isinstance(vars(Tensor).get(name), Later):
+        install(Tensor, {name: made})
+    return made
+
+
+def internal_named(name: str) -> Any:
+    """What METHODS has under `name`, which from now on is found there."""
+    load(name)
+    found = METHODS[name]
+    if isinstance(found, Later):          # an op's: the tables put there what is not
+        found = METHODS[name] = function_named(name) if name in PUBLIC else method_named(name)
+    return found
+
+
+def announce(modules: dict[str, tuple[str, str, str]], package: str) -> None:
+    """Say what modules declare that need not be imported: functions, methods of Tensor, and names of no public use."""
+    methods: dict[str, Any] = {}
+    for module, (functions, members, others) in modules.items():
+        path = (package + module,)
+        for name in functions.split():
+            PUBLIC.add(name)
+            declare(name, path)
+        for name in members.split():
+            methods[name] = declare(name, path)
+        for name in others.split():
+            declare(name, path)
+    install(Tensor, methods)
+
+
+def declare(name: str, path: tuple[str, ...]) -> Later:
+    before = MODULES.get(name, ())
+    if path[0] not in before:
+        MODULES[name] = before + path
+    UNFINISHED.add(name)
+    later = Later(name)
+    METHODS.setdefault(name, later)
+    return later
+
+
+def bind_all() -> None:
+    """Make every function and method that has been announced."""
+    for name in PUBLIC:
+        function_named(name)
+    for name, member in list(vars(Tensor).items()):
+        if isinstance(member, Later):
+            method_named(name)
+    for name, member in list(METHODS.items()):
+        if isinstance(member, Later):
+            internal_named(name)
 
 
 def expose(function: Any = None, *, name: str | None = None, method: bool = True, plain: bool = True) -> Any:
@@ -197,11 +288,13 @@ INPLACE_FUNCTIONS = frozenset("""
 
 
 def variants_of(name: str) -> str:
-    packet = OPS.get(name)
-    if packet is not None:
-        return ", ".join(op.variants for op in packet.overloads_)
-    op, form, _ = FORMS[name][0]
-    if form == "inplace" and name not in INPLACE_FUNCTIONS:
+    """How an op is public: "function", "method", both or neither."""
+    packet = find_packet(name)
+    assert packet is not None
+    if packet.declared:
+        return ", ".join(op.variants for op in packet.overloads_[:packet.declared])
+    op = packet.overloads_[0].functional      # all that is derived under a name of its own is an in-place form
+    if name not in INPLACE_FUNCTIONS:
         return "method" if "method" in op.variants else ""
     return op.variants
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from retrograd.core.fast_kernels import is_lowered, kernel_name
 from retrograd.core.opdef import OPS
 
 CHEAP, COSTLY = 8192, 96          # elements up to which our loop beats NumPy's: arithmetic; functions NumPy vectorises
@@ -289,8 +290,7 @@ PyMODINIT_FUNC PyInit__kernels(void) {{ import_array(); import_umath(); return P
 
 def lowered() -> list[tuple[str, Any]]:
     """The ops that have a C expression, with the name of their kernel."""
-    return [(f"{op.name}_{op.overload}", op) for packet in OPS.values() for op in packet.overloads_
-            if op.lower and op.fast is not None and op.functional is None]
+    return [(kernel_name(op), op) for packet in OPS.values() for op in packet.overloads_ if is_lowered(op)]
 
 
 def expression(lower: str, kind: str) -> str:
@@ -324,15 +324,3 @@ def write_kernels(path: str) -> bool:
     with open(path, "w") as file:
         file.write(text)
     return bool(ops)
-
-
-def install_kernels(kernels: Any) -> None:
-    """Let the ops compute small arrays with the compiled kernels."""
-    for name, op in lowered():
-        compiled = getattr(kernels, name, None)
-        if compiled is not None:
-            kernels.bind(name, op.fast)
-            op.fast = compiled
-            op.into = getattr(kernels, name + "_into", None)
-            op.checks = True
-            op.loose = False

@@ -32,6 +32,8 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable
+from importlib import import_module
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -167,6 +169,9 @@ class OpDef:
         # Ops that `dispatch.call_plain` can run in one go: one result, nothing written, no lists, no device to choose.
         if self.fast_for is not None:
             self.tail = self.fast_for
+        if self.lower is not None:
+            for install in KERNEL_INSTALLERS:
+                install(self)
         tensors = len(self.tensor_args)
         self.shortcut: int = tensors if (self.fast is not None and tensors in (1, 2) and not self.is_inplace and not self.is_out
                                          and self.tensor_args == tuple(range(tensors))) else 0
@@ -300,6 +305,7 @@ class Packet:
         self.name = name
         self.overloads_: list[OpDef] = []
         self.schemas: list[Any] = []
+        self.declared: int = 0            # how many of them are rows of a table; derived forms follow
 
     def add(self, op: OpDef) -> None:
         op.packet = self
@@ -326,13 +332,17 @@ class Packet:
 
 OPS: dict[str, Packet] = {}
 CALLERS: dict[str, Any] = {}          # how an op or a packet is called; api.py provides it
+KERNEL_INSTALLERS: list[Any] = []     # what gives an op with a `lower` column its compiled kernel, where there are any
+MODULES: dict[str, tuple[str, ...]] = {}      # the modules that declare a name, for names of modules imported on demand
 
 
 def defop(schema: str, kernel: Any, *, inplace: Any = None, out: Any = None, numbers: Any = False, **columns: Any) -> OpDef:
     """Declare an op and, as the schema allows, its in-place (`inplace=True`) and out= forms."""
     parsed = Schema(schema, allow_numbers_as_tensors=numbers)
     op = OpDef(parsed, kernel, numbers=numbers, **columns)
-    packet_of(parsed.name).add(op)
+    packet = packet_of(parsed.name)
+    packet.add(op)
+    packet.declared += 1
     if inplace:
         add_form(op, "inplace", numbers)
     if out is not False:
@@ -342,10 +352,14 @@ def defop(schema: str, kernel: Any, *, inplace: Any = None, out: Any = None, num
 
 def add_form(op: OpDef, form: str, numbers: bool) -> None:
     """Declare lazily that `op` has an in-place or out= form; it is made when first looked up."""
-    FORMS.setdefault(op.name + ("_" if form == "inplace" else ""), []).append((op, form, numbers))
+    name = op.name + ("_" if form == "inplace" else "")
+    FORMS.setdefault(name, []).append((op, form, numbers))
+    UNFINISHED.add(name)
 
 
 FORMS: dict[str, list[tuple[OpDef, str, bool]]] = {}
+UNFINISHED: set[str] = set()          # names with forms to be made or modules to be imported before they are used
+finishing = Lock()
 
 
 def packet_of(name: str) -> Packet:
@@ -357,12 +371,26 @@ def packet_of(name: str) -> Packet:
 
 def find_packet(name: str) -> Packet | None:
     """The packet called `name`, its derived forms included."""
-    forms = FORMS.pop(name, None)
-    if forms is not None:
-        for op, form, numbers in forms:
+    if name in UNFINISHED:
+        finish(name)
+    return OPS.get(name)
+
+
+def load(name: str) -> None:
+    """Import the modules that declare `name`."""
+    for module in MODULES.get(name, ()):
+        import_module(module)
+
+
+def finish(name: str) -> None:
+    """Complete the packet called `name`: the rows of all tables, and the forms derived from them."""
+    load(name)                        # not under the lock: whoever imports a table may wait for it
+    with finishing:
+        for op, form, numbers in FORMS.get(name, ()):
             if form == "inplace" or out_possible(op):
                 packet_of(name).add(derive(op, form, numbers))
-    return OPS.get(name)
+        FORMS.pop(name, None)
+        UNFINISHED.discard(name)
 
 
 def out_possible(op: OpDef) -> bool:

@@ -112,8 +112,6 @@ def broadcast_shape(a: Any, b: Any) -> tuple[int, ...]:
 matmul = defop("matmul(Tensor self, Tensor other) -> Tensor", kernel=matmul_tensors, composite=True)
 linalg_matmul = defop("linalg_matmul(Tensor self, Tensor other) -> Tensor", kernel=matmul_tensors, composite=True, variants="")
 matmul.prepare()
-mm.prepare()
-operators.matmul = mm          # two matrices; the rest of `@` goes through matmul
 
 
 # ---- linear

@@ -11,7 +11,7 @@ from retrograd.core.api import expose
 from retrograd.core.dispatch import METHODS, below, call, is_ordinary, resolve
 from retrograd.core.kernels import broadcast_problem, check_writable
 from retrograd.core.modes import install_detach
-from retrograd.core.opdef import OPS, defop
+from retrograd.core.opdef import defop, find_packet
 from retrograd.core.saved import alias as plain_alias
 from retrograd.core.state import switches, tls
 from retrograd.core.tensor import (
@@ -311,7 +311,7 @@ def copy_to_layout(grad: Any, shape: Any, strides: Any) -> Any:
     if grad._odd & ODD_WRAPPER:
         return METHODS["copy_"](METHODS["__batched_new__"](grad, shape, strides), grad)
     if grad._odd & ODD_SUBCLASS or (switches.unusual and tls.dispatch_modes):
-        target = call(OPS["new_empty_strided"].default, [grad, shape, strides, None, None, None, None])
+        target = call(find_packet("new_empty_strided").default, [grad, shape, strides, None, None, None, None])
     else:
         target = Tensor(storage.empty_strided(shape, strides, grad.array.dtype))
     return METHODS["copy_"](target, grad)
@@ -347,7 +347,7 @@ def first_gradient(variable: Any, grad: Any, strides: Any, alone: bool) -> Any:
 
 def new_gradient(grad: Any, strides: Any) -> Any:
     """A copy of a gradient with the given strides, made of ops that dispatch modes see."""
-    made = call(OPS["new_empty_strided"].default, [grad, grad.array.shape, strides, grad.dtype, strided, grad.device, None])
+    made = call(find_packet("new_empty_strided").default, [grad, grad.array.shape, strides, grad.dtype, strided, grad.device, None])
     return METHODS["copy_"](made, grad)
 
 

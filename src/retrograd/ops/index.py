@@ -13,12 +13,13 @@ from retrograd.core.dispatch import METHODS, call, is_ordinary, make_view
 from retrograd.core.dtypes import BY_NUMPY, bool_, uint8
 from retrograd.core.indexing import parse_index
 from retrograd.core.kernels import broadcast_problem
-from retrograd.core.opdef import OPS, defop
+from retrograd.core.opdef import defop
 from retrograd.core.state import switches
 from retrograd.core.tensor import Tensor, bump, wants_grad
 from retrograd.ops import families
 from retrograd.ops.copy import alias, copied
 from retrograd.ops.geometry import view_strides
+from retrograd.ops.slicing import select, slice_
 
 ndarray = np.ndarray
 LAST = 2**63 - 1                       # what an open end of a slice is called
@@ -432,7 +433,7 @@ def select_at(self: Any, dim: int, position: int, named_dim: int) -> Any:
             raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in "
                              "C++ to convert a 0-dim tensor to a number")
         raise IndexError(f"index {position} is out of bounds for dimension {named_dim} with size {size}")
-    op: Any = OPS["select"].int           # type: ignore[attr-defined]
+    op = select
     if is_ordinary(self):
         if dim == 0:
             return make_view(op, self, (0, position), array[position, ...])
@@ -455,7 +456,7 @@ def slice_at(self: Any, dim: int, item: slice, keep_whole: bool) -> Any:
         raise ValueError("step must be greater than zero" if step else "slice step cannot be zero")
     if keep_whole and start == 0 and stop >= size and step == 1:
         return self
-    op: Any = OPS["slice"].Tensor         # type: ignore[attr-defined]
+    op = slice_
     if is_ordinary(self):
         view = array[start:stop:step] if dim == 0 else array[(*[slice(None)] * dim, slice(start, stop, step))]
         if view.size:

@@ -9,6 +9,7 @@ from retrograd.core import dtypes
 from retrograd.core.dispatch import METHODS, turned
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
+from retrograd.core.tensor import operators
 from retrograd.ops import elementwise, families
 from retrograd.ops.factory import C_NAMES
 from retrograd.ops.families import conj
@@ -488,3 +489,4 @@ linalg_cross = defop(
 METHODS["linalg_cross"] = linalg_cross
 for op in (mm, bmm, addmm, mv, dot):
     op.prepare()
+operators.matmul = mm          # two matrices; the rest of `@` goes through matmul

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core.dispatch import METHODS
-from retrograd.core.opdef import OPS
+from retrograd.core.opdef import find_packet
 from retrograd.core.tensor import Tensor, operators
 
 NUMBERS = (int, float, complex, np.number, np.bool_)
@@ -21,7 +21,7 @@ def binary(op: Any, a: Any, b: Any) -> Any:
 
 def comparison(name: str) -> Any:
     """`==` and the like: what cannot be compared is not an error here, Python decides."""
-    op = OPS[name].Tensor                   # type: ignore[attr-defined]
+    op = find_packet(name).Tensor           # type: ignore[union-attr]
     op.prepare()
 
     def compare(self: Any, other: Any) -> Any:
