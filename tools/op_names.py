@@ -12,14 +12,14 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "src" / "retrograd" / "ops" / "names.py"
-HEAD = '''"""Which names each module declares: functions, methods of Tensor, and what has no public name.
+HEAD = '''"""Which names each module declares: functions, methods of Tensor, ops that are neither, and what METHODS has besides.
 
 Written by tools/op_names.py, to be run when an op is added or renamed.
 """
 # ruff: noqa: E501
 from __future__ import annotations
 
-NAMES: dict[str, tuple[str, str, str]] = {
+NAMES: dict[str, tuple[str, str, str, str]] = {
 '''
 # Imported with the package whatever a program does: what they give the core needs no announcement.
 ALWAYS = ("retrograd.core.", "retrograd.autograd.", "retrograd.methods")
@@ -73,24 +73,27 @@ def text() -> str:
     """The file as it should be."""
     found = declarations()
     from retrograd.core.api import variants_of
-    rows: dict[str, tuple[set[str], set[str], set[str]]] = {}
+    rows: dict[str, tuple[set[str], set[str], set[str], set[str]]] = {}
     for module, items in found.items():
         path = module.removeprefix("retrograd.").split(".")
         key = ".".join(path[:2] if path[1:2] and path[1] in PACKAGES else path)
-        functions, methods, others = rows.setdefault(key, (set(), set(), set()))
+        functions, methods, ops, internals = rows.setdefault(key, (set(), set(), set(), set()))
         for kind, name, _ in items:
             variants = variants_of(name) if kind == "op" else kind
             if "function" in variants:
                 functions.add(name)
             if "method" in variants:
                 methods.add(name)
-            if "function" not in variants and "method" not in variants and not module.startswith(ALWAYS):
-                others.add(name)
+            if kind == "op" and "function" not in variants and "method" not in variants:
+                ops.add(name)
+            if kind == "internal" and not module.startswith(ALWAYS):
+                internals.add(name)
     lines = [HEAD]
-    for key, (functions, methods, others) in sorted(rows.items()):
-        if functions or methods or others:
-            columns = [" ".join(sorted(names)) for names in (functions, methods, others - functions - methods)]
-            lines.append(f'    "{key}": (\n' + "".join(f'        "{column}",\n' for column in columns) + "    ),\n")
+    for key, columns in sorted(rows.items()):
+        if any(columns):
+            functions, methods, ops, internals = columns
+            internals -= functions | methods
+            lines.append(f'    "{key}": (\n' + "".join(f'        "{" ".join(sorted(c))}",\n' for c in columns) + "    ),\n")
     return "".join([*lines, "}\n"])
 
 

@@ -14,22 +14,6 @@ _gc.disable()
 
 # isort: split
 from retrograd import autograd, methods
-from retrograd.amp.autocast_mode import (
-    autocast,
-    autocast_decrement_nesting,
-    autocast_increment_nesting,
-    clear_autocast_cache,
-    get_autocast_cpu_dtype,
-    get_autocast_dtype,
-    is_autocast_cache_enabled,
-    is_autocast_cpu_enabled,
-    is_autocast_enabled,
-    set_autocast_cache_enabled,
-    set_autocast_cpu_dtype,
-    set_autocast_cpu_enabled,
-    set_autocast_dtype,
-    set_autocast_enabled,
-)
 from retrograd.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
 from retrograd.autograd.grad_mode import (
     enable_grad,
@@ -43,7 +27,6 @@ from retrograd.core import api as _api
 from retrograd.core import fast_kernels as _kernels
 from retrograd.core.device import device
 from retrograd.core.dtypes import ALIASES, BY_NAME, dtype, finfo, iinfo
-from retrograd.core.generator import Generator, default_generator
 from retrograd.core.tensor import Size, Tensor
 from retrograd.core.warn import is_warn_always_enabled, set_warn_always
 from retrograd.ops.copy import (
@@ -81,7 +64,13 @@ newaxis = None
 _LATER = ("accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func",
           "functional", "library", "linalg", "nested", "nn", "optim", "overrides", "profiler", "random", "serialization",
           "sparse", "special", "storage", "testing", "utils", "xpu")
-_ELSEWHERE = {"load": "serialization", "lobpcg": "_lobpcg", "save": "serialization", "vmap": "transforms.vmap"}
+_ELSEWHERE = {
+    "load": "serialization", "lobpcg": "_lobpcg", "save": "serialization", "vmap": "transforms.vmap",
+    **dict.fromkeys(("autocast", "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache",
+                     "get_autocast_cpu_dtype", "get_autocast_dtype", "is_autocast_cache_enabled", "is_autocast_cpu_enabled",
+                     "is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast_cpu_dtype",
+                     "set_autocast_cpu_enabled", "set_autocast_dtype", "set_autocast_enabled"), "amp.autocast_mode"),
+}
 __all__ = ["Generator", "Size", "Tensor", "autograd", "channels_last", "channels_last_3d", "contiguous_format",
            "default_generator", "device", "dtype", "e", "enable_grad", "finfo", "iinfo", "inf", "inference_mode",
            "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled",
@@ -106,4 +95,4 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_api.PUBLIC, *_ELSEWHERE, *_LATER})
+    return sorted({*globals(), *_api.PUBLIC, *_ELSEWHERE})

@@ -14,10 +14,12 @@ import retrograd as torch
 from retrograd.core import forward, storage
 from retrograd.core.opdef import FORMS, OPS, OpDef, find_packet
 from retrograd.ops.generators import default_generator
+from retrograd.ops.load import load_all
 from tests.samples import REGISTRY, Maker, Sample
 
 for path in sorted((Path(__file__).parent.parent / "samples").glob("[!_]*.py")):
     import_module(f"tests.samples.{path.stem}")
+load_all()
 for name in list(FORMS):
     find_packet(name)
 

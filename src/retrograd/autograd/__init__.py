@@ -5,12 +5,11 @@ from importlib import import_module
 from typing import Any
 
 from retrograd.autograd import anomaly as anomaly_mode
-from retrograd.autograd import forward_ad, grad_mode, graph
+from retrograd.autograd import grad_mode
 from retrograd.autograd.anomaly import detect_anomaly, set_detect_anomaly
 from retrograd.autograd.backward import backward, grad
 from retrograd.autograd.backward import calculate_shape as _calculate_shape
 from retrograd.autograd.engine import is_checkpoint_valid as _is_checkpoint_valid
-from retrograd.autograd.function import Function
 from retrograd.autograd.grad_mode import (
     _force_original_view_tracking,
     enable_grad,
@@ -21,6 +20,7 @@ from retrograd.autograd.grad_mode import (
     set_grad_enabled,
     set_multithreading_enabled,
 )
+from retrograd.autograd.gradcheck import gradcheck, gradgradcheck
 from retrograd.autograd.variable import Variable
 from retrograd.core.saved import SavedTensor
 
@@ -40,11 +40,12 @@ variable.Variable = Variable  # type: ignore[attr-defined]
 # What most programs never ask for is imported when it is asked for: name -> module, and the name in it ("" for itself).
 LATER = {
     "DeviceType": ("profiler_util", "DeviceType"),
+    "Function": ("function", "Function"),
     "NestedIOFunction": ("function", "NestedIOFunction"),
     "_profiler_enabled": ("profiler", "profiler_enabled"),
+    "forward_ad": ("forward_ad", ""),
     "functional": ("functional", ""),
-    "gradcheck": ("gradcheck", "gradcheck"),
-    "gradgradcheck": ("gradcheck", "gradgradcheck"),
+    "graph": ("graph", ""),
     "kineto_available": ("profiler", "kineto_available"),
     "profiler": ("profiler", ""),
     "profiler_util": ("profiler_util", ""),
@@ -63,3 +64,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from missing
     value = globals()[name] = getattr(module, where[1]) if where[1] else module
     return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *LATER})

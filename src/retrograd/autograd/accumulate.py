@@ -8,8 +8,8 @@ tensor if that is dense without overlap, and is contiguous otherwise.
 """
 from __future__ import annotations
 
+from _thread import allocate_lock
 from sys import getrefcount
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from retrograd.core.state import switches, tls
 from retrograd.core.storage import contiguous_strides, empty_strided, is_non_overlapping_and_dense, strides_of
 from retrograd.core.tensor import ODD_SPARSE, Tensor, bump, new_tensor
 
-lock = Lock()
+lock = allocate_lock()
 
 
 class Private:

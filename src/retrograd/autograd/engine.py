@@ -13,8 +13,8 @@ whose stacks are fresh.
 from __future__ import annotations
 
 from heapq import heappop, heappush
+from importlib import import_module
 from itertools import count
-from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -402,7 +402,7 @@ def run_on_thread(task: Any, roots: Any, grads: Any) -> None:
             for name in INHERITED:
                 setattr(tls, name, getattr(type(tls), name, None) if name in CLASS_DEFAULTS else [])
 
-    thread = Thread(target=work)
+    thread = import_module("threading").Thread(target=work)
     thread.start()
     thread.join()
     if failure:

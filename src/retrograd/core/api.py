@@ -133,7 +133,7 @@ def make_inplace(name: str, is_method: bool) -> Any:
     return method
 
 
-TWO_TENSORS = re.compile(r"\(Tensor \w+, Tensor \w+(, \*.*)?\) -> Tensor$")
+TWO_TENSORS = r"\(Tensor \w+, Tensor \w+(, \*.*)?\) -> Tensor$"
 
 
 def make(name: str, is_method: bool) -> Any:
@@ -150,7 +150,7 @@ def make(name: str, is_method: bool) -> Any:
             function = (make_unary if len(rows) == 1 else make_keyword_unary)(op, name, is_method)
         elif "(Tensor self, *" in text:
             function = make_keyword_unary(op, name, is_method)
-        elif TWO_TENSORS.search(text):
+        elif re.search(TWO_TENSORS, text):
             function = make_binary(op, name, is_method)
     if not rows:
         op = packet.overloads_[0].functional
@@ -164,27 +164,24 @@ def make(name: str, is_method: bool) -> Any:
 
 
 # ---- names bound on first use
-class Later:
-    """What stands for a method of Tensor, or in METHODS for a function, until it is first used."""
+class Later(str):
+    """What stands for a method of Tensor, or in METHODS for a function, until it is first used: its name."""
 
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.name = name
+    __slots__ = ()        # a thousand of them, and so none of them for the garbage collector to visit
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return internal_named(self.name)(*args, **kwargs)
+        return internal_named(str(self))(*args, **kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return method_named(self.name).__get__(instance, owner)
+        return method_named(str(self)).__get__(instance, owner)
 
     def __set__(self, instance: Any, value: Any) -> None:
-        method_named(self.name)
-        setattr(instance, self.name, value)
+        method_named(str(self))
+        setattr(instance, str(self), value)
 
     def __delete__(self, instance: Any) -> None:
-        method_named(self.name)
-        delattr(instance, self.name)
+        method_named(str(self))
+        delattr(instance, str(self))
 
 
 def function_named(name: str) -> Any:
@@ -219,29 +216,24 @@ def internal_named(name: str) -> Any:
     return found
 
 
-def announce(modules: dict[str, tuple[str, str, str]], package: str) -> None:
-    """Say what modules declare that need not be imported: functions, methods of Tensor, and names of no public use."""
-    methods: dict[str, Any] = {}
-    for module, (functions, members, others) in modules.items():
+def announce(modules: dict[str, tuple[str, str, str, str]], package: str) -> None:
+    """Let names be known whose modules need not be imported yet: for each module its functions, its methods of Tensor,
+    its ops that are neither, and what it puts into METHODS besides."""
+    methods: dict[str, Later] = {}
+    for module, columns in modules.items():
         path = (package + module,)
-        for name in functions.split():
-            PUBLIC.add(name)
-            declare(name, path)
-        for name in members.split():
-            methods[name] = declare(name, path)
-        for name in others.split():
-            declare(name, path)
+        functions, members, ops, internals = [column.split() for column in columns]
+        PUBLIC.update(functions)
+        for name in {*functions, *members, *ops, *internals}:
+            MODULES[name] = MODULES.get(name, ()) + path
+        for name in members:
+            methods[name] = Later(name)
+        for name in (*functions, *internals):
+            METHODS.setdefault(name, Later(name))
+    for name, later in methods.items():
+        METHODS.setdefault(name, later)
+    UNFINISHED.update(MODULES)
     install(Tensor, methods)
-
-
-def declare(name: str, path: tuple[str, ...]) -> Later:
-    before = MODULES.get(name, ())
-    if path[0] not in before:
-        MODULES[name] = before + path
-    UNFINISHED.add(name)
-    later = Later(name)
-    METHODS.setdefault(name, later)
-    return later
 
 
 def bind_all() -> None:

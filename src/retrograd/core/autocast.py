@@ -5,7 +5,7 @@ not cast again. A leaf that is cast for an op is kept until the outermost scope 
 """
 from __future__ import annotations
 
-from threading import local
+from _thread import _local
 from typing import Any
 from weakref import ref
 
@@ -36,7 +36,7 @@ FLOAT32 = ("adaptive_avg_pool3d", "adaptive_max_pool3d", "avg_pool3d", "binary_c
 WIDEST = ("cat", "index_copy", "stack")
 
 
-class AutocastState(local):
+class AutocastState(_local):
     """What one thread has set; whether autocast is on, and in which dtype, is `tls.autocast`."""
 
     dtype: Any = dtypes.bfloat16

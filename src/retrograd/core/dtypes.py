@@ -8,10 +8,11 @@ A floating group met by a later complex one keeps its own precision: `float64_te
 """
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 
@@ -40,6 +41,12 @@ class dtype:
 
     def __repr__(self) -> str:
         return f"torch.{self.name}"
+
+    def __getattr__(self, name: str) -> Any:
+        # Only one type has an attribute that is not there yet: the NumPy type of bfloat16, see `_load_bfloat16`.
+        if name == "numpy":
+            return _load_bfloat16()
+        raise AttributeError(f"'dtype' object has no attribute {name!r}")
 
     def __reduce__(self) -> str:
         # A string makes pickle and copy refer to this module's global of that name, hence to the same object.
@@ -72,8 +79,10 @@ BOOL, INTEGRAL, FLOATING, COMPLEX = range(4)
 def _make(name: str, numpy_type: Any, category: int, legacy: str, abbr: str) -> dtype:
     made = object.__new__(dtype)  # dtype.__new__ is closed to users
     made.name = name
-    made.numpy = np.dtype(numpy_type)
-    made.itemsize = made.numpy.itemsize
+    made.itemsize = 2
+    if numpy_type is not None:
+        made.numpy = np.dtype(numpy_type)
+        made.itemsize = made.numpy.itemsize
     made.category = category
     made.is_floating_point = category == FLOATING
     made.is_complex = category == COMPLEX
@@ -93,7 +102,7 @@ uint16 = _make("uint16", np.uint16, INTEGRAL, "UInt16", "u16")
 uint32 = _make("uint32", np.uint32, INTEGRAL, "UInt32", "u32")
 uint64 = _make("uint64", np.uint64, INTEGRAL, "UInt64", "u64")
 float16 = _make("float16", np.float16, FLOATING, "Half", "f16")
-bfloat16 = _make("bfloat16", ml_dtypes.bfloat16, FLOATING, "BFloat16", "bf16")
+bfloat16 = _make("bfloat16", None, FLOATING, "BFloat16", "bf16")
 float32 = _make("float32", np.float32, FLOATING, "Float", "f32")
 float64 = _make("float64", np.float64, FLOATING, "Double", "f64")
 complex64 = _make("complex64", np.complex64, COMPLEX, "ComplexFloat", "c64")
@@ -102,12 +111,26 @@ complex128 = _make("complex128", np.complex128, COMPLEX, "ComplexDouble", "c128"
 ALL: tuple[dtype, ...] = (bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64, float16, bfloat16,
                           float32, float64, complex64, complex128)
 BY_NAME: dict[str, dtype] = {each.name: each for each in ALL}
-BY_NUMPY: dict[np.dtype[Any], dtype] = {each.numpy: each for each in ALL}
+BY_NUMPY: dict[np.dtype[Any], dtype] = {each.numpy: each for each in ALL if each is not bfloat16}
+HALVES: list[np.dtype[Any]] = [float16.numpy]         # the types of half precision that arrays have so far
 ALIASES: dict[str, dtype] = {
     "half": float16, "float": float32, "double": float64, "cfloat": complex64, "cdouble": complex128,
     "short": int16, "int": int32, "long": int64,
 }
 _UNPROMOTABLE = frozenset((uint16, uint32, uint64))
+
+
+def _load_bfloat16() -> np.dtype[Any]:
+    """The NumPy type of bfloat16; the library that has it is imported for programs that use it."""
+    bfloat16.numpy = found = np.dtype(import_module("ml_dtypes").bfloat16)
+    BY_NUMPY[found] = bfloat16
+    if found not in HALVES:
+        HALVES.append(found)
+    return found
+
+
+if "ml_dtypes" in sys.modules:            # then arrays of this type may come from elsewhere
+    _load_bfloat16()
 
 
 def from_numpy(numpy_dtype: Any) -> dtype:
@@ -119,6 +142,8 @@ def from_numpy(numpy_dtype: Any) -> dtype:
     found = BY_NUMPY.get(numpy_dtype)
     if found is None:
         numpy_dtype = np.dtype(numpy_dtype)
+        if numpy_dtype.name == "bfloat16":
+            _load_bfloat16()
         found = BY_NUMPY.get(numpy_dtype) or BY_NUMPY.get(numpy_dtype.newbyteorder("="))
         if found is None:
             raise TypeError(
@@ -316,7 +341,7 @@ def number_dtype(value: Any) -> dtype:
         return bool_
     if isinstance(value, int | np.integer):
         return int64
-    if isinstance(value, float | np.floating | ml_dtypes.bfloat16):
+    if isinstance(value, float | np.floating) or type(value).__name__ == "bfloat16":
         return _default
     if isinstance(value, complex | np.complexfloating):
         return _default_complex

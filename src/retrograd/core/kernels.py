@@ -16,7 +16,7 @@ from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.tensor import Tensor
 
 ndarray = np.ndarray
-HALVES = (dtypes.float16.numpy, dtypes.bfloat16.numpy)
+HALVES = dtypes.HALVES
 FLOAT32 = np.dtype(np.float32)
 
 

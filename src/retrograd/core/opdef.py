@@ -30,10 +30,10 @@ lower    the expression of one element in C, for the generated kernels.
 """
 from __future__ import annotations
 
+from _thread import allocate_lock
 from collections import namedtuple
 from collections.abc import Callable
 from importlib import import_module
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -359,7 +359,7 @@ def add_form(op: OpDef, form: str, numbers: bool) -> None:
 
 FORMS: dict[str, list[tuple[OpDef, str, bool]]] = {}
 UNFINISHED: set[str] = set()          # names with forms to be made or modules to be imported before they are used
-finishing = Lock()
+finishing = allocate_lock()
 
 
 def packet_of(name: str) -> Packet:

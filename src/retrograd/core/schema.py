@@ -43,7 +43,6 @@ _NAMED_DEFAULTS: Final[Mapping[str, object]] = {
     "None": None, "True": True, "False": False, "Mean": 1, "Sum": 2, "inf": float("inf"),
 }  # fmt: skip
 
-_HEAD = re.compile(r"\s*([\w:]+)(?:\.(\w+))?\(")
 # A comma separates items unless it stands inside a default such as [0, 1].
 _COMMA = re.compile(r",\s*(?![^\[\]]*\])")
 _ITEM = re.compile(r"(\w+)(?:\(([^)]*)\))?((?:\?|\[\d*\])*)(?:\s+(\w+))?(?:\s*=\s*(.*))?\s*$")
@@ -141,12 +140,13 @@ class Schema:
     mutable: bool
 
     def __init__(self, text: str, *, allow_numbers_as_tensors: bool = False, hidden: bool = False) -> None:
-        head = _HEAD.match(text)
-        if head is None:
+        head, parenthesis, _ = text.partition("(")
+        name, _, overload = head.lstrip().partition(".")
+        if not parenthesis or not name.replace(":", "_").isidentifier():
             raise ValueError(f"not an operator schema: {text!r}")
         self.text = text
-        self.name = head[1].rpartition(":")[2]
-        self.overload = head[2] or ""
+        self.name = name.rpartition(":")[2]
+        self.overload = overload
         self.allow_numbers_as_tensors = allow_numbers_as_tensors
         # Deprecated overloads still bind but are left out of the list that error messages show.
         self.hidden = hidden

@@ -10,7 +10,7 @@ Code that needs several of a thread's switches at once takes them off `tls.__dic
 """
 from __future__ import annotations
 
-from threading import local
+from _thread import _local
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ class Switches:
 switches = Switches()
 
 
-class ThreadState(local):
+class ThreadState(_local):
     """One thread's modes. Change them through the functions below, which keep the counts right."""
 
     grad_enabled: bool = True

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from retrograd.core.dispatch import METHODS, call
-from retrograd.core.dtypes import BY_NUMPY
+from retrograd.core.dtypes import BY_NUMPY, HALVES
 from retrograd.core.opdef import OPS, defop, find_packet
 from retrograd.core.state import tls
 from retrograd.core.tensor import Tensor, wants_grad
 from retrograd.ops import families
 from retrograd.ops.families import conj, number_like
 
-HALF_TYPES = (np.dtype(np.float16), next(d for d in BY_NUMPY if d.kind == "V"))
+HALF_TYPES = HALVES
 C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "bool": "bool",
            "complex64": "c10::complex<float>", "complex128": "c10::complex<double>", "uint8": "unsigned char",
            "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int"}

@@ -105,7 +105,7 @@ def move(made: Any, device: Any) -> Any:
     return made.to(device)
 
 
-METHODS.setdefault("__to_device__", move)
+METHODS["__to_device__"] = move
 
 
 def data_array(data: Any, dtype: Any) -> Any:

@@ -153,7 +153,7 @@ def warn_resized(out: Any, value: Any) -> None:
                   stacklevel=4)
 
 
-METHODS.setdefault("__warn_resized__", warn_resized)
+METHODS["__warn_resized__"] = warn_resized
 
 
 def resize_as(self: Any, the_template: Any, memory_format: Any) -> Any:
