@@ -20,7 +20,7 @@ from retrograd.core.arguments import resolve
 from retrograd.core.device import parse_device
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.dtypes import as_dtype
-from retrograd.core.opdef import CALLERS, MODULES, OPS, UNFINISHED, find_packet, load
+from retrograd.core.opdef import CALLERS, MODULES, UNFINISHED, find_packet, load
 from retrograd.core.state import switches, tls
 from retrograd.core.tensor import ODD_SUBCLASS, Tensor, install
 from retrograd.core.tensor import operators as table

@@ -311,7 +311,7 @@ def copy_to_layout(grad: Any, shape: Any, strides: Any) -> Any:
     if grad._odd & ODD_WRAPPER:
         return METHODS["copy_"](METHODS["__batched_new__"](grad, shape, strides), grad)
     if grad._odd & ODD_SUBCLASS or (switches.unusual and tls.dispatch_modes):
-        target = call(find_packet("new_empty_strided").default, [grad, shape, strides, None, None, None, None])
+        target = empty_beside(grad, shape, strides, None, None, None)
     else:
         target = Tensor(storage.empty_strided(shape, strides, grad.array.dtype))
     return METHODS["copy_"](target, grad)
@@ -345,10 +345,16 @@ def first_gradient(variable: Any, grad: Any, strides: Any, alone: bool) -> Any:
     return new_gradient(grad, strides)
 
 
+def empty_beside(grad: Any, shape: Any, strides: Any, dtype: Any, layout: Any, device: Any) -> Any:
+    """An uninitialised tensor made by an op that dispatch modes see."""
+    packet = find_packet("new_empty_strided")
+    assert packet is not None
+    return call(packet.overloads_[0], [grad, shape, strides, dtype, layout, device, None])
+
+
 def new_gradient(grad: Any, strides: Any) -> Any:
     """A copy of a gradient with the given strides, made of ops that dispatch modes see."""
-    made = call(find_packet("new_empty_strided").default, [grad, grad.array.shape, strides, grad.dtype, strided, grad.device, None])
-    return METHODS["copy_"](made, grad)
+    return METHODS["copy_"](empty_beside(grad, grad.array.shape, strides, grad.dtype, strided, grad.device), grad)
 
 
 def add_gradient(old: Any, grad: Any) -> Any:

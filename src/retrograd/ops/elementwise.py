@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.dtypes import BY_NUMPY, HALVES
-from retrograd.core.opdef import OPS, defop, find_packet
+from retrograd.core.opdef import OPS, defop, find_packet, load
 from retrograd.core.state import tls
 from retrograd.core.tensor import Tensor, wants_grad
 from retrograd.ops import families
 from retrograd.ops.families import conj, number_like
 
-HALF_TYPES = HALVES
 C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "bool": "bool",
            "complex64": "c10::complex<float>", "complex128": "c10::complex<double>", "uint8": "unsigned char",
            "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int"}
@@ -42,7 +39,7 @@ def limited(name: str, kinds: str, compute: Any) -> Any:
 def in_float32(compute: Any) -> Any:
     """A kernel that computes half precision in float32, but on operands (numbers too) that were rounded to it before."""
     def kernel(xp: Any, self: Any, other: Any) -> Any:
-        if self.dtype in HALF_TYPES:
+        if self.dtype in HALVES:
             return compute(xp, self.astype(xp.float32), other.astype(xp.float32)).astype(self.dtype)
         return compute(xp, self, other)
     return kernel
@@ -152,6 +149,8 @@ def maybe_times(grad: Any, factor: Any) -> Any:
 def alias_rows(name: str, original: str, *schemas: str, inplace: bool = True, out: bool = True, numbers: bool = False,
                **columns: Any) -> None:
     """Declare `name` as a composite that calls `original`; `schemas` are "overload(arguments)" of the functional forms."""
+    if original not in OPS:
+        load(original)
     for schema in schemas:
         overload, _, arguments = schema[:-1].partition("(")
         dot = "." + overload if overload else ""

@@ -5,12 +5,12 @@ from typing import Any
 
 from retrograd.core import dtypes
 from retrograd.core.dispatch import call
+from retrograd.core.dtypes import HALVES
 from retrograd.core.opdef import NOT_IMPLEMENTED, defop
 from retrograd.core.tensor import Tensor, operators
 from retrograd.ops import families
 from retrograd.ops.elementwise import (
     C_NAMES,
-    HALF_TYPES,
     alias_rows,
     blanked,
     check_sub,
@@ -47,7 +47,7 @@ def combined(xp: Any, combine: Any, self: Any, other: Any, alpha: Any) -> Any:
     if alpha == 1:
         return combine(self, other)
     factor = number_like(xp, self, alpha)
-    if self.dtype in HALF_TYPES:
+    if self.dtype in HALVES:
         wide = combine(self.astype(xp.float32), other.astype(xp.float32) * factor.astype(xp.float32))
         return wide.astype(self.dtype)
     return combine(self, xp.multiply(other, factor))

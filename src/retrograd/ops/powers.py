@@ -8,12 +8,11 @@ import numpy as np
 
 from retrograd.core import dtypes
 from retrograd.core.dispatch import METHODS, call
-from retrograd.core.dtypes import BY_NUMPY
+from retrograd.core.dtypes import BY_NUMPY, HALVES
 from retrograd.core.opdef import defop
 from retrograd.core.tensor import Tensor
 from retrograd.ops import families
 from retrograd.ops.elementwise import (
-    HALF_TYPES,
     alias_rows,
     blanked,
     in_float32,
@@ -67,9 +66,9 @@ def scalar_power(xp: Any, self: Any, exponent: Any) -> Any:
         raise unsupported("pow", self.dtype)
     if exponent == 2:
         return xp.multiply(self, self)
-    if exponent == 3 and self.dtype not in HALF_TYPES:
+    if exponent == 3 and self.dtype not in HALVES:
         return self * self * self
-    if self.dtype.kind in "fc" and self.dtype not in HALF_TYPES:
+    if self.dtype.kind in "fc" and self.dtype not in HALVES:
         if exponent == 0.5:
             return xp.sqrt(self)
         if exponent == -0.5:
