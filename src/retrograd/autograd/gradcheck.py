@@ -28,7 +28,8 @@ def gradgradcheck(*args: Any, **kwargs: Any) -> bool:
 
 
 def run() -> Any:
-    return import_module("retrograd.autograd.gradcheck_run")
+    """The module that does the work."""
+    return import_module(f"{__name__}_run")
 
 
 def __getattr__(name: str) -> Any:

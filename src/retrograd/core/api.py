@@ -219,21 +219,20 @@ def internal_named(name: str) -> Any:
 def announce(modules: dict[str, tuple[str, str, str, str]], package: str) -> None:
     """Let names be known whose modules need not be imported yet: for each module its functions, its methods of Tensor,
     its ops that are neither, and what it puts into METHODS besides."""
-    methods: dict[str, Later] = {}
-    for module, columns in modules.items():
-        path = (package + module,)
-        functions, members, ops, internals = [column.split() for column in columns]
-        PUBLIC.update(functions)
-        for name in {*functions, *members, *ops, *internals}:
-            MODULES[name] = MODULES.get(name, ()) + path
-        for name in members:
-            methods[name] = Later(name)
-        for name in (*functions, *internals):
-            METHODS.setdefault(name, Later(name))
-    for name, later in methods.items():
-        METHODS.setdefault(name, later)
+    methods: list[str] = []
+    internal: list[str] = []
+    for module, (functions, members, ops, internals) in modules.items():
+        path: tuple[str, ...] = (package + module,)
+        declared = dict.fromkeys(f"{functions} {members} {ops} {internals}".split(), path)
+        for name in MODULES.keys() & declared.keys():
+            declared[name] = MODULES[name] + path
+        MODULES.update(declared)
+        PUBLIC.update(functions.split())
+        methods += members.split()
+        internal += f"{functions} {members} {internals}".split()
     UNFINISHED.update(MODULES)
-    install(Tensor, methods)
+    METHODS.update({name: Later(name) for name in {*internal} - METHODS.keys()})
+    install(Tensor, {name: Later(name) for name in methods})
 
 
 def bind_all() -> None:
