@@ -16,6 +16,7 @@ from retrograd.core.device import CPU
 from retrograd.core.dispatch import METHODS, call, resolve
 from retrograd.core.forward import tangent_of
 from retrograd.core.graph import accumulator
+from retrograd.core.origin import DATA, DETACHED, SWITCHED_OFF, note_detached
 from retrograd.core.state import switches, tls
 from retrograd.core.tensor import (
     ODD_CONJ,
@@ -121,6 +122,8 @@ def requires_grad_(self: Any, requires_grad: bool = True) -> Any:
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
     if requires_grad and self._odd & ODD_INFERENCE and not tls.inference:
         raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+    if switches.unusual and tls.origins and self._requires and not requires_grad:
+        note_detached(self, self, SWITCHED_OFF, "requires_grad_")
     self._requires = bool(requires_grad)
     return self
 
@@ -157,16 +160,27 @@ def detach(self: Any) -> Any:
 
 def detach_(self: Any) -> Any:
     detach_inplace(self)
+    if switches.unusual and tls.origins:
+        note_detached(self, self, DETACHED, "detach_")
     return self
 
 
 def get_data(self: Any) -> Any:
     if self._odd & ODD_WRAPPER:
         return METHODS["__batched_get_data__"](self)
-    if switches.unusual and tls.dispatch_modes:
-        t = saved.watcher.detach(self)
-        t._counter = None
+    if switches.unusual and tls.special:
+        if tls.dispatch_modes:
+            t = saved.watcher.detach(self)
+            t._counter = None
+        else:
+            t = bare_data(self)
+        if tls.origins:
+            note_detached(self, t, DATA, ".data")
         return t
+    return bare_data(self)
+
+
+def bare_data(self: Any) -> Any:
     t = Tensor(self.array)
     t._odd = self._odd & ~(ODD_SUBCLASS | ODD_DUAL)
     if self._odd & ODD_SPARSE:

@@ -21,13 +21,14 @@ from retrograd.autograd.grad_mode import (
     set_multithreading_enabled,
 )
 from retrograd.autograd.gradcheck import gradcheck, gradgradcheck
+from retrograd.autograd.origins import trace_origins
 from retrograd.autograd.variable import Variable
 from retrograd.core.saved import SavedTensor
 
 __all__ = ["Function", "SavedTensor", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "forward_ad",
            "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_multithreading_enabled",
            "is_view_replay_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled",
-           "variable"]
+           "trace_origins", "variable"]
 
 
 def variable(*args: Any, **kwargs: Any) -> Any:
@@ -43,6 +44,7 @@ LATER = {
     "Function": ("function", "Function"),
     "NestedIOFunction": ("function", "NestedIOFunction"),
     "_profiler_enabled": ("profiler", "profiler_enabled"),
+    "debug": ("debug", ""),
     "forward_ad": ("forward_ad", ""),
     "functional": ("functional", ""),
     "graph": ("graph", ""),

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core.dispatch import METHODS
+from retrograd.core.origin import STACKS
 from retrograd.core.state import set_flag, tls
 
 __all__ = ["detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_anomaly_enabled",
@@ -91,6 +92,7 @@ def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
     >>> set_anomaly_enabled(False)
     """
     set_flag("anomaly", mode)
+    set_flag("origins", tls.origins | STACKS if mode else tls.origins & ~STACKS)
     tls.check_nan = check_nan
 
 

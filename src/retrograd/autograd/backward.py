@@ -5,6 +5,7 @@ import warnings
 from math import prod
 from typing import Any, NamedTuple
 
+from retrograd.autograd import origins
 from retrograd.autograd.engine import run_backward
 from retrograd.autograd.hooks import retain_grad
 from retrograd.core.dispatch import METHODS
@@ -66,7 +67,8 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: Any = None, c
         for i, t in enumerate(inputs):
             if isinstance(t, Tensor):
                 if not wants_grad(t):
-                    raise RuntimeError(f"One of the differentiated Tensors does not require grad (input {i})")
+                    raise RuntimeError(f"One of the differentiated Tensors does not require grad (input {i})"
+                                       + origins.without_grad(t))
                 if t.grad_fn is not None:
                     retain_grad(t)
             targets.append(input_edge(t))
@@ -102,7 +104,8 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any 
     for i, (node, _) in enumerate(targets):
         if node is None:
             raise RuntimeError("One of the differentiated Tensors does not require grad"
-                               f" (the input at index {i}; call requires_grad_() on it before it is used)")
+                               f" (the input at index {i}; call requires_grad_() on it before it is used)"
+                               + origins.without_grad(inputs[i]))
     roots = root_edges(outputs)
     if is_grads_batched:
         def one(*batched: Any) -> Any:
@@ -110,10 +113,10 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any 
         results = METHODS["__vmap__"](one, grads, bool(allow_unused))
     else:
         results = run_backward(roots, grads, bool(retain_graph), create_graph, targets, False)
-    return tuple(finish(results, inputs, bool(allow_unused), materialize_grads))
+    return tuple(finish(results, inputs, roots, bool(allow_unused), materialize_grads))
 
 
-def finish(results: Any, inputs: Any, allow_unused: bool, materialize_grads: bool) -> Any:
+def finish(results: Any, inputs: Any, roots: Any, allow_unused: bool, materialize_grads: bool) -> Any:
     """Check for inputs that no gradient reached."""
     results = list(results)
     if materialize_grads and any(r is None and not isinstance(t, Tensor) for r, t in zip(results, inputs, strict=True)):
@@ -124,7 +127,7 @@ def finish(results: Any, inputs: Any, allow_unused: bool, materialize_grads: boo
                 results[i] = METHODS["zeros_like"](t, requires_grad=True)
             elif not allow_unused:
                 raise RuntimeError(f"The differentiated Tensor at index {i} appears to not have been used in the graph. "
-                                   "Set allow_unused=True if this is the desired behavior.")
+                                   "Set allow_unused=True if this is the desired behavior." + origins.unused(i, t, roots))
     return results
 
 
@@ -157,7 +160,8 @@ def root_edges(outputs: Any) -> list[Any]:
     for i, t in enumerate(outputs):
         node, nr = input_edge(t)
         if node is None:
-            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn"
+                               + origins.rootless(t))
         edges.append((node, nr))
     return edges
 

@@ -410,7 +410,7 @@ def run_on_thread(task: Any, roots: Any, grads: Any) -> None:
 
 
 CLASS_DEFAULTS = ("grad_enabled", "special", "way", "inference", "fwd_grad_enabled", "multithreading", "view_replay",
-                  "check_nan",
+                  "check_nan", "origins",
                   "anomaly", "dual_level", "task", "backward_depth", "saved_hooks_disabled", "below", "dispatch_disabled",
                   "function_disabled", "autocast", "profiler")
 INHERITED = (*CLASS_DEFAULTS, "saved_hooks", "dispatch_modes", "function_modes", "transforms", "stash")

@@ -18,7 +18,7 @@ from retrograd.autograd.function_jvp import function_jvp, tangents_of
 from retrograd.core.dispatch import METHODS
 from retrograd.core.forward import tangent_of
 from retrograd.core.graph import Node, connect, describe_outputs, edge_of, set_history
-from retrograd.core.origin import remember
+from retrograd.core.origin import cuts_of, here, note_results, remember, trail_of
 from retrograd.core.saved import FREED, SavedTensor
 from retrograd.core.state import set_grad_enabled, switches, tls
 from retrograd.core.tensor import ODD_DUAL, Tensor, bump, wants_grad
@@ -293,7 +293,7 @@ def run_function(cls: Any, args: Any, split: bool) -> Any:
                            "autograd function with static forward method. (Example: https://pytorch.org/docs/stable/autograd.html"
                            "#torch.autograd.Function)")
     node = cls._backward_cls()
-    if switches.unusual and tls.anomaly:
+    if switches.unusual and tls.origins:
         remember(node)
     positions, inputs, needs, dual = [], [], [], False
     for i, a in enumerate(args):
@@ -314,6 +314,7 @@ def run_function(cls: Any, args: Any, split: bool) -> Any:
     if dual:
         tangents = tangents_of(args)
         tls.fwd_grad_enabled = False
+    cuts = [(t, cuts_of(t)) for t in inputs] if switches.unusual and tls.origins else ()
     was = set_grad_enabled(False)
     try:
         if split:
@@ -336,6 +337,11 @@ def run_function(cls: Any, args: Any, split: bool) -> Any:
         function_jvp(cls, node, args, tangents, wrapped, dirty)
     if recording:
         save_tensors(node, wrapped)
+    if switches.unusual and tls.origins:
+        for t, known in cuts:             # what forward does in no_grad mode is its own business
+            trail_of(t).cuts = known
+        changed = [t for t in wrapped if id(t) in dirty]
+        note_results(here(cls.__name__), inputs, [t for t in wrapped if isinstance(t, Tensor)], changed)
     return wrapped if type(output) is tuple or isinstance(output, list) else wrapped[0]
 
 

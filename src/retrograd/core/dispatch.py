@@ -17,6 +17,7 @@ from retrograd.core import forward, views
 from retrograd.core.device import missing
 from retrograd.core.kernels import check_overlap, compute_arrays, in_order, run_kernel, write_into
 from retrograd.core.opdef import AUTOCAST
+from retrograd.core.origin import note_call
 from retrograd.core.record import dropped, finish, record, record_short, save_results, save_written
 from retrograd.core.saved import share_counter
 from retrograd.core.state import switches, tls
@@ -344,9 +345,17 @@ def call_long(op: Any, args: Any) -> Any:
     """The long way: every layer is asked."""
     if not op._ready:
         op.prepare()
-    if switches.unusual and tls.profiler is not None:
-        return tls.profiler.run_op(op, args, call_layers)
+    if switches.unusual:
+        layers = call_traced if tls.origins else call_layers
+        return layers(op, args) if tls.profiler is None else tls.profiler.run_op(op, args, layers)
     return call_layers(op, args)
+
+
+def call_traced(op: Any, args: Any) -> Any:
+    """The layers, and a note of the line that went through them."""
+    result = call_layers(op, args)
+    note_call(op, args, result)
+    return result
 
 
 def call_layers(op: Any, args: Any) -> Any:

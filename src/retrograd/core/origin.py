@@ -1,21 +1,246 @@
-"""Where a node was recorded: the Python stack and the node that was running, kept only in anomaly mode."""
+"""Origins: the lines of a program that made, saved, cut off or changed a value, kept only while somebody asks for them.
+
+NOTE [Origins]
+`tls.origins` says what this thread keeps: LINES while `autograd.trace_origins` is on, STACKS (and lines) in anomaly mode.
+Either makes the thread special, so every op takes the long way through dispatch, which calls `note_call`; with neither,
+nothing here is ever reached. A line is that of the innermost frame outside of this package.
+Nodes keep theirs in their metadata, version counters the last writes, tensors a `Trail` in their `_extra`. All of these
+hold texts and numbers, never tensors or nodes, and die with what they belong to. (The stack and the parent node that
+anomaly mode adds are PyTorch's.)
+A tensor that needs no gradient has causes: the lines that cut it, or what it was computed from, off from everything that
+needs one. They are handed on from op to op, a few at most, so that a long loop does not grow a long history.
+"""
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any
 
+from retrograd.core.graph import forward_name
 from retrograd.core.state import tls
+from retrograd.core.tensor import Tensor, extra_of, wants_grad
 
-PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+LINES, STACKS = 1, 2
+# why a value has no gradient, in the words of error texts
+DETACHED = "detached by {}"
+DATA = "taken through .data"
+NO_GRAD = "computed by {} under no_grad"
+INFERENCE = "computed by {} in inference mode"
+CONSTANT = "computed by {}, which has no derivative,"
+MADE = "made by {} with requires_grad=False"
+SWITCHED_OFF = "set to requires_grad=False"
+KEPT = 4              # causes, cuts and writes that are kept of each tensor
 
 
-def remember(node: Any) -> None:
-    """Note in the node's metadata where it came from; it dies with the node."""
+class Origin:
+    """One line of a program and the op that it ran.
+
+    >>> Origin("exp", "train.py", 12, "step")
+    <exp at train.py:12>
+    """
+
+    __slots__ = ("file", "function", "line", "op", "parent")
+
+    def __init__(self, op: str, file: str, line: int, function: str, parent: Any = None) -> None:
+        self.op = op
+        self.file = file
+        self.line = line
+        self.function = function
+        self.parent: Origin | None = parent       # for what a backward pass recorded: the origin of the node that was running
+
+    @property
+    def place(self) -> str:
+        """`file:line`; the path is relative if the file is below the current directory."""
+        here = os.getcwd() + os.sep
+        return f"{self.file.removeprefix(here)}:{self.line}"
+
+    @property
+    def text(self) -> str:
+        """The source line itself, empty if it cannot be read."""
+        import linecache  # seldom needed
+
+        return linecache.getline(self.file, self.line).strip()
+
+    def told(self, deed: str) -> str:
+        """The line after a few words on what it did; `{}` in them stands for the op."""
+        text = self.text
+        return f"{deed.format(self.op)} at {self.place}" + (f": {text}" if text else "")
+
+    def __str__(self) -> str:
+        return self.told("{}")
+
+    def __repr__(self) -> str:
+        return f"<{self.op} at {self.place}>"
+
+
+class Trail:
+    """What is known of a tensor: where it was made, why it needs no gradient, where its own gradient was cut off."""
+
+    __slots__ = ("causes", "cuts", "made")
+
+    def __init__(self) -> None:
+        self.made: Origin | None = None
+        self.causes: tuple[Any, ...] = ()         # (why, Origin) of a tensor that needs no gradient
+        self.cuts: tuple[Any, ...] = ()           # (why, Origin) of uses that no gradient comes back from
+
+
+def here(op: str) -> Origin:
+    """The line that is running now, outside of this package."""
+    frame: Any = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame = frame.f_back
+    return Origin(op, frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+
+
+# ---- nodes
+def remember(node: Any, name: str = "") -> None:
+    """Note in the node's metadata where it came from (and that error texts call its op `name`); it dies with the node."""
+    task = tls.task
+    parent = None if task is None else task.node
+    origin = node.metadata["origin_"] = here(name or forward_name(node))
+    if parent is not None:
+        origin.parent = origin_of_node(parent)
+    if not tls.origins & STACKS:
+        return
     import traceback  # seldom needed, and slow to import
 
     # how an op gets recorded, or an engine gets to call a backward, is of no use to whoever reads this
     frames = [frame for frame in traceback.extract_stack() if not frame.filename.startswith(PACKAGE)]
     node.metadata["traceback_"] = traceback.StackSummary.from_list(frames).format()
-    parent = None if tls.task is None else tls.task.node
     if parent is not None:
         node.metadata["parent_"] = parent
+
+
+def origin_of_node(node: Any) -> Any:
+    """The line that recorded `node`, None if nobody kept it."""
+    return None if node is None or node._metadata is None else node._metadata.get("origin_")
+
+
+# ---- tensors
+def trail_of(t: Any) -> Trail:
+    extra = extra_of(t)
+    if extra.trail is None:
+        extra.trail = Trail()
+    return extra.trail
+
+
+def known_trail(t: Any) -> Any:
+    """The trail of `t`, None if nothing is known of it."""
+    return None if t._extra is None else t._extra.trail
+
+
+def each(value: Any) -> list[Any]:
+    """The tensors in one argument or result."""
+    if isinstance(value, Tensor):
+        return [value]
+    return [t for t in value if isinstance(t, Tensor)] if isinstance(value, (list, tuple)) else []
+
+
+def is_quiet() -> bool:
+    """Whether ops are nobody's lines now: a handler below autograd runs them, or formulas that record nothing."""
+    return tls.below or (tls.task is not None and not tls.grad_enabled)
+
+
+def note_call(op: Any, args: Any, result: Any) -> None:
+    """Note what a call of `op` made, wrote to and cut off."""
+    if is_quiet():
+        return
+    origin = here(op.name)
+    written = [t for param, value in zip(op.schema.params, args, strict=True) if param.writes
+               for t in each(value)] if op.schema.mutable else []
+    note_results(origin, [t for value in args for t in each(value)], each(result), written)
+
+
+def note_results(origin: Any, inputs: Any, results: Any, written: Any) -> None:
+    for t in written:
+        note_write(t, origin)
+    known = {id(t) for t in inputs}
+    lost = [t for t in [*results, *written] if not wants_grad(t)]
+    if not lost:
+        return
+    sources = [t for t in inputs if wants_grad(t)]
+    if sources:
+        why = INFERENCE if tls.inference else CONSTANT if tls.grad_enabled else NO_GRAD
+        causes: tuple[Any, ...] = ((why, origin),)
+        for t in sources:
+            note_cut(t, why, origin)
+    else:
+        causes = merged([cause for t in inputs for cause in causes_of(t)]) if inputs else ((MADE, origin),)
+    for t in lost:
+        trail = trail_of(t)
+        if id(t) in known:                # written to: what it was before still counts
+            trail.causes = merged([*causes, *trail.causes])
+        else:
+            trail.made, trail.causes = origin, causes
+
+
+def causes_of(t: Any) -> tuple[Any, ...]:
+    trail = known_trail(t)
+    return () if trail is None else trail.causes
+
+
+def cuts_of(t: Any) -> tuple[Any, ...]:
+    trail = known_trail(t)
+    return () if trail is None else trail.cuts
+
+
+def merged(causes: list[Any]) -> tuple[Any, ...]:
+    """A few of `causes`, one per line; where a gradient was cut off says more than where a constant was made."""
+    found = {(why, origin.op, origin.file, origin.line): (why, origin) for why, origin in causes}
+    return tuple(sorted(found.values(), key=lambda cause: cause[0] == MADE)[:KEPT])
+
+
+def note_made(t: Any, name: str) -> None:
+    """Note where a tensor was made out of something else than tensors."""
+    if is_quiet():
+        return
+    trail = trail_of(t)
+    trail.made = here(name)
+    trail.causes = ((MADE, trail.made),)
+
+
+def note_detached(source: Any, made: Any, why: str, name: str) -> None:
+    """Note that `made` is `source` without its history."""
+    if is_quiet():
+        return
+    origin = here(name)
+    trail = trail_of(made)
+    if made is not source:
+        trail.made = origin
+    trail.causes = ((why, origin),) if made is source or wants_grad(source) else causes_of(source)
+    if made is not source and wants_grad(source):
+        note_cut(source, why, origin)
+
+
+def note_cut(t: Any, why: str, origin: Any) -> None:
+    """Note that a use of `t` takes no gradient back to it; of the uses in one line the outermost op is kept."""
+    trail = trail_of(t)
+    others = [cut for cut in trail.cuts if (cut[1].file, cut[1].line) != (origin.file, origin.line)]
+    trail.cuts = (*others, (why, origin))[-KEPT:]
+
+
+# ---- writes
+def note_write(t: Any, origin: Any) -> None:
+    """Note who made the present version of `t`; inside an op that is made of others, the innermost did."""
+    counter = t._counter
+    writes = writes_of(counter)
+    if counter is not None and counter.n and (not writes or writes[-1][0] != counter.n):
+        counter.writes = (*writes, (counter.n, origin))[-KEPT:]
+
+
+def writes_of(counter: Any) -> tuple[Any, ...]:
+    """The last writes that were noted: (the version that each made, Origin)."""
+    return getattr(counter, "writes", None) or ()       # in plain Python the slot is empty until the first one
+
+
+def explain_write(t: Any, expected: int, saver: Any) -> str:
+    """The two lines that an error about a changed saved tensor is about: who saved it, who changed it."""
+    saved = origin_of_node(saver)
+    changed = [origin for version, origin in writes_of(t._counter) if version > expected]
+    if saved is None and not changed:
+        return (" torch.autograd.trace_origins(), on during the forward pass, makes this error name the line that saved the "
+                "value and the line that changed it.")
+    lines = [saved.told("saved for the backward of {}") if saved is not None else "saved where origins were not traced"]
+    lines += [origin.told("changed by {}") for origin in changed] or ["changed where origins were not traced"]
+    return "".join(["\n  " + line for line in lines])

@@ -252,7 +252,7 @@ def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
     node._op = op
     if op.has_lists:
         record_lists(op, args, node)
-        if switches.unusual and tls.anomaly:
+        if switches.unusual and tls.origins:
             remember(node)
         return node
     plan = op.plans.get(mask)
@@ -291,7 +291,7 @@ def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
         node._attrs = [None] * len(op.attr_names)
         for slot, kind, arg, extra in plan.attrs:
             node._attrs[slot] = attribute_value(kind, args[arg], extra)
-    if switches.unusual and tls.anomaly:
+    if switches.unusual and tls.origins:
         remember(node)
     return node
 

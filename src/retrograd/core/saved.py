@@ -16,6 +16,7 @@ from weakref import ref
 import numpy as np
 
 from retrograd.core.graph import AccumulateGrad, edge_of, forward_name
+from retrograd.core.origin import explain_write
 from retrograd.core.state import set_grad_enabled, switches, tls
 from retrograd.core.tensor import (
     ODD_DUAL,
@@ -206,7 +207,7 @@ def modified(node: Any, slot: int, t: Any) -> RuntimeError:
     output = node._op.saved_outputs[slot] if node._op is not None else -1
     if output < 0 and t._view is not None:
         operators.door.refresh(t)
-    return modified_error(t, expected, node if output >= 0 else t._node, output if output >= 0 else t._nr)
+    return modified_error(t, expected, node if output >= 0 else t._node, output if output >= 0 else t._nr, node)
 
 
 def type_name(dtype: Any) -> str:
@@ -215,7 +216,7 @@ def type_name(dtype: Any) -> str:
                                                                             "Bool") else f"torch.{dtype.legacy}Tensor"
 
 
-def modified_error(t: Any, expected: int, producer: Any, nr: int) -> RuntimeError:
+def modified_error(t: Any, expected: int, producer: Any, nr: int, saver: Any) -> RuntimeError:
     where = "" if producer is None or type(producer) is AccumulateGrad else (
         f", which is output {nr} of {forward_name(producer)},")
     kind = type_name(t.dtype)
@@ -225,7 +226,8 @@ def modified_error(t: Any, expected: int, producer: Any, nr: int) -> RuntimeErro
             "torch.autograd.set_detect_anomaly(True, check_nan=False).")
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[{kind} {list(t.array.shape)}]{where} is at version {t._counter.n}; expected version {expected} instead. {hint}")
+        f"[{kind} {list(t.array.shape)}]{where} is at version {t._counter.n}; expected version {expected} instead. {hint}"
+        + explain_write(t, expected, saver))
 
 
 class SavedTensor:
@@ -320,7 +322,7 @@ class SavedTensor:
         """The saved tensor, with its history."""
         if self._released:
             raise RuntimeError(FREED)
-        owner = node if node is not None or tls.task is None else tls.task.node
+        owner = saver = node if node is not None or tls.task is None else tls.task.node
         if self._producer is not None:
             owner = self._producer()
         if self._hooks is None:
@@ -328,7 +330,7 @@ class SavedTensor:
             if t is None:
                 return None
             if t._counter is not None and t._counter.n != self._version:
-                raise modified_error(t, self._version, owner if self._is_output else t._node, self._nr)
+                raise modified_error(t, self._version, owner if self._is_output else t._node, self._nr, saver)
             if not self._is_output:
                 if not self._leaf and t._node is None and self._node is not None and t._view is None:
                     raise RuntimeError(DETACHED)

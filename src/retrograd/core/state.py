@@ -5,7 +5,8 @@ Reading a thread-local costs as much as a small op's bookkeeping, so the fast pa
 process-wide count of scopes that differ from the default (any thread inside no_grad, a mode, a transform...).
 Zero means that grad mode is on and nothing watches, in every thread. Otherwise the thread's own `tls` decides:
 `tls.special` counts what only the long way of `dispatch` knows (modes, transforms, saved-tensor hooks, anomaly,
-inference mode, a forward-AD level, a profiler); `tls.grad_enabled` is the grad mode; `tls.way` is both in one read.
+traced origins, inference mode, a forward-AD level, a profiler); `tls.grad_enabled` is the grad mode; `tls.way` is both
+in one read.
 Code that needs several of a thread's switches at once takes them off `tls.__dict__`, which is one such read.
 """
 from __future__ import annotations
@@ -40,6 +41,7 @@ class ThreadState(_local):
     view_replay: bool = False
     check_nan: bool = True
     anomaly: bool = False
+    origins: int = 0                      # what is kept of the lines that ran (see core/origin.py)
     dual_level: int = -1                  # the current forward-AD level, -1 outside of one
     task: Any = None                      # the graph task that this thread is running
     backward_depth: int = 0

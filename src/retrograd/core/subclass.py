@@ -15,7 +15,8 @@ from retrograd.core.dispatch import METHODS, call
 from retrograd.core.dtypes import get_default_dtype
 from retrograd.core.modes import disabled_torch_dispatch, overrides_dispatch
 from retrograd.core.opdef import find_packet
-from retrograd.core.state import add_special, tls
+from retrograd.core.origin import note_made
+from retrograd.core.state import add_special, switches, tls
 from retrograd.core.storage import contiguous_strides, empty_strided
 from retrograd.core.tensor import ODD_SPARSE, ODD_SUBCLASS, Tensor, extra_of, init_tensor, new_tensor
 
@@ -213,6 +214,8 @@ def make_subclass(cls: Any, data: Any, require_grad: bool = False, *, dispatch_s
         if made.array.dtype.kind not in "fcV":
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         made._requires = True
+    if switches.unusual and tls.origins:
+        note_made(made, cls.__name__)
     return made
 
 

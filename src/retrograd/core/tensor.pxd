@@ -5,8 +5,11 @@ from retrograd.core.state cimport Switches
 
 cdef Switches switches
 
+# what `writes` holds leads to no counter, so the collector need not know of them
+@cython.no_gc
 cdef class Counter:
     cdef public long long n
+    cdef public object writes
 
 @cython.freelist(64)
 cdef class View:
@@ -20,7 +23,7 @@ cdef class View:
 cpdef View new_view(Tensor base, op, args, int output, View parent, int creation, long long version)
 
 cdef class Extra:
-    cdef public object hooks, post_hooks, tangents, batch, sparse, name, grad_dtype, backward_hooks
+    cdef public object hooks, post_hooks, tangents, batch, sparse, name, grad_dtype, backward_hooks, trail
     cdef public bint retains_grad, grad_dtype_set, detached
 
 cdef class Door:

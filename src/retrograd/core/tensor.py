@@ -34,7 +34,7 @@ ODD_SPARSE = 128      # not strided: the array is not the data
 class Counter:
     """The number of in-place writes to some memory, shared by the tensors that alias it."""
 
-    __slots__ = ("n",)
+    __slots__ = ("n", "writes")       # `writes` is set while origins are traced (see origin.py)
 
     def __init__(self) -> None:
         self.n: int = 0
@@ -71,7 +71,7 @@ class Extra:
     """The rare parts of a tensor's autograd state."""
 
     __slots__ = ("backward_hooks", "batch", "detached", "grad_dtype", "grad_dtype_set", "hooks", "name", "post_hooks",
-                 "retains_grad", "sparse", "tangents")
+                 "retains_grad", "sparse", "tangents", "trail")
 
     def __init__(self) -> None:
         self.hooks: Any = None            # tensor pre-hooks of a leaf, {id: fn}
@@ -85,6 +85,7 @@ class Extra:
         self.grad_dtype_set: bool = False
         self.backward_hooks: Any = None
         self.detached: bool = False       # detach_ was called on it
+        self.trail: Any = None            # where it came from, while origins are traced (see origin.py)
 
 class Size(tuple[int, ...]):
     """A tensor's shape: a tuple that knows its number of elements.

@@ -14,6 +14,7 @@ import re
 from typing import Any
 
 from retrograd.core.graph import Node, NodeHooks, edge_of, forward_name, set_history
+from retrograd.core.origin import remember
 from retrograd.core.saved import FREED
 from retrograd.core.state import set_grad_enabled, switches, tls
 from retrograd.core.storage import address, empty_strided, offset_of, strided, strides_of
@@ -227,6 +228,8 @@ def rebase(t: Any, node: Any) -> None:
         return
     base = view.base
     outer = CopySlices(t, base, node)
+    if switches.unusual and tls.origins:
+        remember(outer, forward_name(node))
     retained = take_retained(base)
     set_history(base, outer, 0)
     if retained:

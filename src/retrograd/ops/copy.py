@@ -12,6 +12,7 @@ from retrograd.core.dispatch import METHODS, below, call, is_ordinary, resolve
 from retrograd.core.kernels import broadcast_problem, check_writable
 from retrograd.core.modes import install_detach
 from retrograd.core.opdef import defop, find_packet
+from retrograd.core.origin import DETACHED, note_detached
 from retrograd.core.saved import alias as plain_alias
 from retrograd.core.state import switches, tls
 from retrograd.core.tensor import (
@@ -279,9 +280,14 @@ def detached(self: Any) -> Any:
     """The same memory and version counter, no history."""
     if self._odd & ODD_WRAPPER:
         return METHODS["__batched_detach__"](self)
-    if self._odd & ODD_SUBCLASS or (switches.unusual and tls.dispatch_modes):
-        made = below(detach, [self])
-        made._counter = counter_of(self)
+    if self._odd & ODD_SUBCLASS or (switches.unusual and tls.special):
+        if self._odd & ODD_SUBCLASS or tls.dispatch_modes:
+            made = below(detach, [self])
+            made._counter = counter_of(self)
+        else:
+            made = plain_alias(self)
+        if tls.origins:
+            note_detached(self, made, DETACHED, "detach")
         return made
     return plain_alias(self)
 

@@ -14,6 +14,7 @@ from retrograd.core.device import CPU, META, parse_device
 from retrograd.core.dispatch import METHODS
 from retrograd.core.dispatch import resolve as resolved_bits
 from retrograd.core.kernels import HALVES
+from retrograd.core.origin import note_made
 from retrograd.core.schema import Schema
 from retrograd.core.state import switches, tls
 from retrograd.core.tensor import ODD_META, Tensor, wrap
@@ -82,10 +83,18 @@ def from_data(data: Any, dtype: Any, device: Any, pin_memory: bool, requires_gra
     else:
         array = data_array(data, dtype)
     if array is not None:
-        made = wrap(array)
+        made = taken(array, "tensor")
     made = to_device(made, device)
     if requires_grad:
         require_grad(made)
+    return made
+
+
+def taken(array: Any, name: str) -> Any:
+    """A tensor on an array that no op has made."""
+    made = wrap(array)
+    if switches.unusual and tls.origins:
+        note_made(made, name)
     return made
 
 
@@ -307,7 +316,7 @@ def from_numpy(array: Any) -> Any:
     if not isinstance(array, np.ndarray):
         name = type(array).__name__
         raise TypeError(f"expected np.ndarray (got {'numpy.' if isinstance(array, np.generic) else ''}{name})")
-    return wrap(share(array))
+    return taken(share(array), "from_numpy")
 
 
 AS_TENSOR = Schema("as_tensor(Data data, *, ScalarType? dtype=None, Device? device=None) -> Tensor")
@@ -320,7 +329,7 @@ def as_tensor(*args: Any, **kwargs: Any) -> Any:
     if isinstance(data, Tensor):
         return data if dtype is None and device is None else data.to(device=device, dtype=dtype)
     if isinstance(data, np.ndarray):
-        made = wrap(share(data))
+        made = taken(share(data), "as_tensor")
         return made if (dtype is None or dtype is made.dtype) and (device is None or device == CPU) else made.to(
             device=device, dtype=dtype)
     return from_data(data, dtype, device, False, False)
@@ -361,7 +370,7 @@ def asarray_source(obj: Any, dtype: Any, copy: Any) -> tuple[Any, bool]:
         if not obj.flags.writeable and not copy:
             Once.warn(NOT_WRITABLE)
         check_array(obj)
-        return wrap(storage.adopt(obj if type(obj) is np.ndarray else obj.view(np.ndarray))), True
+        return taken(storage.adopt(obj if type(obj) is np.ndarray else obj.view(np.ndarray)), "asarray"), True
     if hasattr(obj, "__dlpack__"):
         return from_dlpack(obj), True
     if isinstance(obj, (bytes, bytearray, memoryview)) or hasattr(obj, "__array_interface__"):
@@ -370,7 +379,7 @@ def asarray_source(obj: Any, dtype: Any, copy: Any) -> tuple[Any, bool]:
         return frombuffer(obj, dtype=dtype or dtypes.get_default_dtype()), True
     if copy is False:
         raise ValueError("can't alias arbitrary sequence into a tensor.")
-    return wrap(data_array(obj, dtype)), False
+    return taken(data_array(obj, dtype), "asarray"), False
 
 
 FROMBUFFER = Schema("frombuffer(Data buffer, *, ScalarType dtype, int count=-1, int offset=0, bool requires_grad=False) -> "
@@ -402,7 +411,7 @@ def frombuffer(*args: Any, **kwargs: Any) -> Any:
     if view.readonly:
         Once.warn(BUFFER_NOT_WRITABLE)
     array = np.frombuffer(view, np.uint8, count * item, offset).view(dtype.numpy)
-    made = wrap(storage.adopt(array))
+    made = taken(storage.adopt(array), "frombuffer")
     if requires_grad:
         require_grad(made)
     return made
