@@ -61,18 +61,22 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: Any = None, c
         retain_graph = create_graph
     if create_graph:
         warn_once(CREATE_GRAPH, 2)
-    targets = None
-    if inputs is not None:
-        targets = []
-        for i, t in enumerate(inputs):
-            if isinstance(t, Tensor):
-                if not wants_grad(t):
-                    raise RuntimeError(f"One of the differentiated Tensors does not require grad (input {i})"
-                                       + origins.without_grad(t))
-                if t.grad_fn is not None:
-                    retain_grad(t)
-            targets.append(input_edge(t))
+    targets = None if inputs is None else backward_targets(inputs)
     run_backward(root_edges(outputs), grads, bool(retain_graph), create_graph, targets, True)
+
+
+def backward_targets(inputs: Any) -> list[Any]:
+    """The edges of the only tensors that `backward` fills `.grad` of; those that are no leaves retain theirs."""
+    targets = []
+    for i, t in enumerate(inputs):
+        if isinstance(t, Tensor):
+            if not wants_grad(t):
+                raise RuntimeError(f"One of the differentiated Tensors does not require grad (input {i})"
+                                   + origins.without_grad(t))
+            if t.grad_fn is not None:
+                retain_grad(t)
+        targets.append(input_edge(t))
+    return targets
 
 
 def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any = None, create_graph: bool = False,

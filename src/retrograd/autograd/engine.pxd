@@ -15,14 +15,14 @@ cdef class GraphTask:
     cdef public object needed, captures, node
 
 @cython.locals(waiting=dict, node=Node, todo=list)
-cdef count_dependencies(GraphTask task, roots)
+cpdef count_dependencies(GraphTask task, roots)
 
 @cython.locals(ready=list, waiting=dict, buffers=dict, release=bint, watched=bint, order=long, node=Node, following=Node, grads=list,
                results=list, i=int, n=Node, sink=AccumulateGrad, leaf=Tensor)
-cdef loop(GraphTask task)
+cpdef loop(GraphTask task)
 
 @cython.locals(t=Tensor, sink=AccumulateGrad)
 cdef fitted(Node node, int nr, grad, Node sender, int index)
 
 @cython.locals(arrived=list)
-cdef deliver(GraphTask task, Node node, int nr, grad, Node sender, int index)
+cpdef deliver(GraphTask task, Node node, int nr, grad, Node sender, int index)

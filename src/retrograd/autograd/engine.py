@@ -135,8 +135,8 @@ def find_needed(task: Any, roots: Any, inputs: Any, accumulate_grad: bool) -> No
     task.captures = captures
 
 
-def run_task(task: Any, roots: Any, grads: Any) -> None:
-    """Run a graph task in this thread."""
+def run_task(task: Any, roots: Any, grads: Any, work: Any = None) -> None:
+    """Run a graph task in this thread; or only the part of it that `work(task)` does (see debug.py)."""
     state = tls.__dict__
     was_task = state["task"]
     was_grad = set_grad_enabled(task.create_graph)
@@ -149,6 +149,9 @@ def run_task(task: Any, roots: Any, grads: Any) -> None:
     state["task"] = task
     state["backward_depth"] += 1
     try:
+        if work is not None:
+            work(task)
+            return
         for (node, nr), grad in zip(roots, grads, strict=True):
             deliver(task, node, nr, grad, None, 0)
         done: dict[Any, bool] = {}

@@ -1,0 +1,424 @@
+"""A debugger for backward passes: one node at a time, with gradients that can be looked at and changed.
+
+NOTE [Stepping]
+`Driver` drives the engine's own loop. Before a node runs, every node that it sends gradients to is made to wait for one
+gradient more than there will be, so the loop comes back after this one node. A hook behind all others takes the results
+away before they are sent; they are delivered, by the engine's `deliver`, when the debugger moves on. Everything else
+(hooks, accumulation, releasing, the thread's state, what happens in anomaly mode) is done by the engine as always.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from heapq import heappop, heappush
+from typing import Any
+
+import numpy as np
+
+from retrograd.autograd.backward import (
+    CREATE_GRAPH,
+    as_tuple,
+    backward_targets,
+    first_gradients,
+    grads_tuple,
+    input_edge,
+    root_edges,
+)
+from retrograd.autograd.engine import GraphTask, count_dependencies, deliver, find_needed, is_wanted, loop, run_task
+from retrograd.autograd.origins import Origin, origin_of
+from retrograd.core.graph import LAST, AccumulateGrad, Node, forward_name, register, shape_dtype
+from retrograd.core.origin import origin_of_node
+from retrograd.core.state import switches, tls
+from retrograd.core.tensor import ODD_SPARSE, Tensor
+from retrograd.core.warn import warn_once
+
+__all__ = ["Step", "Steps", "is_nonfinite", "origin_of", "step"]
+
+NONFINITE = "nonfinite"
+
+
+def step(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
+         inputs: Any = None, breakpoints: Any = ()) -> Steps:
+    """A backward pass that waits: the arguments are those of `backward`, the nodes run as the result is iterated over.
+
+    `breakpoints` are the places where `Steps.continue_` stops.
+
+    >>> import retrograd as torch
+    >>> x = torch.tensor([2.0], requires_grad=True)
+    >>> for s in step((x * x).exp()):
+    ...     print(s.name, s.incoming)
+    ExpBackward0 [tensor([1.])]
+    MulBackward0 [tensor([54.5981])]
+    AccumulateGrad [tensor([218.3926])]
+    >>> x.grad
+    tensor([218.3926])
+    """
+    return Steps(tensors, grad_tensors, retain_graph, create_graph, inputs, breakpoints)
+
+
+class Step:
+    """One node of a backward pass that is being stepped through: about to run, or (`ran`) just done.
+
+    >>> import retrograd as torch
+    >>> x = torch.tensor([2.0], requires_grad=True)
+    >>> first = next(step(x * 3))
+    >>> first.incoming[0] = torch.tensor([10.0])
+    >>> first.run().outgoing
+    [tensor([30.]), None]
+    """
+
+    def __init__(self, driver: Driver, index: int, node: Any, incoming: list[Any]) -> None:
+        self.index = index                        # how many nodes ran before
+        self.node = node
+        self.incoming = incoming                  # one gradient per output of the node; once it ran, as hooks left them
+        self.outgoing: list[Any] = []             # once it ran: one gradient per edge, not yet sent
+        self.ran = False
+        self.arrived = tuple(incoming)            # the incoming gradients before anybody replaced one
+        self.driver = driver
+
+    @property
+    def name(self) -> str:
+        """The name of the node's class, such as MulBackward0.
+
+        >>> import retrograd as torch
+        >>> next(step(torch.ones(1, requires_grad=True) * 3)).name
+        'MulBackward0'
+        """
+        return type(self.node).__name__
+
+    @property
+    def origin(self) -> Origin | None:
+        """The line that recorded the node, if `trace_origins` was on.
+
+        >>> import retrograd as torch
+        >>> with torch.autograd.trace_origins():
+        ...     y = torch.ones(1, requires_grad=True) * 3
+        >>> next(step(y)).origin.text
+        'y = torch.ones(1, requires_grad=True) * 3'
+        """
+        return origin_of_node(self.node)
+
+    @property
+    def leaf(self) -> Any:
+        """The tensor whose `.grad` this step fills, None if the node is no accumulator.
+
+        >>> import retrograd as torch
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> [s.leaf is x for s in step(x * 3)]
+        [False, True]
+        """
+        return self.node.variable if type(self.node) is AccumulateGrad else None
+
+    def run(self) -> Step:
+        """Run the node now, if it has not run yet; its results wait in `outgoing` until the next step.
+
+        >>> import retrograd as torch
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> for s in step(x * 3):
+        ...     if s.run().outgoing:
+        ...         s.outgoing[0] += 1
+        >>> x.grad
+        tensor([4.])
+        """
+        if not self.ran:
+            self.driver.run(self)
+        return self
+
+    def __str__(self) -> str:
+        origin = self.origin
+        return f"{self.index}: " + (self.name if origin is None else origin.told(self.name))
+
+    def __repr__(self) -> str:
+        return f"<step {self}{', done' if self.ran else ''}>"
+
+
+class Steps(Iterator[Step]):
+    """A backward pass that runs as far as it is asked to. Leaving it early is fine: what was not reached is untouched.
+
+    A breakpoint is the name of a node ("MulBackward0" or "Mul"), a line ("train.py:12", or 12 in any file, of graphs recorded
+    under `trace_origins`), a node, a tensor (for the node that computed it), "nonfinite" (which stops behind the node that
+    made the first nan or inf), or a function of the step that is about to run.
+
+    >>> import retrograd as torch
+    >>> x = torch.tensor([0.0, 4.0], requires_grad=True)
+    >>> steps = step((x.sqrt() * 0).sum())
+    >>> found = steps.continue_(until="nonfinite")
+    >>> found.name, found.incoming, found.outgoing
+    ('SqrtBackward0', [tensor([0., 0.])], [tensor([nan, 0.])])
+    >>> found.outgoing[0] = torch.nan_to_num(found.outgoing[0])
+    >>> steps.continue_()
+    >>> x.grad
+    tensor([0., 0.])
+    """
+
+    def __init__(self, tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
+                 inputs: Any = None, breakpoints: Any = ()) -> None:
+        if switches.unusual and tls.transforms:
+            raise RuntimeError(tls.transforms[-1].no_backward)
+        outputs = as_tuple(tensors)
+        if inputs is not None and len(inputs := as_tuple(inputs)) == 0:
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+        grads = first_gradients(outputs, grads_tuple(grad_tensors, len(outputs)), False)
+        if create_graph:
+            warn_once(CREATE_GRAPH, 3)
+        targets = None if inputs is None else backward_targets(inputs)
+        keeps = create_graph if retain_graph is None else bool(retain_graph)
+        self.driver = Driver(root_edges(outputs), grads, keeps, create_graph, targets)
+        self.current: Step | None = None
+        self.spoilt = False                       # a nan or an inf was shown
+        self.breakpoints = checked_breakpoints(breakpoints, self.driver)
+
+    # ---- moving on
+    def __next__(self) -> Step:
+        if self.driver.closed:
+            raise StopIteration
+        before, self.current = self.current, None
+        if before is not None:
+            before.run()
+            self.driver.send(before)
+        self.current = self.driver.next_step()
+        if self.current is None:
+            raise StopIteration
+        return self.current
+
+    def continue_(self, until: Any = ()) -> Step | None:
+        """Run on to the next breakpoint, or to one of `until`; return the step there, None if the pass came to its end.
+
+        >>> import retrograd as torch
+        >>> x = torch.tensor([1.0], requires_grad=True)
+        >>> steps = step((x * 2).exp().sum(), breakpoints="Exp")
+        >>> steps.continue_()
+        <step 1: ExpBackward0>
+        >>> steps.continue_(until="AccumulateGrad").incoming
+        [tensor([14.7781])]
+        >>> steps.continue_()
+        """
+        places = [*self.breakpoints, *checked_breakpoints(until, self.driver)]
+        nonfinite = any([place == NONFINITE for place in places if isinstance(place, str)])
+        while not self.driver.closed:
+            now = self.current
+            if nonfinite and now is not None and not now.ran and is_nonfinite(now.run().outgoing) and (
+                    not is_nonfinite(now.incoming)):
+                self.spoilt = True
+                return now
+            now = next(self, None)
+            if now is not None and any([matches(place, now) for place in places]):
+                return now
+            if nonfinite and now is not None and not self.spoilt and is_nonfinite(now.incoming):
+                self.spoilt = True                # no node made it: it was given, or came of adding gradients up
+                return now
+        return None
+
+    def finish(self) -> None:
+        """Run to the end, past all breakpoints.
+
+        >>> import retrograd as torch
+        >>> x = torch.tensor([1.0], requires_grad=True)
+        >>> step(x * 2, breakpoints="Mul").finish()
+        >>> x.grad
+        tensor([2.])
+        """
+        for _ in self:
+            pass
+
+    def close(self) -> None:
+        """Leave the pass as it is: nodes that have not run keep what they saved, leaves not reached their `.grad`.
+
+        >>> import retrograd as torch
+        >>> x = torch.tensor([1.0], requires_grad=True)
+        >>> y = x.exp()
+        >>> with step(y) as steps:
+        ...     _ = next(steps)
+        >>> y.backward()
+        >>> x.grad
+        tensor([2.7183])
+        """
+        self.current = None
+        self.driver.close()
+
+    def __enter__(self) -> Steps:
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<backward pass, {'closed' if self.driver.closed else 'at ' + repr(self.current)}>"
+
+
+class Driver:
+    """Runs the engine node by node; see NOTE [Stepping]."""
+
+    def __init__(self, roots: Any, grads: Any, keep_graph: bool, create_graph: bool, targets: Any) -> None:
+        self.task = GraphTask(keep_graph, create_graph)
+        count_dependencies(self.task, roots)
+        if targets is not None:
+            find_needed(self.task, roots, targets, True)
+        self.ready: list[Any] = []                # a heap like the engine's own
+        self.order = 0
+        self.given = 0                            # the steps that were handed out
+        self.closed = False
+        starts = list(dict.fromkeys([node for node, _ in roots]))
+        self.hold(starts, lambda: run_task(self.task, roots, grads))
+        for node in starts:
+            self.push(node)
+
+    def next_step(self) -> Step | None:
+        """The node that the engine would run next; None at the end, after the callbacks."""
+        while self.ready:
+            node = heappop(self.ready)[2]
+            incoming = self.task.buffers.pop(node, None) or [None] * node._count
+            if self.task.needed is None or is_wanted(self.task, node):
+                self.given += 1
+                return Step(self, self.given - 1, node, incoming)
+        try:
+            run_task(self.task, (), ())           # nothing is left but the callbacks
+        finally:
+            self.close()
+        return None
+
+    def run(self, now: Step) -> None:
+        """Run the node of a step and take its results."""
+        if self.closed or now.index != self.given - 1:
+            raise RuntimeError(f"{now!r} belongs to a pass that has gone on, or was closed: only the current step can run")
+        node, task = now.node, self.task
+        task.buffers[node] = checked_gradients(now)
+
+        def take(results: Any, grads: Any) -> Any:
+            now.outgoing, now.incoming = list(results), list(grads)
+            return (None,) * len(results)
+
+        def run_one(task: Any) -> None:
+            task.ready[:] = [(0, 0, node)]
+            loop(task)
+
+        bare = node._hooks is None
+        handle = None if type(node) is AccumulateGrad else register(node, "post", take)
+        try:
+            self.hold([n for n in dict.fromkeys(node._next) if n is not None], lambda: run_task(task, (), (), run_one))
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            if handle is not None:
+                handle.remove()
+                if bare and not (node._hooks.post or node._hooks.pre or node._hooks.tensor or node._hooks.retain):
+                    node._hooks = None
+        now.ran = True
+
+    def hold(self, nodes: list[Any], run: Callable[[], None]) -> None:
+        """Do `run()` while none of `nodes` can become ready."""
+        for node in nodes:
+            self.task.waiting[node] += 1
+        try:
+            run()
+        finally:
+            for node in nodes:
+                self.task.waiting[node] -= 1
+
+    def send(self, now: Step) -> None:
+        """Deliver the results of a step that ran, and find out which nodes are ready."""
+        node = now.node
+        if len(now.outgoing) not in (0, len(node._next)):
+            raise ValueError(f"step.outgoing must have one gradient (or None) for each of the {len(node._next)} edges of "
+                             f"{now.name}, but has {len(now.outgoing)}")
+        last = {n: i for i, n in enumerate(node._next)}
+
+        def route(task: Any) -> None:
+            for i, n in enumerate(node._next):
+                if n is None or task.needed is not None and not is_wanted(task, n):
+                    continue
+                if now.outgoing:
+                    deliver(task, n, 0 if node._nrs is None else node._nrs[i], now.outgoing[i], node, i)
+                if last[n] == i:
+                    self.push(n)
+
+        try:
+            run_task(self.task, (), (), route)
+        except BaseException:
+            self.close()
+            raise
+
+    def push(self, node: Any) -> None:
+        if self.task.waiting[node] == 0:
+            self.order -= 1
+            heappush(self.ready, (LAST - node._seq, self.order, node))
+
+    def close(self) -> None:
+        self.closed = True
+        self.ready.clear()
+        self.task.buffers.clear()
+
+
+# ---- breakpoints
+def checked_breakpoints(breakpoints: Any, driver: Driver) -> list[Any]:
+    """Breakpoints as a list; tensors become their nodes."""
+    given = list(breakpoints) if isinstance(breakpoints, (list, tuple, set, frozenset)) else [breakpoints]
+    found = [input_edge(place)[0] if isinstance(place, Tensor) else place for place in given]
+    for place in found:
+        if not isinstance(place, (str, int, Node)) and not callable(place):
+            raise TypeError("a breakpoint is the name of a node, a line, a node, a tensor that requires grad, \"nonfinite\" or "
+                            f"a function of a step, not {place!r}")
+        if line_of(place) is not None and not any([origin_of_node(node) for node in driver.task.waiting]):
+            raise ValueError(f"no line of this graph is known, so {place!r} is never reached: record it under "
+                             "torch.autograd.trace_origins()")
+    return found
+
+
+def line_of(place: Any) -> tuple[str, int] | None:
+    """The file and line that a breakpoint names."""
+    if isinstance(place, int):
+        return "", place
+    if isinstance(place, str):
+        file, found, line = place.rpartition(":")
+        if found and line.isdigit():
+            return file, int(line)
+    return None
+
+
+def matches(place: Any, now: Any) -> bool:
+    """Whether a breakpoint is at the node that is about to run."""
+    line = line_of(place)
+    if line is not None:
+        origin = now.origin
+        return origin is not None and origin.line == line[1] and ("/" + origin.file).endswith(line[0] and "/" + line[0])
+    if isinstance(place, str):
+        return place in (now.name, now.node.name(), forward_name(now.node))
+    return now.node is place if isinstance(place, Node) else bool(place(now))
+
+
+def is_nonfinite(grads: Any) -> bool:
+    """Whether a gradient, or one of several, has a nan or an inf.
+
+    >>> import retrograd as torch
+    >>> is_nonfinite([None, torch.tensor([1.0, float("inf")])])
+    True
+    """
+    several: Any = (grads,) if isinstance(grads, Tensor) else grads
+    for grad in several:
+        if grad is not None:
+            if grad._odd & ODD_SPARSE:
+                grad = grad.coalesce().values()
+            array = grad.array
+            if array.dtype.kind == "V":           # a dtype that NumPy knows nothing of
+                array = array.astype(np.float32)
+            if array.dtype.kind in "fc" and not bool(np.isfinite(array).all()):
+                return True
+    return False
+
+
+def checked_gradients(now: Step) -> list[Any]:
+    """The incoming gradients, which somebody may have replaced."""
+    node = now.node
+    if len(now.incoming) != node._count:
+        raise ValueError(f"step.incoming must have one gradient (or None) for each of the {node._count} outputs of {now.name}, "
+                         f"but has {len(now.incoming)}")
+    for nr, grad in enumerate(now.incoming):
+        if grad is None or grad is now.arrived[nr]:
+            continue
+        if not isinstance(grad, Tensor):
+            raise TypeError(f"step.incoming[{nr}] must be a tensor or None, not {type(grad).__name__}")
+        shape, dtype = shape_dtype(node, nr)
+        if shape is not None and (grad.array.shape != tuple(shape) or grad.array.dtype != dtype):
+            raise ValueError(f"step.incoming[{nr}] must be like the gradient that {now.name} expects, of shape {list(shape)} "
+                             f"and dtype {dtype}, but has shape {list(grad.array.shape)} and dtype {grad.array.dtype}")
+    return list(now.incoming)
