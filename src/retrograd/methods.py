@@ -107,7 +107,12 @@ def keep_data(self: Any) -> None:
 
 
 def requires_grad_(self: Any, requires_grad: bool = True) -> Any:
-    """Say whether gradients of this leaf are wanted; returns the tensor."""
+    """Say whether gradients of this leaf are wanted; returns the tensor.
+
+    >>> import retrograd as torch
+    >>> torch.ones(1).requires_grad_()
+    tensor([1.], requires_grad=True)
+    """
     if switches.unusual and tls.transforms and not tls.transforms[-1].legacy:
         raise RuntimeError("You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* "
                            "APIs) inside of a function being transformed by a functorch transform. This is unsupported, please "
@@ -130,7 +135,14 @@ def requires_grad_(self: Any, requires_grad: bool = True) -> Any:
 
 def tensor_backward(self: Any, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False,
                     inputs: Any = None) -> None:
-    """Compute the gradients of this tensor with respect to the leaves of its graph."""
+    """Compute the gradients of this tensor with respect to the leaves of its graph.
+
+    >>> import retrograd as torch
+    >>> x = torch.tensor([3.0], requires_grad=True)
+    >>> (x * x).backward()
+    >>> x.grad
+    tensor([6.])
+    """
     backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 
@@ -154,11 +166,22 @@ def set_grad_dtype(self: Any, value: Any) -> None:
 
 # ---- data
 def detach(self: Any) -> Any:
-    """The same data and version counter, without history."""
+    """The same data and version counter, without history.
+
+    >>> import retrograd as torch
+    >>> torch.ones(1, requires_grad=True).exp().detach()
+    tensor([2.7183])
+    """
     return METHODS["__detach__"](self)
 
 
 def detach_(self: Any) -> Any:
+    """Forget the history of this tensor; returns it.
+
+    >>> import retrograd as torch
+    >>> torch.ones(1, requires_grad=True).exp().detach_().is_leaf
+    True
+    """
     detach_inplace(self)
     if switches.unusual and tls.origins:
         note_detached(self, self, DETACHED, "detach_")

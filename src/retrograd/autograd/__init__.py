@@ -32,7 +32,12 @@ __all__ = ["Function", "SavedTensor", "Variable", "anomaly_mode", "backward", "d
 
 
 def variable(*args: Any, **kwargs: Any) -> Any:
-    """The old way to make a tensor; an error that says what to use."""
+    """The old way to make a tensor; an error that says what to use.
+
+    >>> variable(1.0)
+    Traceback (most recent call last):
+    RuntimeError: torch.autograd.variable(...) is deprecated, use torch.tensor(...) instead
+    """
     raise RuntimeError("torch.autograd.variable(...) is deprecated, use torch.tensor(...) instead")
 
 

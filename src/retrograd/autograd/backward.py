@@ -17,7 +17,15 @@ from retrograd.core.warn import warn_once
 
 
 class GradientEdge(NamedTuple):
-    """A place in the graph: output `output_nr` of `node`. It can stand for a tensor in backward and grad."""
+    """A place in the graph: output `output_nr` of `node`. It can stand for a tensor in backward and grad.
+
+    >>> import retrograd as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> y = x * 3
+    >>> edge = GradientEdge(y.grad_fn, 0)
+    >>> torch.autograd.grad(y.exp().sum(), edge)[0].shape
+    torch.Size([2])
+    """
 
     node: Node
     output_nr: int
@@ -25,7 +33,15 @@ class GradientEdge(NamedTuple):
 
 
 def get_gradient_edge(tensor: Any) -> GradientEdge:
-    """The edge through which the gradient of `tensor` flows."""
+    """The edge through which the gradient of `tensor` flows.
+
+    >>> import retrograd as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> get_gradient_edge(x.exp()).node.name()
+    'ExpBackward0'
+    >>> get_gradient_edge(x).node.variable is x
+    True
+    """
     if not wants_grad(tensor):
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     node = edge_of(tensor)

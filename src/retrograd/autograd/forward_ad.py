@@ -28,7 +28,14 @@ _current_level = -1
 
 
 class UnpackedDualTensor(NamedTuple):
-    """The two parts of a dual tensor, as `unpack_dual` returns them."""
+    """The two parts of a dual tensor, as `unpack_dual` returns them.
+
+    >>> import retrograd as torch
+    >>> with dual_level():
+    ...     primal, tangent = unpack_dual(make_dual(torch.tensor([2.0]), torch.tensor([1.0])))
+    >>> primal, tangent
+    (tensor([2.]), tensor([1.]))
+    """
 
     primal: Any
     tangent: Any
@@ -36,7 +43,12 @@ class UnpackedDualTensor(NamedTuple):
 
 # ---- levels
 def enter_dual_level() -> int:
-    """Open a forward-mode level; `exit_dual_level` closes it."""
+    """Open a forward-mode level; `exit_dual_level` closes it.
+
+    >>> enter_dual_level()
+    0
+    >>> exit_dual_level(level=0)
+    """
     global _current_level
     if _current_level >= 0:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
@@ -45,7 +57,15 @@ def enter_dual_level() -> int:
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """Close the level: all tensors lose their tangents."""
+    """Close the level: all tensors lose their tangents.
+
+    >>> import retrograd as torch
+    >>> level = enter_dual_level()
+    >>> x = make_dual(torch.tensor([2.0]), torch.tensor([1.0]))
+    >>> exit_dual_level()
+    >>> with dual_level(): unpack_dual(x).tangent is None
+    True
+    """
     global _current_level
     if level is None:
         level = _current_level
@@ -124,7 +144,14 @@ class Identity(Node):
 
 
 def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
-    """A view of `tensor` that carries `tangent`, the very object if it lies in memory as `tensor` does."""
+    """A view of `tensor` that carries `tangent`, the very object if it lies in memory as `tensor` does.
+
+    >>> import retrograd as torch
+    >>> with dual_level():
+    ...     x = make_dual(torch.tensor([2.0]), torch.tensor([1.0]))
+    ...     unpack_dual(x ** 3).tangent
+    tensor([12.])
+    """
     if level is None:
         level = _current_level
     if level < 0:
@@ -148,7 +175,13 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
 
 
 def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
-    """The value of a tensor, as a view without tangent, and its tangent (None if it has none)."""
+    """The value of a tensor, as a view without tangent, and its tangent (None if it has none).
+
+    >>> import retrograd as torch
+    >>> with dual_level():
+    ...     unpack_dual(torch.tensor([2.0]))
+    UnpackedDualTensor(primal=tensor([2.]), tangent=None)
+    """
     if level is None:
         level = _current_level
     if level < 0:

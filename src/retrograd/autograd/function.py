@@ -31,16 +31,66 @@ from retrograd.core.views import (
     rebase,
 )
 
+__all__ = ["BackwardCFunction", "Function", "FunctionCtx", "FunctionMeta", "InplaceFunction", "once_differentiable"]
+
 
 class FunctionCtx:
-    """What forward, setup_context and backward use to pass things on."""
+    """What forward, setup_context and backward use to pass things on.
+
+    >>> import retrograd as torch
+    >>> class Scale(torch.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x, factor):
+    ...         ctx.factor = factor             # anything that is no tensor is an attribute
+    ...         return x * factor
+    ...     @staticmethod
+    ...     def backward(ctx, grad):
+    ...         return grad * ctx.factor, None
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> Scale.apply(x, 5.0).sum().backward()
+    >>> x.grad
+    tensor([5., 5.])
+    """
 
     def save_for_backward(self, *tensors: Any) -> None:
-        """Keep tensors (or None) for backward; read them there as `ctx.saved_tensors`."""
+        """Keep tensors (or None) for backward; read them there as `ctx.saved_tensors`.
+
+        >>> import retrograd as torch
+        >>> class Exp(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         result = x.exp()
+        ...         ctx.save_for_backward(result)
+        ...         return result
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         result, = ctx.saved_tensors
+        ...         return grad * result
+        >>> y = Exp.apply(torch.zeros(2, requires_grad=True))
+        >>> y.grad_fn.saved_tensors
+        (tensor([1., 1.], grad_fn=<ExpBackward>),)
+        """
         self.to_save = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
-        """Keep tensors for the `jvp` of forward mode."""
+        """Keep tensors for the `jvp` of forward mode.
+
+        >>> import retrograd as torch
+        >>> import retrograd.autograd.forward_ad as fwAD
+        >>> class Times(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x, y):
+        ...         ctx.save_for_forward(x, y)
+        ...         return x * y
+        ...     @staticmethod
+        ...     def jvp(ctx, x_t, y_t):
+        ...         x, y = ctx.saved_tensors
+        ...         return x_t * y + x * y_t
+        >>> with fwAD.dual_level():
+        ...     x = fwAD.make_dual(torch.tensor([2.0]), torch.tensor([1.0]))
+        ...     fwAD.unpack_dual(Times.apply(x, x)).tangent
+        tensor([4.])
+        """
         for tensor in tensors:
             if not isinstance(tensor, Tensor) and tensor is not None:
                 raise AssertionError("save_for_forward expects all arguments to be tensors; you should save non-tensors as "
@@ -48,24 +98,88 @@ class FunctionCtx:
         self.saved_for_forward = tensors
 
     def mark_dirty(self, *args: Any) -> None:
-        """Say which inputs forward changed in place."""
+        """Say which inputs forward changed in place.
+
+        >>> import retrograd as torch
+        >>> class Double(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.mark_dirty(x)
+        ...         return x.mul_(2)
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         return grad * 2
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> y = x.clone()
+        >>> Double.apply(y) is y, y._version
+        (True, 2)
+        """
         self.dirty_tensors = args
 
     def mark_shared_storage(self, *pairs: Any) -> None:
+        """A warning: outputs that share memory with inputs are found without it.
+
+        >>> FunctionCtx().mark_shared_storage()
+        Traceback (most recent call last):
+        FutureWarning: mark_shared_storage is deprecated. ...
+        """
         warnings.warn("mark_shared_storage is deprecated. Tensors with shared storages are automatically tracked. Note that "
                       "calls to `set_()` are not tracked", FutureWarning, stacklevel=2)
 
     def mark_non_differentiable(self, *args: Any) -> None:
-        """Say which outputs have no gradient."""
+        """Say which outputs have no gradient.
+
+        >>> import retrograd as torch
+        >>> class Sort(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         values, places = x.sort()
+        ...         ctx.mark_non_differentiable(places)
+        ...         ctx.save_for_backward(places)
+        ...         return values, places
+        ...     @staticmethod
+        ...     def backward(ctx, grad, _):
+        ...         places, = ctx.saved_tensors
+        ...         return torch.zeros_like(grad).index_add(0, places, grad)
+        >>> values, places = Sort.apply(torch.tensor([3.0, 1.0], requires_grad=True))
+        >>> values.requires_grad, places.requires_grad
+        (True, False)
+        """
         self.non_differentiable = args
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether gradients that did not arrive are zeros in backward (the default) or None."""
+        """Whether gradients that did not arrive are zeros in backward (the default) or None.
+
+        >>> import retrograd as torch
+        >>> class Pair(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.set_materialize_grads(False)
+        ...         return x * 2, x * 3
+        ...     @staticmethod
+        ...     def backward(ctx, first, second):
+        ...         print(first, second)
+        ...         return first * 2
+        >>> x = torch.ones(1, requires_grad=True)
+        >>> Pair.apply(x)[0].backward()
+        tensor([1.]) None
+        """
         self.materialize_grads = value
 
 
 class BackwardCFunction(Node, FunctionCtx):
-    """The node of a custom Function, and its ctx."""
+    """The node of a custom Function, and its ctx.
+
+    >>> import retrograd as torch
+    >>> class Twice(torch.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         print(isinstance(ctx, BackwardCFunction), ctx.needs_input_grad)
+    ...         return x * 2
+    >>> Twice.apply(torch.ones(1, requires_grad=True)).grad_fn.name()
+    True (True,)
+    'TwiceBackward'
+    """
 
     _forward_cls: Any = None
     materialize_grads = True
@@ -163,7 +277,13 @@ class BackwardCFunction(Node, FunctionCtx):
 
 
 class FunctionMeta(type):
-    """Makes the node class of every custom Function."""
+    """Makes the node class of every custom Function.
+
+    >>> class Custom(Function):
+    ...     pass
+    >>> Custom._backward_cls.__name__, issubclass(Custom._backward_cls, BackwardCFunction)
+    ('CustomBackward', True)
+    """
 
     def __init__(cls, name: str, bases: Any, attributes: Any) -> None:
         node = type(name + "Backward", (BackwardCFunction,), {"_forward_cls": cls, "__module__": cls.__module__})
@@ -224,39 +344,130 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
-        """Compute the outputs; with `ctx` as first argument unless the class has a `setup_context`."""
+        """Compute the outputs; with `ctx` as first argument unless the class has a `setup_context`.
+
+        >>> class Unfinished(Function):
+        ...     pass
+        >>> Unfinished.apply(1.0)
+        Traceback (most recent call last):
+        NotImplementedError: You must implement the forward function for custom autograd.Function.
+        """
         raise NotImplementedError(MUST_FORWARD)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> Any:
-        """Fill `ctx` from the inputs and outputs of a forward that does not take it."""
+        """Fill `ctx` from the inputs and outputs of a forward that does not take it.
+
+        >>> import retrograd as torch
+        >>> class Square(Function):
+        ...     @staticmethod
+        ...     def forward(x):
+        ...         return x * x
+        ...     @staticmethod
+        ...     def setup_context(ctx, inputs, output):
+        ...         ctx.save_for_backward(*inputs)
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         return 2 * grad * ctx.saved_tensors[0]
+        >>> x = torch.tensor([3.0], requires_grad=True)
+        >>> torch.autograd.grad(Square.apply(x), x)
+        (tensor([6.]),)
+        """
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        """Turn the gradients of the outputs into gradients of the inputs."""
+        """Turn the gradients of the outputs into gradients of the inputs.
+
+        >>> import retrograd as torch
+        >>> class Clip(Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x, limit):
+        ...         ctx.limit = limit
+        ...         return x.clone()
+        ...     @staticmethod
+        ...     def backward(ctx, grad):            # one result per argument of forward; None for those that are no tensors
+        ...         return grad.clamp(-ctx.limit, ctx.limit), None
+        >>> x = torch.tensor([3.0], requires_grad=True)
+        >>> torch.autograd.grad(Clip.apply(x, 0.5) * 100, x)
+        (tensor([0.5000]),)
+        """
         raise NotImplementedError(MUST_BACKWARD)
 
     @staticmethod
     def vjp(ctx: Any, *grad_outputs: Any) -> Any:
-        """Another name for `backward`."""
+        """Another name for `backward`.
+
+        >>> import retrograd as torch
+        >>> class Twice(Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return x * 2
+        ...     @staticmethod
+        ...     def vjp(ctx, grad):
+        ...         return grad * 2
+        >>> x = torch.tensor([3.0], requires_grad=True)
+        >>> torch.autograd.grad(Twice.apply(x), x)
+        (tensor([2.]),)
+        """
         raise NotImplementedError(MUST_BACKWARD)
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
-        """Turn the tangents of the inputs into tangents of the outputs."""
+        """Turn the tangents of the inputs into tangents of the outputs.
+
+        >>> import retrograd as torch
+        >>> import retrograd.autograd.forward_ad as fwAD
+        >>> class Twice(Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return x * 2
+        ...     @staticmethod
+        ...     def jvp(ctx, tangent):
+        ...         return tangent * 2
+        >>> with fwAD.dual_level():
+        ...     fwAD.unpack_dual(Twice.apply(fwAD.make_dual(torch.ones(1), torch.ones(1)))).tangent
+        tensor([2.])
+        """
         raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward "
                                   "mode AD.")
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
-        """How the Function runs under vmap: returns (output, out_dims)."""
+        """How the Function runs under vmap: returns (output, out_dims).
+
+        >>> import retrograd as torch
+        >>> class Total(Function):
+        ...     @staticmethod
+        ...     def forward(x):
+        ...         return x.sum()
+        ...     @staticmethod
+        ...     def setup_context(ctx, inputs, output):
+        ...         pass
+        ...     @staticmethod
+        ...     def vmap(info, in_dims, x):
+        ...         return x.movedim(in_dims[0], 0).flatten(1).sum(1), 0
+        >>> torch.vmap(Total.apply)(torch.ones(3, 2))
+        tensor([2., 2., 2.])
+        """
         raise NotImplementedError("To use autograd.Function with vmap, you must either override the vmap staticmethod or set "
                                   "generate_vmap_rule=True.")
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
-        """Call the Function."""
+        """Call the Function.
+
+        >>> import retrograd as torch
+        >>> class Negate(Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         return -x
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         return -grad
+        >>> Negate.apply(torch.ones(1, requires_grad=True))
+        tensor([-1.], grad_fn=<NegateBackward>)
+        """
         split = cls.setup_context is not Function.setup_context
         if split:
             args = with_defaults(cls.forward, args, kwargs)
@@ -540,7 +751,11 @@ def owns(outer: Any, node: Any) -> bool:
 
 
 class InplaceFunction(Function):
-    """Base class of Functions with an `inplace` flag; kept for programs that subclass it."""
+    """Base class of Functions with an `inplace` flag; kept for programs that subclass it.
+
+    >>> issubclass(InplaceFunction, Function)
+    True
+    """
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
@@ -548,7 +763,23 @@ class InplaceFunction(Function):
 
 
 def once_differentiable(fn: Any) -> Any:
-    """Mark a backward that is not itself differentiable: differentiating through it is an error."""
+    """Mark a backward that is not itself differentiable: differentiating through it is an error.
+
+    >>> import retrograd as torch
+    >>> class Opaque(Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         return x * 2
+    ...     @staticmethod
+    ...     @once_differentiable
+    ...     def backward(ctx, grad):
+    ...         return torch.from_numpy(grad.numpy() * 2)
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> grad, = torch.autograd.grad(Opaque.apply(x).exp(), x, create_graph=True)
+    >>> grad.backward()
+    Traceback (most recent call last):
+    RuntimeError: trying to differentiate twice a function that was marked with @once_differentiable
+    """
     @functools.wraps(fn)
     def wrapper(ctx: Any, *args: Any) -> Any:
         was = set_grad_enabled(False)
@@ -563,7 +794,7 @@ def once_differentiable(fn: Any) -> Any:
         failing = DelayedError("trying to differentiate twice a function that was marked with "
                                "@once_differentiable", len(values))
         results = failing(*[fake_leaf(v) for v in values])
-        return results[0] if single else tuple(results) if isinstance(results, (list, tuple)) else (results,)
+        return results if single else tuple(results) if isinstance(results, (list, tuple)) else (results,)
     return wrapper
 
 
@@ -626,7 +857,15 @@ class UndefinedGrad:
 
 
 def traceable(cls: Any) -> Any:
-    """Mark a Function as traceable; it has no effect."""
+    """Mark a Function as traceable; it has no effect.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     traceable(Function).is_traceable
+    True
+    >>> del Function.is_traceable
+    """
     warnings.warn("The is_traceable field on torch.autograd.Function is deprecated", FutureWarning, stacklevel=2)
     cls.is_traceable = True
     return cls

@@ -23,7 +23,12 @@ def gradcheck(*args: Any, **kwargs: Any) -> bool:
 
 
 def gradgradcheck(*args: Any, **kwargs: Any) -> bool:
-    """Check the second derivatives of a function: the gradients of its gradients, for given or random `grad_outputs`."""
+    """Check the second derivatives of a function: the gradients of its gradients, for given or random `grad_outputs`.
+
+    >>> import retrograd as torch
+    >>> gradgradcheck(torch.sin, torch.rand(3, dtype=torch.float64, requires_grad=True))
+    True
+    """
     return bool(run().gradgradcheck(*args, **kwargs))
 
 

@@ -307,7 +307,16 @@ def deprecated(name: str) -> None:
 
 
 def get_numerical_jacobian(fn: Function, inputs: Any, target: Any = None, eps: float = 1e-3, grad_out: float = 1.0) -> Any:
-    """The Jacobians of the first output of `fn`, which takes the inputs as one tuple."""
+    """The Jacobians of the first output of `fn`, which takes the inputs as one tuple.
+
+    >>> import retrograd as torch, warnings
+    >>> x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     get_numerical_jacobian(lambda args: args[0] ** 2, (x,))[0].round(decimals=3)
+    tensor([[2., 0.],
+            [0., 4.]], dtype=torch.float64)
+    """
     deprecated("get_numerical_jacobian")
     if grad_out != 1.0:
         raise ValueError("Expected grad_out to be 1.0. get_numerical_jacobian no longer supports values of grad_out != 1.0.")
@@ -317,7 +326,15 @@ def get_numerical_jacobian(fn: Function, inputs: Any, target: Any = None, eps: f
 
 def get_numerical_jacobian_wrt_specific_input(fn: Function, input_idx: int, inputs: Any, outputs: Any, eps: float,
                                               input: Any = None, is_forward_ad: bool = False) -> Any:
-    """The Jacobians of all outputs with respect to one input."""
+    """The Jacobians of all outputs with respect to one input.
+
+    >>> import retrograd as torch
+    >>> x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    >>> jacobian, = get_numerical_jacobian_wrt_specific_input(lambda x: (x ** 2,), 0, (x,), (x ** 2,), 1e-6)
+    >>> jacobian.round(decimals=3)
+    tensor([[2., 0.],
+            [0., 4.]], dtype=torch.float64)
+    """
     t = inputs[input_idx] if input is None else input
     if not t.requires_grad:
         raise AssertionError("Expected input to have requires_grad=True")
@@ -325,7 +342,17 @@ def get_numerical_jacobian_wrt_specific_input(fn: Function, input_idx: int, inpu
 
 
 def get_analytical_jacobian(inputs: Any, output: Any, nondet_tol: float = 0.0, grad_out: float = 1.0) -> Any:
-    """(the Jacobians of `output`, whether a second run gave the same, whether dtypes were right, whether sizes were)."""
+    """(the Jacobians of `output`, whether a second run gave the same, whether dtypes were right, whether sizes were).
+
+    >>> import retrograd as torch, warnings
+    >>> x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     jacobians, *fine = get_analytical_jacobian((x,), x ** 2)
+    >>> jacobians[0], fine
+    (tensor([[2., 0.],
+            [0., 4.]], dtype=torch.float64), [True, True, True])
+    """
     deprecated("get_analytical_jacobian")
     if grad_out != 1.0:
         raise ValueError("Expected grad_out to be 1.0. get_analytical_jacobian no longer supports values of grad_out != 1.0.")

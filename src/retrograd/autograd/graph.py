@@ -40,29 +40,65 @@ class Node(ABC):
 
     @abstractmethod
     def name(self) -> str:
-        """The name of the operation that this node differentiates."""
+        """The name of the operation that this node differentiates.
+
+        >>> import retrograd as torch
+        >>> torch.ones(2, requires_grad=True).exp().grad_fn.name()
+        'ExpBackward0'
+        """
         raise NotImplementedError
 
     @property
     @abstractmethod
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """The nodes that this one sends gradients to, and which of their outputs each gradient is of."""
+        """The nodes that this one sends gradients to, and which of their outputs each gradient is of.
+
+        >>> import retrograd as torch
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> [(node.name(), nr) for node, nr in (x.exp() + x.unbind()[1]).grad_fn.next_functions]
+        [('ExpBackward0', 0), ('UnbindBackward0', 1)]
+        """
         raise NotImplementedError
 
     @property
     @abstractmethod
     def metadata(self) -> dict[Any, Any]:
-        """Whatever Python wants to keep with the node; it dies with it."""
+        """Whatever Python wants to keep with the node; it dies with it.
+
+        >>> import retrograd as torch
+        >>> y = torch.ones(2, requires_grad=True).exp()
+        >>> y.grad_fn.metadata["note"] = "from the encoder"
+        >>> y.grad_fn.metadata
+        {'note': 'from the encoder'}
+        """
         raise NotImplementedError
 
     @abstractmethod
     def register_hook(self, fn: Callable[..., Any]) -> Any:
-        """Call `fn(grad_inputs, grad_outputs)` after the node has run; it may return other grad_inputs."""
+        """Call `fn(grad_inputs, grad_outputs)` after the node has run; it may return other grad_inputs.
+
+        >>> import retrograd as torch
+        >>> x = torch.zeros(1, requires_grad=True)
+        >>> y = x.exp()
+        >>> handle = y.grad_fn.register_hook(lambda inputs, outputs: (inputs[0] * 10,))
+        >>> y.backward()
+        >>> x.grad
+        tensor([10.])
+        """
         raise NotImplementedError
 
     @abstractmethod
     def register_prehook(self, fn: Callable[..., Any]) -> Any:
-        """Call `fn(grad_outputs)` before the node runs; it may return other grad_outputs."""
+        """Call `fn(grad_outputs)` before the node runs; it may return other grad_outputs.
+
+        >>> import retrograd as torch
+        >>> x = torch.zeros(1, requires_grad=True)
+        >>> y = x.exp()
+        >>> handle = y.grad_fn.register_prehook(lambda outputs: (outputs[0] + 1,))
+        >>> y.backward()
+        >>> x.grad
+        tensor([2.])
+        """
         raise NotImplementedError
 
 

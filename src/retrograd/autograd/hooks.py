@@ -123,7 +123,14 @@ def register_hook(tensor: Any, hook: Any) -> RemovableHandle:
 
 
 def register_post_accumulate_grad_hook(tensor: Any, hook: Any) -> RemovableHandle:
-    """Call `hook(tensor)` after a gradient was added to the `.grad` of a leaf."""
+    """Call `hook(tensor)` after a gradient was added to the `.grad` of a leaf.
+
+    >>> import retrograd as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> handle = x.register_post_accumulate_grad_hook(lambda t: print(t.grad))
+    >>> x.sum().backward()
+    tensor([1., 1.])
+    """
     if not wants_grad(tensor):
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if tensor.grad_fn is not None:

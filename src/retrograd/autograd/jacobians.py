@@ -23,7 +23,16 @@ Function = Callable[..., Any]
 
 
 class GradcheckError(RuntimeError):
-    """What gradcheck and gradgradcheck raise when derivatives are wrong."""
+    """What gradcheck and gradgradcheck raise when derivatives are wrong.
+
+    >>> import retrograd as torch
+    >>> x = torch.ones(1, dtype=torch.float64, requires_grad=True)
+    >>> try:
+    ...     torch.autograd.gradcheck(lambda x: x * x.detach(), x)
+    ... except GradcheckError as error:
+    ...     print(str(error)[:36])
+    Jacobian mismatch for output 0 with
+    """
 
 
 # ---- what counts as what

@@ -15,7 +15,12 @@ __all__ = ["Variable", "VariableMeta"]
 
 
 class VariableMeta(type):
-    """Makes `isinstance(tensor, Variable)` true."""
+    """Makes `isinstance(tensor, Variable)` true.
+
+    >>> import retrograd as torch
+    >>> isinstance(torch.ones(1), Variable), isinstance(1.0, Variable)
+    (True, False)
+    """
 
     def __instancecheck__(cls, other: Any) -> bool:
         return isinstance(other, Tensor)

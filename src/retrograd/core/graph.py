@@ -276,7 +276,16 @@ next_hook_id = count().__next__
 
 
 class RemovableHandle:
-    """Removes the hook it was returned for."""
+    """Removes the hook it was returned for.
+
+    >>> import retrograd as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> with x.register_hook(lambda grad: grad * 10):
+    ...     x.sum().backward()
+    >>> x.sum().backward()          # the hook is gone
+    >>> x.grad
+    tensor([11., 11.])
+    """
 
     def __init__(self, hooks: dict[int, Any], owner: Any = None, *, extra_dict: Any = None) -> None:
         self.hooks_dict = hooks
@@ -285,6 +294,14 @@ class RemovableHandle:
         self.id = next_hook_id()
 
     def remove(self) -> None:
+        """Take the hook off; doing so twice is fine.
+
+        >>> import retrograd as torch
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> handle = x.register_hook(print)
+        >>> handle.remove()
+        >>> x.sum().backward()          # nothing is printed
+        """
         self.hooks_dict.pop(self.id, None)
         for marks in self.extra_dicts:            # what else is known about the hook, by its id
             marks.pop(self.id, None)

@@ -231,7 +231,18 @@ def modified_error(t: Any, expected: int, producer: Any, nr: int, saver: Any) ->
 
 
 class SavedTensor:
-    """A saved tensor as Python sees it; hooks on it decide what is really kept."""
+    """A saved tensor as Python sees it; hooks on it decide what is really kept.
+
+    >>> import retrograd as torch
+    >>> x = torch.tensor([3.0], requires_grad=True)
+    >>> y = x.pow(2)
+    >>> saved = y.grad_fn._raw_saved_self
+    >>> saved.register_hooks(lambda t: t.tolist(), torch.tensor)        # kept as a list of numbers
+    >>> saved.data
+    [3.0]
+    >>> torch.autograd.grad(y, x)
+    (tensor([6.]),)
+    """
 
     __slots__ = ("_hooks", "_is_output", "_leaf", "_node", "_nr", "_packed", "_producer", "_tensor", "_version", "_requires",
                  "_released")

@@ -23,7 +23,19 @@ from retrograd.autograd.graph import current_graph_task_id, saved_tensors_hooks
 
 
 class CheckpointError(RuntimeError):
-    """What the function saved when it ran again is not what it saved the first time."""
+    """What the function saved when it ran again is not what it saved the first time.
+
+    >>> import retrograd as torch
+    >>> from retrograd.utils.checkpoint import checkpoint
+    >>> calls = []
+    >>> def fickle(x):
+    ...     calls.append(1)
+    ...     return x.exp() if len(calls) == 1 else x.sin().exp()
+    >>> y = checkpoint(fickle, torch.ones(1, requires_grad=True), use_reentrant=False, early_stop=False)
+    >>> y.backward()
+    Traceback (most recent call last):
+    retrograd.utils._checkpoint_recompute.CheckpointError: ...
+    """
 
 
 class _StopRecomputationError(Exception):

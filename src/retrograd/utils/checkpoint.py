@@ -187,7 +187,13 @@ def set_device_states(devices: Any, states: Any, *, device_type: str | None = No
 
 # ---- the re-entrant way
 class CheckpointFunction(autograd.Function):
-    """Checkpointing as one node whose backward runs the function again and a backward pass through it."""
+    """Checkpointing as one node whose backward runs the function again and a backward pass through it.
+
+    >>> x = torch.zeros(1, requires_grad=True)
+    >>> CheckpointFunction.apply(torch.exp, True, x).backward()
+    >>> x.grad
+    tensor([1.])
+    """
 
     @staticmethod
     def forward(ctx: Any, run_function: Callable[..., Any], preserve_rng_state: bool, *args: Any) -> Any:

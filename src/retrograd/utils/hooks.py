@@ -13,13 +13,24 @@ __all__ = ["BackwardHook", "RemovableHandle", "unserializable_hook", "warn_if_ha
 
 
 def unserializable_hook(hook: Any) -> Any:
-    """Mark a hook as one that pickling a tensor leaves out without a warning."""
+    """Mark a hook as one that pickling a tensor leaves out without a warning.
+
+    >>> @unserializable_hook
+    ... def hook(grad):
+    ...     return None
+    >>> hook.__torch_unserializable__
+    True
+    """
     hook.__torch_unserializable__ = True
     return hook
 
 
 def warn_if_has_hooks(tensor: Any) -> None:
-    """Warn that pickling `tensor` loses its backward hooks."""
+    """Warn that pickling `tensor` loses its backward hooks.
+
+    >>> import retrograd as torch
+    >>> warn_if_has_hooks(torch.ones(1, requires_grad=True))
+    """
     for hook in (tensor._backward_hooks or {}).values():
         if not hasattr(hook, "__torch_unserializable__"):
             warnings.warn(f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can decorate "
@@ -40,7 +51,15 @@ class BackwardHookFunction(Function):
 
 
 class BackwardHook:
-    """Calls a module's backward hooks once the gradients of its outputs, and then those of its inputs, are known."""
+    """Calls a module's backward hooks once the gradients of its outputs, and then those of its inputs, are known.
+
+    >>> import retrograd as torch
+    >>> hook = BackwardHook("module", [lambda module, inputs, outputs: print(inputs, outputs)], [])
+    >>> x = torch.ones(1, requires_grad=True)
+    >>> y, = hook.setup_input_hook((x,))
+    >>> hook.setup_output_hook(y * 2).backward()
+    (tensor([2.]),) (tensor([1.]),)
+    """
 
     def __init__(self, module: Any, user_hooks: Sequence[Callable[..., Any]],
                  user_pre_hooks: Sequence[Callable[..., Any]]) -> None:

@@ -1,0 +1,65 @@
+"""Every public name of the autograd surface has a docstring with an example; the doctests run them."""
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+NAMESPACES = ("autograd", "autograd.anomaly", "autograd.debug", "autograd.forward_ad", "autograd.function",
+              "autograd.functional", "autograd.grad_mode", "autograd.gradcheck", "autograd.graph", "autograd.origins",
+              "autograd.variable", "func", "utils.checkpoint", "utils.hooks")
+# classes whose methods users call or write themselves
+WITH_METHODS = {"FunctionCtx", "Function", "Node", "RemovableHandle", "Step", "Steps"}
+TENSOR_METHODS = ("backward", "detach", "detach_", "register_hook", "register_post_accumulate_grad_hook", "requires_grad_",
+                  "retain_grad")
+
+
+def public_names(space: str) -> list[tuple[str, Any]]:
+    module = import_module("retrograd." + space)
+    names = [name for name in module.__all__ if not name.startswith("_")]
+    found = [(name, getattr(module, name)) for name in names]
+    return [(name, value) for name, value in found if callable(value) and not isinstance(value, ModuleType)]
+
+
+def methods(cls: type) -> list[tuple[str, Any]]:
+    """The public functions and properties that the class itself defines."""
+    found = []
+    for name, member in vars(cls).items():
+        function = getattr(member, "__func__", None) or getattr(member, "fget", None) or member
+        if not name.startswith("_") and inspect.isroutine(function):
+            found.append((f"{cls.__name__}.{name}", function))
+    return found
+
+
+def documented() -> list[Any]:
+    found = {}
+    for space in NAMESPACES:
+        for name, value in public_names(space):
+            found[f"{space}.{name}"] = value
+            if inspect.isclass(value) and value.__name__ in WITH_METHODS:
+                found |= {f"{space}.{method}": function for method, function in methods(value)}
+    tensor = import_module("retrograd").Tensor
+    found |= {f"Tensor.{name}": getattr(tensor, name) for name in TENSOR_METHODS}
+    return [pytest.param(value, id=name) for name, value in found.items()]
+
+
+@pytest.mark.parametrize("value", documented())
+def test_has_an_example(value: Any) -> None:
+    text = inspect.getdoc(value) or ""
+    assert text.split("\n", 1)[0].strip(), "no docstring"
+    assert "\n>>> " in text, "no example"
+
+
+@pytest.mark.parametrize("space", NAMESPACES)
+def test_module_says_what_it_is_for(space: str) -> None:
+    module = import_module("retrograd." + space)
+    assert module.__doc__ and module.__all__
+
+
+def test_methods_are_found() -> None:
+    found = {param.id for param in documented()}
+    assert {"autograd.function.FunctionCtx.mark_dirty", "autograd.Function.apply", "autograd.graph.Node.next_functions",
+            "autograd.debug.Steps.continue_", "func.vmap"} <= found
