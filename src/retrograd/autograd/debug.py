@@ -87,7 +87,7 @@ class Step:
 
     @property
     def origin(self) -> Origin | None:
-        """The line that recorded the node, if `trace_origins` was on.
+        """The line that recorded the node (for an accumulator: that made the leaf), if `trace_origins` was on.
 
         >>> import retrograd as torch
         >>> with torch.autograd.trace_origins():
@@ -95,7 +95,7 @@ class Step:
         >>> next(step(y)).origin.text
         'y = torch.ones(1, requires_grad=True) * 3'
         """
-        return origin_of_node(self.node)
+        return origin_of_node(self.node) if self.leaf is None else origin_of(self.leaf)
 
     @property
     def leaf(self) -> Any:
