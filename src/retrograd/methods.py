@@ -191,23 +191,16 @@ def detach_(self: Any) -> Any:
 def get_data(self: Any) -> Any:
     if self._odd & ODD_WRAPPER:
         return METHODS["__batched_get_data__"](self)
-    if switches.unusual and tls.special:
-        if tls.dispatch_modes:
-            t = saved.watcher.detach(self)
-            t._counter = None
-        else:
-            t = bare_data(self)
-        if tls.origins:
-            note_detached(self, t, DATA, ".data")
-        return t
-    return bare_data(self)
-
-
-def bare_data(self: Any) -> Any:
-    t = Tensor(self.array)
-    t._odd = self._odd & ~(ODD_SUBCLASS | ODD_DUAL)
-    if self._odd & ODD_SPARSE:
-        extra_of(t).sparse = self._extra.sparse.copy()
+    if switches.unusual and tls.dispatch_modes:
+        t = saved.watcher.detach(self)
+        t._counter = None
+    else:
+        t = Tensor(self.array)
+        t._odd = self._odd & ~(ODD_SUBCLASS | ODD_DUAL)
+        if self._odd & ODD_SPARSE:
+            extra_of(t).sparse = self._extra.sparse.copy()
+    if switches.unusual and tls.origins:
+        note_detached(self, t, DATA, ".data")
     return t
 
 
