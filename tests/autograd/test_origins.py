@@ -137,6 +137,8 @@ def test_write_outside_the_scope_is_said_to_be_untraced() -> None:
 @pytest.mark.parametrize(("write", "name"), [
     (lambda y: y.__setitem__(0, 5.0), "copy_"), (lambda y: y[1:].add_(1), "add_"), (lambda y: y.detach().zero_(), "zero_"),
     (lambda y: torch.exp(torch.zeros(3), out=y.detach()), "exp"), (lambda y: torch.relu_(y), "relu_"),
+    (lambda y: torch.autograd.graph.increment_version(y), "increment_version"),
+    (lambda y: torch._foreach_add_([y.detach()], 1.0), "add_"), (lambda y: y.detach().resize_(2), "resize_"),
     (lambda y: torch.nn.functional.relu(y, inplace=True), "relu_"), (lambda y: y.copy_(torch.ones(3)), "copy_"),
 ])
 def test_every_way_to_write_is_seen(write: Any, name: str) -> None:
@@ -199,6 +201,19 @@ def test_dirty_input_of_a_custom_function_is_a_write() -> None:
         Double.apply(y)
         told = facts(lambda: y.sum().backward())
     assert told[-1] == "changed by Double at test_origins.py: Double.apply(y)"
+
+
+def test_write_by_a_hook_during_backward_is_seen() -> None:
+    def hook(grad: Any) -> None:
+        y.zero_()  # it should have written to a copy
+
+    x = torch.ones(3, requires_grad=True)
+    with trace_origins():
+        y = x.exp()
+        z = y * 2
+        z.register_hook(hook)
+        assert facts(lambda: z.sum().backward())[1] == (
+            "changed by zero_ at test_origins.py: y.zero_()  # it should have written to a copy")
 
 
 def test_only_writes_after_the_save_are_named_and_few_are_kept() -> None:
@@ -384,6 +399,7 @@ def test_node_of_a_second_derivative_knows_the_first_line() -> None:
     origin = origin_of(grad)
     assert origin is not None and origin.text.startswith("grad, = torch.autograd.grad(")
     assert origin.parent is not None and origin.parent.text == "y = x.exp()"
+    assert re.search(r", while running the backward of Exp at \S+: y = x.exp\(\)$", str(origin))
 
 
 # ---- nothing is kept alive, nothing is different

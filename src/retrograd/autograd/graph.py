@@ -16,7 +16,8 @@ from retrograd.autograd.mutation import allow_mutation_on_saved_tensors
 from retrograd.core import graph
 from retrograd.core.dispatch import METHODS
 from retrograd.core.graph import RemovableHandle
-from retrograd.core.state import add_special, tls
+from retrograd.core.origin import here, note_write
+from retrograd.core.state import add_special, switches, tls
 from retrograd.core.tensor import ODD_INFERENCE, Tensor, bump
 
 __all__ = ["GradientEdge", "Node", "RemovableHandle", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
@@ -298,6 +299,8 @@ def increment_version(tensor: Any) -> None:
             raise RuntimeError("increment_version expects each element of the iterable to be a tensor")
         if not t._odd & ODD_INFERENCE:
             bump(t)
+            if switches.unusual and tls.origins:
+                note_write(t, here("increment_version"))
 
 
 def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:

@@ -65,7 +65,8 @@ class Origin:
     def told(self, deed: str) -> str:
         """The line after a few words on what it did; `{}` in them stands for the op."""
         text = self.text
-        return f"{deed.format(self.op)} at {self.place}" + (f": {text}" if text else "")
+        parent = "" if self.parent is None else self.parent.told(", while running the backward of {}")
+        return f"{deed.format(self.op)} at {self.place}" + (f": {text}" if text else "") + parent
 
     def __str__(self) -> str:
         return self.told("{}")
@@ -144,12 +145,17 @@ def is_quiet() -> bool:
 
 def note_call(op: Any, args: Any, result: Any) -> None:
     """Note what a call of `op` made, wrote to and cut off."""
-    if is_quiet():
+    quiet = is_quiet()
+    if quiet and not op.schema.mutable:
         return
     origin = here(op.name)
     written = [t for param, value in zip(op.schema.params, args, strict=True) if param.writes
                for t in each(value)] if op.schema.mutable else []
-    note_results(origin, [t for value in args for t in each(value)], each(result), written)
+    if quiet:                             # a hook may write to what another node has saved
+        for t in written:
+            note_write(t, origin)
+    else:
+        note_results(origin, [t for value in args for t in each(value)], each(result), written)
 
 
 def note_results(origin: Any, inputs: Any, results: Any, written: Any) -> None:
