@@ -425,6 +425,14 @@ def test_breakpoints_by_line() -> None:
     assert str(next(debug.step(loss))).endswith(f"test_debug.py:{line + 1}: loss = b.sum()")
 
 
+def test_accumulator_has_the_line_that_made_its_leaf() -> None:
+    with trace_origins():
+        leaf = torch.ones(2, requires_grad=True)
+        loss = leaf.sum()
+    found = debug.step(loss).continue_(until="AccumulateGrad")
+    assert found is not None and found.origin.text == "leaf = torch.ones(2, requires_grad=True)"
+
+
 def test_line_of_an_untraced_graph_is_an_error() -> None:
     x, w = leaves()
     with pytest.raises(ValueError, match="no line of this graph is known, so 'train.py:12' is never reached: record it under "):

@@ -145,6 +145,9 @@ def is_quiet() -> bool:
 
 def note_call(op: Any, args: Any, result: Any) -> None:
     """Note what a call of `op` made, wrote to and cut off."""
+    results = each(result)
+    if not op.schema.mutable and all([wants_grad(t) for t in results]):
+        return                            # the node knows its line
     quiet = is_quiet()
     if quiet and not op.schema.mutable:
         return
@@ -155,7 +158,7 @@ def note_call(op: Any, args: Any, result: Any) -> None:
         for t in written:
             note_write(t, origin)
     else:
-        note_results(origin, [t for value in args for t in each(value)], each(result), written)
+        note_results(origin, [t for value in args for t in each(value)], results, written)
 
 
 def note_results(origin: Any, inputs: Any, results: Any, written: Any) -> None:
