@@ -233,14 +233,26 @@ def note_cut(t: Any, why: str, origin: Any) -> None:
 def note_write(t: Any, origin: Any) -> None:
     """Note who made the present version of `t`; inside an op that is made of others, the innermost did."""
     counter = t._counter
-    writes = writes_of(counter)
-    if counter is not None and counter.n and (not writes or writes[-1][0] != counter.n):
-        counter.writes = (*writes, (counter.n, origin))[-KEPT:]
+    if counter is None or not counter.n:
+        return
+    lines = written_lines(counter)
+    if not lines or int(lines[-1].split("\t", 1)[0]) != counter.n:
+        lines.append(f"{counter.n}\t{origin.op}\t{origin.line}\t{origin.function}\t{origin.file}")
+        counter.writes = "\n".join(lines[-KEPT:])
 
 
-def writes_of(counter: Any) -> tuple[Any, ...]:
-    """The last writes that were noted: (the version that each made, Origin)."""
-    return getattr(counter, "writes", None) or ()       # in plain Python the slot is empty until the first one
+def written_lines(counter: Any) -> list[str]:
+    """What a counter knows of its last writes, as text: other objects would put every counter on the collector's list."""
+    return (getattr(counter, "writes", None) or "").splitlines()       # in plain Python the slot is empty until the first one
+
+
+def writes_of(counter: Any) -> list[tuple[int, Origin]]:
+    """The last writes that were noted: the version that each made, and its origin."""
+    found = []
+    for text in written_lines(counter):
+        version, op, line, function, file = text.split("\t", 4)
+        found.append((int(version), Origin(op, file, int(line), function)))
+    return found
 
 
 def explain_write(t: Any, expected: int, saver: Any) -> str:

@@ -5,11 +5,9 @@ from retrograd.core.state cimport Switches
 
 cdef Switches switches
 
-# what `writes` holds leads to no counter, so the collector need not know of them
-@cython.no_gc
 cdef class Counter:
     cdef public long long n
-    cdef public object writes
+    cdef public str writes      # a str and not an object, so that counters stay out of the garbage collector
 
 @cython.freelist(64)
 cdef class View:
