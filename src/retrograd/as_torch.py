@@ -33,6 +33,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_WeakTensorRef": "as_torch:WeakTensorRef",
         "DisableTorchFunction": "core.subclass:DisableTorchFunction",
         "DisableTorchFunctionSubclass": "core.subclass:DisableTorchFunctionSubclass",
+        "_AutoDispatchBelowAutograd": "library.layers:below_autograd",
         "_DisableTorchDispatch": "core.modes:no_dispatch",
         "_add_cached_tensor": "as_torch:add_cached_tensor",
         "_current_autograd_node": "autograd.engine:current_node",
@@ -40,13 +41,13 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_current_graph_task_id": "autograd.engine:current_graph_task_id",
         "_disabled_torch_dispatch_impl": "core.modes:disabled_torch_dispatch",
         "_disabled_torch_function_impl": "core.subclass:disabled_torch_function",
-        "_get_autograd_fallback_mode": "library:get_autograd_fallback_mode",
+        "_get_autograd_fallback_mode": "library.fallback:get_autograd_fallback_mode",
         "_get_obj_in_tls": "as_torch:get_stashed",
         "_is_cached_tensor": "as_torch:is_cached_tensor",
         "_is_fwd_grad_enabled": "autograd.forward_ad:is_fwd_grad_enabled",
         "_is_key_in_tls": "as_torch:is_stashed",
         "_remove_cached_tensor": "as_torch:remove_cached_tensor",
-        "_set_autograd_fallback_mode": "library:set_autograd_fallback_mode",
+        "_set_autograd_fallback_mode": "library.fallback:set_autograd_fallback_mode",
         "_set_cached_tensors_enabled": "as_torch:set_cached_tensors_enabled",
         "_set_fwd_grad_enabled": "autograd.forward_ad:set_fwd_grad_enabled",
         "_stash_obj_in_tls": "as_torch:stash",
@@ -110,13 +111,21 @@ PRIVATE: dict[str, dict[str, str]] = {
         "patch": "compiler:patch_config",
     },
     "_library.autograd": {
-        "autograd_fallback_mode": "library:autograd_fallback_mode",
+        "autograd_fallback_mode": "library.fallback:autograd_fallback_mode",
+    },
+    "_library.custom_ops": {
+        "CustomOpDef": "library:CustomOpDef",
+        "custom_op": "library:custom_op",
+    },
+    "_library.infer_schema": {
+        "infer_schema": "library:infer_schema",
     },
     "_logging": {
         "set_logs": "logging:set_logs",
     },
     "_ops": {
-        "OpOverload": "core.opdef:OpOverload",
+        "OpOverload": "core.opdef:OpDef",
+        "OpOverloadPacket": "core.opdef:Packet",
     },
     "_vmap_internals": {
         "_vmap": "transforms.vmap:_vmap",

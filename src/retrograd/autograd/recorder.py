@@ -96,7 +96,7 @@ class Recorder:
         if tls.grad_enabled and not tls.below and not tls.inference and not op.name.endswith("_like") and has_tensor(args):
             number = sequence.n + 1
             self.threads[number] = thread_number()
-        record = self.begin("aten::" + op.name, FUNCTION, number, args)
+        record = self.begin(op.qualified, FUNCTION, number, args)
         try:
             steps = STEPS.get(op.name)
             if steps is None or not takes_steps(op, args):
@@ -120,7 +120,7 @@ class Recorder:
         return made
 
     def run_part(self, op: Any, args: Any) -> Any:
-        record = self.begin("aten::" + op.name, FUNCTION, -1, args)
+        record = self.begin(op.qualified, FUNCTION, -1, args)
         try:
             result = compute(op, args)
         finally:

@@ -291,13 +291,13 @@ def variants_of(name: str) -> str:
 
 
 class Namespace:
-    """`ops.aten`: every op by name."""
+    """`ops.aten` and the namespaces of users: every op by name."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
-        packet = find_packet(name)
+        packet = find_packet(name if self._name in ("aten", "prims") else f"{self._name}::{name}")
         if packet is None:
             raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
         return packet
@@ -329,6 +329,12 @@ class Ops:
         self.prims = Namespace("prims")
         self.profiler = RangeOps()
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"'Ops' object has no attribute '{name}'")
+        made = self.__dict__[name] = Namespace(name)
+        return made
+
 
 ops = Ops()
 
@@ -343,7 +349,12 @@ def op_call(op: Any, args: Any, kwargs: Any) -> Any:
     return call(op, op.schema.bind(args, kwargs))
 
 
-CALLERS.update(op=op_call, packet=packet_call)
+def schema_of(op: Any) -> Any:
+    from retrograd.core.function_schema import parse_schema      # for the curious only, so not with the package
+    return parse_schema(f"aten::{op.schema.text}")
+
+
+CALLERS.update(op=op_call, packet=packet_call, schema=schema_of)
 
 convert.set_hooks(tensor_class=Tensor, as_device=parse_device,
                   python_dtypes={kind: as_dtype(kind) for kind in (bool, int, float, complex)})

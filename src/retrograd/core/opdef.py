@@ -277,11 +277,18 @@ class OpDef:
     def __getattr__(self, name: str) -> Any:
         if name == "__name__":
             return f"{self.name}.{self.overload}"
+        if name == "_schema":
+            return CALLERS["schema"](self)
         raise AttributeError(f"'OpOverload' object has no attribute '{name}'")
 
     @property
     def overloadpacket(self) -> Any:
         return self.packet
+
+    @property
+    def qualified(self) -> str:
+        """The name with its namespace; that of ops from outside has it anyway, so that tables by name never mean them."""
+        return self.name if "::" in self.name else f"aten::{self.name}"
 
 
 def make_plan(op: Any, mask: int) -> Plan:
@@ -330,7 +337,7 @@ class Packet:
         return f"aten.{self.name}"
 
 
-OPS: dict[str, Packet] = {}
+OPS: dict[str, Packet] = {}           # by name; ops of users (see library/) by "namespace::name"
 CALLERS: dict[str, Any] = {}          # how an op or a packet is called; api.py provides it
 KERNEL_INSTALLERS: list[Any] = []     # what gives an op with a `lower` column its compiled kernel, where there are any
 MODULES: dict[str, tuple[str, ...]] = {}      # the modules that declare a name, for names of modules imported on demand

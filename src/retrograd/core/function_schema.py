@@ -1,0 +1,300 @@
+"""FunctionSchema: an operator's declaration as users write it, read strictly and shown as PyTorch shows it.
+
+`schema.Schema` reads the library's own tables and trusts them. Here every mistake is an error that points at it.
+"""
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+# How a type is shown by the type of an Argument.
+TYPES: Final = {
+    "Tensor": "Tensor", "int": "int", "SymInt": "int", "float": "float", "bool": "bool", "SymBool": "bool", "str": "str",
+    "Scalar": "number", "complex": "complex", "ScalarType": "int", "Layout": "int", "MemoryFormat": "int", "Device": "Device",
+    "Generator": "Generator", "Dimname": "str", "Stream": "Stream", "Storage": "Storage", "QScheme": "QScheme",
+    "DeviceIndex": "int", "Any": "Any",
+}
+UNKNOWN_TYPE = ("\nunknown type specifier. Common valid schema types include Tensor, SymInt, int, float, bool, Scalar; for a "
+                "full "
+                "list, please see https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/README.md#func ")
+# Names that stand for numbers as defaults.
+ENUMS: Final = {"Mean": 1, "Sum": 2, "float": 6, "double": 7, "long": 4, "contiguous_format": 0, "strided": 0}
+TOKEN = re.compile(r"\s*(?:(?P<ident>[A-Za-z_]\w*)|(?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?)|"
+                   r"(?P<string_literal>'[^']*'|\"[^\"]*\")|(?P<arrow>->)|(?P<mark>::|\.\.\.|[()\[\],*=?!.|-]))")
+KEYWORDS = ("None", "True", "False")
+
+
+class AliasInfo:
+    """Which memory an argument or result shares, and whether it is written to."""
+
+    def __init__(self, is_write: bool, before_set: set[str], after_set: set[str]) -> None:
+        self.is_write, self.before_set, self.after_set = is_write, before_set, after_set
+
+    def __str__(self) -> str:
+        before = "|".join(sorted(self.before_set)) + ("!" if self.is_write else "")
+        return before if self.before_set == self.after_set else f"{before} -> {'|'.join(sorted(self.after_set))}"
+
+
+class SchemaType:
+    """The type of an argument: a base type, and what is around it, from the inside out ("?" and "[N]")."""
+
+    def __init__(self, base: str, around: tuple[str, ...]) -> None:
+        self.base, self.around = base, around
+
+    @property
+    def is_list(self) -> bool:
+        return any([mark.startswith("[") for mark in self.around])
+
+    @property
+    def is_optional(self) -> bool:
+        return bool(self.around) and self.around[-1] == "?"
+
+    def __str__(self) -> str:
+        text = TYPES[self.base]
+        for mark in self.around:
+            text = f"Optional[{text}]" if mark == "?" else f"List[{text}]"
+        return text
+
+    __repr__ = __str__
+
+
+class Argument:
+    """One argument or result of a schema."""
+
+    def __init__(self, name: str, type: SchemaType, alias_info: AliasInfo | None, default: tuple[Any, str] | None,
+                 kwarg_only: bool) -> None:
+        self.name, self.type, self.alias_info, self.kwarg_only = name, type, alias_info, kwarg_only
+        self.default_value: Any = default[0] if default else None
+        self._default = default
+        sizes = [mark[1:-1] for mark in type.around if mark.startswith("[")]
+        self.N = int(sizes[-1]) if sizes and sizes[-1] else None
+
+    def has_default_value(self) -> bool:
+        return self._default is not None
+
+    @property
+    def is_out(self) -> bool:
+        return self.kwarg_only and self.alias_info is not None and self.alias_info.is_write
+
+    @property
+    def is_write(self) -> bool:
+        return self.alias_info is not None and self.alias_info.is_write
+
+    def __str__(self) -> str:
+        text = self.type.base + (f"({self.alias_info})" if self.alias_info else "") + "".join(self.type.around)
+        text += f" {self.name}" if self.name else ""
+        return text + (f"={self._default[1]}" if self._default else "")
+
+
+class FunctionSchema:
+    """The declaration of one overload of an operator.
+
+    >>> schema = parse_schema("my::scale(Tensor x, *, float by=2) -> Tensor")
+    >>> schema
+    my::scale(Tensor x, *, float by=2.) -> Tensor
+    >>> [argument.name for argument in schema.arguments]
+    ['x', 'by']
+    """
+
+    def __init__(self, name: str, overload_name: str, arguments: list[Argument], returns: list[Argument]) -> None:
+        self.name, self.overload_name, self.arguments, self.returns = name, overload_name, arguments, returns
+
+    @property
+    def is_mutable(self) -> bool:
+        return any([argument.is_write for argument in self.arguments])
+
+    @property
+    def qualified_name(self) -> str:
+        return self.name + (f".{self.overload_name}" if self.overload_name else "")
+
+    def __str__(self) -> str:
+        parts: list[str] = []
+        for argument in self.arguments:
+            if argument.kwarg_only and "*" not in parts:
+                parts.append("*")
+            parts.append(str(argument))
+        results = ", ".join([str(result) for result in self.returns])
+        return f"{self.qualified_name}({', '.join(parts)}) -> {results if len(self.returns) == 1 else f'({results})'}"
+
+    __repr__ = __str__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FunctionSchema) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+
+def parse_schema(text: str) -> FunctionSchema:
+    """Read a declaration such as "ns::name.overload(Tensor x) -> Tensor"; RuntimeError if it is none."""
+    return Reader(text).schema()
+
+
+class Reader:
+    """Reads a schema, one token at a time."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens: list[tuple[str, str, int]] = []
+        at = 0
+        while text[at:].strip():
+            match = TOKEN.match(text, at)
+            if match is None:
+                at += len(text[at:]) - len(text[at:].lstrip())
+                raise RuntimeError(f"expected a valid token but found '{text[at]}' here:{self.marked(at, 1)}")
+            kind = str(match.lastgroup)
+            word = match[kind]
+            self.tokens.append((word if kind == "mark" or word in KEYWORDS else kind, word, match.start(kind)))
+            at = match.end()
+        self.tokens.append(("eof", "", len(text)))
+        self.next = 0
+
+    # ---- tokens
+    @property
+    def kind(self) -> str:
+        return self.tokens[self.next][0]
+
+    def take(self, kind: str) -> str:
+        """The text of the next token, which must be of this kind."""
+        found, word, at = self.tokens[self.next]
+        if found != kind:
+            raise RuntimeError(f"expected {kind} but found '{found}' here:{self.marked(at, len(word))}")
+        self.next += 1
+        return word
+
+    def taken(self, kind: str) -> bool:
+        """Take the next token if it is of this kind."""
+        if self.kind != kind:
+            return False
+        self.next += 1
+        return True
+
+    def marked(self, at: int, length: int) -> str:
+        """The text with a mark under the place that is meant."""
+        return f"\n{self.text}" + (f"\n{' ' * at}{'~' * length} <--- HERE\n" if length else "")
+
+    def wrong(self, what: str) -> RuntimeError:
+        _, word, at = self.tokens[self.next]
+        return RuntimeError(f"{what}:{self.marked(at, len(word))}")
+
+    # ---- the parts of a schema
+    def schema(self) -> FunctionSchema:
+        name = self.take("ident")
+        if self.taken("::"):
+            name += "::" + self.take("ident")
+        overload = self.take("ident") if self.taken(".") else ""
+        if self.kind == "eof":
+            raise RuntimeError("Tried to parse a function schema but only the operator name was given")
+        arguments = self.arguments()
+        self.take("arrow")
+        returns = self.returns()
+        self.take("eof")
+        return FunctionSchema(name, overload, arguments, returns)
+
+    def arguments(self) -> list[Argument]:
+        found: list[Argument] = []
+        kwarg_only = False
+        self.take("(")
+        if self.taken(")"):
+            return found
+        while True:
+            if self.taken("*"):
+                kwarg_only = True
+            else:
+                kind, alias = self.type()
+                name = self.take("ident")
+                found.append(Argument(name, kind, alias, self.default(kind) if self.taken("=") else None, kwarg_only))
+            if not self.taken(","):
+                break
+        self.take(")")
+        return found
+
+    def returns(self) -> list[Argument]:
+        if not self.taken("("):
+            return [self.result()]
+        found: list[Argument] = []
+        if self.taken(")"):
+            return found
+        found.append(self.result())
+        while self.taken(","):
+            found.append(self.result())
+        self.take(")")
+        return found
+
+    def result(self) -> Argument:
+        kind, alias = self.type()
+        return Argument(self.take("ident") if self.kind == "ident" else "", kind, alias, None, False)
+
+    def type(self) -> tuple[SchemaType, AliasInfo | None]:
+        if self.kind == "ident" and self.tokens[self.next][1] not in TYPES:
+            raise self.wrong(UNKNOWN_TYPE)
+        base = self.take("ident")
+        alias = self.alias() if self.taken("(") else None
+        around: list[str] = []
+        while self.kind in ("?", "["):
+            if self.taken("?"):
+                if not around or around[-1] != "?":
+                    around.append("?")
+            else:
+                self.take("[")
+                around.append(f"[{self.take('number') if self.kind == 'number' else ''}]")
+                self.take("]")
+        return SchemaType(base, tuple(around)), alias
+
+    def alias(self) -> AliasInfo:
+        before = self.alias_set()
+        writes = self.taken("!")
+        after = self.alias_set() if self.taken("arrow") else before
+        self.take(")")
+        return AliasInfo(writes, before, after)
+
+    def alias_set(self) -> set[str]:
+        found = set()
+        while True:
+            found.add("*" if self.taken("*") else self.take("ident"))
+            if not self.taken("|"):
+                return found
+
+    def default(self, kind: SchemaType) -> tuple[Any, str]:
+        """The value of a default and how it is shown."""
+        if self.taken("None"):
+            return None, "None"
+        if kind.is_list and self.taken("["):
+            items: list[tuple[Any, str]] = []
+            while self.kind != "]":
+                items.append(self.single(kind.base))
+                if not self.taken(","):
+                    break
+            self.take("]")
+            return [value for value, _ in items], f"[{', '.join([shown for _, shown in items])}]"
+        value, shown = self.single(kind.base)
+        sizes = [mark[1:-1] for mark in kind.around if mark.startswith("[")]
+        return ([value] * int(sizes[-1]), shown) if sizes and sizes[-1] else (value, shown)
+
+    def single(self, base: str) -> tuple[Any, str]:
+        if base in ("Tensor", "Generator", "Storage", "Stream"):
+            self.take("None")
+        if base in ("str", "Device", "Dimname"):
+            word = self.take("string_literal")[1:-1]
+            return word, f'"{word}"'
+        if self.kind in ("True", "False") and base in ("bool", "SymBool", "Scalar"):
+            value = self.taken("True") or not self.taken("False")
+            return value, str(value)
+        if base == "bool":
+            self.take("True")
+        if self.kind == "ident" and self.tokens[self.next][1] in ENUMS:
+            number = ENUMS[self.take("ident")]
+            return number, str(number)
+        sign = "-" if self.taken("-") else ""
+        if self.kind != "number":
+            self.next += self.kind != "eof"           # PyTorch points behind it
+            raise self.wrong("\ninvalid numeric default value")
+        word = sign + self.take("number")
+        if base == "float" or any([c in word for c in ".eE"]):
+            return float(word), spell_float(float(word))
+        return int(word), word
+
+
+def spell_float(value: float) -> str:
+    """A float as schemas show it: 1. and 1.5."""
+    return f"{value:g}" + ("." if value == int(value) and "e" not in f"{value:g}" else "")

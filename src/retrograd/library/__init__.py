@@ -1,0 +1,175 @@
+"""torch.library: operators declared by users, which autograd, transforms, modes and subclasses treat like built-in ones.
+
+`custom_op` makes a Python function an operator; `Library` declares operators and registers kernels one by one.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from retrograd.library.checks import opcheck
+from retrograd.library.custom import OPDEFS, CustomOpDef, check_functional, custom_op, generated_function
+from retrograd.library.infer import infer_schema
+from retrograd.library.registry import Library, device_keys, find_op, split_qualname
+from retrograd.library.registry import scoped_library as _scoped_library
+from retrograd.library.userop import UserOp, fallthrough_kernel
+
+__all__ = ["CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "impl", "infer_schema", "opcheck",
+           "register_autocast", "register_autograd", "register_fake", "register_kernel", "register_torch_dispatch",
+           "register_vmap"]
+
+_libraries: list[Library] = []        # what the functions below registered lasts as long as the process
+
+
+def _library_for(namespace: str, lib: Library | None, kind: str = "FRAGMENT") -> Library:
+    if lib is None:
+        lib = Library(namespace, kind)
+        _libraries.append(lib)
+    return lib
+
+
+def _opdef(op: Any) -> CustomOpDef | None:
+    """The object that `custom_op` made for an op, None for other ops."""
+    if isinstance(op, CustomOpDef):
+        return op
+    name = op.declared.qualified_name if isinstance(op, UserOp) else op
+    return OPDEFS.get(name.removesuffix(".default")) if isinstance(name, str) else None
+
+
+def _existing(op: Any) -> UserOp:
+    found = find_op(op)
+    if found is None:
+        namespace, name = split_qualname(op)
+        raise AttributeError(f"'_OpNamespace' '{namespace}' object has no attribute '{name}'")
+    return found
+
+
+def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any = ()) -> None:
+    """Declare an operator, "namespace::name", with a schema such as "(Tensor x) -> Tensor".
+
+    >>> import retrograd as torch
+    >>> torch.library.define("doc_define::negative", "(Tensor x) -> Tensor")
+    >>> @torch.library.impl("doc_define::negative", "cpu")
+    ... def negative(x):
+    ...     return -x
+    >>> torch.ops.doc_define.negative(torch.ones(2))
+    tensor([-1., -1.])
+    """
+    if not isinstance(qualname, str):
+        raise ValueError(f"define(qualname, schema): expected qualname to be instance of str, got {type(qualname)}")
+    namespace, name = split_qualname(qualname)
+    if not schema.strip().startswith("("):
+        raise ValueError('define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> Tensor" but got '
+                         f'"{schema}"')
+    _library_for(namespace, lib).define(name + schema, alias_analysis="", tags=tags)
+
+
+def impl(qualname: Any, types: Any, func: Any = None, *, lib: Library | None = None) -> Any:
+    """Register a kernel for device types ("cpu", "default") or dispatch keys; as a decorator if no function is given.
+
+    `impl(lib, "name", "CPU")` is the older form.
+    """
+    if isinstance(qualname, Library):
+        library, name, key = qualname, types, func or ""
+
+        def register_older(function: Callable[..., Any]) -> Callable[..., Any]:
+            library.impl(name, function, key)
+            return function
+        return register_older
+    namespace, _ = split_qualname(qualname)
+    keys = device_keys((types,) if isinstance(types, str) else types)
+
+    def register(function: Callable[..., Any]) -> None:
+        home = _library_for(namespace, lib)
+        for key in keys:
+            home.impl(qualname, function, key)
+    return register if func is None else register(func)
+
+
+def register_kernel(op: Any, device_types: Any, func: Callable[..., Any] | None = None, /, *,
+                    lib: Library | None = None) -> Any:
+    """Register a kernel of an operator for a device type, several, or (None) all of them."""
+    opdef = _opdef(op)
+    if opdef is not None:
+        return opdef.register_kernel(device_types, func)
+    return impl(op.declared.qualified_name if isinstance(op, UserOp) else op,
+                "default" if device_types is None else device_types, func, lib=lib)
+
+
+def register_fake(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None,
+                  allow_override: bool = False) -> Any:
+    """Register what an operator does to shapes and dtypes: a function that is run on tensors without data.
+
+    >>> import retrograd as torch
+    >>> @torch.library.custom_op("doc_fake::twice", mutates_args=())
+    ... def twice(x: torch.Tensor) -> torch.Tensor:
+    ...     return torch.cat([x, x])
+    >>> @torch.library.register_fake("doc_fake::twice")
+    ... def _(x):
+    ...     return x.new_empty((2 * x.shape[0], *x.shape[1:]))
+    >>> twice(torch.empty(3, 4, device="meta")).shape
+    torch.Size([6, 4])
+    """
+    opdef = _opdef(op)
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        if opdef is not None:
+            return opdef.register_fake(function)
+        found = find_op(op)
+        if found is None:
+            raise RuntimeError(f"operator {op} does not exist")
+        _library_for(found.namespace, lib).impl(found, function, "Meta", allow_override=True)
+        return function
+    return register if func is None else register(func)
+
+
+def register_autograd(op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None,
+                      lib: Library | None = None) -> None:
+    """Register the gradient of an operator: `backward(ctx, *grads)` and `setup_context(ctx, inputs, output)`.
+
+    >>> import retrograd as torch
+    >>> lib = torch.library.Library("doc_autograd", "DEF")
+    >>> _ = lib.define("square(Tensor x) -> Tensor")
+    >>> lib.impl("square", lambda x: x * x, "CPU")
+    >>> torch.library.register_autograd("doc_autograd::square", lambda ctx, grad: grad * 2 * ctx.saved_tensors[0],
+    ...     setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs), lib=lib)
+    >>> x = torch.tensor([3.0], requires_grad=True)
+    >>> torch.ops.doc_autograd.square(x).backward()
+    >>> x.grad
+    tensor([6.])
+    """
+    opdef = _opdef(op)
+    if opdef is not None:
+        opdef.register_autograd(backward, setup_context=setup_context)
+        return
+    found = _existing(op)
+    check_functional(found, found)
+    found.generated = generated_function(found, backward, setup_context)
+
+
+def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None) -> Any:
+    """Register how an operator runs under vmap: `func(info, in_dims, *args)` returns (output, out_dims)."""
+    found = _existing(op)
+
+    def register(function: Callable[..., Any]) -> None:
+        found.vmap_rule = function
+    return register if func is None else register(func)
+
+
+def register_torch_dispatch(op: Any, torch_dispatch_class: Any, func: Callable[..., Any] | None = None, /, *,
+                            lib: Library | None = None) -> Any:
+    """Register what a dispatch mode (`func(mode, op, types, args, kwargs)`) or tensor subclass does with an operator."""
+    found = _existing(op)
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        found.dispatch_rules[torch_dispatch_class] = function
+        return function
+    return register if func is None else register(func)
+
+
+def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Library | None = None) -> None:
+    """Cast the floating-point inputs of an operator to a dtype while autocast is on."""
+    device_keys(device_type)
+    found = _existing(op)
+    if device_type == "cpu":
+        found.autocast_dtype = cast_inputs

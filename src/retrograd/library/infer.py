@@ -1,0 +1,170 @@
+"""infer_schema: an operator's schema out of the type annotations of a Python function."""
+from __future__ import annotations
+
+import collections.abc
+import functools
+import inspect
+import operator
+import types
+import typing
+from collections.abc import Callable, Iterable
+from typing import Any, Union
+
+from retrograd.core.device import device
+from retrograd.core.dtypes import dtype
+from retrograd.core.tensor import Tensor
+
+Number = int | float | bool
+# base type, as an optional, as a list, as an optional list, as a list of optionals
+FORMS: dict[Any, tuple[str, str]] = {
+    Tensor: ("Tensor", "? [] []o"), int: ("SymInt", "? [] []?"), float: ("float", "? [] []?"), bool: ("bool", "? [] []?"),
+    str: ("str", "?"), Number: ("Scalar", "? []"), dtype: ("ScalarType", "?"), device: ("Device", "?"),
+}
+RETURNS: dict[Any, str] = {Tensor: "Tensor", list[Tensor]: "Tensor[]", int: "SymInt", float: "float", bool: "bool",
+                           Number: "Scalar"}
+
+
+def infer_schema(prototype_function: Callable[..., Any], /, *, mutates_args: str | Iterable[str],
+                 op_name: str | None = None) -> str:
+    """The schema of a function with annotated arguments and results.
+
+    >>> import retrograd as torch
+    >>> def scale(x: torch.Tensor, by: float = 2.0) -> torch.Tensor: ...
+    >>> infer_schema(scale, mutates_args=())
+    '(Tensor x, float by=2.0) -> Tensor'
+    """
+    signature = inspect.signature(prototype_function)
+
+    def wrong(what: str) -> ValueError:
+        return ValueError(f"infer_schema(func): {what} Got func with signature {shown(signature)})")
+
+    try:
+        hints = typing.get_type_hints(prototype_function)
+    except Exception as error:
+        raise wrong(f"Unsupported type annotation. It is not a type: {error}.") from error
+    unknown = mutates_args == "unknown"
+    if isinstance(mutates_args, str) and not unknown:
+        raise ValueError("mutates_args must either be a sequence of the names of the arguments that are mutated or the string "
+                         "'unknown'. ")
+    written = set() if unknown else set(mutates_args)
+    parts: list[str] = []
+    star = False
+    for number, (name, parameter) in enumerate(signature.parameters.items()):
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise wrong("We do not support positional-only args, varargs, or varkwargs.")
+        if parameter.kind is parameter.KEYWORD_ONLY and not star:
+            parts.append("*")
+            star = True
+        if parameter.annotation is parameter.empty:
+            raise wrong(f"Parameter {name} must have a type annotation.")
+        kind = spell_parameter(hints[name])
+        if kind is None:
+            raise wrong(f"Parameter {name} has unsupported type {hints[name]}. The valid types are: "
+                        f"{valid_parameters()}.")
+        if name in written or unknown and kind.startswith("Tensor"):
+            if not kind.startswith("Tensor"):
+                raise wrong(f"Parameter {name} is in mutable_args but only Tensors or collections of Tensors can be mutated")
+            kind = f"Tensor(a{number}!){kind[len('Tensor'):]}"
+        default = ""
+        if parameter.default is not parameter.empty:
+            default = spell_default(parameter.default)
+            if default is None:
+                raise wrong(f"Parameter {name} has an unsupported default value type {type(parameter.default)}. Please file an "
+                            "issue on GitHub so we can prioritize this.")
+            default = f"={default}"
+        parts.append(f"{kind} {name}{default}")
+    missing = written - set(signature.parameters)
+    if missing:
+        raise wrong(f"{missing} in mutates_args were not found in the custom op's signature. mutates_args should contain the "
+                    "names of all args that the custom op mutates, or just the string 'unknown' if you don't know.")
+    if signature.return_annotation is signature.empty:
+        raise wrong("No return type annotation was provided. Please add one.")
+    result = spell_return(hints["return"])
+    if result is None:
+        raise wrong(f"Return has unsupported type {hints['return']}. The valid types are: {RETURNS}.")
+    return f"{op_name or ''}({', '.join(parts)}) -> {result}"
+
+
+def shown(signature: Any) -> str:
+    text = str(signature)
+    for name in ("tensor.Tensor", "dtypes.dtype", "device.device"):
+        text = text.replace(f"retrograd.core.{name}", f"torch.{name.partition('.')[2]}")
+    return text
+
+
+def valid_parameters() -> list[str]:
+    """The types that a parameter may have, as schemas spell them."""
+    found = []
+    for base, forms in FORMS.values():
+        found += [base, *[form.replace("[]o", "?[]") and base + ("?[]" if form == "[]o" else form) for form in forms.split()]]
+    return found
+
+
+def spell_parameter(hint: Any) -> str | None:
+    """The schema's type for an annotation, None if there is none."""
+    hint, optional = without_none(hint)
+    item = item_of(hint)
+    if item is None:
+        base = base_of(hint)
+        return None if base is None else base + ("?" if optional else "")
+    item, item_optional = without_none(item)
+    base = base_of(item)
+    if base is None or base in ("str", "ScalarType", "Device") or item_optional and base != "Tensor":
+        return None
+    return base + ("?" if item_optional else "") + "[]" + ("?" if optional else "")
+
+
+def base_of(hint: Any) -> str | None:
+    for kind, (base, _) in FORMS.items():
+        if hint == kind:
+            return base
+    return None
+
+
+def without_none(hint: Any) -> tuple[Any, bool]:
+    """An annotation without its None, and whether it had one."""
+    if typing.get_origin(hint) in (Union, types.UnionType):
+        rest = [a for a in typing.get_args(hint) if a is not type(None)]
+        return functools.reduce(operator.or_, rest), len(rest) < len(typing.get_args(hint))
+    return hint, False
+
+
+def item_of(hint: Any) -> Any:
+    """What a list or sequence annotation is of; None if it is no list."""
+    origin = typing.get_origin(hint)
+    if origin in (list, collections.abc.Sequence):
+        arguments = typing.get_args(hint)
+        return arguments[0] if len(arguments) == 1 else None
+    return None
+
+
+def spell_default(value: Any) -> Any:
+    if value is None:
+        return "None"
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, (int, float, bool)):
+        return str(value)
+    if isinstance(value, dtype):
+        return f'"{value}"'.replace("torch.", "").strip('"')
+    return None
+
+
+def spell_return(hint: Any) -> str | None:
+    if hint is None or hint is type(None):
+        return "()"
+    if typing.get_origin(hint) is tuple:
+        items = [spell_single_return(item) for item in typing.get_args(hint)]
+        if None in items:
+            return None
+        return f"({', '.join([str(item) for item in items])})" if len(items) != 1 else str(items[0])
+    return spell_single_return(hint)
+
+
+def spell_single_return(hint: Any) -> str | None:
+    if typing.get_origin(hint) is list:
+        hint = list[typing.get_args(hint)[0]]  # type: ignore[misc]
+    for kind, text in RETURNS.items():
+        if hint == kind:
+            return text
+    return None

@@ -1,0 +1,189 @@
+"""Library: where users declare operators and register kernels, and what takes them back."""
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from retrograd.core.function_schema import parse_schema
+from retrograd.library import userop
+from retrograd.library.userop import KEYS, UserOp
+
+RESERVED = ("prim",)
+BLOCKS = {"DEF": "TORCH_LIBRARY", "FRAGMENT": "TORCH_LIBRARY_FRAGMENT", "IMPL": "TORCH_LIBRARY_IMPL"}
+OWNERS: dict[str, str] = {}           # where the one "DEF" library of a namespace was made
+PENDING: dict[str, list[Any]] = {}    # kernels for ops that are not declared yet, by "namespace::name.overload"
+DEVICE_TYPES = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy",
+                "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone")
+
+
+class Library:
+    """A handle for declaring operators in a namespace ("DEF", "FRAGMENT") or only adding kernels to them ("IMPL").
+
+    What it registered lasts as long as it does.
+
+    >>> import retrograd as torch
+    >>> lib = Library("doc_library", "DEF")
+    >>> lib.define("scale(Tensor x, float by=2) -> Tensor")
+    'scale'
+    >>> lib.impl("scale", lambda x, by=2.0: x * by, "CompositeImplicitAutograd")
+    >>> torch.ops.doc_library.scale(torch.ones(2), by=3)
+    tensor([3., 3.])
+    """
+
+    def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
+        if kind not in BLOCKS:
+            raise ValueError(f"Unsupported kind: {kind}")
+        if ns in RESERVED and kind in ("DEF", "FRAGMENT"):
+            raise ValueError(f"{ns} is a reserved namespace. Please try creating a library with another name.")
+        self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
+        self._where = caller()
+        if kind == "DEF":
+            if ns in OWNERS:
+                raise RuntimeError("Only a single TORCH_LIBRARY can be used to register the namespace " + ns + "; please put "
+                                   "all "
+                                   "of your definitions in a single TORCH_LIBRARY block.  If you were trying to specify "
+                                   "implementations, consider using TORCH_LIBRARY_IMPL (which can be duplicated).  If you "
+                                   "really "
+                                   "intended to define operators for a single namespace in a distributed way, you can use "
+                                   "TORCH_LIBRARY_FRAGMENT to explicitly indicate this.  Previous registration of "
+                                   "TORCH_LIBRARY "
+                                   f"was registered at {OWNERS[ns]}; latest registration was registered at {self._where}")
+            OWNERS[ns] = self._where
+        self._undo: list[Callable[[], Any]] = [functools.partial(OWNERS.pop, ns, None)] if kind == "DEF" else []
+        self._finalizer = weakref.finalize(self, undo_all, self._undo)
+
+    def __repr__(self) -> str:
+        return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})>"
+
+    def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
+        """Declare an operator; returns its name."""
+        if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
+            raise RuntimeError(f"Invalid alias_analysis type {alias_analysis}")
+        if self.kind == "IMPL":
+            raise RuntimeError("define() cannot be called on a Library of kind IMPL, which only adds kernels")
+        parsed = parse_schema(schema)
+        namespace, _, opname = parsed.name.rpartition("::")
+        if namespace and namespace != self.ns:
+            raise RuntimeError(f"Explicitly provided namespace ({namespace}) in schema string does not match namespace of "
+                               "enclosing "
+                               f"{BLOCKS[self.kind]} block ({self.ns}).  Move this definition to the (unique) TORCH_LIBRARY "
+                               "block "
+                               "corresponding to this namespace (and consider deleting the namespace from your schema "
+                               "string.)  "
+                               f"(Error occurred while processing {BLOCKS[self.kind]} block at {self._where})")
+        parsed.name = f"{self.ns}::{opname}"
+        old = userop.find(self.ns, opname, parsed.overload_name)
+        if old is not None:
+            raise RuntimeError(f"Tried to register an operator ({parsed}) with the same name and overload name multiple times. "
+                               "Each overload's schema should only be registered with a single call to def(). Duplicate "
+                               f"registration: registered at {self._where}. Original registration: registered at {old.where}")
+        op = UserOp(self.ns, parsed, list(tags) if isinstance(tags, (list, tuple)) else [tags], self._where)
+        userop.add(op)
+        self._undo.append(lambda: userop.remove(op))
+        for key, kernel in PENDING.get(parsed.qualified_name, ()):
+            op.kernels.setdefault(key, []).append(kernel)
+        return opname
+
+    def impl(self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", *, allow_override: bool = False) -> None:
+        """Register a kernel for a dispatch key; "" is CompositeImplicitAutograd, a kernel made of other ops."""
+        if not callable(fn):
+            raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
+        key = dispatch_key or self.dispatch_key or userop.IMPLICIT
+        if key not in KEYS:
+            raise RuntimeError(f"could not parse dispatch key: {key}")
+        if isinstance(op_name, UserOp):
+            op_name = op_name.declared.qualified_name
+        elif not isinstance(op_name, str):
+            raise RuntimeError("impl should be passed either a name or an OpOverload object as the first argument")
+        namespace, _, name = op_name.rpartition("::")
+        if namespace and namespace != self.ns:
+            raise RuntimeError(f'impl("{op_name}", ...): Explicitly provided namespace ({namespace}) in operator name does '
+                               'not match '
+                               f"namespace of enclosing {BLOCKS[self.kind]} block ({self.ns}).  Move this definition to the "
+                               f"{BLOCKS[self.kind]} block corresponding to this namespace (and consider deleting the "
+                               "namespace from "
+                               f"your schema string.)  (Error occurred while processing {BLOCKS[self.kind]} block at "
+                               f"{self._where})")
+        opname, _, overload = name.partition(".")
+        overload = "" if overload == "default" else overload
+        op = userop.find(self.ns, opname, overload)
+        if op is None:
+            if self.ns == "aten":
+                raise NotImplementedError(f"the kernels of aten::{name} are the library's own and cannot be replaced")
+            entry = (key, userop.Kernel(fn, self._where))
+            waiting = PENDING.setdefault(f"{self.ns}::{name}", [])
+            waiting.append(entry)
+            self._undo.append(lambda: waiting.remove(entry))
+            return
+        kernel = userop.add_kernel(op, key, fn, self._where, allow_override)
+        self._undo.append(lambda: userop.remove_kernel(op, key, kernel))
+
+    def _destroy(self) -> None:
+        """Take back everything that was registered through this object."""
+        self._finalizer()
+
+
+def undo_all(actions: list[Callable[[], Any]]) -> None:
+    while actions:
+        actions.pop()()
+
+
+def caller() -> str:
+    """The place in the user's program that makes a Library."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("retrograd.library"):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+@contextlib.contextmanager
+def scoped_library(ns: str, kind: str, dispatch_key: str = "") -> Iterator[Library]:
+    """A Library that is taken back when the scope ends."""
+    lib = Library(ns, kind, dispatch_key)
+    try:
+        yield lib
+    finally:
+        lib._destroy()
+
+
+def split_qualname(qualname: str) -> tuple[str, str]:
+    """The namespace and the name in "namespace::name"."""
+    parts = qualname.split("::")
+    if len(parts) != 2:
+        raise ValueError(f'Expected `qualname` to be of the form "namespace::name", but got {qualname}. The qualname passed '
+                         'to the '
+                         "torch.library APIs must consist of a namespace and a name, e.g. aten::sin")
+    return parts[0], parts[1]
+
+
+def device_keys(device_types: Any) -> list[str]:
+    """The dispatch keys for a device type, several, or (None, "default") all devices."""
+    if device_types is None or device_types == "default":
+        return [userop.EXPLICIT]
+    names = [device_types] if isinstance(device_types, str) else list(device_types)
+    return [userop.EXPLICIT if name == "default" else device_key(name) for name in names]
+
+
+def device_key(name: str) -> str:
+    if name in KEYS:
+        return name
+    if name not in DEVICE_TYPES:
+        raise RuntimeError(f"Expected one of {', '.join(DEVICE_TYPES)} device type at start of device string: {name}")
+    return {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta", "xla": "XLA", "mps": "MPS", "xpu": "XPU",
+            "privateuseone": "PrivateUse1"}.get(name, name.upper())
+
+
+def find_op(op: Any) -> UserOp | None:
+    """The op that a name, an OpOverload or an object made by `custom_op` means."""
+    if isinstance(op, UserOp):
+        return op
+    inner = getattr(op, "_opoverload", None)
+    if inner is not None:
+        return inner
+    namespace, name = split_qualname(op)
+    opname, _, overload = name.partition(".")
+    return userop.find(namespace, opname, "" if overload == "default" else overload)

@@ -1,0 +1,151 @@
+"""custom_op and what is registered with it."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import retrograd as torch
+from retrograd.library import custom_op, opcheck, register_autograd, register_fake, register_kernel
+from retrograd.library.checks import OpCheckError
+
+
+def make_sin(name: str) -> Any:
+    @custom_op(f"t_custom::{name}", mutates_args=())
+    def sin(x: torch.Tensor) -> torch.Tensor:
+        return torch.from_numpy(np.asarray(np.sin(x.detach().numpy())))
+    sin.register_fake(lambda x: torch.empty_like(x))
+    return sin
+
+
+def save_input(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.save_for_backward(inputs[0])
+
+
+def cos_rule(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+    return grad * ctx.saved_tensors[0].cos()
+
+
+def test_gradient_is_the_registered_one() -> None:
+    sin = make_sin("sin")
+    sin.register_autograd(cos_rule, setup_context=save_input)
+    x = torch.randn(3, dtype=torch.float64, requires_grad=True)
+    y = sin(x)
+    assert y.grad_fn.name() == "GeneratedBackwardFor_t_custom_sin_defaultBackward"
+    assert torch.autograd.gradcheck(sin, (x,))
+    assert torch.autograd.gradgradcheck(sin, (x,))
+    assert repr(sin) == "<CustomOpDef(t_custom::sin)>"
+
+
+def test_gradient_works_under_transforms() -> None:
+    sin = make_sin("sin_transforms")
+    sin.register_autograd(cos_rule, setup_context=save_input)
+    sin.register_vmap(lambda info, in_dims, x: (sin(x), in_dims[0]))
+    x = torch.randn(3)
+    assert torch.allclose(torch.func.vmap(torch.func.grad(sin))(x), x.cos())
+    assert torch.allclose(torch.func.vmap(torch.func.grad(torch.func.grad(sin)))(x), -x.sin())
+
+
+def test_without_a_gradient_backward_says_so() -> None:
+    sin = make_sin("no_rule")
+    y = sin(torch.ones(2, requires_grad=True))
+    with pytest.raises(RuntimeError, match="Trying to backward through t_custom.no_rule.default but no autograd formula was "
+                                           "registered. Please use register_autograd to add one."):
+        y.sum().backward()
+
+
+def test_fake_gives_the_shape() -> None:
+    sin = make_sin("fake")
+    assert sin(torch.empty(2, 3, device="meta")).shape == (2, 3)
+
+    @custom_op("t_custom::no_fake", mutates_args=())
+    def no_fake(x: torch.Tensor) -> torch.Tensor:
+        return x.clone()
+    with pytest.raises(RuntimeError, match="There was no fake impl registered for <CustomOpDef"):
+        no_fake(torch.empty(2, device="meta"))
+
+
+@pytest.mark.parametrize("body", [lambda x: x, lambda x: x.view(-1)])
+def test_result_may_not_alias_inputs(body: Any) -> None:
+    alias = custom_op("t_custom::alias", body, mutates_args=(), schema="(Tensor x) -> Tensor")
+    with pytest.raises(RuntimeError, match="must not also be an input to this custom operator"):
+        alias(torch.ones(2))
+
+
+def test_declared_write_counts_as_one() -> None:
+    @custom_op("t_custom::fill", mutates_args={"x"})
+    def fill(x: torch.Tensor, value: float) -> None:
+        x.numpy()[...] = value
+    x = torch.zeros(2)
+    assert fill(x, 5.0) is None
+    assert x.tolist() == [5.0, 5.0]
+    assert x._version == 1
+    with pytest.raises(RuntimeError, match="Cannot register autograd formula for non-functional operator"):
+        fill.register_autograd(cos_rule)
+
+
+def test_lists_and_keyword_only_arguments_reach_the_rules() -> None:
+    @custom_op("t_custom::scale_all", mutates_args=())
+    def scale_all(xs: Sequence[torch.Tensor], k: int = 3, *, q: float = 2.0) -> list[torch.Tensor]:
+        return [x * k * q for x in xs]
+    seen = []
+
+    def setup(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any) -> None:
+        seen.append((len(inputs[0]), inputs[1], keyword_only_inputs, len(output), ctx.needs_input_grad))
+        ctx.by = inputs[1] * keyword_only_inputs["q"]
+    scale_all.register_autograd(lambda ctx, grads: ([g * ctx.by for g in grads], None), setup_context=setup)
+    x, y = torch.ones(2, requires_grad=True), torch.ones(1)
+    a, b = scale_all([x, y])
+    (a.sum() + b.sum()).backward()
+    assert x.grad.tolist() == [6.0, 6.0]
+    assert seen == [(2, 3, {"q": 2.0}, 2, ([True, False], False, False))]
+    scale_all.register_autograd(lambda ctx, grads: (grads[0], None), setup_context=setup)
+    with pytest.raises(RuntimeError, match="Expected the return from backward to be of the same structure as the inputs"):
+        scale_all([x, y])[0].sum().backward()
+
+
+def test_kernel_for_a_device_is_preferred() -> None:
+    sin = make_sin("devices")
+    register_kernel("t_custom::devices", "cpu", lambda x: x + 1)
+    assert sin(torch.zeros(1)).item() == 1.0
+    with sin.set_kernel_enabled("cpu", enabled=False):
+        assert sin(torch.zeros(1)).item() == 0.0
+
+
+def test_schema_must_agree_with_mutates_args() -> None:
+    with pytest.raises(ValueError, match="Please make these consistent"):
+        custom_op("t_custom::differs", lambda x: None, mutates_args=(), schema="(Tensor(a!) x) -> ()")
+
+
+def test_new_definition_replaces_the_old() -> None:
+    custom_op("t_custom::again", lambda x: x + 1, mutates_args=(), schema="(Tensor x) -> Tensor")
+    custom_op("t_custom::again", lambda x: x + 2, mutates_args=(), schema="(Tensor x) -> Tensor")
+    assert torch.ops.t_custom.again(torch.zeros(1)).item() == 2.0
+
+
+def test_registrations_by_name_need_the_op() -> None:
+    with pytest.raises(AttributeError, match="'_OpNamespace' 't_custom' object has no attribute 'nope'"):
+        register_autograd("t_custom::nope", cos_rule)
+    with pytest.raises(RuntimeError, match="operator t_custom::nope does not exist"):
+        register_fake("t_custom::nope", cos_rule)
+
+
+def test_opcheck_finds_what_is_wrong() -> None:
+    sin = make_sin("checked")
+    sin.register_autograd(cos_rule, setup_context=save_input)
+    x = torch.ones(2, requires_grad=True)
+    assert set(opcheck(sin, (x,)).values()) == {"SUCCESS"}
+    sin.register_fake(lambda x: x.new_empty(3))
+    with pytest.raises(OpCheckError, match="test_faketensor failed with the fake impl"):
+        opcheck(sin, (x,))
+
+    @custom_op("t_custom::writes", mutates_args=())
+    def writes(x: torch.Tensor) -> torch.Tensor:
+        x.numpy()[...] = 0
+        return x.clone()
+    with pytest.raises(OpCheckError, match="Argument x is not defined as mutable but was mutated"):
+        opcheck(writes, (torch.ones(2),), test_utils="test_schema")
+    found = opcheck(writes, (torch.ones(2),), test_utils="test_schema", raise_exception=False)
+    assert isinstance(found["test_schema"], RuntimeError)
