@@ -543,7 +543,7 @@ PROPERTIES = dict(
     layout=property(lambda self: METHODS["__layout__"](self)),
     is_sparse=property(lambda self: bool(self._odd & ODD_SPARSE) and METHODS["__layout__"](self).name == "sparse_coo"),
     is_sparse_csr=property(lambda self: bool(self._odd & ODD_SPARSE) and METHODS["__layout__"](self).name == "sparse_csr"),
-    is_nested=property(lambda self: False),
+    is_nested=property(lambda self: bool(self._odd & ODD_SPARSE) and getattr(self._extra.sparse, "is_nested", False)),
     is_quantized=property(lambda self: False),
     is_mkldnn=property(lambda self: False),
     name=property(lambda self: None),

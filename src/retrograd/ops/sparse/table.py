@@ -70,7 +70,7 @@ def write(target: Any, made: Any) -> None:
 def missing(op: Any, args: Any, backend: str) -> NotImplementedError:
     """PyTorch's error about an op that a layout does not have."""
     overload = op.overload
-    if overload == "Tensor" and len(args) > 1 and isinstance(args[1], (bool, int, float, complex)):
+    if overload == "Tensor" and getattr(op, "numbers", False) and len(args) > 1 and not isinstance(args[1], Tensor):
         overload = "Scalar"
     name = f"aten::{op.name}" + ("" if overload == "default" else f".{overload}")
     return NotImplementedError(

@@ -1,0 +1,146 @@
+"""What tensors answer when they are nested; put on Tensor when `retrograd.nested` is imported."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograd import methods
+from retrograd.core import printing
+from retrograd.core.dispatch import METHODS, call
+from retrograd.core.storage import address, offset_of, strides_of
+from retrograd.core.tensor import Tensor, install, new_tensor, wants_grad
+from retrograd.nested.formulas import TWINS, to_padded
+from retrograd.nested.parts import arrays_of, is_nested, pack, sizes_of
+
+NO_SIZES = "Internal error: NestedTensorImpl doesn't support sizes. Please file an issue."
+NO_STRIDES = "Internal error: NestedTensorImpl doesn't support strides. Please file an issue."
+
+
+def size(self: Any, dim: Any = None) -> Any:
+    """The length of a dimension that all parts have alike."""
+    if dim is None:
+        raise RuntimeError(f"{NO_SIZES} nested.size(dim) gives the length of a dimension that all parts share; "
+                           "nested.unbind() gives the parts.")
+    d = methods.checked_dim(dim, self.array.ndim) % self.array.ndim
+    if d and len({array.shape[d - 1] for array in arrays_of(self)}) > 1:
+        raise RuntimeError(f"Given dimension {dim} is irregular and does not have a size.")
+    return self.array.shape[d]
+
+
+def refuse_sizes(self: Any, *args: Any, **kwargs: Any) -> Any:
+    raise RuntimeError(NO_SIZES)
+
+
+def refuse_strides(self: Any, *args: Any, **kwargs: Any) -> Any:
+    raise RuntimeError(NO_STRIDES)
+
+
+def numel(self: Any) -> int:
+    return sum([int(array.size) for array in arrays_of(self)])
+
+
+def item(self: Any) -> Any:
+    if numel(self) != 1:
+        raise RuntimeError(f"a Tensor with {numel(self)} elements cannot be converted to Scalar")
+    return next(array for array in arrays_of(self) if array.size).item()
+
+
+def contiguous(self: Any, *args: Any, **kwargs: Any) -> Any:
+    return self if self._extra.sparse.is_contiguous else METHODS["clone"](self)
+
+
+def storage(self: Any) -> Any:
+    return new_tensor(self._extra.sparse.memory).untyped_storage()
+
+
+ANSWERS = dict(
+    size=size, stride=refuse_strides, numel=numel, nelement=numel, item=item, numpy=refuse_sizes, tolist=refuse_strides,
+    is_contiguous=lambda self, *args, **kwargs: self._extra.sparse.is_contiguous, contiguous=contiguous,
+    data_ptr=lambda self: address(self._extra.sparse.memory), storage_offset=lambda self: 0, untyped_storage=storage,
+    __len__=refuse_sizes,
+)
+
+
+def describe(t: Any) -> str:
+    """How a nested tensor prints."""
+    lines = []
+    for array in arrays_of(t):
+        part = new_tensor(array)
+        part._requires = wants_grad(t)
+        lines.append("  " + printing.tensor_str(part).replace("\n", "\n  "))
+    suffix = ""
+    if t.grad_fn is not None:
+        suffix = f", grad_fn=<{t.grad_fn.name().rpartition(':')[2]}>"
+    elif wants_grad(t):
+        suffix = ", requires_grad=True"
+    return "nested_tensor([\n" + ",\n".join(lines) + f"\n]{suffix})"
+
+
+def reduce(t: Any) -> Any:
+    """What pickle keeps of a nested tensor."""
+    return rebuild, ([np.ascontiguousarray(a) for a in arrays_of(t)], t.array.dtype, t._extra.sparse.rank,
+                     wants_grad(t) and t._node is None)
+
+
+def rebuild(arrays: Any, dtype: Any, rank: int, requires: bool) -> Any:
+    made = pack(arrays, dtype, rank)
+    made._requires = requires
+    return made
+
+
+def accumulate(old: Any, grad: Any, create_graph: bool, alone: bool) -> Any:
+    """The new `.grad` of a nested leaf."""
+    if not is_nested(grad):
+        return accumulate_sparse(old, grad, create_graph, alone)
+    if old is None:
+        return METHODS["clone"](grad) if create_graph or not alone else grad.detach()
+    return old + grad if create_graph else METHODS["add_"](old, grad)
+
+
+def either(name: str, on_nested: Any) -> Any:
+    """A method that answers for nested tensors by `on_nested`, for others as before."""
+    before = getattr(Tensor, name)
+
+    def answer(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return on_nested(self, *args, **kwargs) if is_nested(self) else before(self, *args, **kwargs)
+    answer.__name__ = answer.__qualname__ = name
+    answer.__doc__ = before.__doc__
+    return answer
+
+
+def shape_of(self: Any) -> Any:
+    if is_nested(self):
+        raise RuntimeError(NO_SIZES)
+    return plain_shape(self)
+
+
+def pad(self: Any, padding: float, output_size: Any = None) -> Any:
+    """The parts of a nested tensor side by side, filled up with `padding`."""
+    return call(to_padded, [self, float(padding), None if output_size is None else tuple(output_size)])
+
+
+def flat_values(self: Any) -> Any:
+    """The elements of all parts in one dimension."""
+    return call(TWINS["values.default"], [self])
+
+
+def sparse_or(name: str, on_nested: Any) -> Any:
+    before = METHODS[name]
+    return lambda t, *args: on_nested(t, *args) if is_nested(t) else before(t, *args)
+
+
+plain_shape = Tensor.shape.__get__
+accumulate_sparse = METHODS["__accumulate_sparse__"]
+METHODS.update(__sparse_repr__=sparse_or("__sparse_repr__", describe), __sparse_reduce__=sparse_or("__sparse_reduce__", reduce),
+               __accumulate_sparse__=accumulate)
+install(Tensor, {
+    **{name: either(name, answer) for name, answer in ANSWERS.items() if name != "__len__"},
+    "shape": property(shape_of),
+    "values": either("values", flat_values),
+    "to_padded_tensor": pad,
+    "_nested_tensor_size": lambda self: new_tensor(sizes_of(self)),
+    "_nested_tensor_strides": lambda self: new_tensor(np.array([strides_of(a) for a in arrays_of(self)], np.int64).reshape(
+        len(arrays_of(self)), -1)),
+    "_nested_tensor_storage_offsets": lambda self: new_tensor(np.array([offset_of(a) for a in arrays_of(self)], np.int64)),
+})

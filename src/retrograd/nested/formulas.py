@@ -1,0 +1,141 @@
+"""Ops that nested tensors bring along, and those that have other formulas, and other nodes, for them."""
+from __future__ import annotations
+
+from typing import Any
+
+from retrograd.core.dispatch import METHODS, call
+from retrograd.core.opdef import OpDef, defop, find_packet
+from retrograd.core.schema import Schema
+from retrograd.nested.kernels import KERNELS, tensors_among
+from retrograd.nested.parts import arrays_of, is_nested
+
+from_list = defop(
+    "_nested_tensor_from_tensor_list(Tensor[] list, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None) -> Tensor",
+    kernel=None, vjp=dict(list=lambda grad, list_scalar_type:
+                          [g.to(dtype) for g, dtype in zip(grad.unbind(0), list_scalar_type, strict=True)]),
+    jvp="linear", node="NestedTensorFromTensorListBackward0", variants="", out=False)
+from_padded = defop(
+    "_nested_from_padded_and_nested_example(Tensor padded, Tensor nt_example) -> Tensor",
+    kernel=None, vjp=dict(padded=lambda grad, padded_sym_sizes: call(to_padded, [grad, 0.0, padded_sym_sizes])),
+    jvp="linear", variants="", out=False)
+to_padded = defop(
+    "to_padded_tensor(Tensor self, float padding, int[]? output_size=None) -> Tensor",
+    kernel=None, vjp=dict(self=lambda grad, self: call(from_padded, [grad, self])), jvp="linear", variants="", out=False)
+with_values = defop(
+    "_nested_with_values(Tensor values, Tensor nt_example) -> Tensor",
+    kernel=None, vjp=dict(values=lambda grad: rows(grad, flat=True)), jvp="linear", variants="", out=False)
+sum_backward = defop(
+    "_nested_sum_backward(Tensor grad, Tensor self, int[1]? dim, bool keepdim=False) -> Tensor",
+    kernel=None, vjp=dict(grad=lambda grad, dim, keepdim: grad.sum(dim, keepdim)), jvp="linear", variants="", out=False)
+select_backward = defop(
+    "_nested_select_backward(Tensor grad_output, Tensor self, int dim, int index) -> Tensor",
+    kernel=None, vjp=dict(grad_output=lambda grad, dim, index: grad.select(dim, index)), jvp="linear", variants="", out=False)
+
+TWINS: dict[str, OpDef] = {}
+
+
+def twin(text: str, vjp: Any, node: str) -> OpDef:
+    """Declare how an op is differentiated where an operand is nested; its kernel is in kernels.py."""
+    schema = Schema(text)
+    op = OpDef(schema, None, vjp=vjp, jvp=None, node=node)
+    op.prepare()
+    packet = find_packet(schema.name)
+    assert packet is not None
+    op.packet = packet
+    TWINS[f"{op.name}.{op.overload}"] = op
+    return op
+
+
+def choose(op: Any, args: Any) -> Any:
+    """The op itself, or its twin for nested operands."""
+    found = TWINS.get(f"{op.name}.{op.overload}")
+    return found if found is not None and any([is_nested(t) for t in tensors_among(args)]) else op
+
+
+def gather(grads: Any, self: Any) -> Any:
+    """The gradient of a nested tensor out of gradients of its parts, None being zeros."""
+    made = [METHODS["zeros"](array.shape, dtype=self.dtype) if g is None else g
+            for g, array in zip(grads, arrays_of(self), strict=True)]
+    return call(from_list, [made, None, None, None, None])
+
+
+def gather_chunks(grads: Any, self: Any) -> Any:
+    """The gradient of a nested tensor out of gradients of pieces along its last dimension."""
+    parts = [None if g is None else g.unbind(0) for g in grads]
+    made = []
+    for i, array in enumerate(arrays_of(self)):
+        shape = (*array.shape[:-1], array.shape[-1] // len(grads))
+        pieces = [METHODS["zeros"](shape, dtype=self.dtype) if p is None else p[i] for p in parts]
+        made.append(METHODS["cat"](pieces, -1))
+    return call(from_list, [made, None, None, None, None])
+
+
+def split_parts(grad: Any, tensors: Any) -> list[Any]:
+    """The gradients of nested tensors out of the gradient of all their parts in a row."""
+    parts, made, at = grad.unbind(0), [], 0
+    for t in tensors:
+        count = len(arrays_of(t))
+        made.append(call(from_list, [list(parts[at:at + count]), None, None, None, None]))
+        at += count
+    return made
+
+
+def shaped_like(grad: Any, self: Any) -> Any:
+    """A gradient whose parts get the shapes that those of `self` have."""
+    made = [g.reshape(array.shape) for g, array in zip(grad.unbind(0), arrays_of(self), strict=True)]
+    return call(from_list, [made, None, None, None, None])
+
+
+def rows(t: Any, flat: bool = False) -> Any:
+    """The last dimension of all parts as the rows of a matrix."""
+    values = call(TWINS["values.default"], [t if t.is_contiguous() else t.clone()])
+    return values if flat else values.reshape(-1, t.array.shape[-1])
+
+
+twin("unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", dict(self=gather), "UnbindBackwardAutogradNestedTensor0")
+twin("select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
+     dict(self=lambda grad, self, dim, index: call(select_backward, [grad, self, dim, index])),
+     "SelectBackwardAutogradNestedTensor0")
+twin("values(Tensor(a) self) -> Tensor(a)", dict(self=lambda grad, self: call(with_values, [grad, self])),
+     "ValuesBackwardAutogradNestedTensor0")
+twin("sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+     dict(self=lambda grad, self, dim, keepdim: call(sum_backward, [grad, self, dim, keepdim])),
+     "SumBackwardAutogradNestedTensor1")
+twin("view(Tensor(a) self, SymInt[] size) -> Tensor(a)", dict(self=shaped_like), "ViewBackwardAutogradNestedTensor0")
+twin("reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", dict(self=shaped_like), "ViewBackwardAutogradNestedTensor0")
+twin("squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", dict(self=shaped_like), "SqueezeBackwardAutogradNestedTensor0")
+twin("chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", dict(self=gather_chunks),
+     "ChunkBackwardAutogradNestedTensor0")
+twin("cat(Tensor[] tensors, int dim=0) -> Tensor", dict(tensors=split_parts), "CatBackward0")
+twin("matmul(Tensor self, Tensor other) -> Tensor",
+     dict(self=lambda grad, other: grad.matmul(other.transpose(-1, -2).conj()),
+          other=lambda grad, self: self.transpose(-1, -2).conj().matmul(grad)), "MatmulBackward0")
+twin("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
+     dict(input=lambda grad, weight: METHODS["linear"](grad, weight.t()),
+          weight=lambda grad, input: rows(grad).t().mm(rows(input)), bias=lambda grad: rows(grad).sum(0)), "LinearBackward0")
+
+
+def attend(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, is_causal: bool, scale: Any,
+           enable_gqa: bool) -> Any:
+    """Attention of every part to itself, as products."""
+    if attn_mask is not None or is_causal or enable_gqa:
+        raise RuntimeError("_scaled_dot_product_attention: Nested tensors for query / key / value are only supported when no "
+                           "explicit attn_mask is set, and without is_causal and enable_gqa")
+    scale = query.array.shape[-1] ** -0.5 if scale is None else scale
+    weights = (query * scale).matmul(key.transpose(-2, -1)).softmax(-1)
+    return (METHODS["dropout"](weights, dropout_p, True) if dropout_p else weights).matmul(value)
+
+
+twin("scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, "
+     "bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor", None, "").composite = True
+TWINS["scaled_dot_product_attention.default"].compute = attend
+# The gradients are wrong on purpose: they show which formula ran (see ops/testing.py).
+twin("_test_autograd_multiple_dispatch.fullcoverage(Tensor self) -> Tensor", dict(self=lambda grad: grad * grad),
+     "TestAutogradMultipleDispatchBackwardAutogradNestedTensor0")
+twin("_test_autograd_multiple_dispatch.ntonly(Tensor self, bool b) -> Tensor", dict(self=lambda grad: grad * grad + grad),
+     "TestAutogradMultipleDispatchBackwardAutogradNestedTensor1")
+for _name in ("fullcoverage", "ntonly"):
+    KERNELS[f"_test_autograd_multiple_dispatch.{_name}"] = lambda op, self, *rest: METHODS["clone"](self.detach())
+
+METHODS["__nested__"] = choose

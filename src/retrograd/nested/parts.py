@@ -1,0 +1,93 @@
+"""What a nested tensor is: tensors of different shapes over one piece of memory, as one tensor.
+
+NOTE [Nested tensors]
+A nested tensor carries ODD_SPARSE: its `array` is not the data, so nothing takes it by the short way. The array is a
+stand-in of the padded shape (the number of parts, then the greatest length along each dimension) over one element; it
+answers questions about dimensions and dtype. The data lies in `_extra.sparse`: a `Nested`, which holds the memory and an
+array over it for every part. Everything that only nested tensors need is put in place when `retrograd.nested` is
+imported, so programs without them pay nothing: the kernels (kernels.py), other formulas for some ops (formulas.py) and
+what tensors answer to questions about their geometry (answers.py).
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.state import switches, tls
+from retrograd.core.tensor import ODD_INFERENCE, ODD_SPARSE, Tensor, extra_of, new_tensor
+from retrograd.ops.copy import strided
+from retrograd.ops.sparse.coo import stand_in
+
+
+class Nested:
+    """The data of a nested tensor."""
+
+    __slots__ = ("arrays", "memory", "rank")
+
+    layout = strided
+    is_nested = True
+
+    def __init__(self, memory: Any, arrays: list[Any], rank: int) -> None:
+        self.memory = memory          # one-dimensional
+        self.arrays = arrays          # one for every part, over the memory
+        self.rank = rank              # of the parts
+
+    def copy(self) -> Nested:
+        return Nested(self.memory, list(self.arrays), self.rank)
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether the parts lie one after the other, each of them contiguous."""
+        at = self.memory.__array_interface__["data"][0]
+        for array in self.arrays:
+            if array.size and (array.__array_interface__["data"][0] != at or not array.flags.c_contiguous):
+                return False
+            at += array.nbytes
+        return True
+
+
+def is_nested(t: Any) -> bool:
+    return isinstance(t, Tensor) and bool(t._odd & ODD_SPARSE) and type(t._extra.sparse) is Nested
+
+
+def arrays_of(t: Any) -> list[Any]:
+    return t._extra.sparse.arrays
+
+
+def wrap_parts(memory: Any, arrays: list[Any], rank: int) -> Any:
+    """A nested tensor on arrays that lie in `memory`."""
+    longest = tuple([max([array.shape[d] for array in arrays], default=0) for d in range(rank)])
+    t = new_tensor(stand_in((len(arrays), *longest), memory.dtype))
+    t._odd = ODD_SPARSE
+    if switches.unusual and tls.inference:
+        t._odd |= ODD_INFERENCE
+    extra_of(t).sparse = Nested(memory, arrays, rank)
+    return t
+
+
+def pack(arrays: Sequence[Any], dtype: Any = None, rank: int | None = None) -> Any:
+    """A nested tensor with copies of the arrays, one after the other."""
+    if rank is None:
+        rank = arrays[0].ndim if len(arrays) else 0
+    if dtype is None:
+        dtype = arrays[0].dtype if len(arrays) else np.dtype(np.float32)
+    memory = np.empty(sum([array.size for array in arrays]), dtype)
+    made, at = [], 0
+    for array in arrays:
+        part = memory[at:at + array.size].reshape(array.shape)
+        part[...] = array
+        made.append(part)
+        at += array.size
+    return wrap_parts(memory, made, rank)
+
+
+def sizes_of(t: Any) -> Any:
+    """The shapes of the parts as the rows of a matrix."""
+    data = t._extra.sparse
+    return np.array([array.shape for array in data.arrays], np.int64).reshape(len(data.arrays), data.rank)
+
+
+def same_sizes(a: Any, b: Any) -> bool:
+    return [x.shape for x in arrays_of(a)] == [x.shape for x in arrays_of(b)]
