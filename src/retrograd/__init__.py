@@ -62,8 +62,8 @@ __version__ = "0.1.0"
 newaxis = None
 # Imported when first asked for, as `retrograd.nn` or by `import retrograd.nn`.
 _LATER = ("accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func",
-          "functional", "library", "linalg", "nested", "nn", "optim", "overrides", "profiler", "random", "serialization",
-          "sparse", "special", "storage", "testing", "utils", "xpu")
+          "functional", "jit", "library", "linalg", "nested", "nn", "optim", "overrides", "profiler", "random",
+          "serialization", "sparse", "special", "storage", "testing", "utils", "xpu")
 _ELSEWHERE = {
     "Tag": "library.tags", "load": "serialization", "lobpcg": "_lobpcg", "save": "serialization", "vmap": "transforms.vmap",
     **dict.fromkeys(("autocast", "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache",

@@ -130,6 +130,10 @@ PRIVATE: dict[str, dict[str, str]] = {
     "_vmap_internals": {
         "_vmap": "transforms.vmap:_vmap",
     },
+    "jit": {
+        "_fork": "jit:fork",
+        "_wait": "jit:wait",
+    },
     "autograd": {
         "SavedTensor": "core.saved:SavedTensor",
         "_force_original_view_tracking": "autograd.grad_mode:_force_original_view_tracking",
