@@ -350,7 +350,7 @@ def op_call(op: Any, args: Any, kwargs: Any) -> Any:
 
 
 def schema_of(op: Any) -> Any:
-    from retrograd.core.function_schema import parse_schema      # for the curious only, so not with the package
+    from retrograd.core.function_schema import parse_schema  # for the curious only, so not with the package
     return parse_schema(f"aten::{op.schema.text}")
 
 
