@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,12 @@ from retrograd.autograd import hooks
 from retrograd.autograd.backward import backward
 from retrograd.autograd.engine import calibrate
 from retrograd.core import dtypes, printing, saved, storage, subclass
-from retrograd.core.api import EXTRA_METHODS, TENSOR_METHODS, expose
+from retrograd.core.api import EXTRA_METHODS, TENSOR_METHODS, expose, shortcuts
 from retrograd.core.device import CPU
 from retrograd.core.dispatch import METHODS, call, resolve
 from retrograd.core.forward import tangent_of
 from retrograd.core.graph import accumulator
+from retrograd.core.opdef import CALLERS
 from retrograd.core.origin import DATA, DETACHED, SWITCHED_OFF, note_detached
 from retrograd.core.state import switches, tls
 from retrograd.core.tensor import (
@@ -578,6 +580,14 @@ for function in (is_floating_point, is_complex, is_signed, is_inference, is_conj
     expose(function, method=False)
 
 
+def schema_of(op: Any) -> Any:
+    """`op._schema`; the parser is for the curious only, so it is not imported with the package."""
+    return import_module("retrograd.core.function_schema").parse_schema(f"aten::{op.schema.text}")
+
+
+CALLERS["schema"] = schema_of
+
+
 def install_all() -> None:
     """Put ops, methods and properties on Tensor."""
     install(Tensor, {**TENSOR_METHODS, **EXTRA_METHODS, **PLAIN, **PROPERTIES})
@@ -589,6 +599,8 @@ def install_all() -> None:
     METHODS["__repr__"] = tensor_repr
     METHODS["__bool__"] = tensor_bool
     METHODS.update({name: PLAIN[name] for name in ("__int__", "__float__", "__index__", "__iter__", "__contains__")})
+    if shortcuts is not None:
+        shortcuts.install()
     calibrate()
 
 

@@ -221,7 +221,7 @@ def loop(task: Any) -> None:
             if node._hooks is not None and node._hooks.post is not None:
                 results = run_post_hooks(node, results, grads, hooks is not None)
             grads = None
-            if release:
+            if release and (node._saved is not None or node._op is None):
                 node._release()
             following = None
             nrs = node._nrs
@@ -234,7 +234,10 @@ def loop(task: Any) -> None:
                     # The usual chain touches neither the heap nor the buffers.
                     if c == 0 and following is None and n._count == 1 and not ready and n not in buffers:
                         following = n
-                        grads = None if grad is None else [fitted(n, 0, grad, node, i)]
+                        if type(grad) is Tensor and n._shape == grad.array.shape and n._dtype is grad.array.dtype:
+                            grads = [grad]
+                        else:
+                            grads = None if grad is None else [fitted(n, 0, grad, node, i)]
                         waiting[n] = 0
                     else:
                         if grad is not None:

@@ -22,8 +22,12 @@ from retrograd.core.dispatch import METHODS, call
 from retrograd.core.dtypes import as_dtype
 from retrograd.core.opdef import CALLERS, MODULES, UNFINISHED, find_packet, load
 from retrograd.core.state import switches, tls
-from retrograd.core.tensor import ODD_SUBCLASS, Tensor, install
+from retrograd.core.tensor import COMPILED, ODD_SUBCLASS, Tensor, install
 from retrograd.core.tensor import operators as table
+
+shortcuts: Any = None
+if not COMPILED:
+    from retrograd.core import shortcuts
 
 FUNCTIONS: dict[str, Any] = {}        # torch.<name>
 TENSOR_METHODS: dict[str, Any] = {}   # Tensor.<name>, made from the op tables
@@ -75,6 +79,16 @@ def make_general(name: str, is_method: bool) -> Any:
     """The function or method called `name`."""
     def function(*args: Any, **kwargs: Any) -> Any:
         return call_named(name, args, kwargs, is_method, function)
+    return function
+
+
+def written_out(op: Any, name: str, is_method: bool, head: str) -> Any:
+    """The function or method as plain Python has it where a shortcut serves its usual calls; else None."""
+    if COMPILED:
+        return None
+    def general(args: Any, kwargs: Any) -> Any:
+        return call_named(name, args, kwargs, is_method, function)
+    function = shortcuts.shortcut(op, head, general)
     return function
 
 
@@ -130,6 +144,11 @@ def make_inplace(name: str, is_method: bool) -> Any:
                 found.append(op)
             return table.door.inplace(found[0], args[0], args[1])
         return call_named(name, args, kwargs, is_method, method)
+    if COMPILED:
+        return method
+    general, packet = method, find_packet(name)
+    assert packet is not None
+    method = shortcuts.inplace_shortcut(packet.overloads_[0].functional, lambda args, kwargs: general(*args, **kwargs))
     return method
 
 
@@ -146,12 +165,12 @@ def make(name: str, is_method: bool) -> Any:
         text = op.schema.text
         if op.fast is None or op.functional is not None or function is not None:
             continue
-        if "(Tensor self) -> Tensor" in text:
-            function = (make_unary if len(rows) == 1 else make_keyword_unary)(op, name, is_method)
-        elif "(Tensor self, *" in text:
-            function = make_keyword_unary(op, name, is_method)
+        if "(Tensor self) -> Tensor" in text or "(Tensor self, *" in text:
+            alone = len(rows) == 1 and "*" not in text
+            function = written_out(op, name, is_method, "method1" if alone and is_method else "call1") or (
+                make_unary if alone else make_keyword_unary)(op, name, is_method)
         elif re.search(TWO_TENSORS, text):
-            function = make_binary(op, name, is_method)
+            function = written_out(op, name, is_method, "call2") or make_binary(op, name, is_method)
     if not rows:
         op = packet.overloads_[0].functional
         if op.ufunc is not None and "(Tensor self, Tensor other" in op.schema.text:
@@ -349,12 +368,7 @@ def op_call(op: Any, args: Any, kwargs: Any) -> Any:
     return call(op, op.schema.bind(args, kwargs))
 
 
-def schema_of(op: Any) -> Any:
-    from retrograd.core.function_schema import parse_schema  # for the curious only, so not with the package
-    return parse_schema(f"aten::{op.schema.text}")
-
-
-CALLERS.update(op=op_call, packet=packet_call, schema=schema_of)
+CALLERS.update(op=op_call, packet=packet_call)
 
 convert.set_hooks(tensor_class=Tensor, as_device=parse_device,
                   python_dtypes={kind: as_dtype(kind) for kind in (bool, int, float, complex)})

@@ -36,11 +36,12 @@ from retrograd.core.tensor import (
     bump,
     counter_of,
     new_tensor,
+    new_view,
     operators,
     wants_grad,
     wrap,
 )
-from retrograd.core.views import MULTI_OUTPUT_NODE, Replayer, check_inplace, mark_view, rebase, refresh
+from retrograd.core.views import DEFAULT, MULTI_OUTPUT_NODE, Replayer, check_inplace, mark_view, rebase, refresh
 
 ndarray = np.ndarray
 
@@ -316,8 +317,21 @@ def call_general(op: Any, args: Any) -> Any:
 def make_view(op: Any, source: Any, args: Any, array: Any) -> Any:
     """The tensor for `array`, which `op` with `args` after the tensor makes of an ordinary one: a way past binding."""
     out = new_tensor(array)
-    mark_view(op, args, source, out)
-    if wants_grad(source) and (switches.unusual == 0 or tls.grad_enabled):
+    counter = source._counter
+    if counter is None:
+        counter = counter_of(source)
+    out._counter = counter
+    parent = source._view
+    if switches.unusual and not tls.grad_enabled:
+        mark_view(op, args, source, out)
+        return out
+    if parent is None:
+        out._view = new_view(source, op, args, -1, None, DEFAULT, counter.n)
+        wanted = source._requires
+    else:
+        out._view = new_view(parent.base, op, args, -1, parent, parent.creation, counter.n)
+        wanted = source._requires or parent.base._requires
+    if wanted:
         if not op._ready:
             op.prepare()
         node = record(op, (source, *args), 1, False)

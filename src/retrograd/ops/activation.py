@@ -90,18 +90,33 @@ def check_relu(self: Any) -> None:
         raise NotImplementedError(COMPLEX_CLAMP)
 
 
+ZEROS = {char: np.zeros((), char) for char in "fd"}       # NumPy takes its time to make them of Python numbers
+
+
+def fast_threshold_backward(grad: Any, self: Any) -> Any:
+    char = grad.dtype.char
+    if char not in "fd" or self.dtype.char != char:
+        return None
+    if grad.shape != self.shape or grad.ndim > 1:
+        return np.where(self <= ZEROS[char], ZEROS[char], grad)
+    made = grad.copy()
+    np.putmask(made, self <= ZEROS[char], ZEROS[char])
+    return made
+
+
 threshold_backward = backward_op(
     "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
     limited("threshold_cpu", "iufV", threshold_backward_kernel),
     dict(grad_output=lambda grad, self, threshold: call(threshold_backward, [grad, self, threshold]), self=zeros), leading=1,
-    fast=lambda grad, self: np.where(self <= 0, grad.dtype.type(0), grad) if grad.dtype.char in "fd" else None, fast_for=(0,),
+    fast=fast_threshold_backward, fast_for=(0,),
     lower="{other} <= 0 ? 0 : {self}")
 relu = defop(
     "relu(Tensor self) -> Tensor",
     kernel=lambda xp, self: xp.maximum(self, zero_like(xp, self)), check=check_relu,
     vjp=dict(self=lambda grad, result: call(threshold_backward, [grad, result, 0])),
     jvp="elementwise", batch=families.pointwise, inplace=True, out=False,
-    fast=lambda self: np.maximum(self, 0) if self.dtype.char in "fd" else None, lower="{self} <= 0 ? 0 : {self}",
+    fast=lambda self: np.maximum(self, ZEROS[self.dtype.char]) if self.dtype.char in "fd" else None,
+    lower="{self} <= 0 ? 0 : {self}",
 )
 for schema, node in (("threshold(Tensor self", "ThresholdBackward0"), ("threshold_(Tensor(a!) self", "ThresholdBackward1")):
     defop(

@@ -64,7 +64,7 @@ def product(xp: Any, a: Any, b: Any) -> Any:
 def fast_mm(a: Any, b: Any) -> Any:
     """`mm` of the usual dtypes; None for everything that needs a closer look."""
     if a.ndim == 2 and b.ndim == 2 and a.dtype is b.dtype and a.dtype.char in "fdFD":
-        return np.matmul(a, b)
+        return np.dot(a, b)               # for two matrices the same as matmul, by a shorter way
     return None
 
 

@@ -45,7 +45,11 @@ def integers(args: Any) -> Any:
 @quick("reshape")
 @quick("view")
 def view(self: Any, args: Any) -> Any:
-    size = integers(args)
+    size = args
+    for n in args:
+        if type(n) is not int or n < -1:
+            size = integers(args)
+            break
     made = None if size is None else reshaped(self.array, size)
     return None if made is None else make_view(shape.view, self, (made.shape,), made)
 

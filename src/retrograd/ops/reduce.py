@@ -1,6 +1,7 @@
 """Sums, means, products, variances, norms and the other reductions that combine all elements."""
 from __future__ import annotations
 
+import builtins
 import math
 import warnings
 from typing import Any
@@ -45,6 +46,13 @@ def sum_kernel(xp: Any, self: Any, dtype: Any) -> Any:
     return sum_dims_kernel(xp, self, None, False, dtype)
 
 
+def fast_sum(self: Any) -> Any:
+    """A few numbers are added sooner by Python than by NumPy."""
+    if self.size <= 8 and self.dtype.char in "fd":
+        return np.array(builtins.sum(self.ravel().tolist()), self.dtype)
+    return sum_kernel(np, self, None)
+
+
 def sum_dims_kernel(xp: Any, self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     axes = axes_of(dim, self.ndim)
     if dtype is None:
@@ -65,7 +73,7 @@ sum_dims = defop(
 )
 sum = defop(
     "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
-    kernel=sum_kernel, fast=lambda self: sum_kernel(np, self, None), lower="sum",
+    kernel=sum_kernel, fast=fast_sum, lower="sum",
     vjp=dict(self=lambda grad, self_sym_sizes: grad.expand(self_sym_sizes)),
     jvp="linear", batch=flattened(sum_dims),
 )

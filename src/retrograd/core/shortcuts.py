@@ -1,0 +1,321 @@
+"""The short way written out, one function per op: for plain Python, where a call costs as much as a step of the work.
+
+NOTE [Shortcuts]
+What `Dispatch.unary`, `Dispatch.binary` and `record_short` do one after the other stands here in one piece, generated from
+what the table says of an op: which inputs its node saves, which other facts it keeps. The usual case alone is written out
+(ordinary float32 and float64 tensors, nobody watching); everything else goes through the door of dispatch, which is also
+what a compiled core always uses: there, calls are cheap and nothing of this file is loaded.
+Python's operators start as stubs and get their code on the first call, so that import does not pay for it. The sources
+are made of templates and of numbers that the table gives; no name or value of a user gets into them.
+"""
+from __future__ import annotations
+
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.graph import edge_from, numbers
+from retrograd.core.opdef import ATTR, GRAD, NOT_IMPLEMENTED, SAVED, SIZES, STRIDES, VALUE
+from retrograd.core.record import OpNode, attribute_value, node_class, rule_arguments, unpack_fast
+from retrograd.core.saved import note_version
+from retrograd.core.state import switches, tls
+from retrograd.core.storage import strides_of
+from retrograd.core.tensor import Tensor, bump, operators
+
+COMMON: dict[str, Any] = dict(
+    Tensor=Tensor, ndarray=np.ndarray, asarray=np.asarray, new=object.__new__, switches=switches, tls=tls, numbers=numbers,
+    edge_from=edge_from, note_version=note_version, strides_of=strides_of, attribute_value=attribute_value,
+    F32=np.dtype(np.float32), F64=np.dtype(np.float64),
+)
+
+UNARY = """
+    wanted = a._requires or (a._view is not None and a._view.base._requires)
+    if switches.unusual:
+        way = tls.way
+        if way:
+            if way > 1:
+                return OTHERWISE
+            wanted = False
+    x = a.array
+    d = x.dtype
+    if a._odd or (d is not F32 and d is not F64):
+        return door.unary(op, a)
+    z = fast(x)
+    if type(z) is not ndarray:
+        if z is None:
+            return door.unary(op, a)
+        z = asarray(z)
+"""
+
+BINARY = """
+    if type(b) is Tensor or isinstance(b, Tensor):
+        x, y = a.array, b.array
+        d = x.dtype
+        if d is not y.dtype or a._odd or b._odd:
+            return OTHERWISE
+        wanted = 2 if b._requires or (b._view is not None and b._view.base._requires) else 0
+    elif NUMBERS and not a._odd and (type(b) is float or (type(b) is int and -2147483648 <= b <= 127)):
+        x, y = a.array, b
+        d = x.dtype
+        wanted = 0
+    else:
+        return OTHERWISE
+    if a._requires or (a._view is not None and a._view.base._requires):
+        wanted |= 1
+    if switches.unusual:
+        way = tls.way
+        if way:
+            if way > 1:
+                return OTHERWISE
+            wanted = 0
+    if d is not F32 and d is not F64:
+        return door.binary(op, a, b)
+    try:
+        z = fast(x, y)
+    except Exception:
+        return door.binary(op, a, b)
+    if type(z) is not ndarray:
+        if z is None:
+            return door.binary(op, a, b)
+        z = asarray(z)
+    elif LOOSE and z.ndim > 1 and (LEADING or not x.flags.c_contiguous):
+        return door.binary(op, a, b)
+"""
+
+RESULT = """
+    t = new(Tensor)
+    t.array = z
+    t._odd = t._nr = 0
+    t._counter = t._view = t._grad = t._sink = t._extra = None
+    if not wanted:
+        t._node = None
+        t._requires = False
+        return t
+    node = new(cls)
+    node._seq = numbers.n = numbers.n + 1
+    node._op = op
+    node._count = 1
+    node._shape = z.shape
+    node._dtype = z.dtype
+    node._nrs = node._saved = node._versions = node._attrs = node._leaves = node._hooks = node._metadata = None
+    t._node = node
+    t._requires = True
+"""
+
+ONE_EDGE = """
+    n = a._node
+    if n is None or a._view is not None:
+        n = edge_from(node, a)
+    node._next = (n,)
+    if a._nr:
+        node._nrs = [a._nr]
+"""
+
+TWO_EDGES = """
+    n = m = None
+    if wanted & 1:
+        n = a._node
+        if n is None or a._view is not None:
+            n = edge_from(node, a)
+        if a._nr:
+            node._nrs = [a._nr, 0]
+    if wanted & 2:
+        m = b._node
+        if m is None or b._view is not None:
+            m = edge_from(node, b)
+        if b._nr:
+            node._nrs = [node._nrs[0] if node._nrs else 0, b._nr]
+    node._next = (n, m)
+"""
+
+INPLACE = """
+    if kwargs or len(args) != 2 or type(args[0]) is not Tensor or type(args[1]) is not Tensor:
+        return general(args, kwargs)
+    a, b = args
+    if (a._requires or b._requires or a._view is not None or b._view is not None or a._odd or b._odd
+            or (switches.unusual and tls.way > 1)):
+        return general(args, kwargs)
+    x, y = a.array, b.array
+    d = x.dtype
+    if (d is not F32 and d is not F64) or d is not y.dtype or x.shape != y.shape or not x.flags.c_contiguous:
+        return general(args, kwargs)
+    try:
+        ufunc(x, y, x)
+    except Exception:
+        return general(args, kwargs)
+    bump(a)
+    return a
+"""
+
+# how the function is called, the number of its tensors, and what takes calls that need a closer look
+HEADS = {
+    "operator1": ("def function(a):\n", "door.unary(op, a)"),
+    "operator2": ("def function(a, b):\n", "door.binary(op, a, b)"),
+    "matmul2": ("def function(a, b):\n    if not isinstance(b, Tensor) or a.array.ndim != 2 or b.array.ndim != 2:\n"
+                "        return general((a, b), {})\n", "door.binary(op, a, b)"),
+    "method1": ("def function(a, *rest):\n    if rest or type(a) is not Tensor:\n        return general((a, *rest), {})\n",
+                "general((a,), {})"),
+    "call1": ("def function(*args, **kwargs):\n    if kwargs or len(args) != 1 or type(args[0]) is not Tensor:\n"
+              "        return general(args, kwargs)\n    a, = args\n", "general(args, kwargs)"),
+    "call2": ("def function(*args, **kwargs):\n    if kwargs or len(args) != 2 or type(args[0]) is not Tensor or "
+              "type(args[1]) is not Tensor:\n        return general(args, kwargs)\n    a, b = args\n", "general(args, kwargs)"),
+}
+
+
+def shortcut(op: Any, head: str, general: Any = None) -> Any:
+    """A function for `op` that is called as `head` says; calls that do not fit it go to `general(args, kwargs)`."""
+    if not op._ready:
+        op.prepare()
+    if op.differentiable and op.inputs != tuple(range(int(head[-1]))):
+        return None
+    space = dict(COMMON, op=op, fast=op.fast, door=operators.door, general=general,
+                 cls=node_class(op) if op.differentiable else None)
+    run_text(source(op, head), op, space)
+    return space["function"]
+
+
+def inplace_shortcut(op: Any, general: Any) -> Any:
+    """The in-place method of a binary op whose functional form is `op`."""
+    space = dict(COMMON, ufunc=op.ufunc, general=general, bump=bump)
+    run_text("def function(*args, **kwargs):" + INPLACE, op, space)
+    return space["function"]
+
+
+def run_text(text: str, op: Any, space: dict[str, Any]) -> None:
+    """Execute generated code; it counts as part of this package for whoever looks at a stack."""
+    exec(compile(text, f"{__file__}:{op.name}", "exec"), space)
+
+
+def lazy_shortcut(name: str, head: str, general: Any = None) -> Any:
+    """The same for one of Python's operators, made when it is first used."""
+    space: dict[str, Any] = {}
+
+    def first_call(args: Any) -> Any:
+        made = shortcut(getattr(operators, name), head, general)
+        space.update(made.__globals__)
+        function.__code__ = made.__code__
+        return function(*args)
+
+    space["first_call"] = first_call
+    function = FunctionType(STUB.__code__, space, name)
+    return function
+
+
+def STUB(*args: Any) -> Any:
+    return first_call(args)  # type: ignore[name-defined]  # noqa: F821
+
+
+def install_operators() -> None:
+    """Give Tensor its arithmetic operators anew."""
+    for name in ("add", "sub", "mul", "div"):
+        function = lazy_shortcut(name, "operator2")
+        setattr(Tensor, {"div": "__truediv__"}.get(name, f"__{name}__"), function)
+        if name in ("add", "mul"):
+            setattr(Tensor, f"__r{name}__", function)
+    Tensor.__neg__ = lazy_shortcut("neg", "operator1")  # type: ignore[method-assign]
+    general = Tensor.__matmul__
+    Tensor.__matmul__ = lazy_shortcut(  # type: ignore[method-assign]
+        "matmul", "matmul2", lambda args, kwargs: general(*args))
+
+
+def source(op: Any, head: str) -> str:
+    """The Python text of a shortcut."""
+    binary = head[-1] == "2"
+    text, otherwise = HEADS[head]
+    text += (BINARY if binary else UNARY).replace("OTHERWISE", otherwise).replace("NUMBERS", str(bool(op.numbers))).replace(
+        "LOOSE", str(op.loose)).replace("LEADING", str(bool(op.leading)))
+    if not op.differentiable:
+        return text + RESULT[:RESULT.index("    node = new")].replace("if not wanted:", "if True:")
+    text += RESULT + (TWO_EDGES if binary else ONE_EDGE)
+    for mask in (1, 2, 3) if binary else (1,):
+        lines = kept(op, mask)
+        if lines:
+            text += f"    if wanted == {mask}:\n" + "".join([f"        {line}\n" for line in lines])
+    return text + "    return t\n"
+
+
+def kept(op: Any, mask: int) -> list[str]:
+    """The lines that keep what the gradients in `mask` need."""
+    plan = op.short_plan(mask)
+    lines = []
+    if plan.inputs or plan.outputs:
+        places = {slot: "ab"[arg] for slot, arg in plan.inputs} | dict.fromkeys([slot for slot, _ in plan.outputs], "z")
+        lines.append(f"node._saved = [{', '.join([places.get(i, 'None') for i in range(len(op.saved_names))])}]")
+        for slot, arg in plan.inputs:
+            a = "ab"[arg]
+            check = "" if arg == 0 else f"type({a}) is Tensor and "
+            lines.append(f"if {check}{a}._counter is not None: note_version(node, {slot}, {a})")
+    if plan.attrs:
+        values = dict.fromkeys(range(len(op.attr_names)), "None")
+        for slot, kind, arg, extra in plan.attrs:
+            x = "xy"[arg] if arg < len(op.tensor_args) else ""
+            if kind == VALUE and not x:
+                values[slot] = f"op.tail[{arg - len(op.tensor_args)}]"
+            elif kind == SIZES and x == "x":
+                values[slot] = "x.shape"
+            elif kind == STRIDES and x == "x":
+                values[slot] = "(x.shape[1], 1) if x.ndim == 2 and x.size and x.base is None and x.flags.c_contiguous else strides_of(x)"
+            else:
+                values[slot] = f"attribute_value({kind}, {'ab'[arg]}, {extra})"
+        lines.append(f"node._attrs = [{', '.join(values.values())}]")
+    return lines
+
+
+# ---- running nodes
+def run_written(self: Any, grads: Any, needed: Any) -> Any:
+    """`OpNode._run` with the loop over the rules written out."""
+    op = self._op
+    run = op.run
+    if run is None:
+        run = op.run = written_run(op)
+    return run(self, grads, needed)
+
+
+def written_run(op: Any) -> Any:
+    """What the nodes of `op` do when they run."""
+    if op.vjp == NOT_IMPLEMENTED or op.has_lists or any([rule.many for rule in op.rules]):
+        return GENERAL_RUN
+    edges = len(op.inputs)
+    text = "def run(self, grads, needed):\n    grad = grads[0]\n    if "
+    text += "grad is None" if len(op.schema.returns) == 1 and not op.returns_list else "all([g is None for g in grads])"
+    text += f":\n        return [None] * {edges}\n    nexts, saved = self._next, self._saved\n"
+    text += "".join([f"    r{i} = None\n" for i in range(edges)])
+    space: dict[str, Any] = dict(unpack_fast=unpack_fast, rule_arguments=rule_arguments, Tensor=Tensor)
+    for number, rule in enumerate(op.rules):
+        i, = rule.targets
+        space.update({f"rule{number}": rule, f"fn{number}": rule.fn})
+        values = [argument(kind, index) for kind, index in rule.sources]
+        given = f"*rule_arguments(self, rule{number}, grads, needed)" if None in values else ", ".join(map(str, values))
+        text += f"    if nexts[{i}] is not None and (needed is None or needed[{i}]):\n"
+        if None not in values:
+            text += "".join([UNPACK.replace("SLOT", str(index)) for kind, index in rule.sources if kind == SAVED])
+        text += f"        r{i} = fn{number}({given})\n"
+    run_text(text + f"    return [{', '.join([f'r{i}' for i in range(edges)])}]\n", op, space)
+    return space["run"]
+
+
+# the usual case of `unpack_fast`: an input that has never been written to
+UNPACK = """
+        sSLOT = None if saved is None else saved[SLOT]
+        if type(sSLOT) is not Tensor or sSLOT._counter is not None or sSLOT._extra is not None:
+            sSLOT = unpack_fast(self, SLOT)
+"""
+
+
+def argument(kind: int, index: int) -> str | None:
+    """The expression for one argument of a rule, None if it takes more than one."""
+    if kind == GRAD:
+        return "grad"
+    if kind == SAVED:
+        return f"s{index}"
+    return f"self._attrs[{index}]" if kind == ATTR else None
+
+
+GENERAL_RUN = OpNode._run
+
+
+def install() -> None:
+    """Let Tensor's operators and the nodes of ops be written out."""
+    install_operators()
+    OpNode._run = run_written  # type: ignore[method-assign]
