@@ -321,6 +321,7 @@ def settle(op: Any, result: Any, nr: int, tangent: Any) -> None:
         if tangent.array.shape != result.array.shape:
             tangent = tangent.expand(result.array.shape)
         give_tangent(result, tangent)
+        tangent = own_tangent(result)      # which may be a copy that lies as the result does
     if op.saves_result and result._node is not None:
         share_with_saved(op, result._node, nr, tangent)
 
@@ -346,6 +347,8 @@ def run_inplace(op: Any, args: Any, tangents: Any, autograd: Call) -> Any:
         # formulas want the value that the write destroys; it may stand in more than one place
         before = primal_of(target).clone()
         values = primals([before if value is target else value for value in args])
+        if own is not None and recorded(op, args, tangents):
+            tangents[0] = own.clone()         # the graph of the tangent may save what is about to be written
         autograd(op, args)
         made = tangents_of(op.functional or op, values, tangents, target)
         if made.array.shape != target.array.shape:

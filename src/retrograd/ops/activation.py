@@ -8,7 +8,7 @@ import numpy as np
 
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.dtypes import finfo
-from retrograd.core.opdef import NOT_IMPLEMENTED, defop, find_packet
+from retrograd.core.opdef import defop, find_packet
 from retrograd.core.state import tls
 from retrograd.core.tensor import Tensor
 from retrograd.ops import families
@@ -432,10 +432,24 @@ def mish_backward_kernel(xp: Any, grad_output: Any, self: Any) -> Any:
     return grad_output * (tanh + self * sigmoid_kernel(xp, self) * (one - tanh * tanh))
 
 
-silu_backward = backward_op("silu_backward(Tensor grad_output, Tensor self) -> Tensor", silu_backward_kernel,
-                            NOT_IMPLEMENTED, node="NotImplemented", widen=True)
-mish_backward = backward_op("mish_backward(Tensor grad_output, Tensor self) -> Tensor", mish_backward_kernel,
-                            NOT_IMPLEMENTED, node="NotImplemented", widen=True)
+def silu_double_backward(grad: Any, grad_output: Any, self: Any) -> Any:
+    sigmoid = self.sigmoid()
+    return grad * grad_output * sigmoid * less_from(1, sigmoid) * plus(self * less_from(1, times(sigmoid, 2)), 2)
+
+
+def mish_double_backward(grad: Any, grad_output: Any, self: Any) -> Any:
+    sigmoid = self.sigmoid()
+    tanh = self.exp().log1p().tanh()
+    bend = plus(self * (less_from(1, sigmoid) - times(tanh * sigmoid, 2)), 2)
+    return grad * grad_output * sigmoid * less_from(1, tanh * tanh) * bend
+
+
+silu_backward = backward_op(
+    "silu_backward(Tensor grad_output, Tensor self) -> Tensor", silu_backward_kernel,
+    dict(grad_output=lambda grad, self: call(silu_backward, [grad, self]), self=silu_double_backward), widen=True)
+mish_backward = backward_op(
+    "mish_backward(Tensor grad_output, Tensor self) -> Tensor", mish_backward_kernel,
+    dict(grad_output=lambda grad, self: call(mish_backward, [grad, self]), self=mish_double_backward), widen=True)
 
 
 def silu_rule(grad: Any, self: Any) -> Any:
@@ -590,7 +604,7 @@ def hardswish_backward_kernel(xp: Any, grad_output: Any, self: Any) -> Any:
 hardsigmoid_backward = backward_op(
     "hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor",
     limited("hardsigmoid_backward", FLOATS, hardsigmoid_backward_kernel),
-    NOT_IMPLEMENTED, node="NotImplemented", widen=True)
+    dict(grad_output=lambda grad, self: call(hardsigmoid_backward, [grad, self]), self=zeros), widen=True)
 hardswish_backward = backward_op(
     "hardswish_backward(Tensor grad_output, Tensor self) -> Tensor",
     limited("hardswish_backward_cpu", FLOATS, hardswish_backward_kernel),

@@ -3,8 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from retrograd.core import forward
 from retrograd.core.dispatch import METHODS, call
-from retrograd.core.tensor import Tensor, conj
+from retrograd.core.state import tls
+from retrograd.core.tensor import Tensor, conj, wants_grad
 
 
 def wrap_dim(dim: int, ndim: int, *, scalar_ok: bool = True) -> int:
@@ -22,6 +24,16 @@ def wrap_dims(dims: Any, ndim: int) -> tuple[int, ...]:
         repeated = next(d for i, d in enumerate(wrapped) if d in wrapped[:i])
         raise RuntimeError(f"dim {repeated} appears multiple times in the list of dims")
     return wrapped
+
+
+def is_watched() -> bool:
+    """Whether derivatives of what a rule computes may be asked for, so that it must not take a short cut."""
+    return tls.grad_enabled or forward.levels.current >= 0
+
+
+def will_differentiate(t: Any) -> bool:
+    """Whether derivatives by this tensor may be asked for, so that what they need must be computed."""
+    return bool(t._odd) or (tls.grad_enabled and wants_grad(t))
 
 
 def number_like(xp: Any, array: Any, number: Any) -> Any:
@@ -84,4 +96,5 @@ def loop(op: Any, args: Any, dims: Any, size: int) -> Any:
     return stack(results), 0
 
 
-__all__ = ["conj", "loop", "move_to_front", "number_like", "pointwise", "shift_dims", "wrap_dim", "wrap_dims"]
+__all__ = ["conj", "is_watched", "loop", "move_to_front", "number_like", "pointwise", "shift_dims", "will_differentiate",
+           "wrap_dim", "wrap_dims"]

@@ -61,7 +61,9 @@ def normalized(xp: Any, view: View, input: Any, weight: Any, bias: Any, eps: flo
 
 
 def layer_statistics(input: Any, normalized_shape: Any, mean: Any, rstd: Any) -> tuple[View, Any, Any]:
-    return layer_view(input, normalized_shape), (input - mean) * rstd, rstd
+    view = layer_view(input, normalized_shape)
+    mean, rstd = view.followed(input, mean, rstd)
+    return view, (input - mean) * rstd, rstd
 
 
 def layer_backward_kernel(xp: Any, grad_out: Any, input: Any, normalized_shape: Any, mean: Any, rstd: Any, weight: Any,
@@ -126,14 +128,16 @@ def group_norm_kernel(xp: Any, input: Any, weight: Any, bias: Any, N: int, C: in
 
 def group_statistics(view: View, input: Any, mean: Any, rstd: Any) -> tuple[Any, Any]:
     saved = (*view.shape[:2], 1, 1)
-    mean, rstd = mean.reshape(saved), rstd.reshape(saved)
-    return (input.reshape(view.shape) - mean) * rstd, rstd
+    input = input.reshape(view.shape)
+    mean, rstd = view.followed(input, mean.reshape(saved), rstd.reshape(saved))
+    return (input - mean) * rstd, rstd
 
 
 def group_backward_kernel(xp: Any, grad_out: Any, input: Any, mean: Any, rstd: Any, weight: Any, N: int, C: int, HxW: int,
                           group: int, output_mask: Any) -> Any:
     view, work = group_view(N, C, HxW, group), wide(input.dtype)
-    normal, rstd = group_statistics(view, input.astype(work, copy=False), mean.astype(work), rstd.astype(work))
+    mean, rstd = [s.astype(work).reshape((N, group, 1, 1)) for s in (mean, rstd)]
+    normal = (input.astype(work, copy=False).reshape(view.shape) - mean) * rstd
     grad = grad_out.reshape(view.shape).astype(work, copy=False)
     made = array_backward(xp, view, grad, normal, rstd, weight, output_mask, input.dtype)
     return (None if made[0] is None else made[0].reshape(input.shape)), *made[1:]

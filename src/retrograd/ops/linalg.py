@@ -10,7 +10,6 @@ from retrograd.core.api import expose
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
-from retrograd.core.state import tls
 from retrograd.ops import factorize, families
 from retrograd.ops.elementwise import times
 from retrograd.ops.factorize import (
@@ -26,6 +25,7 @@ from retrograd.ops.factorize import (
     singular_solve,
     supported,
 )
+from retrograd.ops.families import is_watched, will_differentiate
 
 
 # ---- batching
@@ -294,7 +294,7 @@ def solve_gradients(grad: Any, A: Any, LU: Any, pivots: Any, result: Any, left: 
     vector = has_vector(A.shape, result.shape)
     if vector:
         grad, result = grad.unsqueeze(-1), result.unsqueeze(-1)
-    if tls.grad_enabled:
+    if is_watched():
         inner = linalg_solve(A.mH, grad, left)
     else:
         inner = linalg_lu_solve(LU, pivots, grad, left=left, adjoint=True)
@@ -472,7 +472,7 @@ def cofactors(grad: Any, A: Any) -> Any:
 
 def det_gradient(grad: Any, A: Any, result: Any, LU: Any, pivots: Any) -> Any:
     n = A.shape[-1]
-    if not tls.grad_enabled:
+    if not is_watched():
         right = scaled_identity(grad * result.conj(), n)
         return linalg_lu_solve(perturbed(LU), pivots, right, adjoint=True)
     singular = np.abs(result.detach().array) < 100 * np.finfo(A.array.dtype).eps
@@ -487,7 +487,10 @@ def det_gradient(grad: Any, A: Any, result: Any, LU: Any, pivots: Any) -> Any:
     return made.index_put((~flag,), regular)
 
 
-def det_tangent(A_t: Any, result: Any, LU: Any, pivots: Any) -> Any:
+def det_tangent(A_p: Any, A_t: Any, result: Any, LU: Any, pivots: Any) -> Any:
+    if will_differentiate(A_p):           # the factors have no derivatives
+        slope = det_gradient(METHODS["ones_like"](result), A_p, result, LU, pivots)
+        return (slope.conj() * A_t).sum((-2, -1)), None, None
     return trace_of(linalg_lu_solve(perturbed(LU), pivots, A_t)) * result, None, None
 
 
@@ -499,13 +502,14 @@ def slogdet_gradient(grads: Any, A: Any, sign: Any, LU: Any, pivots: Any) -> Any
     if grad is None:
         return METHODS["zeros_like"](A)
     right = scaled_identity(grad.to(A.dtype), A.shape[-1])
-    if tls.grad_enabled:
+    if is_watched():
         return linalg_solve(A.mH, right)
     return linalg_lu_solve(LU, pivots, right, adjoint=True)
 
 
 def slogdet_tangent(A_p: Any, A_t: Any, sign: Any, LU: Any, pivots: Any) -> Any:
-    trace = trace_of(linalg_lu_solve(LU, pivots, A_t))
+    solved = linalg_solve(A_p, A_t) if will_differentiate(A_p) else linalg_lu_solve(LU, pivots, A_t)
+    trace = trace_of(solved)
     if not A_p.is_complex():
         return METHODS["zeros_like"](sign), trace, None, None
     return times(METHODS["imag"](trace) * sign, 1j), METHODS["real"](trace), None, None

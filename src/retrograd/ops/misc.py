@@ -11,11 +11,10 @@ from retrograd.core.dispatch import METHODS, call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import NOT_IMPLEMENTED, defop
-from retrograd.core.state import tls
 from retrograd.core.tensor import bump, wants_grad
 from retrograd.ops import families
 from retrograd.ops.elementwise import times, unsupported
-from retrograd.ops.families import conj, wrap_dim
+from retrograd.ops.families import conj, is_watched, wrap_dim
 from retrograd.ops.linalg import stacked
 from retrograd.ops.reduce import norm_backward, norm_jvp, vector_norm
 
@@ -77,7 +76,7 @@ def check_cdist(x1: Any, x2: Any, p: float) -> None:
 
 
 def cdist_gradient(grad: Any, x1: Any, x2: Any, p: float, result: Any) -> Any:
-    if not tls.grad_enabled:
+    if not is_watched():
         return call(cdist_backward, [grad.contiguous(), x1, x2, p, result])
     slopes = distance_slopes(x1.unsqueeze(-2) - x2.unsqueeze(-3), result, p)
     return (grad.unsqueeze(-1) * slopes).sum(-2)
@@ -191,7 +190,7 @@ def pair_places(self: Any) -> tuple[Any, Any]:
 
 
 def pdist_gradient(grad: Any, self: Any, p: float, result: Any) -> Any:
-    if not tls.grad_enabled:
+    if not is_watched():
         return call(pdist_backward, [grad.contiguous(), self, p, result])
     first, second = pair_places(self)
     slopes = distance_slopes(self.index_select(0, first) - self.index_select(0, second), result, p)

@@ -18,7 +18,7 @@ from retrograd.core.dispatch import METHODS, call
 from retrograd.core.opdef import defop
 from retrograd.ops import families
 from retrograd.ops.elementwise import unsupported
-from retrograd.ops.families import number_like
+from retrograd.ops.families import number_like, will_differentiate
 
 FLOAT32 = np.dtype(np.float32)
 
@@ -37,6 +37,16 @@ class View:
         if self.fixed:
             return rstd * u
         return rstd * (u - self.mean(u) - normal * self.mean(u * normal))
+
+    def followed(self, x: Any, mean: Any, rstd: Any) -> tuple[Any, Any]:
+        """The statistics of `x` that an op gave as constants, as functions of `x` where derivatives may be asked for."""
+        if self.fixed or not self.axes or not will_differentiate(x):
+            return mean, rstd
+        middle = self.mean(x)
+        mean = mean + (middle - middle.detach())
+        away = x - mean
+        spread = self.mean(away * away)
+        return mean, (rstd.detach().pow(-2) + (spread - spread.detach())).rsqrt()
 
     def scaled(self, u: Any, weight: Any) -> Any:
         return u if weight is None else u * weight.reshape(self.gamma)
@@ -163,6 +173,7 @@ def batch_statistics(input: Any, running_mean: Any, running_var: Any, save_mean:
     view = batch_view(input, train)
     mean = (save_mean if train else running_mean).reshape(view.gamma)
     rstd = save_invstd.reshape(view.gamma) if train else (running_var + eps).rsqrt().reshape(view.gamma)
+    mean, rstd = view.followed(input, mean, rstd)
     return view, (input - mean) * rstd, rstd
 
 

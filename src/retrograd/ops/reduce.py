@@ -13,12 +13,11 @@ from retrograd.core.api import expose
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.opdef import defop
-from retrograd.core.state import tls
 from retrograd.core.tensor import ODD_WRAPPER
 from retrograd.ops import families
 from retrograd.ops.copy import cast_array
 from retrograd.ops.elementwise import blanked, over, times
-from retrograd.ops.families import conj, wrap_dim
+from retrograd.ops.families import conj, is_watched, wrap_dim
 from retrograd.ops.reducing import (
     FLOAT64,
     INT64,
@@ -189,7 +188,7 @@ def prod_backward(grad: Any, self: Any, result: Any) -> Any:
     zeros = 1 if self._odd & ODD_WRAPPER else int((self == 0).sum())
     if zeros == 0:
         return grad * conj(result / self)
-    if zeros > 1 and not tls.grad_enabled:
+    if zeros > 1 and not is_watched():
         return METHODS["zeros_like"](self)
     return product_of_others(grad, self.contiguous().view(-1), 0).view(self.shape)
 

@@ -5,9 +5,8 @@ from typing import Any
 
 from retrograd.core.dispatch import METHODS
 from retrograd.core.opdef import defop
-from retrograd.core.state import tls
 from retrograd.ops.copy import cast_array
-from retrograd.ops.families import conj, wrap_dim
+from retrograd.ops.families import conj, is_watched, wrap_dim
 from retrograd.ops.reducing import INT64, accumulating, along_dim, as_row, dense, is_integral, refuse
 
 
@@ -72,7 +71,7 @@ def cumprod_backward(grad: Any, self: Any, result: Any, dim: int, self_scalar_ty
     weighted = conj(result) * grad
     if not bool(zero.any()):
         return reversed_cumsum(weighted, dim) / conj(self)
-    if tls.grad_enabled:
+    if is_watched():
         return cumprod_backward_by_element(grad, conj(self), dim)
     # Before the first zero the division is safe; at it, the product of the others counts; behind it nothing does.
     zeros_so_far = zero.cumsum(dim)
@@ -219,9 +218,15 @@ def lowest_number(t: Any) -> float:
 def logcumsumexp_jvp(self_p: Any, self_t: Any, result: Any, dim: int) -> Any:
     if self_p.ndim == 0 or self_p.numel() == 0:
         return self_t
-    largest = METHODS["real"](self_p) if self_p.is_complex() else self_p
-    largest = largest.amax(dim, True)
-    return ((self_p - largest).exp() * self_t).cumsum(dim) / (result - largest).exp()
+    steps = []
+    tangent = before = None
+    # Step by step, since no common factor keeps all exponentials in range.
+    for x, t, so_far in zip(self_p.unbind(dim), self_t.unbind(dim), result.unbind(dim), strict=True):
+        here = (x - so_far).exp() * t
+        tangent = here if before is None else here + (before - so_far).exp() * tangent
+        before = so_far
+        steps.append(tangent)
+    return METHODS["stack"](steps, dim)
 
 
 logcumsumexp = defop(

@@ -12,11 +12,11 @@ import numpy as np
 
 from retrograd.core.dispatch import METHODS
 from retrograd.core.opdef import defop
-from retrograd.core.state import tls
-from retrograd.core.tensor import Tensor, wants_grad
+from retrograd.core.tensor import Tensor
 from retrograd.ops import factorize
 from retrograd.ops.elementwise import times
 from retrograd.ops.factorize import adjoint, check_floating, check_matrix, check_square, column_major, legacy, supported
+from retrograd.ops.families import will_differentiate
 from retrograd.ops.linalg import hermitian, linalg_solve, linalg_solve_triangular, run_stacked, stacked
 
 
@@ -31,11 +31,6 @@ def diagonal_of(t: Any) -> Any:
 def with_diagonal(t: Any, diagonal: Any) -> Any:
     """The matrix with another diagonal."""
     return t - diagonal_of(t).diag_embed(0, -2, -1) + diagonal.diag_embed(0, -2, -1)
-
-
-def will_differentiate(t: Any) -> bool:
-    """Whether derivatives may be asked for, so that what they need must be computed."""
-    return bool(t._odd) or (tls.grad_enabled and wants_grad(t))
 
 
 def check_phase(name: str, what: str, ending: str, phases: Any) -> None:

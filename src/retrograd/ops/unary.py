@@ -102,10 +102,16 @@ def logit_backward_kernel(xp: Any, grad_output: Any, self: Any, eps: Any) -> Any
     return xp.where(xp.logical_and(self >= 0, self <= 1), slope, number_like(xp, self, math.nan))
 
 
+def logit_double_backward(grad: Any, grad_output: Any, self: Any, eps: Any) -> Any:
+    slope = call(logit_backward, [grad * grad_output, self, eps])
+    return slope * minus(times(self, 2), 1) / (self * less_from(1.0, self))
+
+
 logit_backward = defop(
     "logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor",
-    kernel=logit_backward_kernel, vjp=NOT_IMPLEMENTED, node="NotImplemented",
-    batch=families.pointwise, promote="common", widen=True, variants="", out=False,
+    kernel=logit_backward_kernel, jvp="elementwise", batch=families.pointwise, promote="common", widen=True,
+    vjp=dict(grad_output=lambda grad, self, eps: call(logit_backward, [grad, self, eps]), self=logit_double_backward),
+    variants="", out=False,
 )
 
 
