@@ -4,6 +4,7 @@ from __future__ import annotations
 import warnings
 import zlib
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 
 import retrograd as torch
 from retrograd.core import forward, storage
-from retrograd.core.opdef import FORMS, OPS, OpDef, find_packet
+from retrograd.core.opdef import FORMS, NOT_IMPLEMENTED, OPS, OpDef, find_packet
 from retrograd.ops.generators import default_generator
 from retrograd.ops.load import load_all
 from tests.samples import REGISTRY, Maker, Sample
@@ -45,8 +46,6 @@ LAYOUT = {"as_strided", "as_strided_", "as_strided_copy", "as_strided_scatter", 
 # Their values are random, although their schemas have no generator.
 RANDOM = {"rand", "rand_like", "randn", "randn_like", "randint", "randint_like", "randperm", "rrelu", "dropout",
           "native_dropout", "alpha_dropout", "feature_dropout", "feature_alpha_dropout"}
-# PyTorch has no second derivative of these, and says so.
-NO_SECOND_GRADIENT = {"hardsigmoid"}
 # PyTorch has no forward mode for these either, and says so.
 NO_FORWARD_MODE = {"igamma", "igammac", "special_zeta", "special_gammainc", "special_gammaincc"}
 
@@ -107,6 +106,14 @@ class Case:
         made = outputs(invoke(self.op, args if sample.before is None else list(sample.before(*args))))
         return made if sample.after is None else list(sample.after(*made))
 
+    @cached_property
+    def flowing(self) -> list[int]:
+        """Which of the outputs gradients flow through."""
+        given = [like(t, value(t), requires_grad=True) for t in self.tensors(self.differentiable)]
+        with warnings.catch_warnings(action="ignore"):
+            made = self.observe(self.differentiable, given)
+        return [i for i, t in enumerate(made) if isinstance(t, torch.Tensor) and t.requires_grad]
+
     def gives_complex(self) -> bool:
         with warnings.catch_warnings(action="ignore"):
             made = self.call(self.places, [t.detach() for t in self.tensors()])
@@ -142,6 +149,18 @@ def floating(tensors: Any) -> list[Any]:
 
 def is_random(op: Any) -> bool:
     return op.name.rstrip("_") in RANDOM or any(p.type == "Generator" for p in op.schema.params)
+
+
+def has_gradient(case: Case) -> bool:
+    """Whether the sample says that there is something to differentiate, and the op how."""
+    # a normal sample depends on mean and deviation, but its gradient is zero by definition
+    return bool(case.sample.grad and case.differentiable and case.op.vjp != NOT_IMPLEMENTED and case.op.name != "normal"
+                and case.flowing)
+
+
+def is_transformed(case: Case) -> bool:
+    """Whether derivatives can be taken by transforms, under which random ops are no functions."""
+    return has_gradient(case) and not is_random(case.op)
 
 
 def is_layout(op: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Every derivative over every sample, taken by function transforms: against autograd and forward mode."""
+"""Every derivative over every sample, taken by function transforms, alone and within one another."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,70 +9,129 @@ import pytest
 import retrograd as torch
 from retrograd.autograd import forward_ad
 from retrograd.autograd.backward import grad
-from retrograd.core.opdef import NOT_IMPLEMENTED
-from retrograd.func import jvp, vjp
-from tests.ops.cases import Case, direction, floating, is_random, like, those, value
+from retrograd.func import jvp, vjp, vmap
+from tests.ops.cases import Case, direction, is_layout, is_transformed, like, those, value
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*degrees of freedom is <= 0", "ignore:.*is in beta and the API may change",
                                         "ignore:torch.[a-z_]+ is deprecated in favor of", "ignore:There is a performance drop")
+Tensors = tuple[Any, ...]
+both_modes = those(lambda case: is_transformed(case) and case.forward)
 
 
-def has_gradient(case: Case) -> bool:
-    return bool(case.sample.grad and case.differentiable and case.op.vjp != NOT_IMPLEMENTED and not is_random(case.op))
+def inputs(case: Case, requires_grad: bool = False) -> Tensors:
+    return tuple([like(t, value(t), requires_grad=requires_grad) for t in case.tensors(case.differentiable)])
 
 
-def inputs(case: Case, requires_grad: bool = False) -> list[Any]:
-    return [like(t, value(t), requires_grad=requires_grad) for t in case.tensors(case.differentiable)]
+def run(case: Case, *tensors: Any) -> Tensors:
+    """The op as a function of its differentiable inputs, with the outputs that gradients flow through."""
+    made = case.observe(case.differentiable, tensors)
+    return tuple([made[i] for i in case.flowing])
 
 
-def wanted(case: Case) -> list[int]:
-    """Which of the outputs gradients flow through."""
-    made = case.observe(case.differentiable, inputs(case, requires_grad=True))
-    return [i for i, t in enumerate(made) if isinstance(t, torch.Tensor) and t.requires_grad]
+def pull_back(case: Case, tensors: Tensors, cotangents: Tensors) -> Tensors:
+    return vjp(lambda *given: run(case, *given), *tensors)[1](cotangents)
 
 
-def function(case: Case, places: list[int]) -> Any:
-    def run(*tensors: Any) -> Any:
-        made = case.observe(case.differentiable, list(tensors))
-        return tuple([made[i] for i in places])
-    return run
+def push_forward(case: Case, tensors: Tensors, directions: Tensors) -> Tensors:
+    return jvp(lambda *given: run(case, *given), tensors, directions)[1]
 
 
-def vectors(case: Case, tensors: Any, purpose: str) -> tuple[Any, ...]:
-    random = case.random(purpose)
+def vectors(random: np.random.Generator, tensors: Any) -> Tensors:
     return tuple([torch.Tensor(np.array(direction(random, value(t)))) for t in tensors])
 
 
-@pytest.mark.parametrize(**those(has_gradient))
+# ---- one level
+@pytest.mark.parametrize(**those(is_transformed))
 def test_vjp_agrees_with_autograd(case: Case) -> None:
     given = inputs(case, requires_grad=True)
-    results = floating(case.observe(case.differentiable, given))
-    if not results:
-        pytest.skip("no output has a gradient here")
-    cotangents = vectors(case, results, "vjp")
+    results = run(case, *given)
+    cotangents = vectors(case.random("vjp"), results)
     expected = grad(results, given, cotangents, allow_unused=True)
-    outputs, pull = vjp(function(case, wanted(case)), *inputs(case))
+    outputs, pull = vjp(lambda *tensors: run(case, *tensors), *inputs(case))
     assert_same(outputs, results)
     assert_same(pull(cotangents), expected)
 
 
-@pytest.mark.parametrize(**those(lambda case: has_gradient(case) and case.forward))
+@pytest.mark.parametrize(**both_modes)
 def test_jvp_agrees_with_forward_mode(case: Case) -> None:
-    places = wanted(case)
-    if not places:
-        pytest.skip("no output has a gradient here")
     given = inputs(case)
-    directions = vectors(case, given, "jvp")
+    directions = vectors(case.random("jvp"), given)
     with forward_ad.dual_level():
         duals = [forward_ad.make_dual(t, v) for t, v in zip(inputs(case), directions, strict=True)]
-        expected = [forward_ad.unpack_dual(t) for t in function(case, places)(*duals)]
-    outputs, tangents = jvp(function(case, places), tuple(given), directions)
+        expected = [forward_ad.unpack_dual(t) for t in run(case, *duals)]
+    outputs, tangents = jvp(lambda *tensors: run(case, *tensors), given, directions)
     assert_same(outputs, [pair.primal for pair in expected])
     assert_same(tangents, [pair.tangent for pair in expected])
 
 
-def assert_same(made: Any, expected: Any, tolerance: float = 0.0) -> None:
+# ---- one mode within the other: every way to the second derivative is the same
+@pytest.mark.parametrize(**both_modes)
+def test_forward_over_reverse_is_reverse_over_forward(case: Case) -> None:
+    given, random = inputs(case), case.random("mixed")
+    directions, cotangents = vectors(random, given), vectors(random, run(case, *given))
+    expected = vjp(lambda *tensors: pull_back(case, tensors, cotangents), *given)[1](directions)
+    forward_over_reverse = jvp(lambda *tensors: pull_back(case, tensors, cotangents), given, directions)[1]
+    reverse_over_forward = vjp(lambda *tensors: push_forward(case, tensors, directions), *given)[1](cotangents)
+    assert_same(forward_over_reverse, expected)
+    assert_same(reverse_over_forward, expected)
+    of_gradients, of_tangents = by_dual_numbers(case, directions, cotangents)
+    assert_same(of_gradients, expected)
+    assert_same(of_tangents, expected)
+
+
+def by_dual_numbers(case: Case, directions: Tensors, cotangents: Tensors) -> tuple[list[Any], list[Any]]:
+    """The tangents of the gradients and the gradients of the tangents, without transforms."""
+    given = inputs(case, requires_grad=True)
+    with forward_ad.dual_level():
+        results = run(case, *[forward_ad.make_dual(t, v) for t, v in zip(given, directions, strict=True)])
+        gradients = grad(results, given, cotangents, retain_graph=True, allow_unused=True)
+        of_gradients = [None if g is None else forward_ad.unpack_dual(g).tangent for g in gradients]
+        pairs = [(forward_ad.unpack_dual(t).tangent, v) for t, v in zip(results, cotangents, strict=True)]
+        pairs = [(t, v) for t, v in pairs if t is not None and t.requires_grad]
+        of_tangents = grad([t for t, _ in pairs], given, [v for _, v in pairs], allow_unused=True) if pairs else (
+            [None] * len(given))
+        zeros = [torch.zeros_like(t) for t in given]
+        return [z if t is None else t for t, z in zip(of_gradients, zeros, strict=True)], (
+            [z if t is None else t for t, z in zip(of_tangents, zeros, strict=True)])
+
+
+# ---- batching within derivatives and around them: as many examples at once as one after the other
+@pytest.mark.parametrize(**those(is_transformed))
+def test_batching_commutes_with_derivatives(case: Case) -> None:
+    random = case.random("batching")
+    examples = [inputs(case), tuple([torch.Tensor(np.array(value(t) * 0.9)) for t in inputs(case)])]
+    results = [run(case, *example) for example in examples]
+    cotangents = [vectors(random, each) for each in results]
+    gradients = [pull_back(case, *each) for each in zip(examples, cotangents, strict=True)]
+    x, y, v, g = stacked(examples), stacked(results), stacked(cotangents), stacked(gradients)
+
+    def each(*tensors: Any) -> Tensors:
+        return run(case, *tensors)
+
+    def each_gradient(tensors: Tensors, vectors: Tensors) -> Tensors:
+        return vmap(lambda x, v: pull_back(case, x, v))(tensors, vectors)
+
+    assert_same(vmap(each)(*x), y)
+    # an example must lie in one piece where the layout counts
+    outer = 0 if is_layout(case.op) else -1
+    twice = [torch.Tensor(np.stack([value(t), value(t)[::-1]], outer)) for t in x]
+    assert_same(vmap(vmap(each), in_dims=outer)(*twice), [torch.Tensor(np.stack([value(t), value(t)[::-1]])) for t in y])
+    assert_same(each_gradient(x, v), g)
+    assert_same(vjp(vmap(each), *x)[1](v), g)
+    if case.forward:
+        u = [vectors(random, example) for example in examples]
+        tangents = [jvp(lambda *tensors, w=w: pull_back(case, tensors, w), *pair)[1]
+                    for *pair, w in zip(examples, u, cotangents, strict=True)]
+        assert_same(jvp(lambda *tensors: each_gradient(tensors, v), x, stacked(u))[1], stacked(tangents))
+
+
+def stacked(rows: list[Tensors]) -> Tensors:
+    return tuple([torch.Tensor(np.stack([value(t) for t in column])) for column in zip(*rows, strict=True)])
+
+
+def assert_same(made: Any, expected: Any) -> None:
     for a, b in zip(made, expected, strict=True):
         want = np.zeros_like(value(a)) if b is None else value(b)
         assert a.dtype == torch.Tensor(want).dtype
-        np.testing.assert_allclose(value(a), want, rtol=max(tolerance, 1e-6), atol=max(tolerance, 1e-7), equal_nan=True)
+        relative, absolute = (1e-4, 1e-5) if want.dtype in (np.float32, np.complex64) else (1e-6, 1e-7)
+        np.testing.assert_allclose(value(a), want, relative, absolute, equal_nan=True)

@@ -6,7 +6,7 @@ from typing import Any
 from retrograd.core import forward
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.state import tls
-from retrograd.core.tensor import Tensor, conj, wants_grad
+from retrograd.core.tensor import ODD_WRAPPER, Tensor, conj, wants_grad
 
 
 def wrap_dim(dim: int, ndim: int, *, scalar_ok: bool = True) -> int:
@@ -34,6 +34,19 @@ def is_watched() -> bool:
 def will_differentiate(t: Any) -> bool:
     """Whether derivatives by this tensor may be asked for, so that what they need must be computed."""
     return bool(t._odd) or (tls.grad_enabled and wants_grad(t))
+
+
+def everything(t: Any) -> Any:
+    """The values of a tensor as an array; of all its examples, if it is batched."""
+    while t._odd & ODD_WRAPPER:
+        t = t._extra.batch.value
+    t = t.detach()
+    return t.resolve_conj().resolve_neg().array if t._odd else t.array
+
+
+def anywhere(mask: Any) -> bool:
+    """Whether a mask holds for any element, of any example."""
+    return bool(everything(mask).any())
 
 
 def number_like(xp: Any, array: Any, number: Any) -> Any:
@@ -96,5 +109,5 @@ def loop(op: Any, args: Any, dims: Any, size: int) -> Any:
     return stack(results), 0
 
 
-__all__ = ["conj", "is_watched", "loop", "move_to_front", "number_like", "pointwise", "shift_dims", "will_differentiate",
-           "wrap_dim", "wrap_dims"]
+__all__ = ["anywhere", "conj", "everything", "is_watched", "loop", "move_to_front", "number_like", "pointwise", "shift_dims",
+           "will_differentiate", "wrap_dim", "wrap_dims"]

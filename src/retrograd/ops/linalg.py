@@ -10,6 +10,7 @@ from retrograd.core.api import expose
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
+from retrograd.core.tensor import ODD_WRAPPER
 from retrograd.ops import factorize, families
 from retrograd.ops.elementwise import times
 from retrograd.ops.factorize import (
@@ -25,7 +26,7 @@ from retrograd.ops.factorize import (
     singular_solve,
     supported,
 )
-from retrograd.ops.families import is_watched, will_differentiate
+from retrograd.ops.families import everything, is_watched, will_differentiate
 
 
 # ---- batching
@@ -113,7 +114,7 @@ linalg_cholesky_ex = defop(
 
 def linalg_cholesky(self: Any, upper: bool) -> Any:
     made, info = linalg_cholesky_ex(self, upper=upper, check_errors=False)
-    check_info(info.array, "linalg.cholesky", not_positive)
+    check_info(everything(info), "linalg.cholesky", not_positive)
     return made
 
 
@@ -240,7 +241,7 @@ linalg_inv_ex = defop(
 
 def linalg_inv(A: Any) -> Any:
     made, info = linalg_inv_ex(A)
-    check_info(info.array, "linalg.inv", singular_inverse)
+    check_info(everything(info), "linalg.inv", singular_inverse)
     return made
 
 
@@ -327,7 +328,7 @@ linalg_solve_ex_ = defop(
 
 def linalg_solve(A: Any, B: Any, left: bool = True) -> Any:
     made, _, _, info = linalg_solve_ex_(A, B, left=left)
-    check_info(info.array, "torch.linalg.solve", singular_solve)
+    check_info(everything(info), "torch.linalg.solve", singular_solve)
     return made
 
 
@@ -475,10 +476,10 @@ def det_gradient(grad: Any, A: Any, result: Any, LU: Any, pivots: Any) -> Any:
     if not is_watched():
         right = scaled_identity(grad * result.conj(), n)
         return linalg_lu_solve(perturbed(LU), pivots, right, adjoint=True)
-    singular = np.abs(result.detach().array) < 100 * np.finfo(A.array.dtype).eps
+    singular = np.abs(everything(result)) < 100 * np.finfo(A.array.dtype).eps
     if not singular.any():
         return linalg_solve(A.mH, scaled_identity(grad * result.conj(), n))
-    if singular.all():
+    if singular.all() or result._odd & ODD_WRAPPER:       # examples of a batch cannot be told apart
         return cofactors(grad, A)
     flag = METHODS["tensor"](singular)
     grad = grad.expand(result.shape)
@@ -669,7 +670,7 @@ linalg_lu_factor_ex = defop(
 
 def lu_factor(A: Any, pivot: bool) -> Any:
     made, pivots, info = linalg_lu_factor_ex(A, pivot=pivot)
-    division_by_zero("torch.linalg.lu_factor", info.array)
+    division_by_zero("torch.linalg.lu_factor", everything(info))
     return linalg_lu_factor.result_type(made, pivots)
 
 

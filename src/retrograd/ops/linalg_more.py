@@ -12,7 +12,7 @@ from retrograd.core.opdef import defop
 from retrograd.core.tensor import Tensor, new_tensor
 from retrograd.ops import factorize
 from retrograd.ops.factorize import check_floating, check_square, column_major, legacy, supported
-from retrograd.ops.families import wrap_dim
+from retrograd.ops.families import anywhere, wrap_dim
 from retrograd.ops.linalg import linalg_inv, linalg_inv_ex, linalg_solve, stacked
 from retrograd.ops.reduce import vector_norm
 from retrograd.ops.spectral import as_tolerance, linalg_eigvalsh, linalg_svdvals
@@ -408,7 +408,7 @@ def tensorinv(self: Any, ind: int) -> Any:
         raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
                            f"{math.prod(end)} != {math.prod(start)}")
     inverse, info = linalg_inv_ex(self.reshape((math.prod(end), math.prod(end))))
-    if info.array.any():
+    if anywhere(info):
         raise RuntimeError("Failed to invert the input tensor, because it is singular.")
     return inverse.reshape((*end, *start))
 

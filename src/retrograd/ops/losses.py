@@ -7,6 +7,7 @@ from typing import Any
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.opdef import defop, find_packet
 from retrograd.ops.elementwise import over, times
+from retrograd.ops.families import anywhere
 from retrograd.ops.loss import MEAN, NONE, SUM, nll_loss2d_forward, nll_loss_forward, reduced
 
 
@@ -118,11 +119,11 @@ def with_smoothing(self: Any, target: Any, weight: Any, reduction: int, ignore_i
     check_class_weights(weight, classes)
     smooth = -(logs.sum(dim) if weight is None else (logs * along_classes(weight, logs)).sum(dim))
     ignored = target == ignore_index
-    if ignore_index >= 0 or bool(ignored.any()):
+    if ignore_index >= 0 or anywhere(ignored):
         smooth = smooth.masked_fill(ignored, 0.0)
     if reduction == MEAN:
         if weight is None:
-            smooth = smooth.sum() / (~ignored).sum() if bool(ignored.any()) or smooth.ndim == 0 else smooth.mean()
+            smooth = smooth.sum() / (~ignored).sum() if anywhere(ignored) or smooth.ndim == 0 else smooth.mean()
         else:
             smooth = smooth.sum() / weight.gather(0, target.masked_select(~ignored).flatten()).sum()
     else:

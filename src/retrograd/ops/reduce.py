@@ -17,7 +17,7 @@ from retrograd.core.tensor import ODD_WRAPPER
 from retrograd.ops import families
 from retrograd.ops.copy import cast_array
 from retrograd.ops.elementwise import blanked, over, times
-from retrograd.ops.families import conj, is_watched, wrap_dim
+from retrograd.ops.families import anywhere, conj, everything, is_watched, wrap_dim
 from retrograd.ops.reducing import (
     FLOAT64,
     INT64,
@@ -184,11 +184,10 @@ def product_of_others(grad: Any, x: Any, dim: int) -> Any:
 def prod_backward(grad: Any, self: Any, result: Any) -> Any:
     if self.ndim == 0:
         return grad
-    # examples of a batch may differ in their zeros
-    zeros = 1 if self._odd & ODD_WRAPPER else int((self == 0).sum())
+    zeros = int((everything(self) == 0).sum())
     if zeros == 0:
         return grad * conj(result / self)
-    if zeros > 1 and not is_watched():
+    if zeros > 1 and not is_watched() and not self._odd & ODD_WRAPPER:      # examples may differ in their zeros
         return METHODS["zeros_like"](self)
     return product_of_others(grad, self.contiguous().view(-1), 0).view(self.shape)
 
@@ -200,7 +199,7 @@ def prod_dim_backward(grad: Any, self: Any, result: Any, dim: int, keepdim: bool
     dim = wrap_dim(dim, self.ndim)
     if not keepdim:
         grad, result = grad.unsqueeze(dim), result.unsqueeze(dim)
-    if not self._odd & ODD_WRAPPER and not bool((self == 0).any()):
+    if not anywhere(self == 0):
         return grad * conj(result / self)
     return product_of_others(grad, self, dim)
 

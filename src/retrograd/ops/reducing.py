@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core.dispatch import call
+from retrograd.core.dispatch import METHODS, call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.kernels import FLOAT32, HALVES
-from retrograd.ops.families import move_to_front, wrap_dim, wrap_dims
+from retrograd.ops.families import anywhere, move_to_front, wrap_dim, wrap_dims
 
 INT64 = np.dtype(np.int64)
 FLOAT64 = np.dtype(np.float64)
@@ -128,15 +128,22 @@ def spread_sum(grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
     return grad.expand(shape)
 
 
+def equal_to(self: Any, result: Any) -> Any:
+    """Where the elements are equal to the result, NaN counted as equal to itself."""
+    if not anywhere(result.isnan()):
+        return self == result
+    return METHODS["where"](result.isnan(), self.isnan(), self == result)
+
+
 def spread_evenly(grad: Any, self: Any, result: Any) -> Any:
     """The gradient of a full reduction that selects a value: shared by all elements equal to it."""
-    mask = self.isnan() if bool(result.isnan()) else self == result
+    mask = equal_to(self, result)
     return grad.new_zeros(self.shape, dtype=self.dtype).masked_fill(mask, grad / mask.sum())
 
 
 def read_evenly(self_t: Any, self_p: Any, result: Any) -> Any:
     """The tangent of a full reduction that selects a value: the mean over all elements equal to it."""
-    mask = self_p.isnan() if bool(result.isnan()) else self_p == result
+    mask = equal_to(self_p, result)
     return (mask * self_t).sum() / mask.sum()
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from retrograd.core.dispatch import METHODS
 from retrograd.core.opdef import defop
 from retrograd.ops.copy import cast_array
-from retrograd.ops.families import conj, is_watched, wrap_dim
+from retrograd.ops.families import anywhere, conj, is_watched, wrap_dim
 from retrograd.ops.reducing import INT64, accumulating, along_dim, as_row, dense, is_integral, refuse
 
 
@@ -69,7 +69,7 @@ def cumprod_backward(grad: Any, self: Any, result: Any, dim: int, self_scalar_ty
     dim = wrap_dim(dim, self.ndim)
     zero = self == 0
     weighted = conj(result) * grad
-    if not bool(zero.any()):
+    if not anywhere(zero):
         return reversed_cumsum(weighted, dim) / conj(self)
     if is_watched():
         return cumprod_backward_by_element(grad, conj(self), dim)
@@ -104,7 +104,7 @@ def cumprod_jvp(self_p: Any, self_t: Any, result: Any, dim: int, dtype: Any) -> 
     self_p, self_t = self_p.to(result.dtype), self_t.to(result.dtype)
     if self_p.ndim == 0:
         return self_t
-    if not bool((self_p == 0).any()):
+    if not anywhere(self_p == 0):
         return (self_t / self_p).cumsum(dim) * result
     steps = []
     tangent = product = None

@@ -15,7 +15,7 @@ from retrograd.core.tensor import Tensor, wants_grad
 from retrograd.ops import families
 from retrograd.ops.copy import copied, format_strides
 from retrograd.ops.elementwise import times, unsupported
-from retrograd.ops.families import wrap_dim
+from retrograd.ops.families import anywhere, wrap_dim
 from retrograd.ops.index import INDEX_DTYPES, INT64, add_at, common_shape, laid_out, number_array
 
 REDUCTIONS = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum"}
@@ -334,7 +334,7 @@ def product_backward(along: Along, grad: Any, self: Any, src: Any, include_self:
     single = zero & (zeros == 1)
     others = along.reduce(self, src.masked_fill(single, 1), "prod", include_self)
     grad_src = METHODS["where"](single, along.read(grad * others), along.read(grad * result) / src.masked_fill(zero, 1))
-    if tls.grad_enabled and bool((zeros > 1).any()):
+    if tls.grad_enabled and anywhere(zeros > 1):
         op, name = ("index_reduce", "source") if along.by_rows else ("scatter_reduce", "src")
         message = (f"{op}(): Double backward is unsupported for {name} when >1 zeros in {name} are scattered to the same "
                    "position in self")

@@ -170,7 +170,7 @@ class Vmap(Transform):
 
     def check_shapes(self, op: Any, args: Any) -> None:
         """Refuse ops whose result would have another shape for every example."""
-        if op.name in DYNAMIC:
+        if op.name in DYNAMIC and (op.name != "masked_select" or is_batched(args[1], self)):
             raise RuntimeError("vmap: We do not support batching operators that can output dynamic shape. Attempted to "
                                f"vmap over aten::{op.name}. Please file an issue at https://github.com/pytorch/pytorch/issues "
                                "if you need this feature.")
