@@ -46,8 +46,6 @@ LAYOUT = {"as_strided", "as_strided_", "as_strided_copy", "as_strided_scatter", 
 # Their values are random, although their schemas have no generator.
 RANDOM = {"rand", "rand_like", "randn", "randn_like", "randint", "randint_like", "randperm", "rrelu", "dropout",
           "native_dropout", "alpha_dropout", "feature_dropout", "feature_alpha_dropout"}
-# PyTorch has no forward mode for these either, and says so.
-NO_FORWARD_MODE = {"igamma", "igammac", "special_zeta", "special_gammainc", "special_gammaincc"}
 
 
 class Case:
@@ -55,7 +53,6 @@ class Case:
 
     def __init__(self, op: Any, number: int, sample: Sample) -> None:
         self.op, self.number, self.sample = op, number, sample
-        self.forward = op.name not in NO_FORWARD_MODE
         params = op.schema.params
         bound = op.schema.bind(sample.args, sample.kwargs)
         self.args: list[Any] = list(bound)

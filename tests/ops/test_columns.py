@@ -11,7 +11,7 @@ from retrograd.autograd import forward_ad
 from retrograd.autograd.backward import grad
 from retrograd.autograd.grad_mode import no_grad
 from retrograd.core import dtypes
-from retrograd.core.opdef import find_packet
+from retrograd.core.opdef import NOT_IMPLEMENTED, find_packet
 from retrograd.ops import families
 from tests.ops.cases import (
     TABLE,
@@ -120,7 +120,7 @@ def test_second_gradient_agrees_with_finite_differences(case: Case) -> None:
     assert close(actual, pullback.slope(first), pullback.tolerance)
 
 
-@pytest.mark.parametrize(**those(lambda case: has_gradient(case) and case.forward))
+@pytest.mark.parametrize(**those(has_gradient))
 def test_forward_mode_is_the_transpose_of_the_gradient(case: Case) -> None:
     pullback = Pullback(case)
     arrays, random = pullback.inputs, case.random("t")
@@ -144,12 +144,25 @@ def test_gradient_of_a_complex_result_is_refused(case: Case) -> None:
         case.call()
 
 
-@pytest.mark.parametrize(**those(lambda case: has_gradient(case) and not case.forward))
-def test_missing_forward_mode_is_an_error(case: Case) -> None:
+@pytest.mark.parametrize(**those(lambda case: case.differentiable and case.op.vjp == NOT_IMPLEMENTED))
+def test_missing_rule_is_an_error_in_either_mode(case: Case) -> None:
+    results = floating(case.call())
+    with pytest.raises(NotImplementedError, match="the derivative for .* is not implemented"):
+        grad(results, case.tensors(case.differentiable), [torch.ones_like(t) for t in results])
     with forward_ad.dual_level():
         duals = [forward_ad.make_dual(t.detach(), torch.ones_like(t)) for t in case.tensors(case.differentiable)]
         with pytest.raises(NotImplementedError, match="Trying to use forward AD with .* that does not support it"):
             case.call(case.differentiable, duals)
+
+
+@pytest.mark.parametrize("name", ["igamma", "igammac", "special_zeta"])
+def test_derivative_that_is_no_known_function_is_refused(name: str) -> None:
+    x, y = [torch.Tensor(np.array([1.5, 2.5])).requires_grad_() for _ in range(2)]
+    op = TABLE[f"{name}.default"]
+    with pytest.raises(NotImplementedError, match="the derivative for .* is not implemented"):
+        grad(op(x, y).sum(), [x])
+    with forward_ad.dual_level(), pytest.raises(NotImplementedError, match=f"forward AD with {name} that does not support it"):
+        op(forward_ad.make_dual(x, torch.ones_like(x)), y)
 
 
 # ---- batching

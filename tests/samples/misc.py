@@ -12,13 +12,18 @@ from tests.samples import Maker, Sample, samples
 @samples("_cdist_forward.default")
 def cdist_forward(make: Maker) -> Iterator[Sample]:
     yield Sample(make(3, 4), make(2, 4), 2.0, None)
-    yield Sample(make(3, 4), make(2, 4), 1.0, None)
+    for p in (0.0, 1.0, 1.5, 3.0, float("inf")):
+        yield Sample(make(3, 4), make(2, 4), p, None)
 
 
 @samples("_cdist_backward.default")
 def cdist_backward(make: Maker) -> Iterator[Sample]:
-    a, b = make(3, 4), make(2, 4)
-    yield Sample(make(3, 2), a, b, 2.0, torch.cdist(a.detach(), b.detach()), grad=False)
+    for p in (2.0, 1.0, 3.0, 1.5, 0.0):
+        a, b = make(3, 4), make(2, 4)
+        yield Sample(make(3, 2), a, b, p, torch.cdist(a.detach(), b.detach(), p).requires_grad_())
+    same = make(2, 3)
+    yield Sample(make(2, 2), same, same.detach().clone(), 2.0, torch.cdist(same.detach(), same.detach()), grad=False,
+                 note="coincident")
 
 
 @samples("_euclidean_dist.default", "cdist.default")
@@ -34,8 +39,9 @@ def pdist(make: Maker) -> Iterator[Sample]:
 
 @samples("_pdist_backward.default")
 def pdist_backward(make: Maker) -> Iterator[Sample]:
-    a = make(4, 3)
-    yield Sample(make(6), a, 2.0, torch.pdist(a.detach()), grad=False)
+    for p in (2.0, 1.0, 3.0, 1.5):
+        a = make(4, 3)
+        yield Sample(make(6), a, p, torch.pdist(a.detach(), p).requires_grad_())
 
 
 @samples("renorm.default")
@@ -53,6 +59,7 @@ def of_integers(make: Maker) -> Iterator[Sample]:
 @samples("heaviside.default")
 def heaviside(make: Maker) -> Iterator[Sample]:
     yield Sample(make(3, 4), make(3, 4))
+    yield Sample(torch.Tensor(np.array([0.0, 1.0, -1.0])), make(3), note="at the step")
 
 
 @samples("frexp.Tensor")

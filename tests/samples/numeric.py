@@ -89,13 +89,3 @@ def cov(make: Maker) -> Iterator[Sample]:
 @samples("corrcoef.default")
 def corrcoef(make: Maker) -> Iterator[Sample]:
     yield Sample(make(3, 5))
-
-
-@samples("histogram.bins_tensor")
-def histogram_bins(make: Maker) -> Iterator[Sample]:
-    yield Sample(make(10, requires_grad=False), torch.Tensor(np.array([-2.0, -0.5, 0.5, 2.0])), grad=False)
-
-
-@samples("histogram.bin_ct")
-def histogram(make: Maker) -> Iterator[Sample]:
-    yield Sample(make(10, requires_grad=False), 4, grad=False)

@@ -124,7 +124,7 @@ def from_parameters(make: Maker) -> Iterator[Sample]:
 
 @samples("bernoulli.p")
 def bernoulli_p(make: Maker) -> Iterator[Sample]:
-    yield Sample(make(2, 3, requires_grad=False), 0.3)
+    yield Sample(make(2, 3), 0.3)
 
 
 @samples("bernoulli_.Tensor")

@@ -53,13 +53,13 @@ def scatter_value(make: Maker) -> Iterator[Sample]:
 @samples("scatter.reduce")
 def scatter_reduced_source(make: Maker) -> Iterator[Sample]:
     for name in ("add", "multiply"):
-        yield Sample(make(3, 4), 0, make.index(3, 2, 4), make(2, 4), reduce=name, grad=False)
+        yield Sample(make(3, 4), 0, make.index(3, 2, 4), make(2, 4), reduce=name)
 
 
 @samples("scatter.value_reduce")
 def scatter_reduced_value(make: Maker) -> Iterator[Sample]:
     for name in ("add", "multiply"):
-        yield Sample(make(3, 4), 0, make.index(3, 2, 4), 2.5, reduce=name, grad=False)
+        yield Sample(make(3, 4), 0, make.index(3, 2, 4), 2.5, reduce=name)
 
 
 @samples("scatter_add.default")

@@ -123,4 +123,4 @@ def histogram(make: Maker) -> Iterator[Sample]:
 @samples("bincount.default")
 def counts(make: Maker) -> Iterator[Sample]:
     yield Sample(make.index(5, 9))
-    yield Sample(make.index(5, 9), make(9, requires_grad=False), 8)
+    yield Sample(make.index(5, 9), make(9), 8)

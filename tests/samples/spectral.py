@@ -36,7 +36,7 @@ def qr(make: Maker) -> Iterator[Sample]:
 @samples("geqrf.default")
 def geqrf(make: Maker) -> Iterator[Sample]:
     for shape in WIDE_AND_TALL:
-        yield Sample(make(*shape, requires_grad=False))
+        yield Sample(make(*shape))
 
 
 @samples("_linalg_eigh.default", "linalg_eigh.default", "linalg_eigvalsh.default")

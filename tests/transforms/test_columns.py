@@ -33,7 +33,7 @@ def test_batched_gradients_agree_with_a_loop(case: Case) -> None:
     compare(batched, single)
 
 
-@pytest.mark.parametrize(**those(lambda case: is_transformed(case) and case.forward))
+@pytest.mark.parametrize(**those(is_transformed))
 def test_batched_tangents_agree_with_a_loop(case: Case) -> None:
     tensors = case.tensors(case.differentiable)
     random = case.random("tangents")

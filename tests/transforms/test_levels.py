@@ -15,7 +15,6 @@ from tests.ops.cases import Case, direction, is_layout, is_transformed, like, th
 pytestmark = pytest.mark.filterwarnings("ignore:.*degrees of freedom is <= 0", "ignore:.*is in beta and the API may change",
                                         "ignore:torch.[a-z_]+ is deprecated in favor of", "ignore:There is a performance drop")
 Tensors = tuple[Any, ...]
-both_modes = those(lambda case: is_transformed(case) and case.forward)
 
 
 def inputs(case: Case, requires_grad: bool = False) -> Tensors:
@@ -52,7 +51,7 @@ def test_vjp_agrees_with_autograd(case: Case) -> None:
     assert_same(pull(cotangents), expected)
 
 
-@pytest.mark.parametrize(**both_modes)
+@pytest.mark.parametrize(**those(is_transformed))
 def test_jvp_agrees_with_forward_mode(case: Case) -> None:
     given = inputs(case)
     directions = vectors(case.random("jvp"), given)
@@ -65,7 +64,7 @@ def test_jvp_agrees_with_forward_mode(case: Case) -> None:
 
 
 # ---- one mode within the other: every way to the second derivative is the same
-@pytest.mark.parametrize(**both_modes)
+@pytest.mark.parametrize(**those(is_transformed))
 def test_forward_over_reverse_is_reverse_over_forward(case: Case) -> None:
     given, random = inputs(case), case.random("mixed")
     directions, cotangents = vectors(random, given), vectors(random, run(case, *given))
@@ -118,11 +117,10 @@ def test_batching_commutes_with_derivatives(case: Case) -> None:
     assert_same(vmap(vmap(each), in_dims=outer)(*twice), [torch.Tensor(np.stack([value(t), value(t)[::-1]])) for t in y])
     assert_same(each_gradient(x, v), g)
     assert_same(vjp(vmap(each), *x)[1](v), g)
-    if case.forward:
-        u = [vectors(random, example) for example in examples]
-        tangents = [jvp(lambda *tensors, w=w: pull_back(case, tensors, w), *pair)[1]
-                    for *pair, w in zip(examples, u, cotangents, strict=True)]
-        assert_same(jvp(lambda *tensors: each_gradient(tensors, v), x, stacked(u))[1], stacked(tangents))
+    u = [vectors(random, example) for example in examples]
+    tangents = [jvp(lambda *tensors, w=w: pull_back(case, tensors, w), *pair)[1]
+                for *pair, w in zip(examples, u, cotangents, strict=True)]
+    assert_same(jvp(lambda *tensors: each_gradient(tensors, v), x, stacked(u))[1], stacked(tangents))
 
 
 def stacked(rows: list[Tensors]) -> Tensors:

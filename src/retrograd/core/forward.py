@@ -243,10 +243,7 @@ def run(op: Any, args: Any, autograd: Call) -> Any:
             tangents[0].zero_()
         return result
     if op.jvp is None or op.vjp == NOT_IMPLEMENTED:
-        raise NotImplementedError(
-            f"Trying to use forward AD with {op.name} that does not support it because it has not been implemented yet.\n"
-            "Please file an issue to PyTorch at https://github.com/pytorch/pytorch/issues/new?template=feature-request.yml "
-            "so that we can prioritize its implementation or submit a PR adding the implementation to derivatives.yaml")
+        raise no_forward_mode(op)
     if op.is_inplace:
         return run_inplace(op, args, tangents, autograd)
     if recorded(op, args, tangents):
@@ -369,6 +366,13 @@ def run_inplace(op: Any, args: Any, tangents: Any, autograd: Call) -> Any:
     return target
 
 
+def no_forward_mode(op: Any) -> NotImplementedError:
+    return NotImplementedError(
+        f"Trying to use forward AD with {op.name} that does not support it because it has not been implemented yet.\n"
+        "Please file an issue to PyTorch at https://github.com/pytorch/pytorch/issues/new?template=feature-request.yml "
+        "so that we can prioritize its implementation or submit a PR adding the implementation to derivatives.yaml")
+
+
 # ---- the jvp column
 def tangents_of(op: Any, args: Any, tangents: Any, result: Any) -> Any:
     """The tangents of the outputs of a functional op from primals and their tangents (None where there is none)."""
@@ -456,6 +460,8 @@ def elementwise(op: Any, args: Any, tangents: Any, result: Any) -> Any:
             tangent = tangents[op.inputs[place]]
             if tangent is None:
                 continue
+            if getattr(rule.fn, "missing", False):
+                raise no_forward_mode(op)
             grad = conjugate(tangent)
             made = rule.fn(*[rule_value(op, kind, index, grad, args, outcome, place) for kind, index in rule.sources])
             if rule.many:

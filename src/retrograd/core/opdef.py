@@ -211,7 +211,7 @@ class OpDef:
     def source(self, name: str, index: dict[str, int], returns: dict[str, int]) -> tuple[int, int]:
         """Where a rule's parameter comes from, adding a slot for it if it must be saved."""
         params = self.schema.params
-        if name == "grad":
+        if name == "grad" and name not in index:      # an input of that name leaves `grads` for the results
             return GRAD, 0
         if name == "grads":
             return GRADS, 0

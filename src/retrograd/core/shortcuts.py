@@ -255,7 +255,8 @@ def kept(op: Any, mask: int) -> list[str]:
             elif kind == SIZES and x == "x":
                 values[slot] = "x.shape"
             elif kind == STRIDES and x == "x":
-                values[slot] = "(x.shape[1], 1) if x.ndim == 2 and x.size and x.base is None and x.flags.c_contiguous else strides_of(x)"
+                values[slot] = ("(x.shape[1], 1) if x.ndim == 2 and x.size and x.base is None and x.flags.c_contiguous "
+                                "else strides_of(x)")
             else:
                 values[slot] = f"attribute_value({kind}, {'ab'[arg]}, {extra})"
         lines.append(f"node._attrs = [{', '.join(values.values())}]")

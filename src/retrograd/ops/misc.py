@@ -10,10 +10,10 @@ from retrograd.core.api import expose
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.kernels import broadcast_problem
-from retrograd.core.opdef import NOT_IMPLEMENTED, defop
+from retrograd.core.opdef import defop
 from retrograd.core.tensor import bump, wants_grad
 from retrograd.ops import families
-from retrograd.ops.elementwise import times, unsupported
+from retrograd.ops.elementwise import times, unsupported, zeros
 from retrograd.ops.families import conj, is_watched, wrap_dim
 from retrograd.ops.linalg import stacked
 from retrograd.ops.reduce import norm_backward, norm_jvp, vector_norm
@@ -53,6 +53,19 @@ def distance_slopes(difference: Any, distance: Any, p: float) -> Any:
     return made.masked_fill((distance == 0).logical_or(difference == 0) if p < 1 else distance == 0, 0)
 
 
+def slope_bends(difference: Any, distance: Any, p: float) -> tuple[Any, Any]:
+    """The derivatives of `distance_slopes` by the differences and by the distances."""
+    distance = distance.unsqueeze(-1)
+    if p in (0, 1) or math.isinf(p):
+        return METHODS["zeros_like"](difference), METHODS["zeros_like"](difference)
+    size = difference.abs()
+    ratio = distance.pow(1 - p) if p != 2 else distance.reciprocal()
+    steepness = (p - 1) * (size.pow(p - 2) * ratio if p != 2 else ratio)
+    shrinking = -(p - 1) * difference.sgn() * size.pow(p - 1) * ratio / distance
+    undefined = (distance == 0).logical_or(difference == 0) if p < 2 else distance == 0
+    return steepness.masked_fill(undefined, 0), shrinking.masked_fill(undefined, 0)
+
+
 def cdist_forward_kernel(xp: Any, x1: Any, x2: Any, p: float, compute_mode: Any) -> Any:
     check_cdist(x1, x2, p)
     difference = x1[..., :, None, :] - x2[..., None, :, :]
@@ -89,6 +102,24 @@ def cdist_backward_kernel(xp: Any, grad: Any, x1: Any, x2: Any, p: float, cdist:
     return np.ascontiguousarray((grad[..., None] * slopes).sum(-2)).astype(x1.dtype, copy=False)
 
 
+def cdist_double_backward(grads: Any, grad: Any, x1: Any, x2: Any, p: float, cdist: Any) -> Any:
+    difference = x1.unsqueeze(-2) - x2.unsqueeze(-3)
+    along = grads[0].unsqueeze(-2)
+    steepness, shrinking = slope_bends(difference, cdist, p)
+    for_difference = along * grad.unsqueeze(-1) * steepness
+    return ((along * distance_slopes(difference, cdist, p)).sum(-1), for_difference.sum(-2), -for_difference.sum(-3),
+            (along * shrinking).sum(-1) * grad)
+
+
+def cdist_backward_tangent(grad_p: Any, grad_t: Any, x1_p: Any, x1_t: Any, x2_p: Any, x2_t: Any, p: float, cdist_p: Any,
+                           cdist_t: Any) -> Any:
+    difference = x1_p.unsqueeze(-2) - x2_p.unsqueeze(-3)
+    steepness, shrinking = slope_bends(difference, cdist_p, p)
+    slopes_t = steepness * (x1_t.unsqueeze(-2) - x2_t.unsqueeze(-3)) + shrinking * cdist_t.unsqueeze(-1)
+    slopes = distance_slopes(difference, cdist_p, p)
+    return (grad_t.unsqueeze(-1) * slopes + grad_p.unsqueeze(-1) * slopes_t).sum(-2)
+
+
 def slopes_of(xp: Any, difference: Any, distance: Any, p: float) -> Any:
     if p == 0:
         return xp.zeros_like(difference)
@@ -115,7 +146,8 @@ cdist_forward = defop(
 )
 cdist_backward = defop(
     "_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor",
-    kernel=cdist_backward_kernel, vjp=NOT_IMPLEMENTED, batch=stacked(2, 2, 2, 2), node="CdistBackwardBackward0", variants="",
+    kernel=cdist_backward_kernel, vjp={("grad", "x1", "x2", "cdist"): cdist_double_backward}, jvp=cdist_backward_tangent,
+    batch=stacked(2, 2, 2, 2), node="CdistBackwardBackward0", variants="",
 )
 
 
@@ -192,16 +224,38 @@ def pair_places(self: Any) -> tuple[Any, Any]:
 def pdist_gradient(grad: Any, self: Any, p: float, result: Any) -> Any:
     if not is_watched():
         return call(pdist_backward, [grad.contiguous(), self, p, result])
-    first, second = pair_places(self)
-    slopes = distance_slopes(self.index_select(0, first) - self.index_select(0, second), result, p)
-    moved = grad.unsqueeze(-1) * slopes
-    return METHODS["zeros_like"](self).index_add(0, first, moved).index_add(0, second, -moved)
+    return put_back(grad.unsqueeze(-1) * distance_slopes(apart(self), result, p), self)
+
+
+def apart(t: Any) -> Any:
+    """The differences of all pairs of rows."""
+    first, second = pair_places(t)
+    return t.index_select(0, first) - t.index_select(0, second)
+
+
+def put_back(moved: Any, like: Any) -> Any:
+    """The transpose of `apart`."""
+    first, second = pair_places(like)
+    return METHODS["zeros_like"](like).index_add(0, first, moved).index_add(0, second, -moved)
+
+
+def pdist_double_backward(grads: Any, grad: Any, self: Any, p: float, pdist: Any) -> Any:
+    difference, along = apart(self), apart(grads[0])
+    steepness, shrinking = slope_bends(difference, pdist, p)
+    return ((along * distance_slopes(difference, pdist, p)).sum(-1), put_back(along * grad.unsqueeze(-1) * steepness, self),
+            (along * shrinking).sum(-1) * grad)
+
+
+def pdist_backward_tangent(grad_p: Any, grad_t: Any, self_p: Any, self_t: Any, p: float, pdist_p: Any, pdist_t: Any) -> Any:
+    difference = apart(self_p)
+    steepness, shrinking = slope_bends(difference, pdist_p, p)
+    slopes_t = steepness * apart(self_t) + shrinking * pdist_t.unsqueeze(-1)
+    slopes = distance_slopes(difference, pdist_p, p)
+    return put_back(grad_t.unsqueeze(-1) * slopes + grad_p.unsqueeze(-1) * slopes_t, self_p)
 
 
 def pdist_tangent(self_p: Any, self_t: Any, p: float, result: Any) -> Any:
-    first, second = pair_places(self_p)
-    slopes = distance_slopes(self_p.index_select(0, first) - self_p.index_select(0, second), result, p)
-    return (slopes * (self_t.index_select(0, first) - self_t.index_select(0, second))).sum(-1)
+    return (distance_slopes(apart(self_p), result, p) * apart(self_t)).sum(-1)
 
 
 pdist_forward = defop(
@@ -211,7 +265,8 @@ pdist_forward = defop(
 )
 pdist_backward = defop(
     "_pdist_backward(Tensor grad, Tensor self, float p, Tensor pdist) -> Tensor",
-    kernel=pdist_backward_kernel, vjp=NOT_IMPLEMENTED, batch=families.loop, node="PdistBackwardBackward0", variants="",
+    kernel=pdist_backward_kernel, vjp={("grad", "self", "pdist"): pdist_double_backward}, jvp=pdist_backward_tangent,
+    batch=families.loop, node="PdistBackwardBackward0", variants="",
 )
 
 
@@ -303,8 +358,8 @@ def heaviside_kernel(xp: Any, self: Any, values: Any) -> Any:
 
 defop(
     "heaviside(Tensor self, Tensor values) -> Tensor",
-    kernel=heaviside_kernel, check=check_heaviside, vjp=NOT_IMPLEMENTED, batch=families.pointwise, promote="common",
-    inplace=True, node="NotImplemented",
+    kernel=heaviside_kernel, check=check_heaviside, batch=families.pointwise, promote="common", inplace=True,
+    vjp=dict(self=lambda grad: zeros(grad), values=lambda grad, self: grad * (self == 0)), jvp="elementwise",
 )
 
 
@@ -397,8 +452,8 @@ defop(
 )
 defop(
     "native_channel_shuffle(Tensor self, SymInt groups) -> Tensor",
-    kernel=channel_shuffle_kernel, vjp=NOT_IMPLEMENTED, batch=families.loop, variants="function", node="NotImplemented",
-    out=False,
+    kernel=channel_shuffle_kernel, jvp="linear", batch=families.loop, variants="function", out=False,
+    vjp=dict(self=lambda grad, groups: METHODS["native_channel_shuffle"](grad, grad.shape[1] // groups)),
 )
 
 

@@ -1,4 +1,4 @@
-"""Numerical analysis and statistics made of other ops: differences, integrals, quantiles, covariances, histograms."""
+"""Numerical analysis and statistics made of other ops: differences, integrals, quantiles, covariances."""
 from __future__ import annotations
 
 import math
@@ -9,11 +9,9 @@ import numpy as np
 
 from retrograd.core.api import expose
 from retrograd.core.dispatch import METHODS, call
-from retrograd.core.dtypes import BY_NUMPY
-from retrograd.core.opdef import NOT_IMPLEMENTED, defop
+from retrograd.core.opdef import defop
 from retrograd.core.tensor import Size, Tensor
-from retrograd.ops import families
-from retrograd.ops.elementwise import over, times, unsupported
+from retrograd.ops.elementwise import over, times
 from retrograd.ops.families import wrap_dim
 from retrograd.ops.slicing import slice_ as slice_op
 
@@ -335,45 +333,6 @@ defop("cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? awei
       "Tensor", kernel=cov, composite=True,
       out=False)
 defop("corrcoef(Tensor self) -> Tensor", kernel=corrcoef, composite=True, out=False)
-
-
-# ---- histograms
-def check_histogram(self: Any, weight: Any) -> None:
-    if self.dtype.char not in "fd":
-        raise unsupported("histogramdd", self.dtype)
-    if weight is not None and weight.dtype != self.dtype:
-        raise RuntimeError("torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the "
-                           f"same dtype, but got input(self) {BY_NUMPY[self.dtype].legacy}, and weight "
-                           f"{BY_NUMPY[weight.dtype].legacy}")
-
-
-def histogram_edges(xp: Any, self: Any, bins: Any, range: Any, weight: Any, density: bool) -> Any:
-    check_histogram(self, weight)
-    if bins.ndim != 1:
-        raise RuntimeError("torch.histogramdd: bins tensor should have one dimension, but got "
-                           f"{bins.ndim} dimensions in the bins tensor for dimension 0")
-    hist = xp.histogram(self.reshape(-1), bins, weights=None if weight is None else weight.reshape(-1), density=density)[0]
-    return hist.astype(self.dtype), bins
-
-
-def histogram_count(xp: Any, self: Any, bins: int, range: Any, weight: Any, density: bool) -> Any:
-    check_histogram(self, weight)
-    if bins <= 0:
-        raise RuntimeError(f"torch.histogramdd(): bins must be > 0, but got {bins} for dimension 0")
-    low, high = range if range is not None else (self.min(), self.max()) if self.size else (0, 1)
-    if low == high:
-        low, high = low - 1, high + 1
-    edges = xp.linspace(low, high, bins + 1, dtype=self.dtype)
-    return histogram_edges(xp, self, edges, None, weight, density)
-
-
-histogram_columns = dict(vjp=NOT_IMPLEMENTED, batch=families.loop, node="NotImplemented")
-defop("histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> "
-      "(Tensor hist, Tensor bin_edges)",
-      kernel=lambda xp, self, bins, weight, density: histogram_edges(xp, self, bins.copy(), None, weight, density),
-      **histogram_columns)
-defop("histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> "
-      "(Tensor hist, Tensor bin_edges)", kernel=histogram_count, **histogram_columns)
 
 
 # ---- shapes and positions

@@ -6,7 +6,7 @@ from typing import Any
 from retrograd.core import dtypes
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import HALVES
-from retrograd.core.opdef import NOT_IMPLEMENTED, defop
+from retrograd.core.opdef import defop
 from retrograd.core.tensor import Tensor, operators
 from retrograd.ops import families
 from retrograd.ops.elementwise import (
@@ -177,8 +177,8 @@ div_mode = defop(
 floor_divide = defop(
     "floor_divide(Tensor self, Tensor other) -> Tensor",
     kernel=floored,
-    vjp=NOT_IMPLEMENTED,
-    batch=families.pointwise, promote="common", widen=True, exact=True, numbers=True, inplace=True, node="NotImplemented",
+    vjp=dict(self=lambda grad: zeros(grad), other=lambda grad: zeros(grad)), jvp="elementwise",
+    batch=families.pointwise, promote="common", widen=True, exact=True, numbers=True, inplace=True,
 )
 
 
@@ -220,7 +220,8 @@ defop(
 defop(
     "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
     kernel=lambda xp, self, other: remainder_in_float32(xp, number_like(xp, other, self), other),
-    vjp=NOT_IMPLEMENTED, scalars=("self",), node="NotImplemented", variants="function", **shared,
+    vjp=dict(other=lambda grad, self, other: -grad * quotient(self, other, "floor")), scalars=("self",), variants="function",
+    node="RemainderBackward2", **shared,
 )
 defop(
     "fmod.Tensor(Tensor self, Tensor other) -> Tensor",

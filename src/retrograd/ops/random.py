@@ -11,7 +11,7 @@ from retrograd.core.api import expose
 from retrograd.core.arguments import resolve
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.kernels import broadcast_problem, check_writable
-from retrograd.core.opdef import NOT_IMPLEMENTED, defop
+from retrograd.core.opdef import defop
 from retrograd.core.schema import Schema
 from retrograd.core.tensor import Tensor
 from retrograd.ops import families
@@ -257,7 +257,8 @@ bernoulli = defop(
 bernoulli_p = defop(
     "bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
     kernel=lambda xp, self, p, generator: bernoulli_values(contiguous_like(self), p, generator),
-    vjp=NOT_IMPLEMENTED, batch=batched_fill, meta=lambda xp, self, p, generator: self, out=False,
+    vjp=dict(self=zeros_like), jvp=lambda self_t: zeros_like(self_t), batch=batched_fill,
+    meta=lambda xp, self, p, generator: self, node="BernoulliBackward3", out=False,
 )
 
 

@@ -9,13 +9,13 @@ import numpy as np
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.graph import Node, connect, describe_outputs, set_history
-from retrograd.core.opdef import NOT_IMPLEMENTED, defop
+from retrograd.core.opdef import defop
 from retrograd.core.state import tls
 from retrograd.core.tensor import Tensor, wants_grad
 from retrograd.ops import families
 from retrograd.ops.copy import copied, format_strides
 from retrograd.ops.elementwise import times, unsupported
-from retrograd.ops.families import anywhere, wrap_dim
+from retrograd.ops.families import anywhere, conj, wrap_dim
 from retrograd.ops.index import INDEX_DTYPES, INT64, add_at, common_shape, laid_out, number_array
 
 REDUCTIONS = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum"}
@@ -223,10 +223,25 @@ scatter_src = defop(
              src=lambda grad, dim, index: grad.gather(dim, index)),
     jvp="linear", batch=along_dim, inplace=True,
 )
+def scatter_reduced_backward(grad: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, result: Any) -> Any:
+    return reduction_backward(Along(dim, index, False), grad, self, src, old_reduction(reduce), True, result)
+
+
+def scatter_reduced_tangent(self_p: Any, self_t: Any, dim: int, index: Any, src_p: Any, src_t: Any, reduce: str,
+                            result: Any) -> Any:
+    return reduction_tangent(Along(dim, index, False), self_p, self_t, src_p, src_t, old_reduction(reduce), True, result)
+
+
+def scaled_by_value(t: Any, dim: int, index: Any, value: Any, reduce: str) -> Any:
+    """What a tangent or gradient of `self` becomes: sums leave it, products multiply it as often as the index says."""
+    return t if reduce == "add" else scatter_reduced_value(t, dim, index, value, reduce="multiply")
+
+
 scatter_reduced_src = defop(
     "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
     kernel=scatter_reduce_src_kernel,
-    vjp=NOT_IMPLEMENTED, batch=along_dim, inplace=True, node="NotImplemented",
+    vjp={("self", "src"): scatter_reduced_backward}, jvp=scatter_reduced_tangent, batch=along_dim, inplace=True,
+    node="ScatterBackward2",
 )
 scatter_value = defop(
     "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
@@ -239,7 +254,9 @@ scatter_reduced_value = defop(
     "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
     kernel=lambda xp, self, dim, index, value, reduce:
         scatter_into("scatter value", self, dim, index, number_array(value, self.dtype), old_reduction(reduce)),
-    vjp=NOT_IMPLEMENTED, batch=along_dim, inplace=True, node="NotImplemented",
+    vjp=dict(self=lambda grad, dim, index, value, reduce: scaled_by_value(grad, dim, index, conj(value), reduce)),
+    jvp=lambda self_t, dim, index, value, reduce: scaled_by_value(self_t, dim, index, value, reduce),
+    batch=along_dim, inplace=True, node="ScatterBackward3",
 )
 scatter_add = defop(
     "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",

@@ -5,7 +5,7 @@ from typing import Any
 
 from retrograd.core import storage
 from retrograd.core.api import expose
-from retrograd.core.dispatch import call
+from retrograd.core.dispatch import METHODS, call
 from retrograd.core.opdef import NOT_IMPLEMENTED, defop
 from retrograd.ops import families, selection
 from retrograd.ops.copy import format_strides
@@ -375,5 +375,6 @@ def bincount_kernel(xp: Any, self: Any, weights: Any, minlength: int) -> Any:
 
 bincount = defop(
     "bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor", kernel=bincount_kernel,
-    vjp=NOT_IMPLEMENTED, batch=families.loop, node="NotImplemented", out=False,
+    vjp=dict(weights=lambda grad, self: grad.index_select(0, self)), batch=families.loop, out=False,
+    jvp=lambda self_p, weights_t, minlength: METHODS["bincount"](self_p, weights_t, minlength),
 )

@@ -77,9 +77,10 @@ defop("special_ndtr(Tensor self) -> Tensor", composite=True, variants="",
 
 # ---- incomplete gamma functions
 def missing(what: str) -> Any:
-    """A rule for a derivative that PyTorch does not have either."""
+    """A rule for a derivative that is no known function."""
     def rule(grad: Any) -> Any:
         raise NotImplementedError(f"the derivative for '{what}' is not implemented.")
+    rule.missing = True  # type: ignore[attr-defined]
     return rule
 
 
@@ -100,7 +101,7 @@ for name, scipy_name, sign in (("igamma", "gammainc", 1), ("igammac", "gammaincc
         vjp=dict(self=missing(f"{name}: input"),
                  other=(lambda grad, self, other: grad * gamma_density(self, other)) if sign > 0 else
                        (lambda grad, self, other: -grad * gamma_density(self, other))),
-        batch=families.pointwise,
+        jvp="elementwise", batch=families.pointwise,
     )
 
 
@@ -124,19 +125,20 @@ def with_number(kernel: Any, first: bool) -> Any:
 
 zeta = defop(
     "special_zeta(Tensor self, Tensor other) -> Tensor",
-    kernel=zeta_kernel, promote="float", vjp=dict(self=missing("zeta"), other=zeta_slope), batch=families.pointwise,
-    variants="",
+    kernel=zeta_kernel, promote="float", vjp=dict(self=missing("zeta"), other=zeta_slope),
+    jvp="elementwise", batch=families.pointwise, variants="",
 )
 METHODS["special_zeta"] = zeta.packet
 defop(
     "special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor",
-    kernel=with_number(zeta_kernel, True), promote="float", vjp=dict(other=zeta_slope), batch=families.pointwise, variants="",
+    kernel=with_number(zeta_kernel, True), promote="float", vjp=dict(other=zeta_slope),
+    jvp="elementwise", batch=families.pointwise, variants="",
     scalars=("self",), node="SpecialZetaBackward1",
 )
 defop(
     "special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor",
-    kernel=with_number(zeta_kernel, False), promote="float", vjp=dict(self=missing("zeta")), batch=families.pointwise,
-    variants="", scalars=("other",), node="SpecialZetaBackward2",
+    kernel=with_number(zeta_kernel, False), promote="float", vjp=dict(self=missing("zeta")),
+    jvp="elementwise", batch=families.pointwise, variants="", scalars=("other",), node="SpecialZetaBackward2",
 )
 
 

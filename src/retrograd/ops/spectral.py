@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core.dispatch import METHODS
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import NOT_IMPLEMENTED, defop
 from retrograd.core.tensor import Tensor
 from retrograd.ops import factorize
 from retrograd.ops.elementwise import times
@@ -552,4 +552,4 @@ linalg_lstsq = defop(
     kernel=lstsq_kernel, vjp={("self", "b"): lstsq_gradients}, jvp=lstsq_tangent, batch=batched_lstsq, constant=(3,),
     variants="",
 )
-geqrf = defop("geqrf(Tensor self) -> (Tensor a, Tensor tau)", kernel=geqrf_kernel, batch=stacked(2))
+geqrf = defop("geqrf(Tensor self) -> (Tensor a, Tensor tau)", kernel=geqrf_kernel, vjp=NOT_IMPLEMENTED, batch=stacked(2))

@@ -8,7 +8,7 @@ import numpy as np
 
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.dtypes import BY_NUMPY, finfo
-from retrograd.core.opdef import NOT_IMPLEMENTED, defop
+from retrograd.core.opdef import OPS, defop
 from retrograd.core.state import tls
 from retrograd.ops import families
 from retrograd.ops.elementwise import (
@@ -59,7 +59,7 @@ def acosh_rule(grad: Any, self: Any) -> Any:
 for name, numpy_name in dict(asinh="arcsinh", acosh="arccosh", atanh="arctanh").items():
     defop(
         f"{name}_(Tensor(a!) self) -> Tensor(a!)",
-        kernel=numpy_name, vjp=NOT_IMPLEMENTED, batch=families.pointwise, promote="float",
+        kernel=numpy_name, vjp=OPS[name].default.vjp, jvp="elementwise", batch=families.pointwise, promote="float",
         node=f"{name.capitalize()}Backward1", out=False,
     )
 for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh"):

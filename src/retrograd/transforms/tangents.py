@@ -173,10 +173,7 @@ class TangentCtx:
 
 def check_formula(op: Any) -> None:
     if op.jvp is None or op.vjp == NOT_IMPLEMENTED:
-        raise NotImplementedError(
-            f"Trying to use forward AD with {op.name} that does not support it because it has not been implemented yet.\n"
-            "Please file an issue to PyTorch at https://github.com/pytorch/pytorch/issues/new?template=feature-request.yml "
-            "so that we can prioritize its implementation or submit a PR adding the implementation to derivatives.yaml")
+        raise forward.no_forward_mode(op)
 
 
 def own_tangent(held: Lifted) -> Any:
