@@ -25,13 +25,13 @@ for name in list(FORMS):
     find_packet(name)
 
 # The ops of the tables, by "name.overload"; their in-place and out= forms are not among them. Ops on sparse tensors have no
-# kernel for arrays, and what runs here compares arrays: they are tested in tests/sparse.
+# kernel for arrays, and what runs here compares arrays: tests/sparse/test_columns.py runs what can be asked of them.
 ALL_OPS: dict[str, OpDef] = {op.__name__: op for packet in OPS.values() for op in packet.overloads_ if op.functional is None}
 ABOUT_SPARSE = {name for name, op in ALL_OPS.items() if op.kernel is None or "sparse" in name} | {
     "to_dense.default", "smm.default", "hspmm.default"}
 TABLE: dict[str, OpDef] = {name: op for name, op in ALL_OPS.items() if name not in ABOUT_SPARSE}
 BROKEN: dict[str, Exception] = {}     # whose rules do not fit their schema; test_table.py reports them
-for name, op in TABLE.items():
+for name, op in ALL_OPS.items():
     try:
         op.prepare()
     except Exception as error:
@@ -164,23 +164,24 @@ def is_layout(op: Any) -> bool:
     return op.name in LAYOUT or op.__name__ in LAYOUT
 
 
-def cases() -> list[Case]:
+def cases(table: dict[str, OpDef]) -> list[Case]:
     found = []
     for name, entry in sorted(REGISTRY.items()):
-        if name in TABLE and name not in BROKEN:
-            found += [Case(TABLE[name], i, sample) for i, sample in enumerate(entry(Maker(name)))]
+        if name in table and name not in BROKEN:
+            found += [Case(table[name], i, sample) for i, sample in enumerate(entry(Maker(name)))]
     return found
 
 
-CASES = cases()
+CASES = cases(TABLE)
+SPARSE_CASES = cases({name: ALL_OPS[name] for name in ABOUT_SPARSE})
 BY_OP: dict[str, list[Case]] = {}
 for case in CASES:
     BY_OP.setdefault(case.op.__name__, []).append(case)
 
 
-def those(condition: Callable[[Case], Any]) -> dict[str, Any]:
+def those(condition: Callable[[Case], Any], among: list[Case] = CASES) -> dict[str, Any]:
     """Arguments of pytest.mark.parametrize for the cases that meet a condition."""
-    chosen = [case for case in CASES if condition(case)]
+    chosen = [case for case in among if condition(case)]
     return dict(argnames="case", argvalues=chosen, ids=[str(case) for case in chosen])
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from retrograd.core.api import expose
 from retrograd.core.dispatch import METHODS, call
-from retrograd.core.opdef import NOT_IMPLEMENTED, defop
+from retrograd.core.opdef import defop
 from retrograd.core.saved import alias
 from retrograd.core.tensor import Tensor, new_tensor
 from retrograd.ops.copy import cast_array, sparse_coo, strided
@@ -290,7 +290,8 @@ sparse_mask_op = defop(
 
 mask_projection = defop(
     "_sparse_mask_projection(Tensor self, Tensor mask, bool accumulate_matches=False) -> Tensor",
-    kernel=None, vjp=NOT_IMPLEMENTED, batch=unbatched, variants="", out=False,
+    kernel=None, vjp=dict(self=lambda grad, mask, accumulate_matches: call(mask_projection, [grad, mask, accumulate_matches])),
+    batch=unbatched, variants="", out=False,
 )
 
 

@@ -94,8 +94,19 @@ sparse_sum_dim = defop(
 )
 sparse_sum_backward = defop(
     "_sparse_sum_backward(Tensor grad, Tensor self, int[] dim) -> Tensor",
-    kernel=None, batch=unbatched, variants="", out=False,
+    kernel=None, vjp=dict(grad=lambda grads, self, dim: call(sparse_sum_dim, [on_places_of(grads[0], self), dim])),
+    batch=unbatched, variants="", out=False,
 )
+
+
+def on_places_of(t: Any, other: Any) -> Any:
+    """The entries of `t` at the places of another sparse tensor, where alone its entries count."""
+    return METHODS["sparse_mask"](t, METHODS["coalesce"](other.detach()))
+
+
+def pooled(t: Any, other: Any, dim: int) -> Any:
+    """The sums of `t` along `dim`, at each place of `other`."""
+    return call(sparse_sum_backward, [call(sparse_sum_dim, [t, (dim,)]), other, (dim,)])
 
 
 @sparse_kernel("_sparse_sum.dim")
@@ -130,16 +141,38 @@ def log_softmax_gradient(grad: Any, result: Any, dim: int, self: Any) -> Any:
     return call(log_softmax_backward, [grad, result, dim, self])
 
 
+# With y the softmax and S the sum along the dimension, these are derivatives of y (g - S(g y)) and of g - y S(g).
+def softmax_gradient_again(grad: Any, output: Any, dim: int, self: Any) -> Any:
+    return call(softmax_backward, [grad, output, dim, self])
+
+
+def softmax_output_gradient(grad: Any, grad_output: Any, output: Any, dim: int) -> Any:
+    grad, given = on_places_of(grad, output), on_places_of(grad_output, output)
+    return grad * given - grad * pooled(given * output, output, dim) - given * pooled(grad * output, output, dim)
+
+
+def log_softmax_gradient_again(grad: Any, output: Any, dim: int, self: Any) -> Any:
+    grad = on_places_of(grad, output)
+    return grad - pooled(grad * call(sparse_softmax, [self, dim, False]), output, dim)
+
+
+def log_softmax_output_gradient(grad: Any, grad_output: Any, output: Any, dim: int, self: Any) -> Any:
+    grad, given = on_places_of(grad, output), on_places_of(grad_output, output)
+    return -(grad * call(sparse_softmax, [self, dim, False]) * pooled(given, output, dim))
+
+
 sparse_softmax = defop("_sparse_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", kernel=None,
                        vjp=dict(self=softmax_gradient), batch=unbatched, variants="", out=False)
 sparse_log_softmax = defop("_sparse_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", kernel=None,
                            vjp=dict(self=log_softmax_gradient), batch=unbatched, variants="", out=False)
 softmax_backward = defop(
     "_sparse_softmax_backward_data(Tensor grad_output, Tensor output, int dim, Tensor self) -> Tensor",
-    kernel=None, batch=unbatched, variants="", out=False)
+    kernel=None, vjp=dict(grad_output=softmax_gradient_again, output=softmax_output_gradient), batch=unbatched, variants="",
+    out=False)
 log_softmax_backward = defop(
     "_sparse_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, Tensor self) -> Tensor",
-    kernel=None, batch=unbatched, variants="", out=False)
+    kernel=None, vjp=dict(grad_output=log_softmax_gradient_again, output=log_softmax_output_gradient), batch=unbatched,
+    variants="", out=False)
 
 
 def pool_reduce(t: Any, dim: int, values: Any, ufunc: Any) -> Any:
