@@ -155,8 +155,8 @@ def has_gradient(case: Case) -> bool:
                 and case.flowing)
 
 
-def is_transformed(case: Case) -> bool:
-    """Whether derivatives can be taken by transforms, under which random ops are no functions."""
+def is_batchable(case: Case) -> bool:
+    """Whether there are derivatives to be batched: examples that draw at random agree with no loop."""
     return has_gradient(case) and not is_random(case.op)
 
 

@@ -544,7 +544,7 @@ log_sigmoid_forward = defop(
     kernel=limited("log_sigmoid_cpu", FLOATS, log_sigmoid_kernel),
     vjp=dict(self=log_sigmoid_rule),
     jvp=lambda self_p, self_t, buffer: (self_t * (-self_p).sigmoid(), -self_t * self_p.sgn() * buffer),
-    batch=families.loop, widen=True, variants="",
+    batch=families.pointwise, elementwise=False, widen=True, variants="",
     node="LogSigmoidBackward0", out=False,
 )
 defop("log_sigmoid(Tensor self) -> Tensor", kernel=lambda self: call(log_sigmoid_forward, [self])[0], composite=True, out=False,
@@ -786,7 +786,8 @@ def prelu_backward_tangent(grad_output_p: Any, grad_output_t: Any, self_p: Any, 
 prelu_kernel_backward = backward_op(
     "_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)",
     limited("prelu_backward_cpu", FLOATS, prelu_backward_kernel),
-    {("grad_output", "self", "weight"): prelu_double_backward}, jvp=prelu_backward_tangent, batch=families.loop, widen=True)
+    {("grad_output", "self", "weight"): prelu_double_backward}, jvp=prelu_backward_tangent,
+    batch=families.shift_dims(), widen=True)
 prelu_kernel = defop(
     "_prelu_kernel(Tensor self, Tensor weight) -> Tensor",
     kernel=limited("prelu_cpu", FLOATS, lambda xp, self, weight: xp.where(self > 0, self, weight * self)),

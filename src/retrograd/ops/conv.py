@@ -238,17 +238,49 @@ def convolution_backward_tangent(grad_output_p: Any, grad_output_t: Any, input_p
     return everything[0] + more_input, everything[1] + more_weight, everything[2]
 
 
+# ---- batching: an example with a weight of its own is a group of channels of its own
+def as_groups(t: Any, dim: Any, size: int, axis: int) -> Any:
+    """The examples side by side along `axis`."""
+    t = families.move_to_front(t, dim) if dim is not None else t.expand((size, *t.shape))
+    t = t.movedim(0, axis)
+    return t.reshape((*t.shape[:axis], size * t.shape[axis + 1], *t.shape[axis + 2:]))
+
+
+def from_groups(t: Any, size: int, axis: int) -> Any:
+    return t.reshape((*t.shape[:axis], size, t.shape[axis] // size, *t.shape[axis + 1:]))
+
+
+def batched_convolution(op: Any, args: Any, dims: Any, size: int) -> Any:
+    input, weight, bias, *settings, groups = args
+    if dims[1] is None and dims[2] is None:
+        input = families.move_to_front(input, dims[0])
+        made = call(op, [input.reshape((-1, *input.shape[2:])), weight, bias, *settings, groups])
+        return made.reshape((size, input.shape[1], *made.shape[1:])), 0
+    made = call(op, [as_groups(input, dims[0], size, 1), as_groups(weight, dims[1], size, 0),
+                     None if bias is None else as_groups(bias, dims[2], size, 0), *settings, size * groups])
+    return from_groups(made, size, 1), 1
+
+
+def batched_convolution_backward(op: Any, args: Any, dims: Any, size: int) -> Any:
+    grad, input, weight, bias_sizes, *settings, groups, mask = args
+    made = call(op, [as_groups(grad, dims[0], size, 1), as_groups(input, dims[1], size, 1), as_groups(weight, dims[2], size, 0),
+                     None if bias_sizes is None else (size * bias_sizes[0],), *settings, size * groups, mask])
+    places = (1, 0, 0)
+    return (tuple([None if t is None else from_groups(t, size, axis) for t, axis in zip(made, places, strict=True)]),
+            tuple([None if t is None else axis for t, axis in zip(made, places, strict=True)]))
+
+
 SETTINGS = ("SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups")
 convolution = defop(
     f"convolution(Tensor input, Tensor weight, Tensor? bias, {SETTINGS}) -> Tensor",
     kernel=convolution_kernel, check=check_convolution, vjp={("input", "weight", "bias"): convolution_rule},
-    jvp=convolution_tangent, batch=families.loop, widen=True, variants="function",
+    jvp=convolution_tangent, batch=batched_convolution, widen=True, variants="function",
 )
 convolution_backward = defop(
     f"convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, {SETTINGS}, bool[3] "
     "output_mask) -> (Tensor, Tensor, Tensor)",
     kernel=convolution_backward_kernel, vjp={("grad_output", "input", "weight"): convolution_double},
-    jvp=convolution_backward_tangent, batch=families.loop, widen=True, variants="",
+    jvp=convolution_backward_tangent, batch=batched_convolution_backward, widen=True, variants="",
 )
 
 

@@ -71,7 +71,8 @@ def pointwise(op: Any, args: Any, dims: Any, size: int) -> Any:
             if a.ndim - 1 < rank:
                 a = a.reshape((a.shape[0],) + (1,) * (rank - a.ndim + 1) + tuple(a.shape[1:]))
         moved.append(a)
-    return call(op, moved), 0
+    result = call(op, moved)
+    return result, (0,) * len(result) if op.multiple else 0
 
 
 pointwise.elementwise = True  # type: ignore[attr-defined]
@@ -96,6 +97,34 @@ def shift_dims(*names: str) -> Any:
     return rule
 
 
+def folded(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """The rule for ops that treat every index of the first dimension alone: the examples are more of those."""
+    moved, count = [], 0
+    for a, d, p in zip(args, dims, op.schema.params, strict=True):
+        if isinstance(a, Tensor):
+            a = move_to_front(a, d) if d is not None else a.expand((size, *a.shape))
+            count = a.shape[1]
+            a = a.reshape((size * count, *a.shape[2:]))
+        elif p.name == "input_size":
+            a = (size * a[0], *a[1:])
+        moved.append(a)
+    result = call(op, moved)
+    if op.multiple:
+        return tuple([r.reshape((size, count, *r.shape[1:])) for r in result]), (0,) * len(result)
+    return result.reshape((size, count, *result.shape[1:])), 0
+
+
+def element_by_element(name: str) -> Any:
+    """The rule for ops that treat the elements of one argument alone; if another one is batched, a loop."""
+    def rule(op: Any, args: Any, dims: Any, size: int) -> Any:
+        batched = [i for i, d in enumerate(dims) if d is not None]
+        if [op.schema.params[i].name for i in batched] != [name]:
+            return loop(op, args, dims, size)
+        return call(op, args), dims[batched[0]]
+    rule.loops = True  # type: ignore[attr-defined]
+    return rule
+
+
 def loop(op: Any, args: Any, dims: Any, size: int) -> Any:
     """One call per example; right for every op, and slow."""
     def pick(a: Any, d: Any, i: int) -> Any:
@@ -109,5 +138,5 @@ def loop(op: Any, args: Any, dims: Any, size: int) -> Any:
     return stack(results), 0
 
 
-__all__ = ["anywhere", "conj", "everything", "is_watched", "loop", "move_to_front", "number_like", "pointwise", "shift_dims",
-           "will_differentiate", "wrap_dim", "wrap_dims"]
+__all__ = ["anywhere", "conj", "element_by_element", "everything", "folded", "is_watched", "loop", "move_to_front",
+           "number_like", "pointwise", "shift_dims", "will_differentiate", "wrap_dim", "wrap_dims"]

@@ -357,6 +357,18 @@ def sum_batch(name: str, args: Any, dims: Any, size: int) -> Any:
     return (made if beta == 0 else plainly(self, beta) + made), 0
 
 
+def batched_addbmm(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """The matrices of all examples at once, summed for each."""
+    self, left, right = [families.move_to_front(t, d) if d is not None else t.unsqueeze(0)
+                         for t, d in zip(args[:3], dims[:3], strict=True)]
+    made = plainly(METHODS["matmul"](left, right).sum(1), args[4])
+    if args[3] == 0:                      # what `self` holds does not count, not even NaN
+        return made.expand((size, *made.shape[1:])), 0
+    if self.ndim == 2:                    # a vector for each example
+        self = self.unsqueeze(1)
+    return (made + plainly(self, args[3])).expand((size, *made.shape[1:])), 0
+
+
 baddbmm = defop(
     "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     kernel=baddbmm_kernel,
@@ -379,7 +391,7 @@ addbmm = defop(
                  spread(grad, batch1_sym_argsize_0, batch1_sym_argsize_1, batch2_sym_argsize_2)), alpha)),
     jvp=lambda self_t, batch1_p, batch1_t, batch2_p, batch2_t, beta, alpha:
         plainly(self_t, beta) + plainly((batch1_t.bmm(batch2_p) + batch1_p.bmm(batch2_t)).sum(0), alpha),
-    batch=families.loop, inplace=True,
+    batch=batched_addbmm, inplace=True,
 )
 
 
@@ -484,7 +496,7 @@ linalg_cross = defop(
     kernel=cross_kernel,
     vjp=dict(self=lambda grad, other, dim: METHODS["linalg_cross"](conj(other), grad, dim=dim),
              other=lambda grad, self, dim: METHODS["linalg_cross"](grad, conj(self), dim=dim)),
-    jvp="multilinear", batch=families.loop, variants="",
+    jvp="multilinear", batch=families.shift_dims("dim"), variants="",
 )
 METHODS["linalg_cross"] = linalg_cross
 for op in (mm, bmm, addmm, mv, dot):

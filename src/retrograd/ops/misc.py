@@ -447,12 +447,12 @@ def channel_shuffle_kernel(xp: Any, self: Any, groups: int) -> Any:
 
 defop(
     "channel_shuffle(Tensor self, SymInt groups) -> Tensor",
-    kernel=channel_shuffle_kernel, jvp="linear", batch=families.loop, variants="function",
+    kernel=channel_shuffle_kernel, jvp="linear", batch=families.folded, variants="function",
     vjp=dict(self=lambda grad, groups: METHODS["channel_shuffle"](grad, grad.shape[1] // groups)),
 )
 defop(
     "native_channel_shuffle(Tensor self, SymInt groups) -> Tensor",
-    kernel=channel_shuffle_kernel, jvp="linear", batch=families.loop, variants="function", out=False,
+    kernel=channel_shuffle_kernel, jvp="linear", batch=families.folded, variants="function", out=False,
     vjp=dict(self=lambda grad, groups: METHODS["native_channel_shuffle"](grad, grad.shape[1] // groups)),
 )
 

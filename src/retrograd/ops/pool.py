@@ -123,7 +123,7 @@ def max_pool_rows(rank: int) -> Any:
         vjp=dict(grad_output=lambda grad, indices: flat_gather(grad, indices, rank), self=zero_like),
         jvp=lambda grad_output_t, self_p, kernel_size, stride, padding, dilation, ceil_mode, indices:
             call(backward, [grad_output_t, self_p, kernel_size, stride, padding, dilation, ceil_mode, indices]),
-        batch=families.loop, widen=True, variants="", node=f"MaxPool{rank}DWithIndicesBackwardBackward0",
+        batch=families.folded, widen=True, variants="", node=f"MaxPool{rank}DWithIndicesBackwardBackward0",
     )
     forward = defop(
         f"{name}(Tensor self, {window}) -> (Tensor, Tensor)",
@@ -131,7 +131,7 @@ def max_pool_rows(rank: int) -> Any:
         vjp=dict(self=lambda grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1:
                  call(backward, [grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1])),
         jvp=lambda self_t, result1: (flat_gather(self_t, result1, rank), zero_like(result1)),
-        batch=families.loop, variants="",
+        batch=families.folded, variants="",
     )
     defop(f"max_pool{rank}d(Tensor self, {window}) -> Tensor",
           kernel=lambda self, *settings: call(forward, [self, *settings])[0], composite=True, variants="function", out=False)
@@ -200,7 +200,7 @@ def avg_pool_rows(rank: int) -> Any:
     rest = "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None"
     settings = (f"int[{rank}] kernel_size, int[{rank}] stride, int[{rank}] padding, bool ceil_mode, bool count_include_pad, "
                 "int? divisor_override")
-    columns: Any = dict(batch=families.loop, widen=True)
+    columns: Any = dict(batch=families.folded, widen=True)
     backward = defop(
         f"avg_pool{rank}d_backward(Tensor grad_output, Tensor self, {settings}) -> Tensor",
         kernel=avg_pool_backward_kernel(rank), node=f"AvgPool{rank}DBackwardBackward0",
@@ -267,14 +267,14 @@ def adaptive_avg_rows(rank: int) -> Any:
         vjp=dict(grad_output=lambda grad, grad_output_sym_sizes: call(forward, [grad, tuple(grad_output_sym_sizes[-rank:])]),
                  self=zero_like),
         jvp=lambda grad_output_t, self_p: call(backward, [grad_output_t, self_p]),
-        batch=families.loop, widen=True, variants="", node=f"AdaptiveAvgPool{rank}DBackwardBackward0",
+        batch=families.folded, widen=True, variants="", node=f"AdaptiveAvgPool{rank}DBackwardBackward0",
     )
     forward = defop(
         f"_adaptive_avg_pool{rank}d(Tensor self, SymInt[{rank}] output_size) -> Tensor",
         kernel=lambda xp, self, output_size: through_matrices(
             xp, self, matrices(self.shape[-rank:], widened(output_size, rank), self.dtype)),
         vjp=dict(self=lambda grad, self: call(backward, [grad, self])), jvp="linear",
-        batch=families.loop, widen=True, variants="", node=f"AdaptiveAvgPool{rank}DBackward0",
+        batch=families.folded, widen=True, variants="", node=f"AdaptiveAvgPool{rank}DBackward0",
     )
 
     def public(self: Any, output_size: Any) -> Any:
@@ -313,13 +313,13 @@ adaptive_max_pool2d_backward = defop(
     kernel=lambda xp, grad_output, self, indices: scatter_kernel(xp, grad_output, self, indices, 2),
     vjp=dict(grad_output=lambda grad, indices: flat_gather(grad, indices, 2), self=zero_like),
     jvp=lambda grad_output_t, self_p, indices: call(adaptive_max_pool2d_backward, [grad_output_t, self_p, indices]),
-    batch=families.loop, widen=True, variants="", node="AdaptiveMaxPool2DBackwardBackward0",
+    batch=families.folded, widen=True, variants="", node="AdaptiveMaxPool2DBackwardBackward0",
 )
 adaptive_max_pool2d = defop(
     "adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)",
     kernel=adaptive_max_kernel, node="AdaptiveMaxPool2DBackward0",
     vjp=dict(self=lambda grad, self, result1: call(adaptive_max_pool2d_backward, [grad, self, result1])),
-    jvp=lambda self_t, result1: (flat_gather(self_t, result1, 2), zero_like(result1)), batch=families.loop, variants="",
+    jvp=lambda self_t, result1: (flat_gather(self_t, result1, 2), zero_like(result1)), batch=families.folded, variants="",
 )
 
 

@@ -15,7 +15,7 @@ from retrograd.core.tensor import Tensor, wants_grad
 from retrograd.ops import families
 from retrograd.ops.copy import copied, format_strides
 from retrograd.ops.elementwise import times, unsupported
-from retrograd.ops.families import anywhere, conj, wrap_dim
+from retrograd.ops.families import anywhere, conj, everything, wrap_dim
 from retrograd.ops.index import INDEX_DTYPES, INT64, add_at, common_shape, laid_out, number_array
 
 REDUCTIONS = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum"}
@@ -641,10 +641,30 @@ def take_backward(grad: Any, self: Any, index: Any) -> Any:
     return METHODS["zeros_like"](self).put(index, grad, True)
 
 
+def batched_take(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """Each example's elements are looked up among those of all."""
+    self, index = args
+    if dims[0] is None:
+        return call(op, args), dims[1]
+    rows = families.move_to_front(self, dims[0]).reshape((size, -1))
+    if dims[1] is None:
+        return rows.take_along_dim(wrapped(index, rows).reshape((1, -1)), 1).reshape((size, *index.shape)), 0
+    index = families.move_to_front(index, dims[1])
+    return rows.take_along_dim(wrapped(index, rows).reshape((size, -1)), 1).reshape(index.shape), 0
+
+
+def wrapped(index: Any, rows: Any) -> Any:
+    """Indices into rows, counted from the front."""
+    count = rows.shape[1]
+    check_flat("take", rows.array, index.array)
+    check_flat_bounds(rows.array[0], everything(index))
+    return METHODS["where"](index < 0, index + count, index)
+
+
 take = defop(
     "take(Tensor self, Tensor index) -> Tensor",
     kernel=take_kernel,
-    vjp=dict(self=take_backward), jvp="linear", batch=families.loop,
+    vjp=dict(self=take_backward), jvp="linear", batch=batched_take,
 )
 
 

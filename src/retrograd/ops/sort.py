@@ -291,10 +291,23 @@ def bucketize_kernel(xp: Any, self: Any, boundaries: Any, out_int32: bool, right
     return search(xp, boundaries, self if hasattr(self, "ndim") else xp.asarray(self), out_int32, right)
 
 
+def batched_search(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """One sequence serves all examples; a sequence for each takes one list of values each."""
+    sequence, values, *options, sorter = args
+    if dims[0] is None and sequence.ndim == 1 and dims[-1] is None:
+        return call(op, args), dims[1]
+    if dims[0] is None or sequence.ndim != 2 or sorter is not None:
+        return families.loop(op, args, dims, size)
+    moved = families.move_to_front(values, dims[1]) if dims[1] is not None else values.expand((size, *values.shape))
+    found = call(op, [families.move_to_front(sequence, dims[0]), moved.reshape((size, -1)), *options, None])
+    return found.reshape(moved.shape), 0
+
+
+batched_search.loops = True  # type: ignore[attr-defined]
 searchsorted = defop(
     "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, "
     "str? side=None, Tensor? sorter=None) -> Tensor",
-    kernel=searchsorted_kernel, batch=families.loop, variants="function",
+    kernel=searchsorted_kernel, batch=batched_search, variants="function",
 )
 searchsorted_scalar = defop(
     "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, "
@@ -303,7 +316,7 @@ searchsorted_scalar = defop(
 )
 bucketize = defop(
     "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
-    kernel=bucketize_kernel, batch=families.loop, variants="function",
+    kernel=bucketize_kernel, batch=families.element_by_element("self"), variants="function",
 )
 bucketize_scalar = defop(
     "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
@@ -321,10 +334,10 @@ def isin_kernel(xp: Any, elements: Any, test_elements: Any, assume_unique: bool,
 
 
 ISIN = ", *, bool assume_unique=False, bool invert=False) -> Tensor"
-isin = defop(f"isin.Tensor_Tensor(Tensor elements, Tensor test_elements{ISIN}", kernel=isin_kernel, batch=families.loop,
-             variants="function")
+isin = defop(f"isin.Tensor_Tensor(Tensor elements, Tensor test_elements{ISIN}", kernel=isin_kernel,
+             batch=families.element_by_element("elements"), variants="function")
 isin_scalar = defop(f"isin.Tensor_Scalar(Tensor elements, Scalar test_element{ISIN}", kernel=isin_kernel,
-                    batch=families.loop, variants="function")
+                    batch=families.pointwise, elementwise=False, variants="function")
 scalar_isin = defop(f"isin.Scalar_Tensor(Scalar element, Tensor test_elements{ISIN}", kernel=isin_kernel,
                     batch=families.loop, variants="function")
 

@@ -72,13 +72,13 @@ def rows(name: str, rank: int, corners: bool, matrix: Any, node: str) -> Any:
     backward = defop(
         f"{name}_backward(Tensor grad_output, SymInt[{rank}] output_size, SymInt[{rank + 2}] input_size{align}{tail}) -> "
         "Tensor",
-        kernel=backward_kernel, jvp="linear", batch=families.loop, widen=True, variants="",
+        kernel=backward_kernel, jvp="linear", batch=families.folded, widen=True, variants="",
         vjp=dict(grad_output=eval(f"lambda grad, output_size, {arguments}: call(forward[0], [grad, output_size, {arguments}])",
                                   scope)))
     scope["backward"] = backward
     forward = defop(
         f"{name}(Tensor self, SymInt[{rank}] output_size{align}{tail}) -> Tensor",
-        kernel=forward_kernel, jvp="linear", batch=families.loop, widen=True, variants="", node=node,
+        kernel=forward_kernel, jvp="linear", batch=families.folded, widen=True, variants="", node=node,
         vjp=dict(self=eval(f"lambda grad, self_sym_sizes, output_size, {arguments}: "
                            f"call(backward, [grad, output_size, self_sym_sizes, {arguments}])", scope)))
     scope["forward"] = [forward]
