@@ -33,6 +33,7 @@ from retrograd.ops.copy import (
     channels_last,
     channels_last_3d,
     contiguous_format,
+    jagged,
     layout,
     memory_format,
     preserve_format,
@@ -65,7 +66,7 @@ _LATER = ("accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distribu
           "functional", "jit", "library", "linalg", "nested", "nn", "optim", "overrides", "profiler", "random",
           "serialization", "sparse", "special", "storage", "testing", "utils", "xpu")
 _ELSEWHERE = {
-    "Tag": "library.tags", "load": "serialization", "lobpcg": "_lobpcg", "save": "serialization", "vmap": "transforms.vmap",
+    "SymInt": "nested.symbols", "Tag": "library.tags", "load": "serialization", "lobpcg": "_lobpcg", "save": "serialization", "vmap": "transforms.vmap",
     **dict.fromkeys(("autocast", "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache",
                      "get_autocast_cpu_dtype", "get_autocast_dtype", "is_autocast_cache_enabled", "is_autocast_cpu_enabled",
                      "is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast_cpu_dtype",
@@ -74,7 +75,7 @@ _ELSEWHERE = {
 __all__ = ["Generator", "Size", "Tensor", "autograd", "channels_last", "channels_last_3d", "contiguous_format",
            "default_generator", "device", "dtype", "e", "enable_grad", "finfo", "iinfo", "inf", "inference_mode",
            "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled",
-           "is_warn_always_enabled", "layout", "memory_format", "nan", "newaxis", "no_grad", "pi",
+           "is_warn_always_enabled", "jagged", "layout", "memory_format", "nan", "newaxis", "no_grad", "pi",
            "preserve_format", "set_anomaly_enabled", "set_grad_enabled", "set_warn_always", "sparse_bsc",
            "sparse_bsr", "sparse_coo", "sparse_csc", "sparse_csr", "strided", "vmap"]
 

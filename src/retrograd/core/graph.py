@@ -139,11 +139,12 @@ class InputMetadata:
     """What a node expects of one incoming gradient."""
 
     def __init__(self, shape: Any, dtype: Any) -> None:
-        self.shape = Size(shape)
+        symbolic = getattr(shape, "symbolic", None)      # of a nested tensor (see nested/parts.py)
+        self.shape = Size(shape if symbolic is None else symbolic)
         self.dtype = dtypes.BY_NUMPY[dtype]
         self.device = devices.CPU
-        self.is_nested_tensor = False
-        self.is_cpp_nested_tensor = False
+        self.is_nested_tensor = hasattr(shape, "symbolic")
+        self.is_cpp_nested_tensor = self.is_nested_tensor and symbolic is None
 
 
 class AccumulateGrad(Node):

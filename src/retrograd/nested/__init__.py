@@ -1,4 +1,4 @@
-"""torch.nested: tensors of different shapes as one tensor (strided layout).
+"""torch.nested: tensors of different shapes as one tensor, in the strided or the jagged layout.
 
     >>> import retrograd as torch
     >>> nt = torch.nested.nested_tensor([[1.0, 2.0], [3.0]])
@@ -19,9 +19,9 @@ import retrograd
 from retrograd.core.dispatch import call
 from retrograd.core.tensor import Tensor
 from retrograd.nested import answers
-from retrograd.nested.formulas import from_list
+from retrograd.nested.formulas import from_jagged, from_list
 
-__all__ = ["as_nested_tensor", "nested_tensor", "to_padded_tensor"]
+__all__ = ["as_nested_tensor", "nested_tensor", "nested_tensor_from_jagged", "to_padded_tensor"]
 
 
 def nested_tensor(tensor_list: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
@@ -33,11 +33,10 @@ def nested_tensor(tensor_list: Any, *, dtype: Any = None, layout: Any = None, de
     >>> nt.size(0), nt.size(2), nt.is_leaf
     (2, 3, True)
     """
-    check_layout(layout)
     if not isinstance(tensor_list, (list, tuple)):
         raise TypeError("Only lists (List[Tensor] and List[List...[Scalar]]) are accepted in nested_tensor")
     parts = [t.detach() if isinstance(t, Tensor) else retrograd.tensor(t, dtype=dtype) for t in tensor_list]
-    made = call(from_list, [parts, dtype, None, None, None])
+    made = nest(parts, dtype, layout).detach()
     return made.requires_grad_() if requires_grad else made
 
 
@@ -50,7 +49,6 @@ def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any
     >>> y.grad
     tensor([1., 1., 1.])
     """
-    check_layout(layout)
     is_list = isinstance(ts, (list, tuple)) and all([isinstance(t, Tensor) for t in ts])
     if not is_list and not isinstance(ts, Tensor):
         raise TypeError("as_nested_tensor(): Expected first argument to be a tensor or a list / tuple of tensors ")
@@ -60,7 +58,47 @@ def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any
         if ts.is_nested:
             return ts if dtype is None else ts.to(dtype)
         ts = ts.unbind(0)
-    return call(from_list, [list(ts), dtype, None, None, None])
+    return nest(list(ts), dtype, layout)
+
+
+def nested_tensor_from_jagged(values: Tensor, offsets: Tensor | None = None, lengths: Tensor | None = None,
+                              jagged_dim: int | None = None, min_seqlen: int | None = None,
+                              max_seqlen: int | None = None) -> Tensor:
+    """The rows of `values` as a jagged tensor over the same memory: a part ends where the next one begins.
+
+    >>> import retrograd as torch
+    >>> nt = nested_tensor_from_jagged(torch.arange(5), torch.tensor([0, 3, 5]))
+    >>> nt.unbind()
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    """
+    if offsets is None:
+        if lengths is None:
+            raise RuntimeError("nested_tensor_from_jagged(): At least one of offsets or lengths is required.")
+        offsets = retrograd.cat([lengths.new_zeros(1), lengths.cumsum(0)])
+    elif lengths is not None:
+        raise RuntimeError("nested_tensor_from_jagged(): offsets together with lengths would leave holes, which are not "
+                           "supported")
+    if jagged_dim not in (None, 1):
+        raise RuntimeError(f"nested_tensor_from_jagged(): only jagged_dim=1 is supported, not {jagged_dim}")
+    return call(from_jagged, [values, offsets])
+
+
+def nest(parts: list[Tensor], dtype: Any, layout: Any) -> Any:
+    """A nested tensor of the parts, in one of the two layouts."""
+    if layout is None or layout is retrograd.strided:
+        return call(from_list, [parts, dtype, None, None, None])
+    if layout is not retrograd.jagged:
+        raise RuntimeError(f"Specified layout is unsupported for nested tensors: {layout}")
+    if not parts:
+        raise RuntimeError("Cannot construct a nested tensor from an empty tensor list")
+    if any([t.dim() != parts[0].dim() for t in parts]):
+        raise RuntimeError("When constructing a nested tensor, all tensors in list must have the same dim")
+    if any([t.shape[1:] != parts[0].shape[1:] for t in parts]):
+        raise RuntimeError("Cannot represent given tensor list as a nested tensor with the jagged layout. Note that the jagged "
+                           "layout only allows for a single ragged dimension. Example shape: (B, *, D_0, D_1, ..., D_N)")
+    whole = retrograd.cat([t if dtype is None else t.to(dtype) for t in parts])
+    lengths = retrograd.tensor([0, *[t.shape[0] for t in parts]])
+    return nested_tensor_from_jagged(whole, lengths.cumsum(0))
 
 
 def to_padded_tensor(input: Tensor, padding: float, output_size: Any = None, out: Any = None) -> Tensor:
@@ -68,7 +106,3 @@ def to_padded_tensor(input: Tensor, padding: float, output_size: Any = None, out
     made = answers.pad(input, padding, output_size)
     return made if out is None else out.copy_(made)
 
-
-def check_layout(layout: Any) -> None:
-    if layout is not None and layout is not retrograd.strided:
-        raise RuntimeError(f"Specified layout is unsupported for nested tensors: {layout}; they are strided here")

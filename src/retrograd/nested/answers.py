@@ -9,9 +9,9 @@ from retrograd import methods
 from retrograd.core import printing
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.storage import address, offset_of, strides_of
-from retrograd.core.tensor import Tensor, install, new_tensor, wants_grad
-from retrograd.nested.formulas import TWINS, to_padded
-from retrograd.nested.parts import arrays_of, is_nested, pack, sizes_of
+from retrograd.core.tensor import Size, Tensor, install, new_tensor, wants_grad
+from retrograd.nested.formulas import TWINS, get_values, to_padded
+from retrograd.nested.parts import Ragged, arrays_of, is_jagged, is_nested, pack, sizes_of
 
 NO_SIZES = "Internal error: NestedTensorImpl doesn't support sizes. Please file an issue."
 NO_STRIDES = "Internal error: NestedTensorImpl doesn't support strides. Please file an issue."
@@ -19,6 +19,8 @@ NO_STRIDES = "Internal error: NestedTensorImpl doesn't support strides. Please f
 
 def size(self: Any, dim: Any = None) -> Any:
     """The length of a dimension that all parts have alike."""
+    if is_jagged(self):
+        return Size(self.array.symbolic) if dim is None else self.array.symbolic[methods.checked_dim(dim, self.array.ndim)]
     if dim is None:
         raise RuntimeError(f"{NO_SIZES} nested.size(dim) gives the length of a dimension that all parts share; "
                            "nested.unbind() gives the parts.")
@@ -34,6 +36,17 @@ def refuse_sizes(self: Any, *args: Any, **kwargs: Any) -> Any:
 
 def refuse_strides(self: Any, *args: Any, **kwargs: Any) -> Any:
     raise RuntimeError(NO_STRIDES)
+
+
+def stride(self: Any, dim: Any = None) -> Any:
+    """The strides of a jagged tensor, as if its parts were alike."""
+    if not is_jagged(self):
+        raise RuntimeError(NO_STRIDES)
+    data = self._extra.sparse
+    inner = strides_of(data.arrays[0]) if data.arrays else (1,) * data.rank
+    width = int(np.prod([n for d, n in enumerate(self.array.shape[1:]) if d != data.axis], dtype=np.int64))
+    made = (width * data.ragged.symbol, *inner)
+    return made if dim is None else made[methods.checked_dim(dim, self.array.ndim)]
 
 
 def numel(self: Any) -> int:
@@ -55,7 +68,7 @@ def storage(self: Any) -> Any:
 
 
 ANSWERS = dict(
-    size=size, stride=refuse_strides, numel=numel, nelement=numel, item=item, numpy=refuse_sizes, tolist=refuse_strides,
+    size=size, stride=stride, numel=numel, nelement=numel, item=item, numpy=refuse_sizes, tolist=refuse_strides,
     is_contiguous=lambda self, *args, **kwargs: self._extra.sparse.is_contiguous, contiguous=contiguous,
     data_ptr=lambda self: address(self._extra.sparse.memory), storage_offset=lambda self: 0, untyped_storage=storage,
     __len__=refuse_sizes,
@@ -64,6 +77,11 @@ ANSWERS = dict(
 
 def describe(t: Any) -> str:
     """How a nested tensor prints."""
+    if is_jagged(t):
+        data = t._extra.sparse
+        size = ", ".join([str(n) for n in t.array.symbolic])
+        history = f"grad_fn={t.grad_fn}, " if t.grad_fn is not None else "requires_grad=True, " if wants_grad(t) else ""
+        return f"NestedTensor(size=({size}), offsets={data.ragged.offsets}, {history}contiguous={data.is_contiguous})"
     lines = []
     for array in arrays_of(t):
         part = new_tensor(array)
@@ -79,12 +97,14 @@ def describe(t: Any) -> str:
 
 def reduce(t: Any) -> Any:
     """What pickle keeps of a nested tensor."""
-    return rebuild, ([np.ascontiguousarray(a) for a in arrays_of(t)], t.array.dtype, t._extra.sparse.rank,
-                     wants_grad(t) and t._node is None)
+    data = t._extra.sparse
+    requires = wants_grad(t) and t._node is None
+    return rebuild, ([np.ascontiguousarray(a) for a in data.arrays], t.array.dtype, data.rank, requires,
+                     None if data.ragged is None else data.ragged.offsets, data.axis)
 
 
-def rebuild(arrays: Any, dtype: Any, rank: int, requires: bool) -> Any:
-    made = pack(arrays, dtype, rank)
+def rebuild(arrays: Any, dtype: Any, rank: int, requires: bool, offsets: Any, axis: int) -> Any:
+    made = pack(arrays, dtype, rank, None if offsets is None else Ragged(offsets), axis)
     made._requires = requires
     return made
 
@@ -111,6 +131,8 @@ def either(name: str, on_nested: Any) -> Any:
 
 def shape_of(self: Any) -> Any:
     if is_nested(self):
+        if is_jagged(self):
+            return Size(self.array.symbolic)
         raise RuntimeError(NO_SIZES)
     return plain_shape(self)
 
@@ -121,8 +143,15 @@ def pad(self: Any, padding: float, output_size: Any = None) -> Any:
 
 
 def flat_values(self: Any) -> Any:
-    """The elements of all parts in one dimension."""
-    return call(TWINS["values.default"], [self])
+    """The elements of all parts in one dimension; of a jagged tensor, the parts one after the other."""
+    return call(get_values if is_jagged(self) else TWINS["values.default"], [self])
+
+
+def offsets(self: Any) -> Any:
+    """Where the parts of a jagged tensor begin and end."""
+    if not is_jagged(self):
+        raise AttributeError("'Tensor' object has no attribute 'offsets': only tensors of the jagged layout have them")
+    return self._extra.sparse.ragged.offsets
 
 
 def sparse_or(name: str, on_nested: Any) -> Any:
@@ -139,6 +168,8 @@ install(Tensor, {
     "shape": property(shape_of),
     "values": either("values", flat_values),
     "to_padded_tensor": pad,
+    "offsets": offsets,
+    "lengths": lambda self: None,
     "_nested_tensor_size": lambda self: new_tensor(sizes_of(self)),
     "_nested_tensor_strides": lambda self: new_tensor(np.array([strides_of(a) for a in arrays_of(self)], np.int64).reshape(
         len(arrays_of(self)), -1)),

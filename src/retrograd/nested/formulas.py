@@ -7,7 +7,7 @@ from retrograd.core.dispatch import METHODS, call
 from retrograd.core.opdef import OpDef, defop, find_packet
 from retrograd.core.schema import Schema
 from retrograd.nested.kernels import KERNELS, tensors_among
-from retrograd.nested.parts import arrays_of, is_nested
+from retrograd.nested.parts import arrays_of, is_jagged, is_nested
 
 from_list = defop(
     "_nested_tensor_from_tensor_list(Tensor[] list, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
@@ -22,12 +22,25 @@ from_padded = defop(
 to_padded = defop(
     "to_padded_tensor(Tensor self, float padding, int[]? output_size=None) -> Tensor",
     kernel=None, vjp=dict(self=lambda grad, self: call(from_padded, [grad, self])), jvp="linear", variants="", out=False)
+from_jagged = defop(
+    # no view to autograd, which could not make one again out of strides
+    "_nested_view_from_jagged(Tensor self, Tensor offsets) -> Tensor",
+    kernel=None, vjp=dict(self=lambda grad: call(get_values, [grad])), jvp="linear", node="NestedViewFromJaggedBackward0",
+    variants="", out=False)
+get_values = defop(
+    "_nested_get_values(Tensor(a) self) -> Tensor(a)",
+    kernel=None, vjp=dict(self=lambda grad, self: call(with_values, [grad, self])), jvp="linear", variants="", out=False)
 with_values = defop(
     "_nested_with_values(Tensor values, Tensor nt_example) -> Tensor",
-    kernel=None, vjp=dict(values=lambda grad: rows(grad, flat=True)), jvp="linear", variants="", out=False)
+    kernel=None, vjp=dict(values=lambda grad, nt_example:
+                          call(get_values if is_jagged(nt_example) else TWINS["values.default"], [grad])),
+    jvp="linear", variants="", out=False)
 sum_backward = defop(
     "_nested_sum_backward(Tensor grad, Tensor self, int[1]? dim, bool keepdim=False) -> Tensor",
     kernel=None, vjp=dict(grad=lambda grad, dim, keepdim: grad.sum(dim, keepdim)), jvp="linear", variants="", out=False)
+share = defop(
+    "_nested_share(Tensor self, int[] dim) -> Tensor",
+    kernel=None, vjp=dict(self=lambda grad, dim: call(share, [grad, dim])), jvp="linear", variants="", out=False)
 select_backward = defop(
     "_nested_select_backward(Tensor grad_output, Tensor self, int dim, int index) -> Tensor",
     kernel=None, vjp=dict(grad_output=lambda grad, dim, index: grad.select(dim, index)), jvp="linear", variants="", out=False)
@@ -57,7 +70,14 @@ def gather(grads: Any, self: Any) -> Any:
     """The gradient of a nested tensor out of gradients of its parts, None being zeros."""
     made = [METHODS["zeros"](array.shape, dtype=self.dtype) if g is None else g
             for g, array in zip(grads, arrays_of(self), strict=True)]
-    return call(from_list, [made, None, None, None, None])
+    return regather(made, self)
+
+
+def regather(parts: Any, self: Any) -> Any:
+    """A nested tensor of parts that is ragged as `self` is."""
+    if not is_jagged(self):
+        return call(from_list, [parts, None, None, None, None])
+    return call(with_values, [METHODS["cat"](parts, self._extra.sparse.axis), self])
 
 
 def gather_chunks(grads: Any, self: Any) -> Any:
@@ -68,11 +88,15 @@ def gather_chunks(grads: Any, self: Any) -> Any:
         shape = (*array.shape[:-1], array.shape[-1] // len(grads))
         pieces = [METHODS["zeros"](shape, dtype=self.dtype) if p is None else p[i] for p in parts]
         made.append(METHODS["cat"](pieces, -1))
-    return call(from_list, [made, None, None, None, None])
+    return regather(made, self)
 
 
-def split_parts(grad: Any, tensors: Any) -> list[Any]:
+def split_parts(grad: Any, tensors: Any, dim: int) -> list[Any]:
     """The gradients of nested tensors out of the gradient of all their parts in a row."""
+    if is_jagged(grad):
+        values = call(get_values, [grad])
+        pieces = values.split([t.array.shape[dim] for t in tensors], dim % grad.array.ndim - 1)
+        return [call(with_values, [piece, t]) for piece, t in zip(pieces, tensors, strict=True)]
     parts, made, at = grad.unbind(0), [], 0
     for t in tensors:
         count = len(arrays_of(t))
@@ -84,13 +108,25 @@ def split_parts(grad: Any, tensors: Any) -> list[Any]:
 def shaped_like(grad: Any, self: Any) -> Any:
     """A gradient whose parts get the shapes that those of `self` have."""
     made = [g.reshape(array.shape) for g, array in zip(grad.unbind(0), arrays_of(self), strict=True)]
-    return call(from_list, [made, None, None, None, None])
+    return regather(made, self)
 
 
-def rows(t: Any, flat: bool = False) -> Any:
+def rows(t: Any) -> Any:
     """The last dimension of all parts as the rows of a matrix."""
-    values = call(TWINS["values.default"], [t if t.is_contiguous() else t.clone()])
-    return values if flat else values.reshape(-1, t.array.shape[-1])
+    whole = t if t._extra.sparse.is_contiguous else t.clone()
+    return call(get_values if is_jagged(t) else TWINS["values.default"], [whole]).reshape(-1, t.array.shape[-1])
+
+
+def spread_over(grad: Any, self: Any) -> Any:
+    """The gradient of a sum of everything."""
+    return METHODS["ones_like"](self) * grad
+
+
+def product_gradient(grad: Any, self: Any, other: Any) -> Any:
+    """The gradient of the right factor of a product."""
+    if not is_nested(other):
+        return rows(self).t().mm(rows(grad))
+    return self.transpose(-1, -2).matmul(grad)
 
 
 twin("unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", dict(self=gather), "UnbindBackwardAutogradNestedTensor0")
@@ -110,7 +146,13 @@ twin("chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", dict(se
 twin("cat(Tensor[] tensors, int dim=0) -> Tensor", dict(tensors=split_parts), "CatBackward0")
 twin("matmul(Tensor self, Tensor other) -> Tensor",
      dict(self=lambda grad, other: grad.matmul(other.transpose(-1, -2).conj()),
-          other=lambda grad, self: self.transpose(-1, -2).conj().matmul(grad)), "MatmulBackward0")
+          other=product_gradient), "MatmulBackward0")
+twin("mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+     dict(self=lambda grad, self: spread_over(grad, self) / self.numel()), "MeanBackwardAutogradNestedTensor0")
+twin("mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+     dict(self=lambda grad, self, dim, keepdim: call(share, [call(sum_backward, [grad, self, dim, keepdim]), dim])),
+     "MeanBackward1")
+twin("sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", dict(self=spread_over), "SumBackwardAutogradNestedTensor0")
 twin("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
      dict(input=lambda grad, weight: METHODS["linear"](grad, weight.t()),
           weight=lambda grad, input: rows(grad).t().mm(rows(input)), bias=lambda grad: rows(grad).sum(0)), "LinearBackward0")

@@ -8,8 +8,8 @@ import numpy as np
 
 from retrograd.core.dispatch import METHODS, compute
 from retrograd.core.state import tls
-from retrograd.core.tensor import Tensor, new_tensor
-from retrograd.nested.parts import arrays_of, is_nested, pack, same_sizes, wrap_parts
+from retrograd.core.tensor import Tensor, counter_of, new_tensor
+from retrograd.nested.parts import Ragged, arrays_of, is_jagged, is_nested, pack, pack_like, same_sizes, wrap_parts
 from retrograd.ops.sparse.table import missing, tensors_among
 
 KERNELS: dict[str, Any] = {}          # "add.Tensor" -> function of (op, *args), below autograd
@@ -47,38 +47,65 @@ WRITES = frozenset(("fill_", "zero_", "copy_", "clone", "_to_copy", "native_drop
 def each_part(op: Any, args: Any) -> Any:
     """Run an elementwise op on one part after the other."""
     check_operands(op, args)
-    count = next(len(arrays_of(t)) for t in args if is_nested(t))
-    results = [compute(op, [new_tensor(arrays_of(a)[i]) if is_nested(a) else a for a in args]) for i in range(count)]
+    source = next(t for t in args if is_nested(t))
+    results = [compute(op, [part_of(a, i, source) for a in args]) for i in range(len(arrays_of(source)))]
     if op.is_inplace:
         return args[0]
-    rank = next(t._extra.sparse.rank for t in args if is_nested(t))
     if not op.multiple:
-        return join(results, rank, args)
-    return tuple([join([result[nr] for result in results], rank, args) for nr in range(len(op.schema.returns))])
+        return join(results, source)
+    return tuple([join([result[nr] for result in results], source) for nr in range(len(op.schema.returns))])
 
 
-def join(results: list[Any], rank: int, args: Any) -> Any:
-    """One nested tensor of the results for each part."""
-    dtype = results[0].array.dtype if results else next(t for t in args if is_nested(t)).array.dtype
-    return pack([result.array for result in results], dtype, rank)
+def part_of(value: Any, i: int, source: Any) -> Any:
+    """What stands for an argument beside part `i`: of a dense tensor with as many dimensions, the slice for that part."""
+    if is_nested(value):
+        return new_tensor(arrays_of(value)[i])
+    if not isinstance(value, Tensor) or value.array.ndim < source.array.ndim:
+        return value
+    array = value.array[i if value.array.shape[0] > 1 else 0]
+    axis, length = source._extra.sparse.axis, arrays_of(source)[i].shape[source._extra.sparse.axis]
+    return new_tensor(array if array.shape[axis] == 1 else array[(*(slice(None),) * axis, slice(length))])
+
+
+def join(results: list[Any], source: Any) -> Any:
+    """One nested tensor of the results for each part of `source`."""
+    dtype = results[0].array.dtype if results else source.array.dtype
+    return pack_like(source, [result.array for result in results], dtype)
 
 
 def check_operands(op: Any, args: Any) -> None:
-    """Operands must be nested alike; only numbers and tensors without dimensions are spread over all parts."""
+    """Operands must be nested alike. Beside strided ones only numbers and tensors without dimensions may stand."""
     tensors = [a for a in args if isinstance(a, Tensor)]
     if len(tensors) < 2:
         return
-    name = op.name.removesuffix("_")
-    a, b = tensors[:2]
-    for t in (a, b):
+    nested = [t for t in tensors if is_nested(t)]
+    if is_jagged(nested[0]):
+        check_jagged(op, nested, tensors)
+        return
+    for t in tensors[:2]:
         if not is_nested(t) and t.array.ndim:
-            first, second = ("non-nested", "nested") if t is a else ("nested", "non-nested")
+            first, second = ("non-nested", "nested") if t is tensors[0] else ("nested", "non-nested")
             raise RuntimeError(f"Expected both self and other to be nested, but got a {first} self and {second} other. Only "
                                "numbers and tensors without dimensions may stand beside a nested tensor.")
-    nested = [t for t in tensors if is_nested(t)]
     # formulas spread reduced gradients over the parts, users do not
     if tls.task is None and not all([same_sizes(nested[0], t) for t in nested[1:]]):
-        raise RuntimeError(f"{name} does not support broadcasting when given a NestedTensor")
+        raise RuntimeError(f"{op.name.removesuffix('_')} does not support broadcasting when given a NestedTensor")
+
+
+def check_jagged(op: Any, nested: list[Any], tensors: list[Any]) -> None:
+    ragged = nested[0]._extra.sparse.ragged
+    if any([t._extra.sparse.ragged is not ragged for t in nested[1:]]):
+        a, b = [shown_shape(t) for t in nested[:2]]
+        raise RuntimeError(f"cannot call binary pointwise function {op.name}.{op.overload} with inputs of shapes {a} and {b}. "
+                           "Only tensors that were computed from each other are known to be ragged alike.")
+    dense = [t for t in tensors if not is_nested(t) and t.array.ndim > nested[0].array.ndim]
+    if dense:
+        raise RuntimeError(f"cannot call binary pointwise function {op.name}.{op.overload} with inputs of shapes "
+                           f"{shown_shape(nested[0])} and {tuple(dense[0].array.shape)}")
+
+
+def shown_shape(t: Any) -> tuple[Any, ...]:
+    return t.array.symbolic if is_jagged(t) else tuple(t.array.shape)
 
 
 # ---- making nested tensors, and taking them apart
@@ -100,7 +127,7 @@ def resolved(t: Any) -> Any:
 @nested_kernel("_nested_from_padded_and_nested_example")
 def from_padded(op: Any, padded: Any, nt_example: Any) -> Any:
     arrays = [padded.array[(i, *[slice(n) for n in part.shape])] for i, part in enumerate(arrays_of(nt_example))]
-    return pack(arrays, padded.array.dtype, nt_example._extra.sparse.rank)
+    return pack_like(nt_example, arrays, padded.array.dtype)
 
 
 @nested_kernel("to_padded_tensor")
@@ -121,24 +148,46 @@ def to_padded(op: Any, self: Any, padding: float, output_size: Any) -> Any:
 @nested_kernel("unbind.int")
 def unbind(op: Any, self: Any, dim: int) -> Any:
     if dim not in (0, -self.array.ndim):
+        if is_jagged(self):
+            raise RuntimeError("unbind(): only supported for NestedTensor on dim=0")
         raise RuntimeError(f"NestedTensor can only be unbound along dimension 0 got dimension {dim} instead.")
     return [new_tensor(array) for array in arrays_of(self)]
 
 
-@nested_kernel("values")
+@nested_kernel("values", "_nested_get_values")
 def values(op: Any, self: Any) -> Any:
-    if not self._extra.sparse.is_contiguous:
-        raise RuntimeError("NestedTensor must be contiguous to get values.")
-    return new_tensor(self._extra.sparse.memory)
+    data = self._extra.sparse
+    if data.ragged is None:
+        if not data.is_contiguous:
+            raise RuntimeError("NestedTensor must be contiguous to get values.")
+        return new_tensor(data.memory)
+    if data.axis == 0 and data.is_contiguous:
+        return new_tensor(data.memory.reshape(-1, *self.array.shape[2:]))
+    return new_tensor(np.concatenate(data.arrays, data.axis))
 
 
 @nested_kernel("_nested_with_values")
 def with_values(op: Any, values: Any, nt_example: Any) -> Any:
+    data = nt_example._extra.sparse
+    if data.ragged is not None:
+        ends = np.cumsum([part.shape[data.axis] for part in data.arrays])[:-1]
+        return pack_like(nt_example, np.split(values.array, ends, data.axis), values.array.dtype)
     arrays, at = [], 0
-    for part in arrays_of(nt_example):
+    for part in data.arrays:
         arrays.append(values.array[at:at + part.size].reshape(part.shape))
         at += part.size
-    return pack(arrays, values.array.dtype, nt_example._extra.sparse.rank)
+    return pack_like(nt_example, arrays, values.array.dtype)
+
+
+@nested_kernel("_nested_view_from_jagged")
+def from_jagged(op: Any, self: Any, offsets: Any) -> Any:
+    places = offsets.array
+    array = np.ascontiguousarray(self.array)
+    arrays = [array[start:end] for start, end in zip(places[:-1].tolist(), places[1:].tolist(), strict=True)]
+    made = wrap_parts(array.reshape(-1), arrays, array.ndim, Ragged(offsets))
+    if array is self.array:
+        made._counter = counter_of(self)
+    return made
 
 
 # ---- views and shapes
@@ -152,16 +201,31 @@ def part_dim(self: Any, dim: int, what: str) -> int:
     return dim % rank - 1
 
 
-def viewed(self: Any, change: Callable[[Any], Any], rank: int) -> Any:
+def viewed(self: Any, change: Callable[[Any], Any], rank: int, axis: int | None = None) -> Any:
     """The nested tensor of views of the parts."""
-    return wrap_parts(self._extra.sparse.memory, [change(array) for array in arrays_of(self)], rank)
+    data = self._extra.sparse
+    axis = data.axis if axis is None else axis
+    return wrap_parts(data.memory, [change(array) for array in data.arrays], rank, data.ragged, axis)
 
 
 @nested_kernel("transpose.int")
 def transpose(op: Any, self: Any, dim0: int, dim1: int) -> Any:
+    if is_jagged(self) and 0 in (dim0 % self.array.ndim, dim1 % self.array.ndim):
+        raise ValueError("Transpose is not supported on the batch dimension for jagged NT")
     a = part_dim(self, dim0, "Nested tensor dimension 0 cannot be transposed")
     b = part_dim(self, dim1, "Nested tensor dimension 0 cannot be transposed")
-    return viewed(self, lambda array: array.swapaxes(a, b), self._extra.sparse.rank)
+    axis = self._extra.sparse.axis
+    return viewed(self, lambda array: array.swapaxes(a, b), self._extra.sparse.rank, {a: b, b: a}.get(axis, axis))
+
+
+@nested_kernel("permute")
+def permute(op: Any, self: Any, dims: Any) -> Any:
+    if not is_jagged(self):
+        raise missing(op, [self, dims], "NestedTensorCPU")
+    order = [part_dim(self, dim, "") if n else 0 for n, dim in enumerate(dims)][1:]
+    if dims[0] % self.array.ndim or sorted(order) != list(range(self._extra.sparse.rank)):
+        raise ValueError("Permute is not supported on the batch dimension for jagged NT")
+    return viewed(self, lambda array: array.transpose(order), len(order), order.index(self._extra.sparse.axis))
 
 
 @nested_kernel("detach", "alias", "view_as")
@@ -178,10 +242,13 @@ def select(op: Any, self: Any, dim: int, index: int) -> Any:
             raise IndexError(f"index {index} is out of bounds for dimension 0 with size {len(arrays)}")
         return new_tensor(arrays[index])
     d = part_dim(self, dim, "")
+    data = self._extra.sparse
+    if data.ragged is not None and d == data.axis:
+        raise RuntimeError("select(): not supported for NestedTensor on the ragged dimension")
     for array in arrays_of(self):
         if not -array.shape[d] <= index < array.shape[d]:
             raise IndexError(f"index {index} is out of bounds for dimension {dim} with size {array.shape[d]}")
-    return viewed(self, lambda array: array[(*(slice(None),) * d, index, ...)], self._extra.sparse.rank - 1)
+    return viewed(self, lambda array: array[(*(slice(None),) * d, index, ...)], data.rank - 1, data.axis - (d < data.axis))
 
 
 @nested_kernel("unsqueeze")
@@ -191,7 +258,8 @@ def unsqueeze(op: Any, self: Any, dim: int) -> Any:
         raise RuntimeError("unsqueeze(): For nested tensors, unsqueezing dimension 0 is not supported at the moment if you "
                            "need "
                            "this feature, please open an issue on github describing your use case.")
-    return viewed(self, lambda array: np.expand_dims(array, dim % rank - 1), self._extra.sparse.rank + 1)
+    data, d = self._extra.sparse, dim % rank - 1
+    return viewed(self, lambda array: np.expand_dims(array, d), data.rank + 1, data.axis + (d <= data.axis))
 
 
 @nested_kernel("squeeze.dim")
@@ -199,9 +267,10 @@ def squeeze(op: Any, self: Any, dim: int) -> Any:
     d = part_dim(self, dim, "squeeze(): For nested tensors, squeezing dimension 0 is not supported at the moment if you need "
                             "this "
                             "feature, please open an issue on github describing your use case.")
-    if any([array.shape[d] != 1 for array in arrays_of(self)]):
-        return viewed(self, lambda array: array.view(), self._extra.sparse.rank)
-    return viewed(self, lambda array: array.squeeze(d), self._extra.sparse.rank - 1)
+    data = self._extra.sparse
+    if any([array.shape[d] != 1 for array in data.arrays]) or data.ragged is not None and d == data.axis:
+        return viewed(self, lambda array: array.view(), data.rank)
+    return viewed(self, lambda array: array.squeeze(d), data.rank - 1, data.axis - (d < data.axis))
 
 
 @nested_kernel("view", "reshape")
@@ -224,9 +293,13 @@ def view(op: Any, self: Any, size: Any) -> Any:
             if op.name == "view":
                 raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension "
                                    "spans across two contiguous subspaces). Use .reshape(...) instead.")
-            return pack([a.reshape(s) for a, s in zip(arrays, wanted, strict=True)], None, len(size) - 1)
+            return pack_like(self, [a.reshape(s) for a, s in zip(arrays, wanted, strict=True)], None, len(size) - 1)
         made.append(part)
-    return wrap_parts(self._extra.sparse.memory, made, len(size) - 1)
+    data = self._extra.sparse
+    changed = [part.shape[data.axis] != a.shape[data.axis] for part, a in zip(made, arrays, strict=True)]
+    if data.ragged is not None and any(changed):
+        raise RuntimeError(f"view(): cannot view shape {shown_shape(self)} as {list(size)}")
+    return wrap_parts(data.memory, made, len(size) - 1, data.ragged, data.axis)
 
 
 @nested_kernel("chunk")
@@ -249,6 +322,11 @@ def chunk(op: Any, self: Any, chunks: int, dim: int) -> Any:
 def cat(op: Any, tensors: Any, dim: int) -> Any:
     if not all([is_nested(t) for t in tensors]):
         raise RuntimeError("expected each tensor in given list to be nested")
+    if is_jagged(tensors[0]):
+        d = part_dim(tensors[0], dim, "cat(): not supported for NestedTensor on dim=0")
+        check_jagged(op, list(tensors), list(tensors))
+        return pack_like(tensors[0], [np.concatenate(parts, d) for parts in zip(*[arrays_of(t) for t in tensors], strict=True)],
+                         tensors[0].array.dtype)
     if dim % tensors[0].array.ndim:
         raise RuntimeError("cat(): For nested tensors, only dimension 0 can be joined")
     return pack([array for t in tensors for array in arrays_of(t)], tensors[0].array.dtype, tensors[0]._extra.sparse.rank)
@@ -263,6 +341,11 @@ def both_nested(op: Any, a: Any, b: Any) -> None:
 
 @nested_kernel("bmm", "matmul")
 def multiply(op: Any, self: Any, other: Any) -> Any:
+    if is_jagged(self) and not is_nested(other):
+        if other.array.ndim != 2 or self._extra.sparse.axis == self._extra.sparse.rank - 1:
+            raise RuntimeError(f"matmul(): not supported between inputs of shapes {shown_shape(self)} and "
+                               f"torch.Size({list(other.array.shape)})")
+        return pack_like(self, [np.matmul(array, other.array) for array in arrays_of(self)], self.array.dtype)
     both_nested(op, self, other)
     x, y = arrays_of(self), arrays_of(other)
     if op.name == "bmm" and (self.array.ndim != 3 or other.array.ndim != 3):
@@ -279,7 +362,14 @@ def multiply(op: Any, self: Any, other: Any) -> Any:
         if a.shape[-1] != b.shape[-2]:
             raise RuntimeError(f"{i}-th nested matrices in batch cannot be multiplied ({a.shape[-2]}x{a.shape[-1]} and "
                                f"{b.shape[-2]}x{b.shape[-1]})")
-    return pack([np.matmul(a, b) for a, b in zip(x, y, strict=True)], self.array.dtype, self._extra.sparse.rank)
+    made = [np.matmul(a, b) for a, b in zip(x, y, strict=True)]
+    if is_jagged(self) and self._extra.sparse.axis < self._extra.sparse.rank - 1:
+        return pack_like(self, made, self.array.dtype)
+    if is_jagged(other) and other._extra.sparse.axis == other._extra.sparse.rank - 1:
+        return pack_like(other, made, self.array.dtype)
+    if is_jagged(self):
+        return new_tensor(np.stack(made))         # the ragged dimension was summed over
+    return pack(made, self.array.dtype, self._extra.sparse.rank)
 
 
 @nested_kernel("linear")
@@ -287,7 +377,7 @@ def linear(op: Any, input: Any, weight: Any, bias: Any) -> Any:
     if is_nested(weight) or not is_nested(input):
         raise RuntimeError("Linear requires a nested input and a weight that is not nested")
     made = [np.matmul(array, weight.array.T) for array in arrays_of(input)]
-    return pack([array if bias is None else array + bias.array for array in made], input.array.dtype, input._extra.sparse.rank)
+    return pack_like(input, [array if bias is None else array + bias.array for array in made], input.array.dtype)
 
 
 # ---- along a dimension
@@ -301,18 +391,66 @@ def along(op: Any, args: Any, place: int, what: str) -> list[Any]:
 
 @nested_kernel("_softmax")
 def softmax(op: Any, self: Any, dim: int, half_to_float: bool) -> Any:
-    results = along(op, [self, dim, half_to_float], 1, "Cannot apply softmax across nested dimension 0")
-    return join(results, self._extra.sparse.rank, [self])
+    what = ("softmax(): not supported when reducing across the batch dimension for NestedTensor" if is_jagged(self) else
+            "Cannot apply softmax across nested dimension 0")
+    return join(along(op, [self, dim, half_to_float], 1, what), self)
 
 
 @nested_kernel("_softmax_backward_data")
 def softmax_backward(op: Any, grad_output: Any, output: Any, dim: int, input_dtype: Any) -> Any:
-    return join(along(op, [grad_output, output, dim, input_dtype], 2, ""), output._extra.sparse.rank, [output])
+    return join(along(op, [grad_output, output, dim, input_dtype], 2, ""), output)
+
+
+@nested_kernel("sum.default")
+def sum_all(op: Any, self: Any, dtype: Any) -> Any:
+    if not is_jagged(self):
+        raise missing(op, [self, dtype], "NestedTensorCPU")
+    return compute(plain(op), [new_tensor(self._extra.sparse.memory if self._extra.sparse.is_contiguous else
+                                          np.concatenate([array.reshape(-1) for array in arrays_of(self)])), dtype])
+
+
+@nested_kernel("mean.default")
+def mean_all(op: Any, self: Any, dtype: Any) -> Any:
+    if not is_jagged(self):
+        raise missing(op, [self, dtype], "NestedTensorCPU")
+    return compute(plain(op), [new_tensor(np.concatenate([array.reshape(-1) for array in arrays_of(self)])), dtype])
+
+
+@nested_kernel("mean.dim")
+def mean_dims(op: Any, self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    if not is_jagged(self):
+        raise missing(op, [self, dim], "NestedTensorCPU")
+    rank, axis = self.array.ndim, self._extra.sparse.axis
+    dims = sorted([d % rank for d in dim])
+    if 0 in dims:
+        raise RuntimeError("mean(): not supported along the batch dimension for NestedTensor")
+    made = [compute(plain(op), [new_tensor(array), tuple([d - 1 for d in dims]), keepdim, dtype]) for array in arrays_of(self)]
+    if axis + 1 in dims:
+        return new_tensor(np.stack([t.array for t in made]))
+    gone = 0 if keepdim else sum([d - 1 < axis for d in dims])
+    arrays = [t.array for t in made]
+    return pack_like(self, arrays, arrays[0].dtype, arrays[0].ndim, axis - gone)
+
+
+@nested_kernel("_nested_share")
+def share(op: Any, self: Any, dim: Any) -> Any:
+    """Every element divided by the number of those that a mean over `dim` is taken of."""
+    rank = self.array.ndim
+    inner = [d % rank - 1 for d in dim]
+    arrays = [array / int(np.prod([array.shape[d] for d in inner], dtype=np.int64)) for array in arrays_of(self)]
+    return pack_like(self, [array.astype(self.array.dtype) for array in arrays], self.array.dtype)
+
+
+def plain(op: Any) -> Any:
+    """The op itself: the twin of formulas.py has no kernel for the parts."""
+    return getattr(op.packet, op.overload)
 
 
 @nested_kernel("sum.dim_IntList")
-def sum_last(op: Any, self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+def sum_dims(op: Any, self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     rank = self.array.ndim
+    if is_jagged(self):
+        return sum_jagged(plain(op), self, sorted([d % rank for d in dim]), keepdim, dtype)
     if dim is None or len(dim) != 1:
         raise RuntimeError("NestedTensor only allows reduction of a single dimension for now.")
     if not keepdim:
@@ -320,21 +458,47 @@ def sum_last(op: Any, self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     if dim[0] % rank != rank - 1:
         raise RuntimeError(f"NestedTensor can only be reduced across the last dimension for now got dimension {dim[0]} "
                            "instead.")
-    plain = getattr(op.packet, op.overload)          # the twin of formulas.py has no kernel for the parts
-    made = [compute(plain, [new_tensor(array), (-1,), True, dtype]) for array in arrays_of(self)]
-    return join(made, self._extra.sparse.rank, [self])
+    return join([compute(plain(op), [new_tensor(array), (-1,), True, dtype]) for array in arrays_of(self)], self)
+
+
+def sum_jagged(op: Any, self: Any, dims: list[int], keepdim: bool, dtype: Any) -> Any:
+    """A sum over dimensions of a jagged tensor; over the ragged one, the result is dense."""
+    data = self._extra.sparse
+    ragged = data.axis + 1 in dims
+    if 0 in dims and not ragged:
+        raise RuntimeError("sum(): reducing along the batch dimension but not the ragged dimension is not supported for nested "
+                           "tensors")
+    inner = tuple([d - 1 for d in dims if d])
+    made = [compute(op, [new_tensor(array), inner, keepdim, dtype]) if inner else new_tensor(array) for array in data.arrays]
+    if not ragged:
+        gone = 0 if keepdim else sum([d < data.axis for d in inner])
+        arrays = [t.array for t in made]
+        return pack_like(self, arrays, arrays[0].dtype, arrays[0].ndim, data.axis - gone)
+    stacked = new_tensor(np.stack([t.array for t in made]))
+    return compute(op, [stacked, (0,), keepdim, dtype]) if 0 in dims else stacked
 
 
 @nested_kernel("_nested_sum_backward")
 def spread_sum(op: Any, grad: Any, self: Any, dim: Any, keepdim: bool) -> Any:
-    arrays = [np.broadcast_to(g, array.shape) for g, array in zip(arrays_of(grad), arrays_of(self), strict=True)]
-    return pack(arrays, grad.array.dtype, self._extra.sparse.rank)
+    rank = self.array.ndim
+    dims = sorted([d % rank for d in dim])
+    arrays = []
+    for i, array in enumerate(arrays_of(self)):
+        if is_nested(grad):
+            g = arrays_of(grad)[i]
+        else:
+            g = grad.array if 0 in dims and not keepdim else grad.array[0 if 0 in dims else i]
+        if not keepdim:
+            for d in dims:
+                g = np.expand_dims(g, d - 1) if d else g
+        arrays.append(np.broadcast_to(g, array.shape))
+    return pack_like(self, arrays, grad.array.dtype)
 
 
 @nested_kernel("_nested_select_backward")
 def put_part(op: Any, grad_output: Any, self: Any, dim: int, index: int) -> Any:
-    made = pack([np.zeros(array.shape, grad_output.array.dtype) for array in arrays_of(self)], grad_output.array.dtype,
-                self._extra.sparse.rank)
+    dtype = grad_output.array.dtype
+    made = pack_like(self, [np.zeros(array.shape, dtype) for array in arrays_of(self)], dtype)
     if dim % self.array.ndim == 0:
         arrays_of(made)[index][...] = grad_output.array
     else:
@@ -346,10 +510,10 @@ def put_part(op: Any, grad_output: Any, self: Any, dim: int, index: int) -> Any:
 
 @nested_kernel("native_layer_norm")
 def layer_norm(op: Any, input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
-    if weight is None or bias is None:
+    if (weight is None or bias is None) and not is_jagged(input):
         raise ValueError("NestedTensor layer_norm requires weight and bias")
     results = [compute(op, [new_tensor(array), normalized_shape, weight, bias, eps]) for array in arrays_of(input)]
-    return tuple([join([result[nr] for result in results], input._extra.sparse.rank, [input]) for nr in range(3)])
+    return tuple([join([result[nr] for result in results], input) for nr in range(3)])
 
 
 @nested_kernel("native_layer_norm_backward")
@@ -360,16 +524,14 @@ def layer_norm_backward(op: Any, grad_out: Any, input: Any, normalized_shape: An
                             output_mask]) for g, x, m, r in zip(*nested, strict=True)]
     totals = [None if results[0][nr] is None else new_tensor(np.add.reduce([result[nr].array for result in results]))
               for nr in (1, 2)]
-    of_input = None if results[0][0] is None else join([result[0] for result in results], input._extra.sparse.rank, [input])
+    of_input = None if results[0][0] is None else join([result[0] for result in results], input)
     return (of_input, *totals)
 
 
 # ---- filled like another
 @nested_kernel("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like")
 def like(op: Any, self: Any, *rest: Any) -> Any:
-    rank = self._extra.sparse.rank
-    results = [compute(op, [new_tensor(array), *rest]) for array in arrays_of(self)]
-    return join(results, rank, [self])
+    return join([compute(op, [new_tensor(array), *rest]) for array in arrays_of(self)], self)
 
 
 METHODS["__sparse__"] = run

@@ -7,6 +7,9 @@ answers questions about dimensions and dtype. The data lies in `_extra.sparse`: 
 array over it for every part. Everything that only nested tensors need is put in place when `retrograd.nested` is
 imported, so programs without them pay nothing: the kernels (kernels.py), other formulas for some ops (formulas.py) and
 what tensors answer to questions about their geometry (answers.py).
+
+In the jagged layout only one dimension differs from part to part. Its length is a symbol, which all results of ops on
+the tensor share, so that their shapes are known to be the same (`Ragged`).
 """
 from __future__ import annotations
 
@@ -17,25 +20,40 @@ import numpy as np
 
 from retrograd.core.state import switches, tls
 from retrograd.core.tensor import ODD_INFERENCE, ODD_SPARSE, Tensor, extra_of, new_tensor
-from retrograd.ops.copy import strided
-from retrograd.ops.sparse.coo import stand_in
+from retrograd.nested.symbols import SymInt
+from retrograd.ops.copy import jagged, strided
+
+
+class Ragged:
+    """The one dimension of jagged tensors whose length differs: where the parts begin and end, and a symbol for it."""
+
+    __slots__ = ("offsets", "symbol")
+
+    def __init__(self, offsets: Any) -> None:
+        self.offsets = offsets        # a tensor
+        self.symbol = SymInt()
 
 
 class Nested:
     """The data of a nested tensor."""
 
-    __slots__ = ("arrays", "memory", "rank")
+    __slots__ = ("arrays", "axis", "memory", "ragged", "rank")
 
-    layout = strided
     is_nested = True
 
-    def __init__(self, memory: Any, arrays: list[Any], rank: int) -> None:
+    def __init__(self, memory: Any, arrays: list[Any], rank: int, ragged: Ragged | None = None, axis: int = 0) -> None:
         self.memory = memory          # one-dimensional
         self.arrays = arrays          # one for every part, over the memory
         self.rank = rank              # of the parts
+        self.ragged = ragged          # in the jagged layout
+        self.axis = axis              # the ragged dimension of the parts
+
+    @property
+    def layout(self) -> Any:
+        return strided if self.ragged is None else jagged
 
     def copy(self) -> Nested:
-        return Nested(self.memory, list(self.arrays), self.rank)
+        return Nested(self.memory, list(self.arrays), self.rank, self.ragged, self.axis)
 
     @property
     def is_contiguous(self) -> bool:
@@ -56,18 +74,44 @@ def arrays_of(t: Any) -> list[Any]:
     return t._extra.sparse.arrays
 
 
-def wrap_parts(memory: Any, arrays: list[Any], rank: int) -> Any:
+def is_jagged(t: Any) -> bool:
+    return is_nested(t) and t._extra.sparse.ragged is not None
+
+
+class PaddedShape(tuple[int, ...]):
+    """The padded shape of a nested tensor, which graph nodes keep; `symbolic` is the one that users see."""
+
+    symbolic: Any
+
+
+class StandIn(np.ndarray):
+    """The array of a nested tensor: a geometry without data."""
+
+    symbolic: Any = None
+
+    @property
+    def shape(self) -> Any:  # type: ignore[override, misc]
+        made = PaddedShape(np.ndarray.shape.__get__(self))  # type: ignore[attr-defined]
+        made.symbolic = self.symbolic
+        return made
+
+
+def wrap_parts(memory: Any, arrays: list[Any], rank: int, ragged: Ragged | None = None, axis: int = 0) -> Any:
     """A nested tensor on arrays that lie in `memory`."""
-    longest = tuple([max([array.shape[d] for array in arrays], default=0) for d in range(rank)])
-    t = new_tensor(stand_in((len(arrays), *longest), memory.dtype))
+    lengths = [max([array.shape[d] for array in arrays], default=0) for d in range(rank)]
+    shape = (len(arrays), *lengths)
+    array = StandIn(shape, memory.dtype, np.zeros(1, memory.dtype), 0, (0,) * len(shape))
+    if ragged is not None:
+        array.symbolic = (len(arrays), *lengths[:axis], ragged.symbol, *lengths[axis + 1:])
+    t = new_tensor(array)
     t._odd = ODD_SPARSE
     if switches.unusual and tls.inference:
         t._odd |= ODD_INFERENCE
-    extra_of(t).sparse = Nested(memory, arrays, rank)
+    extra_of(t).sparse = Nested(memory, arrays, rank, ragged, axis)
     return t
 
 
-def pack(arrays: Sequence[Any], dtype: Any = None, rank: int | None = None) -> Any:
+def pack(arrays: Sequence[Any], dtype: Any = None, rank: int | None = None, ragged: Ragged | None = None, axis: int = 0) -> Any:
     """A nested tensor with copies of the arrays, one after the other."""
     if rank is None:
         rank = arrays[0].ndim if len(arrays) else 0
@@ -80,7 +124,13 @@ def pack(arrays: Sequence[Any], dtype: Any = None, rank: int | None = None) -> A
         part[...] = array
         made.append(part)
         at += array.size
-    return wrap_parts(memory, made, rank)
+    return wrap_parts(memory, made, rank, ragged, axis)
+
+
+def pack_like(source: Any, arrays: Sequence[Any], dtype: Any, rank: int | None = None, axis: int | None = None) -> Any:
+    """`pack` for parts that are as ragged as those of `source`."""
+    data = source._extra.sparse
+    return pack(arrays, dtype, data.rank if rank is None else rank, data.ragged, data.axis if axis is None else axis)
 
 
 def sizes_of(t: Any) -> Any:

@@ -67,6 +67,7 @@ class layout:
 strided = layout("strided")
 sparse_coo, sparse_csr, sparse_csc = layout("sparse_coo"), layout("sparse_csr"), layout("sparse_csc")
 sparse_bsr, sparse_bsc = layout("sparse_bsr"), layout("sparse_bsc")
+jagged = layout("jagged")
 
 
 def channels_last_strides(shape: Any) -> tuple[int, ...]:
