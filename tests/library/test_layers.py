@@ -75,6 +75,21 @@ def test_autograd_kernel_may_call_the_op_below_itself(lib: Library) -> None:
     assert x.grad.tolist() == [7.0, 7.0]
 
 
+def test_inference_mode_passes_the_autograd_kernel(lib: Library) -> None:
+    def refuse(x: torch.Tensor) -> torch.Tensor:
+        raise AssertionError("there is nothing to record")
+    lib.define("f(Tensor x) -> Tensor")
+    lib.impl("f", numpy_double, "CPU")
+    lib.impl("f", refuse, "Autograd")
+    x = torch.ones(2)
+    with torch.inference_mode():
+        made = torch.ones(2)
+        assert torch.ops.t_layers.f(x).tolist() == [2.0, 2.0]
+    assert torch.ops.t_layers.f(made).tolist() == [2.0, 2.0]
+    with pytest.raises(AssertionError):
+        torch.ops.t_layers.f(x)
+
+
 def test_fallthrough_lets_the_kernel_be_recorded(lib: Library) -> None:
     lib.define("f(Tensor x) -> Tensor")
     lib.impl("f", lambda x: x * 2, "CPU")

@@ -151,7 +151,10 @@ def wrapped(output: Any, out_dims: Any, level: Any) -> Any:
 # ---- autograd
 def autograd(op: Any, args: Any) -> Any:
     """The layer of autograd: what the user registered for it, or the fallback."""
-    kernel = op.autograd_kernel(backend_of(op, args))
+    key = backend_of(op, args)
+    if (tls.inference or all([t.is_inference() for t in tensors_in(args)])) and not op.decomposes(key):
+        return below(op, args)                    # there is nothing to record, in inference mode and of its tensors
+    kernel = op.autograd_kernel(key)
     if kernel is not None:
         return below(op, args) if is_fallthrough(kernel) else called(op, kernel, args)
     if op.generated is not None:

@@ -89,8 +89,8 @@ class StandIn(np.ndarray):
 
     symbolic: Any = None
 
-    @property
-    def shape(self) -> Any:  # type: ignore[override, misc]
+    @property  # type: ignore[misc]
+    def shape(self) -> Any:
         made = PaddedShape(np.ndarray.shape.__get__(self))  # type: ignore[attr-defined]
         made.symbolic = self.symbolic
         return made
