@@ -226,6 +226,8 @@ def numpy(self: Any, *, force: bool = False) -> Any:
     """The tensor as a NumPy array over the same memory."""
     if self._odd & ODD_WRAPPER:
         METHODS["__batched_data__"](self)
+    if self._odd & ODD_SPARSE and self.is_nested:
+        METHODS["__nested_answers__"]["numpy"](self)
     if force and self._odd & ODD_SPARSE:
         self = METHODS["to_dense"](self.detach())
     if force:
@@ -277,6 +279,8 @@ def tolist(self: Any) -> Any:
     if self._odd & ODD_WRAPPER:
         return METHODS["__batched_list__"](self)
     if self._odd & ODD_SPARSE:
+        if self.is_nested:
+            METHODS["__nested_answers__"]["tolist"](self)
         raise RuntimeError(NO_STORAGE)
     array = resolve(self).array
     if array.dtype.kind == "V":
@@ -360,6 +364,8 @@ def check_strides(self: Any, what: str) -> None:
 
 def stride(self: Any, dim: Any = None) -> Any:
     if self._odd & ODD_SPARSE:
+        if self.is_nested:
+            return METHODS["__nested_answers__"]["stride"](self, dim)
         check_strides(self, "strides")
     strides = storage.strides_of(self.array)
     return strides if dim is None else strides[checked_dim(dim, self.array.ndim)]
@@ -374,12 +380,16 @@ NO_STORAGE = "Cannot access data pointer of Tensor that doesn't have storage"
 
 def data_ptr(self: Any) -> int:
     if self._odd & ODD_SPARSE:
+        if self.is_nested:
+            return METHODS["__nested_answers__"]["data_ptr"](self)
         raise RuntimeError(NO_STORAGE)
     return storage.address(self.array) if self.array.size else 0
 
 
 def untyped_storage(self: Any) -> Any:
     if self._odd & ODD_SPARSE:
+        if self.is_nested:
+            return METHODS["__nested_answers__"]["untyped_storage"](self)
         coordinates = METHODS["__layout__"](self).name == "sparse_coo"
         raise NotImplementedError(f"Cannot access storage of Sparse{'' if coordinates else 'Csr'}TensorImpl")
     return storage.storage_of(self.array)
@@ -399,6 +409,8 @@ def numel(self: Any) -> int:
 
 def is_contiguous(self: Any, memory_format: Any = None) -> bool:
     if self._odd & ODD_SPARSE:
+        if self.is_nested:
+            return METHODS["__nested_answers__"]["is_contiguous"](self)
         check_strides(self, "is_contiguous")
         return False
     if memory_format is None or getattr(memory_format, "name", "") in ("contiguous_format", ""):

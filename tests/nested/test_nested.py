@@ -267,3 +267,17 @@ def test_modules_and_optimizers_take_them() -> None:
         model(part).sum().backward()
     for p, expected in zip(model.parameters(), whole, strict=True):
         assert torch.allclose(p.grad, expected, atol=1e-6)
+
+
+def test_functions_that_others_override_are_still_the_public_ones() -> None:
+    seen = []
+
+    class Seeing(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(func)
+            return super().__torch_function__(func, types, args, kwargs or {})
+    t = torch.ones(2).as_subclass(Seeing)
+    t.size()
+    _ = t.shape
+    assert seen == [torch.Tensor.size, torch.Tensor.shape.__get__]

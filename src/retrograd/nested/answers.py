@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from retrograd import methods
-from retrograd.core import printing
+from retrograd.core import printing, subclass
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.storage import address, offset_of, strides_of
 from retrograd.core.tensor import Size, Tensor, install, new_tensor, wants_grad
-from retrograd.nested.formulas import TWINS, get_values, to_padded
+from retrograd.nested.formulas import to_padded
 from retrograd.nested.parts import Ragged, arrays_of, is_jagged, is_nested, pack, sizes_of
 
 NO_SIZES = "Internal error: NestedTensorImpl doesn't support sizes. Please file an issue."
@@ -18,7 +18,9 @@ NO_STRIDES = "Internal error: NestedTensorImpl doesn't support strides. Please f
 
 
 def size(self: Any, dim: Any = None) -> Any:
-    """The length of a dimension that all parts have alike."""
+    """The shape, or the length of one dimension; of a strided nested tensor, of one that all parts have alike."""
+    if not is_nested(self):
+        return methods.size(self, dim)
     if is_jagged(self):
         return Size(self.array.symbolic) if dim is None else self.array.symbolic[methods.checked_dim(dim, self.array.ndim)]
     if dim is None:
@@ -49,29 +51,13 @@ def stride(self: Any, dim: Any = None) -> Any:
     return made if dim is None else made[methods.checked_dim(dim, self.array.ndim)]
 
 
-def numel(self: Any) -> int:
-    return sum([int(array.size) for array in arrays_of(self)])
-
-
-def item(self: Any) -> Any:
-    if numel(self) != 1:
-        raise RuntimeError(f"a Tensor with {numel(self)} elements cannot be converted to Scalar")
-    return next(array for array in arrays_of(self) if array.size).item()
-
-
-def contiguous(self: Any, *args: Any, **kwargs: Any) -> Any:
-    return self if self._extra.sparse.is_contiguous else METHODS["clone"](self)
-
-
 def storage(self: Any) -> Any:
     return new_tensor(self._extra.sparse.memory).untyped_storage()
 
 
 ANSWERS = dict(
-    size=size, stride=stride, numel=numel, nelement=numel, item=item, numpy=refuse_sizes, tolist=refuse_strides,
-    is_contiguous=lambda self, *args, **kwargs: self._extra.sparse.is_contiguous, contiguous=contiguous,
-    data_ptr=lambda self: address(self._extra.sparse.memory), storage_offset=lambda self: 0, untyped_storage=storage,
-    __len__=refuse_sizes,
+    stride=stride, numpy=refuse_sizes, tolist=refuse_strides, untyped_storage=storage,
+    is_contiguous=lambda self: self._extra.sparse.is_contiguous, data_ptr=lambda self: address(self._extra.sparse.memory),
 )
 
 
@@ -118,17 +104,6 @@ def accumulate(old: Any, grad: Any, create_graph: bool, alone: bool) -> Any:
     return old + grad if create_graph else METHODS["add_"](old, grad)
 
 
-def either(name: str, on_nested: Any) -> Any:
-    """A method that answers for nested tensors by `on_nested`, for others as before."""
-    before = getattr(Tensor, name)
-
-    def answer(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return on_nested(self, *args, **kwargs) if is_nested(self) else before(self, *args, **kwargs)
-    answer.__name__ = answer.__qualname__ = name
-    answer.__doc__ = before.__doc__
-    return answer
-
-
 def shape_of(self: Any) -> Any:
     if is_nested(self):
         if is_jagged(self):
@@ -140,11 +115,6 @@ def shape_of(self: Any) -> Any:
 def pad(self: Any, padding: float, output_size: Any = None) -> Any:
     """The parts of a nested tensor side by side, filled up with `padding`."""
     return call(to_padded, [self, float(padding), None if output_size is None else tuple(output_size)])
-
-
-def flat_values(self: Any) -> Any:
-    """The elements of all parts in one dimension; of a jagged tensor, the parts one after the other."""
-    return call(get_values if is_jagged(self) else TWINS["values.default"], [self])
 
 
 def offsets(self: Any) -> Any:
@@ -159,14 +129,27 @@ def sparse_or(name: str, on_nested: Any) -> Any:
     return lambda t, *args: on_nested(t, *args) if is_nested(t) else before(t, *args)
 
 
+def replace(methods: dict[str, Any], properties: dict[str, Any]) -> None:
+    """Put members on Tensor in the place of those it has, also where subclasses show them to `__torch_function__`."""
+    before = dict(subclass.OVERLAYS)
+    install(Tensor, methods | properties)
+    subclass.overlay_methods({name: method for name, method in methods.items() if name in before})
+    subclass.overlay_properties({name: descriptor for name, descriptor in properties.items() if name in before})
+    classes = list(Tensor.__subclasses__())
+    while classes:
+        cls = classes.pop()
+        classes += cls.__subclasses__()
+        for name in methods.keys() | properties.keys():
+            if name in before and cls.__dict__.get(name) is before[name]:
+                setattr(cls, name, subclass.OVERLAYS[name])
+
+
 plain_shape = Tensor.shape.__get__
 accumulate_sparse = METHODS["__accumulate_sparse__"]
 METHODS.update(__sparse_repr__=sparse_or("__sparse_repr__", describe), __sparse_reduce__=sparse_or("__sparse_reduce__", reduce),
-               __accumulate_sparse__=accumulate)
+               __accumulate_sparse__=accumulate, __nested_answers__=ANSWERS)
+replace({"size": size}, {"shape": property(shape_of)})
 install(Tensor, {
-    **{name: either(name, answer) for name, answer in ANSWERS.items() if name != "__len__"},
-    "shape": property(shape_of),
-    "values": either("values", flat_values),
     "to_padded_tensor": pad,
     "offsets": offsets,
     "lengths": lambda self: None,

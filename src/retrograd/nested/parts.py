@@ -88,6 +88,11 @@ class StandIn(np.ndarray):
     """The array of a nested tensor: a geometry without data."""
 
     symbolic: Any = None
+    count: int = 0
+
+    @property  # type: ignore[misc]
+    def size(self) -> int:
+        return self.count
 
     @property  # type: ignore[misc]
     def shape(self) -> Any:
@@ -103,6 +108,7 @@ def wrap_parts(memory: Any, arrays: list[Any], rank: int, ragged: Ragged | None 
     array = StandIn(shape, memory.dtype, np.zeros(1, memory.dtype), 0, (0,) * len(shape))
     if ragged is not None:
         array.symbolic = (len(arrays), *lengths[:axis], ragged.symbol, *lengths[axis + 1:])
+    array.count = sum([int(part.size) for part in arrays])
     t = new_tensor(array)
     t._odd = ODD_SPARSE
     if switches.unusual and tls.inference:

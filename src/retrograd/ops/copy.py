@@ -261,7 +261,7 @@ def real_if(grad: Any, dtype: Any) -> Any:
 
 def contiguous(self: Any, memory_format: Any = contiguous_format) -> Any:
     """The tensor itself if it is laid out that way, else a copy that is."""
-    if self._odd & ODD_SPARSE:
+    if self._odd & ODD_SPARSE and not self.is_nested:
         return call(clone, [self, memory_format])
     if self.is_contiguous(memory_format):
         return self
