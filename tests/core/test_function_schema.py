@@ -57,3 +57,8 @@ def test_built_in_op_shows_its_schema() -> None:
     schema = torch.ops.aten.add.Tensor._schema
     assert str(schema) == "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
     assert schema.overload_name == "Tensor"
+
+
+def test_built_in_op_knows_the_parts_of_its_name() -> None:
+    op = torch.ops.aten.add.Tensor
+    assert (op.namespace, op._opname, op._overloadname) == ("aten", "add", "Tensor")

@@ -19,8 +19,8 @@ UNKNOWN_TYPE = ("\nunknown type specifier. Common valid schema types include Ten
                 "list, please see https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/README.md#func ")
 # Names that stand for numbers as defaults.
 ENUMS: Final = {"Mean": 1, "Sum": 2, "float": 6, "double": 7, "long": 4, "contiguous_format": 0, "strided": 0}
-TOKEN = re.compile(r"\s*(?:(?P<ident>[A-Za-z_]\w*)|(?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?)|"
-                   r"(?P<string_literal>'[^']*'|\"[^\"]*\")|(?P<arrow>->)|(?P<mark>::|\.\.\.|[()\[\],*=?!.|-]))")
+TOKEN = (r"\s*(?:(?P<ident>[A-Za-z_]\w*)|(?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?)|"
+         r"(?P<string_literal>'[^']*'|\"[^\"]*\")|(?P<arrow>->)|(?P<mark>::|\.\.\.|[()\[\],*=?!.|-]))")
 KEYWORDS = ("None", "True", "False")
 
 
@@ -136,9 +136,10 @@ class Reader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.tokens: list[tuple[str, str, int]] = []
+        token = re.compile(TOKEN)     # here, since few programs declare operators and compiling it takes a while
         at = 0
         while text[at:].strip():
-            match = TOKEN.match(text, at)
+            match = token.match(text, at)
             if match is None:
                 at += len(text[at:]) - len(text[at:].lstrip())
                 raise RuntimeError(f"expected a valid token but found '{text[at]}' here:{self.marked(at, 1)}")

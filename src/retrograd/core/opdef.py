@@ -280,6 +280,10 @@ class OpDef:
             return f"{self.name}.{self.overload}"
         if name == "_schema":
             return CALLERS["schema"](self)
+        if name == "namespace":
+            return "aten"
+        if name in ("_opname", "_overloadname"):
+            return self.name if name == "_opname" else self.overload
         raise AttributeError(f"'OpOverload' object has no attribute '{name}'")
 
     @property
