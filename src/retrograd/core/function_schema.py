@@ -15,8 +15,7 @@ TYPES: Final = {
     "DeviceIndex": "int", "Any": "Any",
 }
 UNKNOWN_TYPE = ("\nunknown type specifier. Common valid schema types include Tensor, SymInt, int, float, bool, Scalar; for a "
-                "full "
-                "list, please see https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/README.md#func ")
+                "full list, please see https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/README.md#func ")
 # Names that stand for numbers as defaults.
 ENUMS: Final = {"Mean": 1, "Sum": 2, "float": 6, "double": 7, "long": 4, "contiguous_format": 0, "strided": 0}
 TOKEN = (r"\s*(?:(?P<ident>[A-Za-z_]\w*)|(?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?)|"

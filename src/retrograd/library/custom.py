@@ -44,9 +44,8 @@ def custom_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_arg
             if mutates_args != "unknown" and set(mutates_args) != declared:
                 made._lib._destroy()
                 raise ValueError(f"Attempted to create a custom op with `mutates_args={mutates_args}` and `schema={schema}. "
-                                 "The "
-                                 f"schema suggests that the op mutates {declared}which is different from what was provided to "
-                                 "us in `mutates_args`. Please make these consistent.")
+                                 f"The schema suggests that the op mutates {declared}which is different from what was "
+                                 "provided to us in `mutates_args`. Please make these consistent.")
         OPDEFS[made._qualname] = made
         made.register_kernel(device_types)(function)
         return made
@@ -89,8 +88,7 @@ class CustomOpDef:
                 return None
             raise RuntimeError(f"There was no fake impl registered for {self}. This is necessary for torch.compile/export/fx "
                                f"tracing to work. Please use `{getattr(self._init_fn, '__name__', self._name)}.register_fake` "
-                               "to "
-                               "add an fake impl.")
+                               "to add an fake impl.")
         return self._fake_fn(*args, **kwargs)
 
     def register_kernel(self, device_types: Any, fn: Callable[..., Any] | None = None, /) -> Any:
@@ -167,11 +165,10 @@ def check_aliases(name: str, function: Any, given: list[Any], result: Any) -> No
         if t.array.size and memory in seen or any([t is g for g in tensors_in(given)]):
             raise RuntimeError(f"{name} (with implementation in {inspect.getmodule(function)}): The output of this custom "
                                "operator (1) must not also be an input to this custom operator and (2) may not alias any "
-                               "inputs "
-                               "to this custom operator or other returns. The most common way to trigger this error is if we "
-                               "have y = custom_op(x) and y and x are the same Tensor. Please instead return a clone of the "
-                               "offending output tensor(s) (e.g. return x.clone()) or refactor the custom operator to not "
-                               "return y.")
+                               "inputs to this custom operator or other returns. The most common way to trigger this error "
+                               "is if we have y = custom_op(x) and y and x are the same Tensor. Please instead return a "
+                               "clone of the offending output tensor(s) (e.g. return x.clone()) or refactor the custom "
+                               "operator to not return y.")
         seen.add(memory)
 
 

@@ -74,8 +74,8 @@ def warn(name: str, grad: Any) -> None:
     warnings.warn(f"{name}: an autograd kernel was not registered to the Autograd key(s) but we are trying to backprop through "
                   "it. This may lead to silently incorrect behavior. This behavior is deprecated and will be removed in a "
                   "future version of PyTorch. If your operator is differentiable, please ensure you have registered an "
-                  "autograd "
-                  "kernel to the correct Autograd key (e.g. DispatchKey::Autograd, DispatchKey::CompositeImplicitAutograd). If "
+                  "autograd kernel to the correct Autograd key (e.g. DispatchKey::Autograd, "
+                  "DispatchKey::CompositeImplicitAutograd). If "
                   "your operator is not differentiable, or to squash this warning and use the previous behavior, please "
                   "register torch::CppFunction::makeFallthrough() to DispatchKey::Autograd.", UserWarning, stacklevel=2)
 

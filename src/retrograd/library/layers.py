@@ -126,8 +126,7 @@ def batched(op: Any, args: Any, level: Any) -> Any:
         result = op.vmap_rule(VmapInfo(level.size, level.randomness), tuple(dims[:len(positional)]), *positional, **keywords)
         if not (isinstance(result, tuple) and len(result) == 2):
             raise RuntimeError(f"Expected the vmap function registered for {op.declared.name} to return (output, out_dims), "
-                               "got "
-                               f"{type(result)}")
+                               f"got {type(result)}")
         return wrapped(*result, level)
     if op.writes or op.is_view:
         raise RuntimeError(f"Batching rule not implemented for {op.declared.name}; the fallback path doesn't work on out= or "

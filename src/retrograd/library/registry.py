@@ -44,14 +44,12 @@ class Library:
         if kind == "DEF":
             if ns in OWNERS:
                 raise RuntimeError("Only a single TORCH_LIBRARY can be used to register the namespace " + ns + "; please put "
-                                   "all "
-                                   "of your definitions in a single TORCH_LIBRARY block.  If you were trying to specify "
+                                   "all of your definitions in a single TORCH_LIBRARY block.  If you were trying to specify "
                                    "implementations, consider using TORCH_LIBRARY_IMPL (which can be duplicated).  If you "
-                                   "really "
-                                   "intended to define operators for a single namespace in a distributed way, you can use "
-                                   "TORCH_LIBRARY_FRAGMENT to explicitly indicate this.  Previous registration of "
-                                   "TORCH_LIBRARY "
-                                   f"was registered at {OWNERS[ns]}; latest registration was registered at {self._where}")
+                                   "really intended to define operators for a single namespace in a distributed way, you "
+                                   "can use TORCH_LIBRARY_FRAGMENT to explicitly indicate this.  Previous registration of "
+                                   f"TORCH_LIBRARY was registered at {OWNERS[ns]}; latest registration was registered at "
+                                   f"{self._where}")
             OWNERS[ns] = self._where
         self._undo: list[Callable[[], Any]] = [functools.partial(OWNERS.pop, ns, None)] if kind == "DEF" else []
         self._finalizer = weakref.finalize(self, undo_all, self._undo)
@@ -69,11 +67,9 @@ class Library:
         namespace, _, opname = parsed.name.rpartition("::")
         if namespace and namespace != self.ns:
             raise RuntimeError(f"Explicitly provided namespace ({namespace}) in schema string does not match namespace of "
-                               "enclosing "
-                               f"{BLOCKS[self.kind]} block ({self.ns}).  Move this definition to the (unique) TORCH_LIBRARY "
-                               "block "
-                               "corresponding to this namespace (and consider deleting the namespace from your schema "
-                               "string.)  "
+                               f"enclosing {BLOCKS[self.kind]} block ({self.ns}).  Move this definition to the (unique) "
+                               "TORCH_LIBRARY block corresponding to this namespace (and consider deleting the namespace "
+                               "from your schema string.)  "
                                f"(Error occurred while processing {BLOCKS[self.kind]} block at {self._where})")
         parsed.name = f"{self.ns}::{opname}"
         old = userop.find(self.ns, opname, parsed.overload_name)
@@ -105,9 +101,8 @@ class Library:
                                'not match '
                                f"namespace of enclosing {BLOCKS[self.kind]} block ({self.ns}).  Move this definition to the "
                                f"{BLOCKS[self.kind]} block corresponding to this namespace (and consider deleting the "
-                               "namespace from "
-                               f"your schema string.)  (Error occurred while processing {BLOCKS[self.kind]} block at "
-                               f"{self._where})")
+                               f"namespace from your schema string.)  (Error occurred while processing {BLOCKS[self.kind]} "
+                               f"block at {self._where})")
         opname, _, overload = name.partition(".")
         overload = "" if overload == "default" else overload
         op = userop.find(self.ns, opname, overload)

@@ -256,8 +256,7 @@ def unsqueeze(op: Any, self: Any, dim: int) -> Any:
     rank = self.array.ndim + 1
     if dim % rank == 0:
         raise RuntimeError("unsqueeze(): For nested tensors, unsqueezing dimension 0 is not supported at the moment if you "
-                           "need "
-                           "this feature, please open an issue on github describing your use case.")
+                           "need this feature, please open an issue on github describing your use case.")
     data, d = self._extra.sparse, dim % rank - 1
     return viewed(self, lambda array: np.expand_dims(array, d), data.rank + 1, data.axis + (d <= data.axis))
 
@@ -265,8 +264,7 @@ def unsqueeze(op: Any, self: Any, dim: int) -> Any:
 @nested_kernel("squeeze.dim")
 def squeeze(op: Any, self: Any, dim: int) -> Any:
     d = part_dim(self, dim, "squeeze(): For nested tensors, squeezing dimension 0 is not supported at the moment if you need "
-                            "this "
-                            "feature, please open an issue on github describing your use case.")
+                            "this feature, please open an issue on github describing your use case.")
     data = self._extra.sparse
     if any([array.shape[d] != 1 for array in data.arrays]) or data.ragged is not None and d == data.axis:
         return viewed(self, lambda array: array.view(), data.rank)
@@ -353,8 +351,7 @@ def multiply(op: Any, self: Any, other: Any) -> Any:
         raise RuntimeError(f"{which} must be a 3D tensor, got {rank}D")
     if self.array.ndim < 3 or other.array.ndim != self.array.ndim:
         raise RuntimeError(f"matmul: For nested tensors, only inputs with >= 3 dims and equal ranks are currently supported; "
-                           "got "
-                           f"{self.array.ndim} and {other.array.ndim}")
+                           f"got {self.array.ndim} and {other.array.ndim}")
     if len(x) != len(y):
         raise RuntimeError(f"{op.name}: Expected size for the 1st dimension of 2nd input tensor to be: {len(x)} but got: "
                            f"{len(y)}.")
