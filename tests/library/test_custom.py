@@ -149,3 +149,19 @@ def test_opcheck_finds_what_is_wrong() -> None:
         opcheck(writes, (torch.ones(2),), test_utils="test_schema")
     found = opcheck(writes, (torch.ones(2),), test_utils="test_schema", raise_exception=False)
     assert isinstance(found["test_schema"], RuntimeError)
+
+
+def test_ops_inside_ops_are_recorded_apart() -> None:
+    inner = make_sin("inner")
+    inner.register_autograd(cos_rule, setup_context=save_input)
+
+    @custom_op("t_custom::outer", mutates_args=())
+    def outer(xs: Sequence[torch.Tensor]) -> torch.Tensor:
+        return inner(xs[0]) * 2 + xs[1]
+    outer.register_autograd(lambda ctx, grad: [grad * 2 * ctx.saved_tensors[0].cos(), grad],
+                            setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs[0]))
+    x = torch.randn(3, dtype=torch.float64, requires_grad=True)
+    y = outer([x, x])
+    assert type(y.grad_fn) is type(outer([x, x]).grad_fn)
+    y.sum().backward()
+    assert torch.allclose(x.grad, 2 * x.cos() + 1)

@@ -5,6 +5,7 @@ import inspect
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from threading import local
 from typing import Any
 
 from retrograd.autograd.function import Function, run_function
@@ -204,19 +205,22 @@ class Generated(Function):
         for i, value in enumerate(args):
             flat += value if i in lists else [value]
         spread = Spread(op, args, lists)
-        outputs = run_function(type(cls.__name__, (cls,), {"spread": spread, "__module__": cls.__module__}), tuple(flat), True)
-        return spread.gather_result(outputs)
+        calls.stack.append(spread)
+        try:
+            return spread.gather_result(run_function(cls, tuple(flat), True))
+        finally:
+            calls.stack.pop()
 
-    @classmethod
-    def forward(cls, *flat: Any) -> Any:
-        spread = cls.spread                       # type: ignore[attr-defined]
+    @staticmethod
+    def forward(*flat: Any) -> Any:
+        spread = calls.stack[-1]
         with layers.below_autograd():
             result = layers.below(spread.op, spread.gather(flat))
         return spread.spread_result(result)
 
     @classmethod
     def setup_context(cls, ctx: Any, inputs: Any, output: Any) -> None:
-        spread = cls.spread                       # type: ignore[attr-defined]
+        spread = ctx._spread = calls.stack[-1]
         ctx.needs_input_grad = tuple(spread.gather(ctx.needs_input_grad))
         if cls.user_setup is None:
             return
@@ -232,7 +236,7 @@ class Generated(Function):
 
     @classmethod
     def backward(cls, ctx: Any, *grads: Any) -> Any:
-        spread = cls.spread                       # type: ignore[attr-defined]
+        spread = ctx._spread
         if cls.user_backward is None:
             raise RuntimeError(f"Trying to backward through {spread.op} but no autograd formula was registered. Please use "
                                "register_autograd to add one.")
@@ -240,6 +244,16 @@ class Generated(Function):
         result = tuple(result) if isinstance(result, (tuple, list)) and not (
             isinstance(result, list) and len(spread.args) == 1 and spread.lists) else (result,)
         return spread.spread_grads(result)
+
+
+class Calls(local):
+    """The calls of users' ops that this thread is recording, the innermost last."""
+
+    def __init__(self) -> None:
+        self.stack: list[Spread] = []
+
+
+calls = Calls()
 
 
 class Spread:

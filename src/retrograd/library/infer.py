@@ -15,10 +15,11 @@ from retrograd.core.dtypes import dtype
 from retrograd.core.tensor import Tensor
 
 Number = int | float | bool
-# base type, as an optional, as a list, as an optional list, as a list of optionals
-FORMS: dict[Any, tuple[str, str]] = {
-    Tensor: ("Tensor", "? [] []o"), int: ("SymInt", "? [] []?"), float: ("float", "? [] []?"), bool: ("bool", "? [] []?"),
-    str: ("str", "?"), Number: ("Scalar", "? []"), dtype: ("ScalarType", "?"), device: ("Device", "?"),
+# a type, how schemas spell it, and what may be around it
+FORMS: dict[Any, tuple[str, tuple[str, ...]]] = {
+    Tensor: ("Tensor", ("", "?", "[]", "?[]")), int: ("SymInt", ("", "?", "[]", "[]?")),
+    float: ("float", ("", "?", "[]", "[]?")), bool: ("bool", ("", "?", "[]", "[]?")), str: ("str", ("", "?")),
+    Number: ("Scalar", ("", "?", "[]")), dtype: ("ScalarType", ("", "?")), device: ("Device", ("", "?")),
 }
 RETURNS: dict[Any, str] = {Tensor: "Tensor", list[Tensor]: "Tensor[]", int: "SymInt", float: "float", bool: "bool",
                            Number: "Scalar"}
@@ -94,30 +95,20 @@ def shown(signature: Any) -> str:
 
 def valid_parameters() -> list[str]:
     """The types that a parameter may have, as schemas spell them."""
-    found = []
-    for base, forms in FORMS.values():
-        found += [base, *[form.replace("[]o", "?[]") and base + ("?[]" if form == "[]o" else form) for form in forms.split()]]
-    return found
+    return [base + form for base, forms in FORMS.values() for form in forms]
 
 
 def spell_parameter(hint: Any) -> str | None:
     """The schema's type for an annotation, None if there is none."""
     hint, optional = without_none(hint)
+    form = "?" if optional else ""
     item = item_of(hint)
-    if item is None:
-        base = base_of(hint)
-        return None if base is None else base + ("?" if optional else "")
-    item, item_optional = without_none(item)
-    base = base_of(item)
-    if base is None or base in ("str", "ScalarType", "Device") or item_optional and base != "Tensor":
-        return None
-    return base + ("?" if item_optional else "") + "[]" + ("?" if optional else "")
-
-
-def base_of(hint: Any) -> str | None:
-    for kind, (base, _) in FORMS.items():
+    if item is not None:
+        hint, item_optional = without_none(item)
+        form = ("?" if item_optional else "") + "[]" + form
+    for kind, (base, forms) in FORMS.items():
         if hint == kind:
-            return base
+            return base + form if form in forms else None
     return None
 
 
