@@ -1,7 +1,6 @@
 """Methods and attributes of Tensor that are not ops: its gradient, its data, conversions to Python and NumPy."""
 from __future__ import annotations
 
-import copy
 import warnings
 from importlib import import_module
 from typing import Any
@@ -479,9 +478,10 @@ def __deepcopy__(self: Any, memo: Any) -> Any:
         made = subclass.instance(type(self), Tensor(array))
     made._odd, made._requires = self._odd, self._requires
     memo[id(self)] = made
+    deepcopy = import_module("copy").deepcopy
     if self._grad is not None:
-        made._grad = copy.deepcopy(self._grad, memo)
-    made.__dict__.update(copy.deepcopy(user_attributes(self), memo))
+        made._grad = deepcopy(self._grad, memo)
+    made.__dict__.update(deepcopy(user_attributes(self), memo))
     return made
 
 

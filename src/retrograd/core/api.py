@@ -250,8 +250,10 @@ def announce(modules: dict[str, tuple[str, str, str, str]], package: str) -> Non
         methods += members.split()
         internal += f"{functions} {members} {internals}".split()
     UNFINISHED.update(MODULES)
-    METHODS.update({name: Later(name) for name in {*internal} - METHODS.keys()})
-    install(Tensor, {name: Later(name) for name in methods})
+    laters = {name: Later(name) for name in internal}
+    install(Tensor, {name: laters[name] for name in methods})
+    laters.update(METHODS)                # what is there already stays
+    METHODS.update(laters)
 
 
 def bind_all() -> None:

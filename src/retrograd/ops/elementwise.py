@@ -18,7 +18,8 @@ from retrograd.ops.families import conj, number_like
 
 C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "bool": "bool",
            "complex64": "c10::complex<float>", "complex128": "c10::complex<double>", "uint8": "unsigned char",
-           "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int"}
+           "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int",
+           "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int"}
 
 
 # ---- dtypes that an op refuses

@@ -11,15 +11,12 @@ from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
 from retrograd.core.tensor import operators
 from retrograd.ops import elementwise, families
-from retrograd.ops.factory import C_NAMES
 from retrograd.ops.families import conj
-from retrograd.ops.resize import C_WORDS
 
 
 def words(array: Any) -> str:
     """What C++ calls the type of an array's elements."""
-    name = dtypes.BY_NUMPY[array.dtype].name
-    return C_WORDS.get(name) or C_NAMES[name]
+    return elementwise.C_NAMES[dtypes.BY_NUMPY[array.dtype].name]
 
 
 def legacy(array: Any) -> str:
