@@ -26,7 +26,7 @@ before = set(sys.modules)
 import retrograd
 print(*sorted(set(sys.modules) - before))
 """).split())
-    heavy = {"ml_dtypes", "scipy", "opt_einsum", "threading", "numpy.fft", "numpy.random", "ctypes.util"}
+    heavy = {"ml_dtypes", "scipy", "opt_einsum", "pkgutil", "threading", "numpy.fft", "numpy.random", "ctypes.util"}
     own = {f"retrograd.{name}" for name in (
         "autograd.forward_ad", "autograd.function", "autograd.gradcheck_run", "autograd.graph", "autograd.jacobians",
         "core.codegen", "core.generator", "legacy", "nn", "optim", "ops.activation", "ops.compare", "ops.conv",

@@ -223,3 +223,8 @@ def test_gradients_of_power_with_bool_exponent() -> None:
     x = plain(2).requires_grad_()
     with pytest.raises(RuntimeError, match="Subtraction, the `-` operator, with a bool tensor is not supported"):
         x.pow(torch.tensor([True, False])).sum().backward()
+
+
+def test_error_about_a_mask_names_unsigned_types() -> None:
+    with pytest.raises(RuntimeError, match="but got mask with dtype short unsigned int"):
+        torch.zeros(2).masked_fill(torch.zeros(2, dtype=torch.uint16), 1)

@@ -114,6 +114,12 @@ NAMES: dict[str, tuple[str, str, str, str]] = {
         "",
         "",
     ),
+    "ops.histogram": (
+        "histogram",
+        "histogram",
+        "",
+        "",
+    ),
     "ops.index": (
         "_index_put_impl_ _unsafe_index _unsafe_index_put index_put index_put_",
         "index index_put index_put_",
@@ -193,8 +199,8 @@ NAMES: dict[str, tuple[str, str, str, str]] = {
         "",
     ),
     "ops.numeric": (
-        "broadcast_shapes corrcoef cov cumulative_trapezoid diff gradient histogram nanquantile quantile trapezoid trapz unravel_index",
-        "corrcoef cov diff histogram nanquantile quantile",
+        "broadcast_shapes corrcoef cov cumulative_trapezoid diff gradient nanquantile quantile trapezoid trapz unravel_index",
+        "corrcoef cov diff nanquantile quantile",
         "",
         "",
     ),
