@@ -11,14 +11,13 @@ import pytest
 from tests.test_readme import python_blocks
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [page for page in sorted((ROOT / "docs").glob("*.md")) if python_blocks(page.read_text())]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_page_prints_what_it_says(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     blocks = python_blocks(page.read_text())
-    assert blocks
     names: dict[str, Any] = {"__name__": page.stem}
     for line, code, expected in blocks:
         printed = io.StringIO()

@@ -66,7 +66,8 @@ _LATER = ("accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distribu
           "functional", "jit", "library", "linalg", "nested", "nn", "optim", "overrides", "profiler", "random",
           "serialization", "sparse", "special", "storage", "testing", "utils", "xpu")
 _ELSEWHERE = {
-    "SymInt": "nested.symbols", "Tag": "library.tags", "load": "serialization", "lobpcg": "_lobpcg", "save": "serialization", "vmap": "transforms.vmap",
+    "SymInt": "nested.symbols", "Tag": "library.tags", "load": "serialization", "lobpcg": "_lobpcg",
+    "save": "serialization", "vmap": "transforms.vmap",
     **dict.fromkeys(("autocast", "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache",
                      "get_autocast_cpu_dtype", "get_autocast_dtype", "is_autocast_cache_enabled", "is_autocast_cpu_enabled",
                      "is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast_cpu_dtype",

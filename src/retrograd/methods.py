@@ -342,6 +342,8 @@ def tensor_repr(self: Any) -> str:
 # ---- geometry
 def size(self: Any, dim: Any = None) -> Any:
     """The shape, or the length of one dimension."""
+    if self._odd & ODD_SPARSE and self.is_nested:
+        return METHODS["__nested_answers__"]["size"](self, dim)
     if dim is None:
         return Size(self.array.shape)
     return self.array.shape[checked_dim(dim, self.array.ndim)]

@@ -24,9 +24,15 @@ load_all()
 for name in list(FORMS):
     find_packet(name)
 
+def is_elsewhere(op: OpDef) -> bool:
+    """Whether an op was declared by a user, or is one of nested tensors; tests/library and tests/nested are about those."""
+    return "::" in op.name or "_nested_" in op.name or op.name == "to_padded_tensor"
+
+
 # The ops of the tables, by "name.overload"; their in-place and out= forms are not among them. Ops on sparse tensors have no
 # kernel for arrays, and what runs here compares arrays: tests/sparse/test_columns.py runs what can be asked of them.
-ALL_OPS: dict[str, OpDef] = {op.__name__: op for packet in OPS.values() for op in packet.overloads_ if op.functional is None}
+ALL_OPS: dict[str, OpDef] = {op.__name__: op for packet in OPS.values() for op in packet.overloads_
+                             if op.functional is None and not is_elsewhere(op)}
 ABOUT_SPARSE = {name for name, op in ALL_OPS.items() if op.kernel is None or "sparse" in name} | {
     "to_dense.default", "smm.default", "hspmm.default"}
 TABLE: dict[str, OpDef] = {name: op for name, op in ALL_OPS.items() if name not in ABOUT_SPARSE}

@@ -217,7 +217,8 @@ def loop(task: Any) -> None:
             if watched:
                 results = run_watched(node, grads, wanted)
             else:
-                results = node._run(grads, wanted)
+                results = node._run(grads, wanted) if node._op is None or node._op.run is None else node._op.run(
+                    node, grads, wanted)
             if node._hooks is not None and node._hooks.post is not None:
                 results = run_post_hooks(node, results, grads, hooks is not None)
             grads = None

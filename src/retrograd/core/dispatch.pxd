@@ -3,7 +3,7 @@ cimport cython
 from retrograd.core.opdef cimport OpDef
 from retrograd.core.record cimport OpNode, record, record_short, save_results
 from retrograd.core.state cimport Switches
-from retrograd.core.tensor cimport Counter, Door, Tensor, View, bump, counter_of, new_tensor, new_view
+from retrograd.core.tensor cimport Counter, Door, Tensor, View, bump, counter_of, new_tensor
 from retrograd.core.views cimport mark_view
 
 cdef class Dispatch(Door)
@@ -34,7 +34,7 @@ cpdef call_general(OpDef op, args)
 cpdef call_long(OpDef op, args)
 cpdef call_layers(OpDef op, args)
 cpdef compute(OpDef op, args)
-@cython.locals(out=Tensor, node=OpNode, counter=Counter, parent=View, wanted=bint)
+@cython.locals(out=Tensor, node=OpNode, counter=Counter, parent=View, view=View, wanted=bint)
 cpdef make_view(OpDef op, Tensor source, args, array)
 cpdef bint is_ordinary(Tensor t) except -1
 cpdef turned(t)

@@ -33,10 +33,10 @@ from retrograd.core.tensor import (
     ODD_WRAPPER,
     Door,
     Tensor,
+    View,
     bump,
     counter_of,
     new_tensor,
-    new_view,
     operators,
     wants_grad,
     wrap,
@@ -316,20 +316,32 @@ def call_general(op: Any, args: Any) -> Any:
 
 def make_view(op: Any, source: Any, args: Any, array: Any) -> Any:
     """The tensor for `array`, which `op` with `args` after the tensor makes of an ordinary one: a way past binding."""
-    out = new_tensor(array)
+    if switches.unusual and not tls.grad_enabled:
+        out = new_tensor(array)
+        mark_view(op, args, source, out)
+        return out
+    out = Tensor.__new__(Tensor)          # views are made as often as tensors, so the steps are written out
+    out.array = array
+    out._odd = out._nr = 0
+    out._requires = False
+    out._node = out._grad = out._sink = out._extra = None
     counter = source._counter
     if counter is None:
         counter = counter_of(source)
     out._counter = counter
-    parent = source._view
-    if switches.unusual and not tls.grad_enabled:
-        mark_view(op, args, source, out)
-        return out
+    view = out._view = View.__new__(View)
+    view.op = op
+    view.args = args
+    view.output = -1
+    view.version = counter.n
+    parent = view.parent = source._view
     if parent is None:
-        out._view = new_view(source, op, args, -1, None, DEFAULT, counter.n)
+        view.base = source
+        view.creation = DEFAULT
         wanted = source._requires
     else:
-        out._view = new_view(parent.base, op, args, -1, parent, parent.creation, counter.n)
+        view.base = parent.base
+        view.creation = parent.creation
         wanted = source._requires or parent.base._requires
     if wanted:
         if not op._ready:
@@ -562,7 +574,7 @@ def resolve(t: Any) -> Any:
         array = np.conj(array)
     if t._odd & ODD_NEG:
         array = np.negative(array)
-    return new_tensor(array)
+    return new_tensor(np.asarray(array))      # of no dimensions, NumPy makes a scalar
 
 
 def write_out(op: Any, args: Any) -> Any:

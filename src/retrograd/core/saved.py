@@ -173,7 +173,7 @@ def restore_output(t: Any, node: Any, nr: int) -> Any:
             extra_of(twin).sparse = t._extra.sparse.copy()
     if t._odd & (ODD_DUAL | ODD_WRAPPER):
         twin._extra = t._extra            # gradients taken at a forward-mode level have tangents too
-    op = node._op
+    op = None if node is None else node._op
     if twin.array.dtype.kind in "fcV" and (op is None or nr not in op.constant):
         twin._node = node
         twin._nr = nr

@@ -15,18 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core.graph import edge_from, numbers
+from retrograd.core.graph import AccumulateGrad, edge_from, numbers
 from retrograd.core.opdef import ATTR, GRAD, NOT_IMPLEMENTED, SAVED, SIZES, STRIDES, VALUE
 from retrograd.core.record import OpNode, attribute_value, node_class, rule_arguments, unpack_fast
 from retrograd.core.saved import note_version
 from retrograd.core.state import switches, tls
 from retrograd.core.storage import strides_of
-from retrograd.core.tensor import Tensor, bump, operators
+from retrograd.core.tensor import METHODS, Tensor, bump, operators
 
 COMMON: dict[str, Any] = dict(
     Tensor=Tensor, ndarray=np.ndarray, asarray=np.asarray, new=object.__new__, switches=switches, tls=tls, numbers=numbers,
-    edge_from=edge_from, note_version=note_version, strides_of=strides_of, attribute_value=attribute_value,
-    F32=np.dtype(np.float32), F64=np.dtype(np.float64),
+    AccumulateGrad=AccumulateGrad, edge_from=edge_from, note_version=note_version, strides_of=strides_of,
+    attribute_value=attribute_value, F32=np.dtype(np.float32), F64=np.dtype(np.float64),
 )
 
 UNARY = """
@@ -103,10 +103,15 @@ RESULT = """
     t._requires = True
 """
 
+# a leaf whose accumulator nobody has seen, or any tensor (see NOTE [Accumulators] in graph.py)
 ONE_EDGE = """
     n = a._node
     if n is None or a._view is not None:
-        n = edge_from(node, a)
+        if n is None and a._view is None and type(a._sink) is AccumulateGrad:
+            n = a._sink
+            node._leaves = a
+        else:
+            n = edge_from(node, a)
     node._next = (n,)
     if a._nr:
         node._nrs = [a._nr]
@@ -117,7 +122,11 @@ TWO_EDGES = """
     if wanted & 1:
         n = a._node
         if n is None or a._view is not None:
-            n = edge_from(node, a)
+            if n is None and a._view is None and type(a._sink) is AccumulateGrad:
+                n = a._sink
+                node._leaves = a
+            else:
+                n = edge_from(node, a)
         if a._nr:
             node._nrs = [a._nr, 0]
     if wanted & 2:
@@ -313,10 +322,22 @@ def argument(kind: int, index: int) -> str | None:
     return f"self._attrs[{index}]" if kind == ATTR else None
 
 
+def straight_to(name: str) -> Any:
+    """An operator that, once its table is loaded, is the function that METHODS has for it."""
+    def first_call(self: Any, *args: Any) -> Any:
+        result = METHODS[name](self, *args)
+        if type(METHODS[name]) is FunctionType:
+            setattr(Tensor, name, METHODS[name])
+        return result
+    return first_call
+
+
 GENERAL_RUN = OpNode._run
 
 
 def install() -> None:
     """Let Tensor's operators and the nodes of ops be written out."""
     install_operators()
+    for name in ("__getitem__", "__setitem__"):
+        setattr(Tensor, name, straight_to(name))
     OpNode._run = run_written  # type: ignore[method-assign]

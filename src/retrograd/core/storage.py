@@ -85,7 +85,8 @@ strides_of = element_strides if compiled is None else compiled.strides_of
 
 def reshaped_array(array: Any, size: Any) -> Any:
     """A view of `array` in another shape; None where that, or what strides it would have, needs a closer look."""
-    if not array.flags.c_contiguous or not array.size or not size or 1 in array.shape:
+    shape = array.shape
+    if 1 in shape or 0 in shape or not size or not array.flags.c_contiguous:
         return None
     try:
         return array.reshape(size)

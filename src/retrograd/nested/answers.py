@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from retrograd import methods
-from retrograd.core import printing, subclass
+from retrograd.core import printing
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.storage import address, offset_of, strides_of
 from retrograd.core.tensor import Size, Tensor, install, new_tensor, wants_grad
@@ -18,9 +18,7 @@ NO_STRIDES = "Internal error: NestedTensorImpl doesn't support strides. Please f
 
 
 def size(self: Any, dim: Any = None) -> Any:
-    """The shape, or the length of one dimension; of a strided nested tensor, of one that all parts have alike."""
-    if not is_nested(self):
-        return methods.size(self, dim)
+    """The shape, or the length of one dimension; of the strided layout, of one that all parts have alike."""
     if is_jagged(self):
         return Size(self.array.symbolic) if dim is None else self.array.symbolic[methods.checked_dim(dim, self.array.ndim)]
     if dim is None:
@@ -56,7 +54,7 @@ def storage(self: Any) -> Any:
 
 
 ANSWERS = dict(
-    stride=stride, numpy=refuse_sizes, tolist=refuse_strides, untyped_storage=storage,
+    size=size, stride=stride, numpy=refuse_sizes, tolist=refuse_strides, untyped_storage=storage,
     is_contiguous=lambda self: self._extra.sparse.is_contiguous, data_ptr=lambda self: address(self._extra.sparse.memory),
 )
 
@@ -105,11 +103,9 @@ def accumulate(old: Any, grad: Any, create_graph: bool, alone: bool) -> Any:
 
 
 def shape_of(self: Any) -> Any:
-    if is_nested(self):
-        if is_jagged(self):
-            return Size(self.array.symbolic)
-        raise RuntimeError(NO_SIZES)
-    return plain_shape(self)
+    if is_jagged(self):
+        return Size(self.array.symbolic)
+    raise RuntimeError(NO_SIZES)
 
 
 def pad(self: Any, padding: float, output_size: Any = None) -> Any:
@@ -129,26 +125,10 @@ def sparse_or(name: str, on_nested: Any) -> Any:
     return lambda t, *args: on_nested(t, *args) if is_nested(t) else before(t, *args)
 
 
-def replace(methods: dict[str, Any], properties: dict[str, Any]) -> None:
-    """Put members on Tensor in the place of those it has, also where subclasses show them to `__torch_function__`."""
-    before = dict(subclass.OVERLAYS)
-    install(Tensor, methods | properties)
-    subclass.overlay_methods({name: method for name, method in methods.items() if name in before})
-    subclass.overlay_properties({name: descriptor for name, descriptor in properties.items() if name in before})
-    classes = list(Tensor.__subclasses__())
-    while classes:
-        cls = classes.pop()
-        classes += cls.__subclasses__()
-        for name in methods.keys() | properties.keys():
-            if name in before and cls.__dict__.get(name) is before[name]:
-                setattr(cls, name, subclass.OVERLAYS[name])
-
-
-plain_shape = Tensor.shape.__get__
 accumulate_sparse = METHODS["__accumulate_sparse__"]
 METHODS.update(__sparse_repr__=sparse_or("__sparse_repr__", describe), __sparse_reduce__=sparse_or("__sparse_reduce__", reduce),
-               __accumulate_sparse__=accumulate, __nested_answers__=ANSWERS)
-replace({"size": size}, {"shape": property(shape_of)})
+               __accumulate_sparse__=accumulate, __nested_answers__=ANSWERS,
+               __nested_shape__=shape_of)
 install(Tensor, {
     "to_padded_tensor": pad,
     "offsets": offsets,

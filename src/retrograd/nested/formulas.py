@@ -37,7 +37,7 @@ with_values = defop(
     jvp="linear", variants="", out=False)
 sum_backward = defop(
     "_nested_sum_backward(Tensor grad, Tensor self, int[1]? dim, bool keepdim=False) -> Tensor",
-    kernel=None, vjp=dict(grad=lambda grad, dim, keepdim: grad.sum(dim, keepdim)), jvp="linear", variants="", out=False)
+    kernel=None, vjp=dict(grad=lambda grads, dim, keepdim: grads[0].sum(dim, keepdim)), jvp="linear", variants="", out=False)
 share = defop(
     "_nested_share(Tensor self, int[] dim) -> Tensor",
     kernel=None, vjp=dict(self=lambda grad, dim: call(share, [grad, dim])), jvp="linear", variants="", out=False)
