@@ -278,6 +278,33 @@ def test_inplace_form_agrees(case: Case) -> None:
             assert_same(None if a is None else value(a), None if b is None else value(b), case)
 
 
+def has_inplace_gradient(case: Case) -> bool:
+    """Whether the in-place form can write the result, and something of it can be differentiated."""
+    if not has_gradient(case) or not form_of(case.op, out=False) or case.places[0] != (0, None):
+        return False
+    target, result = case.args[0], case.call(case.places, [t.detach() for t in case.tensors()])[0]
+    return bool(result.shape == target.shape and result.dtype is target.dtype)
+
+
+@pytest.mark.parametrize(**those(has_inplace_gradient))
+def test_inplace_form_has_the_same_tangents(case: Case) -> None:
+    """And they have the same gradients: what their graph saved must not be what was written to."""
+    form = form_of(case.op, out=False)
+    form.prepare()
+    found = []
+    for op in (case.op, form):
+        random = case.random("inplace")
+        given = [like(t, value(t), requires_grad=True) for t in case.tensors(case.differentiable)]
+        with forward_ad.dual_level():
+            duals = [forward_ad.make_dual(t, torch.Tensor(np.array(direction(random, value(t))))) for t in given]
+            tangent = forward_ad.unpack_dual(case.call(case.differentiable, duals, op)[0]).tangent
+            assert tangent is not None
+            wanted = grad(tangent, given, torch.ones_like(tangent), allow_unused=True) if tangent.requires_grad else [None]
+            found.append([tangent, *wanted])
+    for actual, expected in zip(found[1], found[0], strict=True):
+        assert_same(None if actual is None else value(actual), None if expected is None else value(expected), case)
+
+
 @pytest.mark.parametrize(**those(lambda case: form_of(case.op, out=True)))
 def test_out_form_agrees(case: Case) -> None:
     form = form_of(case.op, out=True)

@@ -10,7 +10,7 @@ import retrograd as torch
 from retrograd.autograd import forward_ad
 from retrograd.autograd.backward import grad
 from retrograd.func import jvp, vjp, vmap
-from tests.ops.cases import Case, direction, has_gradient, is_batchable, is_layout, like, those, value
+from tests.ops.cases import CASES, Case, direction, has_gradient, is_batchable, is_layout, like, those, value
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*degrees of freedom is <= 0", "ignore:.*is in beta and the API may change",
                                         "ignore:torch.[a-z_]+ is deprecated in favor of", "ignore:There is a performance drop")
@@ -92,6 +92,28 @@ def by_dual_numbers(case: Case, directions: Tensors, cotangents: Tensors) -> tup
         zeros = [torch.zeros_like(t) for t in given]
         return [z if t is None else t for t, z in zip(of_gradients, zeros, strict=True)], (
             [z if t is None else t for t, z in zip(of_tangents, zeros, strict=True)])
+
+
+first_samples = {case.op.__name__: case for case in reversed(CASES) if is_batchable(case)}
+
+
+@pytest.mark.parametrize(**those(lambda case: first_samples.get(case.op.__name__) is case))
+def test_third_derivatives_agree_whatever_the_modes(case: Case) -> None:
+    given, random = inputs(case), case.random("third")
+    u, v, w = vectors(random, given), vectors(random, given), vectors(random, run(case, *given))
+
+    def reverse_twice(*tensors: Any) -> Tensors:
+        return vjp(lambda *x: pull_back(case, x, w), *tensors)[1](u)
+
+    def forward_and_reverse(*tensors: Any) -> Tensors:
+        return jvp(lambda *x: pull_back(case, x, w), tensors, u)[1]
+
+    def reverse_and_forward(*tensors: Any) -> Tensors:
+        return vjp(lambda *x: push_forward(case, x, u), *tensors)[1](w)
+
+    expected = jvp(reverse_twice, given, v)[1]
+    assert_same(vjp(forward_and_reverse, *given)[1](v), expected)
+    assert_same(jvp(reverse_and_forward, given, v)[1], expected)
 
 
 # ---- batching within derivatives and around them: as many examples at once as one after the other

@@ -39,7 +39,7 @@ def histogram_count(xp: Any, self: Any, bins: int, range: Any, weight: Any, dens
         raise RuntimeError(f"torch.histogramdd(): bins must be > 0, but got {bins} for dimension 0")
     low, high = range if range is not None else (self.min(), self.max()) if self.size else (0, 1)
     if low == high:
-        low, high = low - 1, high + 1
+        low, high = low - 0.5, high + 0.5
     edges = xp.linspace(low, high, bins + 1, dtype=self.dtype)
     return histogram_edges(xp, self, edges, None, weight, density)
 

@@ -43,7 +43,7 @@ class View:
         if self.fixed or not self.axes or not will_differentiate(x):
             return mean, rstd
         middle = self.mean(x)
-        mean = mean + (middle - middle.detach())
+        mean = mean.detach() + (middle - middle.detach())
         away = x - mean
         spread = self.mean(away * away)
         return mean, (rstd.detach().pow(-2) + (spread - spread.detach())).rsqrt()

@@ -201,7 +201,10 @@ def logcumsumexp_backward(grad: Any, self: Any, result: Any, dim: int) -> Any:
     if grad.is_complex():
         return conj((reversed_logcumsumexp(conj(grad).log() - result, dim) + self).exp())
     # Logarithms of the positive and of the negative part; what is 0 gets the lowest number.
-    size = grad.abs().log()
+    size = grad.abs()
+    if is_watched():              # which log has no derivative at
+        size = size.masked_fill(grad == 0, 1)
+    size = size.log()
     where = METHODS["where"]
     lowest = METHODS["full_like"](size, lowest_number(grad))
     positive = where(grad > 0, size, lowest)

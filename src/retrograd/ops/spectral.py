@@ -552,4 +552,5 @@ linalg_lstsq = defop(
     kernel=lstsq_kernel, vjp={("self", "b"): lstsq_gradients}, jvp=lstsq_tangent, batch=batched_lstsq, constant=(3,),
     variants="",
 )
-geqrf = defop("geqrf(Tensor self) -> (Tensor a, Tensor tau)", kernel=geqrf_kernel, vjp=NOT_IMPLEMENTED, batch=stacked(2))
+geqrf = defop("geqrf(Tensor self) -> (Tensor a, Tensor tau)", kernel=geqrf_kernel, vjp=NOT_IMPLEMENTED, batch=stacked(2),
+              real_only=True)
