@@ -326,7 +326,7 @@ def check_cond(self: Any) -> None:
 
 def by_inverse(self: Any, ord: Any) -> Any:
     inverse, info = linalg_inv_ex(self)
-    inverse.masked_fill_((info > 0).unsqueeze(-1).unsqueeze(-1).expand(inverse.shape), math.inf)
+    inverse = inverse.masked_fill((info > 0).unsqueeze(-1).unsqueeze(-1).expand(inverse.shape), math.inf)
     return any_matrix_norm(self, ord, (-2, -1)) * any_matrix_norm(inverse, ord, (-2, -1))
 
 
@@ -358,7 +358,8 @@ def cond_by_name(self: Any, p: str) -> Any:
         return self.new_zeros(self.shape[:-2], dtype=real_type(self))
     if p == "fro":
         return finite_or_infinite(by_inverse(self, p))
-    return linalg_svdvals(self).sum(-1) * linalg_svdvals(linalg_inv(self)).sum(-1)
+    values = linalg_svdvals(self)
+    return values.sum(-1) * values.reciprocal().sum(-1)
 
 
 def real_type(self: Any) -> Any:
