@@ -98,17 +98,60 @@ def layer_backward_tangent(grad_out_p: Any, grad_out_t: Any, input_p: Any, input
     return backward_tangents(view, grad_out_p, grad_out_t, input_t, normal, rstd, weight_p, weight_t, output_mask)
 
 
+# ---- batching: examples are more rows; what they do not share of gamma and beta is applied apart from the norm
+def front(t: Any, dim: Any, size: int) -> Any:
+    return families.move_to_front(t, dim) if dim is not None else t.expand((size, *t.shape))
+
+
+def for_rows(t: Any, dim: Any, gamma: Any) -> Any:
+    """A gamma or beta that meets the examples: one for all, or one for each."""
+    return families.move_to_front(t, dim).reshape((-1, *gamma)) if dim is not None else t.reshape((1, *gamma))
+
+
+def batched_layer_norm(op: Any, args: Any, dims: Any, size: int) -> Any:
+    input, normalized_shape, weight, bias, eps = args
+    input = front(input, dims[0], size)
+    if dims[2] is None and dims[3] is None:
+        return call(op, [input, normalized_shape, weight, bias, eps]), (0, 0, 0)
+    made, mean, rstd = call(op, [input, normalized_shape, None, None, eps])
+    gamma = (1,) * (input.ndim - 1 - len(normalized_shape)) + tuple(normalized_shape)
+    made = made if weight is None else made * for_rows(weight, dims[2], gamma)
+    made = made if bias is None else made + for_rows(bias, dims[3], gamma)
+    return (made, mean, rstd), (0, 0, 0)
+
+
+def batched_layer_backward(op: Any, args: Any, dims: Any, size: int) -> Any:
+    grad, input, normalized_shape, mean, rstd, weight, bias, mask = args
+    grad, input = front(grad, dims[0], size), front(input, dims[1], size)
+    mean, rstd = front(mean, dims[3], size), front(rstd, dims[4], size)
+    rows = input.ndim - 1 - len(normalized_shape)
+    to_input = to_weight = to_bias = None
+    if mask[0]:
+        scaled = grad if weight is None else grad * for_rows(weight, dims[5], (1,) * rows + tuple(normalized_shape))
+        to_input = call(op, [scaled, input, normalized_shape, mean, rstd, None, None, [True, False, False]])[0]
+    if mask[1]:
+        to_weight = summed_rows(grad * layer_statistics(input, normalized_shape, mean, rstd)[1], rows)
+    if mask[2]:
+        to_bias = summed_rows(grad, rows)
+    made = (to_input, to_weight, to_bias)
+    return made, tuple([None if t is None else 0 for t in made])
+
+
+def summed_rows(t: Any, rows: int) -> Any:
+    return t.sum(tuple(range(1, rows + 1))) if rows else t
+
+
 native_layer_norm = defop(
     "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, "
     "Tensor)",
     kernel=layer_norm_kernel, check=check_layer_norm, vjp={("input", "weight", "bias"): layer_rule}, jvp=layer_tangent,
-    batch=families.loop, variants="function", constant=(1, 2),
+    batch=batched_layer_norm, variants="function", constant=(1, 2),
 )
 native_layer_norm_backward = defop(
     "native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, "
     "Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
     kernel=layer_backward_kernel, vjp={("grad_out", "input", "weight"): layer_double}, jvp=layer_backward_tangent,
-    batch=families.loop, variants="",
+    batch=batched_layer_backward, variants="",
 )
 defop("layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
       "bool cudnn_enable=True) -> Tensor",
@@ -175,17 +218,56 @@ def group_backward_tangent(grad_out_p: Any, grad_out_t: Any, input_p: Any, input
     return made[0].reshape(input_p.shape), *made[1:]
 
 
+def rows_of(t: Any, dim: Any, size: int) -> Any:
+    """The examples as more rows."""
+    t = front(t, dim, size)
+    return t.reshape((-1, *t.shape[2:]))
+
+
+def batched_group_norm(op: Any, args: Any, dims: Any, size: int) -> Any:
+    input, weight, bias, N, C, HxW, group, eps = args
+    shape = [n for i, n in enumerate(input.shape) if i != dims[0]]
+    shared = dims[1] is None and dims[2] is None
+    parts = [weight, bias] if shared else [None, None]
+    made, mean, rstd = call(op, [rows_of(input, dims[0], size), *parts, size * N, C, HxW, group, eps])
+    made = made.reshape((size, *shape))
+    if not shared:
+        gamma = (1, C) + (1,) * (len(shape) - 2)
+        made = made if weight is None else made * for_rows(weight, dims[1], gamma)
+        made = made if bias is None else made + for_rows(bias, dims[2], gamma)
+    return (made, mean.reshape((size, N, group)), rstd.reshape((size, N, group))), (0, 0, 0)
+
+
+def batched_group_backward(op: Any, args: Any, dims: Any, size: int) -> Any:
+    grad, input, mean, rstd, weight, N, C, HxW, group, mask = args
+    shape = [n for i, n in enumerate(input.shape) if i != dims[1]]
+    grad, input, mean, rstd = [rows_of(t, d, size) for t, d in zip(args[:4], dims[:4], strict=True)]
+    to_input = to_weight = to_bias = None
+    if mask[0]:
+        scaled = grad.reshape((size, N, C, HxW))
+        scaled = (scaled if weight is None else scaled * for_rows(weight, dims[4], (1, C, 1))).reshape(input.shape)
+        sizes = [size * N, C, HxW, group, [True, False, False]]
+        to_input = call(op, [scaled, input, mean, rstd, None, *sizes])[0].reshape((size, *shape))
+    if mask[1]:
+        normal = group_statistics(group_view(size * N, C, HxW, group), input, mean, rstd)[0]
+        to_weight = (grad.reshape((size, N, C, HxW)) * normal.reshape((size, N, C, HxW))).sum((1, 3))
+    if mask[2]:
+        to_bias = grad.reshape((size, N, C, HxW)).sum((1, 3))
+    made = (to_input, to_weight, to_bias)
+    return made, tuple([None if t is None else 0 for t in made])
+
+
 native_group_norm = defop(
     "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> "
     "(Tensor, Tensor, Tensor)",
-    kernel=group_norm_kernel, vjp={("input", "weight", "bias"): group_rule}, jvp=group_tangent, batch=families.loop,
+    kernel=group_norm_kernel, vjp={("input", "weight", "bias"): group_rule}, jvp=group_tangent, batch=batched_group_norm,
     variants="function", constant=(1, 2),
 )
 native_group_norm_backward = defop(
     "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, "
     "SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
     kernel=group_backward_kernel, vjp={("grad_out", "input", "weight"): group_double}, jvp=group_backward_tangent,
-    batch=families.loop, variants="",
+    batch=batched_group_backward, variants="",
 )
 
 
