@@ -17,7 +17,7 @@ from typing import Any
 
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.state import tls
-from retrograd.core.tensor import ODD_SPARSE, ODD_WRAPPER, Tensor, bump, extra_of, new_tensor
+from retrograd.core.tensor import ODD_SPARSE, ODD_WRAPPER, Tensor, bump, counter_of, extra_of, new_tensor
 from retrograd.transforms import batching
 from retrograd.transforms.base import Transform, only_outer
 from retrograd.transforms.batching import CARRIED
@@ -50,7 +50,7 @@ def lift(value: Any, owner: Any, tangent: Any = None, parent: Any = None, source
 
 
 def is_lifted(t: Any) -> bool:
-    return isinstance(t, Tensor) and bool(t._odd & ODD_WRAPPER) and type(t._extra.batch) is Lifted
+    return isinstance(t, Tensor) and bool(t._odd & ODD_WRAPPER) and isinstance(t._extra.batch, Lifted)
 
 
 class Level(Transform):
@@ -66,7 +66,7 @@ class Level(Transform):
         if isinstance(t, Tensor):
             while t._odd & ODD_WRAPPER:
                 held = t._extra.batch
-                if type(held) is Lifted and (held.owner is self or not held.owner.alive):
+                if isinstance(held, Lifted) and (held.owner is self or not held.owner.alive):
                     t = held.value
                 else:
                     break
@@ -90,6 +90,15 @@ class Level(Transform):
                                    f"in-place operation (aten::{name}{overload}) that would mutate a captured Tensor. This "
                                    "is not supported; please rewrite the function being transformed to explicitly accept the "
                                    "mutated Tensor(s) as inputs.")
+
+    def detach(self, t: Any) -> Any:
+        """The same value at this level without derivatives of it."""
+        return lift(METHODS["__detach__"](t._extra.batch.value), self)
+
+    def describe(self, value: Any, level: int) -> str:
+        """How a tensor of this level that stands for `value` is printed."""
+        inner = repr(value).replace("\n", "\n    ")
+        return f"GradTrackingTensor(lvl={level}, value=\n    {inner}\n)"
 
     @contextmanager
     def beneath(self) -> Iterator[None]:
@@ -149,14 +158,12 @@ def value_of(t: Any) -> Any:
 def describe(t: Any) -> str:
     """How a lifted tensor is printed."""
     owner = t._extra.batch.owner
-    inner = repr(value_of(t)).replace("\n", "\n    ")
-    return f"GradTrackingTensor(lvl={owner.level if owner.alive else -2}, value=\n    {inner}\n)"
+    return owner.describe(value_of(t), owner.level if owner.alive else -2)
 
 
 def detach(t: Any) -> Any:
     """The same value at the same level without derivatives of that level."""
-    held = t._extra.batch
-    return lift(METHODS["__detach__"](held.value), held.owner)
+    return t._extra.batch.owner.detach(t)
 
 
 def item(t: Any, what: str = "item") -> Any:
@@ -179,7 +186,11 @@ def check_captured(op: Any, t: Any) -> None:
 
 def change_geometry(t: Any, op: Any, args: Any) -> Any:
     """An in-place view op such as `unsqueeze_`: the wrapper becomes what the view would be."""
-    made = call(op, [t, *args])
+    # what t was stays behind under another name: t becomes a view of that, not of itself
+    before = new_tensor(t.array)
+    before._odd, before._extra, before._counter = t._odd, t._extra, counter_of(t)
+    before._node, before._nr, before._requires, before._view = t._node, t._nr, t._requires, t._view
+    made = call(op, [before, *args])
     t._extra = made._extra        # not what it holds: that is shared with what nodes have saved
     t.array, t._odd = made.array, made._odd
     t._node, t._nr, t._requires, t._view, t._counter = made._node, made._nr, made._requires, made._view, made._counter
@@ -218,7 +229,7 @@ def either(name: str, on_lifted: Any, place: int = 0) -> Any:
     on_batched = METHODS[name]
 
     def choose(*args: Any) -> Any:
-        return (on_lifted if type(args[place]._extra.batch) is Lifted else on_batched)(*args)
+        return (on_lifted if isinstance(args[place]._extra.batch, Lifted) else on_batched)(*args)
     return choose
 
 

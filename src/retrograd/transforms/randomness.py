@@ -11,6 +11,7 @@ NAMES = frozenset((
     "bernoulli", "bernoulli_", "binomial", "cauchy_", "exponential_", "geometric_", "log_normal_", "multinomial",
     "native_dropout", "normal", "normal_", "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
     "randperm", "random_", "rrelu_with_noise", "uniform_", "_sample_dirichlet", "_standard_gamma",
+    "cauchy", "exponential", "geometric", "log_normal", "normal_functional", "random", "uniform",
 ))
 
 LEGACY = ("vmap: We do not yet support calling random operations inside of vmap. Please perform random operations outside of "
