@@ -1,0 +1,89 @@
+"""Levels that carry something beside every value, by rules for functional ops alone: writes and views are taken away first.
+
+NOTE [What is carried]
+A level that carries runs its function by `run_functional`, so it sees neither writes nor memory that is shared, and its
+rules need not know of them. What it carries of a tensor (the coefficients of a series, a Jacobian, a pattern) is in the
+`tangent` of the lifted tensor, None if the tensor does not depend on the inputs.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from retrograd.core.dispatch import call
+from retrograd.core.tensor import Tensor, bump
+from retrograd.transforms.base import running
+from retrograd.transforms.functionalize import functional_form, run_functional
+from retrograd.transforms.lifted import Level, lift, living
+
+
+class Carrying(Level):
+    """Runs ops on values, and rules on what is carried beside them."""
+
+    def carry(self, op: Any, values: Any, carried: Any, result: Any) -> Any:
+        """What the result carries, a list of that if there are several; `carried` is as long as `values`."""
+        raise NotImplementedError
+
+    def carried_by(self, t: Any) -> Any:
+        """What `t` carries at this level, None if nothing."""
+        return t._extra.batch.tangent if self.owns(t) else None
+
+    def carried_among(self, op: Any, args: Any) -> Any:
+        """What the differentiable arguments carry, in a list as long as `args`; None if nothing."""
+        found: Any = None
+        for i in op.inputs:
+            value = args[i]
+            one: Any = None
+            if isinstance(value, Tensor):
+                one = self.carried_by(value)
+            elif isinstance(value, (list, tuple)):
+                one = [self.carried_by(item) for item in value]
+                if all([item is None for item in one]):
+                    one = None
+            if one is not None:
+                if found is None:
+                    found = [None] * len(args)
+                found[i] = one
+        return found
+
+    def run(self, op: Any, args: Any) -> Any:
+        if op.is_inplace:
+            return self.run_inplace(op, args)
+        values = self.unwrap_arguments(op, args)
+        result = call(op, values)
+        carried = self.carried_among(op, args) if op.differentiable else None
+        made = None if carried is None else self.carry(op, values, carried, result)
+        if not op.multiple:
+            return self.with_carried(result, made)
+        outputs = [self.with_carried(r, None if made is None else made[i]) for i, r in enumerate(result)]
+        return outputs if op.returns_list else op.result_type(*outputs) if op.result_type else tuple(outputs)
+
+    def with_carried(self, result: Any, carried: Any) -> Any:
+        if not isinstance(result, Tensor):
+            return result
+        return lift(result, self, carried if result.dtype.category >= 2 else None)
+
+    def run_inplace(self, op: Any, args: Any) -> Any:
+        """The write to an input that was put off until the function had returned."""
+        self.check_captured(op, args[:1])
+        functional = functional_form(op)
+        if not functional._ready:
+            functional.prepare()
+        made = self.run(functional, args)
+        target = args[0]._extra.batch
+        target.value.copy_(made._extra.batch.value)
+        target.tangent = made._extra.batch.tangent
+        bump(args[0])
+        return args[0]
+
+    @contextmanager
+    def started(self) -> Iterator[None]:
+        """This level is the innermost one."""
+        with running(self), living(self):
+            yield
+
+    def call(self, func: Any, *args: Any) -> Any:
+        """Run `func` at this level, whoever called."""
+        with self.started():
+            return run_functional(func, args, {})

@@ -1,0 +1,284 @@
+"""Taylor coefficients of ops: the direct recurrences for common ones, and what jet.py needs to know about the others.
+
+NOTE [Taylor coefficients]
+The series of x is x[0] + x[1] t + x[2] t^2 + ...; a list of tensors with None for zeros. If y = f(x) then
+y' = f'(x) x', and k y[k] is the coefficient k - 1 of that product. Where f' is a simple expression in y itself this gives
+y[k] out of what came before, by products alone. All of the recurrences here are of that kind.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from retrograd.core import forward
+from retrograd.core.dispatch import METHODS, call
+
+Series = list[Any]
+Rule = Callable[..., Series]                 # (op, arguments as series, arguments, result, order) -> series
+
+
+def plus(a: Any, b: Any) -> Any:
+    """The sum, where None is zero."""
+    return b if a is None else a if b is None else a + b
+
+
+def minus(a: Any, b: Any) -> Any:
+    return a if b is None else -b if a is None else a - b
+
+
+def times(a: Any, b: Any) -> Any:
+    return None if a is None or b is None else a * b
+
+
+def product(a: Series, b: Series, k: int, start: int = 0) -> Any:
+    """The coefficient k of a product; `start`: without the first coefficients of `a`."""
+    total = None
+    for j in range(start, k + 1):
+        total = plus(total, times(a[j], b[k - j]))
+    return total
+
+
+def square(a: Series, k: int) -> Any:
+    """The coefficient k of a square: each product of two once."""
+    total = None
+    for j in range((k + 1) // 2):
+        total = plus(total, times(a[j], a[k - j]))
+    total = None if total is None else 2 * total
+    return total if k % 2 else plus(total, times(a[k // 2], a[k // 2]))
+
+
+def slope_product(x: Series, g: Series, k: int) -> Any:
+    """The coefficient k of y where y' = g x'."""
+    total = None
+    for j in range(1, k + 1):
+        if x[j] is not None and g[k - j] is not None:
+            term = x[j] * g[k - j]
+            total = plus(total, term if j == k else term * (j / k))
+    return total
+
+
+# ---- y' = g(y) x'
+def by_slope(slope: Callable[[Series, int], Any]) -> Rule:
+    """The rule for functions whose slope is `slope(y, k)`, by coefficients."""
+    def rule(op: Any, given: Any, args: Any, result: Any, order: int) -> Series:
+        x, y, g = given[0], [result], [slope([result], 0)]
+        for k in range(1, order + 1):
+            y.append(slope_product(x, g, k))
+            g.append(slope(y, k))
+        return y
+    return rule
+
+
+def one_more(value: Any, k: int) -> Any:
+    return value if k else 1 + value
+
+
+def exp2_slope(y: Series, k: int) -> Any:
+    return times(y[k], math.log(2.0))
+
+
+def with_partner(partner: str, sign: int) -> Rule:
+    """The rule for sine and cosine of both kinds: each is the slope of the other."""
+    def rule(op: Any, given: Any, args: Any, result: Any, order: int) -> Series:
+        x, y, g = given[0], [result], [METHODS[partner](args[0])]
+        mine, other = (1, sign) if op.name in ("sin", "sinh") else (sign, 1)
+        for k in range(1, order + 1):
+            own, its = slope_product(x, g, k), slope_product(x, y, k)
+            y.append(own if mine > 0 or own is None else -own)
+            g.append(its if other > 0 or its is None else -its)
+        return y
+    return rule
+
+
+# ---- quotients, roots, logarithms
+def divide(a: Series, b: Series, first: Any, order: int) -> Series:
+    """The series of a quotient whose value is `first`."""
+    y = [first]
+    for k in range(1, order + 1):
+        rest = minus(a[k], product(b, y, k, 1))
+        y.append(None if rest is None else rest / b[0])
+    return y
+
+
+def quotient(op: Any, given: Any, args: Any, result: Any, order: int) -> Series:
+    return divide(given[0], given[1], result, order)
+
+
+def inverse(op: Any, given: Any, args: Any, result: Any, order: int) -> Series:
+    x, y = given[0], [result]
+    for k in range(1, order + 1):
+        rest = product(x, y, k, 1)
+        y.append(None if rest is None else -rest * result)
+    return y
+
+
+def root(op: Any, given: Any, args: Any, result: Any, order: int) -> Series:
+    x, y = given[0], [result]
+    for k in range(1, order + 1):
+        y.append(None)                       # so that the square is that of what is known
+        rest = minus(x[k], square(y, k))
+        y[k] = None if rest is None else rest / (2 * result)
+    return y
+
+
+def logarithm(x: Series, first: Any, order: int) -> Series:
+    """y' x = x'."""
+    y = [first]
+    for k in range(1, order + 1):
+        rest = x[k]
+        for j in range(1, k):
+            if y[j] is not None and x[k - j] is not None:
+                rest = minus(rest, y[j] * x[k - j] * (j / k))
+        y.append(None if rest is None else rest / x[0])
+    return y
+
+
+def log(op: Any, given: Any, args: Any, result: Any, order: int) -> Series:
+    return logarithm(given[0], result, order)
+
+
+def log1p(op: Any, given: Any, args: Any, result: Any, order: int) -> Series:
+    return logarithm([given[0][0] + 1, *given[0][1:]], result, order)
+
+
+def power(op: Any, given: Any, args: Any, result: Any, order: int) -> Any:
+    """A small whole power is a product; others are left to their derivative, which is right at zero too."""
+    exponent = args[1]
+    if exponent != 2 and exponent != 3:
+        return NotImplemented
+    x = given[0]
+    squares = [square(x, k) for k in range(order + 1)]
+    return squares if exponent == 2 else [product(x, squares, k) for k in range(order + 1)]
+
+
+# ---- exponentials with a sum
+def exponentials(x: Series, first: Any, order: int) -> Series:
+    y = [first]
+    for k in range(1, order + 1):
+        y.append(slope_product(x, y, k))
+    return y
+
+
+def summed(y: Series, dim: Any) -> Series:
+    return [None if c is None else c.sum(dim, keepdim=True) for c in y]
+
+
+def softmax(op: Any, given: Any, args: Any, result: Any, order: int) -> Any:
+    if args[2]:
+        return NotImplemented
+    y = exponentials(given[0], result, order)         # of the exponentials over their sum at the start
+    return divide(y, summed(y, args[1]), result, order)
+
+
+def log_softmax(op: Any, given: Any, args: Any, result: Any, order: int) -> Any:
+    if args[2]:
+        return NotImplemented
+    total = summed(exponentials(given[0], result.exp(), order), args[1])
+    return [result, *[minus(x, s) for x, s in zip(given[0][1:], logarithm(total, None, order)[1:], strict=True)]]
+
+
+# ---- products
+def multilinear(op: Any, given: Any, args: Any, result: Any, order: int) -> Series:
+    """Products of any number of factors."""
+    y = [result]
+    for k in range(1, order + 1):
+        total = None
+        for split in splits(k, len(given)):
+            factors = [x[j] for x, j in zip(given, split, strict=True)]
+            if any([factor is None for factor in factors]):
+                continue
+            values = list(args)
+            for place, factor in zip(op.inputs, factors, strict=True):
+                values[place] = factor
+            total = plus(total, call(op, values))
+        y.append(total)
+    return y
+
+
+def splits(k: int, parts: int) -> Iterator[tuple[int, ...]]:
+    """The ways to write k as a sum of `parts` numbers."""
+    if parts == 1:
+        yield (k,)
+        return
+    for first in range(k + 1):
+        for rest in splits(k - first, parts - 1):
+            yield (first, *rest)
+
+
+def affine(name: str) -> Rule:
+    """beta self + alpha times a product."""
+    def rule(op: Any, given: Any, args: Any, result: Any, order: int) -> Series:
+        addend, a, b = given
+        beta, alpha = args[3], args[4]
+        multiply = METHODS[name]
+        y = [result]
+        for k in range(1, order + 1):
+            total = None
+            for j in range(k + 1):
+                if a[j] is not None and b[k - j] is not None:
+                    total = plus(total, multiply(a[j], b[k - j]))
+            total = total if total is None or alpha == 1 else total * alpha
+            y.append(plus(total, addend[k] if beta == 1 or addend[k] is None else addend[k] * beta))
+        return y
+    return rule
+
+
+def convolution(op: Any, given: Any, args: Any, result: Any, order: int) -> Series:
+    a, weight, bias = given
+    y = [result]
+    for k in range(1, order + 1):
+        total = None
+        for j in range(k + 1):
+            if a[j] is not None and weight[k - j] is not None:
+                total = plus(total, call(op, [a[j], weight[k - j], None, *args[3:]]))
+        if bias[k] is not None:
+            total = plus(total, bias[k].reshape((-1,) + (1,) * (result.array.ndim - 2)))
+        y.append(total)
+    return y
+
+
+RECURRENCES: dict[str, Rule] = {
+    "_log_softmax.default": log_softmax,
+    "_softmax.default": softmax,
+    "addmm.default": affine("mm"),
+    "addmv.default": affine("mv"),
+    "baddbmm.default": affine("bmm"),
+    "convolution.default": convolution,
+    "cos.default": with_partner("sin", -1),
+    "cosh.default": with_partner("sinh", 1),
+    "div.Tensor": quotient,
+    "exp.default": by_slope(lambda y, k: y[k]),
+    "exp2.default": by_slope(exp2_slope),
+    "expm1.default": by_slope(lambda y, k: one_more(y[k], k)),
+    "log.default": log,
+    "log1p.default": log1p,
+    "pow.Tensor_Scalar": power,
+    "reciprocal.default": inverse,
+    "sigmoid.default": by_slope(lambda y, k: minus(y[k], square(y, k))),
+    "sin.default": with_partner("cos", -1),
+    "sinh.default": with_partner("cosh", 1),
+    "sqrt.default": root,
+    "tan.default": by_slope(lambda y, k: one_more(square(y, k), k)),
+    "tanh.default": by_slope(lambda y, k: minus(None if k else 1, square(y, k))),
+}
+
+# straight on either side of their kinks: every coefficient goes the way of the first
+PIECEWISE_LINEAR = frozenset(("clamp", "clamp_max", "clamp_min", "hardshrink", "hardsigmoid", "hardtanh", "leaky_relu", "relu",
+                              "softshrink", "threshold"))
+
+
+def rule_for(op: Any) -> Rule | None:
+    if op.jvp == "multilinear":
+        return multilinear
+    return RECURRENCES.get(f"{op.name}.{op.overload}")
+
+
+def formula_uses_result(op: Any) -> bool:
+    """Whether the op's derivative is written in terms of its result."""
+    if op.jvp == "elementwise":
+        return bool(op.saves_result)
+    sources = forward.SOURCES.get(op)
+    if sources is None:
+        sources = forward.SOURCES[op] = forward.formula_sources(op)
+    return any([kind == forward.OUTPUT for kind, _ in sources])
