@@ -11,18 +11,27 @@ from retrograd.transforms.modules import functional_call, stack_module_state
 from retrograd.transforms.vmap import vmap
 
 if TYPE_CHECKING:
+    from retrograd.transforms.coloring import color_hessian, color_jacobian
     from retrograd.transforms.functionalize import functionalize
     from retrograd.transforms.jet import jet
     from retrograd.transforms.laplacian import laplacian
+    from retrograd.transforms.sparse import hessian_pattern, jacobian_pattern, sparse_hessian, sparse_jacobian
 
-__all__ = ["functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jet", "jvp",
-           "laplacian", "linearize", "stack_module_state", "vjp", "vmap"]
+__all__ = ["color_hessian", "color_jacobian", "functional_call", "functionalize", "grad", "grad_and_value", "hessian",
+           "hessian_pattern", "jacfwd", "jacobian_pattern", "jacrev", "jet", "jvp",
+           "laplacian", "linearize", "sparse_hessian", "sparse_jacobian", "stack_module_state", "vjp", "vmap"]
 
 # names that few programs use, and where they are
 LATER = {
+    "color_hessian": "coloring",
+    "color_jacobian": "coloring",
     "functionalize": "functionalize",
+    "hessian_pattern": "sparse",
+    "jacobian_pattern": "sparse",
     "jet": "jet",
     "laplacian": "laplacian",
+    "sparse_hessian": "sparse",
+    "sparse_jacobian": "sparse",
 }
 
 

@@ -114,10 +114,11 @@ def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
 
 # ---- whole Jacobians and Hessians
 def jacobian(func: Function, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
-             strategy: str = "reverse-mode") -> Any:
+             strategy: str = "reverse-mode", *, sparse: bool = False) -> Any:
     """The derivative of every element of the outputs with respect to every element of the inputs.
 
-    With several outputs and inputs, `result[i][j]` is that of output `i` with respect to input `j`.
+    With several outputs and inputs, `result[i][j]` is that of output `i` with respect to input `j`. With `sparse=True` they
+    are `csr_array`s of SciPy, with outputs and inputs flat, found as `func.sparse_jacobian` does, whatever the strategy.
 
     >>> import retrograd as torch
     >>> x, y = torch.tensor([1.0, 2.0]), torch.tensor([3.0])
@@ -130,6 +131,14 @@ def jacobian(func: Function, inputs: Any, create_graph: bool = False, strict: bo
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more '
                              'outputs than inputs, "forward-mode" tends to be more performant. Otherwise, prefer to use '
                              '"reverse-mode".')
+    if sparse:
+        if create_graph or strict:
+            other = "create_graph" if create_graph else "strict"
+            raise RuntimeError(f"torch.autograd.functional.jacobian: `sparse=True` and `{other}=True` are not supported "
+                               f"together. Please set `{other}=False`, or use a dense Jacobian.")
+        many_in, inputs = as_tuple(inputs, "inputs", "jacobian")
+        made = METHODS["__sparse_jacobian__"](func, inputs)
+        return nested(made if isinstance(made[0], tuple) else (made,), isinstance(made[0], tuple), many_in)
     if strategy == "forward-mode":
         if create_graph:
             raise NotImplementedError("torch.autograd.functional.jacobian: `create_graph=True` and `strategy=\"forward-mode\"` "

@@ -81,7 +81,15 @@ def batched_grads(one: Callable[..., Any], grads: Any, allow_unused: bool) -> An
 
 
 assert functions and lifted       # importing them teaches custom Functions, and what is not an op, about transforms
-METHODS.update(__vmap__=batched_grads, __legacy_vmap__=_vmap)
+
+
+def sparse_jacobian(func: Callable[..., Any], inputs: Any) -> Any:
+    """What `functional.jacobian(sparse=True)` calls."""
+    from retrograd.transforms import sparse
+    return sparse.sparse_jacobian(func, tuple(range(len(inputs))))(*[t.detach() for t in inputs])
+
+
+METHODS.update(__vmap__=batched_grads, __legacy_vmap__=_vmap, __sparse_jacobian__=sparse_jacobian)
 
 
 # ---- running
