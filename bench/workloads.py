@@ -208,6 +208,41 @@ def jvp(T: Any) -> Work:
     return repeated(once, SMALL_REPEATS)
 
 
+# ---- function transforms
+def transformed_jvp(T: Any) -> Work:
+    a, tangent, func_jvp = T.ones(4), T.ones(4), T.func.jvp
+    return repeated(lambda: func_jvp(lambda x: (x * x).sin().sum(), (a,), (tangent,)), SMALL_REPEATS)
+
+
+def per_sample_gradients(T: Any) -> Work:
+    T.manual_seed(0)
+    x, y = T.randn(256, 64), T.randn(256, 10)
+    parameters = tuple(T.randn(*shape) * 0.1 for shape in ((64, 128), (128,), (128, 10), (10,)))
+
+    def loss(parameters: Any, x: Any, y: Any) -> Any:
+        w1, b1, w2, b2 = parameters
+        difference = (x @ w1 + b1).relu() @ w2 + b2 - y
+        return (difference * difference).sum()
+    gradients = T.func.vmap(T.func.grad(loss), in_dims=(None, 0, 0))
+    return Work(lambda: gradients(parameters, x, y))
+
+
+def hessian(T: Any) -> Work:
+    T.manual_seed(0)
+    x = T.randn(100)
+    matrix = T.func.hessian(lambda x: ((1 - x[:-1]) ** 2 + 100 * (x[1:] - x[:-1] ** 2) ** 2).sum())
+    return Work(lambda: matrix(x))
+
+
+def banded_jacobian(T: Any) -> Work:
+    """Three diagonals of a matrix of 10,000 columns: sparse where that can be had, pattern and coloring included."""
+    T.manual_seed(0)
+    x = T.randn(10_000)
+    jacobian = getattr(T.func, "sparse_jacobian", T.func.jacrev)(
+        lambda x: x[1:-1] ** 2 * x[2:] - x[:-2].sin() * x[1:-1])
+    return Work(lambda: jacobian(x))
+
+
 WORKLOADS: dict[str, Make] = {
     **{f"fwd-nograd/{op}/f32": forward(op, False) for op in OPS},
     "fwd-nograd/mul/f64": forward("mul", False, "float64"),
@@ -226,4 +261,8 @@ WORKLOADS: dict[str, Make] = {
     "custom Function f+b": custom_function,
     "tensor hook f+b": tensor_hook,
     "jvp of 3 ops": jvp,
+    "func.jvp of 3 ops": transformed_jvp,
+    "func per-sample grads": per_sample_gradients,
+    "func.hessian, 100 numbers": hessian,
+    "func sparse jacobian, 10^4": banded_jacobian,
 }

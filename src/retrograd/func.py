@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from retrograd.transforms.grad import grad, grad_and_value, vjp
 from retrograd.transforms.jacobian import hessian, jacfwd, jacrev
 from retrograd.transforms.jvp import jvp, linearize
-from retrograd.transforms.modules import functional_call, stack_module_state
+from retrograd.transforms.lifted import debug_unwrap
+from retrograd.transforms.modules import functional_call, replace_all_batch_norm_modules_, stack_module_state
 from retrograd.transforms.vmap import vmap
 
 if TYPE_CHECKING:
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
     from retrograd.transforms.laplacian import laplacian
     from retrograd.transforms.sparse import hessian_pattern, jacobian_pattern, sparse_hessian, sparse_jacobian
 
-__all__ = ["color_hessian", "color_jacobian", "functional_call", "functionalize", "grad", "grad_and_value", "hessian",
-           "hessian_pattern", "jacfwd", "jacobian_pattern", "jacrev", "jet", "jvp",
-           "laplacian", "linearize", "sparse_hessian", "sparse_jacobian", "stack_module_state", "vjp", "vmap"]
+__all__ = ["color_hessian", "color_jacobian", "debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value",
+           "hessian", "hessian_pattern", "jacfwd", "jacobian_pattern", "jacrev", "jet", "jvp", "laplacian", "linearize",
+           "replace_all_batch_norm_modules_", "sparse_hessian", "sparse_jacobian", "stack_module_state", "vjp", "vmap"]
 
 # names that few programs use, and where they are
 LATER = {

@@ -9,6 +9,7 @@ import pytest
 
 import retrograd as torch
 from retrograd.func import (
+    debug_unwrap,
     functional_call,
     grad,
     grad_and_value,
@@ -17,10 +18,12 @@ from retrograd.func import (
     jacrev,
     jvp,
     linearize,
+    replace_all_batch_norm_modules_,
     stack_module_state,
     vjp,
     vmap,
 )
+from retrograd.utils._python_dispatch import TorchDispatchMode
 
 CAPTURED = "attempted to call in-place operation (aten::{}) that would mutate a captured Tensor"
 
@@ -336,3 +339,59 @@ def test_error_texts(call: Any, text: str) -> None:
 def test_hooks_on_saved_tensors_are_refused() -> None:
     with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t), pytest.raises(RuntimeError, match="don't yet support"):  # noqa: E501
         grad(torch.sin)(torch.tensor(1.0))
+
+
+def test_a_dispatch_mode_sees_what_is_below_all_transforms() -> None:
+    class Seen(TorchDispatchMode):
+        def __init__(self) -> None:
+            super().__init__()
+            self.names: list[str] = []
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            self.names.append(str(func))
+            return func(*args, **(kwargs or {}))
+    with Seen() as seen:
+        made = vmap(grad(lambda x: x.relu().sum()))(torch.ones(2, 3))
+    assert made.tolist() == [[1.0] * 3] * 2
+    assert "aten.relu.default" in seen.names
+    assert "aten.threshold_backward.default" in seen.names
+
+
+def test_debug_unwrap_shows_what_a_tensor_stands_for() -> None:
+    x = numbers(2, 3)
+    seen = []
+
+    def look(row: Any) -> Any:
+        seen.extend([debug_unwrap(row), debug_unwrap(row, recurse=False)])
+        return row.sum()
+    vmap(grad(look))(x)
+    assert seen[0] is x
+    assert seen[1].shape == (3,)
+    assert debug_unwrap(x) is x
+    with pytest.raises(TypeError, match="Expected a Tensor"):
+        debug_unwrap(3)
+
+
+def test_batch_norms_can_forget_their_statistics() -> None:
+    norms = torch.nn.Sequential(torch.nn.BatchNorm1d(3), torch.nn.Sequential(torch.nn.BatchNorm2d(2)), torch.nn.Linear(2, 2))
+    assert replace_all_batch_norm_modules_(norms) is norms
+    assert list(norms.buffers()) == []
+    assert norms[0].running_mean is None
+    assert not norms[1][0].track_running_stats
+
+
+def test_a_tensor_that_changes_its_shape_in_place_can_be_written() -> None:
+    def written(x: Any) -> Any:
+        y = x * x
+        y.unsqueeze_(0)
+        y.mul_(x)
+        return y.sum()
+    x = numbers(3)
+    close(grad(written)(x), 3 * x ** 2)
+
+
+def test_the_determinant_has_all_its_second_derivatives() -> None:
+    x = numbers(3, 3) + 3 * torch.eye(3, dtype=torch.float64)
+    want = jacrev(jacrev(torch.det))(x)
+    for outer, inner in ((jacfwd, jacfwd), (jacrev, jacfwd), (jacfwd, jacrev)):
+        np.testing.assert_allclose(outer(inner(torch.det))(x).numpy(), want.numpy(), rtol=1e-9, atol=1e-9)

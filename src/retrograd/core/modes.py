@@ -16,7 +16,7 @@ from retrograd.core.device import CPU
 from retrograd.core.dispatch import METHODS
 from retrograd.core.saved import Watcher, alias
 from retrograd.core.state import add_special, tls
-from retrograd.core.tensor import ODD_SUBCLASS, Tensor, counter_of
+from retrograd.core.tensor import ODD_SUBCLASS, ODD_WRAPPER, Tensor, counter_of, new_tensor
 
 
 class TorchDispatchMode:
@@ -233,6 +233,10 @@ class SeenDetach(Watcher):
     op: Any = None
 
     def detach(self, t: Any) -> Any:
+        if t._odd & ODD_WRAPPER:              # of a transform: modes and subclasses see only what is below all of them
+            twin = new_tensor(t.array)
+            twin._odd, twin._extra, twin._counter = t._odd, t._extra, counter_of(t)
+            return twin
         if tls.dispatch_modes:
             twin = through_mode(self.op, [t], (Tensor,))
         elif overrides_dispatch(type(t)) and not tls.dispatch_disabled:

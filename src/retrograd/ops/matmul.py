@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import dtypes
-from retrograd.core.dispatch import METHODS, turned
+from retrograd.core.dispatch import METHODS, call, turned
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
 from retrograd.core.tensor import operators
@@ -145,8 +145,13 @@ def bmm_kernel(xp: Any, self: Any, mat2: Any) -> Any:
 
 def fast_bmm(a: Any, b: Any) -> Any:
     if a.ndim == 3 and b.ndim == 3 and a.dtype is b.dtype and a.dtype.char in "fdFD" and a.shape[0] == b.shape[0]:
+        if a.shape[2] == 1 and b.shape[1] == 1 and a.size * b.shape[2] > OUTER_PRODUCTS:
+            return np.einsum("ni,nk->nik", a[:, :, 0], b[:, 0], order="C")
         return np.matmul(a, b)
     return None
+
+
+OUTER_PRODUCTS = 1024         # results as large as this are made faster by a plain loop than by a matrix product for each
 
 
 def baddbmm_kernel(xp: Any, self: Any, batch1: Any, batch2: Any, beta: Any, alpha: Any) -> Any:
@@ -268,7 +273,7 @@ def mat2_gradient(grad: Any, mat1: Any, sizes: Any, strides: Any, alpha: Any) ->
 def batched_mm(op: Any, args: Any, dims: Any, size: int) -> Any:
     """A stack of matrix products."""
     a, b = (families.move_to_front(t, d) for t, d in zip(args, dims, strict=True))
-    return METHODS["matmul"](a, b), 0
+    return call(bmm, [a, b]) if op is mm and None not in dims else METHODS["matmul"](a, b), 0
 
 
 def batched_mv(op: Any, args: Any, dims: Any, size: int) -> Any:

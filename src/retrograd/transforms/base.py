@@ -8,8 +8,6 @@ whole stack left in place: what they call in turn (the tangent of an ordinary te
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from retrograd.core import forward
@@ -47,37 +45,63 @@ class Transform:
 
     def process(self, op: Any, args: Any) -> Any:
         """Run an op that was called while this is the innermost transform."""
-        stack = tls.transforms
-        for depth in range(len(stack) - 1, -1, -1):
-            if stack[depth].concerns(op, args):
-                with only_outer(depth + stack[depth].stays):
-                    return stack[depth].run(op, args)
-        if forward.levels.current >= 0:
-            return forward.run(op, args, autograd)
-        return autograd(op, args)
+        return process(op, args)
 
 
-@contextmanager
-def only_outer(depth: int) -> Iterator[None]:
-    """Put all but the outermost `depth` transforms out of force."""
+def process(op: Any, args: Any) -> Any:
+    """Run an op at the innermost transform that it concerns."""
     stack = tls.transforms
-    tls.transforms = stack[:depth]
-    add_special(depth - len(stack))
-    try:
-        yield
-    finally:
+    count = len(stack)
+    for depth in range(count - 1, -1, -1):
+        level = stack[depth]
+        if level.concerns(op, args):
+            kept = depth + level.stays
+            hidden = count - kept
+            if not hidden:
+                return level.run(op, args)
+            tls.transforms = stack[:kept]             # what `only_outer` does, for every op
+            add_special(-hidden)
+            try:
+                return level.run(op, args)
+            finally:
+                tls.transforms = stack
+                add_special(hidden)
+    if forward.levels.current >= 0:
+        return forward.run(op, args, autograd)
+    return autograd(op, args)
+
+
+# Classes and not generators: these are entered for every op.
+class only_outer:
+    """Put all but the outermost `depth` transforms out of force."""
+
+    def __init__(self, depth: int) -> None:
+        self.depth = depth
+
+    def __enter__(self) -> None:
+        stack = self.stack = tls.transforms
+        tls.transforms = stack[:self.depth]
+        add_special(self.depth - len(stack))
+
+    def __exit__(self, *error: Any) -> None:
+        stack = self.stack
         tls.transforms = stack
-        add_special(len(stack) - depth)
+        add_special(len(stack) - self.depth)
 
 
-@contextmanager
-def running(transform: Transform) -> Iterator[Any]:
+class running:
     """Make `transform` the innermost one."""
-    transform.level = len(tls.transforms) + 1
-    tls.transforms = [*tls.transforms, transform]
-    add_special(1)
-    try:
-        yield transform
-    finally:
+
+    def __init__(self, transform: Any) -> None:
+        self.transform = transform
+
+    def __enter__(self) -> Any:
+        transform = self.transform
+        transform.level = len(tls.transforms) + 1
+        tls.transforms = [*tls.transforms, transform]
+        add_special(1)
+        return transform
+
+    def __exit__(self, *error: Any) -> None:
         tls.transforms = tls.transforms[:-1]
         add_special(-1)

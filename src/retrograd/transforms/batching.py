@@ -25,9 +25,10 @@ from retrograd.core.tensor import (
     ODD_META,
     ODD_NEG,
     ODD_WRAPPER,
+    Extra,
     Tensor,
     bump,
-    extra_of,
+    new_tensor,
 )
 from retrograd.ops import families
 from retrograd.transforms import randomness as random_ops
@@ -49,9 +50,10 @@ class Batch:
 
 def make_batched(value: Any, dim: int, owner: Any) -> Any:
     """One tensor for all examples in `value`, counted by its dimension `dim`."""
-    t = Tensor(example_geometry(value.array, dim))
+    t = new_tensor(example_geometry(value.array, dim))
     t._odd = ODD_WRAPPER | value._odd & CARRIED
-    extra_of(t).batch = Batch(value, dim, owner)
+    extra = t._extra = Extra()
+    extra.batch = Batch(value, dim, owner)
     return t
 
 
@@ -81,6 +83,21 @@ def tensors_of(op: Any, args: Any) -> list[Any]:
     return found
 
 
+def any_batched(op: Any, args: Any, owner: Any) -> bool:
+    """Whether an argument is batched at the level of `owner`."""
+    for i in op.tensor_args:
+        value = args[i]
+        if isinstance(value, Tensor):
+            t = value
+            if t._odd & ODD_WRAPPER and t._extra.batch.owner is owner:
+                return True
+        elif isinstance(value, (list, tuple)):
+            for item in value:
+                if is_batched(item, owner):
+                    return True
+    return False
+
+
 DYNAMIC = frozenset(("nonzero", "masked_select", "_unique", "_unique2", "unique_dim", "unique_consecutive",
                      "unique_dim_consecutive"))
 # in-place ops that PyTorch refuses in these words; the others name themselves
@@ -96,15 +113,7 @@ class Vmap(Transform):
         self.legacy = legacy          # behave as the older vmap under batched gradients: no random ops, other error texts
 
     def concerns(self, op: Any, args: Any) -> bool:
-        for i in op.tensor_args:
-            value = args[i]
-            if isinstance(value, Tensor):
-                if value._odd & ODD_WRAPPER and value._extra.batch.owner is self:
-                    return True
-            elif isinstance(value, (list, tuple)):
-                if any([is_batched(item, self) for item in value]):
-                    return True
-        return op.name in random_ops.NAMES
+        return any_batched(op, args, self) or op.name in random_ops.NAMES
 
     def run(self, op: Any, args: Any) -> Any:
         if op.name in random_ops.NAMES:

@@ -17,7 +17,7 @@ from retrograd.autograd.function import run_function
 from retrograd.autograd.graph import disable_saved_tensors_hooks
 from retrograd.core.dispatch import METHODS, autograd
 from retrograd.core.state import set_grad_enabled, tls
-from retrograd.core.tensor import Tensor, wants_grad
+from retrograd.core.tensor import ODD_WRAPPER, Tensor, wants_grad
 from retrograd.transforms import functions
 from retrograd.transforms.arguments import argument_paths, replace_arguments, select_arguments
 from retrograd.transforms.base import only_outer, running
@@ -42,17 +42,8 @@ class Grad(Level):
     def run(self, op: Any, args: Any) -> Any:
         if op.is_inplace or op.is_out:
             self.check_captured(op, args[:1] if op.is_inplace else args[op.out_arg:])
-        lifted = list(args)
-        found = False
-        for i in op.tensor_args:
-            value = args[i]
-            if isinstance(value, (list, tuple)):
-                lifted[i] = [self.lifted(t) for t in value]
-                found = found or any([isinstance(t, Tensor) for t in value])
-            elif isinstance(value, Tensor):
-                lifted[i] = self.lifted(value)
-                found = True
-        if not found:
+        lifted = lifted_arguments(self, op, args)
+        if lifted is None:
             return self.lower(op, args)
         modes = tls.dispatch_modes
         if not modes:
@@ -72,18 +63,8 @@ class Grad(Level):
         """`t` as a tensor of this level: a constant if it comes from below."""
         return t if self.owns(t) or not isinstance(t, Tensor) else lift(self.unwrap(t), self)
 
-    @contextmanager
-    def beneath(self) -> Iterator[None]:
-        mode = set_grad_enabled(self.mode_below)
-        modes = tls.dispatch_modes
-        if self.watchers is not None:
-            tls.dispatch_modes = self.watchers
-        try:
-            with only_outer(len(tls.transforms) - 1):
-                yield
-        finally:
-            tls.dispatch_modes = modes
-            set_grad_enabled(mode)
+    def beneath(self) -> Any:
+        return beneath(self)
 
     def apply_function(self, cls: Any, args: Any) -> Any:
         """A custom Function: its forward runs on the level below, its other parts on this one."""
@@ -103,6 +84,43 @@ class Grad(Level):
 
         lowered = type(cls.__name__, (cls,), {"forward": staticmethod(forward), "__module__": cls.__module__})
         return run_function(lowered, unflatten(inputs, spec), True)
+
+
+def lifted_arguments(level: Grad, op: Any, args: Any) -> Any:
+    """The arguments with their tensors on this level; None if there are none."""
+    lifted = list(args)
+    found = False
+    for i in op.tensor_args:
+        value = lifted[i]
+        if isinstance(value, (list, tuple)):
+            lifted[i] = [level.lifted(t) for t in value]
+            found = found or any([isinstance(t, Tensor) for t in value])
+        elif isinstance(value, Tensor):
+            t = value
+            found = True
+            if not (t._odd & ODD_WRAPPER and t._extra.batch.owner is level):
+                lifted[i] = lift(level.unwrap(t), level)
+    return lifted if found else None
+
+
+class beneath(only_outer):
+    """The level below is in force, with its own grad mode and the dispatch modes that watch it."""
+
+    def __init__(self, level: Grad) -> None:
+        super().__init__(len(tls.transforms) - 1)
+        self.level = level
+
+    def __enter__(self) -> None:
+        self.mode = set_grad_enabled(self.level.mode_below)
+        self.modes = tls.dispatch_modes
+        if self.level.watchers is not None:
+            tls.dispatch_modes = self.level.watchers
+        super().__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__()
+        tls.dispatch_modes = self.modes
+        set_grad_enabled(self.mode)
 
 
 @contextmanager

@@ -137,6 +137,8 @@ def standard_basis(tensors: list[Any]) -> list[Any]:
 
 def map_basis(func: Any, basis: list[Any], total: int, chunk_size: int | None, randomness: str) -> list[Any]:
     """`func` of every direction, the results stacked."""
+    if total == 1 and randomness == "error":      # one direction needs no vmap, which costs as much as all the rest
+        return [part.unsqueeze(0) for part in func([part[0] for part in basis])]
     if chunk_size != 1:
         return list(vmap(func, randomness=randomness, chunk_size=chunk_size)(basis))
     rows = [func([part[i] for part in basis]) for i in range(total)]

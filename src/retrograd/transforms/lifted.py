@@ -11,13 +11,11 @@ The `array` of a lifted tensor gives its geometry and is not to be read; it is w
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.state import tls
-from retrograd.core.tensor import ODD_SPARSE, ODD_WRAPPER, Tensor, bump, counter_of, extra_of, new_tensor
+from retrograd.core.tensor import ODD_SPARSE, ODD_WRAPPER, Extra, Tensor, bump, counter_of, new_tensor
 from retrograd.transforms import batching
 from retrograd.transforms.base import Transform, only_outer
 from retrograd.transforms.batching import CARRIED
@@ -42,7 +40,7 @@ def lift(value: Any, owner: Any, tangent: Any = None, parent: Any = None, source
     array.flags.writeable = False
     t = new_tensor(array)
     t._odd = ODD_WRAPPER | value._odd & (CARRIED | ODD_SPARSE)
-    extra = extra_of(t)
+    extra = t._extra = Extra()
     extra.batch = Lifted(value, owner, tangent, parent, source)
     if value._odd & ODD_SPARSE:
         extra.sparse = value._extra.sparse
@@ -63,21 +61,10 @@ class Level(Transform):
 
     def unwrap(self, t: Any) -> Any:
         """The tensor of the level below; what is not of this level is that itself."""
-        if isinstance(t, Tensor):
-            while t._odd & ODD_WRAPPER:
-                held = t._extra.batch
-                if isinstance(held, Lifted) and (held.owner is self or not held.owner.alive):
-                    t = held.value
-                else:
-                    break
-        return t
+        return unwrapped(self, t)
 
     def unwrap_arguments(self, op: Any, args: Any) -> list[Any]:
-        values = list(args)
-        for i in op.tensor_args:
-            value = args[i]
-            values[i] = [self.unwrap(t) for t in value] if isinstance(value, (list, tuple)) else self.unwrap(value)
-        return values
+        return unwrapped_arguments(self, op, args)
 
     def check_captured(self, op: Any, targets: Any) -> None:
         """Refuse a write to a tensor of the level below: it would be seen outside, without its derivatives."""
@@ -100,11 +87,9 @@ class Level(Transform):
         inner = repr(value).replace("\n", "\n    ")
         return f"GradTrackingTensor(lvl={level}, value=\n    {inner}\n)"
 
-    @contextmanager
-    def beneath(self) -> Iterator[None]:
-        """The level below is in force; this one is the innermost."""
-        with only_outer(len(tls.transforms) - 1):
-            yield
+    def beneath(self) -> Any:
+        """A context in which the level below is in force; this one is the innermost."""
+        return only_outer(len(tls.transforms) - 1)
 
     def lower(self, op: Any, args: Any) -> Any:
         """Run the op on the level below and lift its results."""
@@ -125,14 +110,61 @@ class Level(Transform):
         return made if op.returns_list else op.result_type(*made) if op.result_type else tuple(made)
 
 
-@contextmanager
-def living(level: Level) -> Iterator[Level]:
+# Functions and not methods: every op goes through them, and compiled they have types.
+def unwrapped(level: Any, value: Any) -> Any:
+    """See `Level.unwrap`."""
+    while isinstance(value, Tensor):
+        t = value
+        if not t._odd & ODD_WRAPPER:
+            break
+        held = t._extra.batch
+        if not isinstance(held, Lifted) or held.owner is not level and held.owner.alive:
+            break
+        value = held.value
+    return value
+
+
+def unwrapped_arguments(level: Any, op: Any, args: Any) -> list[Any]:
+    """The arguments with what their tensors stand for on the level below."""
+    values = list(args)
+    for i in op.tensor_args:
+        value = values[i]
+        if isinstance(value, Tensor):
+            values[i] = unwrapped(level, value)
+        elif isinstance(value, (list, tuple)):
+            values[i] = [unwrapped(level, t) for t in value]
+    return values
+
+
+class living:
     """While the level runs, its tensors stand for themselves; afterwards for their values."""
-    was, level.alive = level.alive, True
-    try:
-        yield level
-    finally:
-        level.alive = was
+
+    def __init__(self, level: Level) -> None:
+        self.level = level
+
+    def __enter__(self) -> Level:
+        self.was, self.level.alive = self.level.alive, True
+        return self.level
+
+    def __exit__(self, *error: Any) -> None:
+        self.level.alive = self.was
+
+
+def debug_unwrap(tensor: Any, *, recurse: bool = True) -> Any:
+    """What a tensor inside of a transform stands for, to look at in a debugger and for nothing else.
+
+    >>> import retrograd as torch
+    >>> torch.vmap(lambda x: print(debug_unwrap(x)) or x)(torch.ones(2))
+    tensor([1., 1.])
+    tensor([1., 1.])
+    """
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"debug_unwrap(): Expected a Tensor, got {type(tensor)}")
+    while tensor._odd & ODD_WRAPPER:
+        tensor = tensor._extra.batch.value
+        if not recurse:
+            break
+    return tensor
 
 
 # ---- what is not an op, and an op that no transform took

@@ -1,4 +1,4 @@
-"""Modules as functions of their parameters: `functional_call` and `stack_module_state`."""
+"""Modules as functions of their parameters: `functional_call`, `stack_module_state`, and norms that keep no record."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 from retrograd.core.dispatch import METHODS
 from retrograd.core.tensor import Tensor
 
-__all__ = ["functional_call", "stack_module_state"]
+__all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
 
 
 def functional_call(module: Any, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: Any = None, *,
@@ -46,6 +46,22 @@ def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     buffers = [dict(m.named_buffers()) for m in models]
     return ({name: stacked(name, [p[name] for p in parameters]) for name in parameters[0]},
             {name: stacked(name, [b[name] for b in buffers]) for name in buffers[0]})
+
+
+def replace_all_batch_norm_modules_(root: Any) -> Any:
+    """Make the batch norms in a module forget their running statistics, which `vmap` could not write; return the module.
+
+    >>> import retrograd as torch
+    >>> layers = replace_all_batch_norm_modules_(torch.nn.Sequential(torch.nn.BatchNorm1d(2)))
+    >>> list(layers.buffers())
+    []
+    """
+    for module in root.modules():
+        # by name, since transforms know no modules
+        if "_BatchNorm" in [kind.__name__ for kind in type(module).__mro__] and module.track_running_stats:
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root
 
 
 # ---- parts
