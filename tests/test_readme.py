@@ -1,4 +1,4 @@
-"""The README's Python blocks run, in order, and print what the README says."""
+"""The Python blocks of the README and of the pages in docs/ run, in order, and print what the page says."""
 from __future__ import annotations
 
 import contextlib
@@ -7,7 +7,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-README = Path(__file__).resolve().parent.parent / "README.md"
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -25,20 +28,23 @@ def python_blocks(text: str) -> list[tuple[int, str, str | None]]:
     return found
 
 
-def run(blocks: list[tuple[int, str, str | None]]) -> None:
-    names: dict[str, Any] = {"__name__": "readme"}
+def run(page: Path, blocks: list[tuple[int, str, str | None]]) -> None:
+    names: dict[str, Any] = {"__name__": page.stem}
     for line, code, expected in blocks:
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile("\n" * line + code, str(README), "exec"), names)
+            exec(compile("\n" * line + code, str(page), "exec"), names)
         if expected is not None:
-            assert printed.getvalue() == expected, f"{README.name}, the block at line {line + 1}"
+            assert printed.getvalue() == expected, f"{page.name}, the block at line {line + 1}"
 
 
-def test_readme_code_prints_what_it_says() -> None:
-    blocks = python_blocks(README.read_text())
-    assert blocks
-    run(blocks)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_code_prints_what_the_page_says(page: Path) -> None:
+    run(page, python_blocks(page.read_text()))
+
+
+def test_readme_has_code() -> None:
+    assert python_blocks(PAGES[0].read_text())
 
 
 def test_output_belongs_to_the_block_right_before_it() -> None:
