@@ -11,6 +11,7 @@ import retrograd as torch
 from retrograd.func import (
     debug_unwrap,
     functional_call,
+    functionalize,
     grad,
     grad_and_value,
     hessian,
@@ -395,3 +396,17 @@ def test_the_determinant_has_all_its_second_derivatives() -> None:
     want = jacrev(jacrev(torch.det))(x)
     for outer, inner in ((jacfwd, jacfwd), (jacrev, jacfwd), (jacfwd, jacrev)):
         np.testing.assert_allclose(outer(inner(torch.det))(x).numpy(), want.numpy(), rtol=1e-9, atol=1e-9)
+
+
+def test_resizing_inside_of_transforms() -> None:
+    x = numbers(2, 4)
+    assert vmap(lambda row: row.clone().resize_(2, 3))(x).tolist() == [
+        [row[:3], [row[3], 0.0, 0.0]] for row in x.tolist()]
+    assert functionalize(lambda x: x.clone().resize_(3).mul_(2))(x).tolist() == (2 * x.view(-1)[:3]).tolist()
+    close(grad(lambda x: (x * torch.ones(4).resize_(2)).sum())(x[0, :2]), torch.ones(2))
+    with pytest.raises(RuntimeError, match="cannot resize variables that has a forward grad"):
+        jvp(lambda x: x.clone().resize_(2), (x,), (x,))
+    with pytest.raises(RuntimeError, match="cannot resize variables that require grad"):
+        grad(lambda x: x.clone().resize_(2).sum())(x)
+    with pytest.raises(RuntimeError, match="derivative for set_ is not implemented"):
+        jvp(lambda x: x.clone().set_(x * 3), (x,), (x,))

@@ -10,7 +10,7 @@ from retrograd.core import storage
 from retrograd.core.dispatch import METHODS
 from retrograd.core.opdef import defop
 from retrograd.core.state import tls
-from retrograd.core.tensor import ODD_META, ODD_SPARSE, Tensor, bump, counter_of, wants_grad
+from retrograd.core.tensor import ODD_META, ODD_SPARSE, ODD_WRAPPER, Tensor, bump, counter_of, wants_grad
 from retrograd.core.views import check_inplace
 from retrograd.ops import families
 from retrograd.ops.copy import cast_array, channels_last_strides, format_strides, meta_array
@@ -113,6 +113,8 @@ def resize(self: Any, size: Any, memory_format: Any = None) -> Any:
         raise RuntimeError("Unsupported memory format Preserve")
     if size == self.array.shape and memory_format is None:
         return self
+    if self._odd & ODD_WRAPPER:
+        return METHODS["__batched_resize__"](self, size)
     if self._odd & ODD_META:
         self.array = meta_array(size, strides, self.array.dtype)
     else:
@@ -166,6 +168,9 @@ def resize_as(self: Any, the_template: Any, memory_format: Any) -> Any:
 
 
 def check_set(self: Any) -> None:
+    if self._odd & ODD_WRAPPER:
+        raise RuntimeError("derivative for set_ is not implemented. Inside of a transform a tensor has no memory to exchange; "
+                           "give the name to the other tensor instead.")
     check_inplace(self, wants_grad(self))
 
 

@@ -214,8 +214,9 @@ class Functional(Level):
                 raise RuntimeError(f"result type {new.dtype.legacy} can't be cast to the desired output type "
                                    f"{target.dtype.legacy}")
             new = new.to(target.dtype)
-        resized = new.array.shape != target.array.shape
-        if resized and not held.steps:
+        if new.array.shape != target.array.shape:
+            if held.steps:
+                raise RuntimeError("functionalize cannot resize a view: its base would not fit. Resize a clone instead.")
             target.array = lift(new, self).array
         cell, steps = held.cell, held.steps
         before = list(itertools.accumulate(steps[:-1], lambda value, step: self.replay(value, (step,)), initial=cell.value))

@@ -11,6 +11,7 @@ The `array` of a lifted tensor gives its geometry and is not to be read; it is w
 """
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from retrograd.core.dispatch import METHODS, call
@@ -81,6 +82,11 @@ class Level(Transform):
     def detach(self, t: Any) -> Any:
         """The same value at this level without derivatives of it."""
         return lift(METHODS["__detach__"](t._extra.batch.value), self)
+
+    def replace(self, t: Any, value: Any) -> None:
+        """Make `t` stand for another value, of the level below."""
+        made = lift(value, self)
+        t._extra, t.array = made._extra, made.array
 
     def describe(self, value: Any, level: int) -> str:
         """How a tensor of this level that stands for `value` is printed."""
@@ -232,6 +238,24 @@ def change_geometry(t: Any, op: Any, args: Any) -> Any:
     return t
 
 
+def resize(t: Any, size: Any) -> Any:
+    """`resize_` of any wrapper: elements keep their order, new ones are zero."""
+    held = t._extra.batch
+    if isinstance(held, Lifted) and held.tangent is not None:
+        raise RuntimeError("cannot resize variables that has a forward grad")
+    count = math.prod(size)
+    flat = t.reshape(-1)
+    if count > flat.array.size:
+        flat = METHODS["cat"]([flat, flat.new_zeros(count - flat.array.size)])
+    made = flat[:count].clone().reshape(size)
+    if isinstance(held, Lifted):
+        held.owner.replace(t, held.owner.unwrap(made))
+    else:
+        t._extra, t.array = made._extra, made.array
+    bump(t)
+    return t
+
+
 def new_like(t: Any, shape: Any, strides: Any) -> Any:
     held = t._extra.batch
     if not tls.transforms or tls.transforms[-1] is not held.owner or not held.value._odd & ODD_WRAPPER:
@@ -274,6 +298,7 @@ METHODS.update(
     __batched_item__=either("__batched_item__", item),
     __batched_list__=either("__batched_data__", lambda t: value_of(t).tolist()),
     __batched_new__=either("__batched_new__", new_like),
+    __batched_resize__=resize,
     __batched_repr__=either("__batched_repr__", describe),
     __batched_undual__=either("__batched_undual__", unpack_dual, 1),
     __batched_zeros__=either("__batched_zeros__", zeros_in_layout),
