@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from retrograd.transforms.functionalize import functionalize
     from retrograd.transforms.jet import jet
     from retrograd.transforms.laplacian import laplacian
+    from retrograd.transforms.rearrange import rearrange
     from retrograd.transforms.sparse import hessian_pattern, jacobian_pattern, sparse_hessian, sparse_jacobian
 
 __all__ = ["color_hessian", "color_jacobian", "debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value",
            "hessian", "hessian_pattern", "jacfwd", "jacobian_pattern", "jacrev", "jet", "jvp", "laplacian", "linearize",
-           "replace_all_batch_norm_modules_", "sparse_hessian", "sparse_jacobian", "stack_module_state", "vjp", "vmap"]
+           "rearrange", "replace_all_batch_norm_modules_", "sparse_hessian", "sparse_jacobian", "stack_module_state", "vjp",
+           "vmap"]
 
 # names that few programs use, and where they are
 LATER = {
@@ -31,6 +33,7 @@ LATER = {
     "jacobian_pattern": "sparse",
     "jet": "jet",
     "laplacian": "laplacian",
+    "rearrange": "rearrange",
     "sparse_hessian": "sparse",
     "sparse_jacobian": "sparse",
 }
