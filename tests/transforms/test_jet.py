@@ -137,6 +137,17 @@ def test_custom_function_goes_by_its_jvp() -> None:
     assert [d.item() for d in derivatives] == [12.0, 12.0, 6.0]
 
 
+def test_a_tensor_from_outside_is_not_written() -> None:
+    outside = torch.zeros(2, dtype=DOUBLE)
+    x, series = torch.ones(2, dtype=DOUBLE), [torch.ones(2, dtype=DOUBLE)]
+    for function in (lambda x: outside.add_(1.0) + x, lambda x: torch.add(outside, 1.0, out=outside) + x):
+        with pytest.raises(RuntimeError, match="that would mutate a captured Tensor"):
+            jet(function, (x,), (series,))
+    with pytest.raises(RuntimeError, match="mutating a non-functional tensor with a functional tensor"):
+        jet(lambda x: outside.add_(x), (x,), (series,))
+    assert outside.tolist() == [0.0, 0.0]
+
+
 def test_wrong_calls_say_what_is_expected() -> None:
     x = number(1.0)
     with pytest.raises(RuntimeError, match="Expected primals to be a tuple"):

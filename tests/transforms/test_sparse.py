@@ -18,7 +18,6 @@ from retrograd.func import (
     jacrev,
     sparse_hessian,
     sparse_jacobian,
-    vmap,
 )
 
 
@@ -147,11 +146,6 @@ def test_a_coloring_that_does_not_fit_is_refused() -> None:
 def test_complex_numbers_are_refused() -> None:
     with pytest.raises(RuntimeError, match="sparse_jacobian: Expected all inputs to be real"):
         sparse_jacobian(torch.sin)(torch.ones(2, dtype=torch.complex64))
-
-
-def test_coloring_lets_it_run_inside_of_nothing_but_plain_tensors() -> None:
-    with pytest.raises(RuntimeError, match="Find the pattern before"):
-        vmap(lambda x: torch.tensor(sparse_jacobian(torch.sin)(x).nnz))(torch.ones(2, 3))
 
 
 def test_missing_scipy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

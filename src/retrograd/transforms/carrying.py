@@ -50,6 +50,8 @@ class Carrying(Level):
     def run(self, op: Any, args: Any) -> Any:
         if op.is_inplace:
             return self.run_inplace(op, args)
+        if op.is_out:                         # to a tensor from outside: those of the function are written functionally
+            self.check_captured(op, args[op.out_arg:])
         values = self.unwrap_arguments(op, args)
         result = call(op, values)
         carried = self.carried_among(op, args) if op.differentiable else None
