@@ -22,7 +22,7 @@ from pathlib import Path
 from time import thread_time_ns
 from typing import Any
 
-from workloads import WORKLOADS, Work
+from workloads import TRANSFORMS, WORKLOADS, Work
 
 SAMPLE_NS = 4_000_000
 IMPORT_ROUNDS = 9
@@ -45,7 +45,7 @@ def main() -> int:
         os.environ[variable] = "1"      # read by the libraries when they load, hence before the imports below
 
     rows = measure_rows(options.only, options.rounds, show=not options.markdown)
-    ratios = [row["ratio"] for row in rows.values() if row["ratio"] is not None]
+    ratios = [row["ratio"] for name, row in rows.items() if name in WORKLOADS and row["ratio"] is not None]
     report: dict[str, Any] = {"build": build(), "rows": rows, "geometric_mean": geometric_mean(ratios)}
     if not options.only:
         report["import_seconds"] = import_seconds()
@@ -70,12 +70,12 @@ def measure_rows(only: str, rounds: int, show: bool) -> dict[str, dict[str, Any]
     rows = {}
     if show:
         print(f"{'':26} {'PyTorch':>10} {'retrograd':>10} {'ratio':>6}   ({build()})")
-    for name, make in WORKLOADS.items():
+    for name, make in {**WORKLOADS, **TRANSFORMS}.items():
         if only not in name:
             continue
         rows[name] = row = measure(make(torch), attempt(make, retrograd), rounds)
         if show:
-            ours, ratio = ("n/a", "") if row["ratio"] is None else (time(row["ns"]), f"{row['ratio']:.2f}")
+            ours, ratio = ("n/a", "") if row["ratio"] is None else (time(row["ns"]), times(row["ratio"]))
             print(f"{name:26} {time(row['torch_ns']):>10} {ours:>10} {ratio:>6}   {row.get('error', '')}".rstrip(),
                   flush=True)
     return rows
@@ -206,11 +206,15 @@ def time(ns: float) -> str:
     return f"{ns:.0f} ns" if ns < 1e4 else f"{ns / 1e3:.1f} µs" if ns < 1e7 else f"{ns / 1e6:.1f} ms"
 
 
+def times(ratio: float) -> str:
+    return f"{ratio:.2f}" if ratio >= 0.01 else f"1/{1 / ratio:.0f}"
+
+
 def facts(report: dict[str, Any]) -> list[str]:
     """The measurements that are no rows, one line each."""
     lines = []
     if report["geometric_mean"] is not None:
-        measured = sum(row["ratio"] is not None for row in report["rows"].values())
+        measured = sum(name in WORKLOADS and row["ratio"] is not None for name, row in report["rows"].items())
         lines.append(f"geometric mean of {measured} rows: {report['geometric_mean']:.2f}")
     if "import_seconds" in report:
         seconds, size, node = report["import_seconds"], report["package_bytes"], report["node_bytes"]
@@ -230,7 +234,7 @@ def summary(report: dict[str, Any]) -> str:
 def markdown(report: dict[str, Any]) -> str:
     lines = [f"| {report['build']} | PyTorch | retrograd | ratio |", "|---|---|---|---|"]
     for name, row in report["rows"].items():
-        ours = "| |" if row["ratio"] is None else f"{time(row['ns'])} | {row['ratio']:.2f} |"
+        ours = "| |" if row["ratio"] is None else f"{time(row['ns'])} | {times(row['ratio'])} |"
         lines.append(f"| {name} | {time(row['torch_ns'])} | {ours}")
     return "\n".join([*lines, "", *(f"- {fact}" for fact in facts(report))])
 

@@ -261,6 +261,10 @@ WORKLOADS: dict[str, Make] = {
     "custom Function f+b": custom_function,
     "tensor hook f+b": tensor_hook,
     "jvp of 3 ops": jvp,
+}
+
+# a group of its own, in no mean: the last of them would be all there is to see in it
+TRANSFORMS: dict[str, Make] = {
     "func.jvp of 3 ops": transformed_jvp,
     "func per-sample grads": per_sample_gradients,
     "func.hessian, 100 numbers": hessian,
