@@ -108,6 +108,12 @@ NAMES: dict[str, tuple[str, str, str, str]] = {
         "",
         "__to_device__",
     ),
+    "ops.functional_forms": (
+        "bernoulli",
+        "bernoulli",
+        "cauchy copy exponential geometric log_normal normal_functional random uniform zero",
+        "",
+    ),
     "ops.generators": (
         "Generator default_generator get_rng_state initial_seed manual_seed seed set_rng_state",
         "",
@@ -376,12 +382,12 @@ NAMES: dict[str, tuple[str, str, str, str]] = {
         "",
         "",
         "",
-        "__captured__",
+        "__batched_resize__ __captured__",
     ),
     "transforms.vmap": (
         "",
         "",
         "",
-        "__legacy_vmap__ __vmap__",
+        "__legacy_vmap__ __sparse_jacobian__ __vmap__",
     ),
 }
