@@ -9,7 +9,7 @@ import pytest
 import retrograd as torch
 from retrograd.core.opdef import NOT_IMPLEMENTED
 from retrograd.func import jet, jvp
-from tests.ops.cases import NO_SECOND_GRADIENT, Case, direction, is_random, like, those, value
+from tests.ops.cases import Case, direction, is_random, like, those, value
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*degrees of freedom is <= 0", "ignore:.*is in beta and the API may change",
                                         "ignore:torch.[a-z_]+ is deprecated in favor of", "ignore:There is a performance drop")
@@ -17,20 +17,13 @@ ORDER = 3
 
 
 def has_series(case: Case) -> bool:
-    return bool(case.sample.grad and case.differentiable and case.forward and case.op.vjp != NOT_IMPLEMENTED
-                and case.op.name not in NO_SECOND_GRADIENT and not is_random(case.op))
-
-
-def wanted(case: Case) -> list[int]:
-    """Which of the outputs gradients flow through."""
-    given = [like(t, value(t), requires_grad=True) for t in case.tensors(case.differentiable)]
-    made = case.observe(case.differentiable, given)
-    return [i for i, t in enumerate(made) if isinstance(t, torch.Tensor) and t.requires_grad]
+    return bool(case.sample.grad and case.differentiable and (case.op.composite or case.op.jvp is not None)
+                and case.op.vjp != NOT_IMPLEMENTED and not is_random(case.op))
 
 
 @pytest.mark.parametrize(**those(has_series))
 def test_jet_agrees_with_nested_forward_mode(case: Case) -> None:
-    places = wanted(case)
+    places = case.flowing
     inputs = [like(t, value(t)) for t in case.tensors(case.differentiable)]
     random = case.random("jet")
     series = [[torch.Tensor(np.array(direction(random, value(t)))) for _ in range(ORDER)] for t in inputs]

@@ -89,6 +89,8 @@ class Sparsity(Carrying):
             return [None] * len(outputs)
         if op.elementwise or name in ELEMENTWISE or name.startswith(LOSSES):
             return [self.of_elements(values, carried, r) for r in outputs]
+        if name == "scatter" and "reduce" in op.overload:         # a number combined with what is there, or other elements
+            return [carried[0]] if op.overload == "value_reduce" else None
         if op.is_view or name.removesuffix("_copy") in MOVES:
             return self.of_moves(op, values, carried, outputs)
         if name in CHOICES:
@@ -370,7 +372,7 @@ def core_dims(op: Any, values: Any) -> int | None:
     return None
 
 
-CONSTANT = frozenset(("ceil", "floor", "floor_divide", "heaviside", "round", "sign", "trunc", "zero"))
+CONSTANT = frozenset(("ceil", "floor", "floor_divide", "round", "sign", "trunc", "zero"))
 ELEMENTWISE = frozenset((
     "_conj", "_conj_physical", "_neg_view", "_prelu_kernel_backward", "_to_copy", "angle", "clone", "fill",
     "log_sigmoid_forward", "native_dropout", "pow",
