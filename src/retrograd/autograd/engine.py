@@ -24,7 +24,7 @@ from retrograd.autograd.hooks import run_post_hooks, run_pre_hooks, run_tensor_h
 from retrograd.core.dispatch import METHODS
 from retrograd.core.graph import LAST, AccumulateGrad, Node, leaf_of, show
 from retrograd.core.record import OpNode
-from retrograd.core.state import add_special, set_grad_enabled, switches, tls
+from retrograd.core.state import add_saved_hooks, set_grad_enabled, switches, tls
 from retrograd.core.subclass import Subclasses
 from retrograd.core.tensor import ODD_SPARSE, Tensor, new_tensor
 from retrograd.core.views import CopySlices
@@ -171,7 +171,7 @@ def run_task(task: Any, roots: Any, grads: Any, work: Any = None) -> None:
         raise
     finally:
         if len(saved_hooks) != len(hooks):            # what a node did to the hooks ends with the pass
-            add_special(len(hooks) - len(saved_hooks))
+            add_saved_hooks(len(hooks) - len(saved_hooks))
             saved_hooks[:] = hooks
         state["function_disabled"] = disabled
         state["backward_depth"] -= 1

@@ -17,7 +17,7 @@ from retrograd.core import graph
 from retrograd.core.dispatch import METHODS
 from retrograd.core.graph import RemovableHandle
 from retrograd.core.origin import here, note_write
-from retrograd.core.state import add_special, switches, tls
+from retrograd.core.state import add_saved_hooks, switches, tls
 from retrograd.core.tensor import ODD_INFERENCE, Tensor, bump
 
 __all__ = ["GradientEdge", "Node", "RemovableHandle", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
@@ -129,14 +129,14 @@ def push_saved_hooks(pack_hook: Any, unpack_hook: Any) -> None:
     if tls.saved_hooks_disabled is not None:
         raise RuntimeError(tls.saved_hooks_disabled)
     tls.saved_hooks.append((pack_hook, unpack_hook))
-    add_special(1)
+    add_saved_hooks(1)
 
 
 def pop_saved_hooks() -> None:
     if not tls.saved_hooks:
         raise RuntimeError("there are no saved-tensor hooks to take off: this scope was left more often than entered")
     tls.saved_hooks.pop()
-    add_special(-1)
+    add_saved_hooks(-1)
 
 
 class save_on_cpu(saved_tensors_hooks):

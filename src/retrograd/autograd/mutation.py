@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from retrograd.core.dispatch import METHODS
 from retrograd.core.modes import TorchDispatchMode
-from retrograd.core.state import add_special, tls
+from retrograd.core.state import add_saved_hooks, tls
 from retrograd.core.storage import address
 from retrograd.core.tensor import Tensor
 
@@ -121,7 +121,7 @@ def allow_mutation_on_saved_tensors() -> Generator[_AllowMutationOnSavedContext,
     hooks = (context.pack, context.unpack)
     with _CloneArgBeforeMutateMode(context):
         tls.saved_hooks.append(hooks)
-        add_special(1)
+        add_saved_hooks(1)
         Active.scope = True
         try:
             yield context
@@ -129,4 +129,4 @@ def allow_mutation_on_saved_tensors() -> Generator[_AllowMutationOnSavedContext,
             Active.scope = False
             context.clear()
             tls.saved_hooks.pop()
-            add_special(-1)
+            add_saved_hooks(-1)

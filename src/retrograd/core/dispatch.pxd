@@ -1,5 +1,6 @@
 # C types for dispatch.py.
 cimport cython
+from retrograd.core.forward cimport run as run_dual
 from retrograd.core.opdef cimport OpDef
 from retrograd.core.record cimport OpNode, record, record_short, save_results
 from retrograd.core.state cimport Switches
@@ -10,6 +11,7 @@ cdef class Dispatch(Door)
 
 cdef Switches switches
 cdef Dispatch door
+cdef int ODD_DUAL
 
 cdef bint number_fits(OpDef op, array, number) except -1
 

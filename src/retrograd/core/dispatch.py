@@ -15,6 +15,7 @@ import numpy as np
 
 from retrograd.core import forward, views
 from retrograd.core.device import missing
+from retrograd.core.forward import run as run_dual
 from retrograd.core.kernels import check_overlap, compute_arrays, in_order, run_kernel, write_into
 from retrograd.core.opdef import AUTOCAST
 from retrograd.core.origin import note_call
@@ -25,6 +26,7 @@ from retrograd.core.storage import offset_of, strides_of
 from retrograd.core.tensor import (
     METHODS,
     ODD_CONJ,
+    ODD_DUAL,
     ODD_INFERENCE,
     ODD_META,
     ODD_NEG,
@@ -53,6 +55,8 @@ class Dispatch(Door):
     def unary(self, op: Any, a: Any) -> Any:
         """An op of one tensor and no other arguments."""
         if a._odd:
+            if a._odd == ODD_DUAL and switches.unusual == 0:
+                return run_dual(op, [a, *op.tail], autograd)
             return call_operator(op, [a, *op.tail])
         x = a.array
         if op.floats and not op.checks and x.dtype.kind not in "fcV":
@@ -63,9 +67,10 @@ class Dispatch(Door):
         if switches.unusual:
             way = tls.way
             if way:
-                if way > 1:
+                if way > 1 and tls.special:
                     return call_operator(op, [a, *op.tail])
-                requires = False
+                if way & 1:
+                    requires = False
         try:
             z = op.fast(x)
         except TypeError:          # a dtype that NumPy refuses: the long way says so in PyTorch's words
@@ -92,6 +97,8 @@ class Dispatch(Door):
         if isinstance(b, Tensor):
             other = b
             if a._odd or other._odd:
+                if (a._odd | other._odd) == ODD_DUAL and switches.unusual == 0:
+                    return run_dual(op, [a, b, *op.tail], autograd)
                 return call_operator(op, [a, b, *op.tail])
             y = other.array
             if not op.checks and (x.dtype is not y.dtype or (op.floats and x.dtype.kind not in "fcV")):
@@ -108,9 +115,10 @@ class Dispatch(Door):
         if switches.unusual:
             way = tls.way
             if way:
-                if way > 1:
+                if way > 1 and tls.special:
                     return call_operator(op, [a, b, *op.tail])
-                mask = 0
+                if way & 1:
+                    mask = 0
         fast = op.fast
         if fast is None:
             return call_general(op, [a, b, *op.tail])

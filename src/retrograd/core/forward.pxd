@@ -2,7 +2,7 @@
 cimport cython
 from retrograd.core.graph cimport edge_of
 from retrograd.core.opdef cimport OpDef, Rule
-from retrograd.core.tensor cimport Counter, Extra, Tensor, View, new_tensor, wants_grad
+from retrograd.core.tensor cimport Counter, Extra, Operators, Tensor, View, new_tensor, wants_grad
 
 cdef class Levels:
     cdef public int current
@@ -13,6 +13,8 @@ cdef class Boundary:
     cdef public object tensor
 
 cdef Levels here
+cdef Operators operators
+cdef int GRAD, GRADS, SAVED, ATTR, VALUE
 
 cpdef tangent_of(Tensor t)
 @cython.locals(extra=Extra)
@@ -25,6 +27,7 @@ cpdef Tensor primal_of(Tensor t)
 cpdef Tensor twin_of(Tensor t)
 cpdef bint same_layout(Tensor a, Tensor b) except -1
 cpdef run(OpDef op, args, autograd)
+cdef run_again(OpDef op, values)
 cdef bint recorded(OpDef op, args, list tangents) except -1
 cdef bint any_wants_grad(value) except -1
 cdef list tangents_among(args, places)

@@ -1,7 +1,7 @@
 """Forward mode: runs an op's jvp column, so that tangents travel with the values they belong to.
 
 NOTE [Dual tensors]
-A dual tensor carries its tangent in `_extra.tangents` and ODD_DUAL in `_odd`. While a level is open, the long way of
+A dual tensor carries its tangent in `_extra.tangent` and ODD_DUAL in `_odd`. While a level is open, the long way of
 dispatch runs ops through `run`, around autograd: formulas see primals (the same value and history, no tangent), so
 tangents have a graph of their own. A tangent has its primal's layout down to the storage, which makes every view of the
 one a possible view of the other. Results of view ops take the same view of the tangent. An in-place op writes the
@@ -21,6 +21,7 @@ from retrograd.core import storage
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.graph import edge_of
 from retrograd.core.opdef import ARGSIZE, ATTR, DTYPE, GRAD, GRADS, NDIM, NOT_IMPLEMENTED, SAVED, SIZES, STRIDES, VALUE
+from retrograd.core.saved import kept_alias
 from retrograd.core.state import add_special, tls
 from retrograd.core.tensor import (
     ODD_CONJ,
@@ -62,7 +63,7 @@ class Levels:
             t = reference()
             if t is not None:
                 t._odd &= ~ODD_DUAL
-                t._extra.tangents = None
+                t._extra.tangent = None
 
 
 levels = Levels()
@@ -93,8 +94,8 @@ def own_tangent(t: Any) -> Any:
     """`tangent_of` where forward mode is known to be on."""
     if t._odd & ODD_DUAL:
         extra = t._extra
-        if extra is not None and extra.tangents is not None:
-            return extra.tangents.get(here.current)
+        if extra is not None and extra.tangent is not None:
+            return extra.tangent
     if here.lends and t._view is not None:
         base, steps = way_from_base(t)
         lent = None if base is None else own_tangent(base)
@@ -108,7 +109,7 @@ def attach(t: Any, tangent: Any) -> Any:
     extra = t._extra
     if extra is None:
         extra = t._extra = Extra()
-    extra.tangents = {here.current: tangent}
+    extra.tangent = tangent
     t._odd |= ODD_DUAL
     here.duals[id(t)] = ref(t)
     return tangent
@@ -251,7 +252,7 @@ def run(op: Any, args: Any, autograd: Call) -> Any:
         result = autograd(op, args)
     else:
         values = bare(args)
-        result = autograd(op, args) if op.is_view else operators.door.call(op, values)
+        result = autograd(op, args) if op.is_view else run_again(op, values)
     made = tangents_of(op, values, tangents, result)
     if op.multiple:
         for nr, tangent in enumerate(made):
@@ -259,6 +260,15 @@ def run(op: Any, args: Any, autograd: Call) -> Any:
     else:
         settle(op, result, 0, made)
     return result
+
+
+def run_again(op: Any, values: Any) -> Any:
+    """Run the op on other values of the same kinds; past binding where there is nothing to bind."""
+    if op.shortcut == 1 and not op.tail:
+        return operators.door.unary(op, values[0])
+    if op.shortcut == 2 and not op.tail and isinstance(values[0], Tensor) and isinstance(values[1], Tensor):
+        return operators.door.binary(op, values[0], values[1])
+    return operators.door.call(op, values)
 
 
 def recorded(op: Any, args: Any, tangents: Any) -> bool:
@@ -326,7 +336,7 @@ def settle(op: Any, result: Any, nr: int, tangent: Any) -> None:
 def share_with_saved(op: Any, node: Any, nr: int, tangent: Any) -> None:
     saved = node._saved
     for slot, output in enumerate(op.saved_outputs):
-        if output == nr and saved is not None and type(saved[slot]) is Tensor:
+        if output == nr and saved is not None and type(kept_alias(node, slot)) is Tensor:
             attach(saved[slot], tangent)
 
 
@@ -382,7 +392,7 @@ def tangents_of(op: Any, args: Any, tangents: Any, result: Any) -> Any:
     if jvp == "elementwise":
         return elementwise(op, args, tangents, result)
     if jvp == "linear":
-        return operators.door.call(op, substituted(op, args, tangents))
+        return run_again(op, substituted(op, args, tangents))
     return by_formula(op, args, tangents, result)
 
 
@@ -435,7 +445,7 @@ def multilinear(op: Any, args: Any, tangents: Any) -> Any:
             continue
         for one in each(values[i], tangent) if isinstance(tangent, list) else (tangent,):
             primal, values[i] = values[i], one
-            total = plus(total, operators.door.call(op, values))
+            total = plus(total, run_again(op, values))
             values[i] = primal
     return total
 
@@ -460,7 +470,7 @@ def elementwise(op: Any, args: Any, tangents: Any, result: Any) -> Any:
             tangent = tangents[op.inputs[place]]
             if tangent is None:
                 continue
-            if getattr(rule.fn, "missing", False):
+            if rule.missing:
                 raise no_forward_mode(op)
             grad = conjugate(tangent)
             made = rule.fn(*[rule_value(op, kind, index, grad, args, outcome, place) for kind, index in rule.sources])

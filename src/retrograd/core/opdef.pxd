@@ -2,7 +2,7 @@
 cdef class Rule:
     cdef public object fn
     cdef public tuple targets, sources
-    cdef public bint many
+    cdef public bint many, missing
     cdef public int shape, index
 
 cdef class Plan:

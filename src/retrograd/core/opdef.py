@@ -58,13 +58,14 @@ AUTOCAST: dict[str, str] = {}     # ops that autocast has a say in, and what it 
 class Rule:
     """One derivative formula: which inputs it serves and where its arguments come from."""
 
-    __slots__ = ("fn", "index", "many", "shape", "sources", "targets")
+    __slots__ = ("fn", "index", "many", "missing", "shape", "sources", "targets")
 
     def __init__(self, fn: Any, targets: Any, sources: Any, many: bool) -> None:
         self.fn = fn
         self.targets = targets        # positions in op.inputs
         self.sources = sources        # ((kind, index), ...)
         self.many = many              # returns a tuple, one gradient per target
+        self.missing: bool = getattr(fn, "missing", False)       # it only says that there is no formula
         # the two commonest calls, so that apply need not look: 1 is fn(grad), 2 is fn(grad, a saved tensor)
         kinds = tuple([kind for kind, _ in sources])
         self.shape: int = 1 if kinds == (GRAD,) else 2 if kinds == (GRAD, SAVED) else 0

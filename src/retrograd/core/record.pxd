@@ -2,7 +2,7 @@
 cimport cython
 from retrograd.core.graph cimport Node, Sequence, edge_from
 from retrograd.core.opdef cimport OpDef, Plan, Rule
-from retrograd.core.saved cimport note_version, restore_array, save_output, unpack
+from retrograd.core.saved cimport note_version, restore_array, save_input, save_output, unpack_slot
 from retrograd.core.state cimport Switches
 from retrograd.core.tensor cimport Counter, Tensor
 

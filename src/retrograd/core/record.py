@@ -32,7 +32,16 @@ from retrograd.core.opdef import (
     VALUE,
 )
 from retrograd.core.origin import remember
-from retrograd.core.saved import FREED, SavedTensor, kept_alias, note_version, restore_array, save_input, save_output, unpack
+from retrograd.core.saved import (
+    FREED,
+    SavedTensor,
+    kept_alias,
+    note_version,
+    restore_array,
+    save_input,
+    save_output,
+    unpack_slot,
+)
 from retrograd.core.state import switches, tls
 from retrograd.core.storage import offset_of, strides_of
 from retrograd.core.tensor import METHODS, ODD_DUAL, ODD_WRAPPER, Size, Tensor, wrap
@@ -128,9 +137,9 @@ class OpNode(Node):
 
 
 def unpack_fast(node: Any, slot: int) -> Any:
-    """`unpack` for the commonest cases: a plain tensor that was an input and has not been written to, or an output."""
+    """`unpack_slot` for the commonest cases: a plain tensor that was an input and has not been written to, or an output."""
     if node._saved is None:
-        return unpack(node, slot)
+        return unpack_slot(node, slot)
     if type(node._saved[slot]) is ndarray:
         return restore_array(node._saved[slot], node, node._op.saved_outputs[slot])
     if type(node._saved[slot]) is Tensor:
@@ -139,7 +148,7 @@ def unpack_fast(node: Any, slot: int) -> Any:
         if (counter is None or (node._versions is None and counter.n == 0)) and t._extra is None and not (
                 node._op.saves_result and node._op.saved_outputs[slot] >= 0):
             return t
-    return unpack(node, slot)
+    return unpack_slot(node, slot)
 
 
 def rule_arguments(node: Any, rule: Any, grads: Any, needed: Any) -> Any:
@@ -149,7 +158,7 @@ def rule_arguments(node: Any, rule: Any, grads: Any, needed: Any) -> Any:
         if kind == GRAD:
             values.append(grads[0])
         elif kind == SAVED:
-            values.append(unpack(node, index))
+            values.append(unpack_slot(node, index))
         elif kind == ATTR:
             values.append(node._attrs[index])
         elif kind == GRADS:
@@ -199,7 +208,7 @@ def saved_attribute(node: Any, name: str) -> Any:
     if not raw:
         if type(item) is SavedTensor:
             return item.unpack(node)
-        value = unpack(node, slot)
+        value = unpack_slot(node, slot)
         if type(value) in (int, float, complex, bool):
             return wrap(np.asarray(value, np.float64 if type(value) is float else None))
         return tuple(value) if type(value) is list else value
@@ -276,7 +285,7 @@ def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
     node._next = tuple(nexts) if op.node_name != "NotImplemented" else tuple([n for n in nexts if n is not None])
     if plan.inputs or plan.outputs:
         node._saved = [None] * len(op.saved_names)
-        plain = switches.unusual == 0 or not tls.special
+        plain = switches.unusual == 0 or tls.way <= 1
         for slot, arg in plan.inputs:
             t = args[arg]
             if inplace and arg == 0:
@@ -346,6 +355,9 @@ def record_short(op: Any, a: Any, b: Any, mask: int) -> Any:
                 other = b
                 if other._counter is not None:
                     note_version(node, plan.second, other)
+        if switches.unusual and tls.saved_hooks:
+            for slot, arg in plan.inputs:
+                save_input(node, slot, b if arg else a)
     if plan.attrs:
         node._attrs = [None] * len(op.attr_names)
         for slot, kind, arg, extra in plan.attrs:

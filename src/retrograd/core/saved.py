@@ -29,6 +29,7 @@ from retrograd.core.tensor import (
     extra_of,
     new_tensor,
     operators,
+    wants_grad,
 )
 
 ndarray = np.ndarray
@@ -78,8 +79,9 @@ def save_input(node: Any, slot: int, t: Any) -> None:
     if isinstance(t, Tensor):
         if t._odd & ODD_INFERENCE:
             raise RuntimeError(INFERENCE)
-        if tls.saved_hooks:
-            node._saved[slot] = SavedTensor.packed(t, node, False, 0)
+        hooks = tls.saved_hooks
+        if hooks:
+            node._saved[slot] = pack(t, False, 0, hooks[-1])
             return
         note_version(node, slot, t)
         node._saved[slot] = t
@@ -94,11 +96,12 @@ def save_input(node: Any, slot: int, t: Any) -> None:
 
 def save_output(node: Any, slot: int, t: Any, nr: int) -> None:
     """Keep output `nr` of `node` in `slot`, without holding the output itself."""
-    if t._counter is None and t._odd == 0 and (switches.unusual == 0 or not tls.special) and type(t) is Tensor:
+    if t._counter is None and t._odd == 0 and (switches.unusual == 0 or tls.way <= 1) and type(t) is Tensor:
         node._saved[slot] = t.array
         return
-    if switches.unusual and tls.saved_hooks:
-        node._saved[slot] = SavedTensor.packed(t, node, True, nr)
+    hooks = tls.saved_hooks if switches.unusual else None
+    if hooks:
+        node._saved[slot] = pack(t, True, nr, hooks[-1])
         return
     twin = kept(t)
     if twin._counter.n:
@@ -137,7 +140,7 @@ def note_version(node: Any, slot: int, t: Any) -> None:
         node._versions[slot] = t._counter.n
 
 
-def unpack(node: Any, slot: int) -> Any:
+def unpack_slot(node: Any, slot: int) -> Any:
     """The value saved in `slot`, refused when it was changed since."""
     if node._saved is None:
         raise RuntimeError(FREED)
@@ -155,7 +158,7 @@ def unpack(node: Any, slot: int) -> Any:
     if type(t) is ndarray:
         return restore_array(t, node, node._op.saved_outputs[slot])
     if type(t) is SavedTensor:
-        return t.unpack()
+        return t.unpack(node)
     if isinstance(t, list):
         return [item.unpack() if type(item) is SavedTensor else item for item in t]
     return t
@@ -230,6 +233,54 @@ def modified_error(t: Any, expected: int, producer: Any, nr: int, saver: Any) ->
         + explain_write(t, expected, saver))
 
 
+def pack(t: Any, is_output: bool, nr: int, hooks: Any) -> Any:
+    """A SavedTensor for an input or for output `nr`, packed by `hooks` unless they are None."""
+    if t._odd & ODD_INFERENCE:
+        raise RuntimeError(INFERENCE)
+    self = SavedTensor.__new__(SavedTensor)
+    self._hooks = None
+    self._packed = None
+    self._producer = None         # weakly, the node whose output this is, if it is not the one that holds this object
+    self._released = False
+    self._is_output = is_output
+    if is_output:
+        # An output's node is the one that holds this object, so it is known only through unpack's caller.
+        self._nr = nr
+        self._leaf = False
+        self._requires = t.array.dtype.kind in "fcV"
+        self._node = None
+    else:
+        self._nr = t._nr
+        self._requires = wants_grad(t)
+        node = t.grad_fn if t._view is not None else t._node
+        self._leaf = not self._requires or node is None
+        self._node = edge_of(t) if self._leaf and self._requires else t._node
+    self._version = 0 if t._counter is None else t._counter.n
+    if hooks is not None:
+        self._tensor = None
+        pack_by(self, hooks, t)
+    else:
+        self._tensor = kept(t) if is_output else t
+    return self
+
+
+def pack_by(self: Any, hooks: Any, t: Any) -> None:
+    """Keep what the first of `hooks` makes of `t`."""
+    from_version = 0 if t._counter is None else t._counter.n
+    was = set_grad_enabled(False)
+    try:
+        self._packed = hooks[0](t)
+    finally:
+        set_grad_enabled(was)
+    if (0 if t._counter is None else t._counter.n) != from_version:
+        raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input to "
+                           "pack hook cannot be modified by in-place operations as this can lead to unexpected "
+                           "side-effects. Please open an issue if you need to perform in-place operations on the "
+                           "input to a pack hook.")
+    self._hooks = hooks
+    self._tensor = None
+
+
 class SavedTensor:
     """A saved tensor as Python sees it; hooks on it decide what is really kept.
 
@@ -251,52 +302,19 @@ class SavedTensor:
         raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
 
     @staticmethod
-    def packed(t: Any, node: Any, is_output: bool, nr: int, use_default_hooks: bool = True) -> SavedTensor:
+    def packed(t: Any, node: Any, is_output: bool, nr: int, use_default_hooks: bool = True) -> Any:
         """Save `t` for `node`, with this thread's default hooks if there are any."""
-        if t._odd & ODD_INFERENCE:
-            raise RuntimeError(INFERENCE)
-        self = object.__new__(SavedTensor)
-        self._hooks = None
-        self._packed = None
-        self._producer = None         # weakly, the node whose output this is, if it is not the one that holds this object
-        self._released = False
-        self._is_output = is_output
-        self._nr = nr if is_output else t._nr
-        self._leaf = t.is_leaf and not is_output
-        self._requires = t.dtype.category >= 2 if is_output else t.requires_grad
-        # An output's node is the one that holds this object, so it is known only through unpack's caller.
-        self._node = None if is_output else t._node if not (self._leaf and self._requires) else edge_of(t)
-        self._version = 0 if t._counter is None else t._counter.n
-        if use_default_hooks and tls.saved_hooks:
-            self._tensor = None
-            self._set_hooks(tls.saved_hooks[-1], t)
-        else:
-            self._tensor = kept(t) if is_output else t
-        return self
+        hooks = tls.saved_hooks if use_default_hooks else None
+        return pack(t, is_output, nr, hooks[-1] if hooks else None)
 
     @staticmethod
     def nothing() -> SavedTensor:
         """A slot in which None was saved."""
-        self = object.__new__(SavedTensor)
+        self = SavedTensor.__new__(SavedTensor)
         self._hooks = self._packed = self._tensor = self._node = self._producer = None
         self._released = self._is_output = self._leaf = self._requires = False
         self._nr = self._version = 0
         return self
-
-    def _set_hooks(self, hooks: Any, t: Any) -> None:
-        from_version = 0 if t._counter is None else t._counter.n
-        was = set_grad_enabled(False)
-        try:
-            self._packed = hooks[0](t)
-        finally:
-            set_grad_enabled(was)
-        if (0 if t._counter is None else t._counter.n) != from_version:
-            raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input to "
-                               "pack hook cannot be modified by in-place operations as this can lead to unexpected "
-                               "side-effects. Please open an issue if you need to perform in-place operations on the "
-                               "input to a pack hook.")
-        self._hooks = hooks
-        self._tensor = None
 
     def register_hooks(self, *hooks: Any) -> None:
         """Pack the tensor now with the first hook; the second must turn the result into a tensor again."""
@@ -315,7 +333,7 @@ class SavedTensor:
                                "one pair of hooks is allowed at a time.")
         if self._tensor is None:
             raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
-        self._set_hooks(hooks, alias(self._tensor))
+        pack_by(self, hooks, alias(self._tensor))
 
     @property
     def data(self) -> Any:

@@ -1,3 +1,8 @@
 # C types for state.py.
+cimport cython
+
 cdef class Switches:
     cdef public long unusual
+
+@cython.locals(state=dict)
+cpdef set_grad_enabled(enabled)

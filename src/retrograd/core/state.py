@@ -4,7 +4,7 @@ NOTE [Two-step switches]
 Reading a thread-local costs as much as a small op's bookkeeping, so the fast path first reads `switches.unusual`, a
 process-wide count of scopes that differ from the default (any thread inside no_grad, a mode, a transform...).
 Zero means that grad mode is on and nothing watches, in every thread. Otherwise the thread's own `tls` decides:
-`tls.special` counts what only the long way of `dispatch` knows (modes, transforms, saved-tensor hooks, anomaly,
+`tls.special` counts what only the long way of `dispatch` knows (modes, transforms, anomaly,
 traced origins, inference mode, a forward-AD level, a profiler); `tls.grad_enabled` is the grad mode; `tls.way` is both
 in one read.
 Code that needs several of a thread's switches at once takes them off `tls.__dict__`, which is one such read.
@@ -34,7 +34,7 @@ class ThreadState(_local):
 
     grad_enabled: bool = True
     special: int = 0
-    way: int = 0                          # both of these in one: bit 0 says that grad mode is off, the rest is `special`
+    way: int = 0                          # bit 0 says that grad mode is off, the rest counts `special` and saved-tensor hooks
     inference: bool = False
     fwd_grad_enabled: bool = True
     multithreading: bool = True
@@ -74,7 +74,7 @@ def set_grad_enabled(enabled: bool) -> bool:
     if was != enabled:
         switches.unusual += -1 if enabled else 1
         state["grad_enabled"] = enabled
-        state["way"] = 2 * state["special"] + (not enabled)
+        state["way"] ^= 1
     return was
 
 
@@ -82,7 +82,13 @@ def add_special(count: int) -> None:
     """Note that `count` more (or fewer) features of this thread need the long way through dispatch."""
     switches.unusual += count
     tls.special += count
-    tls.way = 2 * tls.special + (not tls.grad_enabled)
+    tls.way += 2 * count
+
+
+def add_saved_hooks(count: int) -> None:
+    """Note that `count` more (or fewer) pairs of saved-tensor hooks are on: only what records need know of them."""
+    switches.unusual += count
+    tls.way += 2 * count
 
 
 def set_flag(name: str, on: Any) -> Any:

@@ -20,7 +20,7 @@ cdef class View:
 cpdef View new_view(Tensor base, op, args, int output, View parent, int creation, long long version)
 
 cdef class Extra:
-    cdef public object hooks, post_hooks, tangents, batch, sparse, name, grad_dtype, backward_hooks, trail
+    cdef public object hooks, post_hooks, tangent, batch, sparse, name, grad_dtype, backward_hooks, trail
     cdef public bint retains_grad, grad_dtype_set, detached
 
 cdef class Door:

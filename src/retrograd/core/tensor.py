@@ -71,13 +71,13 @@ class Extra:
     """The rare parts of a tensor's autograd state."""
 
     __slots__ = ("backward_hooks", "batch", "detached", "grad_dtype", "grad_dtype_set", "hooks", "name", "post_hooks",
-                 "retains_grad", "sparse", "tangents", "trail")
+                 "retains_grad", "sparse", "tangent", "trail")
 
     def __init__(self) -> None:
         self.hooks: Any = None            # tensor pre-hooks of a leaf, {id: fn}
         self.post_hooks: Any = None       # post-accumulate-grad hooks of a leaf, {id: fn}
         self.retains_grad: bool = False
-        self.tangents: Any = None         # {level: tangent}
+        self.tangent: Any = None          # at the open forward-mode level
         self.batch: Any = None            # for a tensor with ODD_WRAPPER: what it stands for (see transforms/batching.py)
         self.sparse: Any = None           # for a tensor with ODD_SPARSE: its indices and values (see ops/sparse/coo.py)
         self.name: Any = None
@@ -86,6 +86,7 @@ class Extra:
         self.backward_hooks: Any = None
         self.detached: bool = False       # detach_ was called on it
         self.trail: Any = None            # where it came from, while origins are traced (see origin.py)
+
 
 class Size(tuple[int, ...]):
     """A tensor's shape: a tuple that knows its number of elements.

@@ -1,10 +1,10 @@
 """Checkpointing by recomputation: saved tensors are dropped in forward and computed again when backward first asks for one.
 
-NOTE [Frames, holders, handles]
+NOTE [Frames and holders]
 One call of `checkpoint` is a Frame. In forward every saved tensor is packed as an empty Holder; the frame remembers its
 holders weakly and in order. When a backward pass (known by its id) first unpacks one, the function runs again, and the
-i-th tensor that it saves belongs to the i-th holder, if that is still alive. The value waits under a Handle, which the
-holder keeps: taking it out drops the handle and with it the value, so everything recomputed lives no longer than needed.
+i-th tensor that it saves belongs to the i-th holder, if that is still alive. The holder keeps the value until it is taken
+out, once, so everything recomputed lives no longer than needed.
 The graph owns the holders and, through the hooks, the frame; the frame owns no part of the graph that uses it. So all of it
 dies with the graph, without the garbage collector.
 """
@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
-from weakref import WeakKeyDictionary, ref
+from weakref import ref
 
 import retrograd as torch
 from retrograd import Tensor
@@ -85,19 +85,13 @@ class Current(threading.local):
 current = Current()
 
 
-class _Handle:
-    """Keeps one recomputed tensor alive."""
-
-    __slots__ = ("__weakref__",)
-
-
 class _Holder:
-    """Stands in the graph for a saved tensor; for each backward pass, the handle of its value (None once it is taken)."""
+    """Stands in the graph for a saved tensor; for each backward pass that recomputed it, the value (None once it is taken)."""
 
-    __slots__ = ("__weakref__", "handles")
+    __slots__ = ("__weakref__", "values")
 
     def __init__(self) -> None:
-        self.handles: dict[Any, _Handle | None] = {}
+        self.values: dict[Any, Tensor | None] = {}
 
 
 class Once:
@@ -114,7 +108,6 @@ class _CheckpointFrame:
         self.inputs: tuple[Any, ...] = ()
         self.weak_holders: list[ref[_Holder]] = []
         self.x_metadatas: list[Any] = []
-        self.recomputed: dict[Any, WeakKeyDictionary[_Handle, Tensor]] = {}     # pass -> handle -> value
         self.recomp_counter: dict[Any, int] = {}                                # pass -> tensors saved by the recomputation
         self.done: set[Any] = set()                                             # passes that have recomputed
         self.forward_completed = False
@@ -130,7 +123,6 @@ class _CheckpointFrame:
     def recompute(self, key: Any) -> None:
         """Run the function again for the pass `key`."""
         args = self.get_inputs()
-        self.recomputed[key] = WeakKeyDictionary()
         self.recomp_counter[key] = 0
         try:
             with _recomputation_hook(ref(self), key), torch.enable_grad():
@@ -142,8 +134,8 @@ class _CheckpointFrame:
 
     def take(self, holder: _Holder, key: Any) -> Tensor:
         """The recomputed value for `holder`, which can be had once."""
-        handle = holder.handles.get(key)
-        if handle is None:
+        value = holder.values.get(key)
+        if value is None:
             overlap = ""
             if isinstance(key, GraphExecGroup):
                 overlap = ("Performing two backward calls that overlap (i.e. require the same saved activation in order to "
@@ -151,8 +143,7 @@ class _CheckpointFrame:
             raise CheckpointError("torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked "
                                   f"once. {overlap}If you are calling ctx.saved_tensors in backward, make sure to do so only "
                                   "once. Otherwise please open an issue with details on your use case.")
-        value = self.recomputed[key][handle]
-        holder.handles[key] = None
+        holder.values[key] = None
         return value
 
     def forget(self, key: Any) -> None:
@@ -160,8 +151,8 @@ class _CheckpointFrame:
         for weak in self.weak_holders:
             holder = weak()
             if holder is not None:
-                holder.handles.pop(key, None)
-        del self.recomputed[key], self.recomp_counter[key]
+                holder.values.pop(key, None)
+        del self.recomp_counter[key]
         self.done.discard(key)
 
     def check_recomputed_tensors_match(self, key: Any) -> None:
@@ -176,12 +167,10 @@ class _CheckpointFrame:
         differences = ""
         for i, weak in enumerate(self.weak_holders):
             holder = weak()
-            if holder is None:
+            value = None if holder is None else holder.values[key]
+            if value is None:
                 continue
-            handle = holder.handles[key]
-            assert handle is not None
-            with torch.no_grad():
-                found = self.metadata_fn(self.recomputed[key][handle])
+            found = self.metadata_fn(value)
             if found != self.x_metadatas[i]:
                 differences += (f"tensor at position {i}:\nsaved metadata: {self.x_metadatas[i]}\n"
                                 f"recomputed metadata: {found}\n")
@@ -205,8 +194,7 @@ class _checkpoint_hook(saved_tensors_hooks):
         def pack_hook(x: Tensor) -> _Holder:
             holder = _Holder()
             frame.weak_holders.append(ref(holder))
-            with torch.no_grad():
-                frame.x_metadatas.append(frame.metadata_fn(x))
+            frame.x_metadatas.append(frame.metadata_fn(x))
             return holder
 
         def unpack_hook(holder: _Holder) -> Tensor:
@@ -248,8 +236,7 @@ class _recomputation_hook(saved_tensors_hooks):
                 return x
             holder = frame.weak_holders[index]()
             if holder is not None:
-                handle = holder.handles[key] = _Handle()
-                frame.recomputed[key][handle] = x
+                holder.values[key] = x
             if frame.early_stop and index + 1 == len(frame.weak_holders):
                 raise _StopRecomputationError
             return x
@@ -274,7 +261,7 @@ def run_without_reentrant(fn: Callable[..., Any], preserve_rng_state: bool,
         with torch.random.fork_rng(enabled=rng_state is not None):
             if rng_state is not None:
                 torch.set_rng_state(rng_state)
-            with torch.autocast(**autocast), recompute_context:
+            with nullcontext() if autocast_state() == autocast else torch.autocast(**autocast), recompute_context:
                 fn(*inputs, **kwargs)
 
     frame = _CheckpointFrame(recompute_fn, early_stop, unpack_error_cb, metadata_fn)

@@ -1,6 +1,7 @@
 """The CPU random generator: a 32-bit Mersenne Twister with PyTorch's seeding rules and state layout."""
 from __future__ import annotations
 
+import ctypes
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,16 @@ STATE_LAYOUT = np.dtype(
 )
 
 
+def twister_memory(bits: Any) -> Any:
+    """The words of NumPy's twister and, behind them, its position: reading them one by one takes NumPy far longer."""
+    memory: Any = (ctypes.c_uint32 * (TWISTER_WORDS + 1)).from_address(bits.ctypes.state_address)
+    made = np.frombuffer(memory, np.uint32)
+    known = bits.state["state"]
+    if made[TWISTER_WORDS] != known["pos"] or not np.array_equal(made[:TWISTER_WORDS], known["key"]):
+        raise RuntimeError("this version of NumPy keeps the state of its random generator in another form than is known here")
+    return made
+
+
 class Generator:
     """A source of random numbers that draws the same stream as PyTorch's CPU generator for the same seed.
 
@@ -34,7 +45,8 @@ class Generator:
     array([2357136044, 2546248239], dtype=uint32)
     """
 
-    __slots__ = ("_device", "_seed", "_bits", "_legacy", "_started", "words", "next_normal", "__weakref__")
+    __slots__ = ("_device", "_seed", "_bits", "_legacy", "_memory", "_seeded", "_started", "words", "next_normal",
+                 "__weakref__")
 
     def __init__(self, device: Any = "cpu") -> None:
         self._device = parse_device(device)
@@ -43,11 +55,12 @@ class Generator:
         # The second half of the last one-at-a-time normal pair, waiting for the next odd draw.
         self.next_normal: float | None = None
         self._seed = DEFAULT_SEED
+        self._seeded: Any = None          # (a seed, the words that it gives), once they had to be known
         self._started = False
 
     def __getattr__(self, name: str) -> Any:
         # Only reached while a slot is empty: the twister is made for the first draw, since numpy.random is slow to import.
-        if name not in ("_bits", "_legacy", "words"):
+        if name not in ("_bits", "_legacy", "_memory", "words"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         bits = np.random.MT19937(0)
         # Only the legacy interface seeds the twister with the plain 32-bit recurrence; it shares the bit generator.
@@ -56,6 +69,7 @@ class Generator:
         self._bits = bits
         # `words(n)` draws n 32-bit words as uint64, straight from the bit generator: the hot path of small draws.
         self.words = bits.random_raw
+        self._memory = twister_memory(bits)
         self._started = True
         return object.__getattribute__(self, name)
 
@@ -97,9 +111,10 @@ class Generator:
 
     def get_state(self) -> NDArray[np.uint8]:
         """The state as 5056 bytes, in the layout that PyTorch's CPU generator reads and writes."""
-        inner = self._bits.state["state"]
-        words, position = inner["key"], int(inner["pos"])
-        state = np.zeros((), STATE_LAYOUT)
+        memory = self._memory
+        words, position = memory[:TWISTER_WORDS], int(memory[TWISTER_WORDS])
+        raw = np.zeros(STATE_LAYOUT.itemsize, np.uint8)
+        state = raw.view(STATE_LAYOUT)
         state["seed"] = self._seed
         state["seeded"] = 1
         state["words"] = words
@@ -107,12 +122,18 @@ class Generator:
             state["next"], state["left"] = position, TWISTER_WORDS + 1 - position
         else:
             # An exhausted block and a freshly seeded one both wait for the twist; only `next` tells them apart.
-            seeded = np.random.RandomState(self._seed & _LOW_32_BITS).get_state(legacy=False)
-            fresh = np.array_equal(words, seeded["state"]["key"])
+            fresh = bool((words == self.seeded_words()).all())
             state["next"], state["left"] = (0 if fresh else TWISTER_WORDS), 1
         if self.next_normal is not None:
             state["normal_y"], state["normal_is_valid"] = self.next_normal, 1
-        return np.frombuffer(state.tobytes(), np.uint8).copy()
+        return raw
+
+    def seeded_words(self) -> Any:
+        """The words of the twister after seeding."""
+        if self._seeded is None or self._seeded[0] != self._seed:
+            made = np.random.RandomState(self._seed & _LOW_32_BITS).get_state(legacy=False)
+            self._seeded = self._seed, made["state"]["key"]
+        return self._seeded[1]
 
     def set_state(self, state: NDArray[np.uint8]) -> Generator:
         """Continue from a state that `get_state` returned."""
@@ -124,15 +145,13 @@ class Generator:
                 f"Expected a CPUGeneratorImplState of size {STATE_LAYOUT.itemsize} "
                 f"but found the input RNG state size to be {raw.size}"
             )
-        fields = np.frombuffer(raw.tobytes(), STATE_LAYOUT)[0]
+        fields = raw.reshape(-1).view(STATE_LAYOUT)[0]
         left, position = int(fields["left"]), int(fields["next"])
         if not (fields["seeded"] == 1 and 0 < left <= TWISTER_WORDS and position <= TWISTER_WORDS):
             raise RuntimeError("Invalid mt19937 state")
         self._seed = int(fields["seed"])
-        self._bits.state = {
-            "bit_generator": "MT19937",
-            "state": {"key": fields["words"].astype(np.uint32), "pos": TWISTER_WORDS if left == 1 else position},
-        }
+        self._memory[:TWISTER_WORDS] = fields["words"]
+        self._memory[TWISTER_WORDS] = TWISTER_WORDS if left == 1 else position
         self.next_normal = float(fields["normal_y"]) if fields["normal_is_valid"] else None
         return self
 
