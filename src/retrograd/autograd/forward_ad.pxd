@@ -1,7 +1,11 @@
 # C types for forward_ad.py.
 cimport cython
 from retrograd.core.graph cimport Node
-from retrograd.core.tensor cimport Tensor
+from retrograd.core.state cimport Switches
+from retrograd.core.tensor cimport Tensor, new_tensor, wants_grad
+from retrograd.core.views cimport mark_view
+
+cdef Switches switches
 
 cdef class Identity(Node):
     cpdef _run(self, list grads, needed)

@@ -16,8 +16,8 @@ from retrograd.core.dispatch import METHODS, below
 from retrograd.core.forward import levels, tangent_of
 from retrograd.core.graph import Node, connect, describe_outputs, set_history
 from retrograd.core.record import record
-from retrograd.core.state import tls
-from retrograd.core.tensor import ODD_DUAL, ODD_INFERENCE, ODD_SUBCLASS, ODD_WRAPPER, Tensor, wants_grad
+from retrograd.core.state import switches, tls
+from retrograd.core.tensor import ODD_DUAL, ODD_INFERENCE, ODD_SUBCLASS, ODD_WRAPPER, Tensor, new_tensor, wants_grad
 from retrograd.core.views import mark_view
 from retrograd.ops.copy import alias
 from retrograd.ops.shape import view
@@ -208,10 +208,10 @@ def check_floating(role: str, t: Any) -> None:
 
 def alias_of(t: Any) -> Any:
     """A view of all of `t` that shares no tangent with it."""
-    if tls.dispatch_modes or t._odd & ODD_SUBCLASS:
+    if t._odd & ODD_SUBCLASS or (switches.unusual and tls.dispatch_modes):
         twin = below(alias, [t])
     else:
-        twin = Tensor(t.array)
+        twin = new_tensor(t.array)
         twin._odd = t._odd & ~ODD_DUAL
     if not t._odd & ODD_INFERENCE:
         mark_view(None, None, t, twin)
