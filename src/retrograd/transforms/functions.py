@@ -122,6 +122,7 @@ def generated(cls: Any, in_dims: list[Any], spec: Any, size: int, randomness: st
     kept: dict[str, Any] = {}
 
     class Vmapped(Function):
+        generate_vmap_rule = True             # inside of another vmap
         out_dims: list[Any] = []
 
         @staticmethod

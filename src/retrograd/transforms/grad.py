@@ -71,12 +71,17 @@ class Grad(Level):
         leaves, spec = flatten(args)
         inputs = [self.lifted(leaf) for leaf in leaves]
         level = self
+        recording = tls.grad_enabled          # here; a forward runs without, which is not the level below's business
 
         def forward(*given: Any) -> Any:
             flat, structure = flatten(given)
             values = [level.unwrap(leaf) for leaf in flat]
-            with level.beneath():
-                output = functions.apply_anywhere(cls, unflatten(values, structure))
+            was = set_grad_enabled(recording)
+            try:
+                with level.beneath():
+                    output = functions.apply_anywhere(cls, unflatten(values, structure))
+            finally:
+                set_grad_enabled(was)
             made, out_spec = flatten(output)
             same = {id(value): leaf for value, leaf in zip(values, flat, strict=True)}
             return unflatten([same.get(id(out)) if id(out) in same else lift(out, level) if isinstance(out, Tensor) else out
@@ -104,14 +109,17 @@ def lifted_arguments(level: Grad, op: Any, args: Any) -> Any:
 
 
 class beneath(only_outer):
-    """The level below is in force, with its own grad mode and the dispatch modes that watch it."""
+    """The level below is in force, with its own grad mode and the dispatch modes that watch it.
+
+    A `no_grad` inside of this level is inside of the one below too; one around this level is none of this level's business.
+    """
 
     def __init__(self, level: Grad) -> None:
         super().__init__(len(tls.transforms) - 1)
         self.level = level
 
     def __enter__(self) -> None:
-        self.mode = set_grad_enabled(self.level.mode_below)
+        self.mode = set_grad_enabled(tls.grad_enabled and self.level.mode_below)
         self.modes = tls.dispatch_modes
         if self.level.watchers is not None:
             tls.dispatch_modes = self.level.watchers
