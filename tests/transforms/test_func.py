@@ -115,9 +115,8 @@ def test_grad_mode_belongs_to_a_level() -> None:
     with torch.no_grad():
         assert grad(lambda y: y * y * y)(x).item() == 12.0          # that of outside does not count
     made = grad(f)(x)
-    assert made.item() == 4.0                                       # that of inside does, at this level only
-    made.backward()
-    assert x.grad.item() == 4.0
+    assert made.item() == 4.0                                       # that of inside does, at every level
+    assert not made.requires_grad
 
 
 # ---- writes
@@ -337,9 +336,25 @@ def test_error_texts(call: Any, text: str) -> None:
         call()
 
 
-def test_hooks_on_saved_tensors_are_refused() -> None:
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t), pytest.raises(RuntimeError, match="don't yet support"):  # noqa: E501
-        grad(torch.sin)(torch.tensor(1.0))
+def test_hooks_on_saved_tensors_belong_to_their_level() -> None:
+    seen: list[str] = []
+
+    def hooks(name: str) -> Any:
+        return torch.autograd.graph.saved_tensors_hooks(lambda t: seen.append(name) or t, lambda t: t)
+    x = torch.tensor(1.0, requires_grad=True)
+
+    def sine(x: Any) -> Any:
+        with hooks("inner"):
+            return x.sin()
+    with hooks("outer"):
+        made = grad(sine)(x)
+    assert seen.count("inner") == 1 and "outer" in seen
+    assert made.item() == pytest.approx(np.cos(1.0))
+    made.backward()
+    assert x.grad.item() == pytest.approx(-np.sin(1.0))
+    seen.clear()
+    vmap(sine)(torch.ones(2, requires_grad=True))
+    assert not seen
 
 
 def test_a_dispatch_mode_sees_what_is_below_all_transforms() -> None:

@@ -308,6 +308,11 @@ class SavedTensor:
         return pack(t, is_output, nr, hooks[-1] if hooks else None)
 
     @staticmethod
+    def without_history(t: Any) -> Any:
+        """`t` without its history, as what is kept of an output; inside of transforms, without that of the innermost one."""
+        return kept(t)
+
+    @staticmethod
     def nothing() -> SavedTensor:
         """A slot in which None was saved."""
         self = SavedTensor.__new__(SavedTensor)

@@ -91,6 +91,15 @@ def add_saved_hooks(count: int) -> None:
     tls.way += 2 * count
 
 
+def swap_saved_hooks(hooks: list[Any]) -> list[Any]:
+    """Put other saved-tensor hooks in the place of this thread's; return those."""
+    was: list[Any] = tls.saved_hooks
+    tls.saved_hooks = hooks
+    if was or hooks:
+        add_saved_hooks(len(hooks) - len(was))
+    return was
+
+
 def set_flag(name: str, on: Any) -> Any:
     """Set a thread-local flag that takes ops off the fast path while it is truthy; return the old value."""
     was = getattr(tls, name)

@@ -5,6 +5,8 @@ NOTE [The stack of transforms]
 that it concerns; while that one runs its rule, only those outside of it are in force. Batching concerns an op only if
 one of its tensors is batched at that level. An op that concerns no transform goes to forward mode and autograd with the
 whole stack left in place: what they call in turn (the tangent of an ordinary tensor may be a batched one) is asked again.
+Saved-tensor hooks belong to the transform in which they were set: they see what that one's own graph saves. One that has
+no graph, as vmap, saves nothing, so hooks set in it see nothing (and a checkpoint in it keeps everything).
 """
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from typing import Any
 
 from retrograd.core import forward
 from retrograd.core.dispatch import autograd
-from retrograd.core.state import add_special, tls
+from retrograd.core.state import add_special, swap_saved_hooks, tls
 
 
 class Transform:
@@ -21,6 +23,7 @@ class Transform:
     level: int = 0            # 1 for the outermost
     stays: bool = False       # it is in force while it runs its rule, and puts itself out of force where that goes below
     legacy: bool = False      # the older vmap, under which custom Functions run as they are
+    hooks_below: Any = ()     # the saved-tensor hooks of the transform (or the program) around it
 
     @property
     def no_backward(self) -> str:
@@ -61,9 +64,11 @@ def process(op: Any, args: Any) -> Any:
                 return level.run(op, args)
             tls.transforms = stack[:kept]             # what `only_outer` does, for every op
             add_special(-hidden)
+            hooks = swap_saved_hooks(stack[kept].hooks_below)
             try:
                 return level.run(op, args)
             finally:
+                swap_saved_hooks(hooks)
                 tls.transforms = stack
                 add_special(hidden)
     if forward.levels.current >= 0:
@@ -82,9 +87,11 @@ class only_outer:
         stack = self.stack = tls.transforms
         tls.transforms = stack[:self.depth]
         add_special(self.depth - len(stack))
+        self.hooks = swap_saved_hooks(stack[self.depth].hooks_below) if self.depth < len(stack) else tls.saved_hooks
 
     def __exit__(self, *error: Any) -> None:
         stack = self.stack
+        swap_saved_hooks(self.hooks)
         tls.transforms = stack
         add_special(len(stack) - self.depth)
 
@@ -100,8 +107,10 @@ class running:
         transform.level = len(tls.transforms) + 1
         tls.transforms = [*tls.transforms, transform]
         add_special(1)
+        transform.hooks_below = self.hooks = swap_saved_hooks([])
         return transform
 
     def __exit__(self, *error: Any) -> None:
+        swap_saved_hooks(self.hooks)
         tls.transforms = tls.transforms[:-1]
         add_special(-1)

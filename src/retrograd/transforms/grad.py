@@ -14,7 +14,6 @@ from typing import Any
 from retrograd.autograd.backward import check_gradient, input_edge
 from retrograd.autograd.engine import run_backward
 from retrograd.autograd.function import run_function
-from retrograd.autograd.graph import disable_saved_tensors_hooks
 from retrograd.core.dispatch import METHODS, autograd
 from retrograd.core.state import set_grad_enabled, tls
 from retrograd.core.tensor import ODD_WRAPPER, Tensor, wants_grad
@@ -25,10 +24,6 @@ from retrograd.transforms.lifted import Level, lift, living
 from retrograd.transforms.trees import flatten, map_leaves, unflatten
 
 __all__ = ["grad", "grad_and_value", "vjp"]
-
-NO_HOOKS = ("torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use "
-            "case.")
-
 
 class Grad(Level):
     """Records a graph of lifted tensors."""
@@ -171,7 +166,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
 
 
 def run_grad(func: Any, argnums: Any, has_aux: bool, args: Any, kwargs: Any) -> Any:
-    with disable_saved_tensors_hooks(NO_HOOKS), reverse_level(Grad()) as level:
+    with reverse_level(Grad()) as level:
         args = map_leaves(level.lifted, args)
         kwargs = map_leaves(level.lifted, kwargs)
         paths = argument_paths(argnums, args)
@@ -212,7 +207,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
 def run_vjp(func: Any, primals: Any, argnums: Any, has_aux: bool) -> Any:
     """`vjp` with respect to the arguments `argnums` (None: all of them)."""
-    with disable_saved_tensors_hooks(NO_HOOKS), reverse_level(Grad()) as level:
+    with reverse_level(Grad()) as level:
         args = map_leaves(level.lifted, primals)
         paths = None if argnums is None else argument_paths(argnums, args)
         inputs, in_spec = flatten(args if paths is None else select_arguments(args, argnums, paths))

@@ -222,7 +222,7 @@ class _recomputation_hook(saved_tensors_hooks):
 
     def __init__(self, target_frame_ref: ref[_CheckpointFrame], key: Any) -> None:
         def pack_hook(x: Tensor) -> Tensor:
-            x = x.detach() if x.requires_grad else x
+            x = SavedTensor.without_history(x) if x.requires_grad else x     # on this level of transforms only
             frame = target_frame_ref()
             assert frame is not None
             index = frame.recomp_counter[key]
