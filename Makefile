@@ -62,7 +62,7 @@ $(VENV)/.dev: $(VENV)/.build $(BUILD_FILES) $(SOURCES)
 
 $(BENCH_VENV)/.torch: pyproject.toml
 	$(PYTHON) -m venv $(BENCH_VENV)
-	$(BENCH_VENV)/bin/python $(PIP) install $(BUILD_NEEDS) torch==2.13.0
+	$(BENCH_VENV)/bin/python $(PIP) install $(BUILD_NEEDS) scipy torch==2.13.0
 	@touch $@
 
 $(BENCH_VENV)/.bench: $(BENCH_VENV)/.torch $(BUILD_FILES) $(SOURCES)

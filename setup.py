@@ -137,6 +137,8 @@ class BuildExt(build_ext):
         if self.compiler.compiler_type != "msvc":
             for module in self.extensions:
                 module.extra_compile_args += KERNEL_FLAGS if module.name == KERNELS else UNIX_FLAGS
+                if sys.platform.startswith("linux"):
+                    module.extra_link_args.append("-Wl,--strip-all")      # symbols nobody reads are an eighth of the package
         super().build_extensions()
 
     def remove(self, modules: list[Extension]) -> None:
