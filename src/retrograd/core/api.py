@@ -13,6 +13,7 @@ finds it there and pays nothing.
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 from retrograd.core import convert
@@ -90,6 +91,13 @@ def written_out(op: Any, name: str, is_method: bool, head: str) -> Any:
         return call_named(name, args, kwargs, is_method, function)
     function = shortcuts.shortcut(op, head, general)
     return function
+
+
+def pair(op: Any) -> Any:
+    """`op` as a function of its two tensors, with the other arguments that its `fast` is for."""
+    if COMPILED:
+        return partial(table.door.binary, op)
+    return shortcuts.shortcut(op, "operator2")
 
 
 def make_unary(op: Any, name: str, is_method: bool) -> Any:

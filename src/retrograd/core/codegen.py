@@ -269,6 +269,37 @@ static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 }}
 """
 
+# A stack of products: small ones, and outer products of any size, which are but a loop over the result.
+BMM = r"""
+static PyObject *np_{name};
+#define MULTIPLY_ALL(T) {{ T *z = PyArray_DATA(r); npy_intp i, j, p; \
+  npy_intp as1 = PyArray_STRIDE(a, 1) / sizeof(T), as2 = PyArray_STRIDE(a, 2) / sizeof(T); \
+  npy_intp bs1 = PyArray_STRIDE(b, 1) / sizeof(T); \
+  for (npy_intp s = 0; s < count; s++) {{ \
+    const T *x = (const T *)(PyArray_BYTES(a) + s * PyArray_STRIDE(a, 0)); \
+    const T *y = (const T *)(PyArray_BYTES(b) + s * PyArray_STRIDE(b, 0)); \
+    for (i = 0; i < m; i++, z += n) {{ T v = k ? x[i * as1] : 0; \
+      for (j = 0; j < n; j++) z[j] = k ? v * y[j] : 0; \
+      for (p = 1; p < k; p++) {{ v = x[i * as1 + p * as2]; for (j = 0; j < n; j++) z[j] += v * y[p * bs1 + j]; }} }} }} }}
+static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {{
+  PyArrayObject *a = (PyArrayObject *)args[0], *b = (PyArrayObject *)args[1];
+  if (is_array(args[0]) && is_array(args[1])) {{
+    int t = PyArray_TYPE(a);
+    if (t != PyArray_TYPE(b) || PyArray_NDIM(a) != 3 || PyArray_NDIM(b) != 3 || !is_float(t)) Py_RETURN_NONE;
+    npy_intp count = PyArray_DIM(a, 0), m = PyArray_DIM(a, 1), k = PyArray_DIM(a, 2), n = PyArray_DIM(b, 2);
+    if (k != PyArray_DIM(b, 1) || count != PyArray_DIM(b, 0)) Py_RETURN_NONE;
+    if (PyArray_STRIDE(b, 2) == PyArray_ITEMSIZE(b) && (k == 1 || count * m * n * k <= 2048)) {{
+      npy_intp dims[3] = {{count, m, n}};
+      PyArrayObject *r = new_shaped(PyArray_DESCR(a), 3, dims); if (!r) return NULL;
+      if (t == NPY_FLOAT) MULTIPLY_ALL(float) else MULTIPLY_ALL(double)
+      return (PyObject *)r;
+    }}
+    return PyObject_Vectorcall(np_{name}, args, 2, NULL);
+  }}
+  Py_RETURN_NONE;
+}}
+"""
+
 ENDING = r"""
 static PyObject *bind(PyObject *self, PyObject *args) {{
   const char *name; PyObject *function;
@@ -303,7 +334,7 @@ def expression(lower: str, kind: str) -> str:
 
 
 def kernel_source(name: str, op: Any) -> str:
-    template = {"sum": SUM, "matmul": MATMUL}.get(op.lower) or (BINARY if "{other}" in op.lower else UNARY)
+    template = {"sum": SUM, "matmul": MATMUL, "bmm": BMM}.get(op.lower) or (BINARY if "{other}" in op.lower else UNARY)
     costly = any(f"{f}(" in op.lower for f in FUNCTIONS if f not in ("fabs", "sqrt", "floor", "ceil", "trunc", "fmax", "fmin"))
     if template is UNARY and costly and op.ufunc is not None:
         template = LOOP

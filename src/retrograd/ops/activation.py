@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core.api import pair
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.dtypes import finfo
 from retrograd.core.opdef import defop, find_packet
 from retrograd.core.state import tls
-from retrograd.core.tensor import Tensor, operators
+from retrograd.core.tensor import Tensor
 from retrograd.ops import families
 from retrograd.ops.elementwise import (
     less_from,
@@ -110,11 +111,12 @@ threshold_backward = backward_op(
     dict(grad_output=lambda grad, self, threshold: call(threshold_backward, [grad, self, threshold]), self=zeros), leading=1,
     fast=fast_threshold_backward, fast_for=(0,),
     lower="{other} <= 0 ? 0 : {self}")
-threshold_backward.prepare()      # relu's rule goes to it past `call`, which would do that
+threshold_backward.prepare()
+pass_positive = pair(threshold_backward)
 relu = defop(
     "relu(Tensor self) -> Tensor",
     kernel=lambda xp, self: xp.maximum(self, zero_like(xp, self)), check=check_relu,
-    vjp=dict(self=lambda grad, result: operators.door.binary(threshold_backward, grad, result)),
+    vjp=dict(self=lambda grad, result: pass_positive(grad, result)),
     jvp="elementwise", batch=families.pointwise, inplace=True, out=False,
     fast=lambda self: np.maximum(self, ZEROS[self.dtype.char]) if self.dtype.char in "fd" else None,
     lower="{self} <= 0 ? 0 : {self}",

@@ -257,16 +257,24 @@ def column_major(sizes: Any, strides: Any) -> bool:
     return strides[0] == 1 and strides[1] == sizes[0]
 
 
+def mm_self_gradient(grad: Any, mat2: Any, self_sym_sizes: Any, self_sym_strides: Any) -> Any:
+    if column_major(self_sym_sizes, self_sym_strides):
+        return (conj(mat2) @ turned(grad)).t()
+    return grad @ conj(turned(mat2))
+
+
+def mm_mat2_gradient(grad: Any, self: Any, mat2_sym_sizes: Any, mat2_sym_strides: Any) -> Any:
+    if column_major(mat2_sym_sizes, mat2_sym_strides):
+        return (turned(grad) @ conj(self)).t()
+    return conj(turned(self)) @ grad
+
+
 def mat1_gradient(grad: Any, mat2: Any, sizes: Any, strides: Any, alpha: Any) -> Any:
-    if column_major(sizes, strides):
-        return times((conj(mat2) @ turned(grad)).t(), alpha)
-    return times(grad @ conj(turned(mat2)), alpha)
+    return times(mm_self_gradient(grad, mat2, sizes, strides), alpha)
 
 
 def mat2_gradient(grad: Any, mat1: Any, sizes: Any, strides: Any, alpha: Any) -> Any:
-    if column_major(sizes, strides):
-        return times((turned(grad) @ conj(mat1)).t(), alpha)
-    return times(conj(turned(mat1)) @ grad, alpha)
+    return times(mm_mat2_gradient(grad, mat1, sizes, strides), alpha)
 
 
 # ---- batching
@@ -293,10 +301,7 @@ def batched_dot(op: Any, args: Any, dims: Any, size: int) -> Any:
 mm = defop(
     "mm(Tensor self, Tensor mat2) -> Tensor",
     kernel=mm_kernel, fast=fast_mm,
-    vjp=dict(self=lambda grad, mat2, self_sym_sizes, self_sym_strides:
-             mat1_gradient(grad, mat2, self_sym_sizes, self_sym_strides, 1),
-             mat2=lambda grad, self, mat2_sym_sizes, mat2_sym_strides:
-             mat2_gradient(grad, self, mat2_sym_sizes, mat2_sym_strides, 1)),
+    vjp=dict(self=mm_self_gradient, mat2=mm_mat2_gradient),
     jvp="multilinear", batch=batched_mm, lower="matmul",
 )
 mm.checks = True
@@ -305,7 +310,7 @@ bmm = defop(
     kernel=bmm_kernel, fast=fast_bmm,
     vjp=dict(self=lambda grad, mat2: grad.bmm(conj(mat2.transpose(1, 2))),
              mat2=lambda grad, self: conj(self.transpose(1, 2)).bmm(grad)),
-    jvp="multilinear", batch=batched_mm,
+    jvp="multilinear", batch=batched_mm, lower="bmm",
 )
 bmm.checks = True
 ADDMM = dict(
