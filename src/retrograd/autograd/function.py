@@ -164,6 +164,9 @@ class FunctionCtx:
         >>> Pair.apply(x)[0].backward()
         tensor([1.]) None
         """
+        if not isinstance(value, bool):
+            raise TypeError("set_materialize_grads received an invalid combination of arguments - got "
+                            f"({type(value).__name__}), but expected (bool)")
         self.materialize_grads = value
 
 
@@ -235,9 +238,7 @@ class BackwardCFunction(Node, FunctionCtx):
         finally:
             if disabled:
                 tls.function_disabled = disabled
-        if type(results) is not tuple:
-            results = tuple(results) if isinstance(results, list) else (results,)
-        return self._by_edge(results)
+        return self._by_edge(results if isinstance(results, tuple) else (results,))
 
     def _zeros(self, i: int) -> Any:
         """Zeros for a gradient that did not arrive, None where the output is no tensor."""
@@ -259,13 +260,14 @@ class BackwardCFunction(Node, FunctionCtx):
                                f"{len(results)})")
         routed = []
         for i, result in enumerate(results):
+            if i not in self._positions:
+                if result is not None:
+                    raise RuntimeError(f"function {self.name()} returned a gradient different than None at position {i + 1}, "
+                                       "but the corresponding forward input was not a Variable")
+                continue
             if result is not None and not isinstance(result, Tensor):
-                raise TypeError(f"expected Variable or None (got {type(result).__name__})")
-            if i in self._positions:
-                routed.append(result if self._next[len(routed)] is not None else None)
-            elif result is not None:
-                raise RuntimeError(f"function {self.name()} returned a gradient different from None at position {i + 1}, but "
-                                   "the corresponding forward input was not a Variable")
+                raise RuntimeError(f"expected Variable or None (got {type(result).__name__})")
+            routed.append(result if self._next[len(routed)] is not None else None)
         return routed
 
     def _release(self) -> None:
@@ -498,11 +500,6 @@ def with_defaults(forward: Any, args: Any, kwargs: Any) -> Any:
 
 def run_function(cls: Any, args: Any, split: bool) -> Any:
     """One call of a custom Function: forward, then the outputs get their history."""
-    forward = cls.__dict__.get("forward")
-    if forward is not None and not isinstance(forward, (staticmethod, classmethod)):
-        raise RuntimeError("Legacy autograd function with non-static forward method is deprecated. Please use new-style "
-                           "autograd function with static forward method. (Example: https://pytorch.org/docs/stable/autograd.html"
-                           "#torch.autograd.Function)")
     node = cls._backward_cls()
     if switches.unusual and tls.origins:
         remember(node)
@@ -537,7 +534,12 @@ def run_function(cls: Any, args: Any, split: bool) -> Any:
         set_grad_enabled(was)
         if dual:
             tls.fwd_grad_enabled = True
-    outputs = output if type(output) is tuple else tuple(output) if isinstance(output, list) else (output,)
+    outputs = output if isinstance(output, tuple) else (output,)
+    for marked, text in ((node.dirty_tensors, "mark_dirty can only accept variables, but argument "),
+                         (node.non_differentiable, "mark_non_differentiable only accepts variable arguments, but got ")):
+        for t in marked or ():
+            if not isinstance(t, Tensor):
+                raise RuntimeError(f"{text}{t!r}")
     dirty = {id(t) for t in node.dirty_tensors} if node.dirty_tensors else ()
     if dual and node.non_differentiable:
         named = {id(t) for t in node.non_differentiable}
@@ -553,7 +555,7 @@ def run_function(cls: Any, args: Any, split: bool) -> Any:
             trail_of(t).cuts = known
         changed = [t for t in wrapped if id(t) in dirty]
         note_results(here(cls.__name__), inputs, [t for t in wrapped if isinstance(t, Tensor)], changed)
-    return wrapped if type(output) is tuple or isinstance(output, list) else wrapped[0]
+    return wrapped if isinstance(output, tuple) else wrapped[0]
 
 
 def wrap_outputs(node: Any, inputs: Any, outputs: Any, recording: bool) -> Any:
