@@ -121,9 +121,9 @@ class FunctionCtx:
 
         >>> FunctionCtx().mark_shared_storage()
         Traceback (most recent call last):
-        FutureWarning: mark_shared_storage is deprecated. ...
+        FutureWarning: `mark_shared_storage` is deprecated. ...
         """
-        warnings.warn("mark_shared_storage is deprecated. Tensors with shared storages are automatically tracked. Note that "
+        warnings.warn("`mark_shared_storage` is deprecated. Tensors with shared storages are automatically tracked. Note that "
                       "calls to `set_()` are not tracked", FutureWarning, stacklevel=2)
 
     def mark_non_differentiable(self, *args: Any) -> None:
@@ -474,7 +474,7 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
         if split:
             args = with_defaults(cls.forward, args, kwargs)
         elif kwargs:
-            raise TypeError("apply() takes no keyword arguments")
+            args = by_position(cls.forward, args, kwargs)
         if switches.unusual and tls.transforms:
             return METHODS["__transform_function__"](cls, args)
         if switches.unusual and tls.profiler is not None:
@@ -496,6 +496,22 @@ def with_defaults(forward: Any, args: Any, kwargs: Any) -> Any:
     bound = signature_of(forward).bind(*args, **kwargs)
     bound.apply_defaults()
     return bound.args
+
+
+def by_position(forward: Any, args: Any, kwargs: Any) -> Any:
+    """Keyword arguments of a `forward` that takes ctx, in their places; defaults are left to it."""
+    names = [name for name, p in signature_of(forward).parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
+    for name in kwargs:
+        if name not in names[len(args):]:
+            raise TypeError(f"forward() got multiple values for argument '{name}'" if name in names else
+                            f"forward() got an unexpected keyword argument '{name}'")
+    values = list(args)
+    while len(values) < len(args) + len(kwargs):
+        name = names[len(values)]
+        if name not in kwargs:
+            raise TypeError(f"forward() missing required argument: '{name}' (position {len(values)})")
+        values.append(kwargs[name])
+    return tuple(values)
 
 
 def run_function(cls: Any, args: Any, split: bool) -> Any:
