@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.autograd.accumulate import accumulate, private
-from retrograd.autograd.hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks
+from retrograd.autograd.hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks, run_value_hooks
 from retrograd.core.dispatch import METHODS
 from retrograd.core.graph import LAST, AccumulateGrad, Node, leaf_of, show
 from retrograd.core.record import OpNode
@@ -308,10 +308,8 @@ def run_accumulator(task: Any, node: Any, grads: Any) -> None:
         recorder.end_of(event)
     if grad is not None:
         extra = variable._extra
-        if extra is not None and extra.post_hooks:
-            for hook in list(extra.post_hooks.values()):
-                if hook(variable) is not None:
-                    raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+        if extra is not None and extra.post_hooks and run_value_hooks(extra.post_hooks, variable) is not variable:
+            raise RuntimeError("Tensor post accumulate grad hooks should return None.")
     if node._hooks is not None and node._hooks.post is not None:
         run_post_hooks(node, [], grads, True)
 

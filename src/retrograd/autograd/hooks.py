@@ -46,10 +46,10 @@ def run_value_hooks(hooks: Any, grad: Any) -> Any:
 def check_hook_result(old: Any, new: Any, hook: Any) -> None:
     """A hook may replace a gradient only by one like it."""
     name = getattr(hook, "__name__", type(hook).__name__)
+    if old is None:
+        raise RuntimeError("can't replace a None gradient with a non-None value")
     if not isinstance(new, Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(new).__name__}'")
-    if old is None:
-        raise RuntimeError("can't replace a empty gradient with a non-empty value")
     if old.dtype is not new.dtype:
         raise RuntimeError(f"hook '{name}' has changed the type of value (was {type_name(old.dtype)} got "
                            f"{type_name(new.dtype)})")
@@ -81,15 +81,16 @@ def run_post_hooks(node: Any, results: Any, grads: Any, inputs_known: bool) -> A
 
 
 def as_results(result: Any, old: Any, hook: Any) -> Any:
-    result = list(result) if isinstance(result, (tuple, list)) else [result]
+    if not isinstance(result, tuple):
+        raise TypeError(f"expected tuple, but hook returned '{type(result).__name__}'")
     if len(result) != len(old):
         name = getattr(hook, "__name__", type(hook).__name__)
         raise RuntimeError(f"hook '{name}' has returned an incorrect number of values (got {len(result)}, but expected "
                            f"{len(old)})")
     for before, after in zip(old, result, strict=True):
-        if after is not None and before is not None:
+        if after is not None:
             check_hook_result(before, after, hook)
-    return result
+    return list(result)
 
 
 # ---- registering

@@ -365,7 +365,7 @@ def new_gradient(grad: Any, strides: Any) -> Any:
 
 
 def add_gradient(old: Any, grad: Any) -> Any:
-    if old.requires_grad or old.array.dtype != grad.array.dtype and not dtypes.can_cast(grad.dtype, old.dtype):
+    if old.array.dtype != grad.array.dtype and not dtypes.can_cast(grad.dtype, old.dtype):
         return old + grad
     return METHODS["add_"](old, grad)
 
