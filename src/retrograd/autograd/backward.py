@@ -87,7 +87,7 @@ def backward_targets(inputs: Any) -> list[Any]:
     for i, t in enumerate(inputs):
         if isinstance(t, Tensor):
             if not wants_grad(t):
-                raise RuntimeError(f"One of the differentiated Tensors does not require grad (input {i})"
+                raise RuntimeError(f"can't retain_grad on Tensor that has requires_grad=False (input {i})"
                                    + origins.without_grad(t))
             if t.grad_fn is not None:
                 retain_grad(t)
@@ -161,9 +161,9 @@ def grads_tuple(grads: Any, count: int) -> tuple[Any, ...]:
     if grads is None:
         return (None,) * count
     given = (grads,) if isinstance(grads, Tensor) else tuple(grads)
-    if len(given) != count:
+    if len(given) < count:
         raise RuntimeError(f"got {count} tensors and {len(given)} gradients")
-    return given
+    return given[:count]
 
 
 def input_edge(t: Any) -> Any:
@@ -172,6 +172,10 @@ def input_edge(t: Any) -> Any:
             return None, 0
         node = unseen_edge(t)
         return (node if node is not None else unseen_accumulator(t)), t._nr
+    if not isinstance(t, GradientEdge):
+        raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(t).__name__}")
+    if not isinstance(t[0], Node):
+        raise RuntimeError(f"GradientEdge's first object must be an autograd.graph.Node but got {type(t[0]).__name__}")
     return t[0], t[1]
 
 
@@ -190,6 +194,8 @@ def output_facts(t: Any) -> tuple[Any, Any]:
     """Shape and NumPy dtype of a tensor or of the place that an edge stands for."""
     if isinstance(t, Tensor):
         return t.array.shape, t.array.dtype
+    if not isinstance(t, GradientEdge):
+        raise AssertionError(f"Expected output to be a torch.Tensor, got {type(t).__name__}")
     return shape_dtype(t[0], t[1])
 
 
