@@ -186,7 +186,7 @@ def test_leaf_as_a_root() -> None:
     (lambda x: debug.step(x.sum().detach()), "element 0 of tensors does not require grad"),
     (lambda x: debug.step(x.sum(), inputs=[]), "`inputs` argument to `backward\\(\\)` cannot be empty."),
     (lambda x: debug.step(x.sum(), inputs=[x.detach()]), "can't retain_grad on Tensor that has requires_grad=False"),
-    (lambda x: debug.step(x.sum(), [torch.ones(2), torch.ones(2)]), "got 1 tensors and 2 gradients"),
+    (lambda x: debug.step(x.sum(), []), "got 1 tensors and 0 gradients"),
 ])
 def test_arguments_are_checked_as_by_backward(call: Any, text: str) -> None:
     with pytest.raises(RuntimeError, match=text):

@@ -27,7 +27,8 @@ VIEWS = {
     "view": lambda t: t.view(6), "slice": lambda t: t[:1], "select": lambda t: t[1], "transpose": lambda t: t.t(),
     "expand": lambda t: t.expand(4, 2, 3), "squeeze": lambda t: t.unsqueeze(0).squeeze(0), "diagonal": lambda t: t.diagonal(),
     "as_strided": lambda t: t.as_strided((2,), (1,), 1), "unfold": lambda t: t.unfold(1, 2, 2),
-    "view_as": lambda t: t.view_as(t), "permute": lambda t: t.permute(1, 0), "narrow": lambda t: t.narrow(1, 1, 2), "detach": lambda t: t.detach(),
+    "view_as": lambda t: t.view_as(t),
+    "permute": lambda t: t.permute(1, 0), "narrow": lambda t: t.narrow(1, 1, 2), "detach": lambda t: t.detach(),
     "real": lambda t: t.real, "split": lambda t: t.split(1)[1], "chunk": lambda t: t.chunk(2)[0],
     "unbind": lambda t: t.unbind()[1],
 }
