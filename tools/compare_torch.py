@@ -3,12 +3,16 @@
     python tools/compare_torch.py                     a table: op, what differs, in which samples
     python tools/compare_torch.py --only sum --detail   the ops whose names contain "sum", with both values
 
-As the samples are: values, dtype, shape, strides, requires_grad, the name of grad_fn, and the first and second
-gradients. Cast to other dtypes: values, dtype, strides, or the type of the error.
+As the samples are: values, dtype, shape, strides, requires_grad, the name of grad_fn, the first and second gradients,
+the tangents of forward mode, and the results of vmap over a batch of two. Cast to other dtypes: values, dtype, strides,
+or the type of the error. Each op runs in a process of its own, since some samples end PyTorch's.
 """
 from __future__ import annotations
 
 import argparse
+import os
+import pickle
+import signal
 import sys
 import warnings
 from collections.abc import Iterator
@@ -107,11 +111,53 @@ def observe(side: Side, case: Any, dtype: str | None) -> Outcome:
             outcome.error = error
             return outcome
         if dtype is None and case.sample.grad and leaves:
-            try:
-                differentiate(side, leaves, outputs, outcome.facts)
-            except Exception as error:
-                outcome.facts["gradient error"] = type(error).__name__ + ": " + str(error).split("\n")[0]
+            attempt("gradient error", outcome.facts, differentiate, side, leaves, outputs)
+        if dtype is None and not case.op.schema.is_inplace and not cases.is_random(case.op):
+            if case.sample.grad and leaves:
+                attempt("tangent error", outcome.facts, push_forward, side, case)
+            if case.places and case.op.name not in cases.UNDEFINED:
+                attempt("batched error", outcome.facts, batch, side, case)
     return outcome
+
+
+def attempt(kind: str, facts: dict[str, Any], observation: Any, *args: Any) -> None:
+    """Note what an observation finds, or else its error."""
+    found: dict[str, Any] = {}
+    try:
+        observation(*args, found)
+        facts.update(found)
+    except Exception as error:
+        facts[kind] = type(error).__name__ + ": " + str(error).split("\n")[0]
+
+
+def push_forward(side: Side, case: Any, facts: dict[str, Any]) -> None:
+    """Note the tangents of the outputs, with a tangent for each input that wants a gradient."""
+    forward_ad = side.module.autograd.forward_ad
+    with forward_ad.dual_level():
+        tensors = [side.tensor(t, None) for t in case.tensors()]
+        duals = [forward_ad.make_dual(t.detach(), seeded(side, t, 200 + i)) if t.requires_grad else t
+                 for i, t in enumerate(tensors)]
+        made = call(side, case.op, [side.argument(a) for a in case.arguments(case.places, duals)])
+        for i, t in enumerate(cases.outputs(made)):
+            if not isinstance(t, side.tensor_class):
+                continue
+            tangent = forward_ad.unpack_dual(t).tangent
+            facts[f"{i} tangent"] = None if tangent is None else array_of(side, tangent)
+            if tangent is not None:
+                facts[f"{i} tangent dtype"], facts[f"{i} tangent strides"] = str(tangent.dtype), tuple(tangent.stride())
+
+
+def batch(side: Side, case: Any, facts: dict[str, Any]) -> None:
+    """Note the results of the op mapped over two equal examples."""
+    tensors = [side.tensor(t.detach(), None) for t in case.tensors()]
+
+    def over(*tensors: Any) -> Any:
+        made = call(side, case.op, [side.argument(a) for a in case.arguments(case.places, tensors)])
+        return tuple([t for t in cases.outputs(made) if isinstance(t, side.tensor_class)])
+
+    for i, t in enumerate(side.module.vmap(over)(*[side.module.stack([t, t]) for t in tensors])):
+        facts[f"{i} batched"], facts[f"{i} batched dtype"] = array_of(side, t), str(t.dtype)
+        facts[f"{i} batched strides"] = tuple(t.stride())
 
 
 def call(side: Side, op: Any, args: Any) -> Any:
@@ -177,7 +223,10 @@ def differences(wanted: Outcome, got: Outcome, dtype: str | None) -> Iterator[tu
         return
     names = list({**wanted.facts, **got.facts})
     if "gradient error" in names:
-        names = ["gradient error"]
+        names = [n for n in names if "gradient" not in n] + ["gradient error"]
+    for kind in ("tangent", "batched"):              # where PyTorch cannot, there is nothing to agree with
+        if f"{kind} error" in names:
+            names = [n for n in names if kind not in n] + [f"{kind} error"] * (f"{kind} error" not in wanted.facts)
     for name in names:
         a, b = wanted.facts.get(name, "missing"), got.facts.get(name, "missing")
         if dtype is not None and name[2:] not in ("shape", "dtype", "strides", "value"):
@@ -196,6 +245,35 @@ def agree(a: Any, b: Any, dtype: str) -> bool:
     return bool(a == b or (isinstance(a, float) and isinstance(b, float) and (a != a and b != b or abs(a - b) < 1e-9)))
 
 
+def compare(group: list[Any]) -> Iterator[tuple[int, str, str]]:
+    """The differences of an op: (sample, kind, both values). A child runs the samples; the one that ends it is passed over."""
+    pending = [(case, dtype) for case in group for dtype in (None, *(CASTS if case.places else ()))]
+    while pending:
+        reader, writer = os.pipe()
+        child = os.fork()
+        if not child:
+            os.close(reader)
+            with os.fdopen(writer, "wb") as pipe:
+                for case, dtype in pending:
+                    wanted, got = (observe(side, case, dtype) for side in SIDES)
+                    pickle.dump(list(differences(wanted, got, dtype)), pipe)
+                    pipe.flush()
+            os._exit(0)
+        os.close(writer)
+        with os.fdopen(reader, "rb") as pipe:
+            for _ in range(len(pending)):
+                try:
+                    found = pickle.load(pipe)
+                except EOFError:
+                    break
+                case, dtype = pending.pop(0)
+                yield from [(case.number, kind + (f" as {dtype}" if dtype else ""), both) for kind, both in found]
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if pending:
+            case, dtype = pending.pop(0)
+            print(f"{case} as {dtype} was not compared: {signal.Signals(-status).name if status < 0 else status}")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="ops whose names contain this")
@@ -208,11 +286,8 @@ def main() -> int:
             continue
         total += 1
         found: dict[str, list[str]] = {}
-        for case in group:
-            for dtype in (None, *(CASTS if case.places else ())):
-                wanted, got = (observe(side, case, dtype) for side in SIDES)
-                for kind, both in differences(wanted, got, dtype):
-                    found.setdefault(kind + (f" as {dtype}" if dtype else ""), []).append(f"{case.number}: {both}")
+        for number, kind, both in compare(group):
+            found.setdefault(kind, []).append(f"{number}: {both}")
         if found:
             wrong += 1
             print(name)
@@ -222,6 +297,7 @@ def main() -> int:
                 print(f"    {kind:32} samples {numbers}   {example}".rstrip())
                 if options.detail:
                     print("".join(f"        {place}\n" for place in places), end="")
+            sys.stdout.flush()
     print(f"{wrong} of {total} ops differ")
     return 1 if wrong else 0
 
