@@ -13,7 +13,6 @@ finds it there and pays nothing.
 from __future__ import annotations
 
 import re
-from functools import partial
 from typing import Any
 
 from retrograd.core import convert
@@ -95,9 +94,12 @@ def written_out(op: Any, name: str, is_method: bool, head: str) -> Any:
 
 def pair(op: Any) -> Any:
     """`op` as a function of its two tensors, with the other arguments that its `fast` is for."""
-    if COMPILED:
-        return partial(table.door.binary, op)
-    return shortcuts.shortcut(op, "operator2")
+    if not COMPILED:
+        return shortcuts.shortcut(op, "operator2")
+
+    def function(a: Any, b: Any) -> Any:
+        return table.door.binary(op, a, b)
+    return function
 
 
 def make_unary(op: Any, name: str, is_method: bool) -> Any:
