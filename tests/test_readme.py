@@ -39,7 +39,8 @@ def run(page: Path, blocks: list[tuple[int, str, str | None]]) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_code_prints_what_the_page_says(page: Path) -> None:
+def test_code_prints_what_the_page_says(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)           # pages show paths as they are from here
     run(page, python_blocks(page.read_text()))
 
 
