@@ -215,17 +215,19 @@ def STUB(*args: Any) -> Any:
     return first_call(args)  # type: ignore[name-defined]  # noqa: F821
 
 
+# the operator's name, the op's, and how it is called; the reflected ones are those of ops that commute
+OPERATORS = (("__add__", "add", "operator2"), ("__radd__", "add", "operator2"), ("__sub__", "sub", "operator2"),
+             ("__mul__", "mul", "operator2"), ("__rmul__", "mul", "operator2"), ("__truediv__", "div", "operator2"),
+             ("__neg__", "neg", "operator1"), ("__matmul__", "matmul", "matmul2"))
+
+
 def install_operators() -> None:
     """Give Tensor its arithmetic operators anew."""
-    for name in ("add", "sub", "mul", "div"):
-        function = lazy_shortcut(name, "operator2")
-        setattr(Tensor, {"div": "__truediv__"}.get(name, f"__{name}__"), function)
-        if name in ("add", "mul"):
-            setattr(Tensor, f"__r{name}__", function)
-    Tensor.__neg__ = lazy_shortcut("neg", "operator1")  # type: ignore[method-assign]
-    general = Tensor.__matmul__
-    Tensor.__matmul__ = lazy_shortcut(  # type: ignore[method-assign]
-        "matmul", "matmul2", lambda args, kwargs: general(*args))
+    for name, op, head in OPERATORS:
+        before = getattr(Tensor, name)
+        function = lazy_shortcut(op, head, lambda args, kwargs, before=before: before(*args))
+        function.__name__, function.__qualname__, function.__doc__ = name, f"Tensor.{name}", before.__doc__
+        setattr(Tensor, name, function)
 
 
 def source(op: Any, head: str) -> str:
