@@ -139,8 +139,8 @@ def test_an_input_returned_as_it_is_becomes_a_view_of_itself() -> None:
 @pytest.mark.parametrize("forward", [lambda ctx, t: t, lambda ctx, t: t.view(-1), lambda ctx, t: t[:1]])
 def test_a_view_that_leaves_a_function_must_not_be_written_to(forward: Any) -> None:
     out = function(forward, passed).apply(leaf(1.0) * 1)
-    with pytest.raises(RuntimeError, match="Output 0 of Made is a view and is being modified inplace. This view was created "
-                                           "inside a custom Function"):
+    with pytest.raises(RuntimeError, match="Output 0 of MadeBackward is a view and is being modified inplace. This view was "
+                                           "created inside a custom Function"):
         out.mul_(2)
     with torch.no_grad():
         out.mul_(2)
@@ -148,8 +148,8 @@ def test_a_view_that_leaves_a_function_must_not_be_written_to(forward: Any) -> N
 
 def test_several_views_that_leave_a_function_must_not_be_written_to() -> None:
     first, _ = function(lambda ctx, t: (t.view(-1), t.view(-1)), lambda ctx, a, b: a + b).apply(leaf(1.0) * 1)
-    with pytest.raises(RuntimeError, match="Output 0 of Made is a view and is being modified inplace. This view is the output "
-                                           "of a function that returns multiple views."):
+    with pytest.raises(RuntimeError, match="Output 0 of MadeBackward is a view and is being modified inplace. This view is the "
+                                           "output of a function that returns multiple views."):
         first.mul_(2)
 
 

@@ -150,7 +150,7 @@ def test_names_in_error_texts() -> None:
     y.mul_(2)
     with pytest.raises(RuntimeError, match=r"output 0 of Mul, .*set_detect_anomaly\(True, check_nan=False\)\."):
         z.sum().backward()
-    with pytest.raises(RuntimeError, match="Output 0 of Unbind is a view and is being modified inplace"):
+    with pytest.raises(RuntimeError, match="Output 0 of UnbindBackward0 is a view and is being modified inplace"):
         (x * 1).unbind()[0].mul_(2)
     c = torch.ones(2, dtype=torch.complex64, requires_grad=True).exp()
     c.detach().mul_(2)

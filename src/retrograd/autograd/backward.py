@@ -16,6 +16,10 @@ from retrograd.core.tensor import Size, Tensor, wants_grad
 from retrograd.core.warn import warn_once
 
 
+class NoInputsError(ValueError, RuntimeError):
+    """`grad` was given nothing to differentiate with respect to: one error to some versions of PyTorch, the other to others."""
+
+
 class GradientEdge(NamedTuple):
     """A place in the graph: output `output_nr` of `node`. It can stand for a tensor in backward and grad.
 
@@ -112,7 +116,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any 
         allow_unused = materialize_grads
     outputs, inputs = as_tuple(outputs), as_tuple(inputs)
     if len(inputs) == 0:
-        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
+        raise NoInputsError("grad requires non-empty inputs. `inputs` argument to `grad()` cannot be empty.")
     if not only_inputs:
         warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for "
                       "other parts of the graph, please use torch.autograd.backward.", FutureWarning, stacklevel=2)

@@ -194,7 +194,8 @@ def creation_error(t: Any, creation: int, write: bool, indirect: bool) -> str:
     modified = ("is being modified inplace" if write
                 else "its base or another view of its base has been modified inplace")
     node = t._node
-    prefix = f"Output {t._nr} of {forward_name(node)} is a view and {modified}. " if node is not None else ""
+    name = "" if node is None else node.name()
+    prefix = f"Output {t._nr} of {name} is a view and {modified}. " if node is not None else ""
     if creation == MULTI_OUTPUT_NODE:
         prefix = prefix or f"A view is the output of a function that returns multiple views and {modified}. "
         return prefix + ("This view is the output of a function that returns multiple views. Such functions do not allow "
@@ -205,7 +206,7 @@ def creation_error(t: Any, creation: int, write: bool, indirect: bool) -> str:
         if node is None:
             prefix = f"A view was created in {mode} and {modified} with grad mode enabled. "
         else:
-            prefix = (f"Output {t._nr} of {forward_name(node)} is a view of a view which was created in {mode} and {modified}"
+            prefix = (f"Output {t._nr} of {name} is a view of a view which was created in {mode} and {modified}"
                       " with grad mode enabled. ")
         return prefix + (f"Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
                          f"code by moving both the view and the inplace either both inside the {scope} block (if you "
