@@ -357,7 +357,10 @@ def run_inplace(op: Any, args: Any, tangents: Any, autograd: Call) -> Any:
         if own is not None and recorded(op, args, tangents):
             tangents[0] = own.clone()         # the graph of the tangent may save what is about to be written
         autograd(op, args)
-        made = tangents_of(op.functional or op, values, tangents, target)
+        functional = op.functional or op
+        if not functional._ready:
+            functional.prepare()
+        made = tangents_of(functional, values, tangents, target)
         if made.array.shape != target.array.shape:
             made = made.expand(target.array.shape)
         if own is not None:
