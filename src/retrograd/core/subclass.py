@@ -28,6 +28,7 @@ def through_function(function: Any, args: Any, kwargs: Any) -> Any:
     if result is NotImplemented:
         raise TypeError(f"Multiple dispatch failed for '{resolve_name(function)}'; all __torch_function__ handlers returned "
                         "NotImplemented:\n"
+                        + "".join([f"\n  - mode object {mode!r}" for mode in tls.function_modes[-1:]])
                         + "".join([f"\n  - tensor subclass {type(t)}" for t in overriding_arguments(args, kwargs)])
                         + "\n\nFor more information, try re-running with TORCH_LOGS=not_implemented")
     return result
@@ -43,7 +44,7 @@ OPERATOR_NAMES = {"eq": "__eq__", "ne": "__ne__", "rsub": "__rsub__", "mm": "mat
 
 
 def ask(function: Any, args: Any, kwargs: Any) -> Any:
-    overriding = overriding_arguments(args, kwargs)
+    overriding = [] if tls.function_disabled else overriding_arguments(args, kwargs)
     types = tuple([type(t) for t in overriding])
     modes = tls.function_modes
     if modes and tls.function_disabled < 2:
@@ -54,7 +55,7 @@ def ask(function: Any, args: Any, kwargs: Any) -> Any:
             modes.append(mode)
         if result is not NotImplemented:
             return result
-    elif not overriding or tls.function_disabled:
+    elif not overriding:
         with DisableTorchFunctionSubclass():
             return function(*args, **kwargs)
     for t in overriding:
