@@ -9,10 +9,11 @@ import pytest
 import retrograd as torch
 from retrograd.autograd import forward_ad
 from retrograd.core import dispatch
-from retrograd.core.dispatch import door
 from retrograd.core.opdef import find_packet
 from retrograd.core.state import add_special, switches, tls
 from retrograd.core.tensor import operators
+
+door = operators.door
 
 
 @pytest.fixture(autouse=True)
@@ -69,20 +70,20 @@ def as_tuple(result: Any) -> tuple[Any, ...]:
 
 def test_default_arguments_are_told_from_others_that_are_equal() -> None:
     op = op_called("add", "Tensor")
-    assert dispatch.has_defaults(op, [None, None, 1])
-    assert not dispatch.has_defaults(op, [None, None, True])
-    assert not dispatch.has_defaults(op, [None, None, 1.0])
     x = leaf(1.0)
+    assert [dispatch.call(op, [x, x, alpha]).grad_fn._saved_alpha for alpha in (1, 1.0)] == [1, 1.0]
+    assert type(dispatch.call(op, [x, x, 1.0]).grad_fn._saved_alpha) is float
     assert dispatch.call(op, [x, x, 2.5]).item() == 3.5
 
 
-def test_numbers_fit_where_numpy_gives_the_right_dtype() -> None:
-    op = operators.mul
-    floats, integers, small = torch.ones(1), torch.ones(1, dtype=torch.int64), torch.ones(1, dtype=torch.uint8)
-    assert dispatch.number_fits(op, floats.array, 2.0) and dispatch.number_fits(op, floats.array, 2)
-    assert dispatch.number_fits(op, integers.array, 2) and not dispatch.number_fits(op, integers.array, 2.0)
-    assert not dispatch.number_fits(op, small.array, 300) and not dispatch.number_fits(op, floats.array, True)
-    assert not dispatch.number_fits(operators.div, integers.array, 2)
+@pytest.mark.parametrize(("dtype", "number", "expected"), [
+    ("float32", 2.0, "float32"), ("float32", 2**40, "float32"), ("int64", 2, "int64"), ("int64", 2.0, "float32"),
+    ("uint8", 3, "uint8"), ("float32", True, "float32"), ("float16", 2.0, "float16"), ("bool", 2, "int64"),
+    ("float32", 1j, "complex64"),
+])
+def test_numbers_give_the_dtype_that_pytorch_gives(dtype: str, number: Any, expected: str) -> None:
+    a = torch.ones(2, dtype=getattr(torch, dtype))
+    assert (a * number).dtype == door.binary(operators.mul, a, number).dtype == getattr(torch, expected)
 
 
 def test_a_tensor_without_anything_unusual_is_ordinary() -> None:

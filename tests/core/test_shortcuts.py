@@ -9,10 +9,11 @@ import pytest
 
 import retrograd as torch
 from retrograd.autograd import forward_ad, graph
-from retrograd.core.dispatch import door
 from retrograd.core.opdef import find_packet
 from retrograd.core.state import switches, tls
 from retrograd.core.tensor import operators
+
+door = operators.door
 
 
 @pytest.fixture(autouse=True)
@@ -376,6 +377,39 @@ def test_subclasses_see_operators() -> None:
     a = plain((2, 2)).as_subclass(Seen)
     b = plain((2, 2))
     assert all([type(out) is Seen for out in (a + b, b + a, a * 2, 2 * a, -a, a @ b, b @ a, a.sin(), torch.sin(a), a.sum())])
+
+
+class Derived(torch.nn.Parameter):
+    pass
+
+
+@pytest.mark.parametrize(("run", "name"), [
+    (lambda a, b: a + b, "AddBackward0"), (lambda a, b: a - b, "SubBackward0"), (lambda a, b: a * b, "MulBackward0"),
+    (lambda a, b: a / b, "DivBackward0"), (lambda a, b: a ** b, "PowBackward1"), (lambda a, b: a % b, "RemainderBackward1"),
+    (lambda a, b: a @ b, "DotBackward0"),
+])
+def test_a_parameter_on_the_right_stays_there(run: Any, name: str) -> None:
+    right = torch.tensor([2.0, 4.0])
+    for b in (torch.nn.Parameter(right), Derived(right), right.clone().requires_grad_()):
+        a = leaf((2,))
+        out = run(a, b)
+        assert out.grad_fn.name() == name
+        assert [n.variable is t for (n, _), t in zip(out.grad_fn.next_functions, (a, b), strict=True)] == [True, True]
+
+
+def test_a_subclass_on_the_right_stays_there() -> None:
+    seen: list[Any] = []
+
+    class Log(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append([type(a) for a in args])
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    a, b = plain((2,)), plain((2,)).as_subclass(Log)
+    seen.clear()
+    _ = a + b, a - b, a * b, a / b, a % b, a ** b
+    assert seen == [[torch.Tensor, Log]] * 6
 
 
 def test_operators_look_like_functions_of_the_class() -> None:

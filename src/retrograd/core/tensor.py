@@ -200,24 +200,32 @@ class Tensor:
         return table.door.binary(table.add, self, other)
 
     def __radd__(self, other: Any) -> Any:
+        if isinstance(other, Tensor) and was_asked_first(self, other):
+            return table.door.binary(table.add, other, self)
         return table.door.binary(table.add, self, other)
 
     def __sub__(self, other: Any) -> Any:
         return table.door.binary(table.sub, self, other)
 
     def __rsub__(self, other: Any) -> Any:
+        if isinstance(other, Tensor) and was_asked_first(self, other):
+            return table.door.binary(table.sub, other, self)
         return table.door.function("__rsub__", (self, other))
 
     def __mul__(self, other: Any) -> Any:
         return table.door.binary(table.mul, self, other)
 
     def __rmul__(self, other: Any) -> Any:
+        if isinstance(other, Tensor) and was_asked_first(self, other):
+            return table.door.binary(table.mul, other, self)
         return table.door.binary(table.mul, self, other)
 
     def __truediv__(self, other: Any) -> Any:
         return table.door.binary(table.div, self, other)
 
     def __rtruediv__(self, other: Any) -> Any:
+        if isinstance(other, Tensor) and was_asked_first(self, other):
+            return table.door.binary(table.div, other, self)
         return table.door.function("__rdiv__", (self, other))
 
     def __matmul__(self, other: Any) -> Any:
@@ -248,36 +256,48 @@ class Tensor:
         return table.door.function("__pow__", (self, exponent))
 
     def __rpow__(self, base: Any) -> Any:
+        if isinstance(base, Tensor) and was_asked_first(self, base):
+            return table.door.function("__pow__", (base, self))
         return table.door.function("__rpow__", (self, base))
 
     def __floordiv__(self, other: Any) -> Any:
         return table.door.function("__floordiv__", (self, other))
 
     def __rfloordiv__(self, other: Any) -> Any:
+        if isinstance(other, Tensor) and was_asked_first(self, other):
+            return table.door.function("__floordiv__", (other, self))
         return table.door.function("__rfloordiv__", (self, other))
 
     def __mod__(self, other: Any) -> Any:
         return table.door.function("__mod__", (self, other))
 
     def __rmod__(self, other: Any) -> Any:
+        if isinstance(other, Tensor) and was_asked_first(self, other):
+            return table.door.function("__mod__", (other, self))
         return table.door.function("__rmod__", (self, other))
 
     def __and__(self, other: Any) -> Any:
         return table.door.function("__and__", (self, other))
 
     def __rand__(self, other: Any) -> Any:
+        if isinstance(other, Tensor) and was_asked_first(self, other):
+            return table.door.function("__and__", (other, self))
         return table.door.function("__and__", (self, other))
 
     def __or__(self, other: Any) -> Any:
         return table.door.function("__or__", (self, other))
 
     def __ror__(self, other: Any) -> Any:
+        if isinstance(other, Tensor) and was_asked_first(self, other):
+            return table.door.function("__or__", (other, self))
         return table.door.function("__or__", (self, other))
 
     def __xor__(self, other: Any) -> Any:
         return table.door.function("__xor__", (self, other))
 
     def __rxor__(self, other: Any) -> Any:
+        if isinstance(other, Tensor) and was_asked_first(self, other):
+            return table.door.function("__xor__", (other, self))
         return table.door.function("__xor__", (self, other))
 
     def __lshift__(self, other: Any) -> Any:
@@ -287,9 +307,13 @@ class Tensor:
         return table.door.function("__rshift__", (self, other))
 
     def __rlshift__(self, other: Any) -> Any:
+        if isinstance(other, Tensor) and was_asked_first(self, other):
+            return table.door.function("__lshift__", (other, self))
         return table.door.function("__rlshift__", (self, other))
 
     def __rrshift__(self, other: Any) -> Any:
+        if isinstance(other, Tensor) and was_asked_first(self, other):
+            return table.door.function("__rshift__", (other, self))
         return table.door.function("__rrshift__", (self, other))
 
     def __ilshift__(self, other: Any) -> Any:
@@ -425,6 +449,11 @@ class Tensor:
         if self._odd & ODD_INFERENCE:
             raise RuntimeError("Inference tensors do not track version counter.")
         return 0 if self._counter is None and self._node is None else counter_of(self).n
+
+
+def was_asked_first(t: Any, left: Any) -> bool:
+    """Whether `t` answers for the tensor on its left: of a compiled class, Python asks subclasses first."""
+    return type(t) is not type(left) and isinstance(t, type(left))
 
 
 def init_tensor(t: Any, array: Any) -> None:
