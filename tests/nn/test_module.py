@@ -137,3 +137,21 @@ def test_containers_grow_and_shrink() -> None:
     assert list(named) == ["a", "b"]
     listed = nn.ParameterList([torch.ones(1), torch.zeros(2)])
     assert [tuple(p.shape) for p in listed.parameters()] == [(1,), (2,)]
+
+
+def test_a_module_that_leaves_the_meta_device_has_new_parameters() -> None:
+    layer = nn.Linear(2, 3, device="meta")
+    layer.bias.requires_grad_(False)
+    before = layer.weight
+    assert layer.to("meta").weight is before
+    layer.to_empty(device="cpu")
+    assert layer.weight is not before and before.is_meta and not layer.weight.is_meta
+    assert isinstance(layer.weight, nn.Parameter) and layer.weight.requires_grad and not layer.bias.requires_grad
+
+
+def test_a_module_that_goes_to_the_meta_device_takes_its_gradients_along() -> None:
+    layer = nn.Linear(2, 1)
+    before = layer.weight
+    layer(torch.ones(2)).backward()
+    layer.to("meta")
+    assert layer.weight.grad.is_meta and not before.grad.is_meta

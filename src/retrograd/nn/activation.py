@@ -25,35 +25,60 @@ class Switched(Module):
 
 
 class ReLU(Switched):
-    """max(0, x)."""
+    """max(0, x).
+
+    >>> import retrograd as torch
+    >>> torch.nn.ReLU()(torch.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
 
     def forward(self, input: Any) -> Any:
         return F.relu(input, inplace=self.inplace)
 
 
 class SiLU(Switched):
-    """x * sigmoid(x)."""
+    """x * sigmoid(x).
+
+    >>> import retrograd as torch
+    >>> torch.nn.SiLU()(torch.tensor([-1.0, 0.0, 1.0]))
+    tensor([-0.2689,  0.0000,  0.7311])
+    """
 
     def forward(self, input: Any) -> Any:
         return F.silu(input, inplace=self.inplace)
 
 
 class Mish(Switched):
-    """x * tanh(softplus(x))."""
+    """x * tanh(softplus(x)).
+
+    >>> import retrograd as torch
+    >>> torch.nn.Mish()(torch.tensor([-1.0, 0.0, 1.0]))
+    tensor([-0.3034,  0.0000,  0.8651])
+    """
 
     def forward(self, input: Any) -> Any:
         return F.mish(input, inplace=self.inplace)
 
 
 class SELU(Switched):
-    """Scaled elu."""
+    """Scaled elu.
+
+    >>> import retrograd as torch
+    >>> torch.nn.SELU()(torch.tensor([-1.0, 0.0, 1.0]))
+    tensor([-1.1113,  0.0000,  1.0507])
+    """
 
     def forward(self, input: Any) -> Any:
         return F.selu(input, self.inplace)
 
 
 class Hardsigmoid(Switched):
-    """relu6(x + 3) / 6."""
+    """relu6(x + 3) / 6.
+
+    >>> import retrograd as torch
+    >>> torch.nn.Hardsigmoid()(torch.tensor([-4.0, 0.0, 4.0]))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
 
     def forward(self, input: Any) -> Any:
         return F.hardsigmoid(input, self.inplace)
@@ -63,7 +88,12 @@ class Hardsigmoid(Switched):
 
 
 class Hardswish(Switched):
-    """x * relu6(x + 3) / 6."""
+    """x * relu6(x + 3) / 6.
+
+    >>> import retrograd as torch
+    >>> torch.nn.Hardswish()(torch.tensor([-4.0, 1.0, 4.0]))
+    tensor([-0.0000, 0.6667, 4.0000])
+    """
 
     def forward(self, input: Any) -> Any:
         return F.hardswish(input, self.inplace)
@@ -73,7 +103,12 @@ class Hardswish(Switched):
 
 
 class Threshold(Module):
-    """x where it exceeds a threshold, a value elsewhere."""
+    """x where it exceeds a threshold, a value elsewhere.
+
+    >>> import retrograd as torch
+    >>> torch.nn.Threshold(0.5, -1.0)(torch.tensor([0.2, 0.7]))
+    tensor([-1.0000,  0.7000])
+    """
 
     __constants__ = ["threshold", "value", "inplace"]
 
@@ -89,7 +124,12 @@ class Threshold(Module):
 
 
 class RReLU(Module):
-    """Leaky relu with random slopes in training."""
+    """Leaky relu with random slopes in training.
+
+    >>> import retrograd as torch
+    >>> torch.nn.RReLU(0.1, 0.3).eval()(torch.tensor([-1.0, 2.0]))
+    tensor([-0.2000,  2.0000])
+    """
 
     __constants__ = ["lower", "upper", "inplace"]
 
@@ -105,7 +145,12 @@ class RReLU(Module):
 
 
 class Hardtanh(Module):
-    """x kept between two bounds."""
+    """x kept between two bounds.
+
+    >>> import retrograd as torch
+    >>> torch.nn.Hardtanh(-2.0, 2.0)(torch.tensor([-3.0, 1.0, 5.0]))
+    tensor([-2.,  1.,  2.])
+    """
 
     __constants__ = ["min_val", "max_val", "inplace"]
 
@@ -129,7 +174,12 @@ class Hardtanh(Module):
 
 
 class ReLU6(Hardtanh):
-    """x kept between 0 and 6."""
+    """x kept between 0 and 6.
+
+    >>> import retrograd as torch
+    >>> torch.nn.ReLU6()(torch.tensor([-1.0, 3.0, 8.0]))
+    tensor([0., 3., 6.])
+    """
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)
@@ -139,7 +189,12 @@ class ReLU6(Hardtanh):
 
 
 class ELU(Module):
-    """x where positive, alpha * (exp(x) - 1) elsewhere."""
+    """x where positive, alpha * (exp(x) - 1) elsewhere.
+
+    >>> import retrograd as torch
+    >>> torch.nn.ELU(alpha=2.0)(torch.tensor([-1.0, 1.0]))
+    tensor([-1.2642,  1.0000])
+    """
 
     __constants__ = ["alpha", "inplace"]
 
@@ -155,14 +210,24 @@ class ELU(Module):
 
 
 class CELU(ELU):
-    """x where positive, alpha * (exp(x / alpha) - 1) elsewhere."""
+    """x where positive, alpha * (exp(x / alpha) - 1) elsewhere.
+
+    >>> import retrograd as torch
+    >>> torch.nn.CELU(alpha=2.0)(torch.tensor([-1.0, 1.0]))
+    tensor([-0.7869,  1.0000])
+    """
 
     def forward(self, input: Any) -> Any:
         return F.celu(input, self.alpha, self.inplace)
 
 
 class LeakyReLU(Module):
-    """x where positive, a small multiple of it elsewhere."""
+    """x where positive, a small multiple of it elsewhere.
+
+    >>> import retrograd as torch
+    >>> torch.nn.LeakyReLU(0.1)(torch.tensor([-1.0, 2.0]))
+    tensor([-0.1000,  2.0000])
+    """
 
     __constants__ = ["inplace", "negative_slope"]
 
@@ -178,42 +243,72 @@ class LeakyReLU(Module):
 
 
 class Sigmoid(Module):
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)).
+
+    >>> import retrograd as torch
+    >>> torch.nn.Sigmoid()(torch.tensor([0.0, 2.0]))
+    tensor([0.5000, 0.8808])
+    """
 
     def forward(self, input: Any) -> Any:
         return torch.sigmoid(input)
 
 
 class Tanh(Module):
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent.
+
+    >>> import retrograd as torch
+    >>> torch.nn.Tanh()(torch.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.7616])
+    """
 
     def forward(self, input: Any) -> Any:
         return torch.tanh(input)
 
 
 class LogSigmoid(Module):
-    """The logarithm of the sigmoid."""
+    """The logarithm of the sigmoid.
+
+    >>> import retrograd as torch
+    >>> torch.nn.LogSigmoid()(torch.tensor([0.0, -100.0]))
+    tensor([  -0.6931, -100.0000])
+    """
 
     def forward(self, input: Any) -> Any:
         return F.logsigmoid(input)
 
 
 class Softsign(Module):
-    """x / (1 + |x|)."""
+    """x / (1 + |x|).
+
+    >>> import retrograd as torch
+    >>> torch.nn.Softsign()(torch.tensor([-1.0, 3.0]))
+    tensor([-0.5000,  0.7500])
+    """
 
     def forward(self, input: Any) -> Any:
         return F.softsign(input)
 
 
 class Tanhshrink(Module):
-    """x - tanh(x)."""
+    """x - tanh(x).
+
+    >>> import retrograd as torch
+    >>> torch.nn.Tanhshrink()(torch.tensor([-1.0, 0.0, 1.0]))
+    tensor([-0.2384,  0.0000,  0.2384])
+    """
 
     def forward(self, input: Any) -> Any:
         return F.tanhshrink(input)
 
 
 class GLU(Module):
-    """One half of the input, gated by the sigmoid of the other."""
+    """One half of the input, gated by the sigmoid of the other.
+
+    >>> import retrograd as torch
+    >>> torch.nn.GLU()(torch.tensor([4.0, 6.0, 0.0, 0.0]))
+    tensor([2., 3.])
+    """
 
     __constants__ = ["dim"]
 
@@ -229,7 +324,12 @@ class GLU(Module):
 
 
 class GELU(Module):
-    """x times the probability that a normal variable is below x."""
+    """x times the probability that a normal variable is below x.
+
+    >>> import retrograd as torch
+    >>> torch.nn.GELU()(torch.tensor([-1.0, 0.0, 1.0]))
+    tensor([-0.1587,  0.0000,  0.8413])
+    """
 
     __constants__ = ["approximate"]
 
@@ -245,7 +345,12 @@ class GELU(Module):
 
 
 class Hardshrink(Module):
-    """x where |x| exceeds lambd, 0 elsewhere."""
+    """x where |x| exceeds lambd, 0 elsewhere.
+
+    >>> import retrograd as torch
+    >>> torch.nn.Hardshrink(0.5)(torch.tensor([-1.0, 0.3, 2.0]))
+    tensor([-1.,  0.,  2.])
+    """
 
     __constants__ = ["lambd"]
 
@@ -261,14 +366,24 @@ class Hardshrink(Module):
 
 
 class Softshrink(Hardshrink):
-    """x moved towards 0 by lambd."""
+    """x moved towards 0 by lambd.
+
+    >>> import retrograd as torch
+    >>> torch.nn.Softshrink(0.5)(torch.tensor([-1.0, 0.3, 2.0]))
+    tensor([-0.5000,  0.0000,  1.5000])
+    """
 
     def forward(self, input: Any) -> Any:
         return F.softshrink(input, self.lambd)
 
 
 class Softplus(Module):
-    """log(1 + exp(beta * x)) / beta."""
+    """log(1 + exp(beta * x)) / beta.
+
+    >>> import retrograd as torch
+    >>> torch.nn.Softplus()(torch.tensor([0.0, 30.0]))
+    tensor([ 0.6931, 30.0000])
+    """
 
     __constants__ = ["beta", "threshold"]
 
@@ -284,7 +399,14 @@ class Softplus(Module):
 
 
 class PReLU(Module):
-    """Leaky relu whose slope is learned."""
+    """Leaky relu whose slope is learned.
+
+    >>> import retrograd as torch
+    >>> layer = torch.nn.PReLU()
+    >>> layer(torch.tensor([-4.0, 3.0])).sum().backward()
+    >>> layer.weight.grad
+    tensor([-4.])
+    """
 
     __constants__ = ["num_parameters"]
 
@@ -307,7 +429,12 @@ class PReLU(Module):
 
 
 class Softmin(Module):
-    """softmax of -x."""
+    """softmax of -x.
+
+    >>> import retrograd as torch
+    >>> torch.nn.Softmin(dim=0)(torch.tensor([0.0, 0.0]))
+    tensor([0.5000, 0.5000])
+    """
 
     __constants__ = ["dim"]
 
@@ -323,21 +450,37 @@ class Softmin(Module):
 
 
 class Softmax(Softmin):
-    """Exponentials scaled to sum to one."""
+    """Exponentials scaled to sum to one.
+
+    >>> import retrograd as torch
+    >>> torch.nn.Softmax(dim=1)(torch.tensor([[0.0, 0.0], [1.0, 0.0]]))
+    tensor([[0.5000, 0.5000],
+            [0.7311, 0.2689]])
+    """
 
     def forward(self, input: Any) -> Any:
         return F.softmax(input, self.dim, _stacklevel=5)
 
 
 class LogSoftmax(Softmin):
-    """The logarithm of softmax."""
+    """The logarithm of softmax.
+
+    >>> import retrograd as torch
+    >>> torch.nn.LogSoftmax(dim=0)(torch.zeros(2))
+    tensor([-0.6931, -0.6931])
+    """
 
     def forward(self, input: Any) -> Any:
         return F.log_softmax(input, self.dim, _stacklevel=5)
 
 
 class Softmax2d(Module):
-    """softmax over the channels of an image."""
+    """softmax over the channels of an image.
+
+    >>> import retrograd as torch
+    >>> torch.nn.Softmax2d()(torch.zeros(4, 1, 1)).flatten()
+    tensor([0.2500, 0.2500, 0.2500, 0.2500])
+    """
 
     def forward(self, input: Any) -> Any:
         if input.dim() not in (3, 4):

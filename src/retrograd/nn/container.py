@@ -138,7 +138,17 @@ class Sequential(Module):
 
 
 class ModuleList(Module):
-    """A list of modules."""
+    """A list of modules.
+
+    >>> import retrograd as torch
+    >>> layers = torch.nn.ModuleList([torch.nn.Linear(2, 2) for _ in range(3)])
+    >>> layers
+    ModuleList(
+      (0-2): 3 x Linear(in_features=2, out_features=2, bias=True)
+    )
+    >>> len(list(layers.parameters()))
+    6
+    """
 
     def __init__(self, modules: Iterable[Any] | None = None) -> None:
         super().__init__()
@@ -219,7 +229,13 @@ class ModuleList(Module):
 
 
 class ModuleDict(Module):
-    """A dictionary of modules, in the order in which they were added."""
+    """A dictionary of modules, in the order in which they were added.
+
+    >>> import retrograd as torch
+    >>> acts = torch.nn.ModuleDict({"relu": torch.nn.ReLU(), "tanh": torch.nn.Tanh()})
+    >>> acts["relu"](torch.tensor([-1.0, 1.0]))
+    tensor([0., 1.])
+    """
 
     def __init__(self, modules: Any = None) -> None:
         super().__init__()

@@ -108,21 +108,56 @@ class Hooked:
     forward: Any
 
     def register_forward_pre_hook(self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False) -> RemovableHandle:
-        """Call `hook(module, args)` before each forward; it may return replacements for the arguments."""
+        """Call `hook(module, args)` before each forward; it may return replacements for the arguments.
+
+        >>> import retrograd as torch
+        >>> layer = torch.nn.ReLU()
+        >>> handle = layer.register_forward_pre_hook(lambda module, args: (-args[0],))
+        >>> layer(torch.tensor([-1.0, 2.0]))
+        tensor([1., 0.])
+        >>> handle.remove()
+        >>> layer(torch.tensor([-1.0, 2.0]))
+        tensor([0., 2.])
+        """
         return add(self._forward_pre_hooks, hook, self._forward_pre_hooks_with_kwargs if with_kwargs else None, prepend=prepend)
 
     def register_forward_hook(self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False,
                               always_call: bool = False) -> RemovableHandle:
-        """Call `hook(module, args, output)` after each forward; it may return a replacement for the output."""
+        """Call `hook(module, args, output)` after each forward; it may return a replacement for the output.
+
+        >>> import retrograd as torch
+        >>> layer = torch.nn.ReLU()
+        >>> seen = []
+        >>> handle = layer.register_forward_hook(lambda module, args, output: seen.append(output))
+        >>> _ = layer(torch.tensor([-1.0, 2.0]))
+        >>> seen
+        [tensor([0., 2.])]
+        """
         return add(self._forward_hooks, hook, self._forward_hooks_with_kwargs if with_kwargs else None,
                    self._forward_hooks_always_called if always_call else None, prepend=prepend)
 
     def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Call `hook(module, grad_output)` when the gradients of the outputs are known; it may replace them."""
+        """Call `hook(module, grad_output)` when the gradients of the outputs are known; it may replace them.
+
+        >>> import retrograd as torch
+        >>> layer = torch.nn.ReLU()
+        >>> handle = layer.register_full_backward_pre_hook(lambda module, grad_output: (grad_output[0] * 10,))
+        >>> x = torch.tensor([1.0], requires_grad=True)
+        >>> layer(x).backward()
+        >>> x.grad
+        tensor([10.])
+        """
         return add(self._backward_pre_hooks, hook, prepend=prepend)
 
     def register_backward_hook(self, hook: Hook) -> RemovableHandle:
-        """The older kind of backward hook, which sees the gradients of the module's last node only."""
+        """The older kind of backward hook, which sees the gradients of the module's last node only.
+
+        >>> import retrograd as torch
+        >>> layer = torch.nn.ReLU()
+        >>> handle = layer.register_backward_hook(lambda module, grad_input, grad_output: print(grad_input))
+        >>> layer(torch.tensor([-1.0, 2.0], requires_grad=True) * 1).sum().backward()
+        (tensor([0., 1.]),)
+        """
         if self._is_full_backward_hook is True:
             raise RuntimeError("Cannot use both regular backward hooks and full backward hooks on a single Module. Please use "
                                "only one of them.")

@@ -11,7 +11,12 @@ from retrograd.nn.parameter import Parameter
 
 
 class Identity(Module):
-    """Gives back its input; takes any arguments."""
+    """Gives back its input; takes any arguments.
+
+    >>> import retrograd as torch
+    >>> torch.nn.Identity()(torch.ones(2))
+    tensor([1., 1.])
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -64,7 +69,13 @@ class NonDynamicallyQuantizableLinear(Linear):
 
 
 class Bilinear(Module):
-    """y = x1' A x2 + b."""
+    """y = x1' A x2 + b.
+
+    >>> import retrograd as torch
+    >>> layer = torch.nn.Bilinear(2, 3, 4)
+    >>> layer(torch.ones(5, 2), torch.ones(5, 3)).shape
+    torch.Size([5, 4])
+    """
 
     __constants__ = ["in1_features", "in2_features", "out_features"]
 
@@ -97,7 +108,12 @@ class Bilinear(Module):
 
 
 class Flatten(Module):
-    """Makes the dimensions from start_dim to end_dim one."""
+    """Makes the dimensions from start_dim to end_dim one.
+
+    >>> import retrograd as torch
+    >>> torch.nn.Flatten()(torch.ones(2, 3, 4)).shape
+    torch.Size([2, 12])
+    """
 
     __constants__ = ["start_dim", "end_dim"]
 
@@ -113,7 +129,12 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """Makes several dimensions of one."""
+    """Makes several dimensions of one.
+
+    >>> import retrograd as torch
+    >>> torch.nn.Unflatten(1, (3, 4))(torch.ones(2, 12)).shape
+    torch.Size([2, 3, 4])
+    """
 
     __constants__ = ["dim", "unflattened_size"]
 

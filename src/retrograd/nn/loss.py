@@ -31,7 +31,12 @@ class _WeightedLoss(_Loss):
 
 
 class L1Loss(_Loss):
-    """Absolute differences."""
+    """Absolute differences.
+
+    >>> import retrograd as torch
+    >>> torch.nn.L1Loss()(torch.tensor([1.0, 5.0]), torch.tensor([0.0, 2.0]))
+    tensor(2.)
+    """
 
     __constants__ = ["reduction"]
 
@@ -54,7 +59,12 @@ class MSELoss(_Loss):
 
 
 class SmoothL1Loss(_Loss):
-    """Absolute differences, rounded off below beta."""
+    """Absolute differences, rounded off below beta.
+
+    >>> import retrograd as torch
+    >>> torch.nn.SmoothL1Loss(reduction="none")(torch.tensor([0.5, 3.0]), torch.zeros(2))
+    tensor([0.1250, 2.5000])
+    """
 
     __constants__ = ["reduction"]
 
@@ -67,7 +77,12 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """Squares up to delta, lines beyond."""
+    """Squares up to delta, lines beyond.
+
+    >>> import retrograd as torch
+    >>> torch.nn.HuberLoss("none", delta=2.0)(torch.tensor([1.0, 5.0]), torch.zeros(2))
+    tensor([0.5000, 8.0000])
+    """
 
     __constants__ = ["reduction", "delta"]
 
@@ -80,7 +95,12 @@ class HuberLoss(_Loss):
 
 
 class NLLLoss(_WeightedLoss):
-    """Negative log likelihood of classes."""
+    """Negative log likelihood of classes.
+
+    >>> import retrograd as torch
+    >>> torch.nn.NLLLoss()(torch.tensor([[0.25, 0.75]]).log(), torch.tensor([1]))
+    tensor(0.2877)
+    """
 
     __constants__ = ["ignore_index", "reduction"]
 
@@ -94,7 +114,12 @@ class NLLLoss(_WeightedLoss):
 
 
 class CrossEntropyLoss(_WeightedLoss):
-    """Cross entropy of logits and classes, or class probabilities."""
+    """Cross entropy of logits and classes, or class probabilities.
+
+    >>> import retrograd as torch
+    >>> torch.nn.CrossEntropyLoss()(torch.tensor([[0.0, 0.0], [9.0, 0.0]]), torch.tensor([1, 0]))
+    tensor(0.3466)
+    """
 
     __constants__ = ["ignore_index", "reduction", "label_smoothing"]
 
@@ -109,7 +134,12 @@ class CrossEntropyLoss(_WeightedLoss):
 
 
 class BCELoss(_WeightedLoss):
-    """Cross entropy of probabilities and targets."""
+    """Cross entropy of probabilities and targets.
+
+    >>> import retrograd as torch
+    >>> torch.nn.BCELoss()(torch.tensor([0.5, 0.9]), torch.tensor([0.0, 1.0]))
+    tensor(0.3993)
+    """
 
     __constants__ = ["reduction"]
 
@@ -118,7 +148,12 @@ class BCELoss(_WeightedLoss):
 
 
 class BCEWithLogitsLoss(_Loss):
-    """Cross entropy of the sigmoid of logits and targets."""
+    """Cross entropy of the sigmoid of logits and targets.
+
+    >>> import retrograd as torch
+    >>> torch.nn.BCEWithLogitsLoss()(torch.tensor([0.0, 3.0]), torch.tensor([0.0, 1.0]))
+    tensor(0.3709)
+    """
 
     def __init__(self, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
                  pos_weight: Any = None) -> None:
@@ -132,7 +167,13 @@ class BCEWithLogitsLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    """Kullback-Leibler divergence."""
+    """Kullback-Leibler divergence.
+
+    >>> import retrograd as torch
+    >>> guess, truth = torch.tensor([[0.5, 0.5]]), torch.tensor([[0.25, 0.75]])
+    >>> torch.nn.KLDivLoss(reduction="batchmean")(guess.log(), truth)
+    tensor(0.1308)
+    """
 
     __constants__ = ["reduction"]
 
@@ -145,7 +186,12 @@ class KLDivLoss(_Loss):
 
 
 class PoissonNLLLoss(_Loss):
-    """Negative log likelihood of Poisson counts."""
+    """Negative log likelihood of Poisson counts.
+
+    >>> import retrograd as torch
+    >>> torch.nn.PoissonNLLLoss()(torch.tensor([0.0]), torch.tensor([3.0]))
+    tensor(1.)
+    """
 
     __constants__ = ["log_input", "full", "eps", "reduction"]
 
@@ -160,7 +206,12 @@ class PoissonNLLLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
-    """Negative log likelihood of normal variables."""
+    """Negative log likelihood of normal variables.
+
+    >>> import retrograd as torch
+    >>> torch.nn.GaussianNLLLoss()(torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([4.0]))
+    tensor(1.1931)
+    """
 
     __constants__ = ["full", "eps", "reduction"]
 
@@ -173,7 +224,12 @@ class GaussianNLLLoss(_Loss):
 
 
 class HingeEmbeddingLoss(_Loss):
-    """Distances that should be small, or above a margin."""
+    """Distances that should be small, or above a margin.
+
+    >>> import retrograd as torch
+    >>> torch.nn.HingeEmbeddingLoss(reduction="none")(torch.tensor([0.3, 0.3]), torch.tensor([1.0, -1.0]))
+    tensor([0.3000, 0.7000])
+    """
 
     __constants__ = ["margin", "reduction"]
 
@@ -186,7 +242,12 @@ class HingeEmbeddingLoss(_Loss):
 
 
 class MarginRankingLoss(_Loss):
-    """One input should exceed the other by a margin."""
+    """One input should exceed the other by a margin.
+
+    >>> import retrograd as torch
+    >>> torch.nn.MarginRankingLoss(margin=1.0)(torch.tensor([2.0]), torch.tensor([1.5]), torch.tensor([1.0]))
+    tensor(0.5000)
+    """
 
     __constants__ = ["margin", "reduction"]
 
@@ -199,14 +260,26 @@ class MarginRankingLoss(_Loss):
 
 
 class CosineEmbeddingLoss(MarginRankingLoss):
-    """Vectors that should point the same way, or not."""
+    """Vectors that should point the same way, or not.
+
+    >>> import retrograd as torch
+    >>> x, y = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]])
+    >>> torch.nn.CosineEmbeddingLoss()(x, y, torch.tensor([1.0]))
+    tensor(1.)
+    """
 
     def forward(self, input1: Any, input2: Any, target: Any) -> Any:
         return F.cosine_embedding_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
 
 
 class TripletMarginLoss(_Loss):
-    """An anchor should be nearer to the positive than to the negative."""
+    """An anchor should be nearer to the positive than to the negative.
+
+    >>> import retrograd as torch
+    >>> anchor, near, far = torch.tensor([[0.0]]), torch.tensor([[1.0]]), torch.tensor([[1.5]])
+    >>> torch.nn.TripletMarginLoss()(anchor, near, far)
+    tensor(0.5000)
+    """
 
     __constants__ = ["margin", "p", "eps", "swap", "reduction"]
 
@@ -223,7 +296,13 @@ class TripletMarginLoss(_Loss):
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """The same with any distance."""
+    """The same with any distance.
+
+    >>> import retrograd as torch
+    >>> loss = torch.nn.TripletMarginWithDistanceLoss(distance_function=lambda a, b: (a - b).abs().sum(1))
+    >>> loss(torch.tensor([[0.0]]), torch.tensor([[1.0]]), torch.tensor([[1.5]]))
+    tensor(0.5000)
+    """
 
     __constants__ = ["margin", "swap", "reduction"]
 
@@ -241,7 +320,12 @@ class TripletMarginWithDistanceLoss(_Loss):
 
 
 class SoftMarginLoss(_Loss):
-    """log(1 + exp(-target * input))."""
+    """log(1 + exp(-target * input)).
+
+    >>> import retrograd as torch
+    >>> torch.nn.SoftMarginLoss()(torch.tensor([2.0, -2.0]), torch.tensor([1.0, -1.0]))
+    tensor(0.1269)
+    """
 
     __constants__ = ["reduction"]
 
@@ -250,7 +334,12 @@ class SoftMarginLoss(_Loss):
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
-    """Binary cross entropy of logits, averaged over classes."""
+    """Binary cross entropy of logits, averaged over classes.
+
+    >>> import retrograd as torch
+    >>> torch.nn.MultiLabelSoftMarginLoss()(torch.tensor([[2.0, -2.0]]), torch.tensor([[1.0, 0.0]]))
+    tensor(0.1269)
+    """
 
     __constants__ = ["reduction"]
 

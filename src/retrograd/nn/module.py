@@ -56,13 +56,30 @@ class Module(Hooked, Stateful):
             super().__init__(*args, **kwargs)
 
     def forward(self, *input: Any) -> Any:
+        """What the module computes; every subclass defines its own, and calling the module runs it with its hooks.
+
+        >>> import retrograd as torch
+        >>> class Square(torch.nn.Module):
+        ...     def forward(self, x):
+        ...         return x * x
+        >>> Square()(torch.tensor(3.0))
+        tensor(9.)
+        """
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     __call__: Callable[..., Any] = Hooked._call_impl
 
     # ---- registering
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
-        """Make `tensor` part of the module's state without making it a parameter."""
+        """Make `tensor` part of the module's state without making it a parameter.
+
+        >>> import retrograd as torch
+        >>> model = torch.nn.Module()
+        >>> model.register_buffer("count", torch.zeros(1))
+        >>> model.register_buffer("scratch", torch.zeros(1), persistent=False)
+        >>> [name for name, _ in model.named_buffers()], list(model.state_dict())
+        (['count', 'scratch'], ['count'])
+        """
         if "_buffers" not in self.__dict__:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
         self._check_name("buffer", name, "_buffers")
@@ -78,7 +95,15 @@ class Module(Hooked, Stateful):
             self._non_persistent_buffers_set.add(name)
 
     def register_parameter(self, name: str, param: Any) -> None:
-        """Make `param` (a Parameter or None) one of the module's parameters."""
+        """Make `param` (a Parameter or None) one of the module's parameters.
+
+        >>> import retrograd as torch
+        >>> model = torch.nn.Module()
+        >>> model.register_parameter("scale", torch.nn.Parameter(torch.ones(2)))
+        >>> model.register_parameter("shift", None)
+        >>> [name for name, _ in model.named_parameters()], model.shift
+        (['scale'], None)
+        """
         if "_parameters" not in self.__dict__:
             raise AttributeError("cannot assign parameter before Module.__init__() call")
         self._check_name("parameter", name, "_parameters")
@@ -96,7 +121,14 @@ class Module(Hooked, Stateful):
         self._parameters[name] = param
 
     def add_module(self, name: str, module: Any) -> None:
-        """Make `module` a child called `name`."""
+        """Make `module` a child called `name`.
+
+        >>> import retrograd as torch
+        >>> model = torch.nn.Module()
+        >>> model.add_module("first", torch.nn.Linear(2, 1))
+        >>> model.first
+        Linear(in_features=2, out_features=1, bias=True)
+        """
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{type_name(module)} is not a Module subclass")
         self._check_name("module", name, "_modules")
@@ -106,7 +138,16 @@ class Module(Hooked, Stateful):
         self._modules[name] = module
 
     def register_module(self, name: str, module: Any) -> None:
-        """The same as `add_module`."""
+        """The same as `add_module`.
+
+        >>> import retrograd as torch
+        >>> model = torch.nn.Module()
+        >>> model.register_module("act", torch.nn.ReLU())
+        >>> model
+        Module(
+          (act): ReLU()
+        )
+        """
         self.add_module(name, module)
 
     def _check_name(self, kind: str, name: Any, registry: str) -> None:
@@ -213,7 +254,13 @@ class Module(Hooked, Stateful):
 
     # ---- finding by dotted name
     def get_submodule(self, target: str) -> Any:
-        """The submodule at the path `target`, such as "encoder.0"."""
+        """The submodule at the path `target`, such as "encoder.0".
+
+        >>> import retrograd as torch
+        >>> model = torch.nn.Sequential(torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Tanh()))
+        >>> model.get_submodule("0.1")
+        Tanh()
+        """
         module: Any = self
         for name in target.split(".") if target else ():
             if not hasattr(module, name):
@@ -224,7 +271,14 @@ class Module(Hooked, Stateful):
         return module
 
     def set_submodule(self, target: str, module: Any, strict: bool = False) -> None:
-        """Put `module` at the path `target`; with `strict` there must be one already."""
+        """Put `module` at the path `target`; with `strict` there must be one already.
+
+        >>> import retrograd as torch
+        >>> model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
+        >>> model.set_submodule("1", torch.nn.Tanh())
+        >>> model[1]
+        Tanh()
+        """
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")
         path, _, name = target.rpartition(".")
@@ -245,14 +299,26 @@ class Module(Hooked, Stateful):
         return parent, name, getattr(parent, name)
 
     def get_parameter(self, target: str) -> Any:
-        """The parameter at the path `target`."""
+        """The parameter at the path `target`.
+
+        >>> import retrograd as torch
+        >>> model = torch.nn.Sequential(torch.nn.Linear(2, 3))
+        >>> model.get_parameter("0.weight").shape
+        torch.Size([3, 2])
+        """
         _, name, found = self._get_member(target)
         if not isinstance(found, Parameter):
             raise AttributeError(f"`{name}` is not an nn.Parameter")
         return found
 
     def get_buffer(self, target: str) -> Any:
-        """The buffer at the path `target`."""
+        """The buffer at the path `target`.
+
+        >>> import retrograd as torch
+        >>> model = torch.nn.Sequential(torch.nn.BatchNorm1d(2))
+        >>> model.get_buffer("0.running_mean")
+        tensor([0., 0.])
+        """
         parent, name, found = self._get_member(target)
         if name not in parent._buffers:
             raise AttributeError(f"`{name}` is not a buffer")
@@ -272,32 +338,66 @@ class Module(Hooked, Stateful):
                 yield path + ("." if path else "") + name, member
 
     def parameters(self, recurse: bool = True) -> Iterator[Any]:
-        """The parameters of the module and, unless `recurse` is off, of its submodules."""
+        """The parameters of the module and, unless `recurse` is off, of its submodules.
+
+        >>> import retrograd as torch
+        >>> sum(p.numel() for p in torch.nn.Linear(2, 3).parameters())
+        9
+        """
         for _, param in self.named_parameters(recurse=recurse):
             yield param
 
     def named_parameters(self, prefix: str = "", recurse: bool = True,
                          remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
-        """The same with their dotted names."""
+        """The same with their dotted names.
+
+        >>> import retrograd as torch
+        >>> model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.PReLU())
+        >>> [(name, tuple(p.shape)) for name, p in model.named_parameters()]
+        [('0.weight', (3, 2)), ('0.bias', (3,)), ('1.weight', (1,))]
+        """
         yield from self._named_members(lambda module: module._parameters.items(), prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Any]:
-        """The buffers of the module and, unless `recurse` is off, of its submodules."""
+        """The buffers of the module and, unless `recurse` is off, of its submodules.
+
+        >>> import retrograd as torch
+        >>> list(torch.nn.BatchNorm1d(2).buffers())
+        [tensor([0., 0.]), tensor([1., 1.]), tensor(0)]
+        """
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 
     def named_buffers(self, prefix: str = "", recurse: bool = True,
                       remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
-        """The same with their dotted names."""
+        """The same with their dotted names.
+
+        >>> import retrograd as torch
+        >>> [name for name, _ in torch.nn.BatchNorm1d(2).named_buffers(prefix="norm")]
+        ['norm.running_mean', 'norm.running_var', 'norm.num_batches_tracked']
+        """
         yield from self._named_members(lambda module: module._buffers.items(), prefix, recurse, remove_duplicate)
 
     def children(self) -> Iterator[Any]:
-        """The modules directly below."""
+        """The modules directly below.
+
+        >>> import retrograd as torch
+        >>> list(torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Sequential(torch.nn.Tanh())).children())
+        [ReLU(), Sequential(
+          (0): Tanh()
+        )]
+        """
         for _, module in self.named_children():
             yield module
 
     def named_children(self) -> Iterator[tuple[str, Any]]:
-        """The same with their names."""
+        """The same with their names.
+
+        >>> import retrograd as torch
+        >>> model = torch.nn.ModuleDict({"act": torch.nn.ReLU()})
+        >>> list(model.named_children())
+        [('act', ReLU())]
+        """
         seen = set()
         for name, module in self._modules.items():
             if module is not None and id(module) not in seen:
@@ -305,12 +405,24 @@ class Module(Hooked, Stateful):
                 yield name, module
 
     def modules(self) -> Iterator[Any]:
-        """The module itself and all below, each once."""
+        """The module itself and all below, each once.
+
+        >>> import retrograd as torch
+        >>> shared = torch.nn.ReLU()
+        >>> [type(m).__name__ for m in torch.nn.Sequential(shared, torch.nn.Sequential(shared)).modules()]
+        ['Sequential', 'ReLU', 'Sequential']
+        """
         for _, module in self.named_modules():
             yield module
 
     def named_modules(self, memo: Any = None, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
-        """The same with their dotted names."""
+        """The same with their dotted names.
+
+        >>> import retrograd as torch
+        >>> model = torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Sequential(torch.nn.Tanh()))
+        >>> [name for name, _ in model.named_modules()]
+        ['', '0', '1', '1.0']
+        """
         memo = set() if memo is None else memo
         if self in memo:
             return
@@ -323,7 +435,16 @@ class Module(Hooked, Stateful):
 
     # ---- changing all at once
     def apply(self, fn: Callable[[Any], None]) -> Self:
-        """Call `fn` on every submodule, the deepest first, and on the module itself."""
+        """Call `fn` on every submodule, the deepest first, and on the module itself.
+
+        >>> import retrograd as torch
+        >>> def zero_bias(module):
+        ...     if isinstance(module, torch.nn.Linear):
+        ...         torch.nn.init.zeros_(module.bias)
+        >>> torch.nn.Sequential(torch.nn.Linear(2, 2)).apply(zero_bias)[0].bias
+        Parameter containing:
+        tensor([0., 0.], requires_grad=True)
+        """
         for module in self.children():
             module.apply(fn)
         fn(self)
@@ -334,13 +455,16 @@ class Module(Hooked, Stateful):
         if recurse:
             for module in self.children():
                 module._apply(fn)
-        for param in self._parameters.values():
+        for name, param in self._parameters.items():
             if param is None:
                 continue
+            grad = param.grad
             with torch.no_grad():
                 made = fn(param)
-            param.data = made
-            grad = param.grad
+            if made.is_meta is param.is_meta and made.layout is param.layout:
+                param.data = made
+            else:       # a tensor cannot take such data; there is a new parameter in its place
+                param = self._parameters[name] = Parameter(made, param.requires_grad)
             if grad is not None:
                 with torch.no_grad():
                     made = fn(grad)
@@ -351,7 +475,12 @@ class Module(Hooked, Stateful):
         return self
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
-        """Convert floating point (and complex) parameters and buffers to another dtype, and all to another device."""
+        """Convert floating point (and complex) parameters and buffers to another dtype, and all to another device.
+
+        >>> import retrograd as torch
+        >>> torch.nn.Linear(2, 2).to(torch.float64).weight.dtype
+        torch.float64
+        """
         device, dtype, non_blocking, memory_format = parse_to(args, kwargs)
         if dtype is not None:
             if not (dtype.is_floating_point or dtype.is_complex):
@@ -367,40 +496,89 @@ class Module(Hooked, Stateful):
         return self._apply(convert)
 
     def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
-        """Move to `device` without copying values."""
+        """Move to `device` without copying values.
+
+        >>> import retrograd as torch
+        >>> outline = torch.nn.Linear(2, 3, device="meta")
+        >>> outline.to_empty(device="cpu").weight.device
+        device(type='cpu')
+        """
         return self._apply(lambda t: torch.empty_like(t, device=device), recurse=recurse)
 
     def type(self, dst_type: Any) -> Self:
-        """Convert all parameters and buffers to `dst_type`."""
+        """Convert all parameters and buffers to `dst_type`.
+
+        >>> import retrograd as torch
+        >>> torch.nn.Linear(2, 2).type(torch.float16).weight.dtype
+        torch.float16
+        """
         return self._apply(lambda t: t.type(dst_type))
 
     def float(self) -> Self:
-        """Convert floating point parameters and buffers to float32."""
+        """Convert floating point parameters and buffers to float32.
+
+        >>> import retrograd as torch
+        >>> torch.nn.Linear(2, 2).double().float().weight.dtype
+        torch.float32
+        """
         return self._apply(lambda t: t.float() if t.is_floating_point() else t)
 
     def double(self) -> Self:
-        """Convert floating point parameters and buffers to float64."""
+        """Convert floating point parameters and buffers to float64.
+
+        >>> import retrograd as torch
+        >>> torch.nn.Linear(2, 2).double().weight.dtype
+        torch.float64
+        """
         return self._apply(lambda t: t.double() if t.is_floating_point() else t)
 
     def half(self) -> Self:
-        """Convert floating point parameters and buffers to float16."""
+        """Convert floating point parameters and buffers to float16.
+
+        >>> import retrograd as torch
+        >>> torch.nn.Linear(2, 2).half().weight.dtype
+        torch.float16
+        """
         return self._apply(lambda t: t.half() if t.is_floating_point() else t)
 
     def bfloat16(self) -> Self:
-        """Convert floating point parameters and buffers to bfloat16."""
+        """Convert floating point parameters and buffers to bfloat16.
+
+        >>> import retrograd as torch
+        >>> torch.nn.Linear(2, 2).bfloat16().weight.dtype
+        torch.bfloat16
+        """
         return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
 
     def cpu(self) -> Self:
-        """Move all parameters and buffers to the cpu."""
+        """Move all parameters and buffers to the cpu.
+
+        >>> import retrograd as torch
+        >>> torch.nn.Linear(2, 2).cpu().weight.device
+        device(type='cpu')
+        """
         return self._apply(lambda t: t.cpu())
 
     def cuda(self, device: Any = None) -> Self:
-        """Move all parameters and buffers to a CUDA device."""
+        """Move all parameters and buffers to a CUDA device.
+
+        >>> import retrograd as torch
+        >>> torch.nn.Linear(2, 2).cuda()
+        Traceback (most recent call last):
+            ...
+        AssertionError: Torch not compiled with CUDA enabled
+        """
         place = "cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device
         return self._apply(lambda t: t.to(place))
 
     def train(self, mode: bool = True) -> Self:
-        """Set whether the module and all below are training."""
+        """Set whether the module and all below are training.
+
+        >>> import retrograd as torch
+        >>> model = torch.nn.Sequential(torch.nn.Dropout()).eval()
+        >>> model.train()[0].training
+        True
+        """
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
         self.training = mode
@@ -409,17 +587,37 @@ class Module(Hooked, Stateful):
         return self
 
     def eval(self) -> Self:
-        """The same as `train(False)`."""
+        """The same as `train(False)`.
+
+        >>> import retrograd as torch
+        >>> torch.nn.Dropout().eval()(torch.ones(3))
+        tensor([1., 1., 1.])
+        """
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Set whether gradients of the parameters are wanted."""
+        """Set whether gradients of the parameters are wanted.
+
+        >>> import retrograd as torch
+        >>> [p.requires_grad for p in torch.nn.Linear(2, 2).requires_grad_(False).parameters()]
+        [False, False]
+        """
         for param in self.parameters():
             param.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Drop the gradients of all parameters, or fill them with zeros."""
+        """Drop the gradients of all parameters, or fill them with zeros.
+
+        >>> import retrograd as torch
+        >>> model = torch.nn.Linear(2, 1, bias=False)
+        >>> model(torch.ones(2)).backward()
+        >>> model.weight.grad
+        tensor([[1., 1.]])
+        >>> model.zero_grad()
+        >>> print(model.weight.grad)
+        None
+        """
         for param in self.parameters():
             if param.grad is not None:
                 if set_to_none:
@@ -436,7 +634,15 @@ class Module(Hooked, Stateful):
         return type(self).__name__
 
     def extra_repr(self) -> str:
-        """What `repr` shows of the module besides its children."""
+        """What `repr` shows of the module besides its children.
+
+        >>> import retrograd as torch
+        >>> class Scale(torch.nn.Module):
+        ...     def extra_repr(self):
+        ...         return "by=2"
+        >>> Scale()
+        Scale(by=2)
+        """
         return ""
 
     def __repr__(self) -> str:

@@ -80,7 +80,14 @@ class BufferMeta(type(Tensor)):  # type: ignore[misc]
 
 
 class Buffer(Tensor, metaclass=BufferMeta):
-    """A tensor that belongs to a module's state without being trained; `persistent` ones are in its state_dict."""
+    """A tensor that belongs to a module's state without being trained; `persistent` ones are in its state_dict.
+
+    >>> import retrograd as torch
+    >>> model = torch.nn.Module()
+    >>> model.mean = torch.nn.Buffer(torch.zeros(2))
+    >>> list(model.state_dict()), list(model.parameters())
+    (['mean'], [])
+    """
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
         if data is None:

@@ -24,7 +24,15 @@ def describe(key: Any, value: Any) -> str:
 
 
 class ParameterList(Module):
-    """A list whose tensors are parameters."""
+    """A list whose tensors are parameters.
+
+    >>> import retrograd as torch
+    >>> torch.nn.ParameterList([torch.ones(2), torch.zeros(3, 1)])
+    ParameterList(
+        (0): Parameter containing: [torch.float32 of size 2]
+        (1): Parameter containing: [torch.float32 of size 3x1]
+    )
+    """
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
@@ -78,7 +86,13 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """A dictionary whose tensors are parameters."""
+    """A dictionary whose tensors are parameters.
+
+    >>> import retrograd as torch
+    >>> weights = torch.nn.ParameterDict({"left": torch.ones(2)})
+    >>> weights["left"].requires_grad, list(weights)
+    (True, ['left'])
+    """
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()

@@ -52,10 +52,34 @@ class Stateful:
     _load_state_dict_post_hooks: Any
 
     def get_extra_state(self) -> Any:
+        """What a module adds to its state_dict besides tensors; a subclass that has something to add defines it.
+
+        >>> import retrograd as torch
+        >>> class Named(torch.nn.Module):
+        ...     def get_extra_state(self):
+        ...         return {"name": "a"}
+        >>> Named().state_dict()["_extra_state"]
+        {'name': 'a'}
+        """
         raise RuntimeError("Reached a code path in Module.get_extra_state() that should never be called. Please file an issue "
                            "at https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this bug.")
 
     def set_extra_state(self, state: Any) -> None:
+        """Takes back from a loaded state_dict what `get_extra_state` gave.
+
+        >>> import retrograd as torch
+        >>> class Named(torch.nn.Module):
+        ...     def get_extra_state(self):
+        ...         return self.name
+        ...     def set_extra_state(self, state):
+        ...         self.name = state
+        >>> one, other = Named(), Named()
+        >>> one.name = "a"
+        >>> other.load_state_dict(one.state_dict())
+        <All keys matched successfully>
+        >>> other.name
+        'a'
+        """
         raise RuntimeError("Reached a code path in Module.set_extra_state() that should never be called. Please file an issue "
                            "at https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml to report this bug.")
 
@@ -67,12 +91,28 @@ class Stateful:
         return add(self._state_dict_hooks, hook)
 
     def register_state_dict_post_hook(self, hook: Any) -> RemovableHandle:
-        """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict`; it changes the dictionary itself."""
+        """Call `hook(module, state_dict, prefix, local_metadata)` after `state_dict`; it changes the dictionary itself.
+
+        >>> import retrograd as torch
+        >>> model = torch.nn.Linear(2, 1)
+        >>> def note(module, state_dict, prefix, local_metadata):
+        ...     state_dict[prefix + "note"] = "trained"
+        >>> handle = model.register_state_dict_post_hook(note)
+        >>> model.state_dict()["note"]
+        'trained'
+        """
         hook._from_public_api = True
         return add(self._state_dict_hooks, hook)
 
     def register_state_dict_pre_hook(self, hook: Any) -> RemovableHandle:
-        """Call `hook(module, prefix, keep_vars)` before `state_dict`."""
+        """Call `hook(module, prefix, keep_vars)` before `state_dict`.
+
+        >>> import retrograd as torch
+        >>> model = torch.nn.ReLU()
+        >>> handle = model.register_state_dict_pre_hook(lambda module, prefix, keep_vars: print("saving", prefix))
+        >>> _ = torch.nn.Sequential(model).state_dict()
+        saving 0.
+        """
         return add(self._state_dict_pre_hooks, hook)
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
@@ -124,11 +164,29 @@ class Stateful:
         return add(self._load_state_dict_pre_hooks, WrappedHook(hook, self if with_module else None))
 
     def register_load_state_dict_pre_hook(self, hook: Any) -> RemovableHandle:
-        """Call `hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors)` before loading."""
+        """Call `hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors)` before loading.
+
+        >>> import retrograd as torch
+        >>> model = torch.nn.PReLU()
+        >>> def renamed(module, state_dict, prefix, *rest):
+        ...     state_dict[prefix + "weight"] = state_dict.pop(prefix + "slope")
+        >>> handle = model.register_load_state_dict_pre_hook(renamed)
+        >>> model.load_state_dict({"slope": torch.tensor([0.5])})
+        <All keys matched successfully>
+        >>> model.weight.item()
+        0.5
+        """
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
     def register_load_state_dict_post_hook(self, hook: Any) -> RemovableHandle:
-        """Call `hook(module, incompatible_keys)` after loading; it may change the lists of keys."""
+        """Call `hook(module, incompatible_keys)` after loading; it may change the lists of keys.
+
+        >>> import retrograd as torch
+        >>> model = torch.nn.PReLU()
+        >>> handle = model.register_load_state_dict_post_hook(lambda module, keys: keys.missing_keys.clear())
+        >>> model.load_state_dict({})
+        <All keys matched successfully>
+        """
         return add(self._load_state_dict_post_hooks, hook)
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool,
