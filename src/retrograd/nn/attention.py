@@ -13,7 +13,16 @@ from retrograd.nn.parameter import Parameter
 
 
 class MultiheadAttention(Module):
-    """Attention of several heads, each on its own projection of queries, keys and values."""
+    """Attention of several heads, each on its own projection of queries, keys and values.
+
+    >>> import retrograd as torch
+    >>> layer, x = torch.nn.MultiheadAttention(embed_dim=4, num_heads=2), torch.ones(3, 1, 4)
+    >>> out, weights = layer(x, x, x)
+    >>> out.shape, weights
+    (torch.Size([3, 1, 4]), tensor([[[0.3333, 0.3333, 0.3333],
+             [0.3333, 0.3333, 0.3333],
+             [0.3333, 0.3333, 0.3333]]], grad_fn=<MeanBackward1>))
+    """
 
     __constants__ = ["batch_first"]
 

@@ -108,7 +108,12 @@ class _Plain(_ConvNd):
 
 
 class Conv1d(_Plain):
-    """Convolution of sequences (N, C, L)."""
+    """Convolution of sequences (N, C, L).
+
+    >>> import retrograd as torch
+    >>> torch.nn.Conv1d(4, 8, kernel_size=3, padding=1)(torch.ones(1, 4, 10)).shape
+    torch.Size([1, 8, 10])
+    """
 
     rank = 1
 
@@ -125,7 +130,12 @@ class Conv2d(_Plain):
 
 
 class Conv3d(_Plain):
-    """Convolution of volumes (N, C, D, H, W)."""
+    """Convolution of volumes (N, C, D, H, W).
+
+    >>> import retrograd as torch
+    >>> torch.nn.Conv3d(1, 2, kernel_size=2)(torch.ones(1, 1, 3, 4, 5)).shape
+    torch.Size([1, 2, 2, 3, 4])
+    """
 
     rank = 3
 
@@ -171,18 +181,33 @@ class _ConvTransposeNd(_ConvNd):
 
 
 class ConvTranspose1d(_ConvTransposeNd):
-    """Transposed convolution of sequences."""
+    """Transposed convolution of sequences.
+
+    >>> import retrograd as torch
+    >>> torch.nn.ConvTranspose1d(4, 2, kernel_size=2, stride=2)(torch.ones(1, 4, 5)).shape
+    torch.Size([1, 2, 10])
+    """
 
     rank = 1
 
 
 class ConvTranspose2d(_ConvTransposeNd):
-    """Transposed convolution of images."""
+    """Transposed convolution of images.
+
+    >>> import retrograd as torch
+    >>> torch.nn.ConvTranspose2d(1, 1, kernel_size=2, stride=2)(torch.ones(1, 1, 3, 4)).shape
+    torch.Size([1, 1, 6, 8])
+    """
 
     rank = 2
 
 
 class ConvTranspose3d(_ConvTransposeNd):
-    """Transposed convolution of volumes."""
+    """Transposed convolution of volumes.
+
+    >>> import retrograd as torch
+    >>> torch.nn.ConvTranspose3d(1, 1, kernel_size=2)(torch.ones(1, 1, 2, 3, 4)).shape
+    torch.Size([1, 1, 3, 4, 5])
+    """
 
     rank = 3

@@ -8,7 +8,12 @@ from retrograd.nn.module import Module
 
 
 class PairwiseDistance(Module):
-    """The p-norm of differences."""
+    """The p-norm of differences.
+
+    >>> import retrograd as torch
+    >>> torch.nn.PairwiseDistance(eps=0)(torch.tensor([[0.0, 0.0]]), torch.tensor([[3.0, 4.0]]))
+    tensor([5.])
+    """
 
     __constants__ = ["norm", "eps", "keepdim"]
 
@@ -21,7 +26,12 @@ class PairwiseDistance(Module):
 
 
 class CosineSimilarity(Module):
-    """The cosine of the angle between vectors."""
+    """The cosine of the angle between vectors.
+
+    >>> import retrograd as torch
+    >>> torch.nn.CosineSimilarity()(torch.tensor([[3.0, 4.0]]), torch.tensor([[6.0, 8.0]]))
+    tensor([1.])
+    """
 
     __constants__ = ["dim", "eps"]
 

@@ -35,35 +35,68 @@ class Dropout(_DropoutNd):
 
 
 class Dropout1d(_DropoutNd):
-    """Sets random channels of sequences to zero in training."""
+    """Sets random channels of sequences to zero in training.
+
+    >>> import retrograd as torch
+    >>> layer = torch.nn.Dropout1d(p=0.5)
+    >>> kept = layer(torch.ones(1, 8, 3))
+    >>> all(channel.unique().numel() == 1 for channel in kept[0])
+    True
+    """
 
     def forward(self, input: Any) -> Any:
         return F.dropout1d(input, self.p, self.training, self.inplace)
 
 
 class Dropout2d(_DropoutNd):
-    """Sets random channels of images to zero in training."""
+    """Sets random channels of images to zero in training.
+
+    >>> import retrograd as torch
+    >>> layer = torch.nn.Dropout2d(p=0.5)
+    >>> set(layer(torch.ones(1, 16, 2, 2)).sum((2, 3)).flatten().tolist()) <= {0.0, 8.0}
+    True
+    """
 
     def forward(self, input: Any) -> Any:
         return F.dropout2d(input, self.p, self.training, self.inplace)
 
 
 class Dropout3d(_DropoutNd):
-    """Sets random channels of volumes to zero in training."""
+    """Sets random channels of volumes to zero in training.
+
+    >>> import retrograd as torch
+    >>> layer = torch.nn.Dropout3d(p=1.0)
+    >>> layer(torch.ones(1, 2, 1, 1, 1)).flatten()
+    tensor([0., 0.])
+    """
 
     def forward(self, input: Any) -> Any:
         return F.dropout3d(input, self.p, self.training, self.inplace)
 
 
 class AlphaDropout(_DropoutNd):
-    """Dropout that keeps mean and variance."""
+    """Dropout that keeps mean and variance.
+
+    >>> import retrograd as torch
+    >>> layer = torch.nn.AlphaDropout(p=0.5)
+    >>> layer(torch.ones(4)).unique().numel() <= 2
+    True
+    >>> layer.eval()(torch.ones(4))
+    tensor([1., 1., 1., 1.])
+    """
 
     def forward(self, input: Any) -> Any:
         return F.alpha_dropout(input, self.p, self.training)
 
 
 class FeatureAlphaDropout(_DropoutNd):
-    """The same for whole channels."""
+    """The same for whole channels.
+
+    >>> import retrograd as torch
+    >>> layer = torch.nn.FeatureAlphaDropout(p=0.5)
+    >>> all(channel.unique().numel() == 1 for channel in layer(torch.ones(1, 8, 3))[0])
+    True
+    """
 
     def forward(self, input: Any) -> Any:
         return F.feature_alpha_dropout(input, self.p, self.training)

@@ -86,7 +86,14 @@ class Embedding(_Table):
 
 
 class EmbeddingBag(_Table):
-    """Sums, means or maxima of rows of a table."""
+    """Sums, means or maxima of rows of a table.
+
+    >>> import retrograd as torch
+    >>> table = torch.tensor([[1.0], [10.0], [100.0]])
+    >>> bag = torch.nn.EmbeddingBag(3, 1, mode="sum", _weight=table)
+    >>> bag(torch.tensor([[0, 1], [2, 2]])).tolist()
+    [[11.0], [200.0]]
+    """
 
     __constants__ = ["num_embeddings", "embedding_dim", "max_norm", "norm_type", "scale_grad_by_freq", "mode", "sparse",
                      "include_last_offset", "padding_idx"]

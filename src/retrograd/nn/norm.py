@@ -89,21 +89,41 @@ def expect(input: Any, ranks: tuple[int, ...]) -> None:
 
 
 class BatchNorm1d(_BatchNorm):
-    """Batch norm of (N, C) or (N, C, L)."""
+    """Batch norm of (N, C) or (N, C, L).
+
+    >>> import retrograd as torch
+    >>> norm = torch.nn.BatchNorm1d(2, affine=False)
+    >>> norm(torch.tensor([[1.0, 10.0], [3.0, 30.0]]))
+    tensor([[-1.0000, -1.0000],
+            [ 1.0000,  1.0000]])
+    >>> norm.running_mean
+    tensor([0.2000, 2.0000])
+    """
 
     def _check_input_dim(self, input: Any) -> None:
         expect(input, (2, 3))
 
 
 class BatchNorm2d(_BatchNorm):
-    """Batch norm of (N, C, H, W)."""
+    """Batch norm of (N, C, H, W).
+
+    >>> import retrograd as torch
+    >>> norm = torch.nn.BatchNorm2d(1, affine=False)
+    >>> norm(torch.tensor([[[[1.0, 3.0]]], [[[1.0, 3.0]]]])).flatten()
+    tensor([-1.0000,  1.0000, -1.0000,  1.0000])
+    """
 
     def _check_input_dim(self, input: Any) -> None:
         expect(input, (4,))
 
 
 class BatchNorm3d(_BatchNorm):
-    """Batch norm of (N, C, D, H, W)."""
+    """Batch norm of (N, C, D, H, W).
+
+    >>> import retrograd as torch
+    >>> torch.nn.BatchNorm3d(4)(torch.ones(2, 4, 1, 2, 2)).shape
+    torch.Size([2, 4, 1, 2, 2])
+    """
 
     def _check_input_dim(self, input: Any) -> None:
         expect(input, (5,))
@@ -134,19 +154,35 @@ class _InstanceNorm(_NormBase):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Instance norm of (N, C, L) or (C, L)."""
+    """Instance norm of (N, C, L) or (C, L).
+
+    >>> import retrograd as torch
+    >>> torch.nn.InstanceNorm1d(2)(torch.tensor([[[1.0, 3.0], [10.0, 30.0]]]))
+    tensor([[[-1.0000,  1.0000],
+             [-1.0000,  1.0000]]])
+    """
 
     ranks = (2, 3)
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Instance norm of (N, C, H, W) or (C, H, W)."""
+    """Instance norm of (N, C, H, W) or (C, H, W).
+
+    >>> import retrograd as torch
+    >>> torch.nn.InstanceNorm2d(1)(torch.tensor([[[[1.0, 3.0]]]]))
+    tensor([[[[-1.0000,  1.0000]]]])
+    """
 
     ranks = (3, 4)
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Instance norm of (N, C, D, H, W) or (C, D, H, W)."""
+    """Instance norm of (N, C, D, H, W) or (C, D, H, W).
+
+    >>> import retrograd as torch
+    >>> torch.nn.InstanceNorm3d(1)(torch.tensor([[[[[1.0, 3.0]]]]]))
+    tensor([[[[[-1.0000,  1.0000]]]]])
+    """
 
     ranks = (4, 5)
 
@@ -187,7 +223,12 @@ class LayerNorm(Module):
 
 
 class RMSNorm(Module):
-    """Mean square 1 over the last dimensions."""
+    """Mean square 1 over the last dimensions.
+
+    >>> import retrograd as torch
+    >>> torch.nn.RMSNorm(2, elementwise_affine=False)(torch.tensor([3.0, 4.0]))
+    tensor([0.8485, 1.1314])
+    """
 
     __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
 
@@ -213,7 +254,12 @@ class RMSNorm(Module):
 
 
 class GroupNorm(Module):
-    """Mean 0 and variance 1 over groups of channels."""
+    """Mean 0 and variance 1 over groups of channels.
+
+    >>> import retrograd as torch
+    >>> torch.nn.GroupNorm(2, 4, affine=False)(torch.tensor([[1.0, 3.0, 10.0, 30.0]]))
+    tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
+    """
 
     __constants__ = ["num_groups", "num_channels", "eps", "affine"]
 

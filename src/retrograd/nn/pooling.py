@@ -28,7 +28,12 @@ class _MaxPoolNd(Module):
 
 
 class MaxPool1d(_MaxPoolNd):
-    """Maxima of windows of sequences."""
+    """Maxima of windows of sequences.
+
+    >>> import retrograd as torch
+    >>> torch.nn.MaxPool1d(2)(torch.tensor([[[1.0, 5.0, 2.0, 3.0]]]))
+    tensor([[[5., 3.]]])
+    """
 
     def forward(self, input: Any) -> Any:
         return self._pooled(F.max_pool1d, input)
@@ -47,14 +52,24 @@ class MaxPool2d(_MaxPoolNd):
 
 
 class MaxPool3d(_MaxPoolNd):
-    """Maxima of windows of volumes."""
+    """Maxima of windows of volumes.
+
+    >>> import retrograd as torch
+    >>> torch.nn.MaxPool3d(2)(torch.arange(8.0).view(1, 1, 2, 2, 2))
+    tensor([[[[[7.]]]]])
+    """
 
     def forward(self, input: Any) -> Any:
         return self._pooled(F.max_pool3d, input)
 
 
 class AvgPool1d(Module):
-    """Means of windows of sequences."""
+    """Means of windows of sequences.
+
+    >>> import retrograd as torch
+    >>> torch.nn.AvgPool1d(2)(torch.tensor([[[1.0, 5.0, 2.0, 3.0]]]))
+    tensor([[[3.0000, 2.5000]]])
+    """
 
     __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]
 
@@ -74,7 +89,12 @@ class AvgPool1d(Module):
 
 
 class AvgPool2d(Module):
-    """Means of windows of images."""
+    """Means of windows of images.
+
+    >>> import retrograd as torch
+    >>> torch.nn.AvgPool2d(2)(torch.tensor([[[1.0, 2.0], [3.0, 6.0]]]))
+    tensor([[[3.]]])
+    """
 
     __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override"]
     pool = staticmethod(F.avg_pool2d)
@@ -94,7 +114,12 @@ class AvgPool2d(Module):
 
 
 class AvgPool3d(AvgPool2d):
-    """Means of windows of volumes."""
+    """Means of windows of volumes.
+
+    >>> import retrograd as torch
+    >>> torch.nn.AvgPool3d(2)(torch.arange(8.0).view(1, 1, 2, 2, 2))
+    tensor([[[[[3.5000]]]]])
+    """
 
     pool = staticmethod(F.avg_pool3d)
 
@@ -113,21 +138,36 @@ class _AdaptivePool(Module):
 
 
 class AdaptiveAvgPool1d(_AdaptivePool):
-    """Means of as many windows as wanted."""
+    """Means of as many windows as wanted.
+
+    >>> import retrograd as torch
+    >>> torch.nn.AdaptiveAvgPool1d(2)(torch.tensor([[1.0, 2.0, 3.0, 6.0, 9.0]]))
+    tensor([[2., 6.]])
+    """
 
     def forward(self, input: Any) -> Any:
         return F.adaptive_avg_pool1d(input, self.output_size)
 
 
 class AdaptiveAvgPool2d(_AdaptivePool):
-    """Means of as many boxes of images as wanted."""
+    """Means of as many boxes of images as wanted.
+
+    >>> import retrograd as torch
+    >>> torch.nn.AdaptiveAvgPool2d(1)(torch.tensor([[[1.0, 2.0], [3.0, 6.0]]]))
+    tensor([[[3.]]])
+    """
 
     def forward(self, input: Any) -> Any:
         return F.adaptive_avg_pool2d(input, self.output_size)
 
 
 class AdaptiveAvgPool3d(_AdaptivePool):
-    """Means of as many boxes of volumes as wanted."""
+    """Means of as many boxes of volumes as wanted.
+
+    >>> import retrograd as torch
+    >>> torch.nn.AdaptiveAvgPool3d((1, None, 2))(torch.ones(1, 4, 3, 8)).shape
+    torch.Size([1, 1, 3, 2])
+    """
 
     def forward(self, input: Any) -> Any:
         return F.adaptive_avg_pool3d(input, self.output_size)
@@ -142,14 +182,24 @@ class _AdaptiveMaxPool(_AdaptivePool):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPool):
-    """Maxima of as many windows as wanted."""
+    """Maxima of as many windows as wanted.
+
+    >>> import retrograd as torch
+    >>> torch.nn.AdaptiveMaxPool1d(2)(torch.tensor([[1.0, 2.0, 3.0, 6.0, 9.0]]))
+    tensor([[3., 9.]])
+    """
 
     def forward(self, input: Any) -> Any:
         return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPool):
-    """Maxima of as many boxes of images as wanted."""
+    """Maxima of as many boxes of images as wanted.
+
+    >>> import retrograd as torch
+    >>> torch.nn.AdaptiveMaxPool2d(1)(torch.tensor([[[1.0, 2.0], [3.0, 6.0]]]))
+    tensor([[[6.]]])
+    """
 
     def forward(self, input: Any) -> Any:
         return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)

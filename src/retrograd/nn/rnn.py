@@ -43,7 +43,12 @@ GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
 
 
 class RNNBase(Module):
-    """What the recurrent networks share: layers, directions, and their weights."""
+    """What the recurrent networks share: layers, directions, and their weights.
+
+    >>> import retrograd as torch
+    >>> isinstance(torch.nn.LSTM(2, 3), torch.nn.RNNBase)
+    True
+    """
 
     __constants__ = ["mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional",
                      "proj_size"]
@@ -167,7 +172,13 @@ class RNNBase(Module):
 
 
 class RNN(RNNBase):
-    """The simple recurrent network: h = tanh(W x + b + U h + c)."""
+    """The simple recurrent network: h = tanh(W x + b + U h + c).
+
+    >>> import retrograd as torch
+    >>> out, last = torch.nn.RNN(input_size=2, hidden_size=3)(torch.ones(5, 1, 2))
+    >>> out.shape, torch.equal(out[-1], last[0])
+    (torch.Size([5, 1, 3]), True)
+    """
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh", bias: bool = True,
                  batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, device: Any = None,
@@ -184,7 +195,13 @@ class RNN(RNNBase):
 
 
 class GRU(RNNBase):
-    """The gated recurrent unit."""
+    """The gated recurrent unit.
+
+    >>> import retrograd as torch
+    >>> out, last = torch.nn.GRU(2, 3, num_layers=2, batch_first=True)(torch.ones(4, 5, 2))
+    >>> out.shape, last.shape
+    (torch.Size([4, 5, 3]), torch.Size([2, 4, 3]))
+    """
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
                  dropout: float = 0.0, bidirectional: bool = False, device: Any = None, dtype: Any = None) -> None:
@@ -218,7 +235,12 @@ class LSTM(RNNBase):
 
 # ---- cells
 class RNNCellBase(Module):
-    """What the cells share."""
+    """What the cells share.
+
+    >>> import retrograd as torch
+    >>> isinstance(torch.nn.GRUCell(2, 3), torch.nn.RNNCellBase)
+    True
+    """
 
     __constants__ = ["input_size", "hidden_size", "bias"]
 
@@ -261,7 +283,15 @@ class RNNCellBase(Module):
 
 
 class RNNCell(RNNCellBase):
-    """One step of the simple recurrent network."""
+    """One step of the simple recurrent network.
+
+    >>> import retrograd as torch
+    >>> cell, hidden = torch.nn.RNNCell(2, 3), torch.zeros(1, 3)
+    >>> for step in torch.ones(5, 1, 2):
+    ...     hidden = cell(step, hidden)
+    >>> hidden.shape
+    torch.Size([1, 3])
+    """
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", device: Any = None,
                  dtype: Any = None) -> None:
@@ -275,7 +305,13 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """One step of long short-term memory."""
+    """One step of long short-term memory.
+
+    >>> import retrograd as torch
+    >>> hidden, memory = torch.nn.LSTMCell(2, 3)(torch.ones(1, 2))
+    >>> hidden.shape, memory.shape
+    (torch.Size([1, 3]), torch.Size([1, 3]))
+    """
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__(input_size, hidden_size, bias, 4, device, dtype)
@@ -285,7 +321,12 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One step of the gated recurrent unit."""
+    """One step of the gated recurrent unit.
+
+    >>> import retrograd as torch
+    >>> torch.nn.GRUCell(2, 3)(torch.ones(1, 2), torch.zeros(1, 3)).shape
+    torch.Size([1, 3])
+    """
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)

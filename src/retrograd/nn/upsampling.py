@@ -8,7 +8,12 @@ from retrograd.nn.module import Module
 
 
 class Upsample(Module):
-    """Resizes to a size, or by a factor."""
+    """Resizes to a size, or by a factor.
+
+    >>> import retrograd as torch
+    >>> torch.nn.Upsample(scale_factor=2, mode="linear")(torch.tensor([[[0.0, 4.0]]]))
+    tensor([[[0., 1., 3., 4.]]])
+    """
 
     __constants__ = ["size", "scale_factor", "mode", "align_corners", "name", "recompute_scale_factor"]
 
@@ -32,21 +37,38 @@ class Upsample(Module):
 
 
 class UpsamplingNearest2d(Upsample):
-    """Resizes images, taking the nearest value."""
+    """Resizes images, taking the nearest value.
+
+    >>> import retrograd as torch
+    >>> torch.nn.UpsamplingNearest2d(scale_factor=2)(torch.tensor([[[[1.0, 2.0]]]]))
+    tensor([[[[1., 1., 2., 2.],
+              [1., 1., 2., 2.]]]])
+    """
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, mode="nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
-    """Resizes images by a linear mixture."""
+    """Resizes images by a linear mixture.
+
+    >>> import retrograd as torch
+    >>> torch.nn.UpsamplingBilinear2d(size=(1, 3))(torch.tensor([[[[1.0, 2.0]]]]))
+    tensor([[[[1.0000, 1.5000, 2.0000]]]])
+    """
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)
 
 
 class PixelShuffle(Module):
-    """Makes pixels of channels."""
+    """Makes pixels of channels.
+
+    >>> import retrograd as torch
+    >>> torch.nn.PixelShuffle(2)(torch.arange(4).view(4, 1, 1))
+    tensor([[[0, 1],
+             [2, 3]]])
+    """
 
     __constants__ = ["upscale_factor"]
 
@@ -62,7 +84,12 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """Makes channels of pixels."""
+    """Makes channels of pixels.
+
+    >>> import retrograd as torch
+    >>> torch.nn.PixelUnshuffle(2)(torch.arange(4).view(1, 2, 2)).flatten()
+    tensor([0, 1, 2, 3])
+    """
 
     __constants__ = ["downscale_factor"]
 
@@ -78,7 +105,12 @@ class PixelUnshuffle(Module):
 
 
 class ChannelShuffle(Module):
-    """Deals the channels out to groups."""
+    """Deals the channels out to groups.
+
+    >>> import retrograd as torch
+    >>> torch.nn.ChannelShuffle(2)(torch.arange(4.0).view(1, 4, 1, 1)).flatten()
+    tensor([0., 2., 1., 3.])
+    """
 
     __constants__ = ["groups"]
 
@@ -137,90 +169,167 @@ class _ZeroPadNd(_ConstantPadNd):
 
 
 class ConstantPad1d(_ConstantPadNd):
-    """Pads sequences with a value."""
+    """Pads sequences with a value.
+
+    >>> import retrograd as torch
+    >>> torch.nn.ConstantPad1d((1, 2), 9.0)(torch.tensor([[1.0, 2.0]]))
+    tensor([[9., 1., 2., 9., 9.]])
+    """
 
     rank = 1
 
 
 class ConstantPad2d(_ConstantPadNd):
-    """Pads images with a value."""
+    """Pads images with a value.
+
+    >>> import retrograd as torch
+    >>> torch.nn.ConstantPad2d((1, 0, 0, 1), 9.0)(torch.tensor([[[1.0, 2.0]]]))
+    tensor([[[9., 1., 2.],
+             [9., 9., 9.]]])
+    """
 
     rank = 2
 
 
 class ConstantPad3d(_ConstantPadNd):
-    """Pads volumes with a value."""
+    """Pads volumes with a value.
+
+    >>> import retrograd as torch
+    >>> torch.nn.ConstantPad3d(1, 9.0)(torch.ones(1, 1, 2, 3)).shape
+    torch.Size([1, 3, 4, 5])
+    """
 
     rank = 3
 
 
 class ZeroPad1d(_ZeroPadNd):
-    """Pads sequences with zeros."""
+    """Pads sequences with zeros.
+
+    >>> import retrograd as torch
+    >>> torch.nn.ZeroPad1d(1)(torch.tensor([[1.0, 2.0]]))
+    tensor([[0., 1., 2., 0.]])
+    """
 
     rank = 1
 
 
 class ZeroPad2d(_ZeroPadNd):
-    """Pads images with zeros."""
+    """Pads images with zeros.
+
+    >>> import retrograd as torch
+    >>> torch.nn.ZeroPad2d((1, 0, 0, 1))(torch.tensor([[[1.0, 2.0]]]))
+    tensor([[[0., 1., 2.],
+             [0., 0., 0.]]])
+    """
 
     rank = 2
 
 
 class ZeroPad3d(_ZeroPadNd):
-    """Pads volumes with zeros."""
+    """Pads volumes with zeros.
+
+    >>> import retrograd as torch
+    >>> torch.nn.ZeroPad3d((1, 1, 0, 0, 0, 2))(torch.ones(1, 1, 2, 3)).shape
+    torch.Size([1, 3, 2, 5])
+    """
 
     rank = 3
 
 
 class ReflectionPad1d(_PadNd):
-    """Pads sequences with their reflection."""
+    """Pads sequences with their reflection.
+
+    >>> import retrograd as torch
+    >>> torch.nn.ReflectionPad1d(2)(torch.tensor([[1.0, 2.0, 3.0]]))
+    tensor([[3., 2., 1., 2., 3., 2., 1.]])
+    """
 
     rank, mode = 1, "reflect"
 
 
 class ReflectionPad2d(_PadNd):
-    """Pads images with their reflection."""
+    """Pads images with their reflection.
+
+    >>> import retrograd as torch
+    >>> torch.nn.ReflectionPad2d((0, 0, 1, 1))(torch.tensor([[[1.0], [2.0]]])).flatten()
+    tensor([2., 1., 2., 1.])
+    """
 
     rank, mode = 2, "reflect"
 
 
 class ReflectionPad3d(_PadNd):
-    """Pads volumes with their reflection."""
+    """Pads volumes with their reflection.
+
+    >>> import retrograd as torch
+    >>> torch.nn.ReflectionPad3d(1)(torch.ones(1, 2, 3, 4)).shape
+    torch.Size([1, 4, 5, 6])
+    """
 
     rank, mode = 3, "reflect"
 
 
 class ReplicationPad1d(_PadNd):
-    """Pads sequences with their end values."""
+    """Pads sequences with their end values.
+
+    >>> import retrograd as torch
+    >>> torch.nn.ReplicationPad1d(2)(torch.tensor([[1.0, 2.0, 3.0]]))
+    tensor([[1., 1., 1., 2., 3., 3., 3.]])
+    """
 
     rank, mode = 1, "replicate"
 
 
 class ReplicationPad2d(_PadNd):
-    """Pads images with their border."""
+    """Pads images with their border.
+
+    >>> import retrograd as torch
+    >>> torch.nn.ReplicationPad2d((0, 0, 1, 2))(torch.tensor([[[1.0], [2.0]]])).flatten()
+    tensor([1., 1., 2., 2., 2.])
+    """
 
     rank, mode = 2, "replicate"
 
 
 class ReplicationPad3d(_PadNd):
-    """Pads volumes with their border."""
+    """Pads volumes with their border.
+
+    >>> import retrograd as torch
+    >>> torch.nn.ReplicationPad3d(1)(torch.ones(1, 2, 3, 4)).shape
+    torch.Size([1, 4, 5, 6])
+    """
 
     rank, mode = 3, "replicate"
 
 
 class CircularPad1d(_PadNd):
-    """Pads sequences with what comes at the other end."""
+    """Pads sequences with what comes at the other end.
+
+    >>> import retrograd as torch
+    >>> torch.nn.CircularPad1d(2)(torch.tensor([[1.0, 2.0, 3.0]]))
+    tensor([[2., 3., 1., 2., 3., 1., 2.]])
+    """
 
     rank, mode = 1, "circular"
 
 
 class CircularPad2d(_PadNd):
-    """Pads images with what comes at the other side."""
+    """Pads images with what comes at the other side.
+
+    >>> import retrograd as torch
+    >>> torch.nn.CircularPad2d((0, 0, 1, 1))(torch.tensor([[[1.0], [2.0]]])).flatten()
+    tensor([2., 1., 2., 1.])
+    """
 
     rank, mode = 2, "circular"
 
 
 class CircularPad3d(_PadNd):
-    """Pads volumes with what comes at the other side."""
+    """Pads volumes with what comes at the other side.
+
+    >>> import retrograd as torch
+    >>> torch.nn.CircularPad3d(1)(torch.ones(1, 2, 3, 4)).shape
+    torch.Size([1, 4, 5, 6])
+    """
 
     rank, mode = 3, "circular"
