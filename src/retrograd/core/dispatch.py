@@ -168,7 +168,7 @@ class Dispatch(Door):
         node = None
         if requires:
             mask = 1 if wants_grad(a) else 0
-            if type(b) is Tensor and wants_grad(b):
+            if isinstance(b, Tensor) and wants_grad(b):
                 mask |= 2
             if mask != 1 or op.plan(1).first >= 0 or op.saves_result:     # a rule that uses the old or the new value
                 if mask:

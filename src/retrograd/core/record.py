@@ -351,7 +351,7 @@ def record_short(op: Any, a: Any, b: Any, mask: int) -> Any:
                 note_version(node, plan.first, a)
         if plan.second >= 0:
             saved[plan.second] = b
-            if type(b) is Tensor:
+            if isinstance(b, Tensor):
                 other = b
                 if other._counter is not None:
                     note_version(node, plan.second, other)

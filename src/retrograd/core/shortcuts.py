@@ -255,7 +255,7 @@ def kept(op: Any, mask: int) -> list[str]:
         lines.append(f"node._saved = [{', '.join([places.get(i, 'None') for i in range(len(op.saved_names))])}]")
         for slot, arg in plan.inputs:
             a = "ab"[arg]
-            check = "" if arg == 0 else f"type({a}) is Tensor and "
+            check = "" if arg == 0 else f"isinstance({a}, Tensor) and "
             lines.append(f"if {check}{a}._counter is not None: note_version(node, {slot}, {a})")
     if plan.attrs:
         values = dict.fromkeys(range(len(op.attr_names)), "None")
