@@ -8,7 +8,18 @@ from retrograd.optim.optimizer import Optimizer, check, check_lr, loss_of, numbe
 
 
 class Adagrad(Optimizer):
-    """Adagrad."""
+    """Adagrad.
+
+    >>> import retrograd as torch
+    >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+    >>> optimizer = torch.optim.Adagrad([w], lr=0.5)
+    >>> for _ in range(2):
+    ...     optimizer.zero_grad()
+    ...     (w * w).sum().backward()
+    ...     optimizer.step()
+    >>> w.detach()
+    tensor([0.2764])
+    """
 
     def __init__(self, params: Any, lr: Any = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
                  initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: bool | None = None, *,

@@ -37,12 +37,28 @@ def add_hook(hooks: Any, hook: Hook, prepend: bool = False) -> RemovableHandle:
 
 
 def register_optimizer_step_pre_hook(hook: Hook) -> RemovableHandle:
-    """Call `hook(optimizer, args, kwargs)` before every step of every optimizer."""
+    """Call `hook(optimizer, args, kwargs)` before every step of every optimizer.
+
+    >>> from retrograd import nn, ones, optim
+    >>> from retrograd.optim.optimizer import register_optimizer_step_pre_hook
+    >>> handle = register_optimizer_step_pre_hook(lambda optimizer, args, kwargs: print(type(optimizer).__name__))
+    >>> optim.SGD([nn.Parameter(ones(1))]).step()
+    SGD
+    >>> handle.remove()
+    """
     return add_hook(global_pre_hooks, hook)
 
 
 def register_optimizer_step_post_hook(hook: Hook) -> RemovableHandle:
-    """Call `hook(optimizer, args, kwargs)` after every step of every optimizer."""
+    """Call `hook(optimizer, args, kwargs)` after every step of every optimizer.
+
+    >>> from retrograd import nn, ones, optim
+    >>> from retrograd.optim.optimizer import register_optimizer_step_post_hook
+    >>> handle = register_optimizer_step_post_hook(lambda optimizer, args, kwargs: print(type(optimizer).__name__))
+    >>> optim.SGD([nn.Parameter(ones(1))]).step()
+    SGD
+    >>> handle.remove()
+    """
     return add_hook(global_post_hooks, hook)
 
 
@@ -137,32 +153,93 @@ class Optimizer:
 
     # ---- hooks
     def register_step_pre_hook(self, hook: Hook) -> RemovableHandle:
-        """Call `hook(optimizer, args, kwargs)` before each step."""
+        """Call `hook(optimizer, args, kwargs)` before each step.
+
+        >>> import retrograd as torch
+        >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+        >>> optimizer = torch.optim.SGD([w], lr=0.5)
+        >>> handle = optimizer.register_step_pre_hook(lambda optimizer, args, kwargs: print("about to step"))
+        >>> optimizer.step()
+        about to step
+        """
         return add_hook(self._optimizer_step_pre_hooks, hook)  # type: ignore[attr-defined]
 
     def register_step_post_hook(self, hook: Hook) -> RemovableHandle:
-        """Call `hook(optimizer, args, kwargs)` after each step."""
+        """Call `hook(optimizer, args, kwargs)` after each step.
+
+        >>> import retrograd as torch
+        >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+        >>> optimizer = torch.optim.SGD([w], lr=0.5)
+        >>> handle = optimizer.register_step_post_hook(lambda optimizer, args, kwargs: w.data.clamp_(min=0))
+        >>> w.grad = torch.tensor([8.0])
+        >>> optimizer.step()
+        >>> w.detach()
+        tensor([0.])
+        """
         return add_hook(self._optimizer_step_post_hooks, hook)  # type: ignore[attr-defined]
 
     def register_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Call `hook(optimizer)` before `state_dict`."""
+        """Call `hook(optimizer)` before `state_dict`.
+
+        >>> import retrograd as torch
+        >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+        >>> optimizer = torch.optim.SGD([w], lr=0.5)
+        >>> handle = optimizer.register_state_dict_pre_hook(lambda optimizer: print("saving"))
+        >>> _ = optimizer.state_dict()
+        saving
+        """
         return add_hook(self._optimizer_state_dict_pre_hooks, hook, prepend)  # type: ignore[attr-defined]
 
     def register_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Call `hook(optimizer, state_dict)` after `state_dict`; it may return a replacement."""
+        """Call `hook(optimizer, state_dict)` after `state_dict`; it may return a replacement.
+
+        >>> import retrograd as torch
+        >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+        >>> optimizer = torch.optim.SGD([w], lr=0.5)
+        >>> handle = optimizer.register_state_dict_post_hook(lambda optimizer, state: {**state, "version": 2})
+        >>> optimizer.state_dict()["version"]
+        2
+        """
         return add_hook(self._optimizer_state_dict_post_hooks, hook, prepend)  # type: ignore[attr-defined]
 
     def register_load_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Call `hook(optimizer, state_dict)` before loading; it may return a replacement."""
+        """Call `hook(optimizer, state_dict)` before loading; it may return a replacement.
+
+        >>> import retrograd as torch
+        >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+        >>> optimizer = torch.optim.SGD([w], lr=0.5)
+        >>> def without_version(optimizer, state):
+        ...     return {key: value for key, value in state.items() if key != "version"}
+        >>> handle = optimizer.register_load_state_dict_pre_hook(without_version)
+        >>> optimizer.load_state_dict({**optimizer.state_dict(), "version": 2})
+        >>> sorted(optimizer.state_dict())
+        ['param_groups', 'state']
+        """
         return add_hook(self._optimizer_load_state_dict_pre_hooks, hook, prepend)  # type: ignore[attr-defined]
 
     def register_load_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Call `hook(optimizer)` after loading."""
+        """Call `hook(optimizer)` after loading.
+
+        >>> import retrograd as torch
+        >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+        >>> optimizer = torch.optim.SGD([w], lr=0.5)
+        >>> handle = optimizer.register_load_state_dict_post_hook(lambda optimizer: print("loaded"))
+        >>> optimizer.load_state_dict(optimizer.state_dict())
+        loaded
+        """
         return add_hook(self._optimizer_load_state_dict_post_hooks, hook, prepend)  # type: ignore[attr-defined]
 
     # ---- state
     def state_dict(self) -> dict[str, Any]:
-        """The state and the settings, with parameters replaced by their numbers."""
+        """The state and the settings, with parameters replaced by their numbers.
+
+        >>> import retrograd as torch
+        >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+        >>> optimizer = torch.optim.SGD([w], lr=0.5)
+        >>> state = optimizer.state_dict()
+        >>> state["param_groups"][0]["lr"], state["param_groups"][0]["params"]
+        (0.5, [0])
+        """
         for hook in self._optimizer_state_dict_pre_hooks.values():  # type: ignore[attr-defined]
             hook(self)
         numbers: dict[int, int] = {}
@@ -181,7 +258,17 @@ class Optimizer:
         return made
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over the state and settings of `state_dict`."""
+        """Take over the state and settings of `state_dict`.
+
+        >>> import retrograd as torch
+        >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+        >>> optimizer = torch.optim.SGD([w], lr=0.5)
+        >>> saved = optimizer.state_dict()
+        >>> later = torch.optim.SGD([w], lr=0.1)
+        >>> later.load_state_dict(saved)
+        >>> later.param_groups[0]["lr"]
+        0.5
+        """
         state_dict = state_dict.copy()
         for hook in self._optimizer_load_state_dict_pre_hooks.values():  # type: ignore[attr-defined]
             result = hook(self, state_dict)
@@ -223,7 +310,19 @@ class Optimizer:
 
     # ---- use
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Drop the gradients of all parameters, or fill them with zeros."""
+        """Drop the gradients of all parameters, or fill them with zeros.
+
+        >>> import retrograd as torch
+        >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+        >>> optimizer = torch.optim.SGD([w], lr=0.5)
+        >>> w.sum().backward()
+        >>> optimizer.zero_grad(set_to_none=False)
+        >>> w.grad
+        tensor([0.])
+        >>> optimizer.zero_grad()
+        >>> print(w.grad)
+        None
+        """
         for group in self.param_groups:
             for param in group["params"]:
                 if param.grad is None:
@@ -238,11 +337,31 @@ class Optimizer:
                 param.grad.zero_()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change the parameters by their gradients; `closure` recomputes the loss."""
+        """Change the parameters by their gradients; `closure` recomputes the loss.
+
+        >>> import retrograd as torch
+        >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+        >>> optimizer = torch.optim.SGD([w], lr=0.5)
+        >>> def closure():
+        ...     optimizer.zero_grad()
+        ...     loss = (w * w).sum()
+        ...     loss.backward()
+        ...     return loss
+        >>> optimizer.step(closure).item(), w.item()
+        (1.0, 0.0)
+        """
         raise NotImplementedError
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Add parameters with settings of their own."""
+        """Add parameters with settings of their own.
+
+        >>> import retrograd as torch
+        >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+        >>> optimizer = torch.optim.SGD([w], lr=0.5)
+        >>> optimizer.add_param_group({"params": torch.zeros(2, requires_grad=True), "lr": 0.01})
+        >>> [group["lr"] for group in optimizer.param_groups]
+        [0.5, 0.01]
+        """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         params = param_group["params"]

@@ -8,7 +8,18 @@ from retrograd.optim.optimizer import Optimizer, check, check_lr, loss_of, numbe
 
 
 class RMSprop(Optimizer):
-    """RMSprop, with momentum and centring if wanted."""
+    """RMSprop, with momentum and centring if wanted.
+
+    >>> import retrograd as torch
+    >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+    >>> optimizer = torch.optim.RMSprop([w], lr=0.01)
+    >>> for _ in range(2):
+    ...     optimizer.zero_grad()
+    ...     (w * w).sum().backward()
+    ...     optimizer.step()
+    >>> w.detach()
+    tensor([0.8329])
+    """
 
     def __init__(self, params: Any, lr: Any = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0,
                  momentum: float = 0, centered: bool = False, capturable: bool = False, foreach: bool | None = None,

@@ -8,7 +8,18 @@ from retrograd.optim.optimizer import Optimizer, check, check_lr, loss_of, numbe
 
 
 class SGD(Optimizer):
-    """Gradient descent, with momentum if wanted."""
+    """Gradient descent, with momentum if wanted.
+
+    >>> import retrograd as torch
+    >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+    >>> optimizer = torch.optim.SGD([w], lr=0.25, momentum=0.5)
+    >>> for _ in range(2):
+    ...     optimizer.zero_grad()
+    ...     (w * w).sum().backward()
+    ...     optimizer.step()
+    >>> w.detach()
+    tensor([0.])
+    """
 
     def __init__(self, params: Any, lr: Any = 1e-3, momentum: float = 0, dampening: float = 0, weight_decay: float = 0,
                  nesterov: bool = False, *, maximize: bool = False, foreach: bool | None = None, differentiable: bool = False,
