@@ -1,4 +1,4 @@
-"""Every public name of the autograd surface has a docstring with an example; the doctests run them."""
+"""Every public name of the autograd surface, of nn and of optim has a docstring with an example; the doctests run them."""
 from __future__ import annotations
 
 import inspect
@@ -10,24 +10,31 @@ import pytest
 
 NAMESPACES = ("autograd", "autograd.anomaly", "autograd.debug", "autograd.forward_ad", "autograd.function",
               "autograd.functional", "autograd.grad_mode", "autograd.gradcheck", "autograd.graph", "autograd.origins",
-              "autograd.variable", "func", "utils.checkpoint", "utils.hooks")
+              "autograd.variable", "func", "library", "nested", "nn", "nn.modules.module", "nn.parallel", "optim", "overrides",
+              "utils._python_dispatch", "utils.checkpoint", "utils.hooks")
+# modules without a list of their names: the public functions and classes that they define themselves
+UNLISTED = ("nn.init", "optim.lr_scheduler")
+SINGLE = ("as_torch.install", "optim.optimizer.register_optimizer_step_post_hook",
+          "optim.optimizer.register_optimizer_step_pre_hook")
 # classes whose methods users call or write themselves
-WITH_METHODS = {"FunctionCtx", "Function", "Node", "RemovableHandle", "Step", "Steps"}
+WITH_METHODS = {"FunctionCtx", "Function", "LRScheduler", "Module", "Node", "Optimizer", "RemovableHandle", "Step",
+                "Steps"}
 TENSOR_METHODS = ("backward", "detach", "detach_", "register_hook", "register_post_accumulate_grad_hook", "requires_grad_",
                   "retain_grad")
 
 
 def public_names(space: str) -> list[tuple[str, Any]]:
     module = import_module("retrograd." + space)
-    names = [name for name in module.__all__ if not name.startswith("_")]
+    names = [name for name in getattr(module, "__all__", vars(module)) if not name.startswith("_")]
     found = [(name, getattr(module, name)) for name in names]
     return [(name, value) for name, value in found if callable(value) and not isinstance(value, ModuleType)]
 
 
 def methods(cls: type) -> list[tuple[str, Any]]:
-    """The public functions and properties that the class itself defines."""
+    """The public functions and properties that the class and those it is made of define."""
     found = []
-    for name, member in vars(cls).items():
+    members = {name: member for part in reversed(cls.__mro__) if part is not object for name, member in vars(part).items()}
+    for name, member in members.items():
         function = getattr(member, "__func__", None) or getattr(member, "fget", None) or member
         if not name.startswith("_") and inspect.isroutine(function):
             found.append((f"{cls.__name__}.{name}", function))
@@ -36,11 +43,16 @@ def methods(cls: type) -> list[tuple[str, Any]]:
 
 def documented() -> list[Any]:
     found = {}
-    for space in NAMESPACES:
+    for space in NAMESPACES + UNLISTED:
         for name, value in public_names(space):
+            if space in UNLISTED and getattr(value, "__module__", "") != f"retrograd.{space}":
+                continue
             found[f"{space}.{name}"] = value
             if inspect.isclass(value) and value.__name__ in WITH_METHODS:
                 found |= {f"{space}.{method}": function for method, function in methods(value)}
+    for path in SINGLE:
+        space, _, name = path.rpartition(".")
+        found[path] = getattr(import_module("retrograd." + space), name)
     tensor = import_module("retrograd").Tensor
     found |= {f"Tensor.{name}": getattr(tensor, name) for name in TENSOR_METHODS}
     return [pytest.param(value, id=name) for name, value in found.items()]
@@ -62,4 +74,5 @@ def test_module_says_what_it_is_for(space: str) -> None:
 def test_methods_are_found() -> None:
     found = {param.id for param in documented()}
     assert {"autograd.function.FunctionCtx.mark_dirty", "autograd.Function.apply", "autograd.graph.Node.next_functions",
-            "autograd.debug.Steps.continue_", "func.vmap"} <= found
+            "autograd.debug.Steps.continue_", "func.vmap", "nn.Module.state_dict", "nn.Module.register_forward_hook",
+            "optim.Optimizer.step", "optim.lr_scheduler.LRScheduler.step", "nn.init.zeros_"} <= found

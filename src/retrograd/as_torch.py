@@ -161,7 +161,15 @@ PACKAGE = retrograd.__name__
 
 
 def install() -> None:
-    """Make `torch` and everything under it mean retrograd, in this process, from now on."""
+    """Make `torch` and everything under it mean retrograd, in this process, from now on.
+
+    The command line does it for a whole program: `retrograd run script.py`. Here a process of its own shows what it does:
+
+    >>> import subprocess
+    >>> program = "import retrograd.as_torch; retrograd.as_torch.install(); import torch.nn as nn; print(nn.__name__)"
+    >>> print(subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout.strip())
+    retrograd.nn
+    """
     loaded = sys.modules.get("torch")
     if loaded is retrograd:
         return

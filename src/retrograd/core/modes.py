@@ -49,30 +49,67 @@ class TorchDispatchMode:
 
 
 class BaseTorchDispatchMode(TorchDispatchMode):
-    """A mode that changes nothing."""
+    """A mode that changes nothing.
+
+    >>> from retrograd import ones
+    >>> from retrograd.utils._python_dispatch import BaseTorchDispatchMode, is_in_torch_dispatch_mode
+    >>> with BaseTorchDispatchMode():
+    ...     ones(2) + 1, is_in_torch_dispatch_mode()
+    (tensor([2., 2.]), True)
+    """
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return func(*args, **(kwargs or {}))
 
 
 def push_mode(mode: Any) -> None:
+    """Put `mode` on; `pop_mode` takes it off.
+
+    >>> from retrograd.utils._python_dispatch import BaseTorchDispatchMode, _get_current_dispatch_mode, _pop_mode, _push_mode
+    >>> mode = BaseTorchDispatchMode()
+    >>> _push_mode(mode)
+    >>> _get_current_dispatch_mode() is mode
+    True
+    >>> _pop_mode() is mode
+    True
+    """
     tls.dispatch_modes.append(mode)
     add_special(1)
 
 
 def pop_mode() -> Any:
+    """Take the innermost mode off, and return it.
+
+    >>> from retrograd.utils._python_dispatch import BaseTorchDispatchMode, _get_current_dispatch_mode, _pop_mode, _push_mode
+    >>> _push_mode(BaseTorchDispatchMode())
+    >>> _ = _pop_mode()
+    >>> _get_current_dispatch_mode() is None
+    True
+    """
     mode = tls.dispatch_modes.pop()
     add_special(-1)
     return mode
 
 
 def current_mode() -> Any:
-    """The innermost mode, None if there is none."""
+    """The innermost mode, None if there is none.
+
+    >>> from retrograd.utils._python_dispatch import BaseTorchDispatchMode, _get_current_dispatch_mode
+    >>> with BaseTorchDispatchMode() as mode:
+    ...     _get_current_dispatch_mode() is mode
+    True
+    """
     return tls.dispatch_modes[-1] if tls.dispatch_modes else None
 
 
 def current_modes() -> list[Any]:
-    """All modes, innermost last."""
+    """All modes, innermost last.
+
+    >>> from retrograd.utils._python_dispatch import BaseTorchDispatchMode, _get_current_dispatch_mode_stack
+    >>> with BaseTorchDispatchMode() as outer, BaseTorchDispatchMode() as inner:
+    ...     _get_current_dispatch_mode_stack() == [outer, inner]
+    True
+    """
     return list(tls.dispatch_modes)
 
 
@@ -209,7 +246,13 @@ def no_dispatch() -> Generator[None, None, None]:
 
 @contextmanager
 def disable_current_modes() -> Generator[list[Any], None, None]:
-    """Within this scope the modes that are on now see nothing."""
+    """Within this scope the modes that are on now see nothing.
+
+    >>> from retrograd.utils._python_dispatch import BaseTorchDispatchMode, _disable_current_modes, _get_current_dispatch_mode
+    >>> with BaseTorchDispatchMode(), _disable_current_modes():
+    ...     print(_get_current_dispatch_mode())
+    None
+    """
     modes, tls.dispatch_modes = tls.dispatch_modes, []
     try:
         yield modes
@@ -219,7 +262,20 @@ def disable_current_modes() -> Generator[list[Any], None, None]:
 
 @contextmanager
 def enable_reentrant_dispatch() -> Generator[None, None, None]:
-    """Within this scope, inside a handler, ops are recorded by autograd again."""
+    """Within this scope, inside a handler, ops are recorded by autograd again.
+
+    >>> import retrograd as torch
+    >>> class Gradient(torch.utils._python_dispatch.TorchDispatchMode):
+    ...     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    ...         with torch.overrides.enable_reentrant_dispatch():
+    ...             x = torch.tensor(3.0, requires_grad=True)
+    ...             (x * x).backward()
+    ...         return x.grad
+    >>> one = torch.ones(1)
+    >>> with Gradient():
+    ...     one + 1
+    tensor(6.)
+    """
     was, tls.below = tls.below, False
     try:
         yield

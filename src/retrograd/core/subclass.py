@@ -83,7 +83,14 @@ def overrides_function(cls: Any) -> bool:
 
 
 def disabled_torch_function(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-    """The `__torch_function__` of classes that do not want to see anything."""
+    """The `__torch_function__` of classes that do not want to see anything.
+
+    >>> import retrograd as torch
+    >>> class Plain(torch.Tensor):
+    ...     __torch_function__ = torch.overrides.disabled_torch_function
+    >>> type(torch.ones(2).as_subclass(Plain) + 1).__name__
+    'Tensor'
+    """
     with DisableTorchFunctionSubclass():
         return func(*args, **(kwargs or {}))
 
@@ -114,13 +121,29 @@ def nowrap_functions() -> set[Any]:
 
 
 def resolve_name(function: Any) -> str:
-    """How a user would write the function."""
+    """How a user would write the function.
+
+    >>> import retrograd as torch
+    >>> torch.overrides.resolve_name(torch.Tensor.sin), torch.overrides.resolve_name(torch.sin)
+    ('torch.Tensor.sin', 'torch.sin')
+    """
     name = getattr(function, "__name__", str(function))
     return f"torch.Tensor.{name}" if getattr(Tensor, name, None) is function else f"torch.{name}"
 
 
 class DisableTorchFunctionSubclass:
-    """Within this scope, subclasses see no function calls; modes still do."""
+    """Within this scope, subclasses see no function calls; modes still do.
+
+    >>> import retrograd as torch
+    >>> class Marked(torch.Tensor):
+    ...     pass
+    >>> x = torch.ones(2).as_subclass(Marked)
+    >>> type(x + 1).__name__
+    'Marked'
+    >>> with torch.overrides.DisableTorchFunctionSubclass():
+    ...     type(x + 1).__name__
+    'Tensor'
+    """
 
     level = 1
 
@@ -170,7 +193,13 @@ class TorchFunctionMode:
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):
-    """A mode that changes nothing."""
+    """A mode that changes nothing.
+
+    >>> import retrograd as torch
+    >>> with torch.overrides.BaseTorchFunctionMode():
+    ...     torch.ones(2) + 1
+    tensor([2., 2.])
+    """
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return func(*args, **(kwargs or {}))

@@ -68,6 +68,15 @@ def impl(qualname: Any, types: Any, func: Any = None, *, lib: Library | None = N
     """Register a kernel for device types ("cpu", "default") or dispatch keys; as a decorator if no function is given.
 
     `impl(lib, "name", "CPU")` is the older form.
+
+    >>> import retrograd as torch
+    >>> lib = torch.library.Library("doc_impl", "DEF")
+    >>> _ = lib.define("twice(Tensor x) -> Tensor")
+    >>> @torch.library.impl("doc_impl::twice", "cpu", lib=lib)
+    ... def twice(x):
+    ...     return x * 2
+    >>> torch.ops.doc_impl.twice(torch.ones(2))
+    tensor([2., 2.])
     """
     if isinstance(qualname, Library):
         library, name, key = qualname, types, func or ""
@@ -88,7 +97,18 @@ def impl(qualname: Any, types: Any, func: Any = None, *, lib: Library | None = N
 
 def register_kernel(op: Any, device_types: Any, func: Callable[..., Any] | None = None, /, *,
                     lib: Library | None = None) -> Any:
-    """Register a kernel of an operator for a device type, several, or (None) all of them."""
+    """Register a kernel of an operator for a device type, several, or (None) all of them.
+
+    >>> import retrograd as torch
+    >>> @torch.library.custom_op("doc_kernel::half", mutates_args=(), device_types="cuda")
+    ... def half(x: torch.Tensor) -> torch.Tensor:
+    ...     raise RuntimeError("not here")
+    >>> @torch.library.register_kernel("doc_kernel::half", "cpu")
+    ... def _(x):
+    ...     return x / 2
+    >>> half(torch.ones(2))
+    tensor([0.5000, 0.5000])
+    """
     opdef = _opdef(op)
     if opdef is not None:
         return opdef.register_kernel(device_types, func)
@@ -148,7 +168,18 @@ def register_autograd(op: Any, backward: Callable[..., Any], /, *, setup_context
 
 
 def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None) -> Any:
-    """Register how an operator runs under vmap: `func(info, in_dims, *args)` returns (output, out_dims)."""
+    """Register how an operator runs under vmap: `func(info, in_dims, *args)` returns (output, out_dims).
+
+    >>> import retrograd as torch
+    >>> @torch.library.custom_op("doc_vmap::twice", mutates_args=())
+    ... def twice(x: torch.Tensor) -> torch.Tensor:
+    ...     return x * 2
+    >>> @torch.library.register_vmap("doc_vmap::twice")
+    ... def _(info, in_dims, x):
+    ...     return twice(x), in_dims[0]
+    >>> torch.func.vmap(twice)(torch.ones(2, 3)).shape
+    torch.Size([2, 3])
+    """
     found = _existing(op)
 
     def register(function: Callable[..., Any]) -> None:
@@ -158,7 +189,22 @@ def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Li
 
 def register_torch_dispatch(op: Any, torch_dispatch_class: Any, func: Callable[..., Any] | None = None, /, *,
                             lib: Library | None = None) -> Any:
-    """Register what a dispatch mode (`func(mode, op, types, args, kwargs)`) or tensor subclass does with an operator."""
+    """Register what a dispatch mode (`func(mode, op, types, args, kwargs)`) or tensor subclass does with an operator.
+
+    >>> import retrograd as torch
+    >>> @torch.library.custom_op("doc_dispatch::twice", mutates_args=())
+    ... def twice(x: torch.Tensor) -> torch.Tensor:
+    ...     return x * 2
+    >>> class Zeros(torch.utils._python_dispatch.TorchDispatchMode):
+    ...     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    ...         return func(*args, **(kwargs or {}))
+    >>> @torch.library.register_torch_dispatch("doc_dispatch::twice", Zeros)
+    ... def _(mode, func, types, args, kwargs):
+    ...     return torch.zeros_like(args[0])
+    >>> with Zeros():
+    ...     twice(torch.ones(2))
+    tensor([0., 0.])
+    """
     found = _existing(op)
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -168,7 +214,17 @@ def register_torch_dispatch(op: Any, torch_dispatch_class: Any, func: Callable[.
 
 
 def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Library | None = None) -> None:
-    """Cast the floating-point inputs of an operator to a dtype while autocast is on."""
+    """Cast the floating-point inputs of an operator to a dtype while autocast is on.
+
+    >>> import retrograd as torch
+    >>> @torch.library.custom_op("doc_autocast::same", mutates_args=())
+    ... def same(x: torch.Tensor) -> torch.Tensor:
+    ...     return x.clone()
+    >>> torch.library.register_autocast("doc_autocast::same", "cpu", torch.bfloat16)
+    >>> with torch.autocast("cpu"):
+    ...     same(torch.ones(2)).dtype
+    torch.bfloat16
+    """
     device_keys(device_type)
     found = _existing(op)
     if device_type == "cpu":

@@ -54,7 +54,21 @@ def custom_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_arg
 
 
 class CustomOpDef:
-    """An operator made by `custom_op`: call it like the function, or register more about it."""
+    """An operator made by `custom_op`: call it like the function, or register more about it.
+
+    >>> import retrograd as torch
+    >>> @torch.library.custom_op("doc_opdef::square", mutates_args=())
+    ... def square(x: torch.Tensor) -> torch.Tensor:
+    ...     return x * x
+    >>> square
+    <CustomOpDef(doc_opdef::square)>
+    >>> square.register_autograd(lambda ctx, grad: grad * 2 * ctx.saved_tensors[0],
+    ...                          setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs))
+    >>> x = torch.tensor(3.0, requires_grad=True)
+    >>> square(x).backward()
+    >>> x.grad
+    tensor(6.)
+    """
 
     def __init__(self, namespace: str, name: str, schema: str, fn: Callable[..., Any], tags: Any = None) -> None:
         self._namespace, self._name, self._schema, self._init_fn = namespace, name, schema, fn

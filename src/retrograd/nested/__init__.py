@@ -102,7 +102,14 @@ def nest(parts: list[Tensor], dtype: Any, layout: Any) -> Any:
 
 
 def to_padded_tensor(input: Tensor, padding: float, output_size: Any = None, out: Any = None) -> Tensor:
-    """The parts side by side in one ordinary tensor, filled up with `padding`."""
+    """The parts side by side in one ordinary tensor, filled up with `padding`.
+
+    >>> import retrograd as torch
+    >>> nt = torch.nested.nested_tensor([torch.ones(2), torch.ones(1)])
+    >>> torch.nested.to_padded_tensor(nt, -1.0)
+    tensor([[ 1.,  1.],
+            [ 1., -1.]])
+    """
     made = answers.pad(input, padding, output_size)
     return made if out is None else out.copy_(made)
 

@@ -46,33 +46,86 @@ def add(hooks: Any, hook: Hook, *marks: Any, prepend: bool = False) -> Removable
 
 
 def register_module_buffer_registration_hook(hook: Hook) -> RemovableHandle:
-    """Call `hook(module, name, buffer)` whenever a buffer is registered; it may return a replacement."""
+    """Call `hook(module, name, buffer)` whenever a buffer is registered; it may return a replacement.
+
+    >>> import retrograd as torch
+    >>> from retrograd.nn.modules.module import register_module_buffer_registration_hook
+    >>> handle = register_module_buffer_registration_hook(lambda module, name, buffer: print(name))
+    >>> norm = torch.nn.BatchNorm1d(2)
+    running_mean
+    running_var
+    num_batches_tracked
+    >>> handle.remove()
+    """
     return add(everywhere.buffer_registration, hook)
 
 
 def register_module_module_registration_hook(hook: Hook) -> RemovableHandle:
-    """Call `hook(module, name, submodule)` whenever a module is registered; it may return a replacement."""
+    """Call `hook(module, name, submodule)` whenever a module is registered; it may return a replacement.
+
+    >>> import retrograd as torch
+    >>> from retrograd.nn.modules.module import register_module_module_registration_hook
+    >>> handle = register_module_module_registration_hook(lambda module, name, submodule: print(name, submodule))
+    >>> model = torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Tanh())
+    0 ReLU()
+    1 Tanh()
+    >>> handle.remove()
+    """
     return add(everywhere.module_registration, hook)
 
 
 def register_module_parameter_registration_hook(hook: Hook) -> RemovableHandle:
-    """Call `hook(module, name, parameter)` whenever a parameter is registered; it may return a replacement."""
+    """Call `hook(module, name, parameter)` whenever a parameter is registered; it may return a replacement.
+
+    >>> import retrograd as torch
+    >>> from retrograd.nn.modules.module import register_module_parameter_registration_hook
+    >>> handle = register_module_parameter_registration_hook(lambda module, name, parameter: print(name))
+    >>> layer = torch.nn.Linear(2, 3)
+    weight
+    bias
+    >>> handle.remove()
+    """
     return add(everywhere.parameter_registration, hook)
 
 
 def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
-    """Call `hook(module, args)` before the forward of every module."""
+    """Call `hook(module, args)` before the forward of every module.
+
+    >>> import retrograd as torch
+    >>> from retrograd.nn.modules.module import register_module_forward_pre_hook
+    >>> handle = register_module_forward_pre_hook(lambda module, args: print(type(module).__name__))
+    >>> _ = torch.nn.Sequential(torch.nn.ReLU())(torch.ones(1))
+    Sequential
+    ReLU
+    >>> handle.remove()
+    """
     return add(everywhere.forward_pre_hooks, hook)
 
 
 def register_module_forward_hook(hook: Hook, *, with_kwargs: bool = False, always_call: bool = False) -> RemovableHandle:
-    """Call `hook(module, args, output)` after the forward of every module."""
+    """Call `hook(module, args, output)` after the forward of every module.
+
+    >>> import retrograd as torch
+    >>> from retrograd.nn.modules.module import register_module_forward_hook
+    >>> handle = register_module_forward_hook(lambda module, args, output: output * 10)
+    >>> torch.nn.ReLU()(torch.tensor([-1.0, 2.0]))
+    tensor([ 0., 20.])
+    >>> handle.remove()
+    """
     return add(everywhere.forward_hooks, hook, everywhere.forward_hooks_with_kwargs if with_kwargs else None,
                everywhere.forward_hooks_always_called if always_call else None)
 
 
 def register_module_backward_hook(hook: Hook) -> RemovableHandle:
-    """The older kind of backward hook, which sees only the last node of the module; for every module."""
+    """The older kind of backward hook, which sees only the last node of the module; for every module.
+
+    >>> from retrograd.nn.modules.module import register_module_backward_hook, register_module_full_backward_hook
+    >>> register_module_full_backward_hook(print).remove()
+    >>> register_module_backward_hook(print)      # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    RuntimeError: Cannot use both regular backward hooks and full backward hooks as a global Module hook. ...
+    """
     if everywhere.is_full_backward_hook is True:
         raise RuntimeError("Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use "
                            "only one of them.")
@@ -81,12 +134,28 @@ def register_module_backward_hook(hook: Hook) -> RemovableHandle:
 
 
 def register_module_full_backward_pre_hook(hook: Hook) -> RemovableHandle:
-    """Call `hook(module, grad_output)` when the gradients of any module's outputs are known."""
+    """Call `hook(module, grad_output)` when the gradients of any module's outputs are known.
+
+    >>> import retrograd as torch
+    >>> from retrograd.nn.modules.module import register_module_full_backward_pre_hook
+    >>> handle = register_module_full_backward_pre_hook(lambda module, grad_output: print(grad_output))
+    >>> torch.nn.ReLU()(torch.tensor([-1.0, 2.0], requires_grad=True)).sum().backward()
+    (tensor([1., 1.]),)
+    >>> handle.remove()
+    """
     return add(everywhere.backward_pre_hooks, hook)
 
 
 def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
-    """Call `hook(module, grad_input, grad_output)` when the gradients of any module's inputs are known."""
+    """Call `hook(module, grad_input, grad_output)` when the gradients of any module's inputs are known.
+
+    >>> import retrograd as torch
+    >>> from retrograd.nn.modules.module import register_module_full_backward_hook
+    >>> handle = register_module_full_backward_hook(lambda module, grad_input, grad_output: print(module, grad_input))
+    >>> torch.nn.ReLU()(torch.tensor([-1.0, 2.0], requires_grad=True)).sum().backward()
+    ReLU() (tensor([0., 1.]),)
+    >>> handle.remove()
+    """
     if everywhere.is_full_backward_hook is False:
         raise RuntimeError("Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use "
                            "only one of them.")

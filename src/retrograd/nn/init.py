@@ -50,14 +50,26 @@ def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None)
 
 
 def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Any:
-    """Fill with values from a normal distribution."""
+    """Fill with values from a normal distribution.
+
+    >>> import retrograd as torch
+    >>> _ = torch.manual_seed(0)
+    >>> torch.nn.init.normal_(torch.empty(2), mean=5.0)
+    tensor([6.5410, 4.7066])
+    """
     with torch.no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
 
 def trunc_normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
                   generator: Any = None) -> Any:
-    """Fill with values from a normal distribution cut off at `a` and `b`."""
+    """Fill with values from a normal distribution cut off at `a` and `b`.
+
+    >>> import retrograd as torch
+    >>> drawn = torch.nn.init.trunc_normal_(torch.empty(100), std=2.0, a=-1.0, b=1.0)
+    >>> drawn.min() >= -1, drawn.max() <= 1
+    (tensor(True), tensor(True))
+    """
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
                       "incorrect.", stacklevel=2)
@@ -91,24 +103,45 @@ def cut_by_inverse(tensor: Any, mean: float, std: float, a: float, b: float, gen
 
 
 def constant_(tensor: Any, val: float) -> Any:
-    """Fill with one value."""
+    """Fill with one value.
+
+    >>> import retrograd as torch
+    >>> torch.nn.init.constant_(torch.empty(2), 0.5)
+    tensor([0.5000, 0.5000])
+    """
     with torch.no_grad():
         return tensor.fill_(val)
 
 
 def ones_(tensor: Any) -> Any:
-    """Fill with ones."""
+    """Fill with ones.
+
+    >>> import retrograd as torch
+    >>> torch.nn.init.ones_(torch.empty(2))
+    tensor([1., 1.])
+    """
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor: Any) -> Any:
-    """Fill with zeros."""
+    """Fill with zeros.
+
+    >>> import retrograd as torch
+    >>> torch.nn.init.zeros_(torch.empty(2))
+    tensor([0., 0.])
+    """
     with torch.no_grad():
         return tensor.zero_()
 
 
 def eye_(tensor: Any) -> Any:
-    """Fill a matrix with the identity."""
+    """Fill a matrix with the identity.
+
+    >>> import retrograd as torch
+    >>> torch.nn.init.eye_(torch.empty(2, 3))
+    tensor([[1., 0., 0.],
+            [0., 1., 0.]])
+    """
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     with torch.no_grad():
@@ -117,7 +150,13 @@ def eye_(tensor: Any) -> Any:
 
 
 def dirac_(tensor: Any, groups: int = 1) -> Any:
-    """Fill the weight of a convolution so that it passes its input through."""
+    """Fill the weight of a convolution so that it passes its input through.
+
+    >>> import retrograd as torch
+    >>> weight, x = torch.nn.init.dirac_(torch.empty(1, 1, 3)), torch.tensor([[[1.0, 2.0, 3.0]]])
+    >>> torch.nn.functional.conv1d(x, weight, padding=1)
+    tensor([[[1., 2., 3.]]])
+    """
     dimensions = tensor.ndimension()
     if dimensions not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
@@ -149,21 +188,39 @@ def _calculate_correct_fan(tensor: Any, mode: str) -> int:
 
 
 def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
-    """Fill uniformly so that variance is kept in both directions."""
+    """Fill uniformly so that variance is kept in both directions.
+
+    >>> import retrograd as torch
+    >>> bound = (6 / (2 + 3)) ** 0.5
+    >>> torch.nn.init.xavier_uniform_(torch.empty(3, 2)).abs().max() <= bound
+    tensor(True)
+    """
     std = gain * math.sqrt(2.0 / float(sum(_calculate_fan_in_and_fan_out(tensor))))
     bound = math.sqrt(3.0) * std
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
-    """The same from a normal distribution."""
+    """The same from a normal distribution.
+
+    >>> import retrograd as torch
+    >>> _ = torch.manual_seed(0)
+    >>> torch.nn.init.xavier_normal_(torch.empty(1, 2))
+    tensor([[ 1.2582, -0.2396]])
+    """
     std = gain * math.sqrt(2.0 / float(sum(_calculate_fan_in_and_fan_out(tensor))))
     return normal_(tensor, 0.0, std, generator)
 
 
 def kaiming_uniform_(tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
                      generator: Any = None) -> Any:
-    """Fill uniformly so that variance is kept through a (leaky) relu."""
+    """Fill uniformly so that variance is kept through a (leaky) relu.
+
+    >>> import retrograd as torch
+    >>> bound = (6 / 2) ** 0.5
+    >>> torch.nn.init.kaiming_uniform_(torch.empty(3, 2)).abs().max() <= bound
+    tensor(True)
+    """
     if 0 in tensor.shape:
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
         return tensor
@@ -174,7 +231,13 @@ def kaiming_uniform_(tensor: Any, a: float = 0, mode: str = "fan_in", nonlineari
 
 def kaiming_normal_(tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
                     generator: Any = None) -> Any:
-    """The same from a normal distribution."""
+    """The same from a normal distribution.
+
+    >>> import retrograd as torch
+    >>> _ = torch.manual_seed(0)
+    >>> torch.nn.init.kaiming_normal_(torch.empty(1, 2), nonlinearity="relu")
+    tensor([[ 1.5410, -0.2934]])
+    """
     if 0 in tensor.shape:
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
         return tensor
@@ -187,7 +250,13 @@ def calculate_gain_over_fan(tensor: Any, a: float, mode: str, nonlinearity: str)
 
 
 def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
-    """Fill with a (semi) orthogonal matrix."""
+    """Fill with a (semi) orthogonal matrix.
+
+    >>> import retrograd as torch
+    >>> q = torch.nn.init.orthogonal_(torch.empty(3, 3))
+    >>> torch.allclose(q @ q.t(), torch.eye(3), atol=1e-5)
+    True
+    """
     if tensor.ndimension() < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if tensor.numel() == 0:
@@ -204,7 +273,12 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
 
 
 def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = None) -> Any:
-    """Fill a matrix with normal values, a share `sparsity` of each column being zero."""
+    """Fill a matrix with normal values, a share `sparsity` of each column being zero.
+
+    >>> import retrograd as torch
+    >>> (torch.nn.init.sparse_(torch.empty(4, 2), sparsity=0.5) == 0).sum(0)
+    tensor([2, 2])
+    """
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     rows, columns = tensor.shape

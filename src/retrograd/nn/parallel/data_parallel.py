@@ -30,12 +30,26 @@ class DataParallel(Module):
 
 def data_parallel(module: Module, inputs: Any, device_ids: Any = None, output_device: Any = None, dim: int = 0,
                   module_kwargs: Any = None) -> Any:
-    """`DataParallel(module)(inputs)` as a function; it needs an accelerator."""
+    """`DataParallel(module)(inputs)` as a function; it needs an accelerator.
+
+    >>> from retrograd import nn, ones
+    >>> nn.parallel.data_parallel(nn.ReLU(), ones(1))
+    Traceback (most recent call last):
+        ...
+    RuntimeError: device type could not be determined: data_parallel needs an accelerator, nn.DataParallel does not
+    """
     raise RuntimeError("device type could not be determined: data_parallel needs an accelerator, nn.DataParallel does not")
 
 
 def parallel_apply(modules: Any, inputs: Any, kwargs_tup: Any = None, devices: Any = None) -> list[Any]:
-    """Call each module with its own inputs, each on its own accelerator."""
+    """Call each module with its own inputs, each on its own accelerator.
+
+    >>> from retrograd import nn, ones
+    >>> nn.parallel.parallel_apply([nn.ReLU()], [ones(1)])
+    Traceback (most recent call last):
+        ...
+    RuntimeError: Cannot access accelerator device when none is available.
+    """
     if len(modules) != len(inputs):
         raise AssertionError(f"The number of modules {len(modules)} is not equal to the number of inputs {len(inputs)}")
     if kwargs_tup is not None and len(modules) != len(kwargs_tup):

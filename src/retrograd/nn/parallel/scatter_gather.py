@@ -41,7 +41,12 @@ def scatter_kwargs(inputs: tuple[Any, ...], kwargs: dict[str, Any] | None, targe
 
 
 def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
-    """One result out of those of several devices."""
+    """One result out of those of several devices.
+
+    >>> from retrograd import nn
+    >>> nn.parallel.gather([{"loss": None}, {"loss": None}], "cpu")
+    {'loss': None}
+    """
     first = outputs[0]
     if isinstance(first, Tensor):
         if all([out.device == device("cpu") for out in outputs]):
