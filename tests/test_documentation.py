@@ -10,12 +10,9 @@ import pytest
 
 NAMESPACES = ("autograd", "autograd.anomaly", "autograd.debug", "autograd.forward_ad", "autograd.function",
               "autograd.functional", "autograd.grad_mode", "autograd.gradcheck", "autograd.graph", "autograd.origins",
-              "autograd.variable", "func", "library", "nested", "nn", "nn.modules.module", "nn.parallel", "optim", "overrides",
-              "utils._python_dispatch", "utils.checkpoint", "utils.hooks")
-# modules without a list of their names: the public functions and classes that they define themselves
-UNLISTED = ("nn.init", "optim.lr_scheduler")
-SINGLE = ("as_torch.install", "optim.optimizer.register_optimizer_step_post_hook",
-          "optim.optimizer.register_optimizer_step_pre_hook")
+              "autograd.variable", "func", "library", "nested", "nn", "nn.init", "nn.modules.module", "nn.parallel", "optim",
+              "optim.lr_scheduler", "optim.optimizer", "overrides", "utils._python_dispatch", "utils.checkpoint", "utils.hooks")
+SINGLE = ("as_torch.install",)
 # classes whose methods users call or write themselves
 WITH_METHODS = {"FunctionCtx", "Function", "LRScheduler", "Module", "Node", "Optimizer", "RemovableHandle", "Step",
                 "Steps"}
@@ -25,7 +22,7 @@ TENSOR_METHODS = ("backward", "detach", "detach_", "register_hook", "register_po
 
 def public_names(space: str) -> list[tuple[str, Any]]:
     module = import_module("retrograd." + space)
-    names = [name for name in getattr(module, "__all__", vars(module)) if not name.startswith("_")]
+    names = [name for name in module.__all__ if not name.startswith("_")]
     found = [(name, getattr(module, name)) for name in names]
     return [(name, value) for name, value in found if callable(value) and not isinstance(value, ModuleType)]
 
@@ -43,10 +40,8 @@ def methods(cls: type) -> list[tuple[str, Any]]:
 
 def documented() -> list[Any]:
     found = {}
-    for space in NAMESPACES + UNLISTED:
+    for space in NAMESPACES:
         for name, value in public_names(space):
-            if space in UNLISTED and getattr(value, "__module__", "") != f"retrograd.{space}":
-                continue
             found[f"{space}.{name}"] = value
             if inspect.isclass(value) and value.__name__ in WITH_METHODS:
                 found |= {f"{space}.{method}": function for method, function in methods(value)}

@@ -13,6 +13,8 @@ import retrograd as torch
 from retrograd import Tensor
 from retrograd.utils.hooks import RemovableHandle
 
+__all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
+
 Hook = Callable[..., Any]
 
 
