@@ -82,8 +82,33 @@ from retrograd.nn.functions.pool import (
 from retrograd.nn.functions.unfold import fold, unfold
 from retrograd.nn.functions.vision import channel_shuffle, interpolate, pixel_shuffle, pixel_unshuffle, upsample
 
-linear, one_hot, pad = aten("linear"), aten("one_hot"), aten("pad")
-bilinear, scaled_dot_product_attention = torch.bilinear, aten("scaled_dot_product_attention")
+bilinear = torch.bilinear
+linear = aten("linear", doc="""x @ weight.T, plus bias if there is one.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.linear(torch.tensor([1.0, 2.0]), torch.tensor([[3.0, 4.0]]), torch.tensor([0.5]))
+    tensor([11.5000])
+    """)
+one_hot = aten("one_hot", doc="""Classes as vectors with a one in the place of the class.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.one_hot(torch.tensor([0, 2]), num_classes=3)
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
+    """)
+pad = aten("pad", doc="""More before and after along the last dimensions, the last one first; `mode` says with what.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.pad(torch.tensor([[1.0, 2.0, 3.0]]), (1, 2), mode="reflect")
+    tensor([[2., 1., 2., 3., 2., 1.]])
+    """)
+scaled_dot_product_attention = aten("scaled_dot_product_attention", doc="""Means of values, weighted by how keys fit queries.
+
+    >>> import retrograd as torch
+    >>> query, key = torch.zeros(1, 2), torch.ones(2, 2)
+    >>> torch.nn.functional.scaled_dot_product_attention(query, key, torch.tensor([[1.0], [3.0]]))
+    tensor([[2.]])
+    """)
 conv1d, conv2d, conv3d = torch.conv1d, torch.conv2d, torch.conv3d
 conv_transpose1d, conv_transpose2d, conv_transpose3d = torch.conv_transpose1d, torch.conv_transpose2d, torch.conv_transpose3d
 

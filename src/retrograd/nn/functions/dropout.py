@@ -15,21 +15,38 @@ def check(p: float) -> None:
 
 @overridable
 def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """Set each element to zero with probability `p` and scale the rest by 1 / (1 - p), in training."""
+    """Set each element to zero with probability `p` and scale the rest by 1 / (1 - p), in training.
+
+    >>> import retrograd as torch
+    >>> set(torch.nn.functional.dropout(torch.ones(100), p=0.5).tolist()) <= {0.0, 2.0}
+    True
+    >>> torch.nn.functional.dropout(torch.ones(3), training=False)
+    tensor([1., 1., 1.])
+    """
     check(p)
     return torch.dropout_(input, p, training) if inplace else torch.dropout(input, p, training)
 
 
 @overridable
 def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
-    """Dropout for self-normalizing networks: it keeps mean and variance."""
+    """Dropout for self-normalizing networks: it keeps mean and variance.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.alpha_dropout(torch.ones(100), training=True).unique().numel() <= 2
+    True
+    """
     check(p)
     return torch.alpha_dropout_(input, p, training) if inplace else torch.alpha_dropout(input, p, training)
 
 
 @overridable
 def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """Drop whole channels of (N, C, L) or (C, L) inputs."""
+    """Drop whole channels of (N, C, L) or (C, L) inputs.
+
+    >>> import retrograd as torch
+    >>> all(channel.unique().numel() == 1 for channel in torch.nn.functional.dropout1d(torch.ones(8, 3)))
+    True
+    """
     check(p)
     rank = input.dim()
     if rank not in (2, 3):
@@ -47,7 +64,12 @@ def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
 
 @overridable
 def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """Drop whole channels of (N, C, H, W) inputs."""
+    """Drop whole channels of (N, C, H, W) inputs.
+
+    >>> import retrograd as torch
+    >>> set(torch.nn.functional.dropout2d(torch.ones(1, 16, 2, 2)).sum((2, 3)).flatten().tolist()) <= {0.0, 8.0}
+    True
+    """
     check(p)
     rank = input.dim()
     if rank not in (3, 4):
@@ -63,7 +85,12 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
 
 @overridable
 def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """Drop whole channels of (N, C, D, H, W) or (C, D, H, W) inputs."""
+    """Drop whole channels of (N, C, D, H, W) or (C, D, H, W) inputs.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.dropout3d(torch.ones(1, 2, 1, 1, 1), p=1.0).flatten()
+    tensor([0., 0.])
+    """
     check(p)
     rank = input.dim()
     if rank not in (4, 5):
@@ -79,7 +106,13 @@ def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
 
 @overridable
 def feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:
-    """Alpha dropout of whole channels."""
+    """Alpha dropout of whole channels.
+
+    >>> import retrograd as torch
+    >>> kept = torch.nn.functional.feature_alpha_dropout(torch.ones(1, 8, 3), training=True)
+    >>> all(channel.unique().numel() == 1 for channel in kept[0])
+    True
+    """
     check(p)
     return (torch.feature_alpha_dropout_ if inplace else torch.feature_alpha_dropout)(input, p, training)
 

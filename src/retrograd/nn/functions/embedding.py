@@ -42,7 +42,13 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm:
 def embedding_bag(input: Any, weight: Any, offsets: Any = None, max_norm: float | None = None, norm_type: float = 2,
                   scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Any = None,
                   include_last_offset: bool = False, padding_idx: int | None = None) -> Any:
-    """Sums, means or maxima of rows of `weight`, bag by bag."""
+    """Sums, means or maxima of rows of `weight`, bag by bag.
+
+    >>> import retrograd as torch
+    >>> table = torch.tensor([[1.0], [10.0], [100.0]])
+    >>> torch.nn.functional.embedding_bag(torch.tensor([0, 1, 2]), table, offsets=torch.tensor([0, 2]), mode="sum").tolist()
+    [[11.0], [100.0]]
+    """
     if weight.dtype is torch.int64 and input.is_floating_point():
         warnings.warn("Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is "
                       "deprecated, and should now be `embedding_bag(input, weight, ...)`.", stacklevel=2)

@@ -81,7 +81,12 @@ def mse_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = No
 @overridable
 def l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
             weight: Any = None) -> Any:
-    """The absolute differences."""
+    """The absolute differences.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.l1_loss(torch.tensor([1.0, 5.0]), torch.tensor([0.0, 2.0]))
+    tensor(2.)
+    """
     warn_sizes(input, target)
     code = chosen(size_average, reduce, reduction)
     input_, target_ = torch.broadcast_tensors(input, target)
@@ -93,7 +98,12 @@ def l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = Non
 @overridable
 def smooth_l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
                    beta: float = 1.0) -> Any:
-    """Absolute differences, rounded off to a square below `beta`."""
+    """Absolute differences, rounded off to a square below `beta`.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.smooth_l1_loss(torch.tensor([0.5, 3.0]), torch.zeros(2), reduction="none")
+    tensor([0.1250, 2.5000])
+    """
     warn_sizes(input, target)
     code = chosen(size_average, reduce, reduction)
     input_, target_ = torch.broadcast_tensors(input, target)
@@ -102,7 +112,12 @@ def smooth_l1_loss(input: Any, target: Any, size_average: Any = None, reduce: An
 
 @overridable
 def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None) -> Any:
-    """Half the square of differences up to `delta`, and beyond that a line."""
+    """Half the square of differences up to `delta`, and beyond that a line.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.huber_loss(torch.tensor([1.0, 5.0]), torch.zeros(2), reduction="none", delta=2.0)
+    tensor([0.5000, 8.0000])
+    """
     warn_sizes(input, target)
     input_, target_ = torch.broadcast_tensors(input, target)
     if weight is None:
@@ -113,7 +128,12 @@ def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 
 @overridable
 def nll_loss(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
              reduce: Any = None, reduction: str = "mean") -> Any:
-    """Minus the entries of `input` that `target` names; (N, C, ...) with targets (N, ...)."""
+    """Minus the entries of `input` that `target` names; (N, C, ...) with targets (N, ...).
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.nll_loss(torch.tensor([[0.25, 0.75]]).log(), torch.tensor([1]))
+    tensor(0.2877)
+    """
     return ops.aten.nll_loss_nd(input, target, weight, chosen(size_average, reduce, reduction), ignore_index)
 
 
@@ -133,7 +153,12 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any
 @overridable
 def binary_cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None,
                          reduction: str = "mean") -> Any:
-    """The cross entropy of probabilities and targets."""
+    """The cross entropy of probabilities and targets.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.binary_cross_entropy(torch.tensor([0.5, 0.9]), torch.tensor([0.0, 1.0]))
+    tensor(0.3993)
+    """
     code = chosen(size_average, reduce, reduction)
     if target.size() != input.size():
         raise ValueError(f"Using a target size ({target.size()}) that is different to the input size ({input.size()}) is "
@@ -146,7 +171,12 @@ def binary_cross_entropy(input: Any, target: Any, weight: Any = None, size_avera
 @overridable
 def binary_cross_entropy_with_logits(input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None,
                                      reduction: str = "mean", pos_weight: Any = None) -> Any:
-    """The cross entropy of the sigmoid of logits and targets."""
+    """The cross entropy of the sigmoid of logits and targets.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.binary_cross_entropy_with_logits(torch.tensor([0.0, 3.0]), torch.tensor([0.0, 1.0]))
+    tensor(0.3709)
+    """
     code = chosen(size_average, reduce, reduction)
     if target.size() != input.size():
         raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
@@ -156,7 +186,12 @@ def binary_cross_entropy_with_logits(input: Any, target: Any, weight: Any = None
 @overridable
 def kl_div(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean",
            log_target: bool = False) -> Any:
-    """The Kullback-Leibler divergence of log-probabilities `input` from `target`."""
+    """The Kullback-Leibler divergence of log-probabilities `input` from `target`.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.kl_div(torch.tensor([[0.5, 0.5]]).log(), torch.tensor([[0.25, 0.75]]), reduction="batchmean")
+    tensor(0.1308)
+    """
     if size_average is not None or reduce is not None:
         code = get_enum(legacy_get_string(size_average, reduce))
     else:
@@ -172,7 +207,12 @@ def kl_div(input: Any, target: Any, size_average: Any = None, reduce: Any = None
 @overridable
 def poisson_nll_loss(input: Any, target: Any, log_input: bool = True, full: bool = False, size_average: Any = None,
                      eps: float = 1e-8, reduce: Any = None, reduction: str = "mean") -> Any:
-    """The negative log likelihood of Poisson counts."""
+    """The negative log likelihood of Poisson counts.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.poisson_nll_loss(torch.tensor([0.0]), torch.tensor([3.0]))
+    tensor(1.)
+    """
     if size_average is not None or reduce is not None:
         reduction = legacy_get_string(size_average, reduce)
     if reduction not in ("none", "mean", "sum"):
@@ -182,7 +222,12 @@ def poisson_nll_loss(input: Any, target: Any, log_input: bool = True, full: bool
 
 @overridable
 def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> Any:
-    """The negative log likelihood of normal variables with means `input` and variances `var`."""
+    """The negative log likelihood of normal variables with means `input` and variances `var`.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.gaussian_nll_loss(torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([4.0]))
+    tensor(1.1931)
+    """
     if isinstance(var, float):
         if var < 0:
             raise ValueError("var has negative entry/entries")
@@ -209,14 +254,24 @@ def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps
 @overridable
 def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, size_average: Any = None, reduce: Any = None,
                          reduction: str = "mean") -> Any:
-    """Distances that should be small where the target is 1, and above `margin` where it is -1."""
+    """Distances that should be small where the target is 1, and above `margin` where it is -1.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.hinge_embedding_loss(torch.tensor([0.3, 0.3]), torch.tensor([1.0, -1.0]), reduction="none")
+    tensor([0.3000, 0.7000])
+    """
     return torch.hinge_embedding_loss(input, target, margin, chosen(size_average, reduce, reduction))
 
 
 @overridable
 def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0, size_average: Any = None, reduce: Any = None,
                         reduction: str = "mean") -> Any:
-    """How much `input1` fails to exceed `input2` (target 1) or the reverse (target -1)."""
+    """How much `input1` fails to exceed `input2` (target 1) or the reverse (target -1).
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.margin_ranking_loss(torch.tensor([2.0]), torch.tensor([1.5]), torch.tensor([1.0]), margin=1.0)
+    tensor(0.5000)
+    """
     code = chosen(size_average, reduce, reduction)
     if input1.dim() != input2.dim() or input1.dim() != target.dim():
         raise RuntimeError("margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
@@ -227,14 +282,24 @@ def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float = 0
 @overridable
 def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float = 0, size_average: Any = None,
                           reduce: Any = None, reduction: str = "mean") -> Any:
-    """Vectors that should point the same way (target 1) or not (target -1)."""
+    """Vectors that should point the same way (target 1) or not (target -1).
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.cosine_embedding_loss(torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]]), torch.tensor([1.0]))
+    tensor(1.)
+    """
     return torch.cosine_embedding_loss(input1, input2, target, margin, chosen(size_average, reduce, reduction))
 
 
 @overridable
 def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2, eps: float = 1e-6,
                         swap: bool = False, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Any:
-    """An anchor should be nearer to the positive than to the negative, by a margin."""
+    """An anchor should be nearer to the positive than to the negative, by a margin.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.triplet_margin_loss(torch.tensor([[0.0]]), torch.tensor([[1.0]]), torch.tensor([[1.5]]))
+    tensor(0.5000)
+    """
     code = chosen(size_average, reduce, reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
@@ -245,7 +310,13 @@ def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: float
 def triplet_margin_with_distance_loss(anchor: Any, positive: Any, negative: Any, *,
                                       distance_function: Callable[[Any, Any], Any] | None = None, margin: float = 1.0,
                                       swap: bool = False, reduction: str = "mean") -> Any:
-    """The same with any distance."""
+    """The same with any distance.
+
+    >>> import retrograd as torch
+    >>> anchor, near, far = torch.tensor([[0.0]]), torch.tensor([[1.0]]), torch.tensor([[1.5]])
+    >>> torch.nn.functional.triplet_margin_with_distance_loss(anchor, near, far, distance_function=torch.nn.L1Loss())
+    tensor(0.5000)
+    """
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction")
     if margin <= 0:
@@ -264,14 +335,24 @@ def triplet_margin_with_distance_loss(anchor: Any, positive: Any, negative: Any,
 
 @overridable
 def soft_margin_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Any:
-    """log(1 + exp(-target * input))."""
+    """log(1 + exp(-target * input)).
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.soft_margin_loss(torch.tensor([2.0, -2.0]), torch.tensor([1.0, -1.0]))
+    tensor(0.1269)
+    """
     return ops.aten.soft_margin_loss(input, target, chosen(size_average, reduce, reduction))
 
 
 @overridable
 def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None,
                                 reduction: str = "mean") -> Any:
-    """Binary cross entropy of logits, averaged over classes."""
+    """Binary cross entropy of logits, averaged over classes.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.multilabel_soft_margin_loss(torch.tensor([[2.0, -2.0]]), torch.tensor([[1.0, 0.0]]))
+    tensor(0.1269)
+    """
     if size_average is not None or reduce is not None:
         reduction = legacy_get_string(size_average, reduce)
     loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
@@ -288,7 +369,12 @@ def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, siz
 
 @overridable
 def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Tensor | None = None) -> Any:
-    """Vectors along `dim`, divided by their length."""
+    """Vectors along `dim`, divided by their length.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.normalize(torch.tensor([[3.0, 4.0]]))
+    tensor([[0.6000, 0.8000]])
+    """
     if out is None:
         return input / input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
     return torch.div(input, input.norm(p, dim, keepdim=True).clamp_min_(eps).expand_as(input), out=out)

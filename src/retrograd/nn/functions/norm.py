@@ -19,7 +19,13 @@ def check_batch(size: Any) -> None:
 @overridable
 def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: bool = False,
                momentum: float = 0.1, eps: float = 1e-5) -> Any:
-    """Each channel with mean 0 and variance 1 over the batch (or by running statistics), then times weight plus bias."""
+    """Each channel with mean 0 and variance 1 over the batch (or by running statistics), then times weight plus bias.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.batch_norm(torch.tensor([[1.0, 10.0], [3.0, 30.0]]), None, None, training=True)
+    tensor([[-1.0000, -1.0000],
+            [ 1.0000,  1.0000]])
+    """
     if training:
         check_batch(input.size())
     return torch.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, True)
@@ -28,7 +34,13 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
 @overridable
 def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None, bias: Any = None,
                   use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5) -> Any:
-    """The same for each example by itself."""
+    """The same for each example by itself.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.instance_norm(torch.tensor([[[1.0, 3.0], [10.0, 30.0]]]))
+    tensor([[[-1.0000,  1.0000],
+             [-1.0000,  1.0000]]])
+    """
     if use_input_stats:
         size_product = 1
         for n in input.size()[2:]:
@@ -40,19 +52,35 @@ def instance_norm(input: Any, running_mean: Any = None, running_var: Any = None,
 
 @overridable
 def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
-    """Mean 0 and variance 1 over the last dimensions, then times weight plus bias."""
+    """Mean 0 and variance 1 over the last dimensions, then times weight plus bias.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.layer_norm(torch.tensor([[1.0, 3.0], [10.0, 30.0]]), (2,))
+    tensor([[-1.0000,  1.0000],
+            [-1.0000,  1.0000]])
+    """
     return torch.layer_norm(input, normalized_shape, weight, bias, eps, True)
 
 
 @overridable
 def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None) -> Any:
-    """Mean square 1 over the last dimensions."""
+    """Mean square 1 over the last dimensions.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.rms_norm(torch.tensor([3.0, 4.0]), (2,))
+    tensor([0.8485, 1.1314])
+    """
     return torch.rms_norm(input, normalized_shape, weight, eps)
 
 
 @overridable
 def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
-    """Mean 0 and variance 1 over groups of channels."""
+    """Mean 0 and variance 1 over groups of channels.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.group_norm(torch.tensor([[1.0, 3.0, 10.0, 30.0]]), num_groups=2)
+    tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
+    """
     if input.dim() < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
     check_batch([input.size(0) * input.size(1) // num_groups, num_groups, *list(input.size()[2:])])

@@ -7,7 +7,19 @@ import retrograd as torch
 from retrograd import ops
 from retrograd.nn.functions.base import aten, overridable
 
-avg_pool1d, avg_pool2d, avg_pool3d = torch.avg_pool1d, aten("avg_pool2d"), aten("avg_pool3d")
+avg_pool1d = torch.avg_pool1d
+avg_pool2d = aten("avg_pool2d", doc="""The mean of each window of an image.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.avg_pool2d(torch.tensor([[[1.0, 2.0], [3.0, 6.0]]]), 2)
+    tensor([[[3.]]])
+    """)
+avg_pool3d = aten("avg_pool3d", doc="""The mean of each window of a volume.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.avg_pool3d(torch.arange(8.0).view(1, 1, 2, 2, 2), 2)
+    tensor([[[[[3.5000]]]]])
+    """)
 
 
 def pooled(rank: int, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
@@ -21,21 +33,37 @@ def pooled(rank: int, input: Any, kernel_size: Any, stride: Any, padding: Any, d
 @overridable
 def max_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
                return_indices: bool = False) -> Any:
-    """The maximum of each window of a sequence."""
+    """The maximum of each window of a sequence.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.max_pool1d(torch.tensor([[[1.0, 5.0, 2.0, 3.0]]]), 2)
+    tensor([[[5., 3.]]])
+    """
     return pooled(1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
 @overridable
 def max_pool2d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
                return_indices: bool = False) -> Any:
-    """The maximum of each window of an image."""
+    """The maximum of each window of an image.
+
+    >>> import retrograd as torch
+    >>> top, where = torch.nn.functional.max_pool2d(torch.tensor([[[1.0, 2.0], [6.0, 3.0]]]), 2, return_indices=True)
+    >>> top, where
+    (tensor([[[6.]]]), tensor([[[2]]]))
+    """
     return pooled(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
 @overridable
 def max_pool3d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
                return_indices: bool = False) -> Any:
-    """The maximum of each window of a volume."""
+    """The maximum of each window of a volume.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.max_pool3d(torch.arange(8.0).view(1, 1, 2, 2, 2), 2)
+    tensor([[[[[7.]]]]])
+    """
     return pooled(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
@@ -49,31 +77,56 @@ def filled(output_size: Any, input: Any, rank: int) -> list[int]:
 
 @overridable
 def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
-    """Means of as many windows as wanted."""
+    """Means of as many windows as wanted.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.adaptive_avg_pool1d(torch.tensor([[1.0, 2.0, 3.0, 6.0, 9.0]]), 2)
+    tensor([[2., 6.]])
+    """
     return torch.adaptive_avg_pool1d(input, output_size)
 
 
 @overridable
 def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
-    """Means of as many boxes of an image as wanted."""
+    """Means of as many boxes of an image as wanted.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.adaptive_avg_pool2d(torch.tensor([[[1.0, 2.0], [3.0, 6.0]]]), 1)
+    tensor([[[3.]]])
+    """
     return ops.aten.adaptive_avg_pool2d(input, filled(output_size, input, 2))
 
 
 @overridable
 def adaptive_avg_pool3d(input: Any, output_size: Any) -> Any:
-    """Means of as many boxes of a volume as wanted."""
+    """Means of as many boxes of a volume as wanted.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.adaptive_avg_pool3d(torch.ones(1, 4, 3, 8), (1, None, 2)).shape
+    torch.Size([1, 1, 3, 2])
+    """
     return ops.aten.adaptive_avg_pool3d(input, filled(output_size, input, 3))
 
 
 @overridable
 def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-    """Maxima of as many windows as wanted."""
+    """Maxima of as many windows as wanted.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.adaptive_max_pool1d(torch.tensor([[1.0, 2.0, 3.0, 6.0, 9.0]]), 2)
+    tensor([[3., 9.]])
+    """
     made = torch.adaptive_max_pool1d(input, output_size)
     return made if return_indices else made[0]
 
 
 @overridable
 def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-    """Maxima of as many boxes of an image as wanted."""
+    """Maxima of as many boxes of an image as wanted.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.adaptive_max_pool2d(torch.tensor([[[1.0, 2.0], [3.0, 6.0]]]), 1)
+    tensor([[[6.]]])
+    """
     made = ops.aten.adaptive_max_pool2d(input, filled(output_size, input, 2))
     return made if return_indices else made[0]

@@ -79,6 +79,13 @@ def wanted(input: Any, size: Any, scale_factor: Any, rank: int) -> tuple[Any, An
 @overridable
 def upsample(input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
              align_corners: bool | None = None) -> Any:
-    """The old name of `interpolate`."""
+    """The old name of `interpolate`.
+
+    >>> import warnings
+    >>> import retrograd as torch
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     torch.nn.functional.upsample(torch.tensor([[[1.0, 2.0]]]), scale_factor=2)
+    tensor([[[1., 1., 2., 2.]]])
+    """
     warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=3)
     return interpolate(input, size, scale_factor, mode, align_corners)
