@@ -231,7 +231,7 @@ def differences(wanted: Outcome, got: Outcome, dtype: str | None) -> Iterator[tu
         a, b = wanted.facts.get(name, "missing"), got.facts.get(name, "missing")
         if dtype is not None and name[2:] not in ("shape", "dtype", "strides", "value"):
             continue
-        if not agree(a, b, wanted.facts.get(f"{name.split()[0]} dtype", "torch.float64")):
+        if not agree(a, b, wanted.facts.get(f"{name} dtype") or wanted.facts.get(f"{name.split()[0]} dtype", "torch.float64")):
             yield name[2:] if name[0].isdigit() else name, " ".join(f"{a!r} | {b!r}".split())
 
 

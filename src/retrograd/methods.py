@@ -208,6 +208,8 @@ def get_data(self: Any) -> Any:
 def set_data(self: Any, value: Any) -> None:
     if not isinstance(value, Tensor):
         raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+    if (self._odd | value._odd) & ODD_WRAPPER:
+        raise RuntimeError("mutating directly with `.data` inside functorch transform is not allowed.")
     if self._requires and value.dtype.category < 2:
         raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
     if (self._odd ^ value._odd) & (ODD_META | ODD_SPARSE):

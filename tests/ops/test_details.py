@@ -56,6 +56,68 @@ def test_gradients_of_extrema_follow_comparison(op: Any) -> None:
     a, b = fortran(3, 4).requires_grad_(), plain(3, 4).requires_grad_()
     for g in torch.autograd.grad(op(a, b).sum(), (a, b)):
         assert g.stride() == (1, 3)
+    with pytest.warns(UserWarning), torch.autograd.detect_anomaly():
+        assert torch.autograd.grad(op(a, b).sum(), a)[0].stride() == (1, 3)
+
+
+def test_integers_that_were_expanded_give_a_contiguous_result() -> None:
+    spread = torch.arange(3).expand(2, 3)
+    for op in (torch.sqrt, torch.sigmoid, torch.erf):
+        assert op(spread).stride() == (3, 1)
+
+
+def test_dimensions_of_size_one_keep_their_place_in_memory() -> None:
+    column = torch.arange(3.0).reshape(1, 3).t()
+    assert torch.lerp(column, torch.ones(1), 0.5).stride() == (1, 3)
+    assert torch.addcmul(column, column, column).stride() == (1, 1)
+
+
+# ---- out=
+def test_out_of_another_size_takes_the_memory_order_of_the_result() -> None:
+    a = fortran(2, 3)
+    for op in (torch.sin, torch.floor, lambda x, out: torch.add(x, x, out=out)):
+        assert op(a, out=torch.empty(0, dtype=torch.float64)).stride() == (1, 2)
+    assert torch.cumsum(a, 0, out=torch.empty(0, dtype=torch.float64)).stride() == (3, 1)
+
+
+def test_out_of_ops_without_derivative_takes_inputs_that_require_grad() -> None:
+    a = plain(2, 3).requires_grad_()
+    assert torch.eq(a, a, out=torch.empty(0, dtype=torch.bool)).all()
+    assert torch.argmax(a, 0, out=torch.empty(0, dtype=torch.int64)).tolist() == [1, 1, 1]
+    with pytest.raises(RuntimeError, match="arguments don't support automatic differentiation"):
+        torch.sin(a, out=torch.empty(0))
+
+
+@pytest.mark.parametrize("op", [
+    lambda out: torch.softmax(plain(2, 3), 1, out=out), lambda out: torch.log_softmax(plain(2, 3), 1, out=out),
+    lambda out: torch.take_along_dim(plain(2, 3), torch.tensor([[0]]), 1, out=out),
+    lambda out: torch.float_power(plain(2, 3), 2, out=out), lambda out: torch.fft.fftfreq(4, out=out),
+    lambda out: torch.fft.rfftfreq(4, out=out),
+])
+def test_composite_ops_with_out(op: Any) -> None:
+    out = torch.empty(0, dtype=torch.float64)
+    assert op(out=out) is out
+    assert np.allclose(out.numpy(), op(out=None).numpy())
+
+
+# ---- devices, nodes, transforms
+def test_copy_to_meta_keeps_its_history() -> None:
+    made = torch.ones(2, requires_grad=True).to("meta")
+    assert made.requires_grad and made.grad_fn.name() == "ToCopyBackward0"
+
+
+def test_data_cannot_be_set_inside_a_transform() -> None:
+    def function(x: Any) -> Any:
+        x.data = x * 2
+        return x.sum()
+    with pytest.raises(RuntimeError, match="mutating directly with `.data` inside functorch transform is not allowed"):
+        torch.func.grad(function)(torch.ones(2))
+
+
+def test_adjoint_of_a_number_is_the_number() -> None:
+    assert torch.adjoint(torch.tensor(2.0)).item() == 2
+    with pytest.raises(RuntimeError, match="Got 1-D tensor"):
+        torch.ones(2).adjoint()
 
 
 def test_bfloat16_with_float() -> None:

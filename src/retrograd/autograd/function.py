@@ -200,6 +200,9 @@ class BackwardCFunction(Node, FunctionCtx):
     _plain_outputs: Any = ()
     _in_jvp = False
 
+    def __repr__(self) -> str:
+        return f"<torch.autograd.function.{type(self).__name__} object at {id(self):#x}>"
+
     @property
     def saved_tensors(self) -> Any:
         """What forward saved, checked for changes since."""

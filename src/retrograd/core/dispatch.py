@@ -589,7 +589,9 @@ def write_out(op: Any, args: Any) -> Any:
     """The out= form of an op: compute the functional form, then copy into `out`."""
     outs = args[op.out_arg:]
     inputs = args[:op.out_arg]
-    if tls.grad_enabled:
+    if not op.functional._ready:
+        op.functional.prepare()
+    if tls.grad_enabled and (op.functional.differentiable or op.functional.composite):
         tensors = [t for a in args for t in (a if isinstance(a, (list, tuple)) else (a,)) if isinstance(t, Tensor)]
         if any([wants_grad(t) for t in tensors]) and not all([t._odd & ODD_INFERENCE for t in tensors]):
             raise RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic differentiation, "
@@ -597,8 +599,6 @@ def write_out(op: Any, args: Any) -> Any:
     for out in outs:
         if out._odd & ODD_INFERENCE and not tls.inference:
             raise RuntimeError(views.INFERENCE_WRITE)
-    if not op.functional._ready:
-        op.functional.prepare()
     if not op.functional.composite:
         return below(op, args)
     return assign_out(op, outs, op.functional.compute(*inputs))

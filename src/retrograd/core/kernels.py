@@ -92,7 +92,8 @@ def orders(op: Any, args: Any, values: Any) -> Any:
             continue
         if isinstance(value, Tensor):
             value = value.array
-            if value.ndim > 1 and not (value.flags.c_contiguous and value.size):
+            if value.ndim > 1 and not (value.flags.c_contiguous and value.size
+                                       and (1 not in value.shape or is_row_major(value))):
                 plain = False
                 if values[i] is not value and value.size:
                     value = storage.empty_strided(value.shape, storage.joint_strides(value.shape, [value]), value.dtype)
@@ -100,16 +101,22 @@ def orders(op: Any, args: Any, values: Any) -> Any:
     return None if plain else found
 
 
+def is_row_major(array: Any) -> bool:
+    """Whether the strides are those of a new array, also along the dimensions of size 1, where NumPy does not look."""
+    return bool(storage.strides_of(array) == storage.contiguous_strides(array.shape))
+
+
 def in_order(op: Any, operands: Any, result: Any) -> Any:
     """The result of an elementwise op in the memory order of its operands (arrays or numbers), the first counting most."""
     arrays = [a for a in operands if type(a) is ndarray]
-    if all([a.flags.c_contiguous for a in arrays]) and result.size:
+    contiguous = all([a.flags.c_contiguous for a in arrays])
+    if contiguous and result.flags.c_contiguous and result.size and 1 not in result.shape:
         return result
     if op.leading:
         arrays.insert(0, arrays.pop(op.leading))
     first = arrays[0]
     alike = len(arrays) == len(operands) and all([a.shape == result.shape for a in arrays])
-    if alike and not result.size:
+    if alike and (contiguous or not result.size):
         wanted = storage.contiguous_strides(result.shape)
     elif alike and all([a.strides == first.strides for a in arrays]) and (
             storage.is_non_overlapping_and_dense(first.shape, storage.strides_of(first))):

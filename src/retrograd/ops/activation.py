@@ -239,7 +239,7 @@ for name, row in (("softmax", softmax), ("log_softmax", log_softmax)):
     defop(
         f"{name}.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
         kernel=lambda self, dim, dtype, row=row: call(row, [self if dtype is None else self.to(dtype), dim, False]),
-        composite=True, out=False,
+        composite=True,
     )
 
 

@@ -13,6 +13,7 @@ from retrograd.core.kernels import broadcast_problem, check_writable
 from retrograd.core.modes import install_detach
 from retrograd.core.opdef import defop, find_packet
 from retrograd.core.origin import DETACHED, note_detached
+from retrograd.core.record import record
 from retrograd.core.saved import alias as plain_alias
 from retrograd.core.state import switches, tls
 from retrograd.core.tensor import (
@@ -221,6 +222,10 @@ def change_device(self: Any, dtype: Any, device: Any) -> Any:
     if device.type == "meta":
         out = wrap(meta_array(self.array.shape, format_strides(self.array, None), dtype))
         out._odd |= ODD_META
+        if tls.grad_enabled and wants_grad(self):
+            out._node = node = record(to_copy, [self, out.dtype, None, device, None, False, None], 1, False)
+            node._shape, node._dtype = out.array.shape, out.array.dtype
+            out._requires = True
         return out
     if self._odd & ODD_META:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
@@ -335,7 +340,10 @@ def assign_out(out: Any, value: Any, name: str) -> None:
     if out.array.shape != value.array.shape:
         if out.array.size:
             METHODS["__warn_resized__"](out, value)
-        out.array = np.empty(value.array.shape, out.array.dtype)
+        strides = storage.strides_of(value.array)
+        dense = value.array.size and storage.is_non_overlapping_and_dense(value.array.shape, strides)
+        out.array = storage.empty_strided(value.array.shape, strides, out.array.dtype) if dense else np.empty(
+            value.array.shape, out.array.dtype)
     check_writable(out.array)
     if not out._odd & ODD_META:
         out.array[...] = resolve(value).array

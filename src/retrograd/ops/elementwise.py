@@ -131,7 +131,7 @@ def over(tensor: Any, number: Any) -> Any:
 def blanked(fresh: Any, mask: Any) -> Any:
     """0 where `mask` says, written into a value that nobody else has, which so keeps its memory order; transforms and the
     like get a new one."""
-    if tls.special or fresh._odd or mask._odd:
+    if tls.special and (tls.transforms or tls.dispatch_modes or tls.function_modes) or fresh._odd or mask._odd:
         return fresh.masked_fill(mask, 0)
     return fresh.masked_fill_(mask, 0)
 

@@ -329,5 +329,5 @@ def half_frequencies(n: int, d: float, dtype: Any, layout: Any, device: Any, pin
 
 FACTORY = ("(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) "
            "-> Tensor")
-defop(f"fft_fftfreq{FACTORY}", kernel=frequencies, composite=True, variants="", out=False)
-defop(f"fft_rfftfreq{FACTORY}", kernel=half_frequencies, composite=True, variants="", out=False)
+defop(f"fft_fftfreq{FACTORY}", kernel=frequencies, composite=True, variants="")
+defop(f"fft_rfftfreq{FACTORY}", kernel=half_frequencies, composite=True, variants="")

@@ -173,7 +173,7 @@ def float_power_(self: Any, exponent: Any) -> Any:
 for overload, base, exponent in (("Tensor_Tensor", "Tensor", "Tensor"), ("Scalar", "Scalar", "Tensor"),
                                  ("Tensor_Scalar", "Tensor", "Scalar")):
     row = defop(f"float_power.{overload}({base} self, {exponent} exponent) -> Tensor", kernel=float_power, composite=True,
-                out=False, variants="function" if base == "Scalar" else "function, method")
+                variants="function" if base == "Scalar" else "function, method")
     if base == "Tensor":
         defop(f"float_power_.{exponent}(Tensor(a!) self, {exponent} exponent) -> Tensor(a!)", kernel=float_power_,
               composite=True, out=False, variants="method", functional=row)

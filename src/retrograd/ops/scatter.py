@@ -719,5 +719,5 @@ def take_along_dim_of(self: Any, indices: Any, dim: int | None = None) -> Any:
 
 take_along_dim = defop(
     "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
-    kernel=take_along_dim_of, composite=True, out=False,
+    kernel=take_along_dim_of, composite=True,
 )

@@ -417,7 +417,7 @@ def conjugate_transpose(self: Any, what: str) -> Any:
 
 
 defop("adjoint(Tensor(a) self) -> Tensor(a)", composite=True, out=False,
-      kernel=lambda self: conjugate_transpose(self, "tensor.adjoint()"))
+      kernel=lambda self: conjugate_transpose(self, "tensor.adjoint()") if self.ndim else self.conj())
 
 
 @expose(plain=False, method=False)

@@ -8,7 +8,7 @@ import numpy as np
 from retrograd.core import storage
 from retrograd.core.api import expose
 from retrograd.core.dispatch import METHODS, call
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import defop, find_packet
 from retrograd.core.tensor import Tensor
 from retrograd.ops import families, geometry
 from retrograd.ops.families import move_to_front, shift_dims, wrap_dim
@@ -202,7 +202,7 @@ def diag(self: Any, diagonal: int) -> Any:
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {ndim}D")
     if ndim == 1:
         return call(diag_embed, [self, diagonal, -2, -1])
-    return call(COPIES["diagonal"], [self, diagonal, 0, 1])
+    return call(find_packet("diagonal_copy").default, [self, diagonal, 0, 1])      # type: ignore[union-attr]
 
 
 defop("diag(Tensor self, int diagonal=0) -> Tensor", kernel=diag, composite=True)
@@ -604,4 +604,3 @@ slice_inverse = defop(
                  zeros_for(grad, slice_kernel, dim, start, end, step), dim, start, end, step)),
     jvp="linear", batch=batch_scatter("dim"), variants="function", out=False, real_only=True,
 )
-COPIES: dict[str, Any] = {}

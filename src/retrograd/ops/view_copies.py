@@ -25,9 +25,8 @@ def add_copy(op: OpDef) -> None:
     text = f"{name}_copy{'.' + overload if overload else ''}({rest}"
     for mark in ("(a -> *)", "(a)"):
         text = text.replace(mark, "")
-    slicing.COPIES.setdefault(name, defop(
-        text, kernel=copying(op.kernel), vjp=op.vjp, jvp=op.jvp, batch=op.batch, node=f"{op.node_name}_copy",
-        variants="function", real_only=name in ("select", "slice", "view_as_complex")))
+    defop(text, kernel=copying(op.kernel), vjp=op.vjp, jvp=op.jvp, batch=op.batch, node=f"{op.node_name}_copy",
+          variants="function", real_only=name in ("select", "slice", "view_as_complex"))
 
 
 for view_op in (
