@@ -240,7 +240,8 @@ def node_class(op: Any) -> Any:
         if made is None:
             members: dict[str, Any] = {"__slots__": (), "__module__": "torch.autograd"}
             # the few that are not made out of a formula
-            if not op.node_name[-1].isdigit() and not op.node_name.endswith("_copy"):
+            if not op.node_name[-1].isdigit() and not op.node_name.endswith("_copy") and not (
+                    op.node_name.startswith("Foreach")):
                 full = "torch::autograd::" + op.node_name
                 members["name"] = lambda self: full
             made = op._node_class = type(op.node_name, (OpNode,), members)

@@ -9,7 +9,7 @@ import numpy as np
 from retrograd.core import dtypes
 from retrograd.core.api import expose
 from retrograd.core.dispatch import METHODS, call
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import defop, find_packet
 from retrograd.core.tensor import Tensor
 from retrograd.ops import geometry
 from retrograd.ops.copy import cast_array, clone, contiguous_format, copied, format_strides, real_if
@@ -529,37 +529,43 @@ constant_pad_nd = defop(
 
 def padded(self: Any, pad: Any, mode: str, value: Any) -> Any:
     """A tensor with more (or fewer) positions at the ends of its last dimensions."""
+    ndim = self.array.ndim
+    if len(pad) % 2:
+        raise RuntimeError("Padding length must be divisible by 2")
+    if len(pad) > 2 * ndim:
+        raise RuntimeError("Padding length should be less than or equal to two times the input dimension but got padding "
+                           f"length {len(pad)} and input of dimension {ndim}")
     if mode == "constant":
         return call(constant_pad_nd, [self, pad, 0.0 if value is None else value])
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     if mode not in ("reflect", "replicate", "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
-    return padded_by_position(self, pad, mode)
+    if len(pad) not in (2, 4, 6) or ndim - len(pad) // 2 not in (1, 2):
+        raise NotImplementedError(UNSUPPORTED_PADDING.format(len(pad), ndim))
+    if mode == "circular":
+        return padded_in_a_circle(self, pad)
+    kind = "reflection" if mode == "reflect" else "replication"
+    return call(find_packet(f"{kind}_pad{len(pad) // 2}d").default, [self, pad])      # type: ignore[union-attr]
 
 
-def padded_by_position(self: Any, pad: Any, mode: str) -> Any:
-    """Padding with elements of the tensor itself, one dimension after the other."""
+UNSUPPORTED_PADDING = """Padding size {} is not supported for {}D input tensor.
+Supported combinations for non-constant padding:
+  - 2D or 3D input: padding size = 2 (pads last dimension)
+  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)
+  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)"""
+
+
+def padded_in_a_circle(self: Any, pad: Any) -> Any:
+    """Padding with elements from the other end, one dimension after the other."""
     ndim = self.array.ndim
     for i in range(len(pad) // 2):
         d = ndim - 1 - i
         size, before, after = self.array.shape[d], pad[2 * i], pad[2 * i + 1]
-        if before == 0 and after == 0:
-            continue
-        places = np.arange(-before, size + after)
-        if mode == "replicate":
-            places = places.clip(0, size - 1)
-        elif mode == "circular":
-            if before > size or after > size:
-                raise RuntimeError("Padding value causes wrapping around more than once.")
-            places %= size
-        else:
-            if before >= size or after >= size:
-                raise RuntimeError("Argument #4: Padding size should be less than the corresponding input dimension, "
-                                   f"but got: padding ({before}, {after}) at dimension {d} of input {list(self.array.shape)}")
-            places = np.abs(places)
-            places = np.where(places >= size, 2 * (size - 1) - places, places)
-        self = METHODS["index_select"](self, d, Tensor(places))
+        if before > size or after > size:
+            raise RuntimeError("Padding value causes wrapping around more than once.")
+        if before or after:
+            self = METHODS["index_select"](self, d, Tensor(np.arange(-before, size + after) % size))
     return self
 
 

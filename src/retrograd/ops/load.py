@@ -10,7 +10,7 @@ from retrograd.ops.names import NAMES
 TABLES = """
     activation attention compare complexes contract conv copy dropout einsum embedding_bag extrema factorize factory
     fft foreach fromdata functional_forms generators histogram index inplace_views join layer_norm linalg linalg_more
-    loss losses masked matmul meta misc norm numeric operators pointwise pool powers quick_views random reduce resize
+    loss losses masked matmul meta misc norm numeric operators padding pointwise pool powers quick_views random reduce resize
     scan scatter shape slicing sort sparse special spectral stft tangents testing unary unfold upsample view_copies
     windows
 """.split()

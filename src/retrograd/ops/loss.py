@@ -384,7 +384,7 @@ def nll_family(name: str, node: str) -> tuple[Any, Any]:
                  self=lambda grad: METHODS["zeros_like"](grad)),
         jvp=lambda grad_output_t, self_p, target, weight, reduction, ignore_index, total_weight:
             call(backward, [grad_output_t, self_p, target, weight, reduction, ignore_index, total_weight]),
-        batch=families.loop, widen=True, variants="",
+        batch=families.loop, widen=True, variants="", node=node.replace("Backward0", "BackwardBackward0"),
     )
     forward = defop(
         f"{name}_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> "

@@ -216,6 +216,12 @@ NAMES: dict[str, tuple[str, str, str, str]] = {
         "",
         "__and__ __binary__ __eq__ __floordiv__ __ge__ __gt__ __iadd__ __iand__ __ifloordiv__ __ilshift__ __imod__ __imul__ __invert__ __ior__ __ipow__ __irshift__ __isub__ __itruediv__ __ixor__ __le__ __lshift__ __lt__ __mod__ __ne__ __or__ __pow__ __rdiv__ __rfloordiv__ __rlshift__ __rmod__ __rpow__ __rrshift__ __rshift__ __rsub__ __xor__",
     ),
+    "ops.padding": (
+        "",
+        "",
+        "reflection_pad1d reflection_pad1d_backward reflection_pad2d reflection_pad2d_backward reflection_pad3d reflection_pad3d_backward replication_pad1d replication_pad1d_backward replication_pad2d replication_pad2d_backward replication_pad3d replication_pad3d_backward",
+        "",
+    ),
     "ops.pointwise": (
         "add addcdiv addcmul clamp clamp_ clamp_max clamp_max_ clamp_min clamp_min_ clip clip_ div divide divide_ floor_divide fmax fmin fmod lerp maximum minimum mul multiply multiply_ neg neg_ negative negative_ positive reciprocal reciprocal_ remainder rsub sub subtract subtract_ true_divide true_divide_",
         "add add_ addcdiv addcdiv_ addcmul addcmul_ clamp clamp_ clamp_max clamp_max_ clamp_min clamp_min_ clip clip_ div div_ divide divide_ floor_divide floor_divide_ fmax fmin fmod fmod_ lerp lerp_ maximum minimum mul mul_ multiply multiply_ neg neg_ negative negative_ positive reciprocal reciprocal_ remainder remainder_ sub sub_ subtract subtract_ true_divide true_divide_",

@@ -73,6 +73,7 @@ def rows(name: str, rank: int, corners: bool, matrix: Any, node: str) -> Any:
         f"{name}_backward(Tensor grad_output, SymInt[{rank}] output_size, SymInt[{rank + 2}] input_size{align}{tail}) -> "
         "Tensor",
         kernel=backward_kernel, jvp="linear", batch=families.folded, widen=True, variants="",
+        node=node.replace("Backward0", "BackwardBackward0"),
         vjp=dict(grad_output=eval(f"lambda grad, output_size, {arguments}: call(forward[0], [grad, output_size, {arguments}])",
                                   scope)))
     scope["backward"] = backward
