@@ -261,8 +261,8 @@ def test_a_view_of_a_view_made_without_grad_mode_is_not_written_to() -> None:
     with torch.no_grad():
         inner = base[:1]
     view = inner.view(1)
-    with pytest.raises(RuntimeError, match="Output 0 of ViewBackward0 is a view of a view which was created in no_grad mode and "
-                                           "is being modified inplace with grad mode enabled."):
+    with pytest.raises(RuntimeError, match="Output 0 of ViewBackward0 is a view of a view which was created in no_grad mode "
+                                           "and is being modified inplace with grad mode enabled."):
         view.mul_(2)
 
 
