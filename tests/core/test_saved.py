@@ -82,3 +82,10 @@ def test_an_output_is_not_kept_alive_by_its_node():
         assert node._saved_result.grad_fn is node
     finally:
         gc.enable()
+
+
+def test_a_size_that_the_argument_does_not_have_is_refused():
+    matrix = torch.ones(3, 3)
+    with pytest.raises(IndexError) as caught:
+        torch.addbmm(torch.ones(3, 3, requires_grad=True), matrix, matrix)
+    assert str(caught.value) == "Dimension out of range (expected to be in range of [-2, 1], but got 2)"

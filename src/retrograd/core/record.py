@@ -425,6 +425,9 @@ def attribute_value(kind: int, value: Any, extra: int) -> Any:
         return array.size
     if kind == LAYOUT or kind == BLOCKSIZE:
         return METHODS["__layout__" if kind == LAYOUT else "__blocksize__"](value)
+    if not -array.ndim <= extra < array.ndim:      # recorded before the kernel has looked at its arguments
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-array.ndim}, {array.ndim - 1}], but got "
+                         f"{extra})")
     return array.shape[extra]
 
 
