@@ -100,6 +100,30 @@ def test_composite_ops_with_out(op: Any) -> None:
     assert np.allclose(out.numpy(), op(out=None).numpy())
 
 
+# ---- what losses and norms refuse
+@pytest.mark.parametrize(("call", "error", "text"), [
+    (lambda F: F.cross_entropy(torch.ones(2, 3), torch.zeros(2, 3, dtype=torch.int64)), RuntimeError,
+     "Expected floating point type for target with class probabilities, got Long"),
+    (lambda F: F.nll_loss(torch.ones(3), torch.zeros(3, dtype=torch.int64)), ValueError, "1D target must have size 1"),
+    (lambda F: F.kl_div(torch.ones(2), torch.ones(2, dtype=torch.int64), reduction="sum"), RuntimeError,
+     "kl_div: Integral inputs not supported."),
+    (lambda F: F.binary_cross_entropy(torch.tensor([0.5, 2.0]), torch.tensor([2.0, 0.5])), RuntimeError,
+     "all elements of target should be between 0 and 1"),
+    (lambda F: F.binary_cross_entropy_with_logits(torch.ones(2).bool(), torch.ones(2)), NotImplementedError, "log_sigmoid_cpu"),
+    (lambda F: F.layer_norm(torch.ones(2, 3).long(), (3,)), NotImplementedError, "LayerNormKernelImpl"),
+    (lambda F: F.group_norm(torch.ones(2, 3).long(), 1), NotImplementedError, "GroupNormKernelImpl"),
+    (lambda F: F.layer_norm(torch.ones(2, 3).double(), (3,), torch.ones(3)), RuntimeError, "inputs must share same datatype"),
+    (lambda F: F.batch_norm(torch.ones(2, 3), torch.zeros(3).double(), torch.ones(3)), RuntimeError,
+     "expect parameter to have scalar type of Float"),
+    (lambda F: F.pad(torch.ones(1, 2, 3), (3, 0), mode="reflect"), RuntimeError, "Padding size should be less than"),
+    (lambda F: F.pad(torch.ones(3), (1, 1), mode="replicate"), NotImplementedError, "Padding size 2 is not supported for 1D"),
+    (lambda F: F.pad(torch.ones(3), (1, 1, 1)), RuntimeError, "Padding length must be divisible by 2"),
+])
+def test_refusals_of_losses_norms_and_padding(call: Any, error: Any, text: str) -> None:
+    with pytest.raises(error, match=text):
+        call(torch.nn.functional)
+
+
 # ---- devices, nodes, transforms
 def test_copy_to_meta_keeps_its_history() -> None:
     made = torch.ones(2, requires_grad=True).to("meta")

@@ -8,10 +8,12 @@ from retrograd.core.dispatch import call
 from retrograd.core.dtypes import finfo
 from retrograd.core.opdef import defop
 from retrograd.ops import families
+from retrograd.ops.elementwise import unsupported
 from retrograd.ops.norm import (
     View,
     array_backward,
     backward_tangents,
+    check_mixed_dtypes,
     double_backward,
     statistics,
     tangents,
@@ -26,7 +28,7 @@ def layer_view(input: Any, normalized_shape: Any) -> View:
                 tuple(range(rank - inner)))
 
 
-def check_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, *rest: Any) -> None:
+def check_normalized_shape(input: Any, normalized_shape: Any, weight: Any, bias: Any, *rest: Any) -> None:
     shape, inner = tuple(input.shape), tuple(normalized_shape)
     if not inner:
         raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, "
@@ -39,6 +41,17 @@ def check_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, 
         wanted = ", ".join(map(str, inner))
         raise RuntimeError(f"Given normalized_shape={list(inner)}, expected input with shape [*, {wanted}], but got input of "
                            f"size{list(shape)}")
+
+
+def check_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, *rest: Any) -> None:
+    check_normalized_shape(input, normalized_shape, weight, bias)
+    check_dtypes("LayerNormKernelImpl", input, weight, bias)
+
+
+def check_dtypes(name: str, input: Any, weight: Any, bias: Any) -> None:
+    check_mixed_dtypes(input, weight, bias)
+    if input.array.dtype.kind not in "fV":
+        raise unsupported(name, input.array.dtype)
 
 
 def layer_norm_kernel(xp: Any, input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
@@ -261,7 +274,8 @@ native_group_norm = defop(
     "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> "
     "(Tensor, Tensor, Tensor)",
     kernel=group_norm_kernel, vjp={("input", "weight", "bias"): group_rule}, jvp=group_tangent, batch=batched_group_norm,
-    variants="function", constant=(1, 2),
+    check=lambda input, weight, bias, *rest: check_dtypes("GroupNormKernelImpl", input, weight, bias), variants="function",
+    constant=(1, 2),
 )
 native_group_norm_backward = defop(
     "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, "
@@ -291,7 +305,7 @@ defop("group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bia
 
 # ---- RMS norm, made of other ops
 def rms_norm_tensors(input: Any, normalized_shape: Any, weight: Any, eps: float | None) -> Any:
-    check_layer_norm(input, normalized_shape, weight, None)
+    check_normalized_shape(input, normalized_shape, weight, None)
     dims = list(range(input.ndim - len(normalized_shape), input.ndim))
     wide_input = input.float() if input.dtype.itemsize < 4 else input
     floor = finfo(wide_input.dtype).eps if eps is None else eps

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.opdef import defop
 from retrograd.ops import families
 from retrograd.ops.activation import log_sigmoid_forward
-from retrograd.ops.elementwise import limited, over, times
+from retrograd.ops.elementwise import limited, over, times, unsupported
 from retrograd.ops.families import number_like
 
 NONE, MEAN, SUM = 0, 1, 2
@@ -202,11 +204,14 @@ EPSILON = 1e-12
 
 
 def check_probabilities(self: Any, target: Any, *rest: Any) -> None:
+    if self.array.dtype.kind not in "fV":
+        raise unsupported("binary_cross_entropy", self.array.dtype)
     if self.array.shape != target.array.shape:
         return
-    for name, t in (("input", self), ("target", target)):
-        if t.array.size and not ((t.array >= 0) & (t.array <= 1)).all():
-            raise RuntimeError(f"all elements of {name} should be between 0 and 1")
+    wrong = [(int(np.argmax(~inside)), name) for name, t in (("input", self), ("target", target))
+             if t.array.size and not (inside := ((t.array >= 0) & (t.array <= 1)).reshape(-1)).all()]
+    if wrong:           # elements are looked at one after the other
+        raise RuntimeError(f"all elements of {min(wrong, key=lambda w: w[0])[1]} should be between 0 and 1")
 
 
 def bce_kernel(xp: Any, self: Any, target: Any, weight: Any, reduction: int) -> Any:
@@ -303,10 +308,15 @@ def logits_target_slope(self: Any, weight: Any, pos_weight: Any) -> Any:
     return made if weight is None else made * weight
 
 
+def check_logits(self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int) -> None:
+    if self.array.dtype.kind not in "fV":
+        raise unsupported("log_sigmoid_cpu", self.array.dtype)
+
+
 binary_cross_entropy_with_logits = defop(
     "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int "
     "reduction=1) -> Tensor",
-    kernel=logits_kernel,
+    kernel=logits_kernel, check=check_logits,
     vjp=dict(self=lambda grad, self, target, weight, pos_weight, reduction:
                  share(grad * logits_slope(self, target, weight, pos_weight), reduction, self.numel()),
              target=lambda grad, self, target, weight, pos_weight, reduction:
@@ -349,7 +359,7 @@ def nll_kernel(xp: Any, self: Any, target: Any, weight: Any, reduction: int, ign
     picked = xp.take_along_axis(values, safe.astype(xp.int64), 1)
     losses = xp.where(ignored, number_like(xp, self, 0), -picked * weights)
     if reduction == NONE:
-        return xp.ascontiguousarray(losses[:, 0]).reshape(target.shape), xp.zeros((), self.dtype)
+        return xp.ascontiguousarray(losses[:, 0]).reshape(target.shape if self.ndim > 1 else ()), xp.zeros((), self.dtype)
     total = xp.asarray(weights.sum(), self.dtype)
     loss = xp.asarray(losses.sum(), self.dtype)
     if reduction == MEAN:

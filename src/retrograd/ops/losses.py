@@ -28,7 +28,8 @@ def nll_loss_tensors(self: Any, target: Any, weight: Any, reduction: int, ignore
         raise RuntimeError("input tensor should be 1D or 2D")
     if target.ndim > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    if not (self.ndim == 1 and target.ndim == 0) and self.shape[0] != (target.shape[0] if target.ndim else 1):
+    single = self.ndim == 1 and (target.ndim == 0 or target.shape[0] == 1)
+    if not single and self.shape[0] != (target.shape[0] if target.ndim else 1):
         raise RuntimeError(f"size mismatch (got input: {shape_text(self)}, target: {shape_text(target)})")
     return call(nll_loss_forward, [self, target, weight, reduction, ignore_index])[0]
 
@@ -51,6 +52,8 @@ def nll_loss_nd_tensors(self: Any, target: Any, weight: Any, reduction: int, ign
         found = target.shape[0] if target.ndim else 0
         raise ValueError(f"Expected input batch_size ({self.shape[0]}) to match target batch_size ({found}).")
     rank = self.ndim
+    if rank == 1 and target.ndim == 1 and target.shape[0] != 1:
+        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.shape[0]}")
     if rank in (1, 2):
         return nll_loss_tensors(self, target, weight, reduction, ignore_index)
     if rank == 4:
@@ -83,7 +86,10 @@ def class_dim(self: Any) -> int:
 
 def cross_entropy_tensors(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int,
                           label_smoothing: float) -> Any:
-    if tuple(self.shape) == tuple(target.shape) and target.is_floating_point():
+    if tuple(self.shape) == tuple(target.shape):
+        if not target.is_floating_point():
+            raise RuntimeError("Expected floating point type for target with class probabilities, got "
+                               f"{target.dtype.legacy}: classes are numbers without a dimension for the classes")
         if ignore_index >= 0:
             raise RuntimeError("ignore_index is not supported for floating point target")
         return with_probabilities(self, target, weight, reduction, label_smoothing)
@@ -147,7 +153,9 @@ composite("l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
 
 def kl_div_tensors(self: Any, target: Any, reduction: int, log_target: bool) -> Any:
     if self.is_complex() or target.is_complex():
-        raise RuntimeError(f"kl_div: {'Input' if self.is_complex() else 'Target'} is complex")
+        raise RuntimeError("kl_div: Complex inputs not supported.")
+    if not self.is_floating_point() or not target.is_floating_point():
+        raise RuntimeError("kl_div: Integral inputs not supported.")
     if log_target:
         return reduced(target.exp() * (target - self), reduction)
     return reduced(target.xlogy(target) - target * self, reduction)

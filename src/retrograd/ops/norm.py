@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core.dispatch import METHODS, call
+from retrograd.core.dtypes import HALVES
 from retrograd.core.opdef import defop
 from retrograd.ops import families
 from retrograd.ops.elementwise import unsupported
@@ -137,8 +138,20 @@ def batch_view(input: Any, training: bool) -> View:
 
 
 def check_batch_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, *rest: Any) -> None:
+    check_mixed_dtypes(input, weight, bias, running_mean, running_var)
     if input.array.dtype.kind not in "fV":
         raise unsupported("batch_norm", input.array.dtype)
+
+
+def check_mixed_dtypes(input: Any, *parameters: Any) -> None:
+    """Parameters have the dtype of the input, or float32 when that is a half."""
+    given = [p.array.dtype for p in parameters if p is not None]
+    if all([d == input.array.dtype for d in given]):
+        return
+    if not all([d == np.float32 for d in given]):
+        raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
+    if input.array.dtype not in HALVES:
+        raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
 
 
 def batch_norm_kernel(xp: Any, input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool,
