@@ -289,12 +289,6 @@ def tolist(self: Any) -> Any:
     return array.tolist()
 
 
-def single(self: Any) -> Any:
-    if self.array.size != 1:
-        raise RuntimeError(f"a Tensor with {self.array.size} elements cannot be converted to Scalar")
-    return item(self)
-
-
 def tensor_bool(self: Any) -> bool:
     if self.array.size == 0:
         raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
@@ -351,8 +345,20 @@ def size(self: Any, dim: Any = None) -> Any:
     return self.array.shape[checked_dim(dim, self.array.ndim)]
 
 
+def number_of(self: Any, kind: str = "") -> Any:
+    """The number in a tensor of one element, for float() and its like; `kind` is what a complex number does not fit."""
+    if self.array.size != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    value = item(self)
+    if kind and isinstance(value, complex) and value.imag:
+        raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+    return value.real if kind and isinstance(value, complex) else value
+
+
 def checked_dim(dim: int, ndim: int) -> int:
-    if not -max(ndim, 1) <= dim < max(ndim, 1) or ndim == 0:
+    if ndim == 0:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    if not -max(ndim, 1) <= dim < max(ndim, 1):
         low, high = -max(ndim, 1), max(ndim, 1) - 1
         raise IndexError(f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})")
     return dim
@@ -573,8 +579,9 @@ PROPERTIES = dict(
 
 PLAIN = dict(
     backward=tensor_backward, requires_grad_=requires_grad_, detach=detach, detach_=detach_, numpy=numpy, __array__=__array__,
-    item=item, tolist=tolist, __int__=lambda self: int(single(self)), __float__=lambda self: float(single(self)),
-    __complex__=lambda self: complex(single(self)), __index__=__index__, __format__=__format__, __contains__=__contains__,
+    item=item, tolist=tolist, __int__=lambda self: int(number_of(self, "int64_t")),
+    __float__=lambda self: float(number_of(self, "double")), __complex__=lambda self: complex(number_of(self)),
+    __index__=__index__, __format__=__format__, __contains__=__contains__,
     __iter__=__iter__, size=size, stride=stride, storage_offset=storage_offset, data_ptr=data_ptr,
     untyped_storage=untyped_storage, numel=numel, nelement=numel, is_contiguous=is_contiguous, dim=lambda self: self.array.ndim,
     ndimension=lambda self: self.array.ndim, _is_view=_is_view, _view_func=_view_func, is_floating_point=is_floating_point,

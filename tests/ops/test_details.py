@@ -124,6 +124,36 @@ def test_refusals_of_losses_norms_and_padding(call: Any, error: Any, text: str) 
         call(torch.nn.functional)
 
 
+# ---- numbers and dimensions
+@pytest.mark.parametrize("kind", [float, int, complex])
+def test_only_one_element_becomes_a_number(kind: Any) -> None:
+    for t in (torch.ones(2), torch.ones(0)):
+        with pytest.raises(ValueError, match="only one element tensors can be converted to Python scalars"):
+            kind(t)
+    assert kind(torch.tensor([[2.5]])) == kind(2.5)
+
+
+def test_complex_number_is_no_float() -> None:
+    assert float(torch.tensor(2 + 0j)) == 2.0
+    with pytest.raises(RuntimeError, match="value cannot be converted to type double without overflow"):
+        float(torch.tensor(1 + 2j))
+
+
+def test_a_number_has_no_dimensions() -> None:
+    one = torch.tensor(1.0)
+    with pytest.raises(IndexError, match="Dimension specified as 0 but tensor has no dimensions"):
+        one.size(0)
+    with pytest.raises(RuntimeError, match="dim 0 appears multiple times in the list of dims"):
+        one.flip(0, -1)
+    with pytest.raises(RuntimeError, match="is not expandable to size"):
+        one.sum_to_size(1)
+
+
+def test_linspace_of_bools_is_refused() -> None:
+    with pytest.raises(NotImplementedError, match="linspace_cpu"):
+        torch.linspace(0, 1, 3, dtype=torch.bool)
+
+
 # ---- devices, nodes, transforms
 def test_copy_to_meta_keeps_its_history() -> None:
     made = torch.ones(2, requires_grad=True).to("meta")

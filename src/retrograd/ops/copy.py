@@ -307,9 +307,9 @@ def sum_to_size(grad: Any, size: Any) -> Any:
     if not size:
         return grad.sum()
     extra = len(shape) - len(size)
-    dims = [*range(extra), *[i + extra for i, n in enumerate(size) if n == 1 and shape[i + extra] != 1]]
     if extra < 0 or any(n != 1 and n != shape[i + extra] for i, n in enumerate(size)):
         raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(shape)}}}.")
+    dims = [*range(extra), *[i + extra for i, n in enumerate(size) if n == 1 and shape[i + extra] != 1]]
     if dims and grad.array.size <= 65536 and is_ordinary(grad) and grad.array.dtype.char in "fd" and not (
             tls.grad_enabled and wants_grad(grad)):
         return new_tensor(np.add.reduce(grad.array, tuple(dims)).reshape(size))      # nobody watches: a way past the ops

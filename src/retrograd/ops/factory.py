@@ -19,6 +19,7 @@ from retrograd.core.state import switches, tls
 from retrograd.core.tensor import Tensor
 from retrograd.ops import families
 from retrograd.ops.copy import channels_last_strides, format_strides, meta_array
+from retrograd.ops.elementwise import unsupported
 
 OPTIONS = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 PUBLIC_OPTIONS = ("ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False, "
@@ -364,11 +365,15 @@ def bound_number(value: Any, name: str, op: str) -> Any:
 
 
 def linspace_kernel(xp: Any, start: Any, end: Any, steps: int, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    if dtype == np.bool_:
+        raise unsupported("linspace_cpu", dtype)
     return linspace_values(xp, bound_number(start, "start", "linspace"), bound_number(end, "end", "linspace"), steps, dtype)
 
 
 def logspace_kernel(xp: Any, start: Any, end: Any, steps: int, base: float, dtype: Any, layout: Any, device: Any,
                     pin_memory: Any) -> Any:
+    if dtype == np.bool_:
+        raise unsupported("logspace_cpu", dtype)
     start, end = bound_number(start, "start", "logspace"), bound_number(end, "end", "logspace")
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")

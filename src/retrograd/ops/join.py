@@ -349,7 +349,8 @@ defop("repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *,
 
 # ---- other orders
 def flip_kernel(xp: Any, self: Any, dims: Any) -> Any:
-    return copied(xp.flip(self, wrap_dims(dims, self.ndim)) if self.ndim else self, None, format_strides(self, None))
+    wrapped = wrap_dims(dims, self.ndim)
+    return copied(xp.flip(self, wrapped) if self.ndim else self, None, format_strides(self, None))
 
 
 flip = defop(
