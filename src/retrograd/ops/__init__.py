@@ -8,7 +8,8 @@ from retrograd.core import api
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("__") or PathFinder.find_spec(f"{__name__}.{name}", __path__):      # a table not imported yet
+    # pytest asks every module for its plugins
+    if name.startswith(("__", "pytest_")) or PathFinder.find_spec(f"{__name__}.{name}", __path__):      # a table not imported yet
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = globals()[name] = getattr(api.ops, name)
     return found
