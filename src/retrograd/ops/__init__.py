@@ -6,10 +6,12 @@ from typing import Any
 
 from retrograd.core import api
 
+NOT_NAMESPACES = ("__", "pytest", "setup", "setUp", "teardown", "tearDown")
+
 
 def __getattr__(name: str) -> Any:
-    # pytest asks every module for its plugins
-    if name.startswith(("__", "pytest_")) or PathFinder.find_spec(f"{__name__}.{name}", __path__):      # a table not imported yet
+    # a table that is not imported yet, or what Python and test runners ask every module for
+    if name.startswith(NOT_NAMESPACES) or PathFinder.find_spec(f"{__name__}.{name}", __path__):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = globals()[name] = getattr(api.ops, name)
     return found
