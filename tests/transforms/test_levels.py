@@ -13,7 +13,8 @@ from retrograd.func import jvp, vjp, vmap
 from tests.ops.cases import CASES, Case, direction, has_gradient, is_batchable, is_layout, like, those, value
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*degrees of freedom is <= 0", "ignore:.*is in beta and the API may change",
-                                        "ignore:torch.[a-z_]+ is deprecated in favor of", "ignore:There is a performance drop")
+                                        "ignore:torch.[a-z_]+ is deprecated in favor of", "ignore:There is a performance drop",
+                                        "ignore:The reduce argument of torch.scatter")
 Tensors = tuple[Any, ...]
 
 

@@ -12,7 +12,8 @@ from retrograd.func import jacobian_pattern, jacrev
 from tests.ops.cases import Case, is_random, like, those, value
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*degrees of freedom is <= 0", "ignore:.*is in beta and the API may change",
-                                        "ignore:torch.[a-z_]+ is deprecated in favor of", "ignore:There is a performance drop")
+                                        "ignore:torch.[a-z_]+ is deprecated in favor of", "ignore:There is a performance drop",
+                                        "ignore:The reduce argument of torch.scatter")
 functional = torch.nn.functional
 
 

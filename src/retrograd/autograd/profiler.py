@@ -178,7 +178,32 @@ class record_function(ContextDecorator):
         ops.profiler._record_function_exit(self.record)
 
 
-class emit_nvtx:
+class Annotating:
+    """Shows ops to a profiler of another make, while `enabled`; entered once at a time."""
+
+    maker = ""
+
+    def __init__(self, enabled: bool = True, record_shapes: bool = False) -> None:
+        self.enabled = enabled
+        self.entered = False
+        self.record_shapes = record_shapes
+
+    def __enter__(self) -> Any:
+        if not self.enabled:
+            return None
+        if self.entered:
+            raise RuntimeError(f"{self.maker} annotation context manager is not reentrant")
+        self.entered = True
+        return self.started()
+
+    def started(self) -> Any:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        return None
+
+
+class emit_nvtx(Annotating):
     """Would show every op to NVIDIA's profilers; there is no CUDA here, so entering it says that.
 
     >>> with emit_nvtx(): pass
@@ -186,44 +211,19 @@ class emit_nvtx:
     AssertionError: Torch not compiled with CUDA enabled
     """
 
-    def __init__(self, enabled: bool = True, record_shapes: bool = False) -> None:
-        self.enabled = enabled
-        self.entered = False
-        self.record_shapes = record_shapes
+    maker = "NVTX"
 
-    def __enter__(self) -> Any:
-        if not self.enabled:
-            return None
-        if self.entered:
-            raise RuntimeError("NVTX annotation context manager is not reentrant")
-        self.entered = True
+    def started(self) -> Any:
         raise AssertionError("Torch not compiled with CUDA enabled")
 
-    def __exit__(self, *exc: object) -> None:
-        return None
 
-
-class emit_itt:
+class emit_itt(Annotating):
     """Would show every op to Intel's VTune; no collector can be attached here, so nothing is emitted.
 
     >>> with emit_itt(enabled=False): pass
     """
 
-    def __init__(self, enabled: bool = True, record_shapes: bool = False) -> None:
-        self.enabled = enabled
-        self.entered = False
-        self.record_shapes = record_shapes
-
-    def __enter__(self) -> Any:
-        if not self.enabled:
-            return None
-        if self.entered:
-            raise RuntimeError("ITT annotation context manager is not reentrant")
-        self.entered = True
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        return None
+    maker = "ITT"
 
 
 def profiler_enabled() -> bool:

@@ -10,6 +10,7 @@ are made of templates and of numbers that the table gives; no name or value of a
 """
 from __future__ import annotations
 
+from textwrap import indent
 from types import FunctionType
 from typing import Any
 
@@ -103,15 +104,18 @@ RESULT = """
     t._requires = True
 """
 
-# a leaf whose accumulator nobody has seen, or any tensor (see NOTE [Accumulators] in graph.py)
-ONE_EDGE = """
-    n = a._node
-    if n is None or a._view is not None:
-        if n is None and a._view is None and type(a._sink) is AccumulateGrad:
-            n = a._sink
-            node._leaves = a
-        else:
-            n = edge_from(node, a)
+# the edge of an input: its node; a leaf's accumulator that nobody has seen (see NOTE [Accumulators] in graph.py); the rest
+EDGE = """
+n = a._node
+if n is None or a._view is not None:
+    if n is None and a._view is None and type(a._sink) is AccumulateGrad:
+        n = a._sink
+        node._leaves = a
+    else:
+        n = edge_from(node, a)
+"""
+
+ONE_EDGE = indent(EDGE, "    ") + """
     node._next = (n,)
     if a._nr:
         node._nrs = [a._nr]
@@ -120,13 +124,7 @@ ONE_EDGE = """
 TWO_EDGES = """
     n = m = None
     if wanted & 1:
-        n = a._node
-        if n is None or a._view is not None:
-            if n is None and a._view is None and type(a._sink) is AccumulateGrad:
-                n = a._sink
-                node._leaves = a
-            else:
-                n = edge_from(node, a)
+""" + indent(EDGE, "        ") + """
         if a._nr:
             node._nrs = [a._nr, 0]
     if wanted & 2:

@@ -13,9 +13,11 @@ from typing import Any
 
 from retrograd.core.dispatch import call
 from retrograd.core.tensor import Tensor, bump
+from retrograd.transforms import functions
 from retrograd.transforms.base import running
 from retrograd.transforms.functionalize import functional_form, run_functional
-from retrograd.transforms.lifted import Level, lift, living
+from retrograd.transforms.lifted import Level, gathered, lift, living
+from retrograd.transforms.trees import flatten, unflatten
 
 
 class Carrying(Level):
@@ -31,21 +33,7 @@ class Carrying(Level):
 
     def carried_among(self, op: Any, args: Any) -> Any:
         """What the differentiable arguments carry, in a list as long as `args`; None if nothing."""
-        found: Any = None
-        for i in op.inputs:
-            value = args[i]
-            one: Any = None
-            if isinstance(value, Tensor):
-                one = self.carried_by(value)
-            elif isinstance(value, (list, tuple)):
-                one = [self.carried_by(item) for item in value]
-                if all([item is None for item in one]):
-                    one = None
-            if one is not None:
-                if found is None:
-                    found = [None] * len(args)
-                found[i] = one
-        return found
+        return gathered(args, op.inputs, self.carried_by)
 
     def run(self, op: Any, args: Any) -> Any:
         if op.is_inplace:
@@ -60,6 +48,22 @@ class Carrying(Level):
             return self.with_carried(result, made)
         outputs = [self.with_carried(r, None if made is None else made[i]) for i, r in enumerate(result)]
         return outputs if op.returns_list else op.result_type(*outputs) if op.result_type else tuple(outputs)
+
+    def apply_function(self, cls: Any, args: Any) -> Any:
+        """A custom Function: its value on the level below; what its outputs carry, by `of_function`."""
+        leaves, spec = flatten(args)
+        values = [self.unwrap(leaf) for leaf in leaves]
+        carried = [self.carried_by(leaf) for leaf in leaves]
+        with self.beneath():
+            outputs, out_spec = flatten(functions.apply_anywhere(cls, unflatten(values, spec)))
+            made: Any = [None] * len(outputs)
+            if any([one is not None for one in carried]):
+                made = self.of_function(cls, spec, out_spec, values, carried, outputs)
+        return unflatten([self.with_carried(out, one) for out, one in zip(outputs, made, strict=True)], out_spec)
+
+    def of_function(self, cls: Any, spec: Any, out_spec: Any, values: Any, carried: Any, outputs: Any) -> Any:
+        """What each output of a custom Function carries; some of its arguments carry something."""
+        raise NotImplementedError
 
     def with_carried(self, result: Any, carried: Any) -> Any:
         if not isinstance(result, Tensor):

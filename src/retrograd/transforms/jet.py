@@ -19,7 +19,7 @@ from retrograd.autograd.forward_ad import check_floating
 from retrograd.core import forward
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.tensor import Tensor
-from retrograd.transforms import functions, series
+from retrograd.transforms import series
 from retrograd.transforms.carrying import Carrying
 from retrograd.transforms.functionalize import run_functional
 from retrograd.transforms.lifted import lift
@@ -189,19 +189,8 @@ class Jet(Carrying):
             self.order = was
 
     # ---- custom Functions
-    def apply_function(self, cls: Any, args: Any) -> Any:
-        """A custom Function: its value on the level below, its coefficients by its `jvp`, as for ops."""
-        leaves, spec = flatten(args)
-        values = [self.unwrap(leaf) for leaf in leaves]
-        carried = [self.carried_by(leaf) for leaf in leaves]
-        with self.beneath():
-            outputs, out_spec = flatten(functions.apply_anywhere(cls, unflatten(values, spec)))
-            made: Any = [None] * len(outputs)
-            if any([one is not None for one in carried]):
-                made = self.of_function(cls, spec, out_spec, values, carried, outputs)
-        return unflatten([self.with_carried(out, one) for out, one in zip(outputs, made, strict=True)], out_spec)
-
     def of_function(self, cls: Any, spec: Any, out_spec: Any, values: Any, carried: Any, outputs: Any) -> Any:
+        """The coefficients by its `jvp`, as for ops."""
         def rate(xs: Any, tangents: Any, ys: Any) -> Any:
             ctx = TangentCtx()
             cls.setup_context(ctx, unflatten(xs, spec), unflatten(ys, out_spec))

@@ -17,7 +17,6 @@ from retrograd.core import forward
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.storage import strides_of
 from retrograd.core.tensor import Tensor
-from retrograd.transforms import functions
 from retrograd.transforms.arguments import argument_paths, replace_arguments, select_arguments
 from retrograd.transforms.base import running
 from retrograd.transforms.batching import Vmap, make_batched
@@ -141,25 +140,17 @@ class Laplace(Carrying):
             made = func([batched(one, level) for one in firsts])
             return stacked(made, level)
 
-    def apply_function(self, cls: Any, args: Any) -> Any:
-        """A custom Function: as an op that has only its `jvp`."""
-        leaves, spec = flatten(args)
-        values = [self.unwrap(leaf) for leaf in leaves]
-        carried = [self.carried_by(leaf) for leaf in leaves]
-        with self.beneath():
-            outputs, out_spec = flatten(functions.apply_anywhere(cls, unflatten(values, spec)))
-            made: Any = [None] * len(outputs)
-            if any([one is not None for one in carried]):
-                firsts, seconds = parts(carried, 0), parts(carried, 1)
+    def of_function(self, cls: Any, spec: Any, out_spec: Any, values: Any, carried: Any, outputs: Any) -> Any:
+        """As for an op that has only its `jvp`."""
+        firsts, seconds = parts(carried, 0), parts(carried, 1)
 
-                def curve(given: Any) -> Any:
-                    return Jet(2).of_function(cls, spec, out_spec, values, with_nothing(given, 1), outputs)
-                jets = self.along_all(curve, firsts)
-                plain = [(None,)] * len(outputs) if seconds is None else Jet(1).of_function(
-                    cls, spec, out_spec, values, with_nothing(seconds, 0), outputs)
-                made = [self.pair(first, plus(one[0], None if c is None else c.sum(0) * 2), out)
-                        for (first, c), one, out in zip(jets, plain, outputs, strict=True)]
-        return unflatten([self.with_carried(out, one) for out, one in zip(outputs, made, strict=True)], out_spec)
+        def curve(given: Any) -> Any:
+            return Jet(2).of_function(cls, spec, out_spec, values, with_nothing(given, 1), outputs)
+        jets = self.along_all(curve, firsts)
+        plain = [(None,)] * len(outputs) if seconds is None else Jet(1).of_function(
+            cls, spec, out_spec, values, with_nothing(seconds, 0), outputs)
+        return [self.pair(first, plus(one[0], None if c is None else c.sum(0) * 2), out)
+                for (first, c), one, out in zip(jets, plain, outputs, strict=True)]
 
 
 def with_nothing(given: Any, count: int) -> list[Any]:

@@ -306,3 +306,21 @@ METHODS.update(
     __escaped__=escaped,
 )
 
+
+def gathered(args: Any, places: Any, of: Any) -> Any:
+    """What `of` says of the tensors at `places`, lists item by item, in a list as long as `args`; None if it is nothing."""
+    found: Any = None
+    for i in places:
+        value = args[i]
+        one: Any = None
+        if isinstance(value, Tensor):
+            one = of(value)
+        elif isinstance(value, (list, tuple)):
+            one = [of(item) for item in value]
+            if all([item is None for item in one]):
+                one = None
+        if one is not None:
+            if found is None:
+                found = [None] * len(args)
+            found[i] = one
+    return found

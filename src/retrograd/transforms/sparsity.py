@@ -19,11 +19,10 @@ from retrograd.core import forward
 from retrograd.core.dispatch import compute
 from retrograd.core.opdef import find_packet
 from retrograd.core.tensor import ODD_WRAPPER, Tensor, new_tensor
-from retrograd.transforms import functions
 from retrograd.transforms.carrying import Carrying
 from retrograd.transforms.functionalize import run_functional
 from retrograd.transforms.lifted import lift
-from retrograd.transforms.trees import flatten, unflatten
+from retrograd.transforms.trees import flatten
 
 
 def sparse_arrays() -> ModuleType:
@@ -310,15 +309,9 @@ class Sparsity(Carrying):
             total = self.union(total, own[channel])
         return [total if carried[2] is None else self.union(total, carried[2][channel])]
 
-    def apply_function(self, cls: Any, args: Any) -> Any:
-        """A custom Function: its outputs depend on all that it was given."""
-        leaves, spec = flatten(args)
-        values = [self.unwrap(leaf) for leaf in leaves]
-        carried = [self.carried_by(leaf) for leaf in leaves]
-        with self.beneath():
-            outputs, out_spec = flatten(functions.apply_anywhere(cls, unflatten(values, spec)))
-        made = self.of_everything(carried, outputs) if any([one is not None for one in carried]) else [None] * len(outputs)
-        return unflatten([self.with_carried(out, one) for out, one in zip(outputs, made, strict=True)], out_spec)
+    def of_function(self, cls: Any, spec: Any, out_spec: Any, values: Any, carried: Any, outputs: Any) -> Any:
+        """Its outputs depend on all that it was given."""
+        return self.of_everything(carried, outputs)
 
 
 # ---- numbers

@@ -14,7 +14,7 @@ from retrograd.core.views import view_by
 from retrograd.transforms import functions
 from retrograd.transforms.base import only_outer
 from retrograd.transforms.batching import Batch
-from retrograd.transforms.lifted import Level, Lifted, lift
+from retrograd.transforms.lifted import Level, Lifted, gathered, lift
 from retrograd.transforms.trees import flatten, unflatten
 
 
@@ -45,21 +45,7 @@ class Jvp(Level):
 
     def tangents_among(self, args: Any, places: Any) -> Any:
         """The tangents of the arguments at `places`, in a list as long as `args`; None if there are none."""
-        found: Any = None
-        for i in places:
-            value = args[i]
-            tangent: Any = None
-            if isinstance(value, Tensor):
-                tangent = self.tangent_of(value)
-            elif isinstance(value, (list, tuple)):
-                tangent = [self.tangent_of(item) for item in value]
-                if all([item is None for item in tangent]):
-                    tangent = None
-            if tangent is not None:
-                if found is None:
-                    found = [None] * len(args)
-                found[i] = tangent
-        return found
+        return gathered(args, places, self.tangent_of)
 
     def lift_results(self, op: Any, args: Any, result: Any, tangents: Any) -> Any:
         if not op.multiple:
