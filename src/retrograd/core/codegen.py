@@ -279,7 +279,7 @@ static PyObject *np_{name};
     const T *x = (const T *)(PyArray_BYTES(a) + s * PyArray_STRIDE(a, 0)); \
     const T *y = (const T *)(PyArray_BYTES(b) + s * PyArray_STRIDE(b, 0)); \
     for (i = 0; i < m; i++, z += n) {{ T v = k ? x[i * as1] : 0; \
-      for (j = 0; j < n; j++) z[j] = k ? v * y[j] : 0; \
+      for (j = 0; j < n; j++) z[j] = k ? v * y[j] + (T)0 : 0;   /* a sum from 0 on: no -0 */ \
       for (p = 1; p < k; p++) {{ v = x[i * as1 + p * as2]; for (j = 0; j < n; j++) z[j] += v * y[p * bs1 + j]; }} }} }} }}
 static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {{
   PyArrayObject *a = (PyArrayObject *)args[0], *b = (PyArrayObject *)args[1];
