@@ -17,7 +17,7 @@ cdef class GraphTask:
 @cython.locals(waiting=dict, node=Node, todo=list)
 cpdef count_dependencies(GraphTask task, roots)
 
-@cython.locals(ready=list, waiting=dict, buffers=dict, release=bint, watched=bint, order=long, node=Node, following=Node, grads=list,
+@cython.locals(ready=list, waiting=dict, buffers=dict, release=bint, watched=bint, how=int, order=long, node=Node, following=Node, grads=list,
                results=list, i=int, n=Node, sink=AccumulateGrad, leaf=Tensor)
 cpdef loop(GraphTask task)
 

@@ -183,6 +183,7 @@ def loop(task: Any) -> None:
     """Run ready nodes until none is left."""
     ready, waiting, buffers, needed = task.ready, task.waiting, task.buffers, task.needed
     release = not task.keep_graph
+    how = (1 if release else 0) | (2 if tls.way == 1 else 0)      # see shortcut_rules.py
     watched = switches.unusual and (tls.anomaly or tls.profiler is not None)
     event = None
     order = 0
@@ -216,9 +217,10 @@ def loop(task: Any) -> None:
                 wanted = [n is not None and is_wanted(task, n) for n in node._next]
             if watched:
                 results = run_watched(node, grads, wanted)
-            else:
-                results = node._run(grads, wanted) if node._op is None or node._op.run is None else node._op.run(
-                    node, grads, wanted)
+            elif node._op is None or node._op.run is None:
+                results = node._run(grads, wanted)
+            else:                                     # plain Python, where a node may let go of what it saved by itself
+                results = node._op.run(node, grads, wanted, how if node._hooks is None else how & 2)
             if node._hooks is not None and node._hooks.post is not None:
                 results = run_post_hooks(node, results, grads, hooks is not None)
             grads = None
@@ -226,37 +228,35 @@ def loop(task: Any) -> None:
                 node._release()
             following = None
             nrs = node._nrs
-            i = 0
+            i = -1
             for n in node._next:
-                if n is not None and (needed is None or is_wanted(task, n)):
-                    grad = results[i]
-                    results[i] = None
-                    c = waiting[n] - 1
-                    # The usual chain touches neither the heap nor the buffers.
-                    if c == 0 and following is None and n._count == 1 and not ready and n not in buffers:
-                        following = n
-                        if type(grad) is Tensor and n._shape == grad.array.shape and n._dtype is grad.array.dtype:
-                            grads = [grad]
-                        else:
-                            grads = None if grad is None else [fitted(n, 0, grad, node, i)]
-                        waiting[n] = 0
-                    else:
-                        if grad is not None:
-                            deliver(task, n, 0 if nrs is None else nrs[i], grad, node, i)
-                        waiting[n] = c
-                        if c == 0:
-                            if following is not None:
-                                order -= 1
-                                heappush(ready, (LAST - following._seq, order, following))
-                                if grads is not None:
-                                    buffers[following] = grads
-                                    grads = None
-                                following = None
-                            order -= 1
-                            heappush(ready, (LAST - n._seq, order, n))
-                    grad = None
                 i += 1
-            results = None
+                if n is None or (needed is not None and not is_wanted(task, n)):
+                    continue
+                grad = results[i]
+                c = waiting[n] - 1
+                # The usual chain touches neither the heap nor the buffers.
+                if c == 0 and following is None and n._count == 1 and not ready and (not buffers or n not in buffers):
+                    following = n
+                    if type(grad) is Tensor and n._shape == grad.array.shape and n._dtype is grad.array.dtype:
+                        grads = [grad]
+                    else:
+                        grads = None if grad is None else [fitted(n, 0, grad, node, i)]
+                    continue
+                if grad is not None:
+                    deliver(task, n, 0 if nrs is None else nrs[i], grad, node, i)
+                waiting[n] = c
+                if c == 0:
+                    if following is not None:
+                        order -= 1
+                        heappush(ready, (LAST - following._seq, order, following))
+                        if grads is not None:
+                            buffers[following] = grads
+                            grads = None
+                        following = None
+                    order -= 1
+                    heappush(ready, (LAST - n._seq, order, n))
+            results = grad = None
             node = following
     if watched:
         note_node(event, None)

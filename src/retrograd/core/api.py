@@ -20,9 +20,9 @@ from retrograd.core.arguments import resolve
 from retrograd.core.device import parse_device
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.dtypes import as_dtype
-from retrograd.core.opdef import CALLERS, MODULES, UNFINISHED, find_packet, load
+from retrograd.core.opdef import CALLERS, MODULES, UNFINISHED, OpDef, find_packet, load
 from retrograd.core.state import switches, tls
-from retrograd.core.tensor import COMPILED, ODD_SUBCLASS, Tensor, install
+from retrograd.core.tensor import COMPILED, ODD_SUBCLASS, Tensor, install, put_into
 from retrograd.core.tensor import operators as table
 
 shortcuts: Any = None
@@ -381,6 +381,7 @@ def op_call(op: Any, args: Any, kwargs: Any) -> Any:
 
 
 CALLERS.update(op=op_call, packet=packet_call)
+put_into(OpDef, {"__name__": property(lambda op: f"{op.name}.{op.overload}")})
 
 convert.set_hooks(tensor_class=Tensor, as_device=parse_device,
                   python_dtypes={kind: as_dtype(kind) for kind in (bool, int, float, complex)})

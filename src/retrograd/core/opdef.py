@@ -138,7 +138,7 @@ class OpDef:
         self.packet: Any = None
         self._node_class: Any = None
         self.rules: Any = None                # compiled on first use
-        self.run: Any = None                  # in plain Python, what its nodes do when they run (see shortcuts.py)
+        self.run: Any = None                  # in plain Python, what its nodes do when they run (see shortcut_rules.py)
         self.plans: dict[int, Plan] = {}
         self.short_plans: list[Any] = [None] * 4
         self._ready: bool = False
@@ -276,16 +276,23 @@ class OpDef:
     def __str__(self) -> str:
         return f"aten.{self.name}.{self.overload}"
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "__name__":
-            return f"{self.name}.{self.overload}"
-        if name == "_schema":
-            return CALLERS["schema"](self)
-        if name == "namespace":
-            return "aten"
-        if name in ("_opname", "_overloadname"):
-            return self.name if name == "_opname" else self.overload
-        raise AttributeError(f"'OpOverload' object has no attribute '{name}'")
+    # Properties, and not __getattr__, which would make the interpreter slow for every other attribute. (`__name__` is
+    # another; api.py puts it in, since the class that Cython makes of this one has no room for it.)
+    @property
+    def _schema(self) -> Any:
+        return CALLERS["schema"](self)
+
+    @property
+    def namespace(self) -> str:
+        return "aten"
+
+    @property
+    def _opname(self) -> str:
+        return self.name
+
+    @property
+    def _overloadname(self) -> str:
+        return self.overload
 
     @property
     def overloadpacket(self) -> Any:

@@ -124,16 +124,11 @@ class OpNode(Node):
                             entry.release()
             self._saved = None
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_saved_") or name.startswith("_raw_saved_"):
-            return saved_attribute(self, name)
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-
     def __dir__(self) -> Any:
         op = self._op
-        names = ["_saved_" + n for n in [*op.saved_names, *[n for i, n in enumerate(op.attr_names) if op.shows(i)]]]
-        names += ["_raw_saved_" + n for n in op.saved_names]
-        return [*object.__dir__(self), *names]
+        shown = {*["_saved_" + n for n in [*op.saved_names, *[n for i, n in enumerate(op.attr_names) if op.shows(i)]]],
+                 *["_raw_saved_" + n for n in op.saved_names]}
+        return [n for n in object.__dir__(self) if n in shown or not n.startswith(("_saved_", "_raw_saved_"))]
 
 
 def unpack_fast(node: Any, slot: int) -> Any:
@@ -246,10 +241,23 @@ def node_class(op: Any) -> Any:
                 members["name"] = lambda self: full
             made = op._node_class = type(op.node_name, (OpNode,), members)
             NODE_CLASSES[op.node_name] = made
+        show_saved(op, made)
     return made
 
 
 NODE_CLASSES: dict[str, Any] = {}
+
+
+def show_saved(op: Any, cls: Any) -> None:
+    """Let nodes show what they keep. (Each name is a property: with __getattr__ every attribute of a node were slow.)"""
+    names = [f"_saved_{n}" for n in [*op.saved_names, *op.attr_names]] + [f"_raw_saved_{n}" for n in op.saved_names]
+    for name in names:
+        if name not in vars(cls):             # several ops may have nodes of one class
+            setattr(cls, name, saved_property(name))
+
+
+def saved_property(name: str) -> property:
+    return property(lambda node: saved_attribute(node, name))
 
 
 # ---- recording

@@ -17,17 +17,46 @@ from typing import Any
 import numpy as np
 
 from retrograd.core.graph import AccumulateGrad, edge_from, numbers
-from retrograd.core.opdef import ATTR, GRAD, NOT_IMPLEMENTED, SAVED, SIZES, STRIDES, VALUE
-from retrograd.core.record import OpNode, attribute_value, node_class, rule_arguments, unpack_fast
+from retrograd.core.opdef import SIZES, STRIDES, VALUE
+from retrograd.core.record import attribute_value, node_class
 from retrograd.core.saved import note_version
 from retrograd.core.state import switches, tls
 from retrograd.core.storage import strides_of
 from retrograd.core.tensor import METHODS, Tensor, bump, operators
 
+F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
+SINGLES: dict[float, Any] = {}        # numbers as arrays of float32: NumPy takes its time to make them of Python's
+DOUBLES: dict[float, Any] = {}
+FEW = 256
+
+
+def constant(number: float, dtype: Any) -> Any:
+    """A Python number as an array; kept for the next time, unless it equals others (0 and -0) or not itself."""
+    known = SINGLES if dtype is F32 else DOUBLES
+    made = known.get(number)
+    if made is None:
+        made = np.array(number, dtype)
+        if number and number == number:
+            if len(known) >= FEW:
+                known.clear()
+            known[number] = made
+    return made
+
+
+def keeps_arrays() -> bool:
+    """Whether `out=...` makes ufuncs return arrays of no dimension as arrays, not as NumPy's numbers."""
+    try:
+        return type(np.negative(np.ones(()), out=...)) is np.ndarray
+    except TypeError:
+        return False
+
+
+KEEPS_ARRAYS = keeps_arrays()
+
 COMMON: dict[str, Any] = dict(
     Tensor=Tensor, ndarray=np.ndarray, asarray=np.asarray, new=object.__new__, switches=switches, tls=tls, numbers=numbers,
     AccumulateGrad=AccumulateGrad, edge_from=edge_from, note_version=note_version, strides_of=strides_of,
-    attribute_value=attribute_value, F32=np.dtype(np.float32), F64=np.dtype(np.float64),
+    attribute_value=attribute_value, F32=F32, F64=F64, SINGLES=SINGLES, DOUBLES=DOUBLES, constant=constant,
 )
 
 UNARY = """
@@ -42,7 +71,7 @@ UNARY = """
     d = x.dtype
     if a._odd or (d is not F32 and d is not F64):
         return door.unary(op, a)
-    z = fast(x)
+    z = FAST(x)
     if type(z) is not ndarray:
         if z is None:
             return door.unary(op, a)
@@ -57,9 +86,17 @@ BINARY = """
             return OTHERWISE
         wanted = 2 if b._requires or (b._view is not None and b._view.base._requires) else 0
     elif NUMBERS and not a._odd and (type(b) is float or (type(b) is int and -2147483648 <= b <= 127)):
-        x, y = a.array, b
+        x = a.array
         d = x.dtype
         wanted = 0
+        if d is F32:
+            y = SINGLES.get(b)
+        elif d is F64:
+            y = DOUBLES.get(b)
+        else:
+            return OTHERWISE
+        if y is None:
+            y = constant(b, d)
     else:
         return OTHERWISE
     if a._requires or (a._view is not None and a._view.base._requires):
@@ -73,7 +110,7 @@ BINARY = """
     if d is not F32 and d is not F64:
         return door.binary(op, a, b)
     try:
-        z = fast(x, y)
+        z = FAST(x, y)
     except Exception:
         return door.binary(op, a, b)
     if type(z) is not ndarray:
@@ -176,7 +213,8 @@ def shortcut(op: Any, head: str, general: Any = None) -> Any:
         op.prepare()
     if op.differentiable and op.inputs != tuple(range(int(head[-1]))):
         return None
-    space = dict(COMMON, op=op, fast=op.fast, door=operators.door, general=general,
+    # of two matrices, which that head has made sure of, `dot` is the shortest way
+    space = dict(COMMON, op=op, fast=np.ndarray.dot if head == "matmul2" else op.fast, door=operators.door, general=general,
                  cls=node_class(op) if op.differentiable else None)
     run_text(source(op, head), op, space)
     return space["function"]
@@ -234,6 +272,10 @@ def source(op: Any, head: str) -> str:
     text, otherwise = HEADS[head]
     text += (BINARY if binary else UNARY).replace("OTHERWISE", otherwise).replace("NUMBERS", str(bool(op.numbers))).replace(
         "LOOSE", str(op.loose)).replace("LEADING", str(bool(op.leading)))
+    if KEEPS_ARRAYS and op.ufunc is not None:
+        text = text.replace("FAST(x)", "fast(x) if x.ndim else fast(x, out=...)").replace(
+            "FAST(x, y)", "fast(x, y) if x.ndim or y.ndim else fast(x, y, out=...)")
+    text = text.replace("FAST", "fast")
     if not op.differentiable:
         return text + RESULT[:RESULT.index("    node = new")].replace("if not wanted:", "if True:")
     text += RESULT + (TWO_EDGES if binary else ONE_EDGE)
@@ -272,56 +314,6 @@ def kept(op: Any, mask: int) -> list[str]:
     return lines
 
 
-# ---- running nodes
-def run_written(self: Any, grads: Any, needed: Any) -> Any:
-    """`OpNode._run` with the loop over the rules written out."""
-    op = self._op
-    run = op.run
-    if run is None:
-        run = op.run = written_run(op)
-    return run(self, grads, needed)
-
-
-def written_run(op: Any) -> Any:
-    """What the nodes of `op` do when they run."""
-    if op.vjp == NOT_IMPLEMENTED or op.has_lists or any([rule.many for rule in op.rules]):
-        return GENERAL_RUN
-    edges = len(op.inputs)
-    text = "def run(self, grads, needed):\n    grad = grads[0]\n    if "
-    text += "grad is None" if len(op.schema.returns) == 1 and not op.returns_list else "all([g is None for g in grads])"
-    text += f":\n        return [None] * {edges}\n    nexts, saved = self._next, self._saved\n"
-    text += "".join([f"    r{i} = None\n" for i in range(edges)])
-    space: dict[str, Any] = dict(unpack_fast=unpack_fast, rule_arguments=rule_arguments, Tensor=Tensor)
-    for number, rule in enumerate(op.rules):
-        i, = rule.targets
-        space.update({f"rule{number}": rule, f"fn{number}": rule.fn})
-        values = [argument(kind, index) for kind, index in rule.sources]
-        given = f"*rule_arguments(self, rule{number}, grads, needed)" if None in values else ", ".join(map(str, values))
-        text += f"    if nexts[{i}] is not None and (needed is None or needed[{i}]):\n"
-        if None not in values:
-            text += "".join([UNPACK.replace("SLOT", str(index)) for kind, index in rule.sources if kind == SAVED])
-        text += f"        r{i} = fn{number}({given})\n"
-    run_text(text + f"    return [{', '.join([f'r{i}' for i in range(edges)])}]\n", op, space)
-    return space["run"]
-
-
-# the usual case of `unpack_fast`: an input that has never been written to
-UNPACK = """
-        sSLOT = None if saved is None else saved[SLOT]
-        if type(sSLOT) is not Tensor or sSLOT._counter is not None or sSLOT._extra is not None:
-            sSLOT = unpack_fast(self, SLOT)
-"""
-
-
-def argument(kind: int, index: int) -> str | None:
-    """The expression for one argument of a rule, None if it takes more than one."""
-    if kind == GRAD:
-        return "grad"
-    if kind == SAVED:
-        return f"s{index}"
-    return f"self._attrs[{index}]" if kind == ATTR else None
-
-
 def straight_to(name: str) -> Any:
     """An operator that, once its table is loaded, is the function that METHODS has for it."""
     def first_call(self: Any, *args: Any) -> Any:
@@ -332,12 +324,8 @@ def straight_to(name: str) -> Any:
     return first_call
 
 
-GENERAL_RUN = OpNode._run
-
-
 def install() -> None:
-    """Let Tensor's operators and the nodes of ops be written out."""
+    """Let Tensor's operators be written out."""
     install_operators()
     for name in ("__getitem__", "__setitem__"):
         setattr(Tensor, name, straight_to(name))
-    OpNode._run = run_written  # type: ignore[method-assign]

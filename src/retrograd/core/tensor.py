@@ -541,5 +541,10 @@ def install(cls: Any, members: Any) -> None:
         for name, member in members.items():
             setattr(cls, name, member)
     else:
-        gc.get_referents(cls.__dict__)[0].update(members)
-        ctypes.pythonapi.PyType_Modified(ctypes.py_object(cls))
+        put_into(cls, members)
+
+
+def put_into(cls: Any, members: Any) -> None:
+    """Add members to a class by way of its dictionary."""
+    gc.get_referents(cls.__dict__)[0].update(members)
+    ctypes.pythonapi.PyType_Modified(ctypes.py_object(cls))

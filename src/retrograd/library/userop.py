@@ -62,7 +62,7 @@ class UserOp(OpDef):
         text = str(FunctionSchema(schema.name, schema.overload_name, schema.arguments, unnamed))
         OpDef.__init__(self, Schema(text), functools.partial(layers.route, self), composite=True, variants="")
         self.declared = schema
-        self.namespace, self.opname = namespace, schema.name.rpartition(":")[2]
+        self.space, self.opname = namespace, schema.name.rpartition(":")[2]
         name = OpName(self.opname if namespace == "aten" else schema.name)
         name.full = schema.qualified_name
         self.name = name
@@ -103,6 +103,14 @@ class UserOp(OpDef):
 
     # ---- what users see
     @property
+    def namespace(self) -> str:
+        return self.space
+
+    @property
+    def __name__(self) -> str:
+        return f"{self.opname}.{self.overload}"
+
+    @property
     def _schema(self) -> FunctionSchema:
         return self.declared
 
@@ -135,11 +143,6 @@ class UserOp(OpDef):
 
     def __str__(self) -> str:
         return f"{self.namespace}.{self.opname}.{self.overload}"
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "__name__":
-            return f"{self.opname}.{self.overload}"
-        raise AttributeError(f"'OpOverload' object has no attribute '{name}'")
 
 
 class UserPacket(Packet):

@@ -263,11 +263,21 @@ def mm_self_gradient(grad: Any, mat2: Any, self_sym_sizes: Any, self_sym_strides
     return grad @ conj(turned(mat2))
 
 
+def bare_mm_self(grad: Any, mat2: Any, sizes: Any, strides: Any) -> Any:
+    return None if column_major(sizes, strides) else grad.dot(mat2.T)
+
+
 def mm_mat2_gradient(grad: Any, self: Any, mat2_sym_sizes: Any, mat2_sym_strides: Any) -> Any:
     if column_major(mat2_sym_sizes, mat2_sym_strides):
         return (turned(grad) @ conj(self)).t()
     return conj(turned(self)) @ grad
 
+
+def bare_mm_mat2(grad: Any, self: Any, sizes: Any, strides: Any) -> Any:
+    return None if column_major(sizes, strides) else self.T.dot(grad)
+
+
+mm_self_gradient.bare, mm_mat2_gradient.bare = bare_mm_self, bare_mm_mat2     # see core/shortcut_rules.py
 
 def mat1_gradient(grad: Any, mat2: Any, sizes: Any, strides: Any, alpha: Any) -> Any:
     return times(mm_self_gradient(grad, mat2, sizes, strides), alpha)

@@ -1,0 +1,269 @@
+"""How nodes run in plain Python: one function per op, which where it can computes on bare arrays.
+
+NOTE [Rules on arrays]
+A derivative formula is written with tensors, because somebody may want to differentiate or to watch it. In most backward
+passes nobody does, and then every tensor between the first and the last step of a formula is made for nothing. So a rule
+is traced once: it runs on a few small tensors while a dispatch mode notes which ops it calls. If all of them are kernels
+of arrays alone, and the same ones whatever the shape and precision, the rule is written out as calls of those kernels.
+A rule that asks for a value, a size or a dtype gives itself away: by an op that is no such kernel, or by traces that differ.
+A rule may also bring its own form for arrays (`rule.bare`), which returns None for what it leaves to the other one.
+The other form stands beside it in the same function, and serves whoever is not ordinary: other dtypes, other memory
+orders, saved tensors that were written to, `create_graph`, anybody watching.
+"""
+from __future__ import annotations
+
+import warnings
+from math import isfinite
+from textwrap import indent
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.modes import pop_mode, push_mode
+from retrograd.core.opdef import ATTR, GRAD, NOT_IMPLEMENTED, SAVED
+from retrograd.core.record import OpNode, rule_arguments, unpack_fast
+from retrograd.core.saved import SavedTensor
+from retrograd.core.shortcuts import COMMON, KEEPS_ARRAYS, run_text
+from retrograd.core.state import set_grad_enabled, tls
+from retrograd.core.tensor import new_tensor
+
+# `how` is what the engine tells a node: 1, let go of what you saved; 2, nobody records or watches
+
+HEAD = """
+def run(self, grads, needed, how):
+    grad = grads[0]
+"""
+
+# `g`, if everything about the incoming gradient is ordinary (the engine has fitted it to the node)
+ORDINARY = """
+g = None
+if how > 1 and not grad._odd:
+    d = self._dtype
+    if d is F32 or d is F64:
+        g = grad.array
+        flat = g.ndim < 2
+        if not flat and not g.flags.c_contiguous:
+            g = None
+"""
+
+WANTED = "if nexts[EDGE] is not None and (needed is None or needed[EDGE]):\n"
+
+# the array of a saved tensor or number, if everything about it is ordinary too
+ARRAY = """
+ySLOT = saved[SLOT]
+if isinstance(ySLOT, Tensor):
+    c = ySLOT._counter
+    if not ySLOT._odd and ySLOT._extra is None and (
+            c is None or c.n == (0 if self._versions is None else self._versions[SLOT])):
+        ySLOT = ySLOT.array
+elif type(ySLOT) is float:
+    ySLOT = constant(ySLOT, d)
+"""
+
+FITS = "type(ySLOT) is ndarray and ySLOT.dtype is d and (flat or ySLOT.flags.c_contiguous)"
+
+RESULT = """
+t = rEDGE = new(Tensor)
+t.array = z
+t._odd = t._nr = 0
+t._requires = False
+t._node = t._counter = t._view = t._grad = t._sink = t._extra = None
+"""
+
+# the usual case of `unpack_fast`: an input that has never been written to
+UNPACK = """
+sSLOT = None if saved is None else saved[SLOT]
+if type(sSLOT) is not Tensor or sSLOT._counter is not None or sSLOT._extra is not None:
+    sSLOT = unpack_fast(self, SLOT)
+"""
+
+DROP = """
+    if how & 1 and saved is not None:
+        if PACKED:
+            self._release()
+        else:
+            self._saved = None
+"""
+
+
+def run_written(self: Any, grads: Any, needed: Any) -> Any:
+    """`OpNode._run` in plain Python."""
+    op = self._op
+    if op.run is None:
+        if tls.special:                   # whoever watches must not see the rules being traced
+            return GENERAL_RUN(self, grads, needed)
+        op.run = written_run(op)
+    return op.run(self, grads, needed, 0)
+
+
+def written_run(op: Any) -> Any:
+    """What the nodes of `op` do when they run."""
+    if op.vjp == NOT_IMPLEMENTED or op.has_lists or any([rule.many for rule in op.rules]):
+        return run_general
+    edges = range(len(op.inputs))
+    one = len(op.schema.returns) == 1 and not op.returns_list
+    space: dict[str, Any] = dict(COMMON, unpack_fast=unpack_fast, rule_arguments=rule_arguments, SavedTensor=SavedTensor)
+    body, ordinary = "", False
+    for number, rule in enumerate(op.rules):
+        space.update({f"rule{number}": rule, f"fn{number}": rule.fn})
+        steps = array_steps(op, rule, number, space) if one else None
+        lines = tensor_rule(rule, number) if steps is None else array_rule(rule, number, steps)
+        if len(edges) > 1:                # else there is nothing to run but this rule
+            lines = WANTED.replace("EDGE", str(rule.targets[0])) + indent(lines, "    ")
+        body += lines
+        ordinary = ordinary or steps is not None
+    text = HEAD
+    if len(edges) > 1:
+        text += "    nexts = self._next\n"
+    if op.saved_names:
+        text += "    saved = self._saved\n"
+    text += "    " + " = ".join([f"r{i}" for i in edges]) + " = None\n"
+    text += f"    if {'grad is not None' if one else 'any([g is not None for g in grads])'}:\n"
+    text += indent((ORDINARY if ordinary else "") + (body or "pass\n"), "        ")
+    if op.saved_names:
+        text += DROP.replace("PACKED", " or ".join(
+            [f"type(saved[{i}]) is SavedTensor" for i in range(len(op.saved_names))]))
+    run_text(text + f"    return [{', '.join([f'r{i}' for i in edges])}]\n", op, space)
+    return space["run"]
+
+
+def run_general(self: Any, grads: Any, needed: Any, how: int) -> Any:
+    """The nodes of ops that nothing is written out for."""
+    results = GENERAL_RUN(self, grads, needed)
+    if how & 1:
+        self._release()
+    return results
+
+
+def tensor_rule(rule: Any, number: int) -> str:
+    """The lines that run a rule on tensors."""
+    target = f"r{rule.targets[0]}"
+    if not simple(rule):
+        return f"{target} = fn{number}(*rule_arguments(self, rule{number}, grads, needed))\n"
+    slots = sorted({index for kind, index in rule.sources if kind == SAVED})
+    lines = "".join([UNPACK.replace("SLOT", str(slot)) for slot in slots])
+    return lines + f"{target} = fn{number}({given(rule, 'grad', 's')})\n"
+
+
+def array_rule(rule: Any, number: int, steps: list[str]) -> str:
+    """The lines that run a rule on arrays where everything is ordinary, else on tensors."""
+    slots = sorted({index for kind, index in rule.sources if kind == SAVED})
+    lines = "\n".join(steps) + "\n"
+    if slots:
+        fits = " and ".join([FITS.replace("SLOT", str(slot)) for slot in slots])
+        lines = "".join([ARRAY.replace("SLOT", str(slot)) for slot in slots]) + f"if {fits}:\n" + indent(lines, "    ")
+    return (f"z = None\nif g is not None{' and saved is not None' if slots else ''}:\n" + indent(lines, "    ")
+            + "if z is None:\n" + indent(tensor_rule(rule, number), "    ")
+            + "else:\n" + indent(RESULT.replace("EDGE", str(rule.targets[0])), "    "))
+
+
+def simple(rule: Any) -> bool:
+    """Whether a rule takes the gradient, saved tensors and attributes alone."""
+    return all([kind in (GRAD, SAVED, ATTR) for kind, _ in rule.sources])
+
+
+def given(rule: Any, grad: str, saved: str) -> str:
+    """The arguments of a rule."""
+    names = {GRAD: grad, SAVED: saved + "{}", ATTR: "self._attrs[{}]"}
+    return ", ".join([names[kind].format(index) for kind, index in rule.sources])
+
+
+# ---- tracing
+def array_steps(op: Any, rule: Any, number: int, space: dict[str, Any]) -> list[str] | None:
+    """The statements that compute a rule on the arrays g and y<slot> as z; None if it cannot be done so."""
+    own = getattr(rule.fn, "bare", None)
+    if own is not None and simple(rule):
+        space[f"bare{number}"] = own
+        return [f"z = bare{number}({given(rule, 'g', 'y')})"]
+    if not op.elementwise or any([kind not in (GRAD, SAVED) for kind, _ in rule.sources]):
+        return None
+    traces = [trace(rule, shape, dtype) for shape, dtype in EXAMPLES]
+    if traces[0] is None or any([other != traces[0] for other in traces[1:]]):
+        return None
+    steps = []
+    for place, (op, rest, operands) in enumerate(traces[0]):
+        kernel = kernel_of(op, rest)
+        space[f"k{number}_{place}"] = kernel
+        call = f"k{number}_{place}({', '.join(operands)}"
+        if place < len(traces[0]) - 1:
+            steps.append(f"t{place} = {call})")
+        elif KEEPS_ARRAYS and isinstance(kernel, np.ufunc):
+            steps.append(f"z = {call}) if g.ndim else {call}, out=...)")
+        else:
+            steps += [f"z = {call})", "if type(z) is not ndarray and z is not None: z = asarray(z)"]
+    return steps
+
+
+def kernel_of(op: Any, rest: Any) -> Any:
+    """What computes `op` on arrays of one precision, if its other arguments are `rest`."""
+    if is_arithmetic(op):
+        return ARITHMETIC[op.name]
+    if op.fast is not None and rest == op.tail:
+        return op.fast
+    compute = op.compute
+    return lambda *arrays: compute(np, *arrays, *rest)
+
+
+ARITHMETIC = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.true_divide}
+
+
+def is_arithmetic(op: Any) -> bool:
+    """Whether it is one of the four operations with a number as its second operand."""
+    return op.overload == "Scalar" and op.name in ARITHMETIC
+
+
+EXAMPLES = (((3,), np.float32), ((2, 3), np.float64), ((), np.float32), ((3,), np.float64))
+
+
+def trace(rule: Any, shape: Any, dtype: Any) -> list[Any] | None:
+    """The ops that a rule calls on tensors of some shape: for each the op, its other arguments, the names of its tensors."""
+    numbers = np.random.default_rng(0)
+    held = [new_tensor(numbers.random(shape).astype(dtype)) for _ in rule.sources]
+    watcher = Trace(held, ["g" if kind == GRAD else f"y{index}" for kind, index in rule.sources])
+    was = set_grad_enabled(False)
+    push_mode(watcher)
+    try:
+        with warnings.catch_warnings(action="error"):
+            made = rule.fn(*held)
+    except Exception:
+        return None
+    finally:
+        pop_mode()
+        set_grad_enabled(was)
+    done = watcher.names.get(id(made)) == f"t{len(watcher.steps) - 1}"
+    return watcher.steps if done and watcher.possible and made.array.dtype == dtype else None
+
+
+class Trace:
+    """A dispatch mode that notes which ops are called on which tensors."""
+
+    def __init__(self, tensors: list[Any], names: list[str]) -> None:
+        self.held = list(tensors)     # so that no other takes over an id
+        self.names = {id(t): name for t, name in zip(tensors, names, strict=True)}
+        self.steps: list[Any] = []
+        self.possible = True
+
+    def __torch_dispatch__(self, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = op(*args, **(kwargs or {}))
+        bound = op.schema.bind(args, kwargs or {})
+        tensors = len(op.tensor_args)
+        operands, rest = [self.names.get(id(a)) for a in bound[:tensors]], tuple(bound[tensors:])
+        if is_arithmetic(op) and type(rest[0]) in (int, float) and isfinite(rest[0]) and rest[1:] in ((), (1,)):
+            operands.append(f"constant({rest[0]!r}, d)")
+        elif not (op.elementwise and op.simple and op.tensor_args == tuple(range(tensors))
+                  and (not op.direct or (op.fast is not None and rest == op.tail))):
+            self.possible = False
+        if None in operands or made.array.dtype not in (self.held[0].array.dtype, np.bool_):
+            self.possible = False
+        self.names[id(made)] = f"t{len(self.steps)}"
+        self.steps.append((op, rest, operands))
+        self.held.append(made)
+        return made
+
+
+GENERAL_RUN = OpNode._run
+
+
+def install() -> None:
+    """Let the nodes of ops run so."""
+    OpNode._run = run_written  # type: ignore[method-assign]
