@@ -13,11 +13,12 @@ cdef class GraphTask:
     cdef public dict waiting, buffers
     cdef public list ready, captured, callbacks
     cdef public object needed, captures, node
+    cdef public set useful
 
 @cython.locals(waiting=dict, node=Node, todo=list)
 cpdef count_dependencies(GraphTask task, roots)
 
-@cython.locals(ready=list, waiting=dict, buffers=dict, release=bint, watched=bint, how=int, order=long, node=Node, following=Node, grads=list,
+@cython.locals(ready=list, waiting=dict, buffers=dict, useful=set, release=bint, watched=bint, how=int, order=long, node=Node, following=Node, grads=list,
                results=list, i=int, n=Node, sink=AccumulateGrad, leaf=Tensor)
 cpdef loop(GraphTask task)
 

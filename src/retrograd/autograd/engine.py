@@ -38,8 +38,7 @@ class GraphTask:
     """One call of backward or grad."""
 
     __slots__ = ("buffers", "callbacks", "captured", "captures", "create_graph", "id", "keep_graph", "needed",
-                 "node", "ready", "waiting",
-                 "whole")
+                 "node", "ready", "useful", "waiting", "whole")
 
     def __init__(self, keep_graph: bool, create_graph: bool) -> None:
         self.id: int = next_task_id()
@@ -50,6 +49,7 @@ class GraphTask:
         self.ready: list[Any] = []                # heap of (LAST - seq, tie, node)
         self.needed: Any = None                   # node -> whether it runs; None: all do
         self.captures: Any = None                 # node -> [(output number, position in the result)]
+        self.useful: Any = None                   # the nodes that run or capture: gradients are sent to them alone
         self.captured: list[Any] = []
         self.callbacks: list[Any] = []
         self.node: Any = None                     # the node that is running
@@ -133,6 +133,7 @@ def find_needed(task: Any, roots: Any, inputs: Any, accumulate_grad: bool) -> No
                 needed[node] = True
     task.needed = needed
     task.captures = captures
+    task.useful = {node for node, runs in needed.items() if runs} | captures.keys()
 
 
 def run_task(task: Any, roots: Any, grads: Any, work: Any = None) -> None:
@@ -181,7 +182,7 @@ def run_task(task: Any, roots: Any, grads: Any, work: Any = None) -> None:
 
 def loop(task: Any) -> None:
     """Run ready nodes until none is left."""
-    ready, waiting, buffers, needed = task.ready, task.waiting, task.buffers, task.needed
+    ready, waiting, buffers, needed, useful = task.ready, task.waiting, task.buffers, task.needed, task.useful
     release = not task.keep_graph
     how = (1 if release else 0) | (2 if tls.way == 1 else 0)      # see shortcut_rules.py
     watched = switches.unusual and (tls.anomaly or tls.profiler is not None)
@@ -214,7 +215,7 @@ def loop(task: Any) -> None:
                 grads = run_pre_hooks(node, grads)
             wanted = None
             if needed is not None:
-                wanted = [n is not None and is_wanted(task, n) for n in node._next]
+                wanted = [n in useful for n in node._next]
             if watched:
                 results = run_watched(node, grads, wanted)
             elif node._op is None or node._op.run is None:
@@ -231,7 +232,7 @@ def loop(task: Any) -> None:
             i = -1
             for n in node._next:
                 i += 1
-                if n is None or (needed is not None and not is_wanted(task, n)):
+                if n is None or (needed is not None and n not in useful):
                     continue
                 grad = results[i]
                 c = waiting[n] - 1
@@ -280,7 +281,7 @@ def run_watched(node: Any, grads: Any, wanted: Any) -> Any:
 
 def is_wanted(task: Any, node: Any) -> bool:
     """Whether a gradient sent to `node` is of use: it runs, or captures."""
-    return task.needed.get(node, False) or node in task.captures
+    return node in task.useful
 
 
 def capture(task: Any, node: Any, grads: Any) -> bool:

@@ -18,7 +18,6 @@ from weakref import ref
 import numpy as np
 
 from retrograd.core import storage
-from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.graph import edge_of
 from retrograd.core.opdef import ARGSIZE, ATTR, DTYPE, GRAD, GRADS, NDIM, NOT_IMPLEMENTED, SAVED, SIZES, STRIDES, VALUE
 from retrograd.core.saved import kept_alias
@@ -276,7 +275,11 @@ def recorded(op: Any, args: Any, tangents: Any) -> bool:
     if not tls.grad_enabled:
         return False
     for i in op.inputs:
-        if any_wants_grad(args[i]) or any_wants_grad(tangents[i]):
+        value, tangent = args[i], tangents[i]
+        if isinstance(value, Tensor) and (tangent is None or isinstance(tangent, Tensor)):
+            if wants_grad(value) or (tangent is not None and wants_grad(tangent)):
+                return True
+        elif any_wants_grad(value) or any_wants_grad(tangent):
             return True
     return False
 
@@ -306,7 +309,8 @@ def tangents_among(args: Any, places: Any) -> Any:
         value = args[i]
         tangent = None
         if isinstance(value, Tensor):
-            tangent = own_tangent(value)
+            if value._odd & ODD_DUAL or here.lends:
+                tangent = own_tangent(value)
         elif isinstance(value, (list, tuple)):
             tangent = [own_tangent(item) if isinstance(item, Tensor) else None for item in value]
             if all([item is None for item in tangent]):
@@ -320,9 +324,9 @@ def tangents_among(args: Any, places: Any) -> Any:
 
 def settle(op: Any, result: Any, nr: int, tangent: Any) -> None:
     """Give output `nr` its tangent, and also what the node saved of it: gradients taken at this level have tangents too."""
-    if result is None or tangent is None or BY_NUMPY[result.array.dtype].category < 2:
+    if result is None or tangent is None or result.array.dtype.kind not in "fcV":
         return
-    if op.is_view:
+    if op.is_view or (tangent._odd | result._odd == 0 and tangent._view is None and same_layout(tangent, result)):
         attach(result, tangent)
     else:
         if tangent.array.shape != result.array.shape:
@@ -476,7 +480,14 @@ def elementwise(op: Any, args: Any, tangents: Any, result: Any) -> Any:
             if rule.missing:
                 raise no_forward_mode(op)
             grad = conjugate(tangent)
-            made = rule.fn(*[rule_value(op, kind, index, grad, args, outcome, place) for kind, index in rule.sources])
+            if rule.shape == 1:
+                made = rule.fn(grad)
+            elif rule.shape == 2:
+                argument = op.saved_args[rule.index]
+                made = rule.fn(grad, args[argument] if argument >= 0 else outcome)
+            else:
+                made = rule.fn(*[rule_value(op, kind, index, grad, args, outcome, place)
+                                 for kind, index in rule.sources])
             if rule.many:
                 made = made[k]
             if made is not None:

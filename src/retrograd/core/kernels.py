@@ -109,6 +109,8 @@ def is_row_major(array: Any) -> bool:
 def in_order(op: Any, operands: Any, result: Any) -> Any:
     """The result of an elementwise op in the memory order of its operands (arrays or numbers), the first counting most."""
     arrays = [a for a in operands if type(a) is ndarray]
+    if len(operands) == 2 and result.flags.c_contiguous and is_spread(operands[0], operands[1], result):
+        return result
     contiguous = all([a.flags.c_contiguous for a in arrays])
     if contiguous and result.flags.c_contiguous and result.size and 1 not in result.shape:
         return result
@@ -128,6 +130,12 @@ def in_order(op: Any, operands: Any, result: Any) -> Any:
     made = storage.empty_strided(result.shape, wanted, result.dtype)
     made[...] = result
     return made
+
+
+def is_spread(x: Any, y: Any, result: Any) -> bool:
+    """Whether `x` is one number expanded, and `y` a contiguous array of the result's shape, which so decides on the order."""
+    return (type(x) is ndarray and type(y) is ndarray and y.flags.c_contiguous and not any(x.strides)
+            and y.shape == result.shape and 1 not in y.shape)
 
 
 def operands(op: Any, values: Any) -> Any:

@@ -139,6 +139,7 @@ class OpDef:
         self._node_class: Any = None
         self.rules: Any = None                # compiled on first use
         self.run: Any = None                  # in plain Python, what its nodes do when they run (see shortcut_rules.py)
+        self.short: Any = None                # in plain Python, the op as a function of its tensors (see shortcuts.py)
         self.plans: dict[int, Plan] = {}
         self.short_plans: list[Any] = [None] * 4
         self._ready: bool = False

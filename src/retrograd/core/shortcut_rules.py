@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core.modes import pop_mode, push_mode
-from retrograd.core.opdef import ATTR, GRAD, NOT_IMPLEMENTED, SAVED
+from retrograd.core.opdef import ATTR, GRAD, NOT_IMPLEMENTED, SAVED, VALUE
 from retrograd.core.record import OpNode, rule_arguments, unpack_fast
 from retrograd.core.saved import SavedTensor
 from retrograd.core.shortcuts import COMMON, KEEPS_ARRAYS, run_text
@@ -42,8 +42,8 @@ if how > 1 and not grad._odd:
     if d is F32 or d is F64:
         g = grad.array
         flat = g.ndim < 2
-        if not flat and not g.flags.c_contiguous:
-            g = None
+        if not flat and not g.flags.c_contiguous and (SAVES_NOTHING or any(g.strides) or 1 in g.shape):
+            g = None                  # (one number expanded leaves the order to what it meets)
 """
 
 WANTED = "if nexts[EDGE] is not None and (needed is None or needed[EDGE]):\n"
@@ -103,11 +103,11 @@ def written_run(op: Any) -> Any:
     edges = range(len(op.inputs))
     one = len(op.schema.returns) == 1 and not op.returns_list
     space: dict[str, Any] = dict(COMMON, unpack_fast=unpack_fast, rule_arguments=rule_arguments, SavedTensor=SavedTensor)
-    body, ordinary = "", False
+    body, ordinary, defaults = "", False, default_attributes(op)
     for number, rule in enumerate(op.rules):
         space.update({f"rule{number}": rule, f"fn{number}": rule.fn})
         steps = array_steps(op, rule, number, space) if one else None
-        lines = tensor_rule(rule, number) if steps is None else array_rule(rule, number, steps)
+        lines = tensor_rule(rule, number) if steps is None else array_rule(rule, number, steps, defaults)
         if len(edges) > 1:                # else there is nothing to run but this rule
             lines = WANTED.replace("EDGE", str(rule.targets[0])) + indent(lines, "    ")
         body += lines
@@ -119,7 +119,9 @@ def written_run(op: Any) -> Any:
         text += "    saved = self._saved\n"
     text += "    " + " = ".join([f"r{i}" for i in edges]) + " = None\n"
     text += f"    if {'grad is not None' if one else 'any([g is not None for g in grads])'}:\n"
-    text += indent((ORDINARY if ordinary else "") + (body or "pass\n"), "        ")
+    if ordinary:
+        body = ORDINARY.replace("SAVES_NOTHING", str(not op.saved_names)) + body
+    text += indent(body or "pass\n", "        ")
     if op.saved_names:
         text += DROP.replace("PACKED", " or ".join(
             [f"type(saved[{i}]) is SavedTensor" for i in range(len(op.saved_names))]))
@@ -145,13 +147,16 @@ def tensor_rule(rule: Any, number: int) -> str:
     return lines + f"{target} = fn{number}({given(rule, 'grad', 's')})\n"
 
 
-def array_rule(rule: Any, number: int, steps: list[str]) -> str:
+def array_rule(rule: Any, number: int, steps: list[str], defaults: dict[int, Any]) -> str:
     """The lines that run a rule on arrays where everything is ordinary, else on tensors."""
     slots = sorted({index for kind, index in rule.sources if kind == SAVED})
     lines = "\n".join(steps) + "\n"
-    if slots:
-        fits = " and ".join([FITS.replace("SLOT", str(slot)) for slot in slots])
-        lines = "".join([ARRAY.replace("SLOT", str(slot)) for slot in slots]) + f"if {fits}:\n" + indent(lines, "    ")
+    fits = [FITS.replace("SLOT", str(slot)) for slot in slots]
+    if not hasattr(rule.fn, "bare"):
+        fits += [f"self._attrs[{index}] == {defaults[index]!r}" for kind, index in rule.sources if kind == ATTR]
+    if fits:
+        lines = "".join([ARRAY.replace("SLOT", str(slot)) for slot in slots]) + (
+            f"if {' and '.join(fits)}:\n" + indent(lines, "    "))
     return (f"z = None\nif g is not None{' and saved is not None' if slots else ''}:\n" + indent(lines, "    ")
             + "if z is None:\n" + indent(tensor_rule(rule, number), "    ")
             + "else:\n" + indent(RESULT.replace("EDGE", str(rule.targets[0])), "    "))
@@ -175,9 +180,10 @@ def array_steps(op: Any, rule: Any, number: int, space: dict[str, Any]) -> list[
     if own is not None and simple(rule):
         space[f"bare{number}"] = own
         return [f"z = bare{number}({given(rule, 'g', 'y')})"]
-    if not op.elementwise or any([kind not in (GRAD, SAVED) for kind, _ in rule.sources]):
+    defaults = default_attributes(op)
+    if not op.elementwise or not simple(rule) or any([kind == ATTR and i not in defaults for kind, i in rule.sources]):
         return None
-    traces = [trace(rule, shape, dtype) for shape, dtype in EXAMPLES]
+    traces = [trace(rule, defaults, shape, dtype) for shape, dtype in EXAMPLES]
     if traces[0] is None or any([other != traces[0] for other in traces[1:]]):
         return None
     steps = []
@@ -215,16 +221,28 @@ def is_arithmetic(op: Any) -> bool:
 EXAMPLES = (((3,), np.float32), ((2, 3), np.float64), ((), np.float32), ((3,), np.float64))
 
 
-def trace(rule: Any, shape: Any, dtype: Any) -> list[Any] | None:
+def default_attributes(op: Any) -> dict[int, Any]:
+    """Of the attributes that are arguments with defaults which can be written down: the defaults, by slot."""
+    found = {}
+    for slot, (kind, argument, _) in enumerate(op.attr_kinds):
+        default = op.schema.params[argument].default
+        if kind == VALUE and type(default) in (int, float, bool, type(None)) and default == default:
+            found[slot] = default
+    return found
+
+
+def trace(rule: Any, defaults: dict[int, Any], shape: Any, dtype: Any) -> list[Any] | None:
     """The ops that a rule calls on tensors of some shape: for each the op, its other arguments, the names of its tensors."""
     numbers = np.random.default_rng(0)
-    held = [new_tensor(numbers.random(shape).astype(dtype)) for _ in rule.sources]
-    watcher = Trace(held, ["g" if kind == GRAD else f"y{index}" for kind, index in rule.sources])
+    values = [defaults[i] if kind == ATTR else new_tensor(numbers.random(shape).astype(dtype)) for kind, i in rule.sources]
+    names = {id(value): "g" if kind == GRAD else f"y{i}"
+             for value, (kind, i) in zip(values, rule.sources, strict=True) if kind != ATTR}
+    watcher = Trace(names, values[[kind for kind, _ in rule.sources].index(GRAD)].array.dtype)
     was = set_grad_enabled(False)
     push_mode(watcher)
     try:
         with warnings.catch_warnings(action="error"):
-            made = rule.fn(*held)
+            made = rule.fn(*values)
     except Exception:
         return None
     finally:
@@ -237,9 +255,9 @@ def trace(rule: Any, shape: Any, dtype: Any) -> list[Any] | None:
 class Trace:
     """A dispatch mode that notes which ops are called on which tensors."""
 
-    def __init__(self, tensors: list[Any], names: list[str]) -> None:
-        self.held = list(tensors)     # so that no other takes over an id
-        self.names = {id(t): name for t, name in zip(tensors, names, strict=True)}
+    def __init__(self, names: dict[int, str], dtype: Any) -> None:
+        self.names, self.dtype = names, dtype
+        self.held: list[Any] = []     # the tensors, so that no other takes over an id
         self.steps: list[Any] = []
         self.possible = True
 
@@ -253,7 +271,7 @@ class Trace:
         elif not (op.elementwise and op.simple and op.tensor_args == tuple(range(tensors))
                   and (not op.direct or (op.fast is not None and rest == op.tail))):
             self.possible = False
-        if None in operands or made.array.dtype not in (self.held[0].array.dtype, np.bool_):
+        if None in operands or made.array.dtype not in (self.dtype, np.bool_):
             self.possible = False
         self.names[id(made)] = f"t{len(self.steps)}"
         self.steps.append((op, rest, operands))

@@ -17,12 +17,14 @@ from typing import Any
 import numpy as np
 
 from retrograd.core.graph import AccumulateGrad, edge_from, numbers
+from retrograd.core.kernels import is_spread
 from retrograd.core.opdef import SIZES, STRIDES, VALUE
-from retrograd.core.record import attribute_value, node_class
+from retrograd.core.record import attribute_value, node_class, record
 from retrograd.core.saved import note_version
 from retrograd.core.state import switches, tls
 from retrograd.core.storage import strides_of
-from retrograd.core.tensor import METHODS, Tensor, bump, operators
+from retrograd.core.tensor import METHODS, Door, Tensor, View, counter_of, operators
+from retrograd.core.views import DEFAULT
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 SINGLES: dict[float, Any] = {}        # numbers as arrays of float32: NumPy takes its time to make them of Python's
@@ -53,10 +55,21 @@ def keeps_arrays() -> bool:
 
 KEEPS_ARRAYS = keeps_arrays()
 
+door = operators.door         # the one of dispatch
+
+ABSENT = object()
+
+
+def given(*args: Any) -> Any:
+    """The positional arguments of a call."""
+    return tuple([a for a in args if a is not ABSENT])
+
+
 COMMON: dict[str, Any] = dict(
     Tensor=Tensor, ndarray=np.ndarray, asarray=np.asarray, new=object.__new__, switches=switches, tls=tls, numbers=numbers,
     AccumulateGrad=AccumulateGrad, edge_from=edge_from, note_version=note_version, strides_of=strides_of,
     attribute_value=attribute_value, F32=F32, F64=F64, SINGLES=SINGLES, DOUBLES=DOUBLES, constant=constant,
+    is_spread=is_spread, ABSENT=ABSENT, given=given,
 )
 
 UNARY = """
@@ -117,7 +130,7 @@ BINARY = """
         if z is None:
             return door.binary(op, a, b)
         z = asarray(z)
-    elif LOOSE and z.ndim > 1 and (LEADING or not x.flags.c_contiguous):
+    elif LOOSE and z.ndim > 1 and (LEADING or not x.flags.c_contiguous) and not is_spread(x, y, z):
         return door.binary(op, a, b)
 """
 
@@ -174,22 +187,66 @@ TWO_EDGES = """
 """
 
 INPLACE = """
-    if kwargs or len(args) != 2 or type(args[0]) is not Tensor or type(args[1]) is not Tensor:
-        return general(args, kwargs)
-    a, b = args
     if (a._requires or b._requires or a._view is not None or b._view is not None or a._odd or b._odd
             or (switches.unusual and tls.way > 1)):
-        return general(args, kwargs)
+        return general((a, b), kwargs)
     x, y = a.array, b.array
     d = x.dtype
-    if (d is not F32 and d is not F64) or d is not y.dtype or x.shape != y.shape or not x.flags.c_contiguous:
-        return general(args, kwargs)
+    if (d is not F32 and d is not F64) or d is not y.dtype or not x.flags.c_contiguous:
+        return general((a, b), kwargs)
     try:
         ufunc(x, y, x)
     except Exception:
-        return general(args, kwargs)
-    bump(a)
+        return general((a, b), kwargs)
+    c = a._counter
+    if c is None:
+        c = counter_of(a)
+    c.n += 1
     return a
+"""
+
+# a view of a contiguous tensor in another shape that is given by integers; sizes of 0 and 1 are for those who look closer
+RESHAPE = """
+def method(a, *sizes, **kwargs):
+    if type(a) is Tensor and not a._odd and not kwargs and (not switches.unusual or not tls.special and tls.grad_enabled):
+        x = a.array
+        shape = x.shape
+        if 1 not in shape and 0 not in shape and x.flags.c_contiguous:
+            for n in sizes:
+                if type(n) is not int:
+                    return general(a, *sizes)
+            try:
+                z = x.reshape(sizes)
+            except ValueError:
+                return general(a, *sizes)
+            if z.shape == sizes and sizes:
+                t = new(Tensor)
+                t.array = z
+                t._odd = t._nr = 0
+                t._requires = False
+                t._node = t._grad = t._sink = t._extra = None
+                c = a._counter
+                if c is None:
+                    c = counter_of(a)
+                t._counter = c
+                v = t._view = new(View)
+                v.op = op
+                v.args = (sizes,)
+                v.output = -1
+                v.version = c.n
+                p = v.parent = a._view
+                if p is None:
+                    v.base = a
+                    v.creation = DEFAULT
+                    if a._requires:
+                        record_view(a, t, op, (sizes,))
+                else:
+                    v.base = p.base
+                    v.creation = p.creation
+                    if a._requires or p.base._requires:
+                        record_view(a, t, op, (sizes,))
+                return t
+    return general(a, *sizes, **kwargs)
 """
 
 # how the function is called, the number of its tensors, and what takes calls that need a closer look
@@ -200,10 +257,11 @@ HEADS = {
                 "        return general((a, b), {})\n", "door.binary(op, a, b)"),
     "method1": ("def function(a, *rest):\n    if rest or type(a) is not Tensor:\n        return general((a, *rest), {})\n",
                 "general((a,), {})"),
-    "call1": ("def function(*args, **kwargs):\n    if kwargs or len(args) != 1 or type(args[0]) is not Tensor:\n"
-              "        return general(args, kwargs)\n    a, = args\n", "general(args, kwargs)"),
-    "call2": ("def function(*args, **kwargs):\n    if kwargs or len(args) != 2 or type(args[0]) is not Tensor or "
-              "type(args[1]) is not Tensor:\n        return general(args, kwargs)\n    a, b = args\n", "general(args, kwargs)"),
+    "call1": ("def function(a=ABSENT, /, *rest, **kwargs):\n    if rest or kwargs or type(a) is not Tensor:\n"
+              "        return general(given(a, *rest), kwargs)\n", "general((a,), kwargs)"),
+    "call2": ("def function(a=ABSENT, b=ABSENT, /, *rest, **kwargs):\n"
+              "    if rest or kwargs or type(a) is not Tensor or type(b) is not Tensor:\n"
+              "        return general(given(a, b, *rest), kwargs)\n", "general((a, b), kwargs)"),
 }
 
 
@@ -214,7 +272,7 @@ def shortcut(op: Any, head: str, general: Any = None) -> Any:
     if op.differentiable and op.inputs != tuple(range(int(head[-1]))):
         return None
     # of two matrices, which that head has made sure of, `dot` is the shortest way
-    space = dict(COMMON, op=op, fast=np.ndarray.dot if head == "matmul2" else op.fast, door=operators.door, general=general,
+    space = dict(COMMON, op=op, fast=np.ndarray.dot if head == "matmul2" else op.fast, door=door, general=general,
                  cls=node_class(op) if op.differentiable else None)
     run_text(source(op, head), op, space)
     return space["function"]
@@ -222,9 +280,25 @@ def shortcut(op: Any, head: str, general: Any = None) -> Any:
 
 def inplace_shortcut(op: Any, general: Any) -> Any:
     """The in-place method of a binary op whose functional form is `op`."""
-    space = dict(COMMON, ufunc=op.ufunc, general=general, bump=bump)
-    run_text("def function(*args, **kwargs):" + INPLACE, op, space)
+    space = dict(COMMON, ufunc=op.ufunc, general=general, counter_of=counter_of)
+    run_text(HEADS["call2"][0] + INPLACE, op, space)
     return space["function"]
+
+
+def reshape_shortcut(op: Any, general: Any) -> Any:
+    """The method of a view in another shape, where `general` is the method for all cases and `op` the view op."""
+    space = dict(COMMON, op=op, general=general, View=View, counter_of=counter_of, record_view=record_view, DEFAULT=DEFAULT)
+    run_text(RESHAPE, op, space)
+    return space["method"]
+
+
+def record_view(source: Any, view: Any, op: Any, args: Any) -> None:
+    """Give a new view its node."""
+    if not op._ready:
+        op.prepare()
+    node = view._node = record(op, (source, *args), 1, False)
+    node._shape, node._dtype = view.array.shape, view.array.dtype
+    view._requires = True
 
 
 def run_text(text: str, op: Any, space: dict[str, Any]) -> None:
@@ -303,15 +377,33 @@ def kept(op: Any, mask: int) -> list[str]:
             x = "xy"[arg] if arg < len(op.tensor_args) else ""
             if kind == VALUE and not x:
                 values[slot] = f"op.tail[{arg - len(op.tensor_args)}]"
-            elif kind == SIZES and x == "x":
-                values[slot] = "x.shape"
-            elif kind == STRIDES and x == "x":
-                values[slot] = ("(x.shape[1], 1) if x.ndim == 2 and x.size and x.base is None and x.flags.c_contiguous "
-                                "else strides_of(x)")
+            elif kind == SIZES and x:
+                values[slot] = f"{x}.shape"
+            elif kind == STRIDES and x:
+                values[slot] = (f"({x}.shape[1], 1) if {x}.base is None and {x}.ndim == 2 and {x}.flags.c_contiguous "
+                                f"and {x}.size else strides_of({x})")
             else:
                 values[slot] = f"attribute_value({kind}, {'ab'[arg]}, {extra})"
         lines.append(f"node._attrs = [{', '.join(values.values())}]")
     return lines
+
+
+class WrittenDoor(Door):
+    """The entrances of dispatch for whoever has an op and its tensors in hand; each op is written out when first used."""
+
+    def __init__(self, door: Any) -> None:
+        self.inplace, self.call, self.refresh, self.counted, self.function = (       # type: ignore[method-assign]
+            door.inplace, door.call, door.refresh, door.counted, door.function)
+
+    def unary(self, op: Any, a: Any) -> Any:
+        if op.short is None:
+            op.short = shortcut(op, "operator1") or (lambda a: door.unary(op, a))
+        return op.short(a)
+
+    def binary(self, op: Any, a: Any, b: Any) -> Any:
+        if op.short is None:
+            op.short = shortcut(op, "operator2") or (lambda a, b: door.binary(op, a, b))
+        return op.short(a, b)
 
 
 def straight_to(name: str) -> Any:
@@ -327,5 +419,6 @@ def straight_to(name: str) -> Any:
 def install() -> None:
     """Let Tensor's operators be written out."""
     install_operators()
+    operators.door = WrittenDoor(door)
     for name in ("__getitem__", "__setitem__"):
         setattr(Tensor, name, straight_to(name))

@@ -133,10 +133,28 @@ threshold_backward = backward_op(
     lower="{other} <= 0 ? 0 : {self}")
 threshold_backward.prepare()
 pass_positive = pair(threshold_backward)
+
+
+def relu_gradient(grad: Any, result: Any) -> Any:
+    return pass_positive(grad, result)
+
+
+def bare_relu_gradient(grad: Any, result: Any) -> Any:
+    zero = SINGLE_ZERO if grad.dtype is SINGLE else DOUBLE_ZERO
+    lost = less_equal(result, zero)
+    if grad.size >= MANY:
+        return masked_bits(grad, lost)
+    made = grad.copy()
+    made[lost] = zero
+    return made
+
+
+relu_gradient.bare = bare_relu_gradient           # see core/shortcut_rules.py
+less_equal = np.less_equal
 relu = defop(
     "relu(Tensor self) -> Tensor",
     kernel=lambda xp, self: xp.maximum(self, zero_like(xp, self)), check=check_relu,
-    vjp=dict(self=lambda grad, result: pass_positive(grad, result)),
+    vjp=dict(self=relu_gradient),
     jvp="elementwise", batch=families.pointwise, inplace=True, out=False,
     fast=fast_relu, lower="{self} <= 0 ? 0 : {self}",
 )

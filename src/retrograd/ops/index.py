@@ -14,7 +14,7 @@ from retrograd.core.dtypes import BY_NUMPY, bool_, uint8
 from retrograd.core.indexing import parse_index
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
-from retrograd.core.state import switches
+from retrograd.core.state import switches, tls
 from retrograd.core.tensor import Tensor, bump, wants_grad
 from retrograd.ops import families
 from retrograd.ops.copy import alias, copied
@@ -527,8 +527,15 @@ def getitem(self: Any, index: Any) -> Any:
     if kind is int:
         return select_at(self, 0, index, 0)
     if kind is slice:
-        if not self.array.ndim:
+        array = self.array
+        if not array.ndim:
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+        start, stop = index.start, index.stop
+        if (index.step is None and (start is None or type(start) is int) and (stop is None or type(stop) is int)
+                and not self._odd and (not switches.unusual or not tls.special)):
+            view = array[index]                       # the commonest slice, without a step more than it needs
+            if view.size:
+                return make_view(slice_, self, (0, 0 if start is None else start, LAST if stop is None else stop, 1), view)
         return slice_at(self, 0, index, False)
     if index is None:
         return self.unsqueeze(0)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograd.core.api import EXTRA_METHODS, call_named
+from retrograd.core.api import EXTRA_METHODS, call_named, shortcuts
 from retrograd.core.dispatch import make_view
 from retrograd.core.state import switches, tls
 from retrograd.core.storage import reshaped
@@ -23,11 +23,15 @@ def quick(name: str) -> Any:
                 if made is not None:
                     return made
             return call_named(name, (self, *args), kwargs, True, method)
-        method.__name__ = method.__qualname__ = name
-        method.__module__ = "torch"
-        EXTRA_METHODS[name] = method
+        publish(name, method)
         return shortcut
     return register
+
+
+def publish(name: str, method: Any) -> None:
+    method.__name__ = method.__qualname__ = name
+    method.__module__ = "torch"
+    EXTRA_METHODS[name] = method
 
 
 def integers(args: Any) -> Any:
@@ -52,6 +56,11 @@ def view(self: Any, args: Any) -> Any:
             break
     made = None if size is None else reshaped(self.array, size)
     return None if made is None else make_view(shape.view, self, (made.shape,), made)
+
+
+if shortcuts is not None:
+    for name in ("reshape", "view"):
+        publish(name, shortcuts.reshape_shortcut(shape.view, EXTRA_METHODS[name]))
 
 
 @quick("transpose")

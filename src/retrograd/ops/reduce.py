@@ -48,7 +48,7 @@ def sum_kernel(xp: Any, self: Any, dtype: Any) -> Any:
 def fast_sum(self: Any) -> Any:
     """A few numbers are added sooner by Python than by NumPy."""
     if self.size <= 8 and self.dtype.char in "fd":
-        return np.array(builtins.sum(self.ravel().tolist()), self.dtype)
+        return np.array(builtins.sum(self.tolist() if self.ndim == 1 else self.ravel().tolist()), self.dtype)
     return sum_kernel(np, self, None)
 
 

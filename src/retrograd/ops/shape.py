@@ -8,7 +8,7 @@ import numpy as np
 
 from retrograd.core import storage
 from retrograd.core.api import expose
-from retrograd.core.dispatch import METHODS, call, view_dispatch
+from retrograd.core.dispatch import METHODS, call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
@@ -310,7 +310,7 @@ as_strided = defop(
     vjp=dict(self=as_strided_backward),
     jvp="linear", batch=batch_as_strided, out=False,
 )
-view_dispatch.as_strided = as_strided
+
 
 # ---- permutations
 t = defop(
