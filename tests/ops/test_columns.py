@@ -350,9 +350,11 @@ def test_generator_that_is_given_draws_like_the_default_one(case: Case) -> None:
 
 # ---- the same values in another dtype or layout
 NARROW = {"float64": np.float32, "complex128": np.complex64}
+WAYS = {"_embedding_bag", "embedding_bag"}        # single precision goes another way, which leaves an output empty
 
 
-@pytest.mark.parametrize(**those(lambda case: case.places and not is_random(case.op) and not is_layout(case.op)))
+@pytest.mark.parametrize(**those(lambda case: case.places and not is_random(case.op) and not is_layout(case.op)
+                                 and case.op.name not in WAYS))
 def test_single_precision_agrees_with_double(case: Case) -> None:
     expected = case.call(case.places, [t.detach() for t in case.tensors()])
     arrays = [value(t) for t in case.tensors()]

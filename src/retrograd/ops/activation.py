@@ -194,9 +194,11 @@ def log_softmax_values(xp: Any, values: Any, dim: int) -> Any:
     return shifted - xp.log(xp.exp(shifted).sum(dim, keepdims=True))
 
 
-def along_backward(compute: Any) -> Any:
+def along_backward(name: str, compute: Any) -> Any:
     def kernel(xp: Any, grad_output: Any, output: Any, dim: int, input_dtype: Any) -> Any:
         dim = wrap_dim(dim, output.ndim)
+        if output.dtype.kind not in FLOATS:
+            raise unsupported(f"{name}_backward_{'lastdim_' * (dim >= output.ndim - 1)}kernel_impl", output.dtype)
         if output.size == 0:
             return xp.empty(output.shape, output.dtype)
         shape = output.shape or (1,)
@@ -247,7 +249,7 @@ def batch_along(op: Any, args: Any, dims: Any, size: int) -> Any:
 along_columns = dict(batch=batch_along, widen=True, variants="function", out=False, promote=None)
 softmax_backward_data = backward_op(
     "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
-    along_backward(lambda xp, grad, output, dim: (grad - (grad * output).sum(dim, keepdims=True)) * output),
+    along_backward("softmax", lambda xp, grad, output, dim: (grad - (grad * output).sum(dim, keepdims=True)) * output),
     dict(grad_output=lambda grad, output, dim, input_dtype:
              call(softmax_backward_data, [grad.to(output.dtype), output, dim, input_dtype]),
          output=lambda grad, grad_output, output, dim:
@@ -255,7 +257,7 @@ softmax_backward_data = backward_op(
     jvp=softmax_backward_tangent, **along_columns)
 log_softmax_backward_data = backward_op(
     "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
-    along_backward(lambda xp, grad, output, dim: grad - xp.exp(output) * grad.sum(dim, keepdims=True)),
+    along_backward("log_softmax", lambda xp, grad, output, dim: grad - xp.exp(output) * grad.sum(dim, keepdims=True)),
     dict(grad_output=log_softmax_grad, output=log_softmax_output), jvp=log_softmax_backward_tangent, **along_columns)
 softmax = defop(
     "_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
@@ -567,23 +569,16 @@ def log_sigmoid_double_backward(grad: Any, grad_output: Any, self: Any) -> Any:
     return grad * grad_output * minus(sigmoid, 1) * sigmoid
 
 
-def log_sigmoid_rule(grads: Any, self: Any, buffer: Any) -> Any:
-    slope = None if grads[0] is None else call(log_sigmoid_backward, [grads[0], self, buffer])
-    if grads[1] is None:
-        return slope
-    through_buffer = -grads[1] * self.sgn() * buffer
-    return through_buffer if slope is None else slope + through_buffer
-
-
 log_sigmoid_backward = backward_op(
-    "log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor", log_sigmoid_backward_kernel,
+    "log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor",
+    limited("log_sigmoid_backward_cpu", FLOATS, log_sigmoid_backward_kernel),
     dict(grad_output=lambda grad, self, buffer: call(log_sigmoid_backward, [grad, self, buffer]),
          self=log_sigmoid_double_backward), widen=True)
 log_sigmoid_forward = defop(
     "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
     kernel=limited("log_sigmoid_cpu", FLOATS, log_sigmoid_kernel),
-    vjp=dict(self=log_sigmoid_rule),
-    jvp=lambda self_p, self_t, buffer: (self_t * (-self_p).sigmoid(), -self_t * self_p.sgn() * buffer),
+    vjp=dict(self=lambda grad, self, buffer: call(log_sigmoid_backward, [grad, self, buffer])), constant=(1,),
+    jvp=lambda self_p, self_t, buffer: (self_t * (-self_p).sigmoid(), None),
     batch=families.pointwise, elementwise=False, widen=True, variants="",
     node="LogSigmoidBackward0", out=False,
 )

@@ -3,15 +3,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.opdef import defop
 from retrograd.ops import families
+from retrograd.ops.refusals import check_types, type_name
 
 SUM, MEAN, MAX = 0, 1, 2
 
 
 def bag_kernel(xp: Any, weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool, mode: int, sparse: bool,
                per_sample_weights: Any, include_last_offset: bool, padding_idx: int) -> Any:
+    indices, offsets = (a.astype(np.promote_types(indices.dtype, offsets.dtype), copy=False) for a in (indices, offsets))
     count = len(offsets) - include_last_offset
     starts = offsets[:count]
     bag_of = xp.searchsorted(starts, xp.arange(len(indices)), side="right") - 1
@@ -21,7 +25,7 @@ def bag_kernel(xp: Any, weight: Any, indices: Any, offsets: Any, scale_grad_by_f
         rows = rows * per_sample_weights[:, None].astype(rows.dtype)
     sizes = xp.bincount(bag_of[kept], minlength=count).astype(indices.dtype) if len(indices) else xp.zeros(count, indices.dtype)
     made = xp.zeros((count, weight.shape[1]), weight.dtype)
-    largest = xp.zeros((count, weight.shape[1]) if mode == MAX else count if mode == MEAN else 0, indices.dtype)
+    largest = xp.zeros((count, weight.shape[1]) if mode == MAX else count, indices.dtype)
     if mode == MAX:
         for bag in range(count):
             members = xp.flatnonzero((bag_of == bag) & kept)
@@ -29,19 +33,29 @@ def bag_kernel(xp: Any, weight: Any, indices: Any, offsets: Any, scale_grad_by_f
                 best = rows[members].argmax(0)
                 made[bag] = rows[members][best, xp.arange(weight.shape[1])]
                 largest[bag] = indices[members[best]]
-            else:
-                largest[bag] = -1
     else:
         xp.add.at(made, bag_of[kept], rows[kept])
         if mode == MEAN:
             made = (made / xp.maximum(sizes, 1)[:, None]).astype(weight.dtype)
             largest = sizes.copy()
+    if mode == SUM:
+        sizes = xp.zeros_like(sizes)                  # sums need no sizes, and the quick ones do not say what is in which bag
+        if padding_idx < 0 and weight.dtype.char != "d" and weight.strides[1] == weight.itemsize:
+            bag_of = bag_of[:0]
     return made, bag_of.astype(indices.dtype), sizes, largest
 
 
 def check_bag(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool, mode: int, sparse: bool,
               per_sample_weights: Any, include_last_offset: bool, padding_idx: int) -> None:
     starts, rows = offsets.array, indices.array
+    check_types("embedding_bag", 1, "indices", np.promote_types(rows.dtype, starts.dtype), "Long, Int")
+    check_types("embedding_bag", 1, "weight", weight.array.dtype, "Half, BFloat16, Float, Double")
+    if per_sample_weights is not None and mode != SUM:
+        raise RuntimeError("embedding_bag: per_sample_weights only supported with mode='sum'")
+    if per_sample_weights is not None and per_sample_weights.array.dtype != weight.array.dtype:
+        raise RuntimeError("Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 "
+                           f"'per_sample_weights'; but type {type_name(weight.array.dtype)} does not equal "
+                           f"{type_name(per_sample_weights.array.dtype)} (while checking arguments for embedding_bag)")
     if offsets.ndim == 1 and len(starts):
         if starts[0] != 0:
             raise RuntimeError(f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
@@ -52,6 +66,14 @@ def check_bag(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool,
     if len(rows) and (rows.min() < 0 or rows.max() >= weight.shape[0]):
         wrong = rows[(rows < 0) | (rows >= weight.shape[0])][0]
         raise RuntimeError(f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {wrong}")
+
+
+def bags_of(indices: Any, offsets: Any, bag_of: Any) -> Any:
+    """Which bag each index is in, found again if the forward did not need to know."""
+    if bag_of.numel() or not indices.numel():
+        return bag_of
+    places = METHODS["arange"](indices.numel(), dtype=offsets.dtype)
+    return METHODS["searchsorted"](offsets, places, right=True) - 1
 
 
 def gradient_of_rows(grad: Any, bag_of: Any, sizes: Any, mode: int, per_sample_weights: Any) -> Any:
@@ -67,8 +89,7 @@ def spread_bags(grad: Any, indices: Any, bag_of: Any, sizes: Any, largest: Any, 
     """The gradient of the table."""
     zeros = METHODS["zeros"]((rows, grad.shape[1]), dtype=grad.dtype)
     if mode == MAX:
-        full = largest.clamp(min=0)
-        return zeros.scatter_add(0, full, grad.masked_fill(largest < 0, 0))
+        return zeros.scatter_add(0, largest, grad.masked_fill((sizes == 0).unsqueeze(1), 0))
     each = gradient_of_rows(grad, bag_of, sizes, mode, per_sample_weights)
     if scale_grad_by_freq:
         counts = METHODS["bincount"](indices, minlength=rows)
@@ -78,8 +99,9 @@ def spread_bags(grad: Any, indices: Any, bag_of: Any, sizes: Any, largest: Any, 
     return zeros.index_add(0, indices, each)
 
 
-def bag_weight_rule(grad: Any, indices: Any, result1: Any, result2: Any, result3: Any, weight_sym_argsize_0: int,
+def bag_weight_rule(grad: Any, indices: Any, offsets: Any, result1: Any, result2: Any, result3: Any, weight_sym_argsize_0: int,
                     scale_grad_by_freq: bool, mode: int, sparse: bool, per_sample_weights: Any, padding_idx: int) -> Any:
+    result1 = bags_of(indices, offsets, result1)
     if sparse:
         each = gradient_of_rows(grad, result1, result2, mode, per_sample_weights)
         return METHODS["__embedding_gradient__"](each, indices, weight_sym_argsize_0, padding_idx, scale_grad_by_freq)
@@ -87,7 +109,8 @@ def bag_weight_rule(grad: Any, indices: Any, result1: Any, result2: Any, result3
                        per_sample_weights, padding_idx)
 
 
-def bag_samples_rule(grad: Any, weight: Any, indices: Any, result1: Any, padding_idx: int) -> Any:
+def bag_samples_rule(grad: Any, weight: Any, indices: Any, offsets: Any, result1: Any, padding_idx: int) -> Any:
+    result1 = bags_of(indices, offsets, result1)
     made = (grad.index_select(0, result1) * weight.index_select(0, indices)).sum(1)
     return made.masked_fill(indices == padding_idx, 0) if padding_idx >= 0 else made
 
@@ -97,7 +120,7 @@ def bag_tangent(weight_p: Any, weight_t: Any, indices: Any, offsets: Any, scale_
                 result2: Any, result3: Any) -> Any:
     rest = [sparse, per_sample_weights_p, include_last_offset, padding_idx]
     if mode == MAX:
-        made = weight_t.gather(0, result3.clamp(min=0)).masked_fill(result3 < 0, 0)
+        made = weight_t.gather(0, result3).masked_fill((result2 == 0).unsqueeze(1), 0)
     else:
         made = call(embedding_bag_row, [weight_t, indices, offsets, scale_grad_by_freq, mode, *rest])[0]
         if per_sample_weights_t is not None:

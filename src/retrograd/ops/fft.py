@@ -16,6 +16,7 @@ from retrograd.core.dispatch import METHODS, call
 from retrograd.core.opdef import defop
 from retrograd.ops import families
 from retrograd.ops.families import wrap_dim
+from retrograd.ops.refusals import every, only
 from retrograd.ops.slicing import slice_
 
 
@@ -57,9 +58,6 @@ def points_of(shape: Any, dim: Any) -> int:
 
 
 def c2c_kernel(xp: Any, self: Any, dim: Any, normalization: int, forward: bool) -> Any:
-    if self.dtype.kind != "c":
-        raise RuntimeError("Expected self.is_complex() to be true, but got false.  (Could this error message be improved?  If "
-                           "so, please report an enhancement request to PyTorch.)")
     axes = positive(dim, self.ndim)
     if not axes:
         return self.copy()
@@ -100,27 +98,27 @@ def c2r_gradient(grad: Any, dim: Any, normalization: int) -> Any:
     made = call(r2c, [grad, dim, normalization, True])
     last = wrap_dim(dim[-1], grad.ndim)
     doubled = grad.shape[last] - made.shape[last]
-    if doubled <= 0:
-        return made
-    factor = np.ones(made.shape[last], made.array.real.dtype)
-    factor[1:1 + doubled] = 2
-    return made * METHODS["from_numpy"](factor).view([-1 if d == last else 1 for d in range(grad.ndim)])
+    if doubled > 0:
+        made.narrow(last, 1, doubled).mul_(2)
+    return made
 
 
 c2c = defop(
     "_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor",
-    kernel=c2c_kernel, jvp="linear", batch=families.shift_dims("dim"), node="FftC2CBackward0", variants="function",
+    kernel=c2c_kernel, check=only("Only supports complex dtypes, but found: {}", "C"), jvp="linear",
+    batch=families.shift_dims("dim"), node="FftC2CBackward0", variants="function",
     vjp=dict(self=lambda grad, dim, normalization, forward: call(c2c, [grad, dim, normalization, not forward])),
 )
 r2c = defop(
     "_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor",
     kernel=r2c_kernel, vjp=dict(self=r2c_gradient), jvp="linear", batch=families.shift_dims("dim"), node="FftR2CBackward0",
-    variants="function",
+    variants="function", check=every(only("Only supports floating-point dtypes, but found: {}", "FH"),
+                                     only("MKL FFT doesn't support tensors of type: {}", "F")),
 )
 c2r = defop(
     "_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor",
     kernel=c2r_kernel, vjp=dict(self=c2r_gradient), jvp="linear", batch=families.shift_dims("dim"), node="FftC2RBackward0",
-    variants="function",
+    variants="function", check=only("Only supports complex dtypes, but found: {}", "C"),
 )
 
 

@@ -17,6 +17,7 @@ from retrograd.ops import families
 from retrograd.ops.activation import log_sigmoid_forward
 from retrograd.ops.elementwise import limited, over, times, unsupported
 from retrograd.ops.families import number_like
+from retrograd.ops.refusals import takes
 
 NONE, MEAN, SUM = 0, 1, 2
 
@@ -269,8 +270,9 @@ def bce_backward_tangent(grad_output_p: Any, grad_output_t: Any, self_p: Any, se
 binary_cross_entropy_backward = defop(
     "binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> "
     "Tensor",
-    kernel=bce_backward_kernel, vjp=dict(grad_output=bce_to_grad, self=bce_bent, target=bce_bent_target),
-    jvp=bce_backward_tangent, batch=batch_pairs, widen=True, variants="",
+    kernel=bce_backward_kernel, check=takes("binary_cross_entropy_backward", "FH"),
+    vjp=dict(grad_output=bce_to_grad, self=bce_bent, target=bce_bent_target), jvp=bce_backward_tangent,
+    batch=batch_pairs, widen=True, variants="",
 )
 binary_cross_entropy = defop(
     "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",

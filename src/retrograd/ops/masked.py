@@ -14,7 +14,8 @@ from retrograd.core.opdef import NOT_IMPLEMENTED, OPS, defop
 from retrograd.core.tensor import Tensor
 from retrograd.ops import families
 from retrograd.ops.elementwise import C_NAMES
-from retrograd.ops.index import INDEX_DTYPES, add_at, common_shape, iteration_strides, laid_out, number_array
+from retrograd.ops.index import add_at, common_shape, iteration_strides, laid_out, number_array
+from retrograd.ops.refusals import check_types
 
 
 # ---- where
@@ -239,10 +240,7 @@ def embedding_kernel(xp: Any, weight: Any, indices: Any, padding_idx: int, scale
                      sparse: bool) -> Any:
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
-    if indices.dtype not in INDEX_DTYPES:
-        raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, "
-                           f"Int; but got torch.{BY_NUMPY[indices.dtype].legacy}Tensor instead (while checking "
-                           "arguments for embedding)")
+    check_types("embedding", 1, "indices", indices.dtype, "Long, Int")
     if indices.size and not (indices.min() >= 0 and indices.max() < weight.shape[0]):
         raise IndexError("index out of range in self")
     return xp.take(weight, indices, axis=0)
@@ -264,6 +262,7 @@ def embedding_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
 
 def embedding_dense_backward_kernel(xp: Any, grad_output: Any, indices: Any, num_weights: int, padding_idx: int,
                                     scale_grad_by_freq: bool) -> Any:
+    check_types("embedding_backward", 2, "indices", indices.dtype, "Long, Int")
     flat = indices.reshape(-1)
     width = grad_output.shape[-1]
     rows = grad_output.reshape(-1, width)
@@ -302,6 +301,10 @@ embedding_dense_backward = defop(
 
 
 def embedding_renorm_kernel(xp: Any, self: Any, indices: Any, max_norm: float, norm_type: float) -> Any:
+    check_types("embedding_renorm_", 2, "indices", indices.dtype, "Long, Int")
+    if self.dtype.kind in "iub":
+        raise RuntimeError(f"norm(): input dtype should be either floating point or complex. Got {BY_NUMPY[self.dtype].legacy} "
+                           "instead.")
     for row in xp.unique(indices):
         norm = xp.linalg.norm(self[row], norm_type)
         if norm > max_norm:

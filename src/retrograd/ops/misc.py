@@ -17,6 +17,7 @@ from retrograd.ops.elementwise import times, unsupported, zeros
 from retrograd.ops.families import conj, is_watched, wrap_dim
 from retrograd.ops.linalg import stacked
 from retrograd.ops.reduce import norm_backward, norm_jvp, vector_norm
+from retrograd.ops.refusals import every, only, takes
 
 
 def legacy(array: Any) -> str:
@@ -139,14 +140,15 @@ def cdist_tangent(x1_p: Any, x1_t: Any, x2_p: Any, x2_t: Any, p: float, result: 
 
 cdist_forward = defop(
     "_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor",
-    kernel=cdist_forward_kernel,
+    kernel=cdist_forward_kernel, check=takes("cdist", "FCIB"),
     vjp=dict(x1=lambda grad, x1, x2, p, result: cdist_gradient(grad, x1, x2, p, result),
              x2=lambda grad, x1, x2, p, result: cdist_gradient(grad.mT, x2, x1, p, result.mT)),
     jvp=cdist_tangent, batch=stacked(2, 2), node="CdistBackward0", variants="",
 )
 cdist_backward = defop(
     "_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor",
-    kernel=cdist_backward_kernel, vjp={("grad", "x1", "x2", "cdist"): cdist_double_backward}, jvp=cdist_backward_tangent,
+    kernel=cdist_backward_kernel, check=takes("cdist_backward", "F"),
+    vjp={("grad", "x1", "x2", "cdist"): cdist_double_backward}, jvp=cdist_backward_tangent,
     batch=stacked(2, 2, 2, 2), node="CdistBackwardBackward0", variants="",
 )
 
@@ -163,11 +165,14 @@ def euclidean_gradients(grad: Any, x1: Any, x2: Any, result: Any, needed: Any) -
             x2 * ratio.sum(-2).unsqueeze(-1) - ratio.mT @ x1 if needed[1] else None)
 
 
+check_euclidean = every(
+    only("clamp is not supported for complex types", "FHIB", error=NotImplementedError),
+    only("result type Float can't be cast to the desired output type Long", "FHC"))
 euclidean_dist = defop(
     "_euclidean_dist(Tensor x1, Tensor x2) -> Tensor",
     kernel=euclidean_kernel, vjp={("x1", "x2"): euclidean_gradients},
     jvp=lambda x1_p, x1_t, x2_p, x2_t, result: cdist_tangent(x1_p, x1_t, x2_p, x2_t, 2.0, result), batch=stacked(2, 2),
-    variants="function",
+    variants="function", check=check_euclidean,
 )
 COMPUTE_MODES = {"use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_euclid_dist": 1, "donot_use_mm_for_euclid_dist": 2}
 
@@ -260,12 +265,13 @@ def pdist_tangent(self_p: Any, self_t: Any, p: float, result: Any) -> Any:
 
 pdist_forward = defop(
     "_pdist_forward(Tensor self, float p=2) -> Tensor",
-    kernel=pdist_kernel, vjp=dict(self=pdist_gradient), jvp=pdist_tangent, batch=families.loop, node="PdistBackward0",
-    variants="",
+    kernel=pdist_kernel, check=takes("pdist", "F"), vjp=dict(self=pdist_gradient), jvp=pdist_tangent, batch=families.loop,
+    node="PdistBackward0", variants="",
 )
 pdist_backward = defop(
     "_pdist_backward(Tensor grad, Tensor self, float p, Tensor pdist) -> Tensor",
-    kernel=pdist_backward_kernel, vjp={("grad", "self", "pdist"): pdist_double_backward}, jvp=pdist_backward_tangent,
+    kernel=pdist_backward_kernel, check=takes("pdist_backward", "F"),
+    vjp={("grad", "self", "pdist"): pdist_double_backward}, jvp=pdist_backward_tangent,
     batch=families.loop, node="PdistBackwardBackward0", variants="",
 )
 

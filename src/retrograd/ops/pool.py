@@ -15,6 +15,7 @@ import numpy as np
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.opdef import defop
 from retrograd.ops import families
+from retrograd.ops.refusals import takes
 
 
 def packed(array: Any) -> Any:
@@ -170,6 +171,12 @@ def divisors(xp: Any, w: Windows, count_include_pad: bool, divisor_override: Any
     return total.astype(dtype)
 
 
+def divided(xp: Any, total: Any, count: Any) -> Any:
+    """The mean; of integers it is rounded towards zero."""
+    mean = total / count
+    return mean if mean.dtype == total.dtype else xp.trunc(mean).astype(total.dtype)
+
+
 def avg_pool_kernel(rank: int) -> Any:
     def kernel(xp: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
                divisor_override: Any) -> Any:
@@ -178,7 +185,7 @@ def avg_pool_kernel(rank: int) -> Any:
         w = Windows(rank, self.shape, kernel_size, stride, padding, 1, ceil_mode)
         w.check("avg_pool", self.shape)
         total = w.of(xp, w.padded(xp, self, 0)).sum(tuple(range(-rank, 0)))
-        return packed((total / divisors(xp, w, count_include_pad, divisor_override, self.dtype)).astype(self.dtype))
+        return packed(divided(xp, total, divisors(xp, w, count_include_pad, divisor_override, self.dtype)))
     return kernel
 
 
@@ -186,7 +193,7 @@ def avg_pool_backward_kernel(rank: int) -> Any:
     def kernel(xp: Any, grad_output: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
                count_include_pad: bool, divisor_override: Any) -> Any:
         w = Windows(rank, self.shape, kernel_size, stride, padding, 1, ceil_mode)
-        share = grad_output / divisors(xp, w, count_include_pad, divisor_override, grad_output.dtype)
+        share = divided(xp, grad_output, divisors(xp, w, count_include_pad, divisor_override, grad_output.dtype))
         made = w.padded(xp, xp.zeros(self.shape, grad_output.dtype), 0)
         for place in product(*map(range, w.kernel)):
             window = tuple([slice(k, k + (o - 1) * s + 1, s) for k, o, s in zip(place, w.output, w.stride, strict=True)])
@@ -201,9 +208,12 @@ def avg_pool_rows(rank: int) -> Any:
     settings = (f"int[{rank}] kernel_size, int[{rank}] stride, int[{rank}] padding, bool ceil_mode, bool count_include_pad, "
                 "int? divisor_override")
     columns: Any = dict(batch=families.folded, widen=True)
+    # only the kernels of two dimensions know half precision
+    letters, suffix = ("FHL", "") if rank == 2 else ("FL", "_out_frame")
     backward = defop(
         f"avg_pool{rank}d_backward(Tensor grad_output, Tensor self, {settings}) -> Tensor",
-        kernel=avg_pool_backward_kernel(rank), node=f"AvgPool{rank}DBackwardBackward0",
+        kernel=avg_pool_backward_kernel(rank), check=takes(f"avg_pool{rank}d_backward{suffix}", letters),
+        node=f"AvgPool{rank}DBackwardBackward0",
         vjp=dict(grad_output=lambda grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override:
                  call(forward, [grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override]),
                  self=zero_like),
@@ -214,7 +224,8 @@ def avg_pool_rows(rank: int) -> Any:
     forward = defop(
         f"avg_pool{rank}d(Tensor self, int[{rank}] kernel_size, int[{rank}] stride=[], int[{rank}] padding=0, {rest}) -> "
         "Tensor",
-        kernel=avg_pool_kernel(rank), node=f"AvgPool{rank}DBackward0", jvp="linear", variants="",
+        kernel=avg_pool_kernel(rank), check=takes(f"avg_pool{rank}d{suffix}", letters), node=f"AvgPool{rank}DBackward0",
+        jvp="linear", variants="",
         vjp=dict(self=lambda grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: call(
             backward, [grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override])), **columns)
     return forward
@@ -257,6 +268,8 @@ def through_matrices(xp: Any, array: Any, matrices: Any) -> Any:
 
 
 def adaptive_avg_rows(rank: int) -> Any:
+    suffix = "" if rank == 2 else "_cpu"
+
     def matrices(sizes: Any, output: Any, dtype: Any) -> Any:
         return [averaging(n, o, dtype) for n, o in zip(sizes, output, strict=True)]
 
@@ -268,6 +281,7 @@ def adaptive_avg_rows(rank: int) -> Any:
                  self=zero_like),
         jvp=lambda grad_output_t, self_p: call(backward, [grad_output_t, self_p]),
         batch=families.folded, widen=True, variants="", node=f"AdaptiveAvgPool{rank}DBackwardBackward0",
+        check=takes(f"adaptive_avg_pool{rank}d_backward{suffix}", "FH"),
     )
     forward = defop(
         f"_adaptive_avg_pool{rank}d(Tensor self, SymInt[{rank}] output_size) -> Tensor",
@@ -275,6 +289,7 @@ def adaptive_avg_rows(rank: int) -> Any:
             xp, self, matrices(self.shape[-rank:], widened(output_size, rank), self.dtype)),
         vjp=dict(self=lambda grad, self: call(backward, [grad, self])), jvp="linear",
         batch=families.folded, widen=True, variants="", node=f"AdaptiveAvgPool{rank}DBackward0",
+        check=takes(f"adaptive_avg_pool{rank}d{suffix}", "FH"),
     )
 
     def public(self: Any, output_size: Any) -> Any:
@@ -314,10 +329,11 @@ adaptive_max_pool2d_backward = defop(
     vjp=dict(grad_output=lambda grad, indices: flat_gather(grad, indices, 2), self=zero_like),
     jvp=lambda grad_output_t, self_p, indices: call(adaptive_max_pool2d_backward, [grad_output_t, self_p, indices]),
     batch=families.folded, widen=True, variants="", node="AdaptiveMaxPool2DBackwardBackward0",
+    check=takes("adaptive_max_pool2d_backward", "FH"),
 )
 adaptive_max_pool2d = defop(
     "adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)",
-    kernel=adaptive_max_kernel, node="AdaptiveMaxPool2DBackward0",
+    kernel=adaptive_max_kernel, check=takes("adaptive_max_pool2d", "FH"), node="AdaptiveMaxPool2DBackward0",
     vjp=dict(self=lambda grad, self, result1: call(adaptive_max_pool2d_backward, [grad, self, result1])),
     jvp=lambda self_t, result1: (flat_gather(self_t, result1, 2), zero_like(result1)), batch=families.folded, variants="",
 )

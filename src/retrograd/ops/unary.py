@@ -109,7 +109,8 @@ def logit_double_backward(grad: Any, grad_output: Any, self: Any, eps: Any) -> A
 
 logit_backward = defop(
     "logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor",
-    kernel=logit_backward_kernel, jvp="elementwise", batch=families.pointwise, promote="common", widen=True,
+    kernel=limited("logit_backward_cpu", "fV", logit_backward_kernel), jvp="elementwise", batch=families.pointwise,
+    promote="common", widen=True,
     vjp=dict(grad_output=lambda grad, self, eps: call(logit_backward, [grad, self, eps]), self=logit_double_backward),
     variants="", out=False,
 )

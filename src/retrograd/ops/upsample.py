@@ -12,7 +12,8 @@ import numpy as np
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import defop
 from retrograd.ops import families
-from retrograd.ops.pool import through_matrices, widened
+from retrograd.ops.pool import packed, through_matrices, widened
+from retrograd.ops.refusals import takes
 
 SCALES = {1: ("scales",), 2: ("scales_h", "scales_w"), 3: ("scales_d", "scales_h", "scales_w")}
 
@@ -72,14 +73,18 @@ def rows(name: str, rank: int, corners: bool, matrix: Any, node: str) -> Any:
     backward = defop(
         f"{name}_backward(Tensor grad_output, SymInt[{rank}] output_size, SymInt[{rank + 2}] input_size{align}{tail}) -> "
         "Tensor",
-        kernel=backward_kernel, jvp="linear", batch=families.folded, widen=True, variants="",
+        kernel=backward_kernel, check=takes(f"{name}_backward", "FH"), jvp="linear", batch=families.folded, widen=True,
+        variants="",
         node=node.replace("Backward0", "BackwardBackward0"),
         vjp=dict(grad_output=eval(f"lambda grad, output_size, {arguments}: call(forward[0], [grad, output_size, {arguments}])",
                                   scope)))
     scope["backward"] = backward
+    kind = "linear" if corners else "nearest"
+    refusal = takes(f"upsample_{'bi' * corners}{kind}2d_channels_last" if rank == 2 else f"compute_indices_weights_{kind}",
+                    "FH" if corners and rank != 2 else "FHU")
     forward = defop(
         f"{name}(Tensor self, SymInt[{rank}] output_size{align}{tail}) -> Tensor",
-        kernel=forward_kernel, jvp="linear", batch=families.folded, widen=True, variants="", node=node,
+        kernel=forward_kernel, check=refusal, jvp="linear", batch=families.folded, widen=True, variants="", node=node,
         vjp=dict(self=eval(f"lambda grad, self_sym_sizes, output_size, {arguments}: "
                            f"call(backward, [grad, output_size, self_sym_sizes, {arguments}])", scope)))
     scope["forward"] = [forward]
@@ -133,12 +138,23 @@ def pixel_unshuffle_tensor(self: Any, downscale_factor: int) -> Any:
     return split.permute((*range(n), n, n + 2, n + 4, n + 1, n + 3)).reshape((*lead, c * r * r, h // r, w // r))
 
 
-def channel_shuffle_tensor(self: Any, groups: int) -> Any:
-    n, c, *rest = self.shape
-    return self.reshape((n, groups, c // groups, *rest)).transpose(1, 2).contiguous().reshape((n, c, *rest))
-
-
 for schema, kernel in (("pixel_shuffle(Tensor self, int upscale_factor)", pixel_shuffle_tensor),
-                       ("pixel_unshuffle(Tensor self, int downscale_factor)", pixel_unshuffle_tensor),
-                       ("channel_shuffle(Tensor self, SymInt groups)", channel_shuffle_tensor)):
+                       ("pixel_unshuffle(Tensor self, int downscale_factor)", pixel_unshuffle_tensor)):
     defop(f"{schema} -> Tensor", kernel=kernel, composite=True, variants="function", out=False)
+
+
+def channel_shuffle_kernel(xp: Any, self: Any, groups: int) -> Any:
+    if self.ndim < 3:
+        raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(self.shape)}")
+    n, c, *rest = self.shape
+    if groups <= 0:
+        raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
+    if c % groups:
+        raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
+    return packed(self.reshape((n, groups, c // groups, *rest)).swapaxes(1, 2).reshape(self.shape))
+
+
+channel_shuffle = defop(
+    "channel_shuffle(Tensor self, SymInt groups) -> Tensor",
+    kernel=channel_shuffle_kernel, jvp="linear", batch=families.folded, variants="function",
+    vjp=dict(self=lambda grad, groups: call(channel_shuffle, [grad, grad.shape[1] // groups])))

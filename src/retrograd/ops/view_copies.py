@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core.opdef import OpDef, defop
-from retrograd.ops import complexes, copy, families, shape, slicing
+from retrograd.ops import complexes, copy, elementwise, families, shape, slicing
 
 
 def copying(kernel: Any) -> Any:
@@ -26,7 +26,7 @@ def add_copy(op: OpDef) -> None:
     for mark in ("(a -> *)", "(a)"):
         text = text.replace(mark, "")
     defop(text, kernel=copying(op.kernel), vjp=op.vjp, jvp=op.jvp, batch=op.batch, node=f"{op.node_name}_copy",
-          variants="function", real_only=name in ("select", "slice", "view_as_complex"))
+          variants="function", real_only=name in ("select", "slice", "view_as_complex") or op.real_only)
 
 
 for view_op in (
@@ -39,5 +39,6 @@ for view_op in (
 for schema, node, ufunc in (("_conj_copy(Tensor self) -> Tensor", "ConjBackward0_copy", "conjugate"),
                             ("_neg_view_copy(Tensor self) -> Tensor", "NegViewBackward0_copy", "negative")):
     rule = (lambda grad: grad.conj()) if ufunc == "conjugate" else (lambda grad: grad.neg())
-    defop(schema, kernel=ufunc, vjp=dict(self=rule), jvp="linear", batch=families.pointwise, node=node,
-          variants="function", real_only=True)
+    # not the ufunc by name: the short way does not know of `real_only`
+    defop(schema, kernel=elementwise.limited("neg_cpu", "fVciu", elementwise.ufunc(ufunc)),
+          vjp=dict(self=rule), jvp="linear", batch=families.pointwise, node=node, variants="function", real_only=True)
