@@ -344,3 +344,13 @@ def test_gradients_of_power_with_bool_exponent() -> None:
 def test_error_about_a_mask_names_unsigned_types() -> None:
     with pytest.raises(RuntimeError, match="but got mask with dtype short unsigned int"):
         torch.zeros(2).masked_fill(torch.zeros(2, dtype=torch.uint16), 1)
+
+
+def test_convolution_of_complex_numbers_is_made_of_real_ones() -> None:
+    x = torch.randn(1, 2, 4, dtype=torch.complex128, requires_grad=True)
+    weight = torch.randn(3, 2, 2, dtype=torch.complex128)
+    y = torch.conv1d(x, weight, torch.randn(3, dtype=torch.complex128))
+    assert y.grad_fn.name() == "AddBackward0"
+    assert y.grad_fn.next_functions[1][0].name() == "MulBackward1"
+    plain = (x.detach().unsqueeze(1).unfold(-1, 2, 1).movedim(-1, -2) * weight.unsqueeze(-1)).sum((2, 3))
+    torch.testing.assert_close(torch.conv1d(x, weight).detach(), plain)

@@ -23,5 +23,5 @@ def histogram(make: Maker) -> Iterator[Sample]:
         yield Sample(make(10), 4, density=density)
         yield Sample(make(2, 5), 3, weight=make(2, 5, low=0.5), density=density)
         yield Sample(make(10), 3, range=(-1.5, 1.5), weight=make(10, low=0.5), density=density)
-    yield Sample(make(1), 2, note="no extent")
+    yield Sample(make(1), 3, note="no extent")
     yield Sample(make(0), 2, note="empty")

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,21 @@ def vector(*values: int) -> torch.Tensor:
     return torch.Tensor(np.array(values, np.int64))
 
 
-@samples("index.Tensor", "_unsafe_index.Tensor")
+def is_mask(index: Any) -> bool:
+    return index is not None and index.dtype is torch.bool
+
+
+@samples("_unsafe_index.Tensor")
+def positions(make: Maker) -> Iterator[Sample]:
+    yield from [sample for sample in index(make) if not any(map(is_mask, sample.args[1]))]
+
+
+@samples("_unsafe_index_put.default")
+def put_at_positions(make: Maker) -> Iterator[Sample]:
+    yield from [sample for sample in index_put(make) if not any(map(is_mask, sample.args[1]))]
+
+
+@samples("index.Tensor")
 def index(make: Maker) -> Iterator[Sample]:
     yield Sample(make(3, 4), [vector(0, 2, 0)], note="duplicates")
     yield Sample(make(3, 4), [None, vector(-1, 1)])
@@ -29,7 +44,7 @@ def index(make: Maker) -> Iterator[Sample]:
     yield Sample(make(3, 4, dtype=torch.complex128), [vector(1, 1)])
 
 
-@samples("index_put.default", "_index_put_impl.default", "_unsafe_index_put.default")
+@samples("index_put.default", "_index_put_impl.default")
 def index_put(make: Maker) -> Iterator[Sample]:
     yield Sample(make(3, 4), [vector(0, 2)], make(2, 4))
     yield Sample(make(3, 4), [vector(0, 2)], make(4), note="values broadcast")

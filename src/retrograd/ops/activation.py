@@ -26,6 +26,7 @@ from retrograd.ops.elementwise import (
     zeros,
 )
 from retrograd.ops.families import conj, number_like, wrap_dim
+from retrograd.ops.refusals import only
 from retrograd.ops.unary import special
 
 FLOATS = "fV"
@@ -381,16 +382,22 @@ def celu_kernel(xp: Any, self: Any, alpha: Any) -> Any:
     return elu_kernel(xp, self, alpha, 1, 1 / alpha)
 
 
+def inverse(alpha: Any) -> float:
+    """One over alpha; the derivatives take alpha in single precision."""
+    return 1.0 / float(np.float32(alpha))
+
+
 celu_columns = {**activation, "variants": "function", "out": False, "check": check_celu}
 defop(
     "celu(Tensor self, Scalar alpha=1.0) -> Tensor",
     kernel=limited("elu_cpu", FLOATS, celu_kernel),
-    vjp=dict(self=lambda grad, self, alpha: call(elu_backward, [grad, alpha, 1, 1.0 / alpha, False, self])), **celu_columns,
+    vjp=dict(self=lambda grad, self, alpha: call(elu_backward, [grad, alpha, 1, inverse(alpha), False, self])), **celu_columns,
 )
 defop(
     "celu_(Tensor(a!) self, Scalar alpha=1.0) -> Tensor(a!)",
     kernel=limited("elu_cpu", FLOATS, celu_kernel), node="CeluBackward1",
-    vjp=dict(self=lambda grad, result, alpha: call(elu_backward, [grad, alpha, 1, 1.0 / alpha, True, result])), **celu_columns,
+    vjp=dict(self=lambda grad, result, alpha: call(elu_backward, [grad, alpha, 1, inverse(alpha), True, result])),
+    **celu_columns,
 )
 selu = defop("selu(Tensor self) -> Tensor", kernel=lambda self: call(elu, [self, SELU_ALPHA, SELU_SCALE, 1]), composite=True,
              out=False, variants="function")
@@ -766,6 +773,7 @@ glu_backward = backward_op(
     "glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor",
     limited("glu_backward_cpu", FLOATS, glu_backward_kernel),
     dict(grad_output=glu_grad_of_grad, self=glu_double_backward), jvp=glu_backward_tangent,
+    check=only("result type Float can't be cast to the desired output type {}", "FHC", 1),
     batch=batch_along, promote=None, widen=True)
 defop(
     "glu(Tensor self, int dim=-1) -> Tensor",

@@ -10,7 +10,10 @@ from typing import Any
 
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.opdef import defop
+from retrograd.core.storage import empty_strided
 from retrograd.ops import families
+from retrograd.ops.reducing import wide
+from retrograd.ops.refusals import only
 
 
 def scale_of(query: Any, scale: float | None) -> float:
@@ -37,6 +40,8 @@ def weights_of(query: Any, key: Any, is_causal: bool, attn_mask: Any, scale: flo
 
 def flash_kernel(xp: Any, query: Any, key: Any, value: Any, dropout_p: float, is_causal: bool, attn_mask: Any,
                  scale: float | None) -> Any:
+    dtype = query.dtype
+    query, key, value = wide(query), wide(key), wide(value)
     scores = xp.matmul(query, key.swapaxes(-2, -1)) * query.dtype.type(scale_of(query, scale))
     if is_causal:
         later = xp.triu(xp.ones(scores.shape[-2:], bool), 1)
@@ -49,7 +54,11 @@ def flash_kernel(xp: Any, query: Any, key: Any, value: Any, dropout_p: float, is
     made = xp.matmul(powers / xp.where(total == 0, 1, total), value)
     with xp.errstate(divide="ignore"):
         logsumexp = (most + xp.log(total))[..., 0]
-    return made, logsumexp
+    # half precision keeps its sums in float32, and they lie in memory position by position
+    batch, heads, length = logsumexp.shape
+    sums = empty_strided(logsumexp.shape, (heads * length, 1, heads), logsumexp.dtype)
+    sums[...] = logsumexp
+    return made.astype(dtype, copy=False), sums
 
 
 def flash_rule(grads: Any, query: Any, key: Any, value: Any, output: Any, logsumexp: Any, dropout_p: float, is_causal: bool,
@@ -74,8 +83,10 @@ def flash_tangent(query_p: Any, query_t: Any, key_p: Any, key_t: Any, value_p: A
 flash = defop(
     "_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool "
     "is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)",
-    kernel=flash_kernel, vjp={("query", "key", "value"): flash_rule}, jvp=flash_tangent, batch=families.loop, widen=True,
+    kernel=flash_kernel, vjp={("query", "key", "value"): flash_rule}, jvp=flash_tangent, batch=families.loop,
     variants="function", constant=(1,),
+    check=only("scaled_dot_product_attention_flash_attention: Expected data type in FP32, FP64, BF16, FP16, but got {} "
+               "instead.", "FH"),
 )
 
 

@@ -16,7 +16,9 @@ from retrograd.core.dispatch import METHODS, call
 from retrograd.core.opdef import defop
 from retrograd.core.storage import empty_strided
 from retrograd.ops import families
+from retrograd.ops.elementwise import times
 from retrograd.ops.pool import packed, widened
+from retrograd.ops.refusals import takes
 
 
 # ---- the three products, over arrays
@@ -132,6 +134,26 @@ def convolution_backward_kernel(xp: Any, grad_output: Any, input: Any, weight: A
     return (*[t if t is None else in_order_of(xp, t, input, weight) for t in (to_input, to_weight)], to_bias)
 
 
+def check_kernel(input: Any, dilation: Any, transposed: bool, backward: bool) -> None:
+    """The kernels are made for different dtypes, and those for one dimension are those for two."""
+    rank = max(input.ndim - 2, 2)
+    if transposed:
+        name, letters = f"slow_conv_transpose{rank}d_{'backward_' * backward}out_cpu", "FH" if backward else "FHL"
+    elif any([d != 1 for d in widened(dilation, 1)]):
+        name, letters = "slow_conv_dilated<>", "FHL"
+    elif backward:
+        name, letters = f"slow_conv{rank}d_cpu_grad_input", "FH"
+    else:
+        name, letters = "slow_conv2d_cpu" if rank == 2 else "compute_columns3d", "FHI"
+    takes(name, letters)(input)
+
+
+def check_convolution_backward(grad_output: Any, input: Any, weight: Any, bias_sizes: Any, stride: Any, padding: Any,
+                               dilation: Any, transposed: bool, output_padding: Any, groups: int, output_mask: Any) -> None:
+    if grad_output.array.dtype.kind not in "fV":
+        check_kernel(grad_output, dilation, transposed, True)
+
+
 def check_convolution(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
                       output_padding: Any, groups: int) -> None:
     sizes, kernel = tuple(input.shape), tuple(weight.shape)
@@ -163,6 +185,8 @@ def check_convolution(input: Any, weight: Any, bias: Any, stride: Any, padding: 
         if bias is not None and (bias.ndim != 1 or bias.shape[0] != kernel[1] * groups):
             raise RuntimeError(f"Given transposed=1, weight of size [{shown}], expected bias to be 1-dimensional with "
                                f"{kernel[1] * groups} elements, but got bias of size {list(bias.shape)} instead")
+    if input.array.dtype.kind not in "fV":
+        check_kernel(input, dilation, transposed, False)
 
 
 def check_plain(sizes: Any, kernel: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, shown: str) -> None:
@@ -221,10 +245,43 @@ def convolution_double(grads: Any, grad_output: Any, input: Any, weight: Any, st
         for term in terms:
             made[0] = term if made[0] is None else made[0] + term
     if needed[1] and to_weight is not None:
-        made[1] = call(convolution_backward, [grad_output, input, to_weight, None, *settings, [True, False, False]])[0]
+        made[1] = double_of_input(grad_output, input, to_weight, settings)
     if needed[2] and to_input is not None:
-        made[2] = call(convolution_backward, [grad_output, to_input, weight, None, *settings, [False, True, False]])[1]
+        made[2] = double_of_weight(grad_output, to_input, weight, settings)
     return tuple(made)
+
+
+def double_of_input(grad_output: Any, input: Any, to_weight: Any, settings: Any) -> Any:
+    """How the gradient of the weight changes with the input, by convolutions that can be derived again."""
+    stride, padding, dilation, transposed, _, groups = settings
+    stride, padding, dilation = (widened(v, input.ndim - 2) for v in (stride, padding, dilation))
+    extra = [0] * (input.ndim - 2)
+    if not transposed:
+        extra = [n - ((m - 1) * s - 2 * p + d * (k - 1) + 1) for n, m, s, p, d, k in zip(
+            input.shape[2:], grad_output.shape[2:], stride, padding, dilation, to_weight.shape[2:], strict=True)]
+    made = call(convolution, [grad_output, to_weight, None, stride, padding, dilation, not transposed, tuple(extra), groups])
+    return cut(made, input)
+
+
+def double_of_weight(grad_output: Any, to_input: Any, weight: Any, settings: Any) -> Any:
+    """How the gradient of the input changes with the weight; examples and channels change places for the time."""
+    stride, padding, dilation, transposed, _, groups = settings
+    pairs = zip(shares(to_input.transpose(0, 1), 0, groups), shares(grad_output.transpose(0, 1), 0, groups), strict=True)
+    found = [call(convolution, [*((g, x) if transposed else (x, g)), None, dilation, padding, stride, False,
+                                (0,) * (weight.ndim - 2), 1]) for x, g in pairs]
+    return cut((found[0] if groups == 1 else METHODS["cat"](found, 1)).transpose(0, 1), weight)
+
+
+def shares(t: Any, axis: int, groups: int) -> list[Any]:
+    size = t.shape[axis] // groups
+    return [t] if groups == 1 else [t.narrow(axis, i * size, size) for i in range(groups)]
+
+
+def cut(t: Any, like: Any) -> Any:
+    """As much of `t` as the other has along the dimensions of space."""
+    for d in range(2, t.ndim):
+        t = t.narrow(d, 0, like.shape[d]) if t.shape[d] > like.shape[d] else t
+    return t
 
 
 def convolution_backward_tangent(grad_output_p: Any, grad_output_t: Any, input_p: Any, input_t: Any, weight_p: Any,
@@ -279,9 +336,29 @@ convolution = defop(
 convolution_backward = defop(
     f"convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, {SETTINGS}, bool[3] "
     "output_mask) -> (Tensor, Tensor, Tensor)",
-    kernel=convolution_backward_kernel, vjp={("grad_output", "input", "weight"): convolution_double},
-    jvp=convolution_backward_tangent, batch=batched_convolution_backward, widen=True, variants="",
+    kernel=convolution_backward_kernel, check=check_convolution_backward,
+    vjp={("grad_output", "input", "weight"): convolution_double}, jvp=convolution_backward_tangent,
+    batch=batched_convolution_backward, widen=True, variants="",
 )
+
+
+def convolved(input: Any, weight: Any, bias: Any, *settings: Any) -> Any:
+    """The convolution; of complex numbers it is made of three of real ones."""
+    if not (input.is_complex() and weight.is_complex()):
+        return call(convolution, [input, weight, bias, *settings])
+    (x, y), (u, v), (b, c) = parts(input), parts(weight), parts(bias)
+    real = call(convolution, [x, u, b, *settings])
+    imaginary = call(convolution, [y, v, None, *settings])
+    both = call(convolution, [x + y, u + v, None if bias is None else b + c, *settings])
+    return (real - imaginary) + times(both - real - imaginary, 1j)
+
+
+def parts(t: Any) -> tuple[Any, Any]:
+    """The real and the imaginary part, as views."""
+    if t is None:
+        return None, None
+    pairs = METHODS["view_as_real"](t)
+    return pairs.select(-1, 0), pairs.select(-1, 1)
 
 
 # ---- by number of dimensions; an input without a batch dimension gets one for the time
@@ -296,9 +373,9 @@ def with_batch(name: str, rank: int, input: Any, run: Any) -> Any:
 
 def plain(rank: int) -> Any:
     def kernel(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
-        return with_batch(f"conv{rank}d", rank, input, lambda batched: call(convolution, [
+        return with_batch(f"conv{rank}d", rank, input, lambda batched: convolved(
             batched, weight, bias, widened(stride, rank), widened(padding, rank), widened(dilation, rank), False, (0,) * rank,
-            groups]))
+            groups))
     return kernel
 
 
@@ -325,9 +402,9 @@ def by_name(rank: int) -> Any:
 def transposed(rank: int) -> Any:
     def kernel(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int,
                dilation: Any) -> Any:
-        return with_batch(f"conv_transpose{rank}d", rank, input, lambda batched: call(convolution, [
+        return with_batch(f"conv_transpose{rank}d", rank, input, lambda batched: convolved(
             batched, weight, bias, widened(stride, rank), widened(padding, rank), widened(dilation, rank), True,
-            widened(output_padding, rank), groups]))
+            widened(output_padding, rank), groups))
     return kernel
 
 

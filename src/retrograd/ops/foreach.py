@@ -14,17 +14,18 @@ from retrograd.ops import families
 from retrograd.ops.elementwise import where
 from retrograd.ops.families import number_like
 from retrograd.ops.reduce import vector_norm
+from retrograd.ops.refusals import only, takes
 
 ITEMS: dict[str, Any] = {}            # node name -> the row that makes it
 
 
-def item(base: Any, node: str) -> Any:
-    """A copy of an op's row whose nodes have another name."""
+def item(base: Any, node: str, check: Any = None) -> Any:
+    """A copy of an op's row whose nodes have another name, perhaps with another check."""
     made = ITEMS.get(node)
     if made is None:
         made = ITEMS[node] = OpDef(base.schema, base.kernel, vjp=base.vjp, jvp=base.jvp, batch=base.batch, promote=base.promote,
-                                   widen=base.widen, node=node, numbers=base.numbers, scalars=base.scalars, check=base.check,
-                                   exact=base.exact, leading=base.leading)
+                                   widen=base.widen, node=node, numbers=base.numbers, scalars=base.scalars,
+                                   check=check or base.check, exact=base.exact, leading=base.leading)
     return made
 
 
@@ -142,10 +143,10 @@ def with_scalars(name: str, overload: str, node: str, tail: tuple[Any, ...]) -> 
     return compute
 
 
-def with_list(name: str, overload: str, node: str) -> Any:
+def with_list(name: str, overload: str, node: str, check: Any = None) -> Any:
     def compute(self: Any, other: Any, *alpha: Any) -> Any:
         check_lists(self, other)
-        op = item(row(name, overload), node)
+        op = item(row(name, overload), node, check)
         return [call(op, [t, o, *alpha]) for t, o in zip(self, other, strict=True)]
     return compute
 
@@ -232,7 +233,8 @@ def extreme_rows(name: str, sign: int) -> tuple[Any, Any]:
 
     def scalars_rule(grad: Any, self: Any, scalars: Any, place: int) -> Any:
         return gradient(grad, self, scalars[place])
-    columns: dict[str, Any] = dict(jvp="elementwise", batch=families.pointwise)
+    columns: dict[str, Any] = dict(jvp="elementwise", batch=families.pointwise, check=only(
+        "clamp is not supported for complex types", "FHIB", error=NotImplementedError))
     stem = f"Foreach{camel(name)}Backward"
     return (OpDef(Schema(f"{name}(Tensor self, Scalar scalar) -> Tensor"), extreme, vjp=dict(self=scalar_rule),
                   node=stem + "0", promote="common", scalars=("scalar",), **columns),
@@ -251,14 +253,14 @@ def extremes(name: str, sign: int) -> None:
 
     def by_scalars(self: Any, scalars: Any) -> Any:
         check_scalars(self, scalars)
-        return [call(many, [t, scalars, i]) for i, t in enumerate(self)]
+        return [call(many, [t.to(METHODS["result_type"](t, scalars[i])), scalars, i]) for i, t in enumerate(self)]
 
     def write(i: int, t: Any, limit: Any) -> None:
         METHODS["clamp_min_" if sign > 0 else "clamp_max_"](t, limit[i] if isinstance(limit, (list, tuple)) else limit)
     listed(f"{full}.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", by_scalar)
     listed(f"{full}.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", by_scalars)
     listed(f"{full}.List(Tensor[] self, Tensor[] other) -> Tensor[]",
-           with_list(name, "default", f"Foreach{camel(name)}Backward0List"))
+           with_list(name, "default", f"Foreach{camel(name)}Backward0List", takes(f"{name}_cpu", "FHIB")))
     in_place(full, "Scalar", ", Scalar scalar", write)
     in_place(full, "ScalarList", ", Scalar[] scalars", write)
     in_place(full, "List", ", Tensor[] other", write)

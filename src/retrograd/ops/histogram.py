@@ -11,13 +11,14 @@ from retrograd.core.dispatch import METHODS
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.opdef import defop
 from retrograd.ops import families
-from retrograd.ops.elementwise import unsupported
-from retrograd.ops.reducing import read_evenly, spread_evenly
+from retrograd.ops.elementwise import C_NAMES, unsupported
+from retrograd.ops.factory import linspace_values
+from retrograd.ops.reducing import read_evenly, spread_evenly, wide
 
 
 def check_histogram(self: Any, weight: Any) -> None:
-    if self.dtype.char not in "fd":
-        raise unsupported("histogramdd", self.dtype)
+    if self.dtype.kind not in "fV":
+        raise unsupported("histogram_cpu", self.dtype)
     if weight is not None and weight.dtype != self.dtype:
         raise RuntimeError("torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the "
                            f"same dtype, but got input(self) {BY_NUMPY[self.dtype].legacy}, and weight "
@@ -26,21 +27,29 @@ def check_histogram(self: Any, weight: Any) -> None:
 
 def histogram_edges(xp: Any, self: Any, bins: Any, range: Any, weight: Any, density: bool) -> Any:
     check_histogram(self, weight)
+    if bins.dtype != self.dtype:
+        names = [C_NAMES[BY_NUMPY[a.dtype].name] for a in (self, bins)]
+        raise RuntimeError("torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with "
+                           f"dtype {names[0]} and bins for dimension 0 with dtype {names[1]}")
     if bins.ndim != 1:
         raise RuntimeError("torch.histogramdd: bins tensor should have one dimension, but got "
                            f"{bins.ndim} dimensions in the bins tensor for dimension 0")
-    hist = xp.histogram(self.reshape(-1), bins, weights=None if weight is None else weight.reshape(-1), density=density)[0]
+    hist = xp.histogram(wide(self.reshape(-1)), wide(bins), weights=None if weight is None else wide(weight.reshape(-1)),
+                        density=density)[0]
     return hist.astype(self.dtype), bins
 
 
 def histogram_count(xp: Any, self: Any, bins: int, range: Any, weight: Any, density: bool) -> Any:
-    check_histogram(self, weight)
+    if range is None and self.size and self.dtype.char not in "fd":
+        raise unsupported("histogramdd", self.dtype)
     if bins <= 0:
         raise RuntimeError(f"torch.histogramdd(): bins must be > 0, but got {bins} for dimension 0")
     low, high = range if range is not None else (self.min(), self.max()) if self.size else (0, 1)
     if low == high:
         low, high = low - 0.5, high + 0.5
-    edges = xp.linspace(low, high, bins + 1, dtype=self.dtype)
+    if self.dtype.kind == "b":
+        raise unsupported("linspace_cpu", self.dtype)
+    edges = linspace_values(xp, float(low), float(high), bins + 1, self.dtype)
     return histogram_edges(xp, self, edges, None, weight, density)
 
 

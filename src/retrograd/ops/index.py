@@ -235,12 +235,18 @@ index = defop(
     kernel=index_kernel,
     vjp=dict(self=index_backward), jvp="linear", batch=index_batch, variants="method",
 )
+def only_positions(self: Any, indices: Any) -> None:
+    for index in indices:
+        if index is not None and index.array.dtype not in INDEX_DTYPES:
+            raise RuntimeError(f"_unsafe_index found unexpected index type {index.dtype.legacy}")
+
+
 unsafe_index = defop(
     "_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
     kernel=index_kernel,
     vjp=dict(self=lambda grad, self_sym_sizes, indices:
              call(unsafe_index_put, [grad.new_zeros(self_sym_sizes), indices, grad, True])),
-    jvp="linear", batch=index_batch, node="UnsafeIndexBackward0", variants="function", out=False,
+    check=only_positions, jvp="linear", batch=index_batch, node="UnsafeIndexBackward0", variants="function", out=False,
 )
 
 

@@ -434,7 +434,8 @@ defop(
 def det_parts(xp: Any, name: str, A: Any) -> Any:
     check_square(name, A)
     check_floating(name, A, low_precision=name != "linalg.slogdet")
-    supported("lu_cpu", A)
+    if A.size:
+        supported("lu_cpu", A)
     lu, pivots, _ = factorize.lu_factor(xp, A)
     return lu, pivots, xp.diagonal(lu, 0, -2, -1), factorize.parity_of(xp, pivots).astype(A.dtype)
 
@@ -472,6 +473,8 @@ def cofactors(grad: Any, A: Any) -> Any:
 
 
 def det_gradient(grad: Any, A: Any, result: Any, LU: Any, pivots: Any) -> Any:
+    if not A.numel():
+        return METHODS["zeros_like"](A)
     n = A.shape[-1]
     if not is_watched():
         right = scaled_identity(grad * result.conj(), n)

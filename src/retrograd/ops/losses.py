@@ -177,7 +177,7 @@ composite("poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool fu
 # ---- margins
 def hinge_tensors(self: Any, target: Any, margin: float, reduction: int) -> Any:
     zeros = METHODS["zeros_like"](self)
-    far = METHODS["where"](target != 1, (margin - self).clamp_min(0), zeros)
+    far = METHODS["where"](target != 1, METHODS["full_like"](self, margin).sub_(self).clamp_min(0), zeros)
     near = METHODS["where"](target != -1, self, zeros)
     return reduced(far + near, reduction)
 
@@ -239,6 +239,9 @@ def pairwise_distance_tensors(x1: Any, x2: Any, p: float, eps: float, keepdim: b
 
 
 def cosine_similarity_tensors(x1: Any, x2: Any, dim: int, eps: float) -> Any:
+    common = METHODS["result_type"](x1, x2)
+    if not common.is_floating_point:
+        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {common.legacy}")
     x1, x2 = METHODS["broadcast_tensors"](x1, x2)
     return ((x1 / length(x1, dim, eps)) * (x2 / length(x2, dim, eps))).sum(dim)
 

@@ -115,7 +115,10 @@ def addmm_kernel(xp: Any, self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any
             raise RuntimeError(f"{name} must be a matrix, got {matrix.ndim}-D tensor")
     check_mm(mat1, mat2)
     expandable(self, (mat1.shape[0], mat2.shape[1]))
-    no_bool("addmm_impl_cpu_", self)
+    if mat1.shape[0] and mat2.shape[1]:
+        if self.dtype.kind == "b" and not mat1.size:
+            raise RuntimeError("result type Long can't be cast to the desired output type Bool")
+        no_bool("addmm_impl_cpu_", self)
     return combined(xp, self, np.matmul(wide(mat1), wide(mat2)), beta, alpha)
 
 
@@ -139,7 +142,8 @@ def check_bmm(batch1: Any, batch2: Any) -> None:
 def bmm_kernel(xp: Any, self: Any, mat2: Any) -> Any:
     check_bmm(self, mat2)
     same_scalar_type(self, mat2)
-    no_bool("bmm", self)
+    if self.size and mat2.size:
+        no_bool("bmm", self)
     return product(xp, self, mat2)
 
 

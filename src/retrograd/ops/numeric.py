@@ -269,7 +269,7 @@ def check_weights(name: str, weights: Any, count: int, integral: bool) -> None:
     if weights.ndim > 1:
         raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {weights.ndim} "
                            "dimensions")
-    if integral != (weights.dtype.category == 1):
+    if weights.dtype.category != (1 if integral else 2):
         raise RuntimeError(f"cov(): expected {name} to have {'integral' if integral else 'floating point'} dtype but got "
                            f"{name} with {weights.dtype.legacy} dtype")
     if weights.numel() != count:

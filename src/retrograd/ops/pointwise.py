@@ -395,17 +395,32 @@ def check_addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any) -> None:
             "for all dtypes.")
 
 
+VALUE_NAMES = {"float32": "float", "float64": "double", "int32": "int", "complex64": "c10::complex<float>",
+               "complex128": "c10::complex<double>"}
+
+
+def fitting(xp: Any, self: Any, value: Any) -> Any:
+    """The number in the dtype of the tensor, which must be able to hold it."""
+    if isinstance(value, complex) or not -128 < value < 128:
+        dtype = self.dtype
+        limit = xp.finfo(dtype).max if dtype.kind in "fc" else xp.iinfo(dtype).max
+        if (dtype.kind != "c" and value.imag) or limit < abs(value) < float("inf"):
+            shown = VALUE_NAMES.get(dtype.name, f"{dtype.name}_t")
+            raise RuntimeError(f"value cannot be converted to type {shown} without overflow")
+    return number_like(xp, self, value)
+
+
 defop(
     "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
     kernel=limited("addcmul_cpu_out", "iufVc", lambda xp, self, tensor1, tensor2, value:
-                   self + number_like(xp, self, value) * tensor1 * tensor2),
+                   self + fitting(xp, self, value) * tensor1 * tensor2),
     vjp=dict(self=lambda grad: grad, tensor1=lambda grad, tensor2, value: grad * conj(times(tensor2, value)),
              tensor2=lambda grad, tensor1, value: grad * conj(times(tensor1, value))),
     jvp="elementwise", batch=families.pointwise, promote="common", widen=True, inplace=True,
 )
 defop(
     "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
-    kernel=lambda xp, self, tensor1, tensor2, value: self + number_like(xp, self, value) * tensor1 / tensor2,
+    kernel=lambda xp, self, tensor1, tensor2, value: self + fitting(xp, self, value) * tensor1 / tensor2,
     check=check_addcdiv,
     vjp=dict(self=lambda grad: grad, tensor1=lambda grad, tensor2, value: grad * conj(call(div, [value, tensor2])),
              tensor2=lambda grad, tensor1, tensor2, value: -grad * conj(times(tensor1, value) / (tensor2 * tensor2))),

@@ -101,11 +101,11 @@ def cumprod_backward_by_element(grad: Any, x: Any, dim: int) -> Any:
 
 def cumprod_jvp(self_p: Any, self_t: Any, result: Any, dim: int, dtype: Any) -> Any:
     """The tangent is a running sum as long as there is no zero; zeros take the product rule, step by step."""
-    self_p, self_t = self_p.to(result.dtype), self_t.to(result.dtype)
     if self_p.ndim == 0:
-        return self_t
+        return self_t.to(result.dtype)
     if not anywhere(self_p == 0):
         return (self_t / self_p).cumsum(dim) * result
+    self_p, self_t = self_p.to(result.dtype), self_t.to(result.dtype)
     steps = []
     tangent = product = None
     for x, t in zip(self_p.unbind(dim), self_t.unbind(dim), strict=True):
@@ -133,7 +133,8 @@ def running_extreme(name: str, reduce: str) -> Any:
         if self.ndim == 0 and dim not in (0, -1):
             raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
         axis = wrap_dim(dim, self.ndim)
-        refuse(f"{name}_cpu", self, "c")
+        if self.ndim and self.size:
+            refuse(f"{name}_cpu", self, "c")
         x = as_row(self)
         values = getattr(xp, reduce).accumulate(x, axis)
         place = xp.arange(x.shape[axis]).reshape([-1 if i == axis else 1 for i in range(x.ndim)])
@@ -156,13 +157,13 @@ def running_extreme_jvp(self_t: Any, indices: Any, dim: int) -> Any:
 
 cummax = defop(
     "cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",
-    kernel=running_extreme("cummax", "maximum"), vjp=dict(self=running_extreme_backward), jvp=running_extreme_jvp,
-    batch=along_dim, widen=True, real_only=True,
+    kernel=running_extreme("cummax", "maximum"), vjp=dict(self=running_extreme_backward),
+    jvp=running_extreme_jvp, batch=along_dim, widen=True, real_only=True,
 )
 cummin = defop(
     "cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",
-    kernel=running_extreme("cummin", "minimum"), vjp=dict(self=running_extreme_backward), jvp=running_extreme_jvp,
-    batch=along_dim, widen=True, real_only=True,
+    kernel=running_extreme("cummin", "minimum"), vjp=dict(self=running_extreme_backward),
+    jvp=running_extreme_jvp, batch=along_dim, widen=True, real_only=True,
 )
 
 

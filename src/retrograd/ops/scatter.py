@@ -591,6 +591,8 @@ def index_reduce_kernel(xp: Any, self: Any, dim: int, index: Any, source: Any, r
         raise unsupported("index_reduce_func_exclude_input_init", self.dtype)
     if self.dtype.kind == "b" and reduce == "mean":
         raise unsupported("div_floor_cpu", self.dtype)
+    if self.dtype.kind == "c" and self.ndim < 2:
+        raise unsupported("index_func_", self.dtype)
     if self.dtype.kind == "c" and reduce in ("amax", "amin"):
         raise unsupported("maximum_cpu" if reduce == "amax" else "minimum_cpu", self.dtype)
     result = self.copy()

@@ -286,6 +286,8 @@ def searchsorted_kernel(xp: Any, sorted_sequence: Any, self: Any, out_int32: boo
 
 
 def bucketize_kernel(xp: Any, self: Any, boundaries: Any, out_int32: bool, right: bool) -> Any:
+    if not hasattr(self, "ndim"):
+        refuse("searchsorted_out_cpu", boundaries, "c")       # the number is taken in their dtype
     if boundaries.ndim != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
     return search(xp, boundaries, self if hasattr(self, "ndim") else xp.asarray(self), out_int32, right)
