@@ -87,9 +87,9 @@ def r2c_gradient(grad: Any, self: Any, dim: Any, normalization: int, onesided: b
         last = wrap_dim(dim[-1], self.ndim)
         missing = self.shape[last] - grad.shape[last]
         if missing > 0:
-            pad = [0] * (2 * (self.ndim - last))
-            pad[-1] = missing
-            grad = METHODS["constant_pad_nd"](grad, pad)
+            whole = grad.new_zeros([*grad.shape[:last], self.shape[last], *grad.shape[last + 1:]])
+            whole.narrow(last, 0, grad.shape[last]).copy_(grad)
+            grad = whole
     return METHODS["real"](call(c2c, [grad, dim, normalization, False]))
 
 

@@ -5,16 +5,19 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core import storage
 from retrograd.core.opdef import OpDef, defop
 from retrograd.ops import copy, families, random, resize
 
 NAMES = {"normal_": "normal_functional"}
 
 
-def on_a_copy(kernel: Any) -> Any:
-    """The kernel of an in-place op with its target left as it was."""
+def on_a_copy(kernel: Any, gaps: bool) -> Any:
+    """The kernel of an in-place op with its target left as it was; the copy may have the gaps of the original."""
     def copied(xp: Any, self: Any, *args: Any) -> Any:
-        made = np.array(self)
+        keeps_gaps = gaps and 0 not in self.strides
+        made = storage.empty_strided(self.shape, storage.strides_of(self), self.dtype) if keeps_gaps else np.array(self)
+        made[...] = self
         values = kernel(xp, made, *args)
         if values is not made:
             made[...] = values
@@ -36,7 +39,8 @@ def add_functional(op: OpDef, batch: Any) -> None:
     name = NAMES.get(name, name.removesuffix("_"))
     text = f"{name}{'.' + overload if overload else ''}({rest}".replace("Tensor(a!)", "Tensor")
     node = "CopyBackward0" if name == "copy" else op.node_name
-    defop(text, kernel=on_a_copy(op.kernel), vjp=op.vjp, jvp=op.jvp, batch=batch, node=node, variants="", out=False)
+    defop(text, kernel=on_a_copy(op.kernel, name == "copy"), vjp=op.vjp, jvp=op.jvp, batch=batch, node=node, variants="",
+          out=False)
 
 
 for in_place in (copy.copy_, resize.zero_):

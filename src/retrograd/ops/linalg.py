@@ -79,11 +79,16 @@ def cholesky_kernel(name: str) -> Any:
         check_square("linalg.cholesky" if name != "cholesky" else name, self)
         if name != "cholesky":
             check_floating("linalg.cholesky", self)
-        supported("cholesky_cpu", self)
-        made, info = factorize.cholesky(xp, self, upper)
+        if self.size:
+            supported("cholesky_cpu", self)
+            made, info = factorize.cholesky(xp, self, upper)
+        else:
+            made, info = xp.empty(self.shape, self.dtype), xp.zeros(self.shape[:-2], factorize.INT32)
         if check_errors or name == "cholesky":
             check_info(info, name, not_positive)
-        return (column_major(made), info) if name != "cholesky" else column_major(made)
+        if name == "cholesky":
+            return column_major(made) if made.size else made
+        return column_major(made), info
     return kernel
 
 

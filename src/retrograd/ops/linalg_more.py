@@ -14,7 +14,7 @@ from retrograd.ops import factorize
 from retrograd.ops.factorize import check_floating, check_square, column_major, legacy, supported
 from retrograd.ops.families import anywhere, wrap_dim
 from retrograd.ops.linalg import linalg_inv, linalg_inv_ex, linalg_solve, stacked
-from retrograd.ops.reduce import vector_norm
+from retrograd.ops.reduce import norm_dims, vector_norm
 from retrograd.ops.spectral import as_tolerance, linalg_eigvalsh, linalg_svdvals
 
 
@@ -300,7 +300,7 @@ defop("nuclear_norm(Tensor self, bool keepdim=False) -> Tensor", composite=True,
 defop("nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor", composite=True, variants="function",
       kernel=lambda self, dim, keepdim: matrix_norm_by_name(self, "nuc", dim, keepdim, None))
 defop("frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", composite=True, variants="function",
-      kernel=lambda self, dim, keepdim: call(vector_norm, [self, 2.0, dim, keepdim, None]))
+      kernel=lambda self, dim, keepdim: call(norm_dims, [self, 2.0, dim, keepdim]))
 
 
 def norm_except_dim(v: Any, pow: int, dim: int) -> Any:

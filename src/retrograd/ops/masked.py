@@ -111,7 +111,7 @@ nonzero_numpy = defop(
 )
 argwhere = defop(
     "argwhere(Tensor self) -> Tensor",
-    kernel=lambda self: call(nonzero, [self]), composite=True, out=False,
+    kernel=nonzero_kernel, batch=families.loop, out=False,
 )
 
 

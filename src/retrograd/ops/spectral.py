@@ -17,7 +17,7 @@ from retrograd.ops import factorize
 from retrograd.ops.elementwise import times
 from retrograd.ops.factorize import adjoint, check_floating, check_matrix, check_square, column_major, legacy, supported
 from retrograd.ops.families import everything, will_differentiate
-from retrograd.ops.linalg import hermitian, linalg_solve, linalg_solve_triangular, run_stacked, stacked
+from retrograd.ops.linalg import linalg_solve, linalg_solve_triangular, run_stacked, stacked
 
 
 def real_part(t: Any) -> Any:
@@ -130,6 +130,9 @@ def eigh_kernel(xp: Any, A: Any, UPLO: str, compute_v: bool) -> Any:
     check_square("linalg.eigh", A)
     if UPLO[:1].upper() not in ("L", "U") or len(UPLO) != 1:
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    if not A.size:
+        vectors = column_major(xp.empty(A.shape, A.dtype)) if compute_v else xp.empty(0, A.dtype)
+        return xp.empty(A.shape[:-1], A.real.dtype), vectors
     supported("linalg_eigh_cpu", A)
     if not compute_v:
         return xp.linalg.eigvalsh(A, UPLO.upper()), xp.empty(0, A.dtype)
@@ -146,13 +149,13 @@ def gaps(values: Any) -> Any:
 def eigh_gradient(grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     gL, gV = grads
     if gV is None:
-        return hermitian((eigenvectors * gL.unsqueeze(-2)) @ eigenvectors.mH)
+        return (eigenvectors * gL.unsqueeze(-2)) @ eigenvectors.mH
     inner = eigenvectors.mH @ gV
     if inner.is_complex():
         check_phase("linalg_eigh_backward", "eigenvectors", "quantity, so it is ill-defined.", diagonal_of(inner))
+    inner = times(inner - inner.mH, 0.5) / gaps(eigenvalues)        # along the unitary matrices
     along = METHODS["zeros_like"](eigenvalues) if gL is None else gL
-    inner = with_diagonal(inner / gaps(eigenvalues), along.to(inner.dtype))
-    return hermitian(eigenvectors @ inner @ eigenvectors.mH)
+    return eigenvectors @ (with_diagonal(inner, along.to(inner.dtype)) @ eigenvectors.mH)
 
 
 def eigh_tangent(A_t: Any, eigenvalues: Any, eigenvectors: Any) -> Any:

@@ -98,7 +98,7 @@ def any_batched(op: Any, args: Any, owner: Any) -> bool:
     return False
 
 
-DYNAMIC = frozenset(("nonzero", "masked_select", "_unique", "_unique2", "unique_dim", "unique_consecutive",
+DYNAMIC = frozenset(("nonzero", "masked_select", "_unique2", "unique_dim", "unique_consecutive",
                      "unique_dim_consecutive"))
 # in-place ops that PyTorch refuses in these words; the others name themselves
 ARITHMETIC = frozenset(("add_", "sub_", "mul_", "div_", "copy_"))
