@@ -42,8 +42,21 @@ NUMPY = {torch.bfloat16: torch.float32, torch.complex32: torch.complex64}      #
 LACKING = ("derivative for .* is not implemented", "INTERNAL ASSERT FAILED", "inconsistent range for TensorList output")
 # Differences that stay: (pattern of "op kind", why).
 KNOWN: tuple[tuple[str, str], ...] = (
-    ("^_foreach_copy.default grad_fn|^_foreach_zero.default (grad_fn|requires_grad)|^detach_copy.default requires_grad",
+    (r"^_foreach_copy\.default grad_fn|^_foreach_zero\.default (grad_fn|requires_grad)|^detach_copy\.default requires_grad",
      "PyTorch has no derivative there and records an error for backward"),
+    (r"^addcdiv\.default gradient error", "PyTorch cannot divide a complex number by a real tensor there"),
+    (r"^as_strided_scatter\.default (second )?gradient", "PyTorch gives the base the gradient of what was overwritten"),
+    (r"^cholesky_inverse\.default tangent", "PyTorch's forward mode reads the triangle that the op does not"),
+    (r"^_foreach_(maximum|minimum)\.Scalar(List)? tangent", "PyTorch's tangent is the number itself where that is larger"),
+    (r"^(all|any)\.dims batched", "PyTorch's vmap takes an empty list of dimensions for all"),
+    (r"^arg(max|min)\.default batched", "PyTorch's vmap keeps one dimension instead of all"),
+    (r"^index_select\.default batched", "PyTorch's vmap repeats what an index of no dimensions selects"),
+    (r"^_(log_)?softmax_backward_data\.default batched", "PyTorch's vmap sums over the examples if they have no dimensions"),
+    (r"^_is_(all|any)_true\.default batched strides", "PyTorch's vmap gives one answer for all examples"),
+    (r"^_linalg_(slog)?det\.default (value|batched)", "which of A and its transpose was factorized"),
+    (r"^_?linalg_(svd|eigh?)\.default (value|batched|(second )?gradient|tangent)( as \w+)?$", "signs are up to LAPACK"),
+    (r"^complex\.default error as float16", "there are no complex numbers of half precision"),
+    (r"^(expand|broadcast_to)\.default strides as bool", "arrays of single bytes cannot tell no stride from the usual ones"),
 )
 
 
@@ -235,6 +248,8 @@ def differences(wanted: Outcome, got: Outcome, dtype: str | None) -> Iterator[tu
             return
         if type(wanted.error).__name__ != type(got.error).__name__:
             yield "error", f"{wanted.error!r} | {got.error!r}"
+        elif not first_line(got.error).startswith(first_line(wanted.error)):      # ours may say more
+            yield "words", f"{first_line(wanted.error)} | {first_line(got.error)}"
         return
     names = list({**wanted.facts, **got.facts})
     if "gradient error" in names:
@@ -251,6 +266,10 @@ def differences(wanted: Outcome, got: Outcome, dtype: str | None) -> Iterator[tu
             continue
         if not agree(a, b, wanted.facts.get(f"{name} dtype") or wanted.facts.get(f"{name.split()[0]} dtype", "torch.float64")):
             yield name[2:] if name[0].isdigit() else name, " ".join(f"{a!r} | {b!r}".split())
+
+
+def first_line(error: Any) -> str:
+    return str(error).split("\n")[0]
 
 
 def lacking(error: Any) -> bool:
