@@ -174,14 +174,15 @@ def push_forward(side: Side, case: Any, facts: dict[str, Any]) -> None:
 
 
 def batch(side: Side, case: Any, facts: dict[str, Any]) -> None:
-    """Note the results of the op mapped over two equal examples."""
+    """Note the results of the op mapped over two examples; what they hold may differ unless it is positions or masks."""
     tensors = [side.tensor(t.detach(), None) for t in case.tensors()]
 
     def over(*tensors: Any) -> Any:
         made = call(side, case.op, [side.argument(a) for a in case.arguments(case.places, tensors)])
         return tuple([t for t in cases.outputs(made) if isinstance(t, side.tensor_class)])
 
-    for i, t in enumerate(side.module.vmap(over)(*[side.module.stack([t, t]) for t in tensors])):
+    pairs = [side.module.stack([t, t * 0.75 if t.is_floating_point() else t]) for t in tensors]
+    for i, t in enumerate(side.module.vmap(over)(*pairs)):
         facts[f"{i} batched"], facts[f"{i} batched dtype"] = array_of(side, t), str(t.dtype)
         facts[f"{i} batched strides"] = tuple(t.stride())
 

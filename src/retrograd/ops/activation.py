@@ -615,7 +615,7 @@ def hardtanh_backward_kernel(xp: Any, grad_output: Any, self: Any, min_val: Any,
 
 hardtanh_backward = backward_op(
     "hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor",
-    limited("hardtanh_backward_cpu", FLOATS, hardtanh_backward_kernel),
+    limited("hardshrink_backward_cpu", FLOATS, hardtanh_backward_kernel),
     dict(grad_output=lambda grad, self, min_val, max_val: call(hardtanh_backward, [grad, self, min_val, max_val]), self=zeros))
 hardtanh = defop(
     "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",

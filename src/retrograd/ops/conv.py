@@ -14,10 +14,9 @@ from typing import Any
 
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.opdef import defop
-from retrograd.core.storage import empty_strided
 from retrograd.ops import families
 from retrograd.ops.elementwise import times
-from retrograd.ops.pool import packed, widened
+from retrograd.ops.pool import channels_last, following, packed, widened
 from retrograd.ops.refusals import takes
 
 
@@ -107,18 +106,7 @@ def convolution_kernel(xp: Any, input: Any, weight: Any, bias: Any, stride: Any,
 
 def in_order_of(xp: Any, made: Any, input: Any, weight: Any) -> Any:
     """Channels come last in the result's memory if they do in the input's or the weight's."""
-    if made.ndim != 4 or not (channels_last(input) or channels_last(weight)):
-        return made
-    n, c, h, w = made.shape
-    last = empty_strided(made.shape, (h * w * c, 1, w * c, c), made.dtype)
-    last[...] = made
-    return last
-
-
-def channels_last(array: Any) -> bool:
-    if array.ndim != 4 or array.flags.c_contiguous:
-        return False
-    return array.transpose(0, 2, 3, 1).flags.c_contiguous
+    return following(made, input if channels_last(input) else weight) if made.ndim == 4 else made
 
 
 def convolution_backward_kernel(xp: Any, grad_output: Any, input: Any, weight: Any, bias_sizes: Any, stride: Any, padding: Any,

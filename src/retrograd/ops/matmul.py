@@ -33,6 +33,13 @@ def no_bool(name: str, array: Any) -> None:
         raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
 
 
+def refuse_bool(name: str, self: Any, left: Any, right: Any) -> None:
+    """Of bools there are no products, and of products without terms no multiples of bools to add them to."""
+    if self.dtype.kind == "b" and not (left.size and right.size):
+        raise RuntimeError("result type Long can't be cast to the desired output type Bool")
+    no_bool(name, self)
+
+
 def expandable(array: Any, shape: Any) -> None:
     """PyTorch's errors for a tensor that cannot be expanded to the shape of a product."""
     if array.ndim > len(shape):
@@ -116,9 +123,7 @@ def addmm_kernel(xp: Any, self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any
     check_mm(mat1, mat2)
     expandable(self, (mat1.shape[0], mat2.shape[1]))
     if mat1.shape[0] and mat2.shape[1]:
-        if self.dtype.kind == "b" and not mat1.size:
-            raise RuntimeError("result type Long can't be cast to the desired output type Bool")
-        no_bool("addmm_impl_cpu_", self)
+        refuse_bool("addmm_impl_cpu_", self, mat1, mat2)
     return combined(xp, self, np.matmul(wide(mat1), wide(mat2)), beta, alpha)
 
 
@@ -164,7 +169,7 @@ def baddbmm_kernel(xp: Any, self: Any, batch1: Any, batch2: Any, beta: Any, alph
                            f"{words(batch2)}")
     check_bmm(batch1, batch2)
     expandable(self, (*batch1.shape[:2], batch2.shape[2]))
-    no_bool("baddbmm", self)
+    refuse_bool("baddbmm", self, batch1, batch2)
     return combined(xp, self, xp.matmul(wide(batch1), wide(batch2)), beta, alpha)
 
 
@@ -181,7 +186,7 @@ def addbmm_kernel(xp: Any, self: Any, batch1: Any, batch2: Any, beta: Any, alpha
                            f"{batch2.shape[1]}x{batch2.shape[2]})")
     same_scalar_type(batch1, batch2)
     same_scalar_type(self, batch1)
-    no_bool("addmm_impl_cpu_", self)
+    refuse_bool("addmm_impl_cpu_", self, batch1, batch2)
     return combined(xp, self, xp.matmul(wide(batch1), wide(batch2)).sum(0, dtype=wide(batch1).dtype), beta, alpha)
 
 
@@ -206,7 +211,8 @@ def addmv_kernel(xp: Any, self: Any, mat: Any, vec: Any, beta: Any, alpha: Any) 
     if not self.dtype == mat.dtype == vec.dtype:
         raise RuntimeError(f"addmv input tensors must have the same dtype, but got {legacy(self)}, {legacy(mat)}, and "
                            f"{legacy(vec)}")
-    no_bool("addmv_impl_cpu", self)
+    if mat.size:
+        no_bool("addmv_impl_cpu", self)
     return combined(xp, self, xp.matmul(wide(mat), wide(vec)), beta, alpha)
 
 
@@ -383,10 +389,9 @@ def batched_addbmm(op: Any, args: Any, dims: Any, size: int) -> Any:
     self, left, right = [families.move_to_front(t, d) if d is not None else t.unsqueeze(0)
                          for t, d in zip(args[:3], dims[:3], strict=True)]
     made = plainly(METHODS["matmul"](left, right).sum(1), args[4])
+    self = self.reshape((self.shape[0], *[1] * (3 - self.ndim), *self.shape[1:]))
     if args[3] == 0:                      # what `self` holds does not count, not even NaN
         return made.expand((size, *made.shape[1:])), 0
-    if self.ndim == 2:                    # a vector for each example
-        self = self.unsqueeze(1)
     return (made + plainly(self, args[3])).expand((size, *made.shape[1:])), 0
 
 

@@ -138,9 +138,10 @@ def cdist_tangent(x1_p: Any, x1_t: Any, x2_p: Any, x2_t: Any, p: float, result: 
     return (slopes * (x1_t.unsqueeze(-2) - x2_t.unsqueeze(-3))).sum(-1)
 
 
+full_cdist = takes("cdist", "FCIB")
 cdist_forward = defop(
     "_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor",
-    kernel=cdist_forward_kernel, check=takes("cdist", "FCIB"),
+    kernel=cdist_forward_kernel, check=lambda x1, x2, *rest: x1.array.size and x2.array.size and full_cdist(x1),
     vjp=dict(x1=lambda grad, x1, x2, p, result: cdist_gradient(grad, x1, x2, p, result),
              x2=lambda grad, x1, x2, p, result: cdist_gradient(grad.mT, x2, x1, p, result.mT)),
     jvp=cdist_tangent, batch=stacked(2, 2), node="CdistBackward0", variants="",

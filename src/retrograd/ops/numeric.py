@@ -53,10 +53,9 @@ defop("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? appe
 
 
 # ---- integrals
-def no_bool(name: str, **tensors: Any) -> None:
-    for argument, t in tensors.items():
-        if t.dtype.category == 0:
-            raise RuntimeError(f"{name}: received a bool input for `{argument}`, but bool is not supported")
+def no_bool(name: str, arguments: str, *tensors: Any) -> None:
+    if any([t.dtype.category == 0 for t in tensors]):
+        raise RuntimeError(f"{name}: received a bool input for {arguments}, but bool is not supported")
 
 
 def neighbours(y: Any, dim: int) -> tuple[Any, Any]:
@@ -65,7 +64,7 @@ def neighbours(y: Any, dim: int) -> tuple[Any, Any]:
 
 def widths(name: str, y: Any, x: Any, dim: int) -> Any:
     """The distances of the sample points, in a shape that goes with y."""
-    no_bool(name, y=y, x=x)
+    no_bool(name, "`x` or `y`", x, y)
     if x.ndim == 1:
         if x.shape[0] != y.shape[dim]:
             raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
@@ -91,7 +90,7 @@ def trapezoid_dx(y: Any, dx: Any, dim: int) -> Any:
     axis = wrap_dim(dim, y.ndim)
     if y.shape[axis] == 0:
         return METHODS["zeros"]([n for d, n in enumerate(y.shape) if d != axis], dtype=y.dtype)
-    no_bool("trapezoid", y=y)
+    no_bool("trapezoid", "`y`", y)
     if isinstance(dx, bool):
         raise RuntimeError("trapezoid: Currently, we only support dx as a real number.")
     ends = times(y.select(axis, 0) + y.select(axis, -1), 0.5)
@@ -107,7 +106,7 @@ def cumulative_x(y: Any, x: Any, dim: int) -> Any:
 
 def cumulative_dx(y: Any, dx: Any, dim: int) -> Any:
     axis = wrap_dim(dim, y.ndim)
-    no_bool("cumulative_trapezoid", y=y)
+    no_bool("cumulative_trapezoid", "`y`", y)
     left, right = neighbours(y, axis)
     return times(left + right, dx / 2.0).cumsum(axis)
 

@@ -14,13 +14,30 @@ import numpy as np
 
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.opdef import defop
+from retrograd.core.storage import empty_strided
 from retrograd.ops import families
 from retrograd.ops.refusals import takes
 
 
 def packed(array: Any) -> Any:
     """The array without gaps, and with the usual strides even where a size is 1."""
+    if not array.size:
+        return np.empty(array.shape, array.dtype)
     return array.copy() if 1 in array.shape or not array.flags.c_contiguous else array
+
+
+def following(array: Any, source: Any) -> Any:
+    """The array with its channels last in memory if the source has them there."""
+    if not channels_last(source):
+        return array
+    n, c, h, w = array.shape
+    made = empty_strided(array.shape, (h * w * c, 1, w * c, c), array.dtype)
+    made[...] = array
+    return made
+
+
+def channels_last(array: Any) -> bool:
+    return array.ndim == 4 and not array.flags.c_contiguous and bool(array.transpose(0, 2, 3, 1).flags.c_contiguous)
 
 
 def widened(value: Any, rank: int) -> tuple[int, ...]:
@@ -185,7 +202,7 @@ def avg_pool_kernel(rank: int) -> Any:
         w = Windows(rank, self.shape, kernel_size, stride, padding, 1, ceil_mode)
         w.check("avg_pool", self.shape)
         total = w.of(xp, w.padded(xp, self, 0)).sum(tuple(range(-rank, 0)))
-        return packed(divided(xp, total, divisors(xp, w, count_include_pad, divisor_override, self.dtype)))
+        return following(packed(divided(xp, total, divisors(xp, w, count_include_pad, divisor_override, self.dtype))), self)
     return kernel
 
 
@@ -199,7 +216,7 @@ def avg_pool_backward_kernel(rank: int) -> Any:
             window = tuple([slice(k, k + (o - 1) * s + 1, s) for k, o, s in zip(place, w.output, w.stride, strict=True)])
             made[(..., *window)] += share
         inside = tuple([slice(p, p + n) for p, n in zip(w.padding, w.sizes, strict=True)])
-        return packed(made[(..., *inside)])
+        return following(packed(made[(..., *inside)]), self)
     return kernel
 
 
@@ -275,8 +292,8 @@ def adaptive_avg_rows(rank: int) -> Any:
 
     backward = defop(
         f"_adaptive_avg_pool{rank}d_backward(Tensor grad_output, Tensor self) -> Tensor",
-        kernel=lambda xp, grad_output, self: through_matrices(
-            xp, grad_output, [m.T for m in matrices(self.shape[-rank:], grad_output.shape[-rank:], grad_output.dtype)]),
+        kernel=lambda xp, grad_output, self: following(through_matrices(
+            xp, grad_output, [m.T for m in matrices(self.shape[-rank:], grad_output.shape[-rank:], grad_output.dtype)]), self),
         vjp=dict(grad_output=lambda grad, grad_output_sym_sizes: call(forward, [grad, tuple(grad_output_sym_sizes[-rank:])]),
                  self=zero_like),
         jvp=lambda grad_output_t, self_p: call(backward, [grad_output_t, self_p]),
@@ -285,8 +302,8 @@ def adaptive_avg_rows(rank: int) -> Any:
     )
     forward = defop(
         f"_adaptive_avg_pool{rank}d(Tensor self, SymInt[{rank}] output_size) -> Tensor",
-        kernel=lambda xp, self, output_size: through_matrices(
-            xp, self, matrices(self.shape[-rank:], widened(output_size, rank), self.dtype)),
+        kernel=lambda xp, self, output_size: following(through_matrices(
+            xp, self, matrices(self.shape[-rank:], widened(output_size, rank), self.dtype)), self),
         vjp=dict(self=lambda grad, self: call(backward, [grad, self])), jvp="linear",
         batch=families.folded, widen=True, variants="", node=f"AdaptiveAvgPool{rank}DBackward0",
         check=takes(f"adaptive_avg_pool{rank}d{suffix}", "FH"),
@@ -320,12 +337,12 @@ def adaptive_max_kernel(xp: Any, self: Any, output_size: Any) -> Any:
             best = box.argmax(-1)
             values[..., i, j] = xp.take_along_axis(box, best[..., None], -1)[..., 0]
             indices[..., i, j] = (best // (right - left) + top) * width + best % (right - left) + left
-    return values, indices
+    return following(values, self), following(indices, self)
 
 
 adaptive_max_pool2d_backward = defop(
     "adaptive_max_pool2d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
-    kernel=lambda xp, grad_output, self, indices: scatter_kernel(xp, grad_output, self, indices, 2),
+    kernel=lambda xp, grad_output, self, indices: following(scatter_kernel(xp, grad_output, self, indices, 2), self),
     vjp=dict(grad_output=lambda grad, indices: flat_gather(grad, indices, 2), self=zero_like),
     jvp=lambda grad_output_t, self_p, indices: call(adaptive_max_pool2d_backward, [grad_output_t, self_p, indices]),
     batch=families.folded, widen=True, variants="", node="AdaptiveMaxPool2DBackwardBackward0",

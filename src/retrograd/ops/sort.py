@@ -348,7 +348,8 @@ scalar_isin = defop(f"isin.Scalar_Tensor(Scalar element, Tensor test_elements{IS
 def histc_kernel(xp: Any, self: Any, bins: int, min: Any, max: Any) -> Any:
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
-    refuse("aminmax_cpu" if self.dtype.kind == "c" else "histogram_cpu", self, "ciub")
+    refuse("linspace_cpu", self, "b")
+    refuse("aminmax_cpu" if self.dtype.kind == "c" and min == max and self.size else "histogram_cpu", self, "ciu")
     x = wide(self).reshape(-1)
     low, high = x.dtype.type(min), x.dtype.type(max)
     if low == high and x.size:

@@ -12,7 +12,7 @@ import numpy as np
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import defop
 from retrograd.ops import families
-from retrograd.ops.pool import packed, through_matrices, widened
+from retrograd.ops.pool import following, packed, through_matrices, widened
 from retrograd.ops.refusals import takes
 
 SCALES = {1: ("scales",), 2: ("scales_h", "scales_w"), 3: ("scales_d", "scales_h", "scales_w")}
@@ -62,11 +62,12 @@ def rows(name: str, rank: int, corners: bool, matrix: Any, node: str) -> Any:
     def forward_kernel(xp: Any, self: Any, output_size: Any, *rest: Any) -> Any:
         if self.ndim != rank + 2:
             raise RuntimeError(f"It is expected input_size equals to {rank + 2}, but got size {self.ndim}")
-        return through_matrices(xp, self, matrices(self.shape[-rank:], widened(output_size, rank), rest, self.dtype))
+        made = through_matrices(xp, self, matrices(self.shape[-rank:], widened(output_size, rank), rest, self.dtype))
+        return following(made, self)
 
     def backward_kernel(xp: Any, grad_output: Any, output_size: Any, input_size: Any, *rest: Any) -> Any:
         made = matrices(input_size[-rank:], widened(output_size, rank), rest, grad_output.dtype)
-        return through_matrices(xp, grad_output, [m.T for m in made])
+        return following(through_matrices(xp, grad_output, [m.T for m in made]), grad_output)
 
     arguments = ", ".join((["align_corners"] if corners else []) + list(scales))
     scope: dict[str, Any] = {"call": call}
@@ -151,7 +152,7 @@ def channel_shuffle_kernel(xp: Any, self: Any, groups: int) -> Any:
         raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
     if c % groups:
         raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
-    return packed(self.reshape((n, groups, c // groups, *rest)).swapaxes(1, 2).reshape(self.shape))
+    return following(packed(self.reshape((n, groups, c // groups, *rest)).swapaxes(1, 2).reshape(self.shape)), self)
 
 
 channel_shuffle = defop(
