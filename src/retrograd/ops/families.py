@@ -110,7 +110,8 @@ def folded(op: Any, args: Any, dims: Any, size: int) -> Any:
         moved.append(a)
     result = call(op, moved)
     if op.multiple:
-        return tuple([r.reshape((size, count, *r.shape[1:])) for r in result]), (0,) * len(result)
+        return tuple([r if r is None else r.reshape((size, count, *r.shape[1:])) for r in result]), tuple(
+            [None if r is None else 0 for r in result])
     return result.reshape((size, count, *result.shape[1:])), 0
 
 

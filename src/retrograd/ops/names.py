@@ -120,6 +120,12 @@ NAMES: dict[str, tuple[str, str, str, str]] = {
         "",
         "",
     ),
+    "ops.grid": (
+        "affine_grid_generator grid_sampler grid_sampler_2d grid_sampler_3d",
+        "",
+        "affine_grid_generator_backward grid_sampler_2d_backward grid_sampler_3d_backward",
+        "",
+    ),
     "ops.histogram": (
         "histogram",
         "histogram",
