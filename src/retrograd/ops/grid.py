@@ -138,18 +138,14 @@ class Sampler:
 
     def sample(self, input: Any, orders: Any) -> Any:
         """The samples of `input`, or their derivative of the given order by each coordinate."""
-        flat, total = input.reshape((*input.shape[:2], self.count)), None
-        for index, weight in self.corners(orders):
-            part = self.over.pick(flat, index) * weight
-            total = part if total is None else total + part
+        flat = input.reshape((*input.shape[:2], self.count))
+        total = added([self.over.pick(flat, index) * weight for index, weight in self.corners(orders)])
         return total.reshape((*input.shape[:2], *self.grid.shape[1:-1]))
 
     def spread(self, grad: Any, orders: Any) -> Any:
         """The transpose: what each sample hands to the elements that it was made of."""
-        flat, total = grad.reshape((*grad.shape[:2], math.prod(self.grid.shape[1:-1]))), None
-        for index, weight in self.corners(orders):
-            part = self.over.spread(self.count, index, flat * weight)
-            total = part if total is None else total + part
+        flat = grad.reshape((*grad.shape[:2], math.prod(self.grid.shape[1:-1])))
+        total = added([self.over.spread(self.count, index, flat * weight) for index, weight in self.corners(orders)])
         return total.reshape((*grad.shape[:2], *self.sizes))
 
     def once(self, d: int, base: Any = None) -> tuple[int, ...]:

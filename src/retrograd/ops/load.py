@@ -8,10 +8,10 @@ from retrograd.ops.names import NAMES
 
 # In this order where all are imported: an op's overloads are tried in the order of their declaration.
 TABLES = """
-    activation attention compare complexes contract conv copy dropout einsum embedding_bag extrema factorize factory
+    activation attention compare complexes contract conv copy ctc dropout einsum embedding_bag extrema factorize factory
     fft foreach fromdata functional_forms generators grid histogram index inplace_views join layer_norm linalg linalg_more
-    loss losses masked matmul meta misc norm numeric operators padding pointwise pool powers quick_views random reduce resize
-    scan scatter shape slicing sort sparse special spectral stft tangents testing unary unfold upsample view_copies
+    loss losses margin masked matmul meta misc norm numeric operators padding pointwise pool powers quick_views random reduce
+    resize scan scatter shape slicing sort sparse special spectral stft tangents testing unary unfold upsample view_copies
     windows
 """.split()
 

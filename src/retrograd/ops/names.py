@@ -60,6 +60,12 @@ NAMES: dict[str, tuple[str, str, str, str]] = {
         "_local_scalar_dense alias detach",
         "__add_gradient__ __assign_out__ __cast__ __contiguous_clone__ __copy_to_layout__ __detach__ __first_gradient__ __is_channels_last__ __new_gradient__ __ones_like__",
     ),
+    "ops.ctc": (
+        "_ctc_loss ctc_loss",
+        "",
+        "_ctc_loss_backward",
+        "",
+    ),
     "ops.dropout": (
         "alpha_dropout alpha_dropout_ dropout dropout_ feature_alpha_dropout feature_alpha_dropout_ feature_dropout feature_dropout_ native_dropout",
         "",
@@ -178,6 +184,12 @@ NAMES: dict[str, tuple[str, str, str, str]] = {
         "cosine_embedding_loss cosine_similarity hinge_embedding_loss kl_div margin_ranking_loss pairwise_distance poisson_nll_loss triplet_margin_loss",
         "",
         "cross_entropy_loss l1_loss nll_loss nll_loss2d nll_loss_nd",
+        "",
+    ),
+    "ops.margin": (
+        "",
+        "",
+        "multi_margin_loss multi_margin_loss_backward multilabel_margin_loss multilabel_margin_loss_backward multilabel_margin_loss_forward",
         "",
     ),
     "ops.masked": (
