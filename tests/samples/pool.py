@@ -58,7 +58,7 @@ def adaptive_2d(make: Maker) -> Iterator[Sample]:
     yield Sample(make(2, 4, 4), (2, 4))
 
 
-@samples("adaptive_avg_pool3d.default", "_adaptive_avg_pool3d.default")
+@samples("adaptive_avg_pool3d.default", "_adaptive_avg_pool3d.default", "adaptive_max_pool3d.default")
 def adaptive_3d(make: Maker) -> Iterator[Sample]:
     yield Sample(make(1, 2, 3, 5, 4), (2, 3, 2))
 
@@ -77,3 +77,20 @@ def adaptive_avg_pool3d_backward(make: Maker) -> Iterator[Sample]:
 def adaptive_max_pool2d_backward(make: Maker) -> Iterator[Sample]:
     input = make(1, 2, 5, 4)
     yield Sample(make(1, 2, 3, 2), input, torch.ops.aten.adaptive_max_pool2d(input.detach(), (3, 2))[1])
+
+
+@samples("adaptive_max_pool3d_backward.default")
+def adaptive_max_pool3d_backward(make: Maker) -> Iterator[Sample]:
+    input = make(1, 2, 3, 5, 4)
+    yield Sample(make(1, 2, 2, 3, 2), input, torch.ops.aten.adaptive_max_pool3d(input.detach(), (2, 3, 2))[1])
+
+
+@samples("max_unpool2d.default")
+def unpool_2d(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(2, 1, 2, 2), torch.tensor([[[[0, 3], [13, 7]]], [[[5, 2], [8, 15]]]]), (4, 4))
+    yield Sample(make(1, 2, 1), torch.tensor([[[4], [2]]]), (2, 3))
+
+
+@samples("max_unpool3d.default")
+def unpool_3d(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(1, 1, 1, 2, 2), torch.tensor([[[[[0, 3], [13, 30]]]]]), (2, 4, 4), (2, 2, 2), (0, 0, 0))

@@ -1,12 +1,12 @@
 """Multi-head attention as a module."""
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import retrograd as torch
 from retrograd.nn import functional as F
 from retrograd.nn import init
+from retrograd.nn.functions.attention import canonical_mask, type_or_none
 from retrograd.nn.linear import NonDynamicallyQuantizableLinear
 from retrograd.nn.module import Module
 from retrograd.nn.parameter import Parameter
@@ -72,74 +72,21 @@ class MultiheadAttention(Module):
     def forward(self, query: Any, key: Any, value: Any, key_padding_mask: Any = None, need_weights: bool = True,
                 attn_mask: Any = None, average_attn_weights: bool = True, is_causal: bool = False) -> tuple[Any, Any]:
         """The attended values, and the weights if wanted."""
-        if is_causal and attn_mask is None:
-            raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
         batched = query.dim() == 3
-        if not batched:
-            query, key, value = (t.unsqueeze(1) for t in (query, key, value))
-            key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
-        elif self.batch_first:
+        key_padding_mask = canonical_mask(key_padding_mask, "key_padding_mask", type_or_none(attn_mask), "attn_mask",
+                                          query.dtype)
+        attn_mask = canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, check_other=False)
+        if self.batch_first and batched:
+            # what is one tensor stays one, so that it is projected once
+            same = key is query, value is key
             query, key, value = (t.transpose(1, 0) for t in (query, key, value))
-        output, weights = self._attend(query, key, value, key_padding_mask, attn_mask, need_weights)
-        if weights is not None and average_attn_weights:
-            weights = weights.mean(dim=1)
-        if not batched:
-            return output.squeeze(1), None if weights is None else weights.squeeze(0)
-        return (output.transpose(1, 0) if self.batch_first else output), weights
-
-    def _projected(self, query: Any, key: Any, value: Any) -> list[Any]:
-        size = self.embed_dim
-        biases: Any = [None] * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
-        if self._qkv_same_embed_dim and query is key and key is value:
-            packed = F.linear(query, self.in_proj_weight, self.in_proj_bias)
-            packed = packed.unflatten(-1, (3, size)).unsqueeze(0).transpose(0, -2).squeeze(-2).contiguous()
-            return [packed[0], packed[1], packed[2]]
-        weights = self.in_proj_weight.chunk(3) if self._qkv_same_embed_dim else (
-            self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
-        return [F.linear(t, w, b) for t, w, b in zip((query, key, value), weights, biases, strict=True)]
-
-    def _attend(self, query: Any, key: Any, value: Any, key_padding_mask: Any, attn_mask: Any, need_weights: bool) -> Any:
-        length, batch, size = query.shape
-        heads, width = self.num_heads, self.head_dim
-        q, k, v = self._projected(query, key, value)
-        mask = as_scores(attn_mask, q.dtype)
-        if mask is not None and mask.dim() == 2:
-            mask = mask.unsqueeze(0)
-        padding = as_scores(key_padding_mask, q.dtype)
-        if self.bias_k is not None and self.bias_v is not None:
-            k = torch.cat([k, self.bias_k.repeat(1, batch, 1)])
-            v = torch.cat([v, self.bias_v.repeat(1, batch, 1)])
-            mask, padding = (t if t is None else F.pad(t, (0, 1)) for t in (mask, padding))
-        q, k, v = (t.reshape(t.shape[0], batch * heads, width).transpose(0, 1) for t in (q, k, v))
-        if self.add_zero_attn:
-            k, v = (torch.cat([t, torch.zeros(batch * heads, 1, width, dtype=t.dtype)], dim=1) for t in (k, v))
-            mask, padding = (t if t is None else F.pad(t, (0, 1)) for t in (mask, padding))
-        source = k.size(1)
-        if padding is not None:
-            padding = padding.view(batch, 1, 1, source).expand(-1, heads, -1, -1).reshape(batch * heads, 1, source)
-            mask = padding if mask is None else mask + padding
-        dropout = self.dropout if self.training else 0.0
-        if need_weights:
-            scaled = q * math.sqrt(1.0 / float(width))
-            scores = torch.bmm(scaled, k.transpose(-2, -1)) if mask is None else torch.baddbmm(mask, scaled, k.transpose(-2,
-                                                                                                                         -1))
-            weights = F.softmax(scores, dim=-1)
-            if dropout > 0.0:
-                weights = F.dropout(weights, p=dropout)
-            made = torch.bmm(weights, v).transpose(0, 1).contiguous().view(length * batch, size)
-            made = F.linear(made, self.out_proj.weight, self.out_proj.bias)
-            return made.view(length, batch, size), weights.view(batch, heads, length, source)
-        if mask is not None:
-            mask = mask.unsqueeze(0) if mask.size(0) == 1 and mask.dim() == 3 else mask.view(batch, heads, -1, source)
-        q, k, v = (t.view(batch, heads, t.shape[1], width) for t in (q, k, v))
-        made = F.scaled_dot_product_attention(q, k, v, mask, dropout, False)
-        made = made.permute(2, 0, 1, 3).contiguous().view(batch * length, size)
-        made = F.linear(made, self.out_proj.weight, self.out_proj.bias)
-        return made.view(length, batch, size), None
-
-
-def as_scores(mask: Any, dtype: Any) -> Any:
-    """A mask of booleans (True: not to be seen) as what is added to the scores."""
-    if mask is None or mask.is_floating_point():
-        return mask
-    return torch.zeros_like(mask, dtype=dtype).masked_fill_(mask, -math.inf)
+            key = query if same[0] else key
+            value = key if same[1] else value
+        made, weights = F.multi_head_attention_forward(
+            query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, self.bias_k,
+            self.bias_v, self.add_zero_attn, self.dropout, self.out_proj.weight, self.out_proj.bias, training=self.training,
+            key_padding_mask=key_padding_mask, need_weights=need_weights, attn_mask=attn_mask,
+            use_separate_proj_weight=not self._qkv_same_embed_dim, q_proj_weight=self.q_proj_weight,
+            k_proj_weight=self.k_proj_weight, v_proj_weight=self.v_proj_weight, average_attn_weights=average_attn_weights,
+            is_causal=is_causal)
+        return made.transpose(1, 0) if self.batch_first and batched else made, weights

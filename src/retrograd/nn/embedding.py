@@ -120,3 +120,22 @@ class EmbeddingBag(_Table):
             text += f", scale_grad_by_freq={self.scale_grad_by_freq}"
         text += f", mode={self.mode!r}"
         return text + (f", padding_idx={self.padding_idx}" if self.padding_idx is not None else "")
+
+    @classmethod
+    def from_pretrained(cls, embeddings: Any, freeze: bool = True, max_norm: float | None = None, norm_type: float = 2.0,
+                        scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
+                        include_last_offset: bool = False, padding_idx: int | None = None) -> Self:
+        """A module with the given table.
+
+        >>> import retrograd as torch
+        >>> bag = torch.nn.EmbeddingBag.from_pretrained(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        >>> bag(torch.tensor([[0, 1]]))
+        tensor([[2., 3.]])
+        """
+        if embeddings.dim() != 2:
+            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
+        rows, columns = embeddings.shape
+        made = cls(rows, columns, max_norm=max_norm, norm_type=norm_type, scale_grad_by_freq=scale_grad_by_freq, mode=mode,
+                   sparse=sparse, _weight=embeddings, include_last_offset=include_last_offset, padding_idx=padding_idx)
+        made.weight.requires_grad_(not freeze)
+        return made

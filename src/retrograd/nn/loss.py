@@ -345,3 +345,60 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 
     def forward(self, input: Any, target: Any) -> Any:
         return F.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
+
+
+class MultiMarginLoss(_WeightedLoss):
+    """How far other classes come within a margin of the right one.
+
+    >>> import retrograd as torch
+    >>> torch.nn.MultiMarginLoss()(torch.tensor([[0.5, 0.25]]), torch.tensor([0]))
+    tensor(0.3750)
+    """
+
+    __constants__ = ["p", "margin", "reduction"]
+
+    def __init__(self, p: int = 1, margin: float = 1.0, weight: Any = None, size_average: Any = None, reduce: Any = None,
+                 reduction: str = "mean") -> None:
+        super().__init__(weight, size_average, reduce, reduction)
+        if p not in (1, 2):
+            raise ValueError("only p == 1 and p == 2 supported")
+        if weight is not None and weight.dim() != 1:
+            raise ValueError("MultiMarginLoss: expected weight to be None or 1D tensor, got "
+                             f"{weight.dim()}D instead")
+        self.p, self.margin = p, margin
+
+    def forward(self, input: Any, target: Any) -> Any:
+        return F.multi_margin_loss(input, target, p=self.p, margin=self.margin, weight=self.weight, reduction=self.reduction)
+
+
+class MultiLabelMarginLoss(_Loss):
+    """The same for several right classes, up to the first -1.
+
+    >>> import retrograd as torch
+    >>> torch.nn.MultiLabelMarginLoss()(torch.tensor([0.5, 0.25, 1.0]), torch.tensor([0, 2, -1]))
+    tensor(0.3333)
+    """
+
+    __constants__ = ["reduction"]
+
+    def forward(self, input: Any, target: Any) -> Any:
+        return F.multilabel_margin_loss(input, target, reduction=self.reduction)
+
+
+class CTCLoss(_Loss):
+    """How unlikely frames of class probabilities spell the targets, however they are aligned.
+
+    >>> import retrograd as torch
+    >>> frames = torch.tensor([[[0.5, 0.5]], [[0.5, 0.5]]]).log()
+    >>> torch.nn.CTCLoss()(frames, torch.tensor([[1]]), (2,), (1,))
+    tensor(0.2877)
+    """
+
+    __constants__ = ["blank", "reduction"]
+
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
+        super().__init__(reduction=reduction)
+        self.blank, self.zero_infinity = blank, zero_infinity
+
+    def forward(self, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any) -> Any:
+        return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity)

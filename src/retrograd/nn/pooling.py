@@ -203,3 +203,123 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPool):
 
     def forward(self, input: Any) -> Any:
         return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
+
+
+class AdaptiveMaxPool3d(_AdaptiveMaxPool):
+    """Maxima of as many boxes of volumes as wanted.
+
+    >>> import retrograd as torch
+    >>> torch.nn.AdaptiveMaxPool3d(1)(torch.arange(8.0).view(1, 2, 2, 2))
+    tensor([[[[7.]]]])
+    """
+
+    def forward(self, input: Any) -> Any:
+        return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)
+
+
+class _MaxUnpoolNd(Module):
+    """The base of putting maxima back."""
+
+    rank = 0
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+        super().__init__()
+        self.kernel_size, self.stride, self.padding = (
+            (v,) * self.rank if isinstance(v, int) else tuple(v)
+            for v in (kernel_size, kernel_size if stride is None else stride, padding))
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class MaxUnpool1d(_MaxUnpoolNd):
+    """Puts the maxima of sequences back where they were.
+
+    >>> import retrograd as torch
+    >>> torch.nn.MaxUnpool1d(2)(torch.tensor([[5.0, 3.0]]), torch.tensor([[1, 2]]))
+    tensor([[0., 5., 3., 0.]])
+    """
+
+    rank = 1
+
+    def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:
+        return F.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+
+class MaxUnpool2d(_MaxUnpoolNd):
+    """Puts the maxima of images back where they were.
+
+    >>> import retrograd as torch
+    >>> torch.nn.MaxUnpool2d(2)(torch.tensor([[[6.0]]]), torch.tensor([[[2]]]))
+    tensor([[[0., 0.],
+             [6., 0.]]])
+    """
+
+    rank = 2
+
+    def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:
+        return F.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+
+class MaxUnpool3d(_MaxUnpoolNd):
+    """Puts the maxima of volumes back where they were.
+
+    >>> import retrograd as torch
+    >>> torch.nn.MaxUnpool3d(2)(torch.full((1, 1, 1, 1), 7.0), torch.full((1, 1, 1, 1), 3)).flatten().tolist()
+    [0.0, 0.0, 0.0, 7.0, 0.0, 0.0, 0.0, 0.0]
+    """
+
+    rank = 3
+
+    def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:
+        return F.max_unpool3d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+
+class _LPPoolNd(Module):
+    """The base of pooling by norms."""
+
+    __constants__ = ["norm_type", "kernel_size", "stride", "ceil_mode"]
+
+    def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> None:
+        super().__init__()
+        self.norm_type, self.kernel_size, self.stride, self.ceil_mode = norm_type, kernel_size, stride, ceil_mode
+
+    def extra_repr(self) -> str:
+        return (f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
+                f"ceil_mode={self.ceil_mode}")
+
+
+class LPPool1d(_LPPoolNd):
+    """Norms of windows of sequences.
+
+    >>> import retrograd as torch
+    >>> torch.nn.LPPool1d(2, 2)(torch.tensor([[3.0, 4.0, 6.0, 8.0]]))
+    tensor([[ 5., 10.]])
+    """
+
+    def forward(self, input: Any) -> Any:
+        return F.lp_pool1d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+
+
+class LPPool2d(_LPPoolNd):
+    """Norms of windows of images.
+
+    >>> import retrograd as torch
+    >>> torch.nn.LPPool2d(2, 2)(torch.tensor([[[1.0, 5.0], [3.0, 1.0]]]))
+    tensor([[[6.]]])
+    """
+
+    def forward(self, input: Any) -> Any:
+        return F.lp_pool2d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+
+
+class LPPool3d(_LPPoolNd):
+    """Norms of windows of volumes.
+
+    >>> import retrograd as torch
+    >>> torch.nn.LPPool3d(3, 2)(torch.full((1, 1, 2, 2, 2), 2.0))
+    tensor([[[[[4.]]]]])
+    """
+
+    def forward(self, input: Any) -> Any:
+        return F.lp_pool3d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from retrograd.core.dispatch import METHODS, call
+from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.opdef import defop
 from retrograd.core.storage import empty_strided
 from retrograd.ops import families
+from retrograd.ops.elementwise import unsupported
 from retrograd.ops.refusals import takes
 
 
@@ -326,34 +328,42 @@ defop("adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", composit
       kernel=lambda self, output_size: adaptive_avg_pool2d(self.unsqueeze(-2), (1, *widened(output_size, 1))).squeeze(-2))
 
 
-def adaptive_max_kernel(xp: Any, self: Any, output_size: Any) -> Any:
-    height, width = self.shape[-2:]
-    rows, columns = widened(output_size, 2)
-    lead = self.shape[:-2]
-    values, indices = xp.empty((*lead, rows, columns), self.dtype), xp.empty((*lead, rows, columns), xp.int64)
-    for i, (top, bottom) in enumerate(bins(height, rows)):
-        for j, (left, right) in enumerate(bins(width, columns)):
-            box = self[..., top:bottom, left:right].reshape(*lead, (bottom - top) * (right - left))
-            best = box.argmax(-1)
-            values[..., i, j] = xp.take_along_axis(box, best[..., None], -1)[..., 0]
-            indices[..., i, j] = (best // (right - left) + top) * width + best % (right - left) + left
-    return following(values, self), following(indices, self)
+def adaptive_max_rows(rank: int) -> Any:
+    name, node = f"adaptive_max_pool{rank}d", f"AdaptiveMaxPool{rank}D"
+
+    def kernel(xp: Any, self: Any, output_size: Any) -> Any:
+        sizes, lead, output = self.shape[-rank:], self.shape[:-rank], widened(output_size, rank)
+        values, indices = xp.empty((*lead, *output), self.dtype), xp.empty((*lead, *output), xp.int64)
+        boxes = [list(enumerate(bins(n, o))) for n, o in zip(sizes, output, strict=True)]
+        for places in product(*boxes):
+            at = tuple([place for place, _ in places])
+            box = self[(..., *[slice(start, end) for _, (start, end) in places])]
+            flat = box.reshape(*lead, math.prod(box.shape[-rank:]))
+            best = flat.argmax(-1)
+            values[(..., *at)] = xp.take_along_axis(flat, best[..., None], -1)[..., 0]
+            index = xp.zeros(best.shape, xp.int64)
+            for inner, (_, (start, _)), n in zip(xp.unravel_index(best, box.shape[-rank:]), places, sizes, strict=True):
+                index = index * n + inner + start
+            indices[(..., *at)] = index
+        return following(values, self), following(indices, self)
+
+    backward = defop(
+        f"{name}_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
+        kernel=lambda xp, grad_output, self, indices: following(scatter_kernel(xp, grad_output, self, indices, rank), self),
+        check=takes(f"{name}_backward", "FH"),
+        vjp=dict(grad_output=lambda grad, indices: flat_gather(grad, indices, rank), self=zero_like),
+        jvp=lambda grad_output_t, self_p, indices: call(backward, [grad_output_t, self_p, indices]),
+        batch=families.folded, widen=True, variants="", node=f"{node}BackwardBackward0",
+    )
+    return defop(
+        f"{name}(Tensor self, int[{rank}] output_size) -> (Tensor, Tensor)", kernel=kernel, node=f"{node}Backward0",
+        check=takes(f"{name}_cpu" if rank == 3 else name, "FH"),
+        vjp=dict(self=lambda grad, self, result1: call(backward, [grad, self, result1])), batch=families.folded,
+        jvp=lambda self_t, result1: (flat_gather(self_t, result1, rank), zero_like(result1)), variants="",
+    )
 
 
-adaptive_max_pool2d_backward = defop(
-    "adaptive_max_pool2d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
-    kernel=lambda xp, grad_output, self, indices: following(scatter_kernel(xp, grad_output, self, indices, 2), self),
-    vjp=dict(grad_output=lambda grad, indices: flat_gather(grad, indices, 2), self=zero_like),
-    jvp=lambda grad_output_t, self_p, indices: call(adaptive_max_pool2d_backward, [grad_output_t, self_p, indices]),
-    batch=families.folded, widen=True, variants="", node="AdaptiveMaxPool2DBackwardBackward0",
-    check=takes("adaptive_max_pool2d_backward", "FH"),
-)
-adaptive_max_pool2d = defop(
-    "adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)",
-    kernel=adaptive_max_kernel, check=takes("adaptive_max_pool2d", "FH"), node="AdaptiveMaxPool2DBackward0",
-    vjp=dict(self=lambda grad, self, result1: call(adaptive_max_pool2d_backward, [grad, self, result1])),
-    jvp=lambda self_t, result1: (flat_gather(self_t, result1, 2), zero_like(result1)), batch=families.folded, variants="",
-)
+adaptive_max_pool2d, adaptive_max_pool3d = adaptive_max_rows(2), adaptive_max_rows(3)
 
 
 def adaptive_max_pool1d_pair(self: Any, output_size: Any) -> Any:
@@ -362,5 +372,48 @@ def adaptive_max_pool1d_pair(self: Any, output_size: Any) -> Any:
 
 
 defop("adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)", kernel=adaptive_max_pool1d_pair,
-      composite=True,
-      variants="function", out=False)
+      composite=True, variants="function", out=False)
+
+
+# ---- maxima put back where they were
+def max_unpool_rows(rank: int) -> Any:
+    words = {2: "two elements (height, width)", 3: "three elements (depth, height, width)"}[rank]
+
+    def kernel(xp: Any, self: Any, indices: Any, output_size: Any, *windows: Any) -> Any:
+        if self.dtype.kind not in "fV":
+            raise unsupported(f"max_unpool{rank}d", self.dtype)
+        if len(output_size) != rank:
+            raise RuntimeError(f"There should be exactly {words} in output_size, but got {len(output_size)} elements.")
+        if indices.dtype != xp.int64:
+            raise RuntimeError(f"elements in indices should be type int64 but got: {BY_NUMPY[indices.dtype].legacy}")
+        if self.ndim not in (rank + 1, rank + 2):
+            raise RuntimeError(f"Input to max_unpooling{rank}d should be a {rank + 1}d or {rank + 2}d Tensor, but got a tensor "
+                               f"with {self.ndim} dimensions.")
+        if self.shape != indices.shape:
+            raise RuntimeError("Expected shape of indices to be same as that of the input tensor "
+                               f"({list(self.shape)}) but got indices tensor with shape: {list(indices.shape)}")
+        count, lead = math.prod(output_size), self.shape[:-rank]
+        outside = (indices < 0) | (indices >= count)
+        if outside.any():
+            raise RuntimeError(f"Found an invalid max index: {indices[outside][0]} (output volumes are of size "
+                               f"{'x'.join(map(str, output_size))})")
+        made = xp.zeros((math.prod(lead), count), self.dtype)
+        made[xp.arange(len(made))[:, None], indices.reshape(len(made), -1)] = self.reshape(len(made), -1)
+        return made.reshape(*lead, *output_size)
+
+    windows = "" if rank == 2 else ", int[3] stride, int[3] padding"
+    return defop(
+        f"max_unpool{rank}d(Tensor self, Tensor indices, SymInt[{rank}] output_size{windows}) -> Tensor", kernel=kernel,
+        vjp=dict(self=lambda grad, indices: flat_gather(grad, indices, rank)), jvp=put_back(rank), batch=families.folded,
+        variants="", node=f"MaxUnpool{rank}DBackward0",
+    )
+
+
+def put_back(rank: int) -> Any:
+    if rank == 2:
+        return lambda self_t, indices, output_size: call(max_unpool2d, [self_t, indices, output_size])
+    return lambda self_t, indices, output_size, stride, padding: call(
+        max_unpool3d, [self_t, indices, output_size, stride, padding])
+
+
+max_unpool2d, max_unpool3d = max_unpool_rows(2), max_unpool_rows(3)

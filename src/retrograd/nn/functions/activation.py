@@ -165,6 +165,16 @@ def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: 
     return input.mul_(slopes) if inplace else input * slopes
 
 
+def rrelu_(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Any:
+    """The same in place.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.rrelu_(torch.tensor([-1.0, 2.0]), 0.1, 0.3)
+    tensor([-0.2000,  2.0000])
+    """
+    return rrelu(input, lower, upper, training, inplace=True)
+
+
 @overridable
 def glu(input: Any, dim: int = -1) -> Any:
     """The first half along `dim`, gated by the sigmoid of the second.

@@ -368,6 +368,48 @@ def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, siz
 
 
 @overridable
+def multi_margin_loss(input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None, size_average: Any = None,
+                      reduce: Any = None, reduction: str = "mean") -> Any:
+    """How far other classes come within a margin of the right one.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.multi_margin_loss(torch.tensor([[0.5, 0.25]]), torch.tensor([0]))
+    tensor(0.3750)
+    """
+    number = chosen(size_average, reduce, reduction)
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    if weight is not None and weight.dim() != 1:
+        raise ValueError("weight must be one-dimensional")
+    return ops.aten.multi_margin_loss(input, target, p, margin, weight, number)
+
+
+@overridable
+def multilabel_margin_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None,
+                           reduction: str = "mean") -> Any:
+    """The same for several right classes, up to the first -1.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.multilabel_margin_loss(torch.tensor([0.5, 0.25, 1.0]), torch.tensor([0, 2, -1]))
+    tensor(0.3333)
+    """
+    return ops.aten.multilabel_margin_loss(input, target, chosen(size_average, reduce, reduction))
+
+
+@overridable
+def ctc_loss(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",
+             zero_infinity: bool = False) -> Any:
+    """How unlikely frames of class probabilities spell the targets, however they are aligned.
+
+    >>> import retrograd as torch
+    >>> frames = torch.tensor([[[0.5, 0.5]], [[0.5, 0.5]]]).log()
+    >>> torch.nn.functional.ctc_loss(frames, torch.tensor([[1]]), (2,), (1,))
+    tensor(0.2877)
+    """
+    return torch.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, get_enum(reduction), zero_infinity)
+
+
+@overridable
 def normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Tensor | None = None) -> Any:
     """Vectors along `dim`, divided by their length.
 

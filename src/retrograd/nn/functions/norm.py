@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import retrograd as torch
+from retrograd import ops
 from retrograd.nn.functions.base import overridable
 
 
@@ -85,3 +86,30 @@ def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
     check_batch([input.size(0) * input.size(1) // num_groups, num_groups, *list(input.size()[2:])])
     return torch.group_norm(input, num_groups, weight, bias, eps, True)
+
+
+@overridable
+def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:
+    """Each channel divided by a power of the mean square of its neighbours.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.local_response_norm(torch.tensor([[[1.0], [2.0]]]), 2, alpha=2.0, beta=1.0)
+    tensor([[[0.5000],
+             [0.3333]]])
+    """
+    rank = input.dim()
+    if rank < 3:
+        raise ValueError(f"Expected 3D or higher dimensionality                          input (got {rank} dimensions)")
+    if input.numel() == 0:
+        return input
+    squares = input.mul(input)
+    if rank == 3:
+        squares = squares.unsqueeze(1)
+        squares = ops.aten.pad(squares, (0, 0, size // 2, (size - 1) // 2))
+        means = ops.aten.avg_pool2d(squares, (size, 1), stride=1).squeeze(1)
+    else:
+        sizes = input.size()
+        squares = squares.view(sizes[0], 1, sizes[1], sizes[2], -1)
+        squares = ops.aten.pad(squares, (0, 0, 0, 0, size // 2, (size - 1) // 2))
+        means = ops.aten.avg_pool3d(squares, (size, 1, 1), stride=1).squeeze(1).view(sizes)
+    return input / means.mul(alpha).add(k).pow(beta)

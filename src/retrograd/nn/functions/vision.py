@@ -89,3 +89,85 @@ def upsample(input: Any, size: Any = None, scale_factor: Any = None, mode: str =
     """
     warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=3)
     return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+@overridable
+def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+    """The old name of `interpolate` with the nearest values.
+
+    >>> import warnings
+    >>> import retrograd as torch
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     torch.nn.functional.upsample_nearest(torch.tensor([[[1.0, 2.0]]]), scale_factor=2)
+    tensor([[[1., 1., 2., 2.]]])
+    """
+    warnings.warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=3)
+    return interpolate(input, size, scale_factor, mode="nearest")
+
+
+@overridable
+def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+    """The old name of `interpolate` with linear mixtures between the corners.
+
+    >>> import warnings
+    >>> import retrograd as torch
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     torch.nn.functional.upsample_bilinear(torch.tensor([[[[1.0, 2.0]]]]), size=(1, 3))
+    tensor([[[[1.0000, 1.5000, 2.0000]]]])
+    """
+    warnings.warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=3)
+    return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
+
+
+MODES, PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
+
+
+def settled(align_corners: bool | None) -> bool:
+    if align_corners is None:
+        warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please "
+                      "specify align_corners=True if the old behavior is desired. See the documentation of grid_sample for "
+                      "details.", stacklevel=4)
+    return bool(align_corners)
+
+
+@overridable
+def grid_sample(input: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros",
+                align_corners: bool | None = None) -> Any:
+    """Images or volumes sampled at the places of a grid, whose coordinates are -1 to 1 from side to side.
+
+    >>> import retrograd as torch
+    >>> image, places = torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]]), torch.tensor([[[[0.0, 0.0], [1.0, -1.0]]]])
+    >>> grid_sample(image, places, align_corners=True)
+    tensor([[[[2.5000, 2.0000]]]])
+    """
+    if mode not in MODES:
+        raise ValueError("nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: "
+                         f"'{mode}'")
+    if padding_mode not in PADDINGS:
+        raise ValueError("nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but "
+                         f"got: '{padding_mode}'")
+    return torch.grid_sampler(input, grid, MODES.index(mode), PADDINGS.index(padding_mode), settled(align_corners))
+
+
+@overridable
+def affine_grid(theta: Any, size: Any, align_corners: bool | None = None) -> Any:
+    """The grid on which `grid_sample` applies an affine map to images or volumes of a size.
+
+    >>> import retrograd as torch
+    >>> affine_grid(torch.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]), (1, 1, 1, 2), align_corners=True)
+    tensor([[[[-1.,  0.],
+              [ 1.,  0.]]]])
+    """
+    align_corners = settled(align_corners)
+    if not theta.is_floating_point():
+        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
+    rank = len(size) - 2
+    if rank not in (2, 3):
+        raise NotImplementedError("affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. "
+                                  f"Got size {size}.")
+    if theta.dim() != 3 or theta.shape[-2:] != (rank, rank + 1):
+        raise ValueError(f"Expected a batch of {rank}D affine matrices of shape Nx{rank}x{rank + 1} for size {size}. Got "
+                         f"{theta.shape}.")
+    if min(size) <= 0:
+        raise ValueError(f"Expected non-zero, positive output size. Got {size}")
+    return torch.affine_grid_generator(theta, size, align_corners)
