@@ -12,8 +12,8 @@ from typing import Any
 from retrograd import Tensor
 from retrograd.optim.optimizer import Optimizer
 
-__all__ = ["ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "ExponentialLR",
-           "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR",
+__all__ = ["ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR",
+           "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR",
            "ReduceLROnPlateau", "SequentialLR", "StepLR"]
 
 EPOCH_WARNING = (
@@ -792,6 +792,88 @@ def per_group(name: str, optimizer: Any, value: Any) -> list[Any]:
                              f"param_groups has {len(optimizer.param_groups)}.")
         return list(value)
     return [value] * len(optimizer.param_groups)
+
+
+class CyclicLR(LRScheduler):
+    """Up from base_lr to max_lr and down again, over and over; momentum does the opposite.
+
+    >>> import retrograd as torch
+    >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0, momentum=0.9)
+    >>> schedule = torch.optim.lr_scheduler.CyclicLR(optimizer, base_lr=0.0, max_lr=1.0, step_size_up=2)
+    >>> rates = schedule.get_last_lr()
+    >>> for epoch in range(5):
+    ...     optimizer.step()
+    ...     schedule.step()
+    ...     rates += schedule.get_last_lr()
+    >>> rates
+    [0.0, 0.5, 1.0, 0.5, 0.0, 0.5]
+    """
+
+    def __init__(self, optimizer: Any, base_lr: Any, max_lr: Any, step_size_up: int = 2000, step_size_down: int | None = None,
+                 mode: str = "triangular", gamma: float = 1.0, scale_fn: Any = None, scale_mode: str = "cycle",
+                 cycle_momentum: bool = True, base_momentum: Any = 0.8, max_momentum: Any = 0.9, last_epoch: int = -1) -> None:
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        self.optimizer = optimizer
+        base_lrs = per_group("base_lr", optimizer, base_lr)
+        if last_epoch == -1:
+            for lr, group in zip(base_lrs, optimizer.param_groups, strict=True):
+                set_value(group, "lr", lr)
+        self.max_lrs = per_group("max_lr", optimizer, max_lr)
+        up = float(step_size_up)
+        down = up if step_size_down is None else float(step_size_down)
+        self.total_size, self.step_ratio = up + down, up / (up + down)
+        if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
+            raise ValueError("mode is invalid and scale_fn is None")
+        self.mode, self.gamma, self._scale_fn_custom = mode, gamma, scale_fn
+        self.scale_mode = scale_mode if scale_fn is not None else "iterations" if mode == "exp_range" else "cycle"
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
+                raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
+            self.use_beta1 = "betas" in optimizer.defaults
+            self.base_momentums = per_group("base_momentum", optimizer, base_momentum)
+            self.max_momentums = per_group("max_momentum", optimizer, max_momentum)
+            if last_epoch == -1:
+                for most, least, group in zip(self.max_momentums, self.base_momentums, optimizer.param_groups, strict=True):
+                    set_momentum(group, most, self.use_beta1)
+                    group["max_momentum"], group["base_momentum"] = most, least
+        super().__init__(optimizer, last_epoch)
+        self.base_lrs = base_lrs
+
+    def scale_fn(self, x: float) -> float:
+        """The height of cycle (or step) number `x`."""
+        if self._scale_fn_custom is not None:
+            return self._scale_fn_custom(x)  # type: ignore[no-any-return]
+        return 1.0 if self.mode == "triangular" else 1 / 2.0 ** (x - 1) if self.mode == "triangular2" else self.gamma ** x
+
+    def get_lr(self) -> list[Any]:
+        self._warn_outside_step()
+        cycle = math.floor(1 + self.last_epoch / self.total_size)
+        x = 1.0 + self.last_epoch / self.total_size - cycle
+        share = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
+        height = self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        if self.cycle_momentum:
+            for least, most, group in zip(self.base_momentums, self.max_momentums, self.optimizer.param_groups, strict=True):
+                set_momentum(group, most - (most - least) * share * height, self.use_beta1)
+        return [least + (most - least) * share * height for least, most in zip(self.base_lrs, self.max_lrs, strict=True)]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the optimizer; of a scale function only what it holds, if it is an object."""
+        state = super().state_dict()
+        custom = state.pop("_scale_fn_custom")
+        state["_scale_fn_custom"] = None
+        if custom is not None and not isinstance(custom, types.FunctionType):
+            state["_scale_fn_custom"] = custom.__dict__.copy()
+        return state
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over a state."""
+        state = dict(state_dict)
+        held = state.pop("_scale_fn_custom", None)
+        super().load_state_dict(state)
+        if held is not None:
+            self._scale_fn_custom.__dict__.update(held)
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
