@@ -1,6 +1,7 @@
 """gradcheck and gradgradcheck: what they accept, what they refuse, in which words and in which order."""
 from __future__ import annotations
 
+import inspect
 import warnings
 from typing import Any
 
@@ -218,3 +219,8 @@ def test_old_functions_warn_and_work() -> None:
         warnings.simplefilter("ignore")
         with pytest.raises(ValueError, match=r"^Expected grad_out to be 1.0. get_numerical_jacobian no longer supports"):
             get_numerical_jacobian(lambda inputs: inputs[0], (a,), grad_out=2.0)
+
+
+def test_checks_show_their_arguments() -> None:
+    assert str(inspect.signature(torch.autograd.gradcheck)).startswith("(func: 'Function', inputs: 'Any', *, eps: 'float' = 1e-06")
+    assert list(inspect.signature(torch.autograd.gradgradcheck).parameters)[:4] == ["func", "inputs", "grad_outputs", "eps"]

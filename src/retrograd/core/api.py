@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from retrograd.core import convert
+from retrograd.core import convert, documentation
 from retrograd.core.arguments import resolve
 from retrograd.core.device import parse_device
 from retrograd.core.dispatch import METHODS, call
@@ -189,6 +189,7 @@ def make(name: str, is_method: bool) -> Any:
         function = make_general(name, is_method)
     function.__name__ = function.__qualname__ = name
     function.__module__ = "torch"
+    function.__doc__ = documentation.documentation(packet, name, is_method)
     return function
 
 
@@ -219,6 +220,8 @@ def function_named(name: str) -> Any:
     made = EXTRA_FUNCTIONS.get(name)
     if made is None:
         made = FUNCTIONS.get(name)
+    else:
+        documentation.add_example(name, made)
     # `setdefault` gives all threads the same object
     return made if made is not None else FUNCTIONS.setdefault(name, make(name, False))
 
