@@ -12,7 +12,8 @@ import pytest
 NAMESPACES = ("autograd", "autograd.anomaly", "autograd.debug", "autograd.forward_ad", "autograd.function",
               "autograd.functional", "autograd.grad_mode", "autograd.gradcheck", "autograd.graph", "autograd.origins",
               "autograd.variable", "func", "library", "nested", "nn", "nn.functional", "nn.init", "nn.modules.module",
-              "nn.parallel", "optim", "optim.lr_scheduler", "optim.optimizer", "overrides", "utils._python_dispatch",
+              "nn.parallel", "nn.utils", "nn.utils.rnn", "optim", "optim.lr_scheduler", "optim.optimizer",
+              "overrides", "utils._python_dispatch",
               "utils.checkpoint", "utils.hooks")
 SINGLE = ("as_torch.install",)
 # classes whose methods users call or write themselves

@@ -222,5 +222,5 @@ def test_old_functions_warn_and_work() -> None:
 
 
 def test_checks_show_their_arguments() -> None:
-    assert str(inspect.signature(torch.autograd.gradcheck)).startswith("(func: 'Function', inputs: 'Any', *, eps: 'float' = 1e-06")
+    assert list(inspect.signature(torch.autograd.gradcheck).parameters)[:4] == ["func", "inputs", "eps", "atol"]
     assert list(inspect.signature(torch.autograd.gradgradcheck).parameters)[:4] == ["func", "inputs", "grad_outputs", "eps"]

@@ -19,6 +19,17 @@ GOLDEN: list[Any] = [
     (optim.Adagrad, {"lr": 0.1, "lr_decay": 0.1}, [0.6567, -1.62577, 0.38891, 2.62197]),
     (optim.RMSprop, {"lr": 0.01}, [0.57854, -1.52133, 0.38089, 2.51472]),
     (optim.RMSprop, {"lr": 0.01, "centered": True, "momentum": 0.9}, [-0.13752, 0.02408, 0.20002, 0.8804]),
+    (optim.Adadelta, {"lr": 1.0}, [0.96674, -1.96643, 0.47001, 2.96638]),
+    (optim.Adadelta, {"lr": 10.0, "rho": 0.5, "weight_decay": 0.1}, [0.8025, -1.7953, 0.39023, 2.79412]),
+    (optim.Adamax, {"lr": 0.1}, [0.31412, -1.12484, 0.3776, 2.09549]),
+    (optim.Adamax, {"lr": 0.1, "weight_decay": 0.1, "maximize": True}, [1.86089, -2.92658, 1.20981, 3.94269]),
+    (optim.ASGD, {"lr": 0.1, "t0": 5, "lambd": 0.01}, [0.36315, -0.23853, 0.29037, 0.96456]),
+    (optim.NAdam, {"lr": 0.1}, [0.39441, -1.25447, 0.35947, 2.24001]),
+    (optim.NAdam, {"lr": 0.1, "weight_decay": 0.1, "decoupled_weight_decay": True}, [0.35937, -1.11216, 0.34182, 2.00665]),
+    (optim.RAdam, {"lr": 0.1}, [0.1692, -0.47256, 0.33768, 1.28581]),
+    (optim.RAdam, {"lr": 0.1, "weight_decay": 0.1}, [0.1491, -0.41037, 0.31974, 1.18333]),
+    (optim.Rprop, {"lr": 0.07}, [0.32581, -0.18289, 0.31408, 1.18289]),
+    (optim.Rprop, {"lr": 0.09, "etas": (0.4, 1.5), "step_sizes": (0.001, 0.2)}, [0.327, -0.175, 0.2561, 1.175]),
 ]
 X = [[1.0, 2.0], [3.0, -1.0], [0.5, 0.5]]
 Y = [[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]]
@@ -130,3 +141,59 @@ def test_schedule_before_optimizer_warns() -> None:
     schedule = S.StepLR(optim.SGD([nn.Parameter(torch.ones(1))], lr=1.0), 1)
     with pytest.warns(UserWarning, match=r"Detected call of `lr_scheduler\.step\(\)` before"):
         schedule.step()
+
+
+@pytest.mark.parametrize(("settings", "losses", "calls"), [
+    ({"lr": 0.1, "max_iter": 4}, [6.875, 5.818994, 5.744127], 12),
+    ({"line_search_fn": "strong_wolfe", "max_iter": 6}, [6.875, 5.164061, 1.173891], 22),
+    ({"line_search_fn": "strong_wolfe", "max_iter": 6, "history_size": 1}, [6.875, 4.574584, 1.768584], 22),
+])
+def test_lbfgs_gives_the_recorded_losses(settings: dict[str, Any], losses: list[float], calls: int) -> None:
+    w = nn.Parameter(torch.tensor([-1.5, 2.0], dtype=torch.float64))
+    optimizer, called = optim.LBFGS([w], **settings), []
+
+    def closure() -> Any:
+        called.append(1)
+        optimizer.zero_grad()
+        loss = (1 - w[0]) ** 2 + 10 * (w[1] - w[0] ** 2) ** 2
+        loss.backward()
+        return loss
+
+    assert [optimizer.step(closure).item() for _ in range(3)] == pytest.approx(losses, abs=2e-6)
+    assert len(called) == calls
+
+
+def test_lbfgs_takes_one_group_and_one_line_search() -> None:
+    w = nn.Parameter(torch.ones(1))
+    with pytest.raises(ValueError, match="LBFGS doesn't support per-parameter options"):
+        optim.LBFGS([{"params": [w]}, {"params": [nn.Parameter(torch.ones(1))]}])
+    optimizer = optim.LBFGS([w], line_search_fn="golden")
+
+    def closure() -> Any:
+        loss = (w ** 4).sum()
+        loss.backward()
+        return loss
+
+    with pytest.raises(RuntimeError, match="only 'strong_wolfe' is supported"):
+        optimizer.step(closure)
+
+
+@pytest.mark.parametrize(("make", "settings", "message"), [
+    (optim.Adadelta, {"rho": 2}, "Invalid rho value: 2"),
+    (optim.Adamax, {"betas": (1.0, 0.9)}, "Invalid beta parameter at index 0: 1.0"),
+    (optim.NAdam, {"momentum_decay": -1}, "Invalid momentum_decay value: -1"),
+    (optim.RAdam, {"eps": -1}, "Invalid epsilon value: -1"),
+    (optim.Rprop, {"etas": (2, 3)}, "Invalid eta values: 2, 3"),
+    (optim.ASGD, {"weight_decay": -1}, "Invalid weight_decay value: -1"),
+])
+def test_wrong_settings_are_refused(make: Any, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make([nn.Parameter(torch.ones(1))], **settings)
+
+
+@pytest.mark.parametrize("make", [optim.Adadelta, optim.Adamax, optim.ASGD, optim.NAdam, optim.RAdam, optim.Rprop])
+def test_sparse_gradients_are_refused(make: Any) -> None:
+    w = nn.Parameter(torch.ones(2))
+    w.grad = torch.tensor([1.0, 0.0]).to_sparse()
+    with pytest.raises(RuntimeError, match=f"{make.__name__} does not support sparse gradients"):
+        make([w]).step()

@@ -1,7 +1,7 @@
 """Neural networks: modules, their parameters, and the functions they are made of."""
 from __future__ import annotations
 
-from retrograd.nn import functional, init, parallel
+from retrograd.nn import functional, init, parallel, utils
 from retrograd.nn.activation import (
     CELU,
     ELU,
@@ -151,4 +151,5 @@ __all__ = [
     "Threshold", "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
     "TransformerEncoderLayer", "TripletMarginLoss", "TripletMarginWithDistanceLoss", "Unflatten", "Unfold", "Upsample",
     "UpsamplingBilinear2d", "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d", "functional", "init", "parallel",
+    "utils",
 ]

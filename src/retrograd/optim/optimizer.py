@@ -413,3 +413,33 @@ def check_lr(lr: Any) -> None:
 def check(name: str, value: Any) -> None:
     if not value >= 0.0:
         raise ValueError(f"Invalid {name} value: {value}")
+
+
+def check_eps(eps: Any) -> None:
+    if not eps >= 0.0:
+        raise ValueError(f"Invalid epsilon value: {eps}")
+
+
+def check_betas(betas: Any) -> None:
+    for i, beta in enumerate(betas):
+        if not 0.0 <= beta < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+
+
+class EachParameter(Optimizer):
+    """The base of optimizers that treat each parameter alone; a subclass defines `_update`."""
+
+    def step(self, closure: Any = None) -> Any:
+        """Take one step."""
+        loss = loss_of(closure)
+        for group in self.param_groups:
+            with torch.set_grad_enabled(group["differentiable"]):
+                for param in group["params"]:
+                    if param.grad is not None:
+                        if param.grad.is_sparse:
+                            raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
+                        self._update(param, -param.grad if group["maximize"] else param.grad, group)
+        return loss
+
+    def _update(self, param: Any, grad: Any, group: dict[str, Any]) -> None:
+        raise NotImplementedError
