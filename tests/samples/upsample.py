@@ -54,20 +54,30 @@ def nearest_2d_scaled(make: Maker) -> Iterator[Sample]:
     yield Sample(make(1, 2, 3, 4), None, (2.0, 2.0))
 
 
-@samples("upsample_bilinear2d.default")
+@samples("upsample_bilinear2d.default", "upsample_bicubic2d.default")
 def linear_2d(make: Maker) -> Iterator[Sample]:
     yield Sample(make(1, 2, 3, 4), (5, 6), False)
     yield Sample(make(1, 2, 3, 4), (5, 6), True)
 
 
-@samples("upsample_bilinear2d_backward.default")
+@samples("upsample_bilinear2d_backward.default", "upsample_bicubic2d_backward.default",
+         "_upsample_bilinear2d_aa_backward.default", "_upsample_bicubic2d_aa_backward.default",
+         "_upsample_lanczos2d_aa_backward.default")
 def linear_2d_backward(make: Maker) -> Iterator[Sample]:
     yield Sample(make(1, 2, 5, 6), (5, 6), (1, 2, 3, 4), True)
 
 
-@samples("upsample_bilinear2d.vec")
+@samples("upsample_bilinear2d.vec", "upsample_bicubic2d.vec", "_upsample_bilinear2d_aa.vec", "_upsample_bicubic2d_aa.vec",
+         "_upsample_lanczos2d_aa.vec")
 def linear_2d_scaled(make: Maker) -> Iterator[Sample]:
     yield Sample(make(1, 2, 3, 4), None, False, (2.0, 2.0))
+
+
+@samples("_upsample_bilinear2d_aa.default", "_upsample_bicubic2d_aa.default", "_upsample_lanczos2d_aa.default")
+def smoothed_2d(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(1, 2, 7, 6), (3, 4), False)
+    yield Sample(make(1, 1, 3, 6), (5, 2), True)
+    yield Sample(make(1, 1, 5, 4), (2, 8), False, 0.45, 2.0)
 
 
 @samples("upsample_nearest3d.default", "_upsample_nearest_exact3d.default")

@@ -1,4 +1,4 @@
-"""Resizing images and sequences: nearest, linear in one, two and three dimensions, and pixel shuffling.
+"""Resizing images and sequences: nearest, linear in one, two and three dimensions, cubic in two, and pixel shuffling.
 
 Every kind is one small matrix per dimension (see NOTE [Separable means] in pool.py), so that backward applies the transposed.
 """
@@ -49,7 +49,61 @@ def linear(n: int, out: int, scale: Any, align_corners: bool, dtype: Any) -> Any
     return made
 
 
-def rows(name: str, rank: int, corners: bool, matrix: Any, node: str) -> Any:
+def places_of(n: int, out: int, scale: Any, align_corners: bool, work: Any) -> Any:
+    """Where the outputs lie among the inputs, outside of them too."""
+    places: Any = np.arange(out).astype(work)
+    if align_corners:
+        return places * work((n - 1) / (out - 1) if out > 1 else 0)
+    return (places + work(0.5)) * work(step(n, out, scale)) - work(0.5)
+
+
+def bump(x: Any, a: float) -> Any:
+    """The cubic that is 1 at 0 and 0 at all other integers."""
+    x = np.abs(x)
+    near = ((a + 2) * x - (a + 3)) * x * x + 1
+    far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+    return np.where(x < 1, near, np.where(x < 2, far, 0))
+
+
+def hat(x: Any) -> Any:
+    return np.maximum(1 - np.abs(x), 0)
+
+
+def ripple(x: Any) -> Any:
+    """Lanczos' window of three waves."""
+    return np.where(np.abs(x) < 3, np.sinc(x) * np.sinc(x / 3), 0)
+
+
+def cubic(n: int, out: int, scale: Any, align_corners: bool, dtype: Any) -> Any:
+    """The matrix that mixes the four nearest inputs; at the ends the last one stands for those that are missing."""
+    work: Any = np.float64 if dtype == np.float64 else np.float32
+    source = places_of(n, out, scale, align_corners, work)
+    first = np.floor(source)
+    made = np.zeros((out, n), dtype)
+    for tap in range(-1, 3):
+        np.add.at(made, (np.arange(out), np.clip(first.astype(np.int64) + tap, 0, n - 1)),
+                  bump(source - first - tap, -0.75).astype(dtype))
+    return made
+
+
+def smoothed(kernel: Any, width: int) -> Any:
+    """The same for kernels that are as wide as the steps, so that nothing is passed over; they add up to 1."""
+    def matrix(n: int, out: int, scale: Any, align_corners: bool, dtype: Any) -> Any:
+        work: Any = np.float64 if dtype == np.float64 else np.float32
+        size = float(work((n - 1) / (out - 1) if out > 1 else 0)) if align_corners else float(work(step(n, out, scale)))
+        reach, shrink = (width / 2 * size, 1 / size) if size >= 1 else (width / 2, 1.0)
+        made = np.zeros((out, n), dtype)
+        for i in range(out):
+            center = size * (i + 0.5)
+            start, end = max(int(center - reach + 0.5), 0), min(int(center + reach + 0.5), n)
+            weights = kernel((np.arange(start, end) - center + 0.5) * shrink)
+            total = weights.sum()
+            made[i, start:end] = weights / total if total else weights
+        return made
+    return matrix
+
+
+def rows(name: str, rank: int, corners: bool, matrix: Any, node: str, checks: tuple[Any, Any] = (None, None)) -> Any:
     """Declare an upsampling op, its backward, and the overload that takes scale factors as a list."""
     scales = SCALES[rank]
     align = ", bool align_corners" if corners else ""
@@ -74,8 +128,8 @@ def rows(name: str, rank: int, corners: bool, matrix: Any, node: str) -> Any:
     backward = defop(
         f"{name}_backward(Tensor grad_output, SymInt[{rank}] output_size, SymInt[{rank + 2}] input_size{align}{tail}) -> "
         "Tensor",
-        kernel=backward_kernel, check=takes(f"{name}_backward", "FH"), jvp="linear", batch=families.folded, widen=True,
-        variants="",
+        kernel=backward_kernel, check=checks[1] or takes(f"{name}_backward", "FH"), jvp="linear", batch=families.folded,
+        widen=True, variants="",
         node=node.replace("Backward0", "BackwardBackward0"),
         vjp=dict(grad_output=eval(f"lambda grad, output_size, {arguments}: call(forward[0], [grad, output_size, {arguments}])",
                                   scope)))
@@ -85,7 +139,8 @@ def rows(name: str, rank: int, corners: bool, matrix: Any, node: str) -> Any:
                     "FH" if corners and rank != 2 else "FHU")
     forward = defop(
         f"{name}(Tensor self, SymInt[{rank}] output_size{align}{tail}) -> Tensor",
-        kernel=forward_kernel, check=refusal, jvp="linear", batch=families.folded, widen=True, variants="", node=node,
+        kernel=forward_kernel, check=checks[0] or refusal, jvp="linear", batch=families.folded, widen=True, variants="",
+        node=node,
         vjp=dict(self=eval(f"lambda grad, self_sym_sizes, output_size, {arguments}: "
                            f"call(backward, [grad, output_size, self_sym_sizes, {arguments}])", scope)))
     scope["forward"] = [forward]
@@ -109,6 +164,12 @@ for rank in (1, 2, 3):
          lambda n, out, scale, corners, dtype: nearest(n, out, scale, True, dtype), f"UpsampleNearestExact{rank}DBackward0")
 for kind, rank in (("Linear", 1), ("Bilinear", 2), ("Trilinear", 3)):
     rows(f"upsample_{kind.lower()}{rank}d", rank, True, linear, f"Upsample{kind}{rank}DBackward0")
+rows("upsample_bicubic2d", 2, True, cubic, "UpsampleBicubic2DBackward0",
+     (takes("compute_indices_weights_cubic", "FH"), takes("upsample_bicubic2d_backward", "FH")))
+for kind, form, width in (("Bilinear", hat, 2), ("Bicubic", lambda x: bump(x, -0.5), 4), ("Lanczos", ripple, 6)):
+    name = f"upsample_{kind.lower()}2d_aa"
+    rows(f"_{name}", 2, True, smoothed(form, width), f"Upsample{kind}2DAaBackward0",
+         (takes("compute_index_ranges_weights", "F"), takes(f"{name}_backward_cpu", "F")))
 
 
 # ---- pixels from channels, and back

@@ -30,8 +30,12 @@ def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: st
         align_corners = False
     rank = input.dim() - 2
     sizes, factors = wanted(input, size, scale_factor, rank)
-    if antialias:
-        raise NotImplementedError("interpolate(): antialias=True is not supported")
+    if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and input.ndim == 4):
+        raise ValueError("Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as "
+                         "input")
+    if mode == "lanczos" and (not antialias or align_corners):
+        raise ValueError("Lanczos mode does not support align_corners=True" if align_corners else
+                         "Lanczos mode requires antialias=True")
     if recompute_scale_factor and sizes is None:
         sizes = [math.floor(float(n) * f) for n, f in zip(input.shape[2:], factors, strict=True)]
         factors = None
@@ -43,13 +47,14 @@ def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: st
         name = f"upsample_nearest{rank}d" if mode == "nearest" else f"_upsample_nearest_exact{rank}d"
         return getattr(ops.aten, name).vec(input, sizes, factors)
     needed = {"linear": 1, "bilinear": 2, "trilinear": 3}.get(mode)
-    if needed == rank:
-        return getattr(ops.aten, f"upsample_{mode}{rank}d").vec(input, sizes, align_corners, factors)
+    if needed == rank or (rank == 2 and mode in ("bicubic", "lanczos")):
+        name = f"_upsample_{mode}{rank}d_aa" if antialias else f"upsample_{mode}{rank}d"
+        return getattr(ops.aten, name).vec(input, sizes, align_corners, factors)
     if needed is not None and rank in (1, 2, 3):
         raise NotImplementedError(f"Got {input.dim()}D input, but {mode} mode needs {needed + 2}D input")
     raise NotImplementedError("Input Error: Only 3D, 4D and 5D input Tensors supported (got "
-                              f"{input.dim()}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | "
-                              f"nearest-exact (got {mode})")
+                              f"{input.dim()}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | "
+                              f"lanczos | area | nearest-exact (got {mode})")
 
 
 def wanted(input: Any, size: Any, scale_factor: Any, rank: int) -> tuple[Any, Any]:
