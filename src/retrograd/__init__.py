@@ -67,7 +67,12 @@ _LATER = ("accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distribu
           "serialization", "sparse", "special", "storage", "testing", "utils", "xpu")
 _ELSEWHERE = {
     "SymInt": "nested.symbols", "Tag": "library.tags", "load": "serialization", "lobpcg": "_lobpcg",
-    "save": "serialization", "vmap": "transforms.vmap",
+    "save": "serialization", "set_printoptions": "core.printing", "vmap": "transforms.vmap",
+    **dict.fromkeys(("are_deterministic_algorithms_enabled", "get_default_device", "get_deterministic_debug_mode",
+                     "get_float32_matmul_precision", "get_num_interop_threads", "get_num_threads",
+                     "is_deterministic_algorithms_warn_only_enabled", "set_deterministic_debug_mode",
+                     "set_float32_matmul_precision", "set_num_interop_threads", "set_num_threads",
+                     "use_deterministic_algorithms"), "settings"),
     **dict.fromkeys(("autocast", "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache",
                      "get_autocast_cpu_dtype", "get_autocast_dtype", "is_autocast_cache_enabled", "is_autocast_cpu_enabled",
                      "is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast_cpu_dtype",

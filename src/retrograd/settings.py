@@ -1,0 +1,159 @@
+"""Settings of the whole process that programs make: determinism, precision of matrix products, threads.
+
+Ops are deterministic, compute in the precision of their dtype and run in the thread that calls them (how many threads a matrix
+product takes is up to NumPy's own library), so these settings are kept and told, and change nothing.
+"""
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from retrograd.core.device import device
+
+__all__ = ["are_deterministic_algorithms_enabled", "get_default_device", "get_deterministic_debug_mode",
+           "get_float32_matmul_precision", "get_num_interop_threads", "get_num_threads",
+           "is_deterministic_algorithms_warn_only_enabled", "set_deterministic_debug_mode", "set_float32_matmul_precision",
+           "set_num_interop_threads", "set_num_threads", "use_deterministic_algorithms"]
+
+
+class Settings:
+    """The settings in force."""
+
+    deterministic = warn_only = False
+    precision = "highest"
+    threads = interop_threads = os.cpu_count() or 1
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Ask for algorithms that give the same result each time; all do.
+
+    >>> use_deterministic_algorithms(True)
+    >>> are_deterministic_algorithms_enabled()
+    True
+    >>> use_deterministic_algorithms(False)
+    """
+    if not isinstance(mode, bool):
+        raise TypeError("_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not "
+                        f"{type(mode).__name__}")
+    Settings.deterministic, Settings.warn_only = mode, warn_only
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """Whether deterministic algorithms were asked for.
+
+    >>> are_deterministic_algorithms_enabled()
+    False
+    """
+    return Settings.deterministic
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Whether only warnings were asked for where there are none.
+
+    >>> is_deterministic_algorithms_warn_only_enabled()
+    False
+    """
+    return Settings.warn_only
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """The same as a number or a word: 0 or "default", 1 or "warn", 2 or "error".
+
+    >>> set_deterministic_debug_mode("warn")
+    >>> get_deterministic_debug_mode()
+    1
+    >>> set_deterministic_debug_mode(0)
+    """
+    if not isinstance(debug_mode, (int, str)):
+        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
+    words = ("default", "warn", "error")
+    if isinstance(debug_mode, str):
+        if debug_mode not in words:
+            raise RuntimeError("invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got "
+                               f"{debug_mode}")
+        debug_mode = words.index(debug_mode)
+    if debug_mode not in (0, 1, 2):
+        raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
+    use_deterministic_algorithms(debug_mode > 0, warn_only=debug_mode == 1)
+
+
+def get_deterministic_debug_mode() -> int:
+    """The setting as a number.
+
+    >>> get_deterministic_debug_mode()
+    0
+    """
+    return (1 if Settings.warn_only else 2) if Settings.deterministic else 0
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """How exact matrix products of float32 have to be at least; they are always as exact as can be.
+
+    >>> set_float32_matmul_precision("highest")
+    """
+    if precision in ("highest", "high", "medium"):       # others are passed over
+        Settings.precision = precision
+
+
+def get_float32_matmul_precision() -> str:
+    """How exact matrix products of float32 have to be at least.
+
+    >>> get_float32_matmul_precision()
+    'highest'
+    """
+    return Settings.precision
+
+
+def checked(name: str, number: Any) -> int:
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise RuntimeError(f"{name} expects an int, but got {type(number).__name__}")
+    if number <= 0:
+        raise RuntimeError(f"{name} expects a positive integer")
+    return number
+
+
+def set_num_threads(number: int) -> None:
+    """How many threads an op may use; it uses the one that it is called in.
+
+    >>> set_num_threads(2)
+    >>> get_num_threads()
+    2
+    """
+    Settings.threads = checked("set_num_threads", number)
+
+
+def get_num_threads() -> int:
+    """How many threads an op may use.
+
+    >>> set_num_threads(3)
+    >>> get_num_threads()
+    3
+    """
+    return Settings.threads
+
+
+def set_num_interop_threads(number: int) -> None:
+    """How many ops may run at the same time; they run one after the other.
+
+    >>> set_num_interop_threads(1)
+    """
+    Settings.interop_threads = checked("set_num_interop_threads", number)
+
+
+def get_num_interop_threads() -> int:
+    """How many ops may run at the same time.
+
+    >>> set_num_interop_threads(1)
+    >>> get_num_interop_threads()
+    1
+    """
+    return Settings.interop_threads
+
+
+def get_default_device() -> device:
+    """Where new tensors are made.
+
+    >>> get_default_device()
+    device(type='cpu')
+    """
+    return device("cpu")
