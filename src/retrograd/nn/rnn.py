@@ -1,6 +1,7 @@
 """Recurrent networks: RNN, LSTM and GRU over sequences, and their single cells."""
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from typing import Any
@@ -11,6 +12,7 @@ from retrograd.nn import functional as F
 from retrograd.nn import init
 from retrograd.nn.module import Module
 from retrograd.nn.parameter import Parameter
+from retrograd.nn.utils.rnn import PackedSequence
 
 
 # ---- one step, given what the input contributes to the gates
@@ -119,6 +121,8 @@ class RNNBase(Module):
         return (self.proj_size or self.hidden_size, self.hidden_size) if self.mode == "LSTM" else (self.hidden_size,)
 
     def _run(self, input: Any, states: tuple[Any, ...] | None) -> tuple[Any, tuple[Any, ...]]:
+        if isinstance(input, PackedSequence):
+            return self._run_packed(input, states)
         if input.dim() not in (2, 3):
             raise ValueError(f"{self._get_name()}: Expected input to be 2D or 3D, got {input.dim()}D instead")
         if input.size(-1) != self.input_size:
@@ -127,35 +131,77 @@ class RNNBase(Module):
         sequence_dim = 1 if self.batch_first and batched else 0
         values = input if batched else input.unsqueeze(1)
         values = values.transpose(0, 1) if sequence_dim == 1 else values
+        if states is not None and not batched:
+            states = tuple([state.unsqueeze(1) for state in states])
+        values, finals = self._layers(values, states, values.size(1), None)
+        output = values.transpose(0, 1) if sequence_dim == 1 else values
+        if not batched:
+            return output.squeeze(1), tuple([f.squeeze(1) for f in finals])
+        return output, finals
+
+    def _run_packed(self, input: PackedSequence, states: tuple[Any, ...] | None) -> tuple[Any, tuple[Any, ...]]:
+        data, batch_sizes, order, back = input
+        if data.size(-1) != self.input_size:
+            raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {data.size(-1)}")
+        if states is not None and order is not None:
+            states = tuple([state.index_select(1, order) for state in states])
+        sizes = batch_sizes.tolist()
+        values, finals = self._layers(data, states, sizes[0], sizes)
+        if back is not None:
+            finals = tuple([f.index_select(1, back) for f in finals])
+        return PackedSequence(values, batch_sizes, order, back), finals
+
+    def _layers(self, values: Any, states: tuple[Any, ...] | None, batch: int,
+                sizes: list[int] | None) -> tuple[Any, tuple[Any, ...]]:
+        """All layers, over steps or over packed steps of the given sizes."""
         directions = 1 + self.bidirectional
         if states is None:
-            states = tuple([torch.zeros(self.num_layers * directions, values.size(1), size, dtype=input.dtype)
+            states = tuple([torch.zeros(self.num_layers * directions, batch, size, dtype=values.dtype)
                             for size in self._sizes()])
-        elif not batched:
-            states = tuple([state.unsqueeze(1) for state in states])
         for state, size in zip(states, self._sizes(), strict=True):
-            expected = (self.num_layers * directions, values.size(1), size)
+            expected = (self.num_layers * directions, batch, size)
             if tuple(state.size()) != expected:
                 raise RuntimeError(f"Expected hidden {'size ' if state is states[0] else ''}{expected}, got "
                                    f"{list(state.size())}")
         last: list[list[Any]] = [[] for _ in states]
+        run = self._layer if sizes is None else functools.partial(self._packed_layer, sizes)
         for layer in range(self.num_layers):
             made = []
             for direction in range(directions):
                 number = layer * directions + direction
-                output, final = self._layer(values, tuple([s[number] for s in states]), self.all_weights[number],
-                                            direction == 1)
+                output, final = run(values, tuple([s[number] for s in states]), self.all_weights[number], direction == 1)
                 made.append(output)
                 for kept, state in zip(last, final, strict=True):
                     kept.append(state)
             values = made[0] if directions == 1 else torch.cat(made, -1)
             if self.dropout and self.training and layer < self.num_layers - 1:
                 values = F.dropout(values, self.dropout, True)
-        output = values.transpose(0, 1) if sequence_dim == 1 else values
-        finals = tuple([torch.stack(kept, 0) for kept in last])
-        if not batched:
-            return output.squeeze(1), tuple([f.squeeze(1) for f in finals])
-        return output, finals
+        return values, tuple([torch.stack(kept, 0) for kept in last])
+
+    def _packed_layer(self, sizes: list[int], values: Any, states: tuple[Any, ...], weights: list[Any],
+                      backwards: bool) -> tuple[Any, tuple[Any, ...]]:
+        """One layer over packed steps: sequences leave when they are over, or backwards enter where they end."""
+        bias_ih, bias_hh = (weights[2], weights[3]) if self.bias else (None, None)
+        projection = weights[-1] if self.proj_size else None
+        gates = F.linear(values, weights[0], bias_ih).split(sizes)
+        outputs, first = [], states
+        over: list[tuple[Any, ...]] = []
+        if backwards:
+            states = tuple([s[:sizes[-1]] for s in first])
+        for t in reversed(range(len(sizes))) if backwards else range(len(sizes)):
+            now = states[0].size(0)
+            if sizes[t] < now:
+                over.append(tuple([s[sizes[t]:] for s in states]))
+                states = tuple([s[:sizes[t]] for s in states])
+            elif sizes[t] > now:
+                states = tuple([torch.cat([s, f[now:sizes[t]]]) for s, f in zip(states, first, strict=True)])
+            states = STEPS[self.mode](gates[t], states, weights[1], bias_hh, projection)
+            outputs.append(states[0])
+        if backwards:
+            outputs.reverse()
+        elif over:
+            states = tuple([torch.cat(parts) for parts in zip(states, *reversed(over), strict=True)])
+        return torch.cat(outputs), states
 
     def _layer(self, values: Any, states: tuple[Any, ...], weights: list[Any], backwards: bool) -> tuple[Any, tuple[Any, ...]]:
         """One layer in one direction; the input's part of the gates is computed for all steps at once."""

@@ -10,9 +10,9 @@ from retrograd.ops.names import NAMES
 TABLES = """
     activation attention compare complexes contract conv copy ctc dropout einsum embedding_bag extrema factorize factory
     fft foreach fromdata functional_forms generators grid histogram index inplace_views join layer_norm linalg linalg_more
-    loss losses margin masked matmul meta misc norm numeric operators padding pointwise pool powers quick_views random reduce
-    resize scan scatter shape slicing sort sparse special spectral stft tangents testing unary unfold upsample view_copies
-    windows
+    loss losses margin masked matmul meta misc norm numeric operators packing padding pointwise pool powers quick_views random
+    reduce resize scan scatter shape slicing sort sparse special spectral stft tangents testing unary unfold upsample
+    view_copies windows
 """.split()
 
 

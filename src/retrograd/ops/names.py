@@ -234,6 +234,12 @@ NAMES: dict[str, tuple[str, str, str, str]] = {
         "",
         "__and__ __binary__ __eq__ __floordiv__ __ge__ __gt__ __iadd__ __iand__ __ifloordiv__ __ilshift__ __imod__ __imul__ __invert__ __ior__ __ipow__ __irshift__ __isub__ __itruediv__ __ixor__ __le__ __lshift__ __lt__ __mod__ __ne__ __or__ __pow__ __rdiv__ __rfloordiv__ __rlshift__ __rmod__ __rpow__ __rrshift__ __rshift__ __rsub__ __xor__",
     ),
+    "ops.packing": (
+        "_pack_padded_sequence _pad_packed_sequence",
+        "",
+        "_pack_padded_sequence_backward",
+        "",
+    ),
     "ops.padding": (
         "",
         "",

@@ -2,12 +2,139 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import retrograd as torch
 from retrograd import Tensor
 
-__all__ = ["pad_sequence", "unpad_sequence"]
+__all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
+           "pad_sequence", "unpack_sequence", "unpad_sequence"]
+
+
+class Packed(NamedTuple):
+    """The fields of a packed sequence."""
+
+    data: Any
+    batch_sizes: Any
+    sorted_indices: Any
+    unsorted_indices: Any
+
+
+Packed.__name__ = Packed.__qualname__ = "PackedSequence_"
+
+
+class PackedSequence(Packed):
+    """Sequences of different lengths without padding: the rows of all first steps, those of all second steps, and so on.
+
+    >>> import retrograd as torch
+    >>> packed = pack_sequence([torch.tensor([1.0, 2.0]), torch.tensor([3.0])])
+    >>> packed.data, packed.batch_sizes
+    (tensor([1., 3., 2.]), tensor([2, 1]))
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, data: Any, batch_sizes: Any = None, sorted_indices: Any = None, unsorted_indices: Any = None) -> Any:
+        if batch_sizes is None:
+            if not isinstance(data, (list, tuple)) or len(data) != 2:
+                raise AssertionError("Expected data to be a list or tuple of length 2")
+            data, batch_sizes = data
+        if unsorted_indices is None:
+            unsorted_indices = invert_permutation(sorted_indices)
+        return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        """The same with the data moved or cast."""
+        data = self.data.to(*args, **kwargs)
+        return self if data is self.data else type(self)(data, *self[1:])
+
+    def cpu(self) -> Any:
+        return self.to(device="cpu")
+
+    def double(self) -> Any:
+        return self.to(dtype=torch.double)
+
+    def float(self) -> Any:
+        return self.to(dtype=torch.float)
+
+    def half(self) -> Any:
+        return self.to(dtype=torch.half)
+
+    def long(self) -> Any:
+        return self.to(dtype=torch.long)
+
+    def int(self) -> Any:
+        return self.to(dtype=torch.int)
+
+    @property
+    def is_cuda(self) -> bool:
+        return bool(self.data.is_cuda)
+
+
+def invert_permutation(permutation: Any) -> Any:
+    """The order that undoes an order.
+
+    >>> import retrograd as torch
+    >>> invert_permutation(torch.tensor([2, 0, 1]))
+    tensor([1, 2, 0])
+    """
+    return None if permutation is None else torch.argsort(permutation)
+
+
+def pack_padded_sequence(input: Any, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True) -> PackedSequence:
+    """Padded sequences without their padding; the longest must come first, unless `enforce_sorted` is False.
+
+    >>> import retrograd as torch
+    >>> pack_padded_sequence(torch.tensor([[1.0, 2.0], [3.0, 0.0]]), [2, 1], batch_first=True).data
+    tensor([1., 3., 2.])
+    """
+    lengths = torch.as_tensor(lengths, dtype=torch.int64)
+    order = None
+    if not enforce_sorted:
+        lengths, order = torch.sort(lengths, descending=True)
+        input = input.index_select(0 if batch_first else 1, order)
+    data, batch_sizes = torch._pack_padded_sequence(input, lengths, batch_first)
+    return PackedSequence(data, batch_sizes, order, None)
+
+
+def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0,
+                        total_length: int | None = None) -> tuple[Any, Any]:
+    """Packed sequences with padding, and their lengths.
+
+    >>> import retrograd as torch
+    >>> packed = pack_sequence([torch.tensor([1.0, 2.0]), torch.tensor([3.0])])
+    >>> pad_packed_sequence(packed, batch_first=True)
+    (tensor([[1., 2.],
+            [3., 0.]]), tensor([2, 1]))
+    """
+    padded, lengths = torch._pad_packed_sequence(sequence.data, sequence.batch_sizes, batch_first, padding_value,
+                                                 -1 if total_length is None else total_length)
+    order = sequence.unsorted_indices
+    if order is not None:
+        return padded.index_select(0 if batch_first else 1, order), lengths[order]
+    return padded, lengths
+
+
+def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> PackedSequence:
+    """Sequences of different lengths, packed.
+
+    >>> import retrograd as torch
+    >>> pack_sequence([torch.tensor([3.0]), torch.tensor([1.0, 2.0])], enforce_sorted=False).data
+    tensor([1., 3., 2.])
+    """
+    lengths = torch.as_tensor([s.size(0) for s in sequences])
+    return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
+
+
+def unpack_sequence(packed_sequences: PackedSequence) -> list[Any]:
+    """The sequences of a packed one.
+
+    >>> import retrograd as torch
+    >>> unpack_sequence(pack_sequence([torch.tensor([1.0, 2.0]), torch.tensor([3.0])]))
+    [tensor([1., 2.]), tensor([3.])]
+    """
+    padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
+    return unpad_sequence(padded, lengths, batch_first=True)
 
 
 def pad_sequence(sequences: Tensor | Sequence[Any], batch_first: bool = False, padding_value: float = 0.0,
