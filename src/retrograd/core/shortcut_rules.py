@@ -90,10 +90,22 @@ def run_written(self: Any, grads: Any, needed: Any) -> Any:
     """`OpNode._run` in plain Python."""
     op = self._op
     if op.run is None:
-        if tls.special:                   # whoever watches must not see the rules being traced
-            return GENERAL_RUN(self, grads, needed)
-        op.run = written_run(op)
+        op.run = run_first
     return op.run(self, grads, needed, 0)
+
+
+def run_first(self: Any, grads: Any, needed: Any, how: int) -> Any:
+    """The first node of an op: it may well be the last one, and to write its function takes a while."""
+    self._op.run = run_second
+    return run_general(self, grads, needed, how)
+
+
+def run_second(self: Any, grads: Any, needed: Any, how: int) -> Any:
+    """Those that follow; whoever watches must not see the rules being traced."""
+    if tls.special:
+        return run_general(self, grads, needed, how)
+    run = self._op.run = written_run(self._op)
+    return run(self, grads, needed, how)
 
 
 def written_run(op: Any) -> Any:
@@ -233,8 +245,7 @@ def default_attributes(op: Any) -> dict[int, Any]:
 
 def trace(rule: Any, defaults: dict[int, Any], shape: Any, dtype: Any) -> list[Any] | None:
     """The ops that a rule calls on tensors of some shape: for each the op, its other arguments, the names of its tensors."""
-    numbers = np.random.default_rng(0)
-    values = [defaults[i] if kind == ATTR else new_tensor(numbers.random(shape).astype(dtype)) for kind, i in rule.sources]
+    values = [defaults[i] if kind == ATTR else new_tensor(np.full(shape, 0.5, dtype)) for kind, i in rule.sources]
     names = {id(value): "g" if kind == GRAD else f"y{i}"
              for value, (kind, i) in zip(values, rule.sources, strict=True) if kind != ATTR}
     watcher = Trace(names, values[[kind for kind, _ in rule.sources].index(GRAD)].array.dtype)
