@@ -55,6 +55,7 @@ KNOWN: tuple[tuple[str, str], ...] = (
     (r"^_is_(all|any)_true\.default batched strides", "PyTorch's vmap gives one answer for all examples"),
     (r"^_linalg_(slog)?det\.default (value|batched)", "which of A and its transpose was factorized"),
     (r"^_?linalg_(svd|eigh?)\.default (value|batched|(second )?gradient|tangent)( as \w+)?$", "signs are up to LAPACK"),
+    (r"pool2d\.default words", "kernels for channels last have names of their own"),
     (r"^complex\.default error as float16", "there are no complex numbers of half precision"),
     (r"^(expand|broadcast_to)\.default strides as bool", "arrays of single bytes cannot tell no stride from the usual ones"),
 )

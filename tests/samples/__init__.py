@@ -57,6 +57,10 @@ class Maker:
         made = torch.Tensor(wide.array[..., ::2])
         return made.requires_grad_() if kwargs.get("requires_grad", True) else made
 
+    def channels_last(self, n: int, c: int, h: int, w: int) -> Any:
+        """An image whose channels lie side by side."""
+        return torch.Tensor(self(n, h, w, c, requires_grad=False).array.transpose(0, 3, 1, 2)).requires_grad_()
+
     def index(self, high: int, *shape: int, low: int = 0, dtype: Any = np.int64) -> Any:
         return torch.Tensor(np.asarray(self.random.integers(low, high, shape), dtype))
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import retrograd as torch
 from tests.samples import Maker, Sample, samples
 
 
@@ -37,6 +38,9 @@ def conv1d_padding(make: Maker) -> Iterator[Sample]:
 def conv2d(make: Maker) -> Iterator[Sample]:
     yield Sample(make(2, 2, 4, 5), make(3, 2, 3, 2), make(3))
     yield Sample(make(1, 4, 4, 4), make(4, 1, 2, 2), stride=(2, 1), padding=1, groups=4, note="depthwise")
+    yield Sample(make.channels_last(1, 2, 4, 4), make(3, 2, 2, 2), note="channels last")
+    yield Sample(make(2, 2, 3, dtype=torch.complex128), make(3, 2, 2, 2, dtype=torch.complex128),
+                 make(3, dtype=torch.complex128), padding=1, note="complex, one image")
 
 
 @samples("conv2d.padding")

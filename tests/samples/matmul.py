@@ -47,6 +47,7 @@ def baddbmm(make: Maker) -> Iterator[Sample]:
 def addbmm(make: Maker) -> Iterator[Sample]:
     yield Sample(make(2, 4), make(5, 2, 3), make(5, 3, 4))
     yield Sample(make(4), make(5, 2, 3), make(5, 3, 4), beta=0.5, alpha=2)
+    yield Sample(make(), make(2, 2, 0), make(2, 0, 3), beta=2)
 
 
 @samples("addmv.default")

@@ -17,6 +17,7 @@ def in_1d(make: Maker) -> Iterator[Sample]:
 def in_2d(make: Maker) -> Iterator[Sample]:
     yield Sample(make(1, 2, 4, 6), 2)
     yield Sample(make(2, 5, 5), (3, 2), (2, 1), (1, 0), ceil_mode=True)
+    yield Sample(make.channels_last(1, 2, 4, 4), 2, note="channels last")
 
 
 @samples("max_pool3d.default", "max_pool3d_with_indices.default", "avg_pool3d.default")
@@ -56,6 +57,7 @@ def adaptive_1d(make: Maker) -> Iterator[Sample]:
 def adaptive_2d(make: Maker) -> Iterator[Sample]:
     yield Sample(make(1, 2, 5, 4), (3, 2))
     yield Sample(make(2, 4, 4), (2, 4))
+    yield Sample(make.channels_last(1, 2, 4, 4), (3, 2), note="channels last")
 
 
 @samples("adaptive_avg_pool3d.default", "_adaptive_avg_pool3d.default", "adaptive_max_pool3d.default")

@@ -41,6 +41,7 @@ def linear_1d_scaled(make: Maker) -> Iterator[Sample]:
 @samples("upsample_nearest2d.default", "_upsample_nearest_exact2d.default")
 def nearest_2d(make: Maker) -> Iterator[Sample]:
     yield Sample(make(1, 2, 3, 4), (5, 6))
+    yield Sample(make.channels_last(1, 2, 3, 4), (5, 6), note="channels last")
 
 
 @samples("upsample_nearest2d_backward.default", "_upsample_nearest_exact2d_backward.default")

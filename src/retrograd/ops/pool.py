@@ -110,7 +110,7 @@ def max_pool_kernel(rank: int) -> Any:
         for d in range(rank):
             start = xp.arange(w.output[d]).reshape([-1 if i == d else 1 for i in range(rank)]) * w.stride[d] - w.padding[d]
             index = index * w.sizes[d] + start + places[d] * w.dilation[d]
-        return packed(values), packed(index)
+        return following(packed(values), self), following(packed(index), self)
     return kernel
 
 
@@ -139,7 +139,7 @@ def max_pool_rows(rank: int) -> Any:
     backward = defop(
         f"{name}_backward(Tensor grad_output, Tensor self, {settings}, Tensor indices) -> Tensor",
         kernel=lambda xp, grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices:
-            scatter_kernel(xp, grad_output, self, indices, rank),
+            following(scatter_kernel(xp, grad_output, self, indices, rank), self),
         vjp=dict(grad_output=lambda grad, indices: flat_gather(grad, indices, rank), self=zero_like),
         jvp=lambda grad_output_t, self_p, kernel_size, stride, padding, dilation, ceil_mode, indices:
             call(backward, [grad_output_t, self_p, kernel_size, stride, padding, dilation, ceil_mode, indices]),
