@@ -53,6 +53,7 @@ KNOWN: tuple[tuple[str, str], ...] = (
     (r"^index_select\.default batched", "PyTorch's vmap repeats what an index of no dimensions selects"),
     (r"^_(log_)?softmax_backward_data\.default batched", "PyTorch's vmap sums over the examples if they have no dimensions"),
     (r"^_is_(all|any)_true\.default batched strides", "PyTorch's vmap gives one answer for all examples"),
+    (r"^_?linalg_solve(_ex)?\.default batched$", "PyTorch's vmap takes the batch of B for a dimension of A"),
     (r"^_linalg_(slog)?det\.default (value|batched)", "which of A and its transpose was factorized"),
     (r"^_?linalg_(svd|eigh?)\.default (value|batched|(second )?gradient|tangent)( as \w+)?$", "signs are up to LAPACK"),
     (r"pool2d\.default words", "kernels for channels last have names of their own"),
