@@ -180,3 +180,10 @@ def test_forms_are_derived_from_the_schema() -> None:
     assert op.is_inplace and op.functional is op_called("mul", "Tensor") and op.schema.text.endswith("-> Tensor(a!)")
     out = op_called("mul", "out")
     assert out.is_out and out.functional is op_called("mul", "Tensor")
+
+
+def test_gradients_are_computed_in_the_alphabetical_order_of_inputs() -> None:
+    a, b = torch.ones(2, 3, requires_grad=True), torch.ones(3, 4, requires_grad=True)
+    seed = torch.ones(2, 4, requires_grad=True)
+    of_self, of_mat2 = torch.autograd.grad(a @ b, (a, b), seed, create_graph=True)
+    assert of_mat2.grad_fn._sequence_nr() < of_self.grad_fn._sequence_nr()

@@ -170,7 +170,7 @@ def batchable(case: Case) -> list[Any]:
     """The tensors of a case that can carry a batch."""
     if case.op.name == "slice_inverse":           # reads memory around its input
         return []
-    if case.op.name in ("index", "_unsafe_index"):    # the shape of the result depends on a mask's values
+    if case.op.name == "index":    # the shape of the result depends on a mask's values
         return [(i, k) for i, k in case.places if case.at(i, k).dtype is not dtypes.bool_]
     return case.places
 

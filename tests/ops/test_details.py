@@ -354,3 +354,63 @@ def test_convolution_of_complex_numbers_is_made_of_real_ones() -> None:
     assert y.grad_fn.next_functions[1][0].name() == "MulBackward1"
     plain = (x.detach().unsqueeze(1).unfold(-1, 2, 1).movedim(-1, -2) * weight.unsqueeze(-1)).sum((2, 3))
     torch.testing.assert_close(torch.conv1d(x, weight).detach(), plain)
+
+
+# ---- what has no derivative, and what is refused
+@pytest.mark.parametrize(("name", "call"), [
+    ("weight", lambda t: torch.nn.functional.binary_cross_entropy(torch.rand(3), torch.rand(3), t)),
+    ("pos_weight", lambda t: torch.nn.functional.binary_cross_entropy_with_logits(torch.rand(3), torch.rand(3), pos_weight=t)),
+    ("weight", lambda t: torch.nn.functional.nll_loss(torch.rand(2, 3), torch.tensor([0, 2]), t)),
+    ("target", lambda t: torch.nn.functional.soft_margin_loss(torch.rand(3), t)),
+    ("running_mean", lambda t: torch.nn.functional.batch_norm(torch.rand(2, 3), t, torch.ones(3))),
+])
+def test_argument_without_derivative_cannot_require_grad(name: str, call: Any) -> None:
+    with pytest.raises(RuntimeError, match=f"is not differentiable with respect to argument '{name}'. This input cannot"):
+        call(torch.ones(3, requires_grad=True))
+    with torch.no_grad():
+        call(torch.ones(3, requires_grad=True))
+
+
+def test_outputs_that_only_help_backward_have_no_gradient() -> None:
+    x = torch.rand(2, 4, 3).requires_grad_()
+    assert [t.requires_grad for t in torch.ops.aten.log_sigmoid_forward(x)] == [True, False]
+    assert [t.requires_grad for t in torch.native_layer_norm(x, [3], None, None, 1e-5)] == [True, False, False]
+    mean = torch.native_group_norm(x, None, None, 2, 4, 3, 2, 1e-5)[1]
+    assert torch.allclose(torch.autograd.grad(mean.sum(), x)[0], torch.full((2, 4, 3), 1 / 6))
+
+
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda f: f.max_pool2d(torch.ones(4, 4), 2), "non-empty 3D or 4D"),
+    (lambda f: f.max_pool2d(torch.ones(0, 4, 4), 2), "but got:[0, 4, 4]"),
+    (lambda f: f.max_pool2d(torch.ones(1, 4, 4), 2, 0), "stride should not be zero"),
+    (lambda f: f.max_pool2d(torch.ones(1, 4, 4), 2, dilation=0), "dilation should be greater than zero, but got dilationH: 0"),
+    (lambda f: f.max_pool2d(torch.ones(1, 4, 4), 2, padding=-1), "pad must be non-negative, but got pad: -1"),
+    (lambda f: f.max_pool2d(torch.ones(1, 4, 4), (2, 2, 2)), "max_pool2d: kernel_size must either be a single int, or"),
+    (lambda f: f.max_pool3d(torch.ones(0, 4, 4, 4), 2), "non-batch dimensions to have positive length"),
+    (lambda f: f.max_pool1d(torch.ones(4), 2), "max_pool1d: Expected 2D or 3D"),
+    (lambda f: f.max_pool1d(torch.ones(1, 4), 0), "kernel_size must be greater than zero, but got 0"),
+    (lambda f: f.max_pool1d(torch.ones(1, 4), 3, padding=2), "padding should be at most half of kernel size"),
+    (lambda f: f.max_pool1d(torch.ones(1, 4), 5), "Invalid computed output size: 0"),
+])
+def test_max_pooling_refuses_bad_settings(call: Any, message: str) -> None:
+    with pytest.raises(RuntimeError) as error:
+        call(torch.nn.functional)
+    assert message in str(error.value)
+
+
+def test_factorizations_of_nothing_take_any_precision() -> None:
+    nothing = torch.zeros(0, 3, 3, dtype=torch.float16)
+    for made in (torch.linalg.cholesky(nothing), torch.linalg.lu(nothing)[2], torch.linalg.eigh(nothing)[1],
+                 torch.linalg.svd(nothing)[0], torch.linalg.solve(nothing, nothing)):
+        assert (made.dtype, made.shape) == (torch.float16, nothing.shape)
+    with pytest.raises(NotImplementedError, match="\"lu_cpu\" not implemented for 'Half'"):
+        torch.linalg.lu(torch.zeros(3, 3, dtype=torch.float16))
+
+
+def test_spherical_bessel_function_is_exact_near_zero() -> None:
+    x = torch.tensor([0.0, 0.1, 0.49, 0.51], dtype=torch.float64)
+    assert np.allclose(torch.special.spherical_bessel_j0(x).numpy(), np.sinc(x.numpy() / np.pi), 1e-15, 1e-15)
+
+
+def test_sum_over_broadcast_dimensions_is_contiguous() -> None:
+    assert fortran(4, 3, 2).sum_to_size(3, 2).stride() == (2, 1)

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -14,45 +13,41 @@ def vector(*values: int) -> torch.Tensor:
     return torch.Tensor(np.array(values, np.int64))
 
 
-def is_mask(index: Any) -> bool:
-    return index is not None and index.dtype is torch.bool
-
-
 @samples("_unsafe_index.Tensor")
-def positions(make: Maker) -> Iterator[Sample]:
-    yield from [sample for sample in index(make) if not any(map(is_mask, sample.args[1]))]
-
-
-@samples("_unsafe_index_put.default")
-def put_at_positions(make: Maker) -> Iterator[Sample]:
-    yield from [sample for sample in index_put(make) if not any(map(is_mask, sample.args[1]))]
-
-
-@samples("index.Tensor")
-def index(make: Maker) -> Iterator[Sample]:
+def unsafe_index(make: Maker) -> Iterator[Sample]:
     yield Sample(make(3, 4), [vector(0, 2, 0)], note="duplicates")
     yield Sample(make(3, 4), [None, vector(-1, 1)])
     yield Sample(make(3, 4, order="F"), [vector(0, 2), vector(1, 1)])
     yield Sample(make(3, 4, 5), [make.index(3, 2, 1), None, make.index(5, 3)], note="apart")
     yield Sample(make(3, 4, 5), [None, make.index(4, 2, 2), make.index(5, 2)])
     yield Sample(make.noncontiguous(3, 4), [make.index(3, 2, 2, dtype=np.int32)])
-    yield Sample(make(3, 4), [make.mask(3, 4)], note="mask")
-    yield Sample(make(3, 4), [make.mask(3), None])
     yield Sample(make(3, 4), [make.index(1, 0)], note="empty")
     yield Sample(make(0, 4), [None, vector(1, 2)])
     yield Sample(make(3, 4), [torch.Tensor(np.asarray(1))], note="0-d index")
     yield Sample(make(3, 4, dtype=torch.complex128), [vector(1, 1)])
 
 
-@samples("index_put.default", "_index_put_impl.default")
-def index_put(make: Maker) -> Iterator[Sample]:
+@samples("index.Tensor")
+def index(make: Maker) -> Iterator[Sample]:
+    yield from unsafe_index(make)
+    yield Sample(make(3, 4), [make.mask(3, 4)], note="mask")
+    yield Sample(make(3, 4), [make.mask(3), None])
+
+
+@samples("_unsafe_index_put.default")
+def unsafe_index_put(make: Maker) -> Iterator[Sample]:
     yield Sample(make(3, 4), [vector(0, 2)], make(2, 4))
     yield Sample(make(3, 4), [vector(0, 2)], make(4), note="values broadcast")
     yield Sample(make(3, 4), [vector(0, 2, 0)], make(3, 4), True, note="accumulate")
     yield Sample(make(3, 4, order="F"), [None, vector(-1, 1)], make(3, 2), accumulate=True)
     yield Sample(make(3, 4), [vector(0, 2), vector(1, 1)], make())
-    yield Sample(make(3, 4), [make.mask(3, 4)], make(), note="mask")
-    yield Sample(make.noncontiguous(3, 4), [make.mask(3)], make(1, 4))
     yield Sample(make(3, 4, 5), [make.index(3, 2), None, vector(0, 1)], make(2, 4), True)
     yield Sample(make(3, 4), [make.index(1, 0)], make(0, 4), note="empty")
     yield Sample(make(3, dtype=torch.complex128), [vector(1)], make(1, dtype=torch.complex128))
+
+
+@samples("index_put.default", "_index_put_impl.default")
+def index_put(make: Maker) -> Iterator[Sample]:
+    yield from unsafe_index_put(make)
+    yield Sample(make(3, 4), [make.mask(3, 4)], make(), note="mask")
+    yield Sample(make.noncontiguous(3, 4), [make.mask(3)], make(1, 4))

@@ -44,6 +44,9 @@ def matrix_norm(make: Maker) -> Iterator[Sample]:
     for ord in (1, -1, 2, -2, math.inf, -math.inf):
         yield Sample(make(3, 4), ord)
         yield Sample(make(2, 3, 4), ord, (0, 2), True)
+    yield Sample(make(0, 3), math.inf, note="empty")
+    yield Sample(make(2, 3, 0), 1, keepdim=True)
+    yield Sample(make(0, 3), 2)
 
 
 @samples("linalg_matrix_norm.str_ord")
@@ -127,3 +130,4 @@ def tensorsolve(make: Maker) -> Iterator[Sample]:
 def vander(make: Maker) -> Iterator[Sample]:
     yield Sample(make(2, 3))
     yield Sample(make(3), N=2)
+    yield Sample(make(), N=3)

@@ -15,10 +15,16 @@ def of_difference(make: Maker) -> Iterator[Sample]:
         yield Sample(make(3, 4), make(3, 4), reduction)
 
 
-@samples("mse_loss_backward.default", "soft_margin_loss_backward.default")
+@samples("mse_loss_backward.default")
 def gradients(make: Maker) -> Iterator[Sample]:
     yield Sample(make(3, 4), make(3, 4), make(3, 4), 0)
     yield Sample(make(), make(3, 4), make(3, 4), 1)
+
+
+@samples("soft_margin_loss_backward.default")
+def soft_margin_gradients(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(3, 4), make(3, 4), make(3, 4, requires_grad=False), 0)
+    yield Sample(make(), make(3, 4), make(3, 4, requires_grad=False), 1)
 
 
 @samples("smooth_l1_loss_backward.default", "huber_loss_backward.default")

@@ -13,11 +13,17 @@ def in_1d(make: Maker) -> Iterator[Sample]:
     yield Sample(make(2, 7), (3,), (2,), (1,))
 
 
-@samples("max_pool2d.default", "max_pool2d_with_indices.default", "avg_pool2d.default")
+@samples("avg_pool2d.default")
 def in_2d(make: Maker) -> Iterator[Sample]:
     yield Sample(make(1, 2, 4, 6), 2)
     yield Sample(make(2, 5, 5), (3, 2), (2, 1), (1, 0), ceil_mode=True)
     yield Sample(make.channels_last(1, 2, 4, 4), 2, note="channels last")
+
+
+@samples("max_pool2d.default", "max_pool2d_with_indices.default")
+def max_in_2d(make: Maker) -> Iterator[Sample]:
+    yield from in_2d(make)
+    yield Sample(make(0, 2, 4, 4), 2, note="empty")
 
 
 @samples("max_pool3d.default", "max_pool3d_with_indices.default", "avg_pool3d.default")

@@ -120,6 +120,7 @@ def random_from(make: Maker) -> Iterator[Sample]:
 @samples("bernoulli.default", "poisson.default")
 def from_parameters(make: Maker) -> Iterator[Sample]:
     yield Sample(make(2, 3, low=0.1, high=0.9))
+    yield Sample(make(low=0.1, high=0.9))
 
 
 @samples("bernoulli.p")

@@ -472,7 +472,7 @@ def elementwise(op: Any, args: Any, tangents: Any, result: Any) -> Any:
     """For an op on elements the Jacobian is diagonal: J t = conj(J^H conj(t)), and the vjp rule gives J^H."""
     outcome = twin_of(result) if op.saves_result else None    # a tangent's graph with the result in it would be a cycle
     total = None
-    for rule in op.rules:
+    for rule in op.declared_rules:
         for k, place in enumerate(rule.targets):
             tangent = tangents[op.inputs[place]]
             if tangent is None:

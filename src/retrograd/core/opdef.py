@@ -138,6 +138,7 @@ class OpDef:
         self.packet: Any = None
         self._node_class: Any = None
         self.rules: Any = None                # compiled on first use
+        self.declared_rules: Any = None       # the same in the order in which they were written
         self.run: Any = None                  # in plain Python, what its nodes do when they run (see shortcut_rules.py)
         self.short: Any = None                # in plain Python, the op as a function of its tensors (see shortcuts.py)
         self.plans: dict[int, Plan] = {}
@@ -191,7 +192,7 @@ class OpDef:
         self.saved_args: list[int] = []            # which argument the slot holds, -1 for an output
         self.attr_names: list[str] = []
         self.attr_kinds: list[tuple[int, int, int]] = []
-        self.rules = []
+        self.rules = self.declared_rules = []
         self.inputs: tuple[int, ...] = ()
         if not isinstance(self.vjp, dict):
             if self.vjp == NOT_IMPLEMENTED:
@@ -209,6 +210,9 @@ class OpDef:
             sources = [self.source(n, index, returns) for n in code.co_varnames[:code.co_argcount]]
             targets = tuple([position[index[n]] for n in (key if many else (key,))])
             self.rules.append(Rule(fn, targets, tuple(sources), many))
+        # Nodes compute gradients in the alphabetical order of inputs; a graph of the backward pass shows it.
+        order = sorted(range(len(keys)), key=lambda i: ", ".join(keys[i]))
+        self.rules = [self.declared_rules[i] for i in order]
 
     def source(self, name: str, index: dict[str, int], returns: dict[str, int]) -> tuple[int, int]:
         """Where a rule's parameter comes from, adding a slot for it if it must be saved."""

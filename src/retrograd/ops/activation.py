@@ -23,6 +23,7 @@ from retrograd.ops.elementwise import (
     times,
     unsupported,
     where,
+    without_gradient,
     zeros,
 )
 from retrograd.ops.families import conj, number_like, wrap_dim
@@ -54,13 +55,15 @@ def sigmoid_kernel(xp: Any, self: Any) -> Any:
 
 sigmoid_backward = backward_op(
     "sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor",
-    lambda xp, grad_output, output: grad_output * xp.conj((number_like(xp, output, 1) - output) * output),
+    limited("sigmoid_backward_cpu", "fVc", lambda xp, grad_output, output:
+            grad_output * xp.conj((number_like(xp, output, 1) - output) * output)),
     dict(grad_output=lambda grad, output: call(sigmoid_backward, [grad, conj(output)]),
          output=lambda grad, grad_output, output: conj(grad) * grad_output * plus(times(conj(output), -2), 1)),
     widen=True, mixes=False)
 tanh_backward = backward_op(
     "tanh_backward(Tensor grad_output, Tensor output) -> Tensor",
-    lambda xp, grad_output, output: grad_output * xp.conj(number_like(xp, output, 1) - output * output),
+    limited("tanh_backward_cpu", "fVc", lambda xp, grad_output, output:
+            grad_output * xp.conj(number_like(xp, output, 1) - output * output)),
     dict(grad_output=lambda grad, output: call(tanh_backward, [grad, conj(output)]),
          output=lambda grad, grad_output, output: conj(grad) * (times(conj(output), -2) * grad_output)),
     widen=True, mixes=False)
@@ -494,10 +497,12 @@ def mish_double_backward(grad: Any, grad_output: Any, self: Any) -> Any:
 
 
 silu_backward = backward_op(
-    "silu_backward(Tensor grad_output, Tensor self) -> Tensor", silu_backward_kernel,
+    "silu_backward(Tensor grad_output, Tensor self) -> Tensor",
+    limited("silu_backward_cpu", "fVc", silu_backward_kernel),
     dict(grad_output=lambda grad, self: call(silu_backward, [grad, self]), self=silu_double_backward), widen=True)
 mish_backward = backward_op(
-    "mish_backward(Tensor grad_output, Tensor self) -> Tensor", mish_backward_kernel,
+    "mish_backward(Tensor grad_output, Tensor self) -> Tensor",
+    limited("mish_backward_cpu", FLOATS, mish_backward_kernel),
     dict(grad_output=lambda grad, self: call(mish_backward, [grad, self]), self=mish_double_backward), widen=True)
 
 
@@ -580,7 +585,7 @@ log_sigmoid_backward = backward_op(
     "log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor",
     limited("log_sigmoid_backward_cpu", FLOATS, log_sigmoid_backward_kernel),
     dict(grad_output=lambda grad, self, buffer: call(log_sigmoid_backward, [grad, self, buffer]),
-         self=log_sigmoid_double_backward), widen=True)
+         self=log_sigmoid_double_backward), widen=True, check=without_gradient("log_sigmoid_backward", buffer=2))
 log_sigmoid_forward = defop(
     "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
     kernel=limited("log_sigmoid_cpu", FLOATS, log_sigmoid_kernel),

@@ -8,12 +8,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from retrograd.core import dtypes, storage
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.opdef import defop
-from retrograd.core.storage import empty_strided
 from retrograd.ops import families
-from retrograd.ops.reducing import wide
-from retrograd.ops.refusals import only
+from retrograd.ops.elementwise import times, without_gradient
 
 
 def scale_of(query: Any, scale: float | None) -> float:
@@ -40,8 +39,9 @@ def weights_of(query: Any, key: Any, is_causal: bool, attn_mask: Any, scale: flo
 
 def flash_kernel(xp: Any, query: Any, key: Any, value: Any, dropout_p: float, is_causal: bool, attn_mask: Any,
                  scale: float | None) -> Any:
-    dtype = query.dtype
-    query, key, value = wide(query), wide(key), wide(value)
+    kept = query.dtype
+    query, key, value, attn_mask = (a if a is None or a.dtype not in dtypes.HALVES else a.astype(xp.float32)
+                                    for a in (query, key, value, attn_mask))
     scores = xp.matmul(query, key.swapaxes(-2, -1)) * query.dtype.type(scale_of(query, scale))
     if is_causal:
         later = xp.triu(xp.ones(scores.shape[-2:], bool), 1)
@@ -54,11 +54,16 @@ def flash_kernel(xp: Any, query: Any, key: Any, value: Any, dropout_p: float, is
     made = xp.matmul(powers / xp.where(total == 0, 1, total), value)
     with xp.errstate(divide="ignore"):
         logsumexp = (most + xp.log(total))[..., 0]
-    # half precision keeps its sums in float32, and they lie in memory position by position
-    batch, heads, length = logsumexp.shape
-    sums = empty_strided(logsumexp.shape, (heads * length, 1, heads), logsumexp.dtype)
-    sums[...] = logsumexp
-    return made.astype(dtype, copy=False), sums
+    batch, heads, queries = logsumexp.shape
+    by_query = storage.empty_strided(logsumexp.shape, (queries * heads, 1, heads), logsumexp.dtype)
+    by_query[...] = logsumexp
+    return made.astype(kept, copy=False), by_query
+
+
+def check_flash(query: Any, *rest: Any) -> None:
+    if query.array.dtype.kind not in "fV":
+        raise RuntimeError("scaled_dot_product_attention_flash_attention: Expected data type in FP32, FP64, BF16, FP16, but "
+                           f"got {query.dtype.legacy} instead.")
 
 
 def flash_rule(grads: Any, query: Any, key: Any, value: Any, output: Any, logsumexp: Any, dropout_p: float, is_causal: bool,
@@ -84,9 +89,8 @@ flash = defop(
     "_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool "
     "is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)",
     kernel=flash_kernel, vjp={("query", "key", "value"): flash_rule}, jvp=flash_tangent, batch=families.loop,
+    check=without_gradient("_scaled_dot_product_flash_attention_for_cpu", check_flash, attn_mask=5),
     variants="function", constant=(1,),
-    check=only("scaled_dot_product_attention_flash_attention: Expected data type in FP32, FP64, BF16, FP16, but got {} "
-               "instead.", "FH"),
 )
 
 
@@ -94,10 +98,10 @@ def attention_by_products(query: Any, key: Any, value: Any, attn_mask: Any, drop
                           scale: float | None) -> Any:
     factor = math.sqrt(scale_of(query, scale))
     if is_causal:
-        attn_mask = METHODS["ones"]((query.shape[-2], key.shape[-2]), dtype=query.dtype).tril() > 0
-    scores = (query * factor).matmul((key * factor).transpose(-2, -1))
+        attn_mask = METHODS["ones"]((query.shape[-2], key.shape[-2]), dtype=dtypes.bool_).tril()
+    scores = times(query, factor).matmul(times(key.transpose(-2, -1), factor))
     if attn_mask is not None:
-        scores = scores + as_bias(attn_mask, query.dtype)
+        scores = scores + as_bias(attn_mask, scores.dtype)
     weights = scores.softmax(-1)
     if attn_mask is not None:           # a row that sees nothing attends to nothing
         unseen = (scores == -math.inf).all(-1, True)
@@ -120,9 +124,9 @@ def attention(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     if enable_gqa:
         key, value = (t.repeat_interleave(query.shape[-3] // t.shape[-3], -3) for t in (key, value))
-    fits = (query.ndim == 4 and key.ndim == 4 and value.ndim == 4 and dropout_p == 0 and query.shape[-1] == value.shape[-1]
-            and query.shape[:2] == key.shape[:2] == value.shape[:2] and query.numel() > 0 and key.numel() > 0
-            and (attn_mask is None or not attn_mask.requires_grad))
+    fits = (query.is_floating_point() and query.ndim == 4 and key.ndim == 4 and value.ndim == 4 and dropout_p == 0
+            and query.shape[-1] == value.shape[-1] and query.shape[:2] == key.shape[:2] == value.shape[:2]
+            and query.numel() > 0 and key.numel() > 0 and (attn_mask is None or not attn_mask.requires_grad))
     if fits:
         mask = None if attn_mask is None else as_bias(attn_mask, query.dtype)
         return call(flash, [query, key, value, dropout_p, is_causal, mask, scale])[0]

@@ -197,6 +197,8 @@ def complex_kernel(xp: Any, real: Any, imag: Any) -> Any:
 
 
 def polar_kernel(xp: Any, abs: Any, angle: Any) -> Any:
+    if abs.dtype.char == angle.dtype.char == "e":
+        raise NotImplementedError("\"polar_cpu\" not implemented for 'Half'")
     check_parts(abs, angle)
     cosine = xp.multiply(abs, xp.cos(angle))
     made = xp.array(cosine, dtype=WHOLES[abs.dtype])

@@ -176,9 +176,9 @@ def tensordot_tensors(self: Any, other: Any, dims_self: Any, dims_other: Any) ->
     for k, (i, j) in enumerate(zip(left, right, strict=True)):
         m, n = a.array.shape[i], b.array.shape[j]
         if n == 1:
-            a = a.sum([i], keepdim=True) if m != 1 else a
+            a = a.sum([i], keepdim=True, dtype=a.dtype) if m != 1 else a
         elif m == 1:
-            b = b.sum([j], keepdim=True)
+            b = b.sum([j], keepdim=True, dtype=b.dtype)
         elif m != n:
             raise RuntimeError(f"contracted dimensions need to match, but first has size {m} in dim {dims_self[k]} and second "
                                f"has size {n} in dim {dims_other[k]}")

@@ -160,8 +160,16 @@ detach = defop(
     kernel=lambda xp, self: self[...], jvp="linear", batch=families.pointwise, variants="",
 )
 install_detach(detach)
+
+
+def only_value(self: Any) -> Any:
+    if self.numel() == 0:
+        raise RuntimeError("_local_scalar_dense: Empty tensor not supported")
+    return self.item()
+
+
 local_scalar_dense = defop(     # what a dispatch mode sees of `item`
-    "_local_scalar_dense(Tensor self) -> Scalar", kernel=lambda self: self.item(), composite=True, variants="", out=False,
+    "_local_scalar_dense(Tensor self) -> Scalar", kernel=only_value, composite=True, variants="", out=False,
 )
 to_copy = defop(
     "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
@@ -312,7 +320,8 @@ def sum_to_size(grad: Any, size: Any) -> Any:
     dims = [*range(extra), *[i + extra for i, n in enumerate(size) if n == 1 and shape[i + extra] != 1]]
     if dims and grad.array.size <= 65536 and is_ordinary(grad) and grad.array.dtype.char in "fd" and not (
             tls.grad_enabled and wants_grad(grad)):
-        return new_tensor(np.add.reduce(grad.array, tuple(dims)).reshape(size))      # nobody watches: a way past the ops
+        made = np.add.reduce(grad.array, tuple(dims))           # nobody watches: a way past the ops
+        return new_tensor((made if made.flags.c_contiguous else made.copy("C")).reshape(size))
     if dims:
         grad = grad.sum(dims, keepdim=True)
     return grad.view(size) if extra else grad

@@ -8,6 +8,7 @@ import numpy as np
 
 from retrograd.core import generator
 from retrograd.core.dispatch import METHODS
+from retrograd.core.dtypes import BY_NUMPY, get_default_dtype
 from retrograd.core.opdef import defop
 from retrograd.ops import families
 from retrograd.ops.generators import default_generator
@@ -54,7 +55,7 @@ def native_dropout_kernel(xp: Any, input: Any, p: float, train: bool | None) -> 
     if train is False or input.size == 0:
         return input.copy(), xp.ones(input.shape, np.bool_)
     if input.dtype.kind not in "fcV":
-        raise RuntimeError("result type Float can't be cast to the desired output type Long")
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {BY_NUMPY[input.dtype].legacy}")
     mask = generator.bernoulli(default_generator, input.shape, 1 - p, np.bool_)
     return input * mask.astype(input.dtype) * input.dtype.type(scale_of(p, train)), mask
 
@@ -63,17 +64,21 @@ def scale_of(p: float, train: bool | None) -> float:
     return 1.0 if train is False else 0.0 if p == 1 else 1.0 / (1.0 - p)
 
 
+def native_dropout_backward_kernel(xp: Any, grad_output: Any, mask: Any, scale: float) -> Any:
+    if grad_output.dtype.kind not in "fcV":
+        grad_output = grad_output.astype(get_default_dtype().numpy)
+    return grad_output * mask.astype(grad_output.dtype) * grad_output.dtype.type(scale)
+
+
 native_dropout = defop(
     "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
     kernel=native_dropout_kernel,
-    vjp=dict(input=lambda grad, result1, p, train: grad * (result1 * scale_of(p, train))),
-    jvp=lambda input_t, result1, p, train: (input_t * (result1 * scale_of(p, train)), METHODS["zeros_like"](result1)),
+    vjp=dict(input=lambda grad, result1, p, train: grad * result1 * scale_of(p, train)),
+    jvp=lambda input_t, result1, p, train: (input_t * result1 * scale_of(p, train), METHODS["zeros_like"](result1)),
     batch=families.loop, variants="function", out=False, real_only=True,
 )
 native_dropout_backward = defop(
     "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
-    kernel=lambda xp, grad_output, mask, scale: grad_output * (mask.astype(grad_output.dtype) * grad_output.dtype.type(scale)),
-    vjp=dict(grad_output=lambda grad, mask, scale: METHODS["native_dropout_backward"](grad, mask, scale)),
+    kernel=native_dropout_backward_kernel, vjp=dict(grad_output=lambda grad, mask, scale: grad * mask * scale),
     jvp="linear", batch=families.pointwise, variants="", out=False, real_only=True,
 )
-METHODS["native_dropout_backward"] = native_dropout_backward

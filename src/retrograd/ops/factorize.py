@@ -48,9 +48,9 @@ def check_floating(name: str, array: Any, low_precision: bool = True) -> None:
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {legacy(array)}")
 
 
-def supported(kernel: str, array: Any) -> None:
-    """LAPACK has routines for single and double precision only."""
-    if array.dtype.char not in "fdFD":
+def supported(kernel: str, array: Any, even_empty: bool = True) -> None:
+    """LAPACK has routines for single and double precision only; some are not asked when there are no elements."""
+    if array.dtype.char not in "fdFD" and (even_empty or array.size):
         raise NotImplementedError(f'"{kernel}" not implemented for \'{legacy(array)}\'')
 
 
@@ -106,6 +106,8 @@ def lu_factor(xp: Any, a: Any) -> tuple[Any, Any, Any]:
     rows, columns = a.shape[-2:]
     steps = min(rows, columns)
     batch = a.shape[:-2]
+    if not a.size:
+        return a.copy(), xp.empty((*batch, steps), INT32), xp.zeros(batch, INT32)
     work = xp.array(a).reshape((math.prod(batch), rows, columns))
     pivots = xp.empty((len(work), steps), INT32)
     info = xp.zeros(len(work), INT32)

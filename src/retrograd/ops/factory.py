@@ -354,27 +354,27 @@ def linspace_values(xp: Any, start: Any, end: Any, steps: int, dtype: Any) -> An
     return xp.concatenate([fma_float32(up, float(step), float(low)), fma_float32(down, -float(step), float(high))])
 
 
-def bound_number(value: Any, name: str, op: str) -> Any:
-    """A Python number out of a bound that may be a 0-d array."""
-    if isinstance(value, np.ndarray):
-        if value.ndim:
-            raise RuntimeError(f"{op} only supports 0-dimensional start and end tensors, but got {name} with "
-                               f"{value.ndim} dimension(s).")
-        return float(value) if value.dtype.kind == "V" else value.item()
-    return value
+def bound_numbers(op: str, **bounds: Any) -> list[Any]:
+    """Python numbers out of bounds that may be 0-d arrays."""
+    arrays = {name: value for name, value in bounds.items() if isinstance(value, np.ndarray)}
+    if any([a.ndim for a in arrays.values()]):
+        got = " and ".join([f"{name} with {a.ndim} dimension(s)" for name, a in arrays.items()])
+        raise RuntimeError(f"{op} only supports 0-dimensional start and end tensors, but got {got}.")
+    return [(float(v) if v.dtype.kind == "V" else v.item()) if isinstance(v, np.ndarray) else v for v in bounds.values()]
 
 
 def linspace_kernel(xp: Any, start: Any, end: Any, steps: int, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
     if dtype == np.bool_:
         raise unsupported("linspace_cpu", dtype)
-    return linspace_values(xp, bound_number(start, "start", "linspace"), bound_number(end, "end", "linspace"), steps, dtype)
+    start, end = bound_numbers("linspace", start=start, end=end)
+    return linspace_values(xp, start, end, steps, dtype)
 
 
 def logspace_kernel(xp: Any, start: Any, end: Any, steps: int, base: float, dtype: Any, layout: Any, device: Any,
                     pin_memory: Any) -> Any:
     if dtype == np.bool_:
         raise unsupported("logspace_cpu", dtype)
-    start, end = bound_number(start, "start", "logspace"), bound_number(end, "end", "logspace")
+    start, end = bound_numbers("logspace", start=start, end=end)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     if dtype is None:

@@ -40,7 +40,7 @@ def add_functional(op: OpDef, batch: Any) -> None:
     text = f"{name}{'.' + overload if overload else ''}({rest}".replace("Tensor(a!)", "Tensor")
     node = "CopyBackward0" if name == "copy" else op.node_name
     defop(text, kernel=on_a_copy(op.kernel, name == "copy"), vjp=op.vjp, jvp=op.jvp, batch=batch, node=node, variants="",
-          out=False)
+          out=False, real_only=name == "uniform")
 
 
 for in_place in (copy.copy_, resize.zero_):

@@ -8,10 +8,11 @@ from retrograd.core.dispatch import call
 from retrograd.core.dtypes import finfo
 from retrograd.core.opdef import defop
 from retrograd.ops import families
-from retrograd.ops.elementwise import unsupported
+from retrograd.ops.elementwise import only, unsupported
 from retrograd.ops.norm import (
     View,
     array_backward,
+    backward,
     backward_tangents,
     check_mixed_dtypes,
     double_backward,
@@ -102,7 +103,7 @@ def layer_double(grads: Any, grad_out: Any, input: Any, normalized_shape: Any, m
 def layer_tangent(input_p: Any, input_t: Any, normalized_shape: Any, weight_p: Any, weight_t: Any, bias_t: Any, result1: Any,
                   result2: Any) -> Any:
     view, normal, rstd = layer_statistics(input_p, normalized_shape, result1, result2)
-    return tangents(view, input_t, normal, rstd, weight_p, weight_t, bias_t)
+    return tangents(view, input_t, normal, rstd, weight_p, weight_t, bias_t)[0], None, None
 
 
 def layer_backward_tangent(grad_out_p: Any, grad_out_t: Any, input_p: Any, input_t: Any, normalized_shape: Any, mean: Any,
@@ -163,7 +164,8 @@ native_layer_norm = defop(
 native_layer_norm_backward = defop(
     "native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, "
     "Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
-    kernel=layer_backward_kernel, vjp={("grad_out", "input", "weight"): layer_double}, jvp=layer_backward_tangent,
+    kernel=layer_backward_kernel, check=only("LayerNormBackwardKernelImpl", "fV", 1),
+    vjp={("grad_out", "input", "weight"): layer_double}, jvp=layer_backward_tangent,
     batch=batched_layer_backward, variants="",
 )
 defop("layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
@@ -199,10 +201,23 @@ def group_backward_kernel(xp: Any, grad_out: Any, input: Any, mean: Any, rstd: A
     return (None if made[0] is None else made[0].reshape(input.shape)), *made[1:]
 
 
-def group_rule(grad: Any, input: Any, weight: Any, N: int, C: int, HxW: int, group: int, eps: float, result1: Any, result2: Any,
-               needed: Any) -> Any:
-    return call(native_group_norm_backward, [grad.contiguous(), input, result1, result2, weight, N, C, HxW, group,
-                                             list(needed)])
+def group_rule(grads: Any, input: Any, weight: Any, N: int, C: int, HxW: int, group: int, eps: float, result1: Any,
+               result2: Any, needed: Any) -> Any:
+    """The one op, or a formula of the statistics, which have derivatives of their own, if those are asked for."""
+    grad, to_mean, to_rstd = grads
+    if to_mean is None and to_rstd is None and not families.is_watched():
+        return call(native_group_norm_backward, [grad.contiguous(), input, result1, result2, weight, N, C, HxW, group,
+                                                 list(needed)])
+    view, saved = group_view(N, C, HxW, group), (N, group, 1, 1)
+    rstd = result2.reshape(saved)
+    normal = (input.reshape(view.shape) - result1.reshape(saved)) * rstd
+    made = [None, None, None] if grad is None else list(backward(view, grad.reshape(view.shape), normal, rstd, weight, needed))
+    parts = [] if made[0] is None else [made[0]]
+    if needed[0] and to_mean is not None:
+        parts.append((to_mean.reshape(saved) / view.count).expand(view.shape))
+    if needed[0] and to_rstd is not None:
+        parts.append(-to_rstd.reshape(saved) / view.count * rstd * rstd * normal)
+    return sum(parts[1:], parts[0]).reshape(input.shape) if parts else None, *made[1:]
 
 
 def group_double(grads: Any, grad_out: Any, input: Any, mean: Any, rstd: Any, weight: Any, N: int, C: int, HxW: int,
@@ -210,7 +225,7 @@ def group_double(grads: Any, grad_out: Any, input: Any, mean: Any, rstd: Any, we
     view = group_view(N, C, HxW, group)
     normal, rstd = group_statistics(view, input, mean, rstd)
     for_grad, for_input, for_weight = double_backward(view, grads, grad_out.reshape(view.shape), normal, rstd, weight)
-    return for_grad.reshape(input.shape), for_input.reshape(input.shape), for_weight
+    return for_grad.reshape(input.shape), None if for_input is None else for_input.reshape(input.shape), for_weight
 
 
 def group_tangent(input_p: Any, input_t: Any, weight_p: Any, weight_t: Any, bias_t: Any, N: int, C: int, HxW: int, group: int,
@@ -275,12 +290,12 @@ native_group_norm = defop(
     "(Tensor, Tensor, Tensor)",
     kernel=group_norm_kernel, vjp={("input", "weight", "bias"): group_rule}, jvp=group_tangent, batch=batched_group_norm,
     check=lambda input, weight, bias, *rest: check_dtypes("GroupNormKernelImpl", input, weight, bias), variants="function",
-    constant=(1, 2),
 )
 native_group_norm_backward = defop(
     "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, "
     "SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
-    kernel=group_backward_kernel, vjp={("grad_out", "input", "weight"): group_double}, jvp=group_backward_tangent,
+    kernel=group_backward_kernel, check=only("GroupNormBackwardKernelImpl", "fV", 1),
+    vjp={("grad_out", "input", "weight"): group_double}, jvp=group_backward_tangent,
     batch=batched_group_backward, variants="",
 )
 
@@ -306,6 +321,8 @@ defop("group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bia
 # ---- RMS norm, made of other ops
 def rms_norm_tensors(input: Any, normalized_shape: Any, weight: Any, eps: float | None) -> Any:
     check_normalized_shape(input, normalized_shape, weight, None)
+    if input.dtype.category < 2:
+        raise unsupported("rms_norm", input.array.dtype)
     dims = list(range(input.ndim - len(normalized_shape), input.ndim))
     wide_input = input.float() if input.dtype.itemsize < 4 else input
     floor = finfo(wide_input.dtype).eps if eps is None else eps

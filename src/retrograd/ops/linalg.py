@@ -79,11 +79,11 @@ def cholesky_kernel(name: str) -> Any:
         check_square("linalg.cholesky" if name != "cholesky" else name, self)
         if name != "cholesky":
             check_floating("linalg.cholesky", self)
-        if self.size:
-            supported("cholesky_cpu", self)
-            made, info = factorize.cholesky(xp, self, upper)
-        else:
-            made, info = xp.empty(self.shape, self.dtype), xp.zeros(self.shape[:-2], factorize.INT32)
+        supported("cholesky_cpu", self, even_empty=False)
+        if not self.size:
+            made = self.copy() if name == "cholesky" else column_major(self)
+            return made if name == "cholesky" else (made, xp.zeros(self.shape[:-2], factorize.INT32))
+        made, info = factorize.cholesky(xp, self, upper)
         if check_errors or name == "cholesky":
             check_info(info, name, not_positive)
         if name == "cholesky":
@@ -282,7 +282,7 @@ def solve_kernel(xp: Any, A: Any, B: Any, left: bool, check_errors: bool) -> Any
     if vector and not left:
         raise RuntimeError("linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this "
                            "case linalg.solve is equivalent to B / A.squeeze(-1)")
-    supported("lu_cpu", A)
+    supported("lu_cpu", A, even_empty=False)
     lu, pivots, info = factorize.lu_factor(xp, A)
     if left:
         made = factorize.lu_solve(xp, lu, pivots, b)
@@ -439,8 +439,7 @@ defop(
 def det_parts(xp: Any, name: str, A: Any) -> Any:
     check_square(name, A)
     check_floating(name, A, low_precision=name != "linalg.slogdet")
-    if A.size:
-        supported("lu_cpu", A)
+    supported("lu_cpu", A, even_empty=False)
     lu, pivots, _ = factorize.lu_factor(xp, A)
     return lu, pivots, xp.diagonal(lu, 0, -2, -1), factorize.parity_of(xp, pivots).astype(A.dtype)
 
@@ -546,6 +545,7 @@ def slogdet_by(packet_op: Any) -> Any:
 
 def logdet(self: Any) -> Any:
     check_square("logdet", self.array)
+    check_floating("logdet", self.array, low_precision=False)
     sign, size = linalg_slogdet_(self)[:2]
     if self.is_complex():
         return sign.log() + size
@@ -566,7 +566,7 @@ def check_lu(name: str, A: Any, pivot: bool) -> None:
         raise RuntimeError(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead")
     if not pivot:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
-    supported("lu_cpu", A)
+    supported("lu_cpu", A, even_empty=False)
 
 
 def division_by_zero(name: str, info: Any) -> None:
@@ -599,9 +599,9 @@ def unpacked(xp: Any, lu: Any, pivots: Any, data: bool, permutation: bool) -> An
     if permutation:
         P = factorize.permutation_matrix(xp, factorize.permutation_of(xp, pivots, rows), lu.dtype)
     if data:
-        L = xp.tril(lu[..., :k], -1)
+        L = xp.array(xp.tril(lu[..., :k], -1), order="C")
         L[..., xp.arange(k), xp.arange(k)] = 1
-        U = xp.triu(lu[..., :k, :])
+        U = xp.array(xp.triu(lu[..., :k, :]), order="C")
     return P, L, U
 
 
@@ -649,13 +649,12 @@ def lu_tangent(tangent: Any, P: Any, L: Any, U: Any) -> Any:
 
 def packed(L: Any, U: Any, rows: int, columns: int) -> Any:
     """The strict lower triangle of L and the upper one of U in one matrix."""
-    pad = METHODS["constant_pad_nd"]
-    U, L = U.triu(), L.tril(-1)
-    if columns > L.shape[-1]:
-        L = pad(L, (0, columns - L.shape[-1]))
-    if rows > U.shape[-2]:
-        U = pad(U, (0, 0, 0, rows - U.shape[-2]))
-    return L + U
+    cat, k = METHODS["cat"], min(rows, columns)
+    if columns > k:
+        return cat([L.tril(-1) + U[..., :k].triu(), U[..., k:]], -1)
+    if rows > k:
+        return cat([L[..., :k, :].tril(-1) + U.triu(), L[..., k:, :]], -2)
+    return L.tril(-1) + U.triu()
 
 
 def lu_factor_gradient(grad: Any, LU: Any, pivots: Any, pivot: bool) -> Any:
@@ -732,6 +731,7 @@ def lu_solve_kernel(xp: Any, LU: Any, pivots: Any, B: Any, left: bool, adjoint: 
     if pivots.dtype != factorize.INT32:
         raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
     check_product("linalg.lu_solve", LU, B, left)
+    supported("linalg.lu_solve_cpu", LU, even_empty=False)
     if left:
         return column_major(factorize.lu_solve(xp, LU, pivots, B, adjoint))
     made = factorize.lu_solve(xp, LU, pivots, factorize.adjoint(B), not adjoint)

@@ -11,10 +11,11 @@ from retrograd.core.dispatch import METHODS, call
 from retrograd.core.opdef import defop
 from retrograd.core.tensor import Tensor, new_tensor
 from retrograd.ops import factorize
+from retrograd.ops.elementwise import must_not_write
 from retrograd.ops.factorize import check_floating, check_square, column_major, legacy, supported
 from retrograd.ops.families import anywhere, wrap_dim
 from retrograd.ops.linalg import linalg_inv, linalg_inv_ex, linalg_solve, stacked
-from retrograd.ops.reduce import norm_dims, vector_norm
+from retrograd.ops.reduce import norm_dims, norm_scalar, vector_norm
 from retrograd.ops.spectral import as_tolerance, linalg_eigvalsh, linalg_svdvals
 
 
@@ -80,11 +81,15 @@ def reflection_gradients(grad: Any, vectors: Any, tau: Any, x: Any, transpose: b
         slopes[k] = (slope.conj() if transpose else slope).squeeze(-1)
         columns[k] = -(factor.conj() * (grad @ row.mH)) - factor * (operand @ (grad.mH @ v))
         grad = reflected(grad, v, factor.conj())
-    width = vectors.shape[-1]
-    made = METHODS["cat"](columns, -1) if columns else METHODS["zeros_like"](vectors)[..., :0]
-    if width > count:
-        made = METHODS["constant_pad_nd"](made, (0, width - count))
-    return made.tril(-1), METHODS["cat"](slopes, -1) if slopes else METHODS["zeros_like"](tau), grad
+    made, of_tau = METHODS["zeros_like"](vectors), METHODS["zeros_like"](tau)
+    if must_not_write(made, grad) or tau._odd:
+        if columns:
+            made = METHODS["constant_pad_nd"](METHODS["cat"](columns, -1), (0, vectors.shape[-1] - count))
+        return made.tril(-1), METHODS["cat"](slopes, -1) if slopes else of_tau, grad
+    for k in range(count):
+        made.narrow(-1, k, 1).copy_(columns[k])
+        of_tau.narrow(-1, k, 1).copy_(slopes[k])
+    return made.tril_(-1), of_tau, grad
 
 
 def reflection_tangent(vectors: Any, vectors_t: Any, tau: Any, tau_t: Any, x: Any, x_t: Any, transpose: bool) -> Any:
@@ -128,11 +133,14 @@ def ormqr_kernel(xp: Any, self: Any, input2: Any, input3: Any, left: bool, trans
     return column_major(factorize.reflect(xp, self, input2, input3, left, transpose))
 
 
-def ormqr_gradients(grad: Any, self: Any, input2: Any, input3: Any, left: bool, transpose: bool, result: Any) -> Any:
+def ormqr_gradients(grad: Any, self: Any, input2: Any, input3: Any, left: bool, transpose: bool, result: Any,
+                    needed: Any) -> Any:
+    other = call(ormqr, [self, input2, grad, left, not transpose]) if needed[2] else None
+    if not (needed[0] or needed[1]):
+        return None, None, other
     if left:
-        return reflection_gradients(grad, self, input2, input3, transpose)
-    vectors, tau, other = reflection_gradients(grad.mH, self, input2, input3.mH, not transpose)
-    return vectors, tau, other.mH
+        return *reflection_gradients(grad, self, input2, input3, transpose)[:2], other
+    return *reflection_gradients(grad.mH, self, input2, input3.mH, not transpose)[:2], other
 
 
 def ormqr_tangent(self_p: Any, self_t: Any, input2_p: Any, input2_t: Any, input3_p: Any, input3_t: Any, left: bool,
@@ -142,7 +150,7 @@ def ormqr_tangent(self_p: Any, self_t: Any, input2_p: Any, input2_t: Any, input3
     return reflection_tangent(self_p, self_t, input2_p, input2_t, input3_p.mH, input3_t.mH, not transpose).mH
 
 
-defop(
+ormqr = defop(
     "ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor",
     kernel=ormqr_kernel, vjp={("self", "input2", "input3"): ormqr_gradients}, jvp=ormqr_tangent, batch=stacked(2, 1, 2),
 )
@@ -177,13 +185,13 @@ def matrix_power(self: Any, n: int) -> Any:
     check_square("linalg.matrix_power", self.array)
     if n == 0:
         unit = METHODS["eye"](self.shape[-1], dtype=self.dtype)
-        return self.clone().copy_(unit.expand(self.shape))
+        return METHODS["__contiguous_clone__"](self).copy_(unit.expand(self.shape))
     if n < 0:
         self, n = linalg_inv(self), -n
         if n == 1:
             return self
     if n == 1:
-        return self.clone()
+        return METHODS["__contiguous_clone__"](self)
     if n == 2:
         return self @ self
     if n == 3:
@@ -232,12 +240,21 @@ def put_back(t: Any, first: int, second: int) -> Any:
     return t.permute(tuple([order.index(d) for d in range(t.ndim)]))
 
 
+def largest_or_zero(t: Any, dim: int, keepdim: bool) -> Any:
+    """The maximum along a dimension, of nothing 0."""
+    if t.shape[dim]:
+        return METHODS["amax"](t, dim, keepdim)
+    dim %= t.ndim
+    return t.new_zeros([1 if d == dim else n for d, n in enumerate(t.shape) if d != dim or keepdim])
+
+
 def matrix_norm(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     size = abs(float(ord))
     first, second = matrix_dims(self, dim)
     if size not in (1.0, 2.0, math.inf):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
-    extreme = METHODS["amax" if float(ord) > 0 else "amin"]
+    factorize.check_floating("linalg.matrix_norm", self.array, low_precision=size != 2.0)
+    extreme = METHODS["amin"] if float(ord) < 0 else largest_or_zero
     if size == 2.0:
         x = self if dtype is None else self.to(dtype)
         made = extreme(linalg_svdvals(to_back(x, first, second)), -1, keepdim)
@@ -254,6 +271,7 @@ def matrix_norm_by_name(self: Any, ord: str, dim: Any, keepdim: bool, dtype: Any
     if ord not in ("fro", "nuc"):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     first, second = matrix_dims(self, dim)
+    factorize.check_floating("linalg.matrix_norm", self.array, low_precision=ord != "nuc")
     if ord == "fro":
         return call(vector_norm, [self, 2, (first, second), keepdim, dtype])
     x = self if dtype is None else self.to(dtype)
@@ -279,12 +297,21 @@ def any_matrix_norm(self: Any, ord: Any, dim: Any, keepdim: bool = False, dtype:
 METHODS["linalg_matrix_norm"] = any_matrix_norm
 
 
-def linalg_norm(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
-    if dim is not None and len(dim) not in (1, 2):
-        raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
+def check_ranks(self: Any, ord: Any, dim: Any) -> None:
     if dim is None and ord is not None and self.ndim not in (1, 2):
         raise RuntimeError("linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got "
                            f"{self.ndim}D.")
+
+
+def linalg_norm_by_name(self: Any, ord: str, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    check_ranks(self, ord, dim)
+    return matrix_norm_by_name(self, ord, (0, 1) if dim is None and self.ndim == 2 else dim or (-2, -1), keepdim, dtype)
+
+
+def linalg_norm(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    if dim is not None and len(dim) not in (1, 2):
+        raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
+    check_ranks(self, ord, dim)
     if ord is not None and ((dim is not None and len(dim) == 2) or (dim is None and self.ndim == 2)):
         return matrix_norm(self, ord, (0, 1) if dim is None else dim, keepdim, dtype)
     return call(vector_norm, [self, 2.0 if ord is None else ord, dim, keepdim, dtype])
@@ -293,8 +320,7 @@ def linalg_norm(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any
 defop("linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
       kernel=linalg_norm, composite=True, variants="")
 defop("linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-      composite=True, variants="", kernel=lambda self, ord, dim, keepdim, dtype:
-      matrix_norm_by_name(self, ord, (0, 1) if dim is None and self.ndim == 2 else dim or (-2, -1), keepdim, dtype))
+      composite=True, variants="", kernel=linalg_norm_by_name)
 defop("nuclear_norm(Tensor self, bool keepdim=False) -> Tensor", composite=True, variants="function",
       kernel=lambda self, keepdim: matrix_norm_by_name(self, "nuc", (-2, -1), keepdim, None))
 defop("nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor", composite=True, variants="function",
@@ -304,13 +330,13 @@ defop("frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor
 
 
 def norm_except_dim(v: Any, pow: int, dim: int) -> Any:
-    norm = METHODS["norm"]
     if dim == -1:
-        return norm(v, pow)
+        return call(norm_scalar, [v, pow])
+    ones = [1] * (v.ndim - 1)
     if dim == 0:
-        return norm(v.contiguous().view((v.shape[0], -1)), pow, 1).view((v.shape[0], *[1] * (v.ndim - 1)))
+        return call(norm_dims, [v.contiguous().view((v.shape[0], -1)), pow, (1,), False]).view((v.shape[0], *ones))
     if dim == v.ndim - 1:
-        return norm(v.contiguous().view((-1, v.shape[-1])), pow, 0).view((*[1] * (v.ndim - 1), v.shape[-1]))
+        return call(norm_dims, [v.contiguous().view((-1, v.shape[-1])), pow, (0,), False]).view((*ones, v.shape[-1]))
     return norm_except_dim(v.transpose(0, dim), pow, 0).transpose(0, dim)
 
 
@@ -376,11 +402,11 @@ def matrix_rank(input: Any, atol: Any = None, rtol: Any = None, hermitian: bool 
     for what, value in (("atol", atol), ("rtol", rtol)):
         if isinstance(value, Tensor) and value.is_complex():
             raise RuntimeError(f"{name}: {what} tensor of complex type is not supported. Got {value.dtype.legacy}")
-    if input.dtype.numpy.char not in "fdFD":
+    zero = atol is None or not isinstance(atol, Tensor) and atol == 0
+    if input.dtype.numpy.char not in "fdFD" and rtol is None:
         raise RuntimeError("This function doesn't handle types other than float and double")
     if input.numel() == 0:
         return new_tensor(np.zeros(input.shape[:-2], np.int64))
-    zero = atol is None or not isinstance(atol, Tensor) and atol == 0
     if rtol is None:
         rtol = max(input.shape[-2:]) * float(np.finfo(input.array.dtype).eps) if zero else 0.0
     absolute, relative = (as_tolerance(input, 0.0 if v is None else v) for v in (atol, rtol))
@@ -427,11 +453,12 @@ def tensorsolve(self: Any, other: Any, dims: Any) -> Any:
 
 
 def vander(x: Any, N: Any) -> Any:
-    if N is not None and N <= 1 or x.ndim == 0 and N is None:
-        raise RuntimeError("N must be greater than 1.")
-    if x.ndim == 0:
-        raise RuntimeError("linalg.vander: The input tensor must have at least 1 dimension.")
+    if x.array.dtype.kind in "bV" or x.array.dtype.char == "e":
+        raise RuntimeError(f"linalg.vander supports floating point, complex, and integer tensors, but got {x.dtype.legacy}")
+    x = x.unsqueeze(0) if x.ndim == 0 else x
     count = x.shape[-1] if N is None else N
+    if count <= 1:
+        raise RuntimeError("N must be greater than 1.")
     powers = x.unsqueeze(-1).expand((*x.shape, count - 1)).cumprod(-1)
     return METHODS["cat"]([METHODS["ones"]((*x.shape, 1), dtype=powers.dtype), powers], -1)
 

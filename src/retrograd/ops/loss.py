@@ -15,7 +15,7 @@ from retrograd.core.dispatch import METHODS, call
 from retrograd.core.opdef import defop
 from retrograd.ops import families
 from retrograd.ops.activation import log_sigmoid_forward
-from retrograd.ops.elementwise import limited, over, times, unsupported
+from retrograd.ops.elementwise import limited, only, over, plus, times, unsupported, without_gradient
 from retrograd.ops.families import number_like
 from retrograd.ops.refusals import takes
 
@@ -45,17 +45,27 @@ def batch_pairs(op: Any, args: Any, dims: Any, size: int) -> Any:
 
 
 # ---- losses of pairs
-def pair_loss(name: str, extra: str, kernel_name: str, value: Any, slope: Any, curvature: Any, check: Any = None) -> Any:
+def weighted(xp: Any, slope: Any, grad_output: Any, reduction: int, count: int) -> Any:
+    """The slope times what reaches each element; of integers (slopes of squares) the factor 2 / count is one too."""
+    if reduction != MEAN:
+        return slope * grad_output
+    if slope.dtype.kind in "iu":
+        return slope * grad_output * number_like(xp, slope, 2 // max(count, 1)) // number_like(xp, slope, 2)
+    return slope * (grad_output / number_like(xp, grad_output, max(count, 1)))
+
+
+def pair_loss(name: str, extra: str, kernel_name: str, value: Any, slope: Any, curvature: Any, check: Any = None,
+              backward_kinds: str = "fV") -> Any:
     """Declare the op `name` and its backward; `extra` is the schema of a last parameter, or empty."""
     parameter = f", {extra}" if extra else ""
     plain = f", {extra.split('=')[0]}" if extra else ""
     columns: Any = dict(promote="common", widen=True, batch=batch_pairs, check=check, mixes=False, elementwise=False)
     backward = defop(
         f"{name}_backward(Tensor grad_output, Tensor self, Tensor target, int reduction{plain}) -> Tensor",
-        kernel=limited(f"{kernel_name}_backward_cpu_out", "fV",
-                       lambda xp, grad_output, self, target, reduction, *rest: slope(xp, self, target, *rest) * (
-                           grad_output / number_like(xp, grad_output,
-                                                     max(self.size, 1)) if reduction == MEAN else grad_output)),
+        kernel=limited(f"{kernel_name}_backward_cpu_out", backward_kinds,
+                       lambda xp, grad_output, self, target, reduction, *rest:
+                       np.asarray(weighted(xp, slope(xp, self, target, *rest), grad_output, reduction, self.size),
+                                  order="C")),
         jvp=None, vjp=None, variants="", **columns)
 
     def of(grad: Any, self: Any, target: Any, reduction: int, *rest: Any) -> Any:
@@ -148,7 +158,7 @@ def masked(grad: Any, condition: Any) -> Any:
 
 mse_loss = pair_loss("mse_loss", "", "mse", lambda xp, self, target: (self - target) * (self - target),
                      lambda xp, self, target: number_like(xp, self, 2) * (self - target),
-                     lambda grad, self, target: times(grad, 2))
+                     lambda grad, self, target: times(grad, 2), backward_kinds="iufV")
 smooth_l1_loss = pair_loss("smooth_l1_loss", "float beta=1.0", "smooth_l1", smooth, smooth_slope,
                            lambda grad, self, target, beta:
                            over(masked(grad, (self - target).abs().lt(beta)), beta) if beta else times(grad, 0), check_beta)
@@ -172,14 +182,26 @@ def soft_margin_slope(self: Any, target: Any, reduction: int) -> Any:
     return share(-target * soft_margin_weight(self, target), reduction, self.numel())
 
 
-def soft_margin_to_grad(grad: Any, self: Any, target: Any, reduction: int) -> Any:
-    made = grad * soft_margin_slope(self, target, reduction)
-    return made if reduction == NONE else made.sum()
+def soft_margin_to_grad(grad: Any, grad_output: Any, self: Any, target: Any, reduction: int) -> Any:
+    if reduction == NONE:
+        return call(soft_margin_loss_backward, [grad, self, target, NONE])
+    slope = call(soft_margin_loss_backward, [METHODS["ones_like"](grad_output), self, target, reduction])
+    return (slope * grad).sum()
 
 
 def soft_margin_bent(grad: Any, grad_output: Any, self: Any, target: Any, reduction: int) -> Any:
-    weight = soft_margin_weight(self, target)
-    return share(grad * grad_output * (target * target * weight * (1 - weight)), reduction, self.numel())
+    z = (self * -target).exp()
+    above = plus(z, 1)
+    return share(grad * grad_output * (target * target) * z / (above * above), reduction, self.numel())
+
+
+def check_soft_margin(*args: Any) -> None:
+    dtypes = [t.array.dtype for t in args[:-1]]
+    if all([d.kind == "b" for d in dtypes]):
+        raise RuntimeError("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, "
+                           "use the `~` or `logical_not()` operator instead.")
+    if all([d.kind in "iub" for d in dtypes]):
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {args[0].dtype.legacy}")
 
 
 soft_margin_loss_backward = defop(
@@ -190,6 +212,7 @@ soft_margin_loss_backward = defop(
         grad_output_t * soft_margin_slope(self_p, target, reduction) + soft_margin_bent(self_t, grad_output_p, self_p, target,
                                                                                         reduction),
     batch=batch_pairs, promote="common", widen=True, variants="", elementwise=False,
+    check=without_gradient("soft_margin_loss_backward", check_soft_margin, target=2), real_only=True,
 )
 soft_margin_loss = defop(
     "soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
@@ -197,6 +220,7 @@ soft_margin_loss = defop(
     vjp=dict(self=lambda grad, self, target, reduction: call(soft_margin_loss_backward, [grad, self, target, reduction])),
     jvp=lambda self_p, self_t, target, reduction: reduced(self_t * soft_margin_slope(self_p, target, NONE), reduction),
     batch=batch_pairs, promote="common", widen=True, variants="", elementwise=False,
+    check=without_gradient("soft_margin_loss", check_soft_margin, target=1), real_only=True,
 )
 
 
@@ -276,7 +300,7 @@ binary_cross_entropy_backward = defop(
 )
 binary_cross_entropy = defop(
     "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",
-    kernel=bce_kernel, check=check_probabilities,
+    kernel=bce_kernel, check=without_gradient("binary_cross_entropy", check_probabilities, weight=2),
     vjp=dict(self=lambda grad, self, target, weight, reduction:
              call(binary_cross_entropy_backward, [grad, self, target, weight, reduction]), target=bce_target),
     jvp=bce_tangent, batch=batch_pairs, widen=True, variants="",
@@ -318,7 +342,7 @@ def check_logits(self: Any, target: Any, weight: Any, pos_weight: Any, reduction
 binary_cross_entropy_with_logits = defop(
     "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int "
     "reduction=1) -> Tensor",
-    kernel=logits_kernel, check=check_logits,
+    kernel=logits_kernel, check=without_gradient("binary_cross_entropy_with_logits", check_logits, weight=2, pos_weight=3),
     vjp=dict(self=lambda grad, self, target, weight, pos_weight, reduction:
                  share(grad * logits_slope(self, target, weight, pos_weight), reduction, self.numel()),
              target=lambda grad, self, target, weight, pos_weight, reduction:
@@ -386,11 +410,14 @@ def nll_backward_kernel(xp: Any, grad_output: Any, self: Any, target: Any, weigh
 
 
 def nll_family(name: str, node: str) -> tuple[Any, Any]:
-    shared: Any = dict(batch=families.loop, widen=True, variants="", check=check_nll, constant=(1,))
+    check_dtype = only("nll_loss_out_frame" if name == "nll_loss" else f"{name}_forward_out_frame", "fV")
+    shared: Any = dict(batch=families.loop, widen=True, variants="", constant=(1,),
+                       check=without_gradient(f"{name}_forward", check_nll, check_dtype, weight=2))
     backward = defop(
         f"{name}_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index, "
         "Tensor total_weight) -> Tensor",
-        kernel=nll_backward_kernel,
+        kernel=nll_backward_kernel, check=without_gradient(
+            f"{name}_backward", only(f"{name}_backward_out_frame", "fV", 1), weight=3, total_weight=6),
         vjp=dict(grad_output=lambda grad, target, weight, reduction, ignore_index:
                      call(forward, [grad, target, weight, reduction, ignore_index])[0],
                  self=lambda grad: METHODS["zeros_like"](grad)),
@@ -404,9 +431,8 @@ def nll_family(name: str, node: str) -> tuple[Any, Any]:
         kernel=nll_kernel, node=node,
         vjp=dict(self=lambda grad, self, target, weight, reduction, ignore_index, total_weight:
                  call(backward, [grad, self, target, weight, reduction, ignore_index, total_weight])),
-        jvp=lambda self_t, target, weight, reduction, ignore_index, total_weight:
-            (call(forward, [self_t, target, weight, reduction, ignore_index])[0], METHODS["zeros_like"](total_weight)),
-            **shared)
+        jvp=lambda self_t, target, weight, reduction, ignore_index:
+            (call(forward, [self_t, target, weight, reduction, ignore_index])[0], None), **shared)
     return forward, backward
 
 

@@ -13,7 +13,7 @@ from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.opdef import NOT_IMPLEMENTED, OPS, defop
 from retrograd.core.tensor import Tensor
 from retrograd.ops import families
-from retrograd.ops.elementwise import C_NAMES
+from retrograd.ops.elementwise import C_NAMES, must_not_write
 from retrograd.ops.index import add_at, common_shape, iteration_strides, laid_out, number_array
 from retrograd.ops.refusals import check_types
 
@@ -182,7 +182,8 @@ def masked_select_kernel(xp: Any, self: Any, mask: Any) -> Any:
 
 def masked_select_backward(grad: Any, self: Any, mask: Any) -> Any:
     shape = np.broadcast_shapes(self.array.shape, mask.array.shape)
-    return METHODS["zeros_like"](self.expand(shape)).masked_scatter(mask, grad)
+    made = METHODS["zeros_like"](self.expand(shape))         # written in place, it keeps the memory order of the input
+    return made.masked_scatter(mask, grad) if must_not_write(made, grad) or mask._odd else made.masked_scatter_(mask, grad)
 
 
 masked_select = defop(

@@ -108,7 +108,8 @@ def mm_kernel(xp: Any, self: Any, mat2: Any) -> Any:
     check_mm(self, mat2)
     if self.dtype != mat2.dtype:
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {words(self)} != {words(mat2)}")
-    no_bool("addmm_impl_cpu_", self)
+    if self.size and mat2.size:
+        no_bool("addmm_impl_cpu_", self)
     return product(xp, self, mat2)
 
 
@@ -202,7 +203,8 @@ def mv_kernel(xp: Any, self: Any, vec: Any) -> Any:
     if self.dtype != vec.dtype:
         raise RuntimeError(f"addmv input tensors must have the same dtype, but got {legacy(vec)}, {legacy(self)}, and "
                            f"{legacy(vec)}")
-    no_bool("addmv_impl_cpu", self)
+    if self.size:
+        no_bool("addmv_impl_cpu", self)
     return product(xp, self, vec)
 
 
@@ -498,6 +500,8 @@ trilinear = defop(
 def check_cross(self: Any, other: Any, dim: int) -> None:
     if self.ndim != other.ndim:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    if self.ndim == 0:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     axis = families.wrap_dim(dim, self.ndim)
     if self.shape[axis] != 3 or other.shape[axis] != 3:
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {self.shape[axis]} and "
@@ -514,7 +518,7 @@ def cross_kernel(xp: Any, self: Any, other: Any, dim: int) -> Any:
         raise NotImplementedError("\"cross\" not implemented for 'Bool'")
     a, b = (xp.moveaxis(wide(t), dim, 0) for t in (self, other))
     made = xp.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
-    return np.ascontiguousarray(xp.moveaxis(made, 0, dim)).astype(self.dtype, copy=False)
+    return np.array(xp.moveaxis(made, 0, dim), self.dtype, order="C")
 
 
 linalg_cross = defop(

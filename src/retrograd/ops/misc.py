@@ -264,14 +264,29 @@ def pdist_tangent(self_p: Any, self_t: Any, p: float, result: Any) -> Any:
     return (distance_slopes(apart(self_p), result, p) * apart(self_t)).sum(-1)
 
 
+def check_pdist(self: Any, p: float) -> None:
+    if self.numel():
+        only_doubles("pdist", self)
+
+
+def check_pdist_backward(grad: Any, self: Any, p: float, pdist: Any) -> None:
+    only_doubles("pdist_backward", self)
+
+
+def only_doubles(name: str, self: Any) -> None:
+    """Some kernels are there for single and double precision only."""
+    if self.array.dtype.char not in "fd":
+        raise unsupported(name, self.array.dtype)
+
+
 pdist_forward = defop(
     "_pdist_forward(Tensor self, float p=2) -> Tensor",
-    kernel=pdist_kernel, check=takes("pdist", "F"), vjp=dict(self=pdist_gradient), jvp=pdist_tangent, batch=families.loop,
+    kernel=pdist_kernel, check=check_pdist, vjp=dict(self=pdist_gradient), jvp=pdist_tangent, batch=families.loop,
     node="PdistBackward0", variants="",
 )
 pdist_backward = defop(
     "_pdist_backward(Tensor grad, Tensor self, float p, Tensor pdist) -> Tensor",
-    kernel=pdist_backward_kernel, check=takes("pdist_backward", "F"),
+    kernel=pdist_backward_kernel, check=check_pdist_backward,
     vjp={("grad", "self", "pdist"): pdist_double_backward}, jvp=pdist_backward_tangent,
     batch=families.loop, node="PdistBackwardBackward0", variants="",
 )

@@ -70,7 +70,7 @@ NAMES: dict[str, tuple[str, str, str, str]] = {
         "alpha_dropout alpha_dropout_ dropout dropout_ feature_alpha_dropout feature_alpha_dropout_ feature_dropout feature_dropout_ native_dropout",
         "",
         "native_dropout_backward",
-        "native_dropout_backward",
+        "",
     ),
     "ops.einsum": (
         "einsum",

@@ -18,7 +18,7 @@ from retrograd.core.dispatch import METHODS, call
 from retrograd.core.dtypes import HALVES
 from retrograd.core.opdef import defop
 from retrograd.ops import families
-from retrograd.ops.elementwise import unsupported
+from retrograd.ops.elementwise import only, unsupported, without_gradient
 from retrograd.ops.families import number_like, will_differentiate
 
 FLOAT32 = np.dtype(np.float32)
@@ -67,8 +67,7 @@ def backward(view: View, grad: Any, normal: Any, rstd: Any, weight: Any, needed:
 def double_backward(view: View, grads: Any, grad_out: Any, normal: Any, rstd: Any, weight: Any) -> tuple[Any, Any, Any]:
     """The gradients of grad_out, input and gamma, from those of what `backward` gave."""
     to_input, to_weight, to_bias = grads
-    zero = METHODS["zeros_like"](grad_out)
-    for_grad, for_input, for_weight = zero, zero, None
+    for_grad, for_input, for_weight = METHODS["zeros_like"](grad_out), None, None
     if to_input is not None:
         v = to_input.reshape(view.shape)
         g = view.scaled(grad_out, weight)
@@ -79,11 +78,12 @@ def double_backward(view: View, grads: Any, grad_out: Any, normal: Any, rstd: An
         if not view.fixed:
             a, b = view.mean(v * normal), view.mean(g * normal)
             bend = view.mean(v * g) - view.mean(v) * view.mean(g) - a * b
-            for_input = for_input - bend * rstd * rstd * normal - rstd * view.project(v * b + a * g, normal, rstd)
+            for_input = -bend * rstd * rstd * normal - rstd * view.project(v * b + a * g, normal, rstd)
     if to_weight is not None:
         gamma = to_weight.reshape(view.gamma)
         for_grad = for_grad + gamma * normal
-        for_input = for_input + view.project(gamma * grad_out, normal, rstd)
+        through = view.project(gamma * grad_out, normal, rstd)
+        for_input = through if for_input is None else for_input + through
     if to_bias is not None:
         for_grad = for_grad + to_bias.reshape(view.gamma)
     return for_grad, for_input, for_weight
@@ -159,10 +159,10 @@ def batch_norm_kernel(xp: Any, input: Any, weight: Any, bias: Any, running_mean:
     view = batch_view(input, training)
     work = wide(input.dtype)
     values = input.astype(work, copy=False)
-    kept = (xp.asarray(weight).dtype if weight is not None else work) if input.dtype != work else work
+    kept = next((t.dtype for t in (weight, bias, running_mean) if t is not None), input.dtype)
     if training:
         mean, variance, rstd = statistics(xp, values, view.axes, eps)
-        saved = mean.reshape(-1).astype(work), rstd.reshape(-1).astype(work)
+        saved = mean.reshape(-1).astype(kept), rstd.reshape(-1).astype(kept)
         count = view.count
         if running_mean is not None:
             running_mean[...] = momentum * mean.reshape(-1) + (1 - momentum) * running_mean.astype(xp.float64)
@@ -240,10 +240,7 @@ def batch_double(grads: Any, grad_out: Any, input: Any, weight: Any, running_mea
 def batch_tangent(input_p: Any, input_t: Any, weight_p: Any, weight_t: Any, bias_t: Any, running_mean: Any, running_var: Any,
                   training: bool, eps: float, result1: Any, result2: Any) -> Any:
     view, normal, rstd = batch_statistics(input_p, running_mean, running_var, result1, result2, training, eps)
-    made, mean_t, rstd_t = tangents(view, input_t, normal, rstd, weight_p, weight_t, bias_t)
-    if not training:
-        return made, METHODS["zeros_like"](result1), METHODS["zeros_like"](result2)
-    return made, mean_t.reshape(result1.shape), rstd_t.reshape(result2.shape)
+    return tangents(view, input_t, normal, rstd, weight_p, weight_t, bias_t)[0], None, None
 
 
 def batch_backward_tangent(grad_out_p: Any, grad_out_t: Any, input_p: Any, input_t: Any, weight_p: Any, weight_t: Any,
@@ -256,13 +253,17 @@ def batch_backward_tangent(grad_out_p: Any, grad_out_t: Any, input_p: Any, input
 native_batch_norm = defop(
     "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, "
     "float momentum, float eps) -> (Tensor, Tensor, Tensor)",
-    kernel=batch_norm_kernel, check=check_batch_norm, vjp={("input", "weight", "bias"): batch_rule}, jvp=batch_tangent,
+    kernel=batch_norm_kernel,
+    check=without_gradient("native_batch_norm", check_batch_norm, running_mean=3, running_var=4),
+    vjp={("input", "weight", "bias"): batch_rule}, jvp=batch_tangent,
     batch=families.loop, variants="function", constant=(1, 2),
 )
 native_batch_norm_backward = defop(
     "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, "
     "Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
-    kernel=batch_backward_kernel, vjp={("grad_out", "input", "weight"): batch_double}, jvp=batch_backward_tangent,
+    kernel=batch_backward_kernel, check=without_gradient(
+        "native_batch_norm_backward", only("batch_norm_backward_cpu", "fV", 1), running_mean=3, running_var=4),
+    vjp={("grad_out", "input", "weight"): batch_double}, jvp=batch_backward_tangent,
     batch=families.loop, variants="",
 )
 

@@ -53,8 +53,9 @@ defop("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? appe
 
 
 # ---- integrals
-def no_bool(name: str, arguments: str, *tensors: Any) -> None:
-    if any([t.dtype.category == 0 for t in tensors]):
+def no_bool(name: str, **tensors: Any) -> None:
+    if any([t.dtype.category == 0 for t in tensors.values()]):
+        arguments = " or ".join([f"`{argument}`" for argument in tensors])
         raise RuntimeError(f"{name}: received a bool input for {arguments}, but bool is not supported")
 
 
@@ -64,7 +65,7 @@ def neighbours(y: Any, dim: int) -> tuple[Any, Any]:
 
 def widths(name: str, y: Any, x: Any, dim: int) -> Any:
     """The distances of the sample points, in a shape that goes with y."""
-    no_bool(name, "`x` or `y`", x, y)
+    no_bool(name, x=x, y=y)
     if x.ndim == 1:
         if x.shape[0] != y.shape[dim]:
             raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
@@ -90,7 +91,7 @@ def trapezoid_dx(y: Any, dx: Any, dim: int) -> Any:
     axis = wrap_dim(dim, y.ndim)
     if y.shape[axis] == 0:
         return METHODS["zeros"]([n for d, n in enumerate(y.shape) if d != axis], dtype=y.dtype)
-    no_bool("trapezoid", "`y`", y)
+    no_bool("trapezoid", y=y)
     if isinstance(dx, bool):
         raise RuntimeError("trapezoid: Currently, we only support dx as a real number.")
     ends = times(y.select(axis, 0) + y.select(axis, -1), 0.5)
@@ -106,7 +107,7 @@ def cumulative_x(y: Any, x: Any, dim: int) -> Any:
 
 def cumulative_dx(y: Any, dx: Any, dim: int) -> Any:
     axis = wrap_dim(dim, y.ndim)
-    no_bool("cumulative_trapezoid", "`y`", y)
+    no_bool("cumulative_trapezoid", y=y)
     left, right = neighbours(y, axis)
     return times(left + right, dx / 2.0).cumsum(axis)
 
@@ -201,7 +202,7 @@ def check_quantile(name: str, self: Any, q: Any, interpolation: str) -> None:
     if q.ndim > 1:
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
     if self.array.dtype.char not in "fd":
-        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+        raise RuntimeError("quantile() input tensor must be either float or double dtype")
     if self.dtype is not q.dtype:
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
     if interpolation not in INTERPOLATIONS:

@@ -58,6 +58,8 @@ def rows(name: str, rank: int, places: Any) -> None:
         return made
 
     def backward_kernel(xp: Any, grad_output: Any, self: Any, padding: Any) -> Any:
+        if grad_output.dtype.kind not in "fVc":
+            raise unsupported(f"{name}_backward", grad_output.dtype)
         check_padding(self.shape, padding, rank, is_mirror)
         result = grad_output
         for i in range(rank):

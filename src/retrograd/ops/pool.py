@@ -93,10 +93,40 @@ class Windows:
 
 
 # ---- the maximum
+def check_max_pool(rank: int, shape: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any) -> None:
+    tuples = {2: "two", 3: "three"}[rank]
+    for name, value in (("kernel_size", kernel_size), ("stride", stride), ("padding", padding), ("dilation", dilation)):
+        if not isinstance(value, int) and len(value) not in ((0, 1, rank) if name == "stride" else (1, rank)):
+            choice = "omitted, a single int" if name == "stride" else "a single int"
+            either = "be either" if name in ("padding", "dilation") else "either be"
+            comma = "," if name in ("kernel_size", "stride") else ""
+            raise RuntimeError(f"max_pool{rank}d: {name} must {either} {choice}{comma} or a tuple of {tuples} ints")
+    kernel, pads, spread = (widened(v, rank) for v in (kernel_size, padding, dilation))
+    if 0 in (widened(stride, rank) if isinstance(stride, int) or len(stride) else kernel):
+        raise RuntimeError("stride should not be zero")
+    if min(pads) < 0:
+        raise RuntimeError(f"pad must be non-negative, but got pad: {min(pads)}")
+    if min(spread) <= 0:
+        places = " ".join([f"dilation{d}: {s}" for d, s in zip("THW"[3 - rank:], spread, strict=True)])
+        raise RuntimeError(f"dilation should be greater than zero, but got {places}")
+    if len(shape) not in (rank + 1, rank + 2):
+        raise RuntimeError(f"non-empty {rank + 1}D or {rank + 2}D (batch mode) tensor expected for input")
+    if 0 in shape[-rank - 1:]:
+        if rank == 3:
+            raise RuntimeError("max_pool3d_with_indices_out_cpu_template(): Expected input's non-batch dimensions to have "
+                               f"positive length, but input has a shape of {list(shape)} and non-batch dimension 0 has length "
+                               "zero!")
+        raise RuntimeError("Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:"
+                           f"{list(shape)}")
+
+
 def max_pool_kernel(rank: int) -> Any:
     def kernel(xp: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
+        check_max_pool(rank, self.shape, kernel_size, stride, padding, dilation)
         w = Windows(rank, self.shape, kernel_size, stride, padding, dilation, ceil_mode)
         w.check("max_pool", self.shape)
+        if self.dtype.kind in "bc":
+            raise unsupported(f"max_pool{rank}d", self.dtype)
         least = -xp.inf if self.dtype.kind in "fV" else xp.iinfo(self.dtype).min
         flat = w.of(xp, w.padded(xp, self, least)).reshape(*w.lead, *w.output, math.prod(w.kernel))
         # among equals the first counts, but the first must be inside: padding is never chosen, even against -inf
@@ -116,14 +146,17 @@ def max_pool_kernel(rank: int) -> Any:
 
 def flat_gather(t: Any, indices: Any, rank: int) -> Any:
     """The elements of `t` at indices into its last `rank` dimensions as one."""
-    lead = t.shape[:-rank]
-    return t.reshape((*lead, -1)).gather(-1, indices.reshape((*lead, -1))).reshape(indices.shape)
+    lead, sizes, places = t.shape[:-rank], math.prod(t.shape[-rank:]), math.prod(indices.shape[-rank:])
+    return t.reshape((*lead, sizes)).gather(-1, indices.reshape((*lead, places))).reshape(indices.shape)
 
 
 def scatter_kernel(xp: Any, grad_output: Any, self: Any, indices: Any, rank: int) -> Any:
+    if grad_output.dtype.kind not in "fV":
+        raise unsupported(f"max_pool{rank}d_backward", grad_output.dtype)
     lead = math.prod(self.shape[:-rank])
     made = xp.zeros((lead, math.prod(self.shape[-rank:])), grad_output.dtype)
-    xp.add.at(made, (xp.arange(lead)[:, None], indices.reshape(lead, -1)), grad_output.reshape(lead, -1))
+    places = math.prod(indices.shape[-rank:])
+    xp.add.at(made, (xp.arange(lead)[:, None], indices.reshape(lead, places)), grad_output.reshape(lead, places))
     return made.reshape(self.shape)
 
 
@@ -161,7 +194,29 @@ def max_pool_rows(rank: int) -> Any:
 max_pool2d_with_indices, max_pool3d_with_indices = max_pool_rows(2), max_pool_rows(3)
 
 
+def check_max_pool1d(self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> None:
+    shape = tuple(self.shape)
+    if len(shape) not in (2, 3) or 0 in shape[-2:]:
+        raise RuntimeError("max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but "
+                           f"got:{list(shape)}")
+    k, p, d = (widened(v, 1)[0] for v in (kernel_size, padding, dilation))
+    s = widened(stride, 1)[0] if isinstance(stride, int) or len(stride) else k
+    for name, value, least in (("kernel_size", k, 1), ("stride", s, 1), ("padding", p, 0), ("dilation", d, 1)):
+        if value < least:
+            raise RuntimeError(f"max_pool1d() {name} must be {'greater than zero' if least else 'non-negative'}, but got "
+                               f"{value}")
+        if name == "padding" and p > k // 2:
+            raise RuntimeError(f"max_pool1d() padding should be at most half of kernel size, but got padding={p} and "
+                               f"kernel_size={k}")
+    size = output_size(shape[-1], k, s, p, d, ceil_mode)
+    if size <= 0:
+        raise RuntimeError(f"max_pool1d() Invalid computed output size: {size}")
+
+
 def max_pool1d_pair(self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
+    if self.ndim not in (2, 3):
+        raise RuntimeError(f"Expected 2 to 3 dimensions, but got {self.ndim}-dimensional tensor for argument #1 'self' (while "
+                           "checking arguments for max_pool1d)")
     k, s, p, d = (widened(v, 1) if isinstance(v, int) or len(v) else () for v in (kernel_size, stride, padding, dilation))
     values, indices = call(max_pool2d_with_indices, [self.unsqueeze(-2), (1, *k), (1, *s) if s else (), (0, *p), (1, *d),
                                                      ceil_mode])
@@ -171,8 +226,16 @@ def max_pool1d_pair(self: Any, kernel_size: Any, stride: Any, padding: Any, dila
 WINDOW1 = "int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False"
 defop(f"max_pool1d_with_indices(Tensor self, {WINDOW1}) -> (Tensor, Tensor)", kernel=max_pool1d_pair, composite=True,
       variants="function", out=False)
-defop(f"max_pool1d(Tensor self, {WINDOW1}) -> Tensor", kernel=lambda *args: max_pool1d_pair(*args)[0], composite=True,
-      variants="function", out=False)
+
+
+def max_pool1d(self: Any, *settings: Any) -> Any:
+    check_max_pool1d(self, *settings)
+    if self.array.dtype.kind not in "fV" and not families.will_differentiate(self):      # a kernel of its own
+        raise unsupported("max_pool1d_impl", self.array.dtype)
+    return max_pool1d_pair(self, *settings)[0]
+
+
+defop(f"max_pool1d(Tensor self, {WINDOW1}) -> Tensor", kernel=max_pool1d, composite=True, variants="function", out=False)
 
 
 # ---- the mean

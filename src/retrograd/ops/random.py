@@ -281,7 +281,7 @@ multinomial = defop(
 def poisson_kernel(xp: Any, self: Any, generator_: Any) -> Any:
     if self.dtype.kind not in "fV":
         raise unsupported("poisson_cpu", self.dtype)
-    return generator.poisson(source_of(generator_), np.ascontiguousarray(self))
+    return generator.poisson(source_of(generator_), np.ascontiguousarray(self)).reshape(self.shape)
 
 
 poisson = defop(

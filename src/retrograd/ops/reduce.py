@@ -290,7 +290,12 @@ def moments(xp: Any, name: str, self: Any, dim: Any, correction: Any, keepdim: b
     middle = xp.asarray(first + offset)
     away = away - offset
     squares = away * away if x.dtype.kind == "f" else away.real * away.real + away.imag * away.imag
-    spread = xp.asarray(xp.divide(xp.add.reduce(squares, axes, keepdims=True), max(count - correction, 0)))
+    freedom = max(count - correction, 0)
+    if freedom == 0 and x.dtype.kind == "c":           # each part may be 0 / 0
+        spread = xp.divide(xp.add.reduce(away.real * away.real, axes, keepdims=True), freedom) + xp.divide(
+            xp.add.reduce(away.imag * away.imag, axes, keepdims=True), freedom)
+    else:
+        spread = xp.asarray(xp.divide(xp.add.reduce(squares, axes, keepdims=True), freedom))
     shape = middle.shape if keepdim else tuple([n for i, n in enumerate(self.shape) if i not in axes])
     return dense(spread).reshape(shape), dense(middle).reshape(shape)
 

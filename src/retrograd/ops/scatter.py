@@ -702,10 +702,10 @@ put = defop(
 
 
 def take_along_dim_of(self: Any, indices: Any, dim: int | None = None) -> Any:
-    if indices.dtype.name not in ("int64", "int32"):
-        raise RuntimeError("torch.take_along_dim(): dtype of indices should be Long but got " + indices.dtype.legacy)
     if dim is None:
         return self.view(-1).gather(0, indices.view(-1))
+    if indices.dtype.name not in ("int64", "int32"):
+        raise RuntimeError("torch.take_along_dim(): dtype of indices should be Long but got " + indices.dtype.legacy)
     if self.ndim != indices.ndim:
         raise RuntimeError("torch.take_along_dim(): input and indices should have the same number of dimensions, but "
                            f"got {self.ndim} dimensions for input, and {indices.ndim} dimensions for indices")

@@ -153,8 +153,8 @@ def rows_of(xp: Any, self: Any, dim: int) -> tuple[Any, Any]:
     return slices, wide(slices).reshape(len(slices), -1) if self.size else xp.empty((0, 1))
 
 
-def unique_dim_kernel(xp: Any, self: Any, dim: int, return_inverse: bool, return_counts: bool,
-                      consecutive: bool) -> Any:
+def unique_dim_kernel(xp: Any, self: Any, dim: int, consecutive: bool) -> Any:
+    """The inverse and the counts are given whether they were asked for or not."""
     refuse("unique_dim", self, "c")
     slices, rows = rows_of(xp, self, dim)
     order = xp.arange(len(rows)) if consecutive else xp.lexsort(rows.T[::-1])
@@ -162,13 +162,12 @@ def unique_dim_kernel(xp: Any, self: Any, dim: int, return_inverse: bool, return
     inverse = xp.empty(len(rows), INT64)
     inverse[order] = group
     values = xp.moveaxis(slices[order[starts]], 0, wrap_dim(dim, self.ndim))
-    return (values, inverse if return_inverse or not consecutive else xp.empty(0, INT64),
-            counts.astype(INT64) if return_counts else xp.empty(0, INT64))
+    return values, inverse, counts.astype(INT64)
 
 
 def unique_consecutive_kernel(xp: Any, self: Any, return_inverse: bool, return_counts: bool, dim: Any) -> Any:
     if dim is not None:
-        return unique_dim_kernel(xp, self, dim, return_inverse, return_counts, True)
+        return unique_dim_kernel(xp, self, dim, True)
     refuse("unique", self, "c")
     starts, group, counts = runs(xp, wide(self).reshape(-1, 1))
     return (self.reshape(-1)[starts], group.reshape(self.shape) if return_inverse else xp.empty(0, INT64),
@@ -190,8 +189,7 @@ unique2 = defop(
 unique_dim = defop(
     "unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) "
     "-> (Tensor, Tensor, Tensor)",
-    kernel=lambda xp, self, dim, sorted, return_inverse, return_counts:
-        unique_dim_kernel(xp, self, dim, return_inverse, return_counts, False),
+    kernel=lambda xp, self, dim, sorted, return_inverse, return_counts: unique_dim_kernel(xp, self, dim, False),
     vjp=NOT_IMPLEMENTED, batch=families.loop, variants="", out=False,
 )
 unique_consecutive_op = defop(
@@ -202,8 +200,7 @@ unique_consecutive_op = defop(
 unique_dim_consecutive = defop(
     "unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) "
     "-> (Tensor, Tensor, Tensor)",
-    kernel=lambda xp, self, dim, return_inverse, return_counts:
-        unique_dim_kernel(xp, self, dim, return_inverse, return_counts, True),
+    kernel=lambda xp, self, dim, return_inverse, return_counts: unique_dim_kernel(xp, self, dim, True),
     vjp=NOT_IMPLEMENTED, batch=families.loop, variants="", out=False,
 )
 
@@ -264,6 +261,7 @@ def check_search(bounds: Any, x: Any, right: bool, side: Any, sorter: Any) -> bo
 def search(xp: Any, bounds: Any, x: Any, out_int32: bool, right: bool) -> Any:
     """Where each of `x` would be inserted among `bounds`, row by row if there are rows."""
     refuse("searchsorted_out_cpu", x, "cb")
+    refuse("searchsorted_out_cpu", bounds, "c")
     side = "right" if right else "left"
     common = xp.result_type(wide(bounds), wide(x))
     bounds, x = wide(bounds).astype(common), wide(x).astype(common)

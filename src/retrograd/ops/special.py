@@ -194,11 +194,15 @@ defop(
     kernel=with_number(xlog1py_kernel, True), vjp=dict(other=lambda grad, self, other: times(grad, self) / plus(other, 1)),
     scalars=("self",), node="SpecialXlog1PyBackward1", **xlog1py_columns,
 )
-defop(
+def xlog1py_number(grad: Any, self: Any, other: Any) -> Any:
+    made = call(xlog1py_other, [grad, other])
+    return made if other > -1 else made.masked_fill(self.eq(0), 0)
+
+
+xlog1py_other = defop(
     "special_xlog1py.other_scalar(Tensor self, Scalar other) -> Tensor",
     kernel=with_number(xlog1py_kernel, False), scalars=("other",), node="SpecialXlog1PyBackward2",
-    vjp=dict(self=lambda grad, self, other: times(grad, math.log1p(other)) if other > -1 else
-             times(grad, float(np.log1p(float(other)))).masked_fill(self.eq(0), 0)), **xlog1py_columns,
+    vjp=dict(self=xlog1py_number), **xlog1py_columns,
 )
 
 
@@ -211,7 +215,9 @@ def airy_kernel(xp: Any, x: Any) -> Any:
 def spherical_kernel(xp: Any, x: Any) -> Any:
     check_dtype("spherical_bessel_j0_cpu", x)
     with xp.errstate(all="ignore"):
-        small = 1 + x * x / -6 * (1 - x * x / 20 * (1 - x * x / 42))
+        square = x * x
+        small = 1 + square * (-1 / 6 + square * (1 / 120 + square * (-1 / 5040 + square * (1 / 362880 + square * (
+            -1 / 39916800 + square / 6227020800)))))
         return xp.where(xp.isinf(x), 0, xp.where(xp.abs(x) < 0.5, small, xp.sin(x) / x)).astype(x.dtype)
 
 

@@ -14,7 +14,7 @@ from retrograd.core.dispatch import METHODS
 from retrograd.core.opdef import NOT_IMPLEMENTED, defop
 from retrograd.core.tensor import Tensor
 from retrograd.ops import factorize
-from retrograd.ops.elementwise import times
+from retrograd.ops.elementwise import must_not_write, times
 from retrograd.ops.factorize import adjoint, check_floating, check_matrix, check_square, column_major, legacy, supported
 from retrograd.ops.families import everything, will_differentiate
 from retrograd.ops.linalg import linalg_solve, linalg_solve_triangular, run_stacked, stacked
@@ -28,9 +28,12 @@ def diagonal_of(t: Any) -> Any:
     return t.diagonal(0, -2, -1)
 
 
-def with_diagonal(t: Any, diagonal: Any) -> Any:
-    """The matrix with another diagonal."""
-    return t - diagonal_of(t).diag_embed(0, -2, -1) + diagonal.diag_embed(0, -2, -1)
+def with_diagonal(fresh: Any, diagonal: Any) -> Any:
+    """The matrix, which nobody else has, with another diagonal."""
+    if must_not_write(fresh, diagonal):
+        return fresh - diagonal_of(fresh).diag_embed(0, -2, -1) + diagonal.diag_embed(0, -2, -1)
+    diagonal_of(fresh).copy_(diagonal)
+    return fresh
 
 
 def check_phase(name: str, what: str, ending: str, phases: Any) -> None:
@@ -130,14 +133,25 @@ def eigh_kernel(xp: Any, A: Any, UPLO: str, compute_v: bool) -> Any:
     check_square("linalg.eigh", A)
     if UPLO[:1].upper() not in ("L", "U") or len(UPLO) != 1:
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    supported("linalg_eigh_cpu", A, even_empty=False)
     if not A.size:
-        vectors = column_major(xp.empty(A.shape, A.dtype)) if compute_v else xp.empty(0, A.dtype)
-        return xp.empty(A.shape[:-1], A.real.dtype), vectors
-    supported("linalg_eigh_cpu", A)
-    if not compute_v:
-        return xp.linalg.eigvalsh(A, UPLO.upper()), xp.empty(0, A.dtype)
-    values, vectors = xp.linalg.eigh(A, UPLO.upper())
+        return xp.empty(A.shape[:-1], A.real.dtype), column_major(A) if compute_v else xp.empty(0, A.dtype)
+    try:
+        if not compute_v:
+            return xp.linalg.eigvalsh(A, UPLO.upper()), xp.empty(0, A.dtype)
+        values, vectors = xp.linalg.eigh(A, UPLO.upper())
+    except xp.linalg.LinAlgError:
+        raise factorize.LinAlgError(
+            f"linalg.eigh: {where_failed(xp, A)}The algorithm failed to converge because the input matrix is ill-conditioned "
+            f"or has too many repeated eigenvalues (error code: {A.shape[-1] - 1}).") from None
     return values, column_major(vectors)
+
+
+def where_failed(xp: Any, A: Any) -> str:
+    """Which matrix of a stack an algorithm could not treat: the first that is not finite."""
+    if A.ndim == 2:
+        return ""
+    return f"(Batch element {int(xp.argmin(xp.isfinite(A).all((-2, -1)).reshape(-1)))}): "
 
 
 def gaps(values: Any) -> Any:
@@ -198,6 +212,8 @@ def check_eig(name: str, self: Any) -> None:
 
 def eigvals_kernel(xp: Any, self: Any) -> Any:
     check_eig("linalg.eigvals", self)
+    if not xp.isfinite(self).all():
+        return xp.full(self.shape[:-1], complex(xp.nan, xp.nan), complex_type(self))
     return xp.linalg.eigvals(self).astype(complex_type(self), copy=False)
 
 
@@ -261,15 +277,20 @@ def svd_kernel(xp: Any, A: Any, full_matrices: bool, compute_uv: bool, driver: A
     if driver is not None:
         raise RuntimeError("torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER "
                            "backend.")
-    supported("linalg_svd_cpu", A)
+    supported("linalg_svd_cpu", A, even_empty=False)
+    matrix = A if A.dtype.char in "fdFD" else A.astype(xp.float32)      # one without elements
+    made = A.real.dtype
     try:
         if not compute_uv:
-            return xp.empty(0, A.dtype), xp.linalg.svd(A, compute_uv=False), xp.empty(0, A.dtype)
-        U, S, Vh = xp.linalg.svd(A, full_matrices)
+            S = xp.linalg.svd(matrix, compute_uv=False).astype(made, copy=False)
+            return xp.empty(0, A.dtype), S, xp.empty(0, A.dtype)
+        U, S, Vh = xp.linalg.svd(matrix, full_matrices)
     except xp.linalg.LinAlgError:
         raise factorize.LinAlgError(
-            "linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values.") from None
-    return column_major(U), S, column_major(Vh)
+            f"linalg.svd: {where_failed(xp, A)}The algorithm failed to converge because the input matrix contained non-finite "
+            "values.") from None
+    U, Vh = U.astype(A.dtype, copy=False), Vh.astype(A.dtype, copy=False)
+    return column_major(U), S.astype(made, copy=False), column_major(Vh)
 
 
 def svd_gaps(S: Any) -> Any:
@@ -306,22 +327,20 @@ def svd_gradient(grads: Any, U: Any, S: Any, Vh: Any, full_matrices: bool) -> An
         part = S.unsqueeze(-1) * right
         inner = part if inner is None else inner + part
     inner = inner / svd_gaps(S)
-    along = METHODS["zeros_like"](diagonal_of(inner))
     if gS is not None:
-        along = along + gS
-    if left is not None and U.is_complex():
-        along = along + diagonal_of(left) / times(S, 2)
-    inner = with_diagonal(inner, along)
+        inner = inner + gS.diag_embed(0, -2, -1)
+    if left is not None and right is not None and U.is_complex():
+        inner = inner + (diagonal_of(left) / times(S, 2)).diag_embed(0, -2, -1)
     if U.shape[-2] > k and gU is not None:
-        total = U @ inner
         scaled = gU / S.unsqueeze(-2)
-        total = (total + scaled - U @ (U.mH @ scaled)) @ Vh
-    else:
-        total = U @ (inner @ Vh)
-    if Vh.shape[-1] > k and gVh is not None:
+        return (U @ inner + scaled - U @ (U.mH @ scaled)) @ Vh
+    if U.shape[-2] >= Vh.shape[-1]:
+        return U @ (inner @ Vh)
+    total = inner @ Vh
+    if gVh is not None:
         scaled = gVh / S.unsqueeze(-1)
-        total = total + U @ (scaled - (scaled @ Vh.mH) @ Vh)
-    return total
+        total = total + scaled - (scaled @ Vh.mH) @ Vh
+    return U @ total
 
 
 def svd_tangent(A_t: Any, U: Any, S: Any, Vh: Any, full_matrices: bool) -> Any:
@@ -441,7 +460,15 @@ def as_tolerance(self: Any, value: Any) -> Any:
 
 
 def pinv(self: Any, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
+    if rtol is None and self.array.dtype.char not in "fdFD":
+        raise RuntimeError("This function doesn't handle types other than float and double")
     return linalg_pinv_tensors(self, atol=as_tolerance(self, atol), rtol=as_tolerance(self, rtol), hermitian=hermitian)
+
+
+def pinv_rcond(self: Any, rcond: Any, hermitian: bool) -> Any:
+    if rcond.is_complex():
+        raise RuntimeError(f"torch.linalg.pinv: rcond tensor of complex type is not supported. Got {rcond.dtype.legacy}")
+    return pinv(self, 0.0, rcond, hermitian)
 
 
 defop("linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor",
@@ -449,7 +476,7 @@ defop("linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol
 defop("linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor", composite=True, variants="",
       kernel=lambda self, rcond, hermitian: pinv(self, 0.0, rcond, hermitian))
 defop("linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor", composite=True, variants="",
-      kernel=lambda self, rcond, hermitian: pinv(self, 0.0, rcond, hermitian))
+      kernel=pinv_rcond)
 defop("pinverse(Tensor self, float rcond=1e-15) -> Tensor", composite=True, out=False,
       kernel=lambda self, rcond: pinv(self, 0.0, rcond))
 
@@ -508,7 +535,8 @@ def check_lstsq(self: Any, b: Any, driver: Any) -> None:
         raise RuntimeError(f"{name}: input.size(-2) should match other.size(-2)")
     if driver is not None and driver not in DRIVERS:
         raise RuntimeError(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
-    supported("linalg_lstsq_cpu", self)
+    if self.dtype.char not in "fdFD":
+        raise RuntimeError("This function doesn't handle types other than float and double")
 
 
 def lstsq_gradients(grads: Any, self: Any, b: Any, solution: Any, needed: Any) -> Any:
@@ -523,11 +551,13 @@ def lstsq_gradients(grads: Any, self: Any, b: Any, solution: Any, needed: Any) -
         matrix = pinv_gradient(grad @ b.mH, self, inverse) if needed[0] else None
         right = inverse.mH @ grad if needed[1] else None
     if gresiduals is not None and gresiduals.numel():
-        off = times(self @ solution - b, 2) * gresiduals.unsqueeze(-2)
+        off, weight = self @ solution - b, gresiduals.unsqueeze(-2)
         if needed[0]:
-            matrix = off @ solution.mH if matrix is None else matrix + off @ solution.mH
+            part = times((weight * off) @ solution.mH, 2)
+            matrix = part if matrix is None else matrix + part
         if needed[1]:
-            right = -off if right is None else right - off
+            part = times(weight, -2) * off
+            right = part if right is None else right + part
     return matrix, right.squeeze(-1) if vector and right is not None else right
 
 

@@ -96,7 +96,7 @@ def logit_backward_kernel(xp: Any, grad_output: Any, self: Any, eps: Any) -> Any
     slope = grad_output / (self * (one - self))
     if eps is not None and eps >= 0:
         low = number_like(xp, self, eps)
-        return xp.where(xp.logical_and(self >= low, self <= one - low), slope, number_like(xp, self, 0))
+        return xp.where(xp.logical_or(self < low, self > one - low), number_like(xp, self, 0), slope)
     infinite = grad_output * number_like(xp, self, math.inf)
     slope = xp.where(xp.logical_or(self == 0, self == 1), infinite, slope)
     return xp.where(xp.logical_and(self >= 0, self <= 1), slope, number_like(xp, self, math.nan))

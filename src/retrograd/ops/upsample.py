@@ -11,11 +11,13 @@ import numpy as np
 
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import defop
-from retrograd.ops import families
-from retrograd.ops.pool import following, packed, through_matrices, widened
+from retrograd.ops import families, geometry
+from retrograd.ops.pool import following, packed, through_matrices
 from retrograd.ops.refusals import takes
 
 SCALES = {1: ("scales",), 2: ("scales_h", "scales_w"), 3: ("scales_d", "scales_h", "scales_w")}
+
+SMALL = 32        # images up to this size have a kernel of their own
 
 
 def step(n: int, out: int, scale: Any) -> float:
@@ -103,6 +105,34 @@ def smoothed(kernel: Any, width: int) -> Any:
     return matrix
 
 
+def check_sizes(rank: int, shape: Any, output_size: Any) -> tuple[int, ...]:
+    """The wanted sizes, one for each dimension of the image."""
+    output = (output_size,) if isinstance(output_size, int) else tuple(output_size)
+    if len(output) != rank:
+        raise RuntimeError(f"It is expected output_size equals to {rank}, but got size {len(output)}")
+    if len(shape) != rank + 2:
+        raise RuntimeError(f"It is expected input_size equals to {rank + 2}, but got size {len(shape)}")
+    given = tuple(shape[2:])
+    if min(given) <= 0 or min(output) <= 0:
+        told, wanted = (", ".join([f"{d}: {n}" for d, n in zip("DHW"[3 - rank:], sizes, strict=True)])
+                        for sizes in (given, output))
+        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input ({told}) "
+                           f"{'and ' if rank == 1 else ''}output ({wanted})")
+    return output
+
+
+def unexpected(rank: int, d: int, shape: Any, expected: Any) -> str:
+    """What is wrong with the shape of a gradient."""
+    if rank > 1 and len(shape) != rank + 2:
+        return f"Expected grad_output to be a tensor of dimension {rank + 2} but got: dimension {len(shape)}"
+    if rank == 1:
+        size = shape[d] if d < len(shape) else 0
+        return (f"Expected a tensor of dimension {rank + 2} and tensor.size[{d}] == {expected[d]} but got: dimension "
+                f"{len(shape)} and tensor.size[{d}] = {size}")
+    return (f"Expected grad_output to have the same shape as output; output.size({d}) = {expected[d]} but got "
+            f"grad_output.size({d}) = {shape[d]}")
+
+
 def rows(name: str, rank: int, corners: bool, matrix: Any, node: str, checks: tuple[Any, Any] = (None, None)) -> Any:
     """Declare an upsampling op, its backward, and the overload that takes scale factors as a list."""
     scales = SCALES[rank]
@@ -114,13 +144,18 @@ def rows(name: str, rank: int, corners: bool, matrix: Any, node: str, checks: tu
         return [matrix(n, o, f, align_corners, dtype) for n, o, f in zip(sizes, output, factors, strict=True)]
 
     def forward_kernel(xp: Any, self: Any, output_size: Any, *rest: Any) -> Any:
-        if self.ndim != rank + 2:
-            raise RuntimeError(f"It is expected input_size equals to {rank + 2}, but got size {self.ndim}")
-        made = through_matrices(xp, self, matrices(self.shape[-rank:], widened(output_size, rank), rest, self.dtype))
-        return following(made, self)
+        sizes = check_sizes(rank, self.shape, output_size)
+        if 0 in self.shape[1:]:
+            raise RuntimeError(f"Non-empty {rank + 2}D data tensor expected but got a tensor with sizes {list(self.shape)}")
+        return following(through_matrices(xp, self, matrices(self.shape[-rank:], sizes, rest, self.dtype)), self)
 
     def backward_kernel(xp: Any, grad_output: Any, output_size: Any, input_size: Any, *rest: Any) -> Any:
-        made = matrices(input_size[-rank:], widened(output_size, rank), rest, grad_output.dtype)
+        sizes = check_sizes(rank, input_size, output_size)
+        expected = (*input_size[:2], *sizes)
+        for d in range(rank + 2):
+            if grad_output.ndim != rank + 2 or grad_output.shape[d] != expected[d]:
+                raise RuntimeError(unexpected(rank, d, grad_output.shape, expected))
+        made = matrices(input_size[-rank:], sizes, rest, grad_output.dtype)
         return following(through_matrices(xp, grad_output, [m.T for m in made]), grad_output)
 
     arguments = ", ".join((["align_corners"] if corners else []) + list(scales))
@@ -173,7 +208,7 @@ for kind, form, width in (("Bilinear", hat, 2), ("Bicubic", lambda x: bump(x, -0
 
 
 # ---- pixels from channels, and back
-def pixel_shuffle_tensor(self: Any, upscale_factor: int) -> Any:
+def pixel_shuffle_kernel(xp: Any, self: Any, upscale_factor: int) -> Any:
     if self.ndim < 3:
         raise RuntimeError(f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {self.ndim} "
                            "dimension(s)")
@@ -183,26 +218,47 @@ def pixel_shuffle_tensor(self: Any, upscale_factor: int) -> Any:
     if c % (r * r):
         raise RuntimeError("pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
                            f"upscale_factor, but input.size(-3)={c} is not divisible by {r * r}")
-    lead, n = tuple(self.shape[:-3]), self.ndim - 3
-    split = self.reshape((*lead, c // (r * r), r, r, h, w))
-    return split.permute((*range(n), n, n + 3, n + 1, n + 4, n + 2)).reshape((*lead, c // (r * r), h * r, w * r))
+    lead, n = self.shape[:-3], self.ndim - 3
+    split = self.reshape((*lead, c // (r * r), r, r, h, w)).transpose((*range(n), n, n + 3, n + 1, n + 4, n + 2))
+    return laid_out(xp, split.reshape((*lead, c // (r * r), h * r, w * r)), self)
 
 
-def pixel_unshuffle_tensor(self: Any, downscale_factor: int) -> Any:
+def pixel_unshuffle_kernel(xp: Any, self: Any, downscale_factor: int) -> Any:
     if self.ndim < 3:
         raise RuntimeError(f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {self.ndim} "
                            "dimension(s)")
     r, (c, h, w) = downscale_factor, self.shape[-3:]
     if r <= 0:
         raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
-    lead, n = tuple(self.shape[:-3]), self.ndim - 3
-    split = self.reshape((*lead, c, h // r, r, w // r, r))
-    return split.permute((*range(n), n, n + 2, n + 4, n + 1, n + 3)).reshape((*lead, c * r * r, h // r, w // r))
+    for name, size in (("height", h), ("width", w)):
+        if size % r:
+            raise RuntimeError(f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size("
+                               f"{-2 if name == 'height' else -1})={size} is not divisible by {r}")
+    lead, n = self.shape[:-3], self.ndim - 3
+    split = self.reshape((*lead, c, h // r, r, w // r, r)).transpose((*range(n), n, n + 2, n + 4, n + 1, n + 3))
+    return laid_out(xp, split.reshape((*lead, c * r * r, h // r, w // r)), self)
 
 
-for schema, kernel in (("pixel_shuffle(Tensor self, int upscale_factor)", pixel_shuffle_tensor),
-                       ("pixel_unshuffle(Tensor self, int downscale_factor)", pixel_unshuffle_tensor)):
-    defop(f"{schema} -> Tensor", kernel=kernel, composite=True, variants="function", out=False)
+def laid_out(xp: Any, result: Any, like: Any) -> Any:
+    """The result in new memory, with its channels innermost if those of the input are."""
+    made = geometry.new_in_format(result.shape, result.dtype, geometry.channels_last_like(like))
+    made[...] = result
+    return made
+
+
+def batch_first(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """The rule for ops on the last dimensions of one tensor."""
+    return call(op, [families.move_to_front(args[0], dims[0]), *args[1:]]), 0
+
+
+pixel_shuffle = defop(
+    "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
+    kernel=pixel_shuffle_kernel, jvp="linear", batch=batch_first, variants="function",
+    vjp=dict(self=lambda grad, upscale_factor: call(pixel_unshuffle, [grad, upscale_factor])))
+pixel_unshuffle = defop(
+    "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
+    kernel=pixel_unshuffle_kernel, jvp="linear", batch=batch_first, variants="function",
+    vjp=dict(self=lambda grad, downscale_factor: call(pixel_shuffle, [grad, downscale_factor])))
 
 
 def channel_shuffle_kernel(xp: Any, self: Any, groups: int) -> Any:

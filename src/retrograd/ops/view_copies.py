@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 
 from retrograd.core.opdef import OpDef, defop
-from retrograd.ops import complexes, copy, elementwise, families, shape, slicing
+from retrograd.ops import complexes, copy, families, shape, slicing
+from retrograd.ops.elementwise import limited
+from retrograd.ops.elementwise import ufunc as by_name
 
 
 def copying(kernel: Any) -> Any:
@@ -39,6 +41,7 @@ for view_op in (
 for schema, node, ufunc in (("_conj_copy(Tensor self) -> Tensor", "ConjBackward0_copy", "conjugate"),
                             ("_neg_view_copy(Tensor self) -> Tensor", "NegViewBackward0_copy", "negative")):
     rule = (lambda grad: grad.conj()) if ufunc == "conjugate" else (lambda grad: grad.neg())
-    # not the ufunc by name: the short way does not know of `real_only`
-    defop(schema, kernel=elementwise.limited("neg_cpu", "fVciu", elementwise.ufunc(ufunc)),
-          vjp=dict(self=rule), jvp="linear", batch=families.pointwise, node=node, variants="function", real_only=True)
+    compute = copying(by_name(ufunc))
+    kernel = compute if ufunc == "conjugate" else limited("neg_cpu", "iufcV", compute)
+    defop(schema, kernel=kernel, vjp=dict(self=rule), jvp="linear", batch=families.pointwise, node=node,
+          variants="function", real_only=True, elementwise=False)
