@@ -23,11 +23,10 @@ from retrograd.ops.elementwise import (
     times,
     unsupported,
     where,
-    without_gradient,
     zeros,
 )
 from retrograd.ops.families import conj, number_like, wrap_dim
-from retrograd.ops.refusals import only
+from retrograd.ops.refusals import only, without_gradient
 from retrograd.ops.unary import special
 
 FLOATS = "fV"

@@ -12,7 +12,8 @@ from retrograd.core import dtypes, storage
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.opdef import defop
 from retrograd.ops import families
-from retrograd.ops.elementwise import times, without_gradient
+from retrograd.ops.elementwise import times
+from retrograd.ops.refusals import without_gradient
 
 
 def scale_of(query: Any, scale: float | None) -> float:

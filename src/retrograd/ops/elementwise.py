@@ -37,15 +37,6 @@ def limited(name: str, kinds: str, compute: Any) -> Any:
     return kernel
 
 
-def only(name: str, kinds: str, place: int = 0) -> Any:
-    """A check for an op whose named kernel has code only for tensors of the given NumPy kinds (V is bfloat16)."""
-    def check(*args: Any) -> None:
-        dtype = args[place].array.dtype
-        if dtype.kind not in kinds:
-            raise unsupported(name, dtype)
-    return check
-
-
 def in_float32(compute: Any) -> Any:
     """A kernel that computes half precision in float32, but on operands (numbers too) that were rounded to it before."""
     def kernel(xp: Any, self: Any, other: Any) -> Any:
@@ -74,19 +65,6 @@ def no_complex_gradient(name: str) -> Any:
     def check(self: Any, *args: Any) -> None:
         if self.array.dtype.kind == "c" and tls.grad_enabled and wants_grad(self):
             raise RuntimeError(f"{name} does not support automatic differentiation for outputs with complex dtype.")
-    return check
-
-
-def without_gradient(function: str, *checks: Any, **places: int) -> Any:
-    """A check for an op that has no derivatives by the named arguments, after other checks."""
-    def check(*args: Any) -> None:
-        for other in checks:
-            other(*args)
-        if tls.grad_enabled:
-            for name, i in places.items():
-                if isinstance(args[i], Tensor) and wants_grad(args[i]):
-                    raise RuntimeError(f"The function '{function}' is not differentiable with respect to argument '{name}'. "
-                                       "This input cannot have requires_grad True.")
     return check
 
 

@@ -8,7 +8,7 @@ from retrograd.core.dispatch import call
 from retrograd.core.dtypes import finfo
 from retrograd.core.opdef import defop
 from retrograd.ops import families
-from retrograd.ops.elementwise import only, unsupported
+from retrograd.ops.elementwise import unsupported
 from retrograd.ops.norm import (
     View,
     array_backward,
@@ -20,6 +20,7 @@ from retrograd.ops.norm import (
     tangents,
     wide,
 )
+from retrograd.ops.refusals import takes
 
 
 # ---- layer norm
@@ -164,7 +165,7 @@ native_layer_norm = defop(
 native_layer_norm_backward = defop(
     "native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, "
     "Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
-    kernel=layer_backward_kernel, check=only("LayerNormBackwardKernelImpl", "fV", 1),
+    kernel=layer_backward_kernel, check=takes("LayerNormBackwardKernelImpl", "FH", 1),
     vjp={("grad_out", "input", "weight"): layer_double}, jvp=layer_backward_tangent,
     batch=batched_layer_backward, variants="",
 )
@@ -294,7 +295,7 @@ native_group_norm = defop(
 native_group_norm_backward = defop(
     "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, "
     "SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
-    kernel=group_backward_kernel, check=only("GroupNormBackwardKernelImpl", "fV", 1),
+    kernel=group_backward_kernel, check=takes("GroupNormBackwardKernelImpl", "FH", 1),
     vjp={("grad_out", "input", "weight"): group_double}, jvp=group_backward_tangent,
     batch=batched_group_backward, variants="",
 )

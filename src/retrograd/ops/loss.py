@@ -15,9 +15,9 @@ from retrograd.core.dispatch import METHODS, call
 from retrograd.core.opdef import defop
 from retrograd.ops import families
 from retrograd.ops.activation import log_sigmoid_forward
-from retrograd.ops.elementwise import limited, only, over, plus, times, unsupported, without_gradient
+from retrograd.ops.elementwise import limited, over, plus, times, unsupported
 from retrograd.ops.families import number_like
-from retrograd.ops.refusals import takes
+from retrograd.ops.refusals import takes, without_gradient
 
 NONE, MEAN, SUM = 0, 1, 2
 
@@ -410,14 +410,14 @@ def nll_backward_kernel(xp: Any, grad_output: Any, self: Any, target: Any, weigh
 
 
 def nll_family(name: str, node: str) -> tuple[Any, Any]:
-    check_dtype = only("nll_loss_out_frame" if name == "nll_loss" else f"{name}_forward_out_frame", "fV")
+    check_dtype = takes("nll_loss_out_frame" if name == "nll_loss" else f"{name}_forward_out_frame", "FH")
     shared: Any = dict(batch=families.loop, widen=True, variants="", constant=(1,),
                        check=without_gradient(f"{name}_forward", check_nll, check_dtype, weight=2))
     backward = defop(
         f"{name}_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index, "
         "Tensor total_weight) -> Tensor",
         kernel=nll_backward_kernel, check=without_gradient(
-            f"{name}_backward", only(f"{name}_backward_out_frame", "fV", 1), weight=3, total_weight=6),
+            f"{name}_backward", takes(f"{name}_backward_out_frame", "FH", 1), weight=3, total_weight=6),
         vjp=dict(grad_output=lambda grad, target, weight, reduction, ignore_index:
                      call(forward, [grad, target, weight, reduction, ignore_index])[0],
                  self=lambda grad: METHODS["zeros_like"](grad)),

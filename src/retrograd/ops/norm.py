@@ -18,8 +18,9 @@ from retrograd.core.dispatch import METHODS, call
 from retrograd.core.dtypes import HALVES
 from retrograd.core.opdef import defop
 from retrograd.ops import families
-from retrograd.ops.elementwise import only, unsupported, without_gradient
+from retrograd.ops.elementwise import unsupported
 from retrograd.ops.families import number_like, will_differentiate
+from retrograd.ops.refusals import takes, without_gradient
 
 FLOAT32 = np.dtype(np.float32)
 
@@ -262,7 +263,7 @@ native_batch_norm_backward = defop(
     "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, "
     "Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
     kernel=batch_backward_kernel, check=without_gradient(
-        "native_batch_norm_backward", only("batch_norm_backward_cpu", "fV", 1), running_mean=3, running_var=4),
+        "native_batch_norm_backward", takes("batch_norm_backward_cpu", "FH", 1), running_mean=3, running_var=4),
     vjp={("grad_out", "input", "weight"): batch_double}, jvp=batch_backward_tangent,
     batch=families.loop, variants="",
 )

@@ -4,7 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 from retrograd.core.dtypes import BY_NUMPY
-from retrograd.core.tensor import Tensor
+from retrograd.core.state import tls
+from retrograd.core.tensor import Tensor, wants_grad
 from retrograd.ops.elementwise import unsupported
 
 # NumPy's characters for the letters by which checks are told of dtypes.
@@ -33,6 +34,19 @@ def only(message: str, letters: str, place: int = 0, error: type[Exception] = Ru
         t = args[place]
         if isinstance(t, Tensor) and t.array.dtype.char not in characters:
             raise error(message.format(t.dtype.legacy))
+    return check
+
+
+def without_gradient(function: str, *checks: Any, **places: int) -> Any:
+    """A check for an op that has no derivatives by the named arguments, after other checks."""
+    def check(*args: Any) -> None:
+        for other in checks:
+            other(*args)
+        if tls.grad_enabled:
+            for name, i in places.items():
+                if isinstance(args[i], Tensor) and wants_grad(args[i]):
+                    raise RuntimeError(f"The function '{function}' is not differentiable with respect to argument '{name}'. "
+                                       "This input cannot have requires_grad True.")
     return check
 
 
