@@ -60,9 +60,9 @@ door = operators.door         # the one of dispatch
 ABSENT = object()
 
 
-def given(*args: Any) -> Any:
+def given(a: Any, b: Any = ABSENT, *rest: Any) -> Any:
     """The positional arguments of a call."""
-    return tuple([a for a in args if a is not ABSENT])
+    return (a, b, *rest) if b is not ABSENT else () if a is ABSENT else (a,)
 
 
 COMMON: dict[str, Any] = dict(
