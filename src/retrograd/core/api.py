@@ -82,6 +82,18 @@ def make_general(name: str, is_method: bool) -> Any:
     return function
 
 
+def make_unreduced(name: str, op: Any) -> Any:
+    """The function of a loss. Its schema says that it takes the mean, and `ops.aten` does; PyTorch's own binding reads the
+    default as 0, so that `torch.kl_div(a, b)` does not reduce unless it is told to."""
+    place = [p.name for p in op.schema.params].index("reduction")
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if len(args) <= place and "reduction" not in kwargs:
+            kwargs["reduction"] = 0
+        return call_named(name, args, kwargs, False, function)
+    return function
+
+
 def written_out(op: Any, name: str, is_method: bool, head: str) -> Any:
     """The function or method as plain Python has it where a shortcut serves its usual calls; else None."""
     if COMPILED:
@@ -186,7 +198,8 @@ def make(name: str, is_method: bool) -> Any:
         if op.ufunc is not None and "(Tensor self, Tensor other" in op.schema.text:
             function = make_inplace(name, is_method)
     if function is None:
-        function = make_general(name, is_method)
+        unreduced = [op for op in rows if "int reduction=1" in op.schema.text]
+        function = make_unreduced(name, unreduced[0]) if unreduced else make_general(name, is_method)
     function.__name__ = function.__qualname__ = name
     function.__module__ = "torch"
     function.__doc__ = documentation.documentation(packet, name, is_method)
