@@ -10,6 +10,7 @@ are made of templates and of numbers that the table gives; no name or value of a
 """
 from __future__ import annotations
 
+from importlib import import_module
 from textwrap import indent
 from types import FunctionType
 from typing import Any
@@ -23,7 +24,7 @@ from retrograd.core.record import attribute_value, node_class, record
 from retrograd.core.saved import note_version
 from retrograd.core.state import switches, tls
 from retrograd.core.storage import strides_of
-from retrograd.core.tensor import METHODS, Door, Tensor, View, counter_of, operators
+from retrograd.core.tensor import METHODS, ODD_DUAL, Door, Tensor, View, counter_of, operators
 from retrograd.core.views import DEFAULT
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -69,7 +70,7 @@ COMMON: dict[str, Any] = dict(
     Tensor=Tensor, ndarray=np.ndarray, asarray=np.asarray, new=object.__new__, switches=switches, tls=tls, numbers=numbers,
     AccumulateGrad=AccumulateGrad, edge_from=edge_from, note_version=note_version, strides_of=strides_of,
     attribute_value=attribute_value, F32=F32, F64=F64, SINGLES=SINGLES, DOUBLES=DOUBLES, constant=constant,
-    is_spread=is_spread, ABSENT=ABSENT, given=given,
+    is_spread=is_spread, ODD_DUAL=ODD_DUAL, ABSENT=ABSENT, given=given,
 )
 
 UNARY = """
@@ -80,9 +81,11 @@ UNARY = """
             if way > 1:
                 return OTHERWISE
             wanted = False
+    if a._odd:
+        return dual(a) if a._odd == ODD_DUAL else door.unary(op, a)
     x = a.array
     d = x.dtype
-    if a._odd or (d is not F32 and d is not F64):
+    if d is not F32 and d is not F64:
         return door.unary(op, a)
     z = FAST(x)
     if type(z) is not ndarray:
@@ -96,7 +99,7 @@ BINARY = """
         x, y = a.array, b.array
         d = x.dtype
         if d is not y.dtype or a._odd or b._odd:
-            return OTHERWISE
+            return dual(a, b) if a._odd | b._odd == ODD_DUAL else OTHERWISE
         wanted = 2 if b._requires or (b._view is not None and b._view.base._requires) else 0
     elif NUMBERS and not a._odd and (type(b) is float or (type(b) is int and -2147483648 <= b <= 127)):
         x = a.array
@@ -273,9 +276,20 @@ def shortcut(op: Any, head: str, general: Any = None) -> Any:
         return None
     # of two matrices, which that head has made sure of, `dot` is the shortest way
     space = dict(COMMON, op=op, fast=np.ndarray.dot if head == "matmul2" else op.fast, door=door, general=general,
-                 cls=node_class(op) if op.differentiable else None)
+                 cls=node_class(op) if op.differentiable else None, dual=later_dual(op))
     run_text(source(op, head), op, space)
     return space["function"]
+
+
+def later_dual(op: Any) -> Any:
+    """The function of an op for dual tensors, which is written at its first call."""
+    written: list[Any] = []
+
+    def dual(*tensors: Any) -> Any:
+        if not written:
+            written.append(import_module("retrograd.core.shortcut_tangents").written_dual(op, door))
+        return written[0](*tensors)
+    return dual
 
 
 def inplace_shortcut(op: Any, general: Any) -> Any:

@@ -1,0 +1,117 @@
+"""Forward mode in plain Python: where everything is ordinary, an op and its tangent are computed on bare arrays.
+
+What `forward.run` does with dual tensors stands here in one piece for the ops that the short way knows: linear ones run
+again on the tangents, of a product each factor is replaced in turn, and a function of elements has the traced rule of its
+backward (see NOTE [Rules on arrays] in shortcut_rules.py; the Jacobian is diagonal, so it is its own transpose).
+Ordinary is: float32 or float64, contiguous, nothing requires grad, no tensor asks its base for a tangent, nobody watches.
+All else goes through the door of dispatch.
+"""
+from __future__ import annotations
+
+from textwrap import indent
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.forward import attach, here
+from retrograd.core.opdef import GRAD, NOT_IMPLEMENTED, SAVED
+from retrograd.core.shortcut_rules import array_steps
+from retrograd.core.shortcuts import COMMON, run_text
+
+HEAD = """
+def dual(TENSORS):
+    if switches.unusual or here.lends or not tls.fwd_grad_enabled:
+        return OTHERWISE
+"""
+
+# the array of a tensor and that of its tangent (None if it has none)
+OPERAND = """
+ARRAY = TENSOR.array
+TANGENT = None
+if TENSOR._odd:
+    s = TENSOR._extra.tangent
+    if s is None or s._odd or s._requires or s._view is not None or s.array.dtype is not ARRAY.dtype:
+        return OTHERWISE
+    TANGENT = s.array
+if TENSOR._requires or (TENSOR._view is not None and TENSOR._view.base._requires) or (
+        ARRAY.ndim > 1 and not ARRAY.flags.c_contiguous):
+    return OTHERWISE
+"""
+
+ONE = """
+d = x.dtype
+if d is not F32 and d is not F64:
+    return OTHERWISE
+p, g = fast(x), tx
+"""
+
+TWO = """
+d = x.dtype
+if (d is not F32 and d is not F64) or y.dtype is not d or x.shape != y.shape:
+    return OTHERWISE
+p = fast(x, y)
+"""
+
+LINEAR = {1: "z = fast(tx)\n", 2: "z = None if tx is None or ty is None else fast(tx, ty)\n"}
+
+PRODUCT = """
+if tx is None:
+    z = fast(x, ty)
+else:
+    z = fast(tx, y)
+    if ty is not None:
+        z = add(z, fast(x, ty))
+"""
+
+RESULT = """
+if p is None or z is None:
+    return OTHERWISE
+if type(p) is not ndarray:
+    p, z = asarray(p), asarray(z)
+t = new(Tensor)
+t.array = p
+t._odd = t._nr = 0
+t._requires = False
+t._node = t._counter = t._view = t._grad = t._sink = t._extra = None
+s = new(Tensor)
+s.array = z
+s._odd = s._nr = 0
+s._requires = False
+s._node = s._counter = s._view = s._grad = s._sink = s._extra = None
+attach(t, s)
+return t
+"""
+
+
+def written_dual(op: Any, door: Any) -> Any:
+    """The function for dual tensors of an op of one or two tensors; `door` is the way for all others."""
+    count = len(op.tensor_args)
+    space: dict[str, Any] = dict(COMMON, op=op, fast=op.fast, door=door, here=here, attach=attach, add=np.add)
+    lines = tangent_lines(op, count, space)
+    body = "return OTHERWISE\n"
+    if lines is not None:
+        operands = [OPERAND.replace("TENSOR", tensor).replace("ARRAY", array).replace("TANGENT", f"t{array}")
+                    for tensor, array in zip("ab"[:count], "xy", strict=False)]
+        body = "".join(operands) + (ONE if count == 1 else TWO) + lines + RESULT
+    tensors = ", ".join("ab"[:count])
+    text = HEAD.replace("TENSORS", tensors) + indent(body, "    ")
+    run_text(text.replace("OTHERWISE", f"door.{'unary' if count == 1 else 'binary'}(op, {tensors})"), op, space)
+    return space["dual"]
+
+
+def tangent_lines(op: Any, count: int, space: dict[str, Any]) -> str | None:
+    """The lines that compute the tangent z of the result p; None if that is not known to be possible on arrays."""
+    if op.vjp == NOT_IMPLEMENTED or not op.differentiable or op.fast is None or op.is_view:
+        return None
+    if op.jvp == "linear":
+        return LINEAR[count]
+    if op.jvp == "multilinear" and count == 2:
+        return PRODUCT
+    if op.jvp != "elementwise" or count != 1 or len(op.rules) != 1 or op.rules[0].missing:
+        return None
+    rule, = op.rules
+    steps = array_steps(op, rule, 0, space)
+    if steps is None or any([kind not in (GRAD, SAVED) for kind, _ in rule.sources]):
+        return None
+    saved = [f"y{slot} = {'x' if op.saved_args[slot] >= 0 else 'p'}" for kind, slot in rule.sources if kind == SAVED]
+    return "\n".join([*saved, *steps]) + "\n"
