@@ -213,16 +213,13 @@ RESHAPE = """
 def method(a, *sizes, **kwargs):
     if type(a) is Tensor and not a._odd and not kwargs and (not switches.unusual or not tls.special and tls.grad_enabled):
         x = a.array
-        shape = x.shape
-        if 1 not in shape and 0 not in shape and x.flags.c_contiguous:
-            for n in sizes:
-                if type(n) is not int:
-                    return general(a, *sizes)
+        if x.size > 1 and x.flags.c_contiguous and 1 not in x.shape:
             try:
                 z = x.reshape(sizes)
-            except ValueError:
+            except (ValueError, TypeError):
                 return general(a, *sizes)
-            if z.shape == sizes and sizes:
+            shape = z.shape
+            if shape == sizes:
                 t = new(Tensor)
                 t.array = z
                 t._odd = t._nr = 0
@@ -232,9 +229,9 @@ def method(a, *sizes, **kwargs):
                 if c is None:
                     c = counter_of(a)
                 t._counter = c
-                v = t._view = new(View)
+                v = t._view = View()
                 v.op = op
-                v.args = (sizes,)
+                v.args = (shape,)
                 v.output = -1
                 v.version = c.n
                 p = v.parent = a._view
@@ -242,12 +239,12 @@ def method(a, *sizes, **kwargs):
                     v.base = a
                     v.creation = DEFAULT
                     if a._requires:
-                        record_view(a, t, op, (sizes,))
+                        record_view(a, t, op, (shape,))
                 else:
                     v.base = p.base
                     v.creation = p.creation
                     if a._requires or p.base._requires:
-                        record_view(a, t, op, (sizes,))
+                        record_view(a, t, op, (shape,))
                 return t
     return general(a, *sizes, **kwargs)
 """
