@@ -4,10 +4,10 @@ from __future__ import annotations
 from typing import Any
 
 import retrograd as torch
-from retrograd.optim.optimizer import Optimizer, check, check_lr, loss_of, number
+from retrograd.optim.optimizer import EachParameter, check, check_betas, check_eps, check_lr, number
 
 
-class Adam(Optimizer):
+class Adam(EachParameter):
     """Adam; with `decoupled_weight_decay` the decay does not go through the averages.
 
     >>> from retrograd import nn, ones, optim
@@ -19,16 +19,15 @@ class Adam(Optimizer):
     tensor([0.5000])
     """
 
+    _no_sparse = "Adam does not support sparse gradients, please consider SparseAdam instead"
+
     def __init__(self, params: Any, lr: Any = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
                  weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None, maximize: bool = False,
                  capturable: bool = False, differentiable: bool = False, fused: bool | None = None,
                  decoupled_weight_decay: bool = False) -> None:
         check_lr(lr)
-        if not eps >= 0.0:
-            raise ValueError(f"Invalid epsilon value: {eps}")
-        for i, beta in enumerate(betas):
-            if not 0.0 <= beta < 1.0:
-                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+        check_eps(eps)
+        check_betas(betas)
         check("weight_decay", weight_decay)
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad,
                                       maximize=maximize,
@@ -45,17 +44,7 @@ class Adam(Optimizer):
             if kept and not torch.is_tensor(kept["step"]):
                 kept["step"] = torch.tensor(float(kept["step"]), dtype=torch.float32)
 
-    def step(self, closure: Any = None) -> Any:
-        """Take one step."""
-        loss = loss_of(closure)
-        for group in self.param_groups:
-            with torch.set_grad_enabled(group["differentiable"]):
-                for param in group["params"]:
-                    if param.grad is not None:
-                        self._update(param, group)
-        return loss
-
-    def _update(self, param: Any, group: dict[str, Any]) -> None:
+    def _update(self, param: Any, grad: Any, group: dict[str, Any]) -> None:
         kept = self.state[param]
         if not kept:
             kept["step"] = torch.tensor(0.0, dtype=torch.float32)
@@ -65,7 +54,6 @@ class Adam(Optimizer):
                 kept["max_exp_avg_sq"] = torch.zeros_like(param, memory_format=torch.preserve_format)
         beta1, beta2 = (number(beta) for beta in group["betas"])
         lr, decay = number(group["lr"]), group["weight_decay"]
-        grad = -param.grad if group["maximize"] else param.grad
         kept["step"] += 1
         if decay != 0:
             if group["decoupled_weight_decay"]:

@@ -429,6 +429,8 @@ def check_betas(betas: Any) -> None:
 class EachParameter(Optimizer):
     """The base of optimizers that treat each parameter alone; a subclass defines `_update`."""
 
+    _no_sparse = ""               # other words for the refusal of sparse gradients
+
     def step(self, closure: Any = None) -> Any:
         """Take one step."""
         loss = loss_of(closure)
@@ -437,7 +439,7 @@ class EachParameter(Optimizer):
                 for param in group["params"]:
                     if param.grad is not None:
                         if param.grad.is_sparse:
-                            raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
+                            raise RuntimeError(self._no_sparse or f"{type(self).__name__} does not support sparse gradients")
                         self._update(param, -param.grad if group["maximize"] else param.grad, group)
         return loss
 

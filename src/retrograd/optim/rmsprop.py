@@ -4,10 +4,10 @@ from __future__ import annotations
 from typing import Any
 
 import retrograd as torch
-from retrograd.optim.optimizer import Optimizer, check, check_lr, loss_of, number
+from retrograd.optim.optimizer import EachParameter, check, check_eps, check_lr, number
 
 
-class RMSprop(Optimizer):
+class RMSprop(EachParameter):
     """RMSprop, with momentum and centring if wanted.
 
     >>> import retrograd as torch
@@ -25,8 +25,7 @@ class RMSprop(Optimizer):
                  momentum: float = 0, centered: bool = False, capturable: bool = False, foreach: bool | None = None,
                  maximize: bool = False, differentiable: bool = False) -> None:
         check_lr(lr)
-        if not eps >= 0.0:
-            raise ValueError(f"Invalid epsilon value: {eps}")
+        check_eps(eps)
         check("momentum", momentum)
         check("weight_decay", weight_decay)
         check("alpha", alpha)
@@ -34,17 +33,7 @@ class RMSprop(Optimizer):
                                       weight_decay=weight_decay, capturable=capturable, foreach=foreach, maximize=maximize,
                                       differentiable=differentiable))
 
-    def step(self, closure: Any = None) -> Any:
-        """Take one step."""
-        loss = loss_of(closure)
-        for group in self.param_groups:
-            with torch.set_grad_enabled(group["differentiable"]):
-                for param in group["params"]:
-                    if param.grad is not None:
-                        self._update(param, group)
-        return loss
-
-    def _update(self, param: Any, group: dict[str, Any]) -> None:
+    def _update(self, param: Any, grad: Any, group: dict[str, Any]) -> None:
         kept, alpha = self.state[param], group["alpha"]
         if not kept:
             kept["step"] = torch.tensor(0.0, dtype=torch.float32)
@@ -54,7 +43,6 @@ class RMSprop(Optimizer):
             if group["centered"]:
                 kept["grad_avg"] = torch.zeros_like(param, memory_format=torch.preserve_format)
         kept["step"] += 1
-        grad = -param.grad if group["maximize"] else param.grad
         if group["weight_decay"] != 0:
             grad = grad.add(param, alpha=group["weight_decay"])
         kept["square_avg"].mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
