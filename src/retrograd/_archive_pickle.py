@@ -138,14 +138,14 @@ def plain(t: Any) -> Any:
     """The same data without class, history and attributes."""
     twin = new_tensor(t.array)
     twin._odd = t._odd & (ODD_CONJ | ODD_META | ODD_NEG | ODD_SPARSE)
-    twin._requires = t._requires and t._node is None
+    twin._requires = t.requires_grad
     return twin
 
 
 def reduce_plain(t: Any) -> Any:
     if t._odd & ODD_SPARSE:
         raise NotImplementedError("sparse tensors cannot be saved yet: save their indices(), values() and size()")
-    array, requires = t.array, bool(t._requires and t._node is None)
+    array, requires = t.array, bool(t.requires_grad)
     size, strides = tuple(array.shape), storage.strides_of(array)
     if t._odd & ODD_META:
         return torch_global("_rebuild_meta_tensor_no_storage"), (t.dtype, size, strides, requires)

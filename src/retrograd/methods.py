@@ -35,6 +35,7 @@ from retrograd.core.tensor import (
     counter_of,
     extra_of,
     install,
+    new_tensor,
     wants_grad,
 )
 from retrograd.core.views import altered, detach_inplace, replay
@@ -482,11 +483,10 @@ def __deepcopy__(self: Any, memo: Any) -> Any:
         return memo[id(self)]
     if self._odd & ODD_SPARSE:
         made = subclass.instance(type(self), METHODS["clone"](self.detach()))
+        made._odd = self._odd
     else:
-        array = storage.empty_strided(self.array.shape, storage.strides_of(self.array), self.array.dtype)
-        array[...] = self.array
-        made = subclass.instance(type(self), Tensor(array))
-    made._odd, made._requires = self._odd, self._requires
+        made = subclass.instance(type(self), bare(copied_array(self, memo), self._odd & ODD_META))
+    made._requires = self._requires
     memo[id(self)] = made
     deepcopy = import_module("copy").deepcopy
     if self._grad is not None:
@@ -503,9 +503,35 @@ def user_attributes(self: Any) -> dict[str, Any]:
 FIELDS = ("array", "_odd", "_requires", "_node", "_nr", "_counter", "_view", "_grad", "_sink", "_extra")
 
 
-def rebuild(cls: Any, array: Any, dtype_name: str, requires_grad: bool, attributes: Any) -> Any:
-    """Used by pickle."""
-    made = subclass.instance(cls, Tensor(array.view(dtypes.BY_NAME[dtype_name].numpy)))
+def copied_array(self: Any, memo: Any) -> Any:
+    """The array of a deep copy: tensors that share memory share its copy, and lazy conjugation and negation are applied."""
+    owner = storage.owner_of(self.array)
+    memories = memo.setdefault("torch", {})
+    if id(owner) not in memories:
+        memories[id(owner)] = storage.bytes_of(owner).copy()
+    array = placed(memories[id(owner)], self.array.dtype, *geometry(self.array))
+    return resolve(bare(array, self._odd)).array if self._odd & (ODD_CONJ | ODD_NEG) else array
+
+
+def geometry(array: Any) -> Any:
+    return storage.offset_of(array), array.shape, array.strides
+
+
+def placed(memory: Any, dtype: Any, offset: int, shape: Any, strides: Any) -> Any:
+    """An array over bytes; one without elements may lie outside of them."""
+    return np.ndarray(shape, dtype, memory, 0 if 0 in shape else offset * dtype.itemsize, strides)
+
+
+def bare(array: Any, odd: int) -> Any:
+    """A tensor of the base class that has of the marks in `odd` those that say how its memory is read."""
+    made = new_tensor(array)
+    made._odd = odd & (ODD_CONJ | ODD_NEG | ODD_META)
+    return made
+
+
+def rebuild(cls: Any, memory: Any, place: Any, dtype_name: str, odd: int, requires_grad: bool, attributes: Any) -> Any:
+    """Used by pickle, and by copy.copy, whose copies share memory."""
+    made = subclass.instance(cls, bare(placed(memory, dtypes.BY_NAME[dtype_name].numpy, *place), odd))
     made._requires = requires_grad
     made.__dict__.update(attributes)
     return made
@@ -514,11 +540,9 @@ def rebuild(cls: Any, array: Any, dtype_name: str, requires_grad: bool, attribut
 def __reduce_ex__(self: Any, protocol: int) -> Any:
     if self._odd & ODD_SPARSE:
         return METHODS["__sparse_reduce__"](self)
-    array = resolve(self).array
-    if array.dtype.kind == "V":
-        array = array.view(np.uint16)
-    return (rebuild, (type(self), np.ascontiguousarray(array) if array.ndim else array, self.dtype.name,
-                      self._requires and self._node is None, user_attributes(self)))
+    memory = storage.bytes_of(storage.owner_of(self.array))
+    return (rebuild, (type(self), memory, geometry(self.array), self.dtype.name, self._odd & (ODD_CONJ | ODD_NEG | ODD_META),
+                      wants_grad(self), user_attributes(self)))
 
 
 def volatile(self: Any) -> bool:

@@ -1,0 +1,54 @@
+"""Copies of tensors: what copy.copy, copy.deepcopy and pickle keep, and what they share."""
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import retrograd as torch
+
+
+def pickled(value: Any) -> Any:
+    return pickle.loads(pickle.dumps(value))
+
+
+@pytest.mark.parametrize("made_again", [copy.copy, pickled])
+def test_results_come_back_as_leaves_that_require_grad(made_again: Callable[[Any], Any]) -> None:
+    back = made_again(torch.ones(2, requires_grad=True) * 2)
+    assert back.requires_grad and back.is_leaf and back.tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("made_again", [copy.copy, copy.deepcopy, pickled])
+@pytest.mark.parametrize("view", [
+    torch.arange(6.0).view(2, 3).t(), torch.arange(6.0)[2:], torch.arange(3.0).expand(2, 3), torch.zeros(0, 3),
+    torch.ones(2, 2, dtype=torch.bfloat16).t(),
+])
+def test_copies_lie_in_memory_as_the_tensor_does(made_again: Callable[[Any], Any], view: Any) -> None:
+    back = made_again(view)
+    assert back.stride() == view.stride() and back.storage_offset() == view.storage_offset()
+    assert back.dtype is view.dtype and back.tolist() == view.tolist()
+
+
+def test_a_shallow_copy_shares_memory_and_a_deep_one_shares_its_own() -> None:
+    whole = torch.arange(4.0)
+    shallow = copy.copy(whole[1:])
+    whole[1] = 9.0
+    assert shallow[0] == 9.0
+    first, part = copy.deepcopy([whole, whole[1:]])
+    first[2] = 7.0
+    assert part.tolist() == [9.0, 7.0, 3.0] and whole[2] == 2.0
+
+
+def test_lazy_bits_are_pickled_and_applied_by_deep_copies() -> None:
+    t = torch.tensor([1 + 2j]).conj()
+    assert pickled(t).is_conj() and copy.copy(t).is_conj() and not copy.deepcopy(t).is_conj()
+    assert pickled(t).tolist() == copy.deepcopy(t).tolist() == [1 - 2j]
+    assert copy.deepcopy(t.imag).tolist() == pickled(t.imag).tolist() == [-2.0]
+
+
+@pytest.mark.parametrize("made_again", [copy.copy, copy.deepcopy, pickled])
+def test_meta_tensors_stay_meta(made_again: Callable[[Any], Any]) -> None:
+    assert made_again(torch.ones(2, 3, device="meta")).device.type == "meta"
