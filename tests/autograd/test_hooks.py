@@ -405,3 +405,23 @@ def test_multi_grad_hook_gets_gradients_by_place() -> None:
         (c, a, b), lambda grads: seen.append([None if g is None else g.item() for g in grads]))
     (c * 5).backward()
     assert seen == [[5.0, 10.0, 5.0]]
+
+
+# ---- what hooks on nodes see
+def test_hooks_after_a_node_see_gradients_of_the_inputs_shapes_and_dtypes() -> None:
+    seen: list[Any] = []
+    x, y = leaf(1.0), torch.ones(2, 3, dtype=torch.float64, requires_grad=True)
+    out = x * y
+    out.grad_fn.register_hook(lambda inputs, outputs: seen.extend(inputs))
+    out.sum().backward()
+    assert [(tuple(g.shape), g.dtype) for g in seen] == [((1,), torch.float32), ((2, 3), torch.float64)]
+
+
+def test_hooks_see_no_gradients_of_indices() -> None:
+    seen: list[Any] = []
+    values, _ = leaf(2.0, 1.0).sort()
+    assert len(values.grad_fn._input_metadata) == 1
+    values.grad_fn.register_prehook(lambda outputs: seen.append(len(outputs)))
+    values.grad_fn.register_hook(lambda inputs, outputs: seen.append(len(outputs)))
+    values.sum().backward()
+    assert seen == [1, 1]

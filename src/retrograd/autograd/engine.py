@@ -223,7 +223,7 @@ def loop(task: Any) -> None:
             else:                                     # plain Python, where a node may let go of what it saved by itself
                 results = node._op.run(node, grads, wanted, how if node._hooks is None else how & 2)
             if node._hooks is not None and node._hooks.post is not None:
-                results = run_post_hooks(node, results, grads, hooks is not None)
+                results = run_post_hooks(node, fitted_results(node, results, needed, useful), grads, hooks is not None)
             grads = None
             if release and (node._saved is not None or node._op is None):
                 node._release()
@@ -346,6 +346,15 @@ def fitted(node: Any, nr: int, grad: Any, sender: Any, index: int) -> Any:
         if array.dtype is dtype and array.shape == shape:
             return grad
     return fit(grad, shape, dtype, node, sender, index)
+
+
+def fitted_results(node: Any, results: Any, needed: Any, useful: Any) -> Any:
+    """The results of a node as its next nodes will get them, for hooks to see."""
+    made = list(results)
+    for i, n in enumerate(node._next):
+        if n is not None and made[i] is not None and (needed is None or n in useful):
+            made[i] = fitted(n, 0 if node._nrs is None else node._nrs[i], made[i], node, i)
+    return made
 
 
 def fit(grad: Any, shape: Any, dtype: Any, node: Any, sender: Any, index: int) -> Any:

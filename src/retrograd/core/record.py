@@ -447,6 +447,8 @@ def finish(op: Any, node: Any, mask: int, outputs: Any) -> None:
         raise RuntimeError(f"{op.name} does not support automatic differentiation for outputs with complex dtype.")
     if len(outputs) == 1 and shown[0] is None:
         dropped(op, outputs[0].array)
+    while len(shown) > 1 and shown[-1] is None and outputs[len(shown) - 1] is not None:      # no gradient ever comes for it
+        shown.pop()
     describe_outputs(node, shown)
     for nr, t in enumerate(shown):
         if t is not None:
