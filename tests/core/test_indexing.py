@@ -161,3 +161,14 @@ def test_wrong_indexes_fail_in_pytorchs_words(
     with pytest.raises(error) as caught:
         parse_index(shape, index)
     assert str(caught.value) == message
+
+
+def test_numpy_integers_are_taken_as_ints() -> None:
+    assert parse_index((3,), np.int64(-1)) == ([("select", 0, 2)], None)
+    with pytest.raises(IndexError, match="invalid index of a 0-dim tensor"):
+        parse_index((), np.int64(0))
+
+
+def test_a_slice_of_everything_is_a_step_if_it_starts_at_a_negative_place() -> None:
+    assert parse_index((3, 2), I[0:, FakeTensor(0)])[0] == [("select", 1, 0)]
+    assert parse_index((3, 2), I[-3:, FakeTensor(0)])[0] == [("slice", 0, 0, 3, 1), ("select", 1, 0)]

@@ -414,3 +414,13 @@ def test_spherical_bessel_function_is_exact_near_zero() -> None:
 
 def test_sum_over_broadcast_dimensions_is_contiguous() -> None:
     assert fortran(4, 3, 2).sum_to_size(3, 2).stride() == (2, 1)
+
+
+@pytest.mark.parametrize("index", [0, (0, torch.tensor([0, 1])), ...])
+def test_numpy_numbers_are_assigned_where_pythons_are_their_base(index: Any) -> None:
+    for value in (np.float64(1.5), np.int64(2), np.int8(2)):
+        t = torch.zeros(2, 2)
+        t[index] = value
+        assert t[0].tolist() == [value, value]
+    with pytest.raises(TypeError, match="can't assign a numpy.float32 to a torch.FloatTensor"):
+        torch.zeros(2, 2)[index] = np.float32(1.5)

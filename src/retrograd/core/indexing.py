@@ -57,6 +57,8 @@ def parse_index(shape: tuple[int, ...], index: Any) -> tuple[list[Step], list[An
         return [("unsqueeze", 0)], None
     if index is Ellipsis:
         return [], None
+    if isinstance(index, np.integer):
+        return [_select(shape, 0, int(index), 0)], None
     return _Parser(shape, _as_items(index)).parse()
 
 
@@ -234,12 +236,12 @@ def _select(shape: Sequence[int], dim: int, position: int, named_dim: int) -> St
 
 
 def _slice(size: int, dim: int, item: slice) -> Step | None:
-    """The step for a slice, its bounds clamped to the dimension; None when it takes everything."""
+    """The step for a slice, its bounds clamped to the dimension; None when it takes everything and starts at its first."""
     start, stop, step = _bound(item.start), _bound(item.stop), _bound(item.step)
     if step is not None and step < 0:
         raise ValueError("step must be greater than zero")
     first, last, stride = slice(start, stop, step).indices(size)
-    if first == 0 and last == size and stride == 1:
+    if first == 0 and last == size and stride == 1 and (start is None or start >= 0):
         return None
     return ("slice", dim, first, max(first, last), stride)
 

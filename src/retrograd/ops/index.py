@@ -632,8 +632,9 @@ def as_value(self: Any, value: Any) -> Any:
     """The right-hand side as a tensor; numbers become 0-d tensors of the dtype of `self`."""
     if isinstance(value, Tensor):
         return value
-    if type(value) not in (int, float, bool, complex) and not (
-            isinstance(value, (int, float, complex)) and not isinstance(value, np.generic)):
+    if isinstance(value, np.generic) and (value.dtype.kind in "iu" or isinstance(value, (float, complex))):
+        value = value.item()
+    elif not isinstance(value, (int, float, complex)):
         raise TypeError(f"can't assign a {type_name(value)} to a torch.{self.dtype.legacy}Tensor")
     dtype = self.array.dtype
     if dtype.itemsize == 2 and dtype.kind in "fV":      # half precisions are not checked for room
