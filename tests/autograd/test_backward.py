@@ -152,7 +152,8 @@ def test_unused_inputs_are_an_error_none_or_zeros() -> None:
     y = x * 2
     assert grad(y, [x, unused], allow_unused=True, retain_graph=True)[1] is None
     made = grad(y, [x, unused], materialize_grads=True, retain_graph=True)[1]
-    assert made.tolist() == [0.0, 0.0]
+    assert made.tolist() == [0.0, 0.0] and not made.requires_grad
+    assert grad(y, [unused], materialize_grads=True, create_graph=True)[0].requires_grad
     with pytest.raises(ValueError, match="Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
                                          "allow_unused=False."):
         grad(y, [unused], allow_unused=False, materialize_grads=True)
@@ -291,3 +292,10 @@ def test_backward_is_refused_inside_vmap() -> None:
 
     with pytest.raises(RuntimeError, match="backward"):
         torch.vmap(inner)(torch.ones(2, 2))
+
+
+def test_outputs_without_gradient_are_refused_before_inputs() -> None:
+    with pytest.raises(RuntimeError, match="element 0 of tensors does not require grad and does not have a grad_fn"):
+        grad(torch.ones(1), [torch.ones(1)])
+    with pytest.raises(RuntimeError, match="element 0 of tensors does not require grad and does not have a grad_fn"):
+        torch.autograd.backward([torch.ones(1)], inputs=[torch.ones(1)])

@@ -303,3 +303,16 @@ def test_requires_grad_of_a_view_that_is_no_leaf_cannot_be_unset() -> None:
     view = (leaf(1.0) * 1)[:1]
     with pytest.raises(RuntimeError, match="you can only change requires_grad flags of leaf variables."):
         view.requires_grad = False
+
+
+def test_errors_about_views_say_in_which_mode_they_were_made() -> None:
+    base = leaf(1.0, 2.0) * 1
+    with torch.inference_mode():
+        view = base[:1]
+    with pytest.raises(RuntimeError, match="A view was created in inference mode and is being modified inplace in normal "
+                                           "mode."):
+        view.mul_(2)
+    part, _ = torch.ones(2).unbind()
+    with pytest.raises(RuntimeError, match="A view was created in no_grad mode and is being modified inplace with grad mode "
+                                           "enabled. This view is the output of a function that returns multiple views."):
+        part.mul_(leaf(1.0)[0])

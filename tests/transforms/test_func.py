@@ -315,6 +315,8 @@ ERRORS = [
      "to the function. cotangents: *, primal output: (*, *)"),
     (lambda: vjp(lambda x: 1, X),
      "vjp(f, *primals): expected f(*primals) to return only tensors, got unsupported type <class 'int'>"),
+    (lambda: vjp(lambda x: x > 0, X),
+     "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype torch.bool"),
     (lambda: jvp(torch.sin, X, X), "jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should be valid to call "
      "f(*primals)."),
     (lambda: jvp(torch.sin, (), ()), "jvp(f, primals, tangents): Expected primals to contain at least one Tensor."),

@@ -320,3 +320,9 @@ def test_batched_tangent_meets_batched_value() -> None:
         with forward_ad.dual_level():
             return forward_ad.unpack_dual(forward_ad.make_dual(torch.ones(3), t) * x).tangent
     assert vmap(product)(rows(), rows()).tolist() == (rows() ** 2).tolist()
+
+
+def test_kron_takes_batches_in_any_layout() -> None:
+    x, ones = torch.arange(24.0).view(2, 3, 4), torch.ones(2, 1)
+    made = vmap(lambda t: torch.kron(t.t(), ones), in_dims=2)(x)
+    assert torch.equal(made[1], torch.kron(x[:, :, 1].t().contiguous(), ones))

@@ -81,8 +81,9 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: Any = None, c
         retain_graph = create_graph
     if create_graph:
         warn_once(CREATE_GRAPH, 2)
+    roots = root_edges(outputs)
     targets = None if inputs is None else backward_targets(inputs)
-    run_backward(root_edges(outputs), grads, bool(retain_graph), create_graph, targets, True)
+    run_backward(roots, grads, bool(retain_graph), create_graph, targets, True)
 
 
 def backward_targets(inputs: Any) -> list[Any]:
@@ -124,23 +125,24 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any 
     grads = first_gradients(outputs, given, is_grads_batched)
     if retain_graph is None:
         retain_graph = create_graph
+    roots = root_edges(outputs)
     targets = [input_edge(t) for t in inputs]
     for i, (node, _) in enumerate(targets):
         if node is None:
             raise RuntimeError("One of the differentiated Tensors does not require grad"
                                f" (the input at index {i}; call requires_grad_() on it before it is used)"
                                + origins.without_grad(inputs[i]))
-    roots = root_edges(outputs)
     if is_grads_batched:
         def one(*batched: Any) -> Any:
             return run_backward(roots, list(batched), True, create_graph, targets, False)
         results = METHODS["__vmap__"](one, grads, bool(allow_unused))
     else:
         results = run_backward(roots, grads, bool(retain_graph), create_graph, targets, False)
-    return tuple(finish(results, inputs, roots, bool(allow_unused), materialize_grads))
+    return tuple(finish(results, inputs, roots, bool(allow_unused), materialize_grads, create_graph))
 
 
-def finish(results: Any, inputs: Any, roots: Any, allow_unused: bool, materialize_grads: bool) -> Any:
+def finish(results: Any, inputs: Any, roots: Any, allow_unused: bool, materialize_grads: bool,
+           create_graph: bool) -> Any:
     """Check for inputs that no gradient reached."""
     results = list(results)
     if materialize_grads and any(r is None and not isinstance(t, Tensor) for r, t in zip(results, inputs, strict=True)):
@@ -148,7 +150,7 @@ def finish(results: Any, inputs: Any, roots: Any, allow_unused: bool, materializ
     for i, (result, t) in enumerate(zip(results, inputs, strict=True)):
         if result is None:
             if materialize_grads:
-                results[i] = METHODS["zeros_like"](t, requires_grad=True)
+                results[i] = METHODS["zeros_like"](t, requires_grad=create_graph)
             elif not allow_unused:
                 raise RuntimeError(f"The differentiated Tensor at index {i} appears to not have been used in the graph. "
                                    "Set allow_unused=True if this is the desired behavior." + origins.unused(i, t, roots))

@@ -139,6 +139,9 @@ class Identity(Node):
 
     __slots__ = ()
 
+    def name(self) -> str:
+        return "torch::autograd::Identity"
+
     def _run(self, grads: Any, needed: Any) -> Any:
         return [grads[0]]
 

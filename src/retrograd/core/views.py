@@ -197,20 +197,18 @@ def creation_error(t: Any, creation: int, write: bool, indirect: bool) -> str:
     name = "" if node is None else node.name()
     prefix = f"Output {t._nr} of {name} is a view and {modified}. " if node is not None else ""
     if creation == MULTI_OUTPUT_NODE:
-        prefix = prefix or f"A view is the output of a function that returns multiple views and {modified}. "
+        prefix = prefix or f"A view was created in no_grad mode and {modified} with grad mode enabled. "
         return prefix + ("This view is the output of a function that returns multiple views. Such functions do not allow "
                          "the output views to be modified inplace. You should replace the inplace operation by an "
                          "out-of-place one.")
     if creation == NO_GRAD_MODE or creation == INFERENCE_MODE:
-        mode, scope = (("no_grad mode", "no_grad") if creation == NO_GRAD_MODE else ("inference mode", "inference_mode"))
-        if node is None:
-            prefix = f"A view was created in {mode} and {modified} with grad mode enabled. "
-        else:
-            prefix = (f"Output {t._nr} of {name} is a view of a view which was created in {mode} and {modified}"
-                      " with grad mode enabled. ")
-        return prefix + (f"Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
-                         f"code by moving both the view and the inplace either both inside the {scope} block (if you "
-                         "don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked).")
+        mode, scope, then = (("no_grad mode", "no_grad", "with grad mode enabled") if creation == NO_GRAD_MODE
+                             else ("inference mode", "inference_mode", "in normal mode"))
+        prefix = "A view was" if node is None else f"Output {t._nr} of {name} is a view of a view which was"
+        return (f"{prefix} created in {mode} and {modified} {then}. "
+                "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
+                f"code by moving both the view and the inplace either both inside the {scope} block (if you "
+                "don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked).")
     prefix = prefix or f"A view was created inside a custom Function and {modified}. "
     return prefix + ("This view was created inside a custom Function (or because an input was returned as-is) and the "
                      "autograd logic to handle view+inplace would override the custom backward associated with the "

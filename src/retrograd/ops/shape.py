@@ -24,6 +24,15 @@ def batch_sizes(op: Any, args: Any, dims: Any, size: int) -> Any:
     return op(move_to_front(args[0], dims[0]), (size, *args[1]), *args[2:]), 0
 
 
+def batch_unsafe_view(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """A view that need not be one: where the batch dimension stands in its way, it is one of a copy."""
+    t = move_to_front(args[0], dims[0])
+    shape = (size, *geometry.infer_size(args[1], t.array.size // size if size else 0))
+    if geometry.view_strides(t.array.shape, storage.strides_of(t.array), shape) is None:
+        t = t.contiguous()
+    return op(t, shape), 0
+
+
 def batch_expand(op: Any, args: Any, dims: Any, size: int) -> Any:
     t = move_to_front(args[0], dims[0])
     missing = len(args[1]) - (t.ndim - 1)
@@ -109,7 +118,7 @@ unsafe_view = defop(
     "_unsafe_view(Tensor self, SymInt[] size) -> Tensor",
     kernel=lambda xp, self, size: geometry.viewed(self, geometry.infer_size(size, self.size)),
     vjp=dict(self=lambda grad, self_sym_sizes: grad.reshape(self_sym_sizes)),
-    jvp="linear", batch=batch_sizes, variants="",
+    jvp="linear", batch=batch_unsafe_view, variants="",
 )
 reshape_alias = defop(
     "_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)",

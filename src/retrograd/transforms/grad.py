@@ -228,6 +228,9 @@ def run_vjp(func: Any, primals: Any, argnums: Any, has_aux: bool) -> Any:
             if not isinstance(out, Tensor):
                 raise RuntimeError("vjp(f, *primals): expected f(*primals) to return only tensors, got unsupported type "
                                    f"{type(out)}")
+            if out.array.dtype.kind not in "fcV":
+                raise RuntimeError("vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with "
+                                   f"dtype {out.dtype}")
         roots, targets = [output_edge(out, level) for out in outputs], leaf_edges(leaves)
         results = [level.unwrap(out) for out in outputs]
 
