@@ -424,3 +424,21 @@ def test_numpy_numbers_are_assigned_where_pythons_are_their_base(index: Any) -> 
         assert t[0].tolist() == [value, value]
     with pytest.raises(TypeError, match="can't assign a numpy.float32 to a torch.FloatTensor"):
         torch.zeros(2, 2)[index] = np.float32(1.5)
+
+
+def test_refusals_of_complex_bounds_are_those_of_the_op_that_would_compute() -> None:
+    bound = torch.ones(2, dtype=torch.complex64)
+    for bounds, name in ((dict(min=bound), "maximum_cpu"), (dict(max=bound), "minimum_cpu"),
+                         (dict(min=bound, max=bound), "clamp_cpu")):
+        with pytest.raises(NotImplementedError, match=f"\"{name}\" not implemented for 'ComplexFloat'"):
+            torch.ones(2).clamp(**bounds)
+    assert torch.zeros(0, 3, dtype=torch.complex64).amax(1).shape == (0,)
+
+
+def test_rows_of_nothing_are_refused_in_other_words() -> None:
+    with pytest.raises(RuntimeError, match="self indexing axis dim should be positive"):
+        torch.zeros(0, 3).index_select(0, torch.tensor([0]))
+    with pytest.raises(RuntimeError, match="INDICES element is out of DATA bounds, id=5 axis_dim=3"):
+        torch.ones(3, 0).index_select(0, torch.tensor([0, 5]))
+    with pytest.raises(NotImplementedError, match="\"ldexp_cpu_exp\" not implemented for 'Bool'"):
+        torch.ones(2).ldexp(torch.ones(2, dtype=torch.bool))

@@ -275,9 +275,11 @@ def bounded(xp: Any, self: Any, low: Any, high: Any) -> Any:
 def check_bounds(self: Any, low: Any, high: Any) -> None:
     if low is None and high is None:
         raise RuntimeError(NO_BOUNDS)
-    for t in (self, low, high):
+    if self.array.dtype.kind == "c":
+        raise NotImplementedError(COMPLEX_CLAMP)
+    for t in (low, high):
         if isinstance(t, Tensor) and t.array.dtype.kind == "c":
-            raise NotImplementedError(COMPLEX_CLAMP)
+            raise unsupported("maximum_cpu" if high is None else "minimum_cpu" if low is None else "clamp_cpu", t.array.dtype)
 
 
 def clamp_kernel(xp: Any, self: Any, low: Any, high: Any) -> Any:

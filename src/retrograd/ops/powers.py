@@ -314,6 +314,11 @@ def ldexp_backward_self(grad: Any, other: Any) -> Any:
     return grad * conj(METHODS["pow"](2, other))
 
 
+def check_exponent(self: Any, other: Any) -> None:
+    if other.array.dtype.kind == "b" and self.array.dtype.kind in FLOATS:
+        raise unsupported("ldexp_cpu_exp", other.array.dtype)
+
+
 def xlogy_kernel(xp: Any, self: Any, other: Any) -> Any:
     """self * log(other), and 0 where self is 0, whatever the logarithm."""
     product = xp.where(xp.equal(self, 0), number_like(xp, self, 0), self * xp.log(other))
@@ -334,7 +339,7 @@ defop(
     "ldexp.Tensor(Tensor self, Tensor other) -> Tensor",
     kernel=lambda xp, self, other: xp.multiply(self, xp.power(number_like(xp, self, 2), other)),
     vjp=dict(self=ldexp_backward_self, other=lambda grad, result: times(grad * conj(result), math.log(2))),
-    jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace=True, mixes=False,
+    jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace=True, mixes=False, check=check_exponent,
 )
 xlogy_columns = dict(jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace=True)
 defop(

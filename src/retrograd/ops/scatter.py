@@ -402,6 +402,15 @@ def check_rows(index: Any, size: int) -> None:
         raise IndexError("index out of range in self")
 
 
+def check_rows_of_nothing(index: Any, size: int) -> None:
+    """`check_rows` for tensors without elements, about which the words are others."""
+    if size == 0:
+        raise RuntimeError("index_select(): self indexing axis dim should be positive")
+    outside = index[(index < 0) | (index >= size)]
+    if outside.size:
+        raise RuntimeError(f"INDICES element is out of DATA bounds, id={outside.flat[0]} axis_dim={size}")
+
+
 def index_select_kernel(xp: Any, self: Any, dim: int, index: Any) -> Any:
     dim = wrap_dim(dim, self.ndim)
     if index.ndim > 1:
@@ -411,6 +420,8 @@ def index_select_kernel(xp: Any, self: Any, dim: int, index: Any) -> Any:
     if index.dtype not in INDEX_DTYPES:
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     source = at_least_1d(self)
+    if self.ndim > 1 and self.size == 0 and index.size:
+        check_rows_of_nothing(index, source.shape[dim])
     check_rows(index, source.shape[dim])
     taken = xp.take(source, at_least_1d(index), axis=dim)
     return taken.reshape(()) if self.ndim == 0 else xp.ascontiguousarray(taken)
