@@ -82,3 +82,26 @@ def test_no_tangents_after_the_level() -> None:
 def tangent_outside(t: Any) -> Any:
     with forward_ad.dual_level():
         return forward_ad.unpack_dual(t).tangent
+
+
+@pytest.mark.parametrize(("name", "expected"), [
+    ("maximum", [5.5, 1.0, 10.0, 10.0]), ("minimum", [5.5, 10.0, 1.0, 10.0]), ("fmax", [10.0, 1.0, 10.0, 10.0]),
+    ("fmin", [1.0, 10.0, 1.0, 10.0]), ("clamp", [10.0, 1.0, 10.0, 10.0]), ("clamp_min", [1.0, 1.0, 10.0, 10.0]),
+    ("clamp_max", [1.0, 10.0, 1.0, 10.0]),
+])
+def test_tangents_at_ties_and_at_nan_are_pytorchs(name: str, expected: Any) -> None:
+    with forward_ad.dual_level():
+        x, y = dual(1.0, 2.0, 1.0, float("nan")), dual(1.0, 1.0, 2.0, 1.0, tangent=[10.0] * 4)
+        assert tangent(getattr(torch, name)(x, y)) == expected
+
+
+def test_both_bounds_leave_a_tie_to_the_tensor() -> None:
+    with forward_ad.dual_level():
+        assert tangent(torch.clamp(dual(1.0, 2.0, 0.0), dual(1.0, 1.0, 1.0, tangent=[10.0] * 3),
+                                   dual(1.0, 1.0, 1.0, tangent=[20.0] * 3))) == [1.0, 20.0, 10.0]
+
+
+def test_a_complex_number_makes_the_tangent_complex() -> None:
+    with forward_ad.dual_level():
+        assert forward_ad.unpack_dual(dual(1.0) + 1j).tangent.dtype is torch.complex64
+        assert forward_ad.unpack_dual(dual(1.0) - 1j).tangent.dtype is torch.complex64

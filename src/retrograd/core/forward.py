@@ -223,7 +223,7 @@ def zeros_of(value: Any) -> Any:
         return new_tensor(np.zeros_like(value.array))
     if isinstance(value, (list, tuple)):
         return [zeros_of(item) for item in value]
-    return value if value is None else 0
+    return value if value is None else 0j if isinstance(value, complex) else 0       # which makes real tangents complex
 
 
 # ---- running ops

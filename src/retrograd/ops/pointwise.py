@@ -252,12 +252,26 @@ def nan_rules(wins: str) -> Any:
                 other=lambda grad, self, other: grad.masked_fill(chosen(self, other), 0))
 
 
-for extreme, rules in (("maximum", tie_rules("lt", "gt")), ("minimum", tie_rules("gt", "lt")), ("fmax", nan_rules("ge")),
-                       ("fmin", nan_rules("le"))):
+def tie_tangent(wins: str) -> Any:
+    """The tangent of maximum or minimum; where the operands do not compare it is the second one's."""
+    def tangent(self_p: Any, self_t: Any, other_p: Any, other_t: Any) -> Any:
+        share = where(self_p.eq(other_p), 0.5, getattr(self_p, wins)(other_p))
+        return other_t + (self_t - other_t) * share
+    return tangent
+
+
+def fmax_tangent(self_p: Any, self_t: Any, other_p: Any, other_t: Any) -> Any:
+    """Forward mode gives a tie to the second operand, backward mode to the first: PyTorch's formulas differ so."""
+    return where(self_p.gt(other_p).logical_or(other_p.isnan()), self_t, other_t)
+
+
+for extreme, rules, tangent in (("maximum", tie_rules("lt", "gt"), tie_tangent("gt")),
+                                ("minimum", tie_rules("gt", "lt"), tie_tangent("lt")),
+                                ("fmax", nan_rules("ge"), fmax_tangent), ("fmin", nan_rules("le"), "elementwise")):
     defop(
         f"{extreme}(Tensor self, Tensor other) -> Tensor",
         kernel=ufunc(extreme), check=refuse(f"{extreme} not implemented for complex tensors.", "c"), vjp=rules,
-        jvp="elementwise", batch=families.pointwise, promote="common",
+        jvp=tangent, batch=families.pointwise, promote="common",
     )
 
 
@@ -319,11 +333,22 @@ def clamp_backward_max(grad: Any, self: Any, min: Any, max: Any) -> Any:
     return where(self.gt(max).logical_or(max.lt(min)) if min is not None else self.gt(max), grad, 0)
 
 
-clamp_columns = dict(jvp="elementwise", batch=families.pointwise, promote="common", inplace=True)
+def clamp_tangent(self_p: Any, self_t: Any, min_p: Any, min_t: Any, max_p: Any, max_t: Any) -> Any:
+    """With one bound a tie is the bound's; with both it is the tensor's."""
+    if max_p is None:
+        return where(self_p.gt(min_p), self_t, min_t)
+    if min_p is None:
+        return where(self_p.lt(max_p), self_t, max_t)
+    inside = where(self_p.lt(min_p), min_t, where(self_p.gt(max_p), max_t, self_t))
+    return where(min_p.gt(max_p), max_t, inside)
+
+
+clamp_columns: dict[str, Any] = dict(jvp="elementwise", batch=families.pointwise, promote="common", inplace=True)
 defop(
     "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
     kernel=clamp_tensor_kernel, check=check_bounds,
-    vjp=dict(self=clamp_backward, min=clamp_backward_min, max=clamp_backward_max), **clamp_columns,
+    vjp=dict(self=clamp_backward, min=clamp_backward_min, max=clamp_backward_max),
+    **{**clamp_columns, "jvp": clamp_tangent},
 )
 defop(
     "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
@@ -335,7 +360,7 @@ defop(
     kernel=limited("maximum_cpu", "biufV", ufunc("maximum")), node="ClampMinBackward1",
     vjp=dict(self=lambda grad, self, min: where(self.ge(min), grad, 0),
              min=lambda grad, self, min: where(self.lt(min), grad, 0)),
-    **clamp_columns,
+    **{**clamp_columns, "jvp": lambda self_p, self_t, min_p, min_t: where(self_p.ge(min_p), self_t, min_t)},
 )
 defop(
     "clamp_min(Tensor self, Scalar min) -> Tensor",
@@ -348,7 +373,7 @@ defop(
     kernel=limited("minimum_cpu", "biufV", ufunc("minimum")), node="ClampMaxBackward1",
     vjp=dict(self=lambda grad, self, max: where(self.le(max), grad, 0),
              max=lambda grad, self, max: where(self.gt(max), grad, 0)),
-    **clamp_columns,
+    **{**clamp_columns, "jvp": lambda self_p, self_t, max_p, max_t: where(self_p.le(max_p), self_t, max_t)},
 )
 defop(
     "clamp_max(Tensor self, Scalar max) -> Tensor",

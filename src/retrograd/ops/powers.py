@@ -299,7 +299,8 @@ defop(
     kernel=limited("atan2_cpu", FLOATS, ufunc("arctan2")), promote="float", inplace=True,
     vjp=dict(self=lambda grad, self, other: grad * other * atan2_share(self, other),
              other=lambda grad, self, other: grad * -self * atan2_share(self, other)),
-    jvp="elementwise", batch=families.pointwise,
+    jvp=lambda self_p, self_t, other_p, other_t:
+        (other_p * self_t - self_p * other_t) / (self_p.square() + other_p.square()), batch=families.pointwise,
 )
 defop(
     "hypot(Tensor self, Tensor other) -> Tensor",
