@@ -442,3 +442,8 @@ def test_rows_of_nothing_are_refused_in_other_words() -> None:
         torch.ones(3, 0).index_select(0, torch.tensor([0, 5]))
     with pytest.raises(NotImplementedError, match="\"ldexp_cpu_exp\" not implemented for 'Bool'"):
         torch.ones(2).ldexp(torch.ones(2, dtype=torch.bool))
+
+
+def test_too_many_index_tensors_are_refused_before_they_are_looked_at() -> None:
+    with pytest.raises(IndexError, match=r"too many indices for tensor of dimension 1 \(got 2\)"):
+        torch.ones(3).index_put((torch.tensor([True]), torch.tensor([0.5])), torch.tensor(1.0))

@@ -31,6 +31,8 @@ WRONG_INDEX_DTYPE = "tensors used as indices must be long, int, byte or bool ten
 # ---- from index tensors to positions
 def positions(shape: Any, indices: Any) -> list[Any]:
     """One int64 array (or None) for each indexed dimension: masks are replaced by the positions they pick."""
+    if len(indices) > len(shape):
+        raise IndexError(f"too many indices for tensor of dimension {len(shape)} (got {len(indices)})")
     made: list[Any] = []
     for index in indices:
         if index is None or index.dtype is INT64:
