@@ -447,3 +447,11 @@ def test_rows_of_nothing_are_refused_in_other_words() -> None:
 def test_too_many_index_tensors_are_refused_before_they_are_looked_at() -> None:
     with pytest.raises(IndexError, match=r"too many indices for tensor of dimension 1 \(got 2\)"):
         torch.ones(3).index_put((torch.tensor([True]), torch.tensor([0.5])), torch.tensor(1.0))
+
+
+# ---- infinities and NaNs
+def test_resizing_keeps_infinities_where_they_are() -> None:
+    image = torch.tensor([[[1.0, np.inf, np.nan, 4.0]]])
+    made = torch.nn.functional.interpolate(image, scale_factor=2.0)
+    assert np.array_equal(made.numpy()[0, 0], np.repeat(image.numpy()[0, 0], 2), equal_nan=True)
+    assert torch.nn.functional.adaptive_avg_pool1d(image, 4)[0, 0, 0].item() == 1

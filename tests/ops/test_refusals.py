@@ -1,4 +1,4 @@
-"""Ops refuse the dtypes that their kernels were not made for, in the words of PyTorch."""
+"""Ops refuse the dtypes that their kernels were not made for, and arguments that do not fit, in the words of PyTorch."""
 from __future__ import annotations
 
 from typing import Any
@@ -69,3 +69,49 @@ def test_number_must_fit() -> None:
 def test_masks_are_no_positions() -> None:
     with pytest.raises(RuntimeError, match="^_unsafe_index found unexpected index type Bool$"):
         aten._unsafe_index(of(2, torch.float32), [of(2, torch.bool)])
+
+
+VOLUME = (1, 2, 4, 4, 4)
+
+
+@pytest.mark.parametrize(("error", "words", "run"), [
+    (RuntimeError, "avg_pool2d: kernel_size must either be a single int, or a tuple of two ints",
+     lambda: aten.avg_pool2d(torch.ones(IMAGE), [2, 2, 2])),
+    (RuntimeError, "avg_pool3d: padding must be a single int, or a tuple of three ints",
+     lambda: aten.avg_pool3d(torch.ones(VOLUME), [2], [2], [1, 1])),
+    (RuntimeError, "max_pool2d: dilation must be either a single int, or a tuple of two ints",
+     lambda: aten.max_pool2d(torch.ones(IMAGE), [2], [2], [0], [])),
+    (RuntimeError, "stride should not be zero", lambda: aten.avg_pool2d(torch.ones(IMAGE), [2], [0])),
+    (RuntimeError, "stride should be greater than zero, but got dH: -1 dW: -1",
+     lambda: aten.max_pool2d(torch.ones(IMAGE), [2], [-1])),
+    (RuntimeError, "pad must be non-negative, but got pad: -1", lambda: aten.avg_pool2d(torch.ones(IMAGE), [2], [2], [-1])),
+    (RuntimeError, "pad should be smaller than or equal to half of kernel size, but got kT: 3 kW: 3 kH: 3 padT: 2 padW: 2 "
+     "padH: 2", lambda: aten.max_pool3d(torch.ones(VOLUME), [3], [2], [2], [2])),
+    (RuntimeError, "input image (T: 4 H: 4 W: 4) smaller than kernel size (kT: 9 kH: 9 kW: 9)",
+     lambda: aten.avg_pool3d(torch.ones(VOLUME), [9])),
+    (IndexError, "Dimension specified as -3 but tensor has no dimensions", lambda: aten.avg_pool2d(torch.ones(()), [2])),
+    (RuntimeError, "avg_pool1d() argument 'stride' should contain one int (got 2)",
+     lambda: aten.avg_pool1d(torch.ones(SEQUENCE), [2], [2, 2])),
+    (RuntimeError, "max_pool1d() padding must be an int, list of ints, or tuple of ints of size 1 but got size 0",
+     lambda: aten.max_pool1d(torch.ones(SEQUENCE), [2], [2], [])),
+    (RuntimeError, "adaptive_avg_pool3d: elements of output_size must be greater than or equal to 0 but received {2, 2,-1}",
+     lambda: aten.adaptive_avg_pool3d(torch.ones(VOLUME), [2, 2, -1])),
+    (RuntimeError, "adaptive_max_pool2d(): Expected 3D or 4D tensor, but got: [3]",
+     lambda: aten.adaptive_max_pool2d(torch.ones(3), [2, 2])),
+    (RuntimeError, "adaptive_max_pool2d(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
+     "[1, 2, 4, 0] with dimension 3 being empty", lambda: aten.adaptive_max_pool2d(torch.ones(1, 2, 4, 0), [2, 2])),
+    (RuntimeError, "Expected 2 to 3 dimensions, but got 1-dimensional tensor for argument #1 'self' (while checking arguments "
+     "for adaptive_max_pool1d)", lambda: aten.adaptive_max_pool1d(torch.ones(3), [2])),
+    (RuntimeError, "padding size is expected to be 4, but got: 2", lambda: aten.reflection_pad2d(torch.ones(IMAGE), [1, 1])),
+    (RuntimeError, "input (H: 4, W: 4 ) is too small. Calculated output H: -14 W: -14",
+     lambda: aten.replication_pad2d(torch.ones(IMAGE), [-9] * 4)),
+    (RuntimeError, "Must specify exactly one of output_size and scale_factors",
+     lambda: aten.upsample_nearest1d(torch.ones(SEQUENCE), None, None)),
+    (RuntimeError, "Expected static_cast<int64_t>(scale_factors->size()) == spatial_dimensions to be true, but got false.  "
+     "(Could this error message be improved?  If so, please report an enhancement request to PyTorch.)",
+     lambda: aten.upsample_nearest2d(torch.ones(SEQUENCE), None, [2.0, 2.0])),
+])
+def test_arguments_refused(error: Any, words: str, run: Any) -> None:
+    with pytest.raises(error) as caught:
+        run()
+    assert str(caught.value).split("\n")[0] == words

@@ -12,6 +12,8 @@ from retrograd.core.tensor import ODD_WRAPPER, Tensor, conj, wants_grad
 def wrap_dim(dim: int, ndim: int, *, scalar_ok: bool = True) -> int:
     """A dimension counted from the front, or PyTorch's IndexError."""
     size = max(ndim, 1) if scalar_ok else ndim
+    if not size:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     if not -size <= dim < size:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-size}, {size - 1}], but got {dim})")
     return dim % size

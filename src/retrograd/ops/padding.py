@@ -10,8 +10,6 @@ from retrograd.core.opdef import camel, defop
 from retrograd.ops import families, geometry
 from retrograd.ops.elementwise import unsupported
 
-SIDES = ("W", "H", "D")
-
 
 def mirrored(size: int, before: int, after: int) -> Any:
     """Which elements of a dimension stand at the positions of the padded one."""
@@ -24,8 +22,10 @@ def repeated(size: int, before: int, after: int) -> Any:
 
 
 def check_padding(shape: Any, padding: Any, rank: int, is_mirror: bool) -> None:
+    if len(padding) != 2 * rank:
+        raise RuntimeError(f"padding size is expected to be {2 * rank}" + (f", but got: {len(padding)}" if is_mirror else ""))
     batched = len(shape) == rank + 2
-    if 0 in shape[1 if batched else 0:]:
+    if len(shape) not in (rank + 1, rank + 2) or 0 in shape[1 if batched else 0:]:
         raise RuntimeError(f"Expected {rank + 1}D or {rank + 2}D (batch mode) tensor with possibly 0 batch size and other "
                            f"non-zero dimensions for input, but got: {list(shape)}")
     for i in range(rank):
@@ -36,9 +36,11 @@ def check_padding(shape: Any, padding: Any, rank: int, is_mirror: bool) -> None:
                                f"{list(shape)}")
     made = [shape[-1 - i] + padding[2 * i] + padding[2 * i + 1] for i in range(rank)]
     if min(made) < 0 or (rank == 1 and made[0] < 1):
-        sizes, results = (" ".join(f"{s}: {n}" for s, n in zip(SIDES, values, strict=False))
-                          for values in (shape[::-1][:rank], made))
-        raise RuntimeError(f"input ({sizes}) is too small. Calculated output {results}")
+        sizes, results = ([f"{s}: {n}" for s, n in zip("DHW"[3 - rank:], values, strict=True)]
+                          for values in (shape[-rank:], made[::-1]))
+        told = " ".join([*sizes[:-2], ", ".join(sizes[-2:])])
+        gap = " " if rank == 2 and not is_mirror else ""
+        raise RuntimeError(f"input ({told}{gap}) is too small. Calculated output {' '.join(results)}")
 
 
 def rows(name: str, rank: int, places: Any) -> None:

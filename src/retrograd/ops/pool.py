@@ -18,6 +18,15 @@ from retrograd.core.opdef import defop
 from retrograd.core.storage import empty_strided
 from retrograd.ops import families
 from retrograd.ops.elementwise import unsupported
+from retrograd.ops.pool_checks import (
+    check_adaptive,
+    check_counts,
+    check_filled,
+    check_one,
+    check_rank_of_one,
+    check_windows,
+    widened,
+)
 from retrograd.ops.refusals import takes
 
 
@@ -42,11 +51,6 @@ def channels_last(array: Any) -> bool:
     return array.ndim == 4 and not array.flags.c_contiguous and bool(array.transpose(0, 2, 3, 1).flags.c_contiguous)
 
 
-def widened(value: Any, rank: int) -> tuple[int, ...]:
-    value = (value,) if isinstance(value, int) else tuple(value)
-    return value * rank if len(value) == 1 else value
-
-
 def output_size(n: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -> int:
     """How many windows fit; with `ceil_mode` the last may overhang, if it starts inside."""
     size = (n + 2 * p - d * (k - 1) - 1 + (s - 1 if ceil_mode else 0)) // s + 1
@@ -56,14 +60,20 @@ def output_size(n: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -> int:
 class Windows:
     """The settings of a pooling op, for inputs with `rank` pooled dimensions at the end."""
 
-    def __init__(self, rank: int, shape: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> None:
+    def __init__(self, rank: int, shape: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
+                 kind: str = "") -> None:
         self.rank = rank
         self.kernel, self.padding, self.dilation = (widened(v, rank) for v in (kernel, padding, dilation))
         self.stride = widened(stride, rank) if isinstance(stride, int) or len(stride) else self.kernel
         self.sizes = tuple(shape[-rank:])
         self.lead = tuple(shape[:-rank])
+        if kind:
+            check_windows(kind, rank, shape, self.kernel, self.stride, self.padding, self.dilation)
         self.output = tuple([output_size(*values, ceil_mode) for values in
                              zip(self.sizes, self.kernel, self.stride, self.padding, self.dilation, strict=True)])
+        if kind and min(self.output) < 1:
+            ranked, made = ("x".join(map(str, [shape[-rank - 1], *sizes])) for sizes in (self.sizes, self.output))
+            raise RuntimeError(f"Given input size: ({ranked}). Calculated output size: ({made}). Output size is too small")
 
     def padded(self, xp: Any, array: Any, value: Any) -> Any:
         reach = [(o - 1) * s + d * (k - 1) + 1 for o, s, d, k in
@@ -79,52 +89,13 @@ class Windows:
             (*padded.strides[:-self.rank], *[s * t for s, t in zip(steps, self.stride, strict=True)],
              *[s * d for s, d in zip(steps, self.dilation, strict=True)]), writeable=False)
 
-    def check(self, name: str, shape: Any) -> None:
-        if any([s == 0 for s in self.stride]):
-            raise RuntimeError("stride should not be zero")
-        for p, k in zip(self.padding, self.kernel, strict=True):
-            if p > k // 2:
-                raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and "
-                                   "dilation=1")
-        if any([o < 1 for o in self.output]):
-            ranked = "x".join(map(str, [shape[-self.rank - 1] if len(shape) > self.rank else 1, *self.sizes]))
-            made = "x".join(map(str, [shape[-self.rank - 1] if len(shape) > self.rank else 1, *self.output]))
-            raise RuntimeError(f"Given input size: ({ranked}). Calculated output size: ({made}). Output size is too small")
 
 
 # ---- the maximum
-def check_max_pool(rank: int, shape: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any) -> None:
-    tuples = {2: "two", 3: "three"}[rank]
-    for name, value in (("kernel_size", kernel_size), ("stride", stride), ("padding", padding), ("dilation", dilation)):
-        if not isinstance(value, int) and len(value) not in ((0, 1, rank) if name == "stride" else (1, rank)):
-            choice = "omitted, a single int" if name == "stride" else "a single int"
-            either = "be either" if name in ("padding", "dilation") else "either be"
-            comma = "," if name in ("kernel_size", "stride") else ""
-            raise RuntimeError(f"max_pool{rank}d: {name} must {either} {choice}{comma} or a tuple of {tuples} ints")
-    kernel, pads, spread = (widened(v, rank) for v in (kernel_size, padding, dilation))
-    if 0 in (widened(stride, rank) if isinstance(stride, int) or len(stride) else kernel):
-        raise RuntimeError("stride should not be zero")
-    if min(pads) < 0:
-        raise RuntimeError(f"pad must be non-negative, but got pad: {min(pads)}")
-    if min(spread) <= 0:
-        places = " ".join([f"dilation{d}: {s}" for d, s in zip("THW"[3 - rank:], spread, strict=True)])
-        raise RuntimeError(f"dilation should be greater than zero, but got {places}")
-    if len(shape) not in (rank + 1, rank + 2):
-        raise RuntimeError(f"non-empty {rank + 1}D or {rank + 2}D (batch mode) tensor expected for input")
-    if 0 in shape[-rank - 1:]:
-        if rank == 3:
-            raise RuntimeError("max_pool3d_with_indices_out_cpu_template(): Expected input's non-batch dimensions to have "
-                               f"positive length, but input has a shape of {list(shape)} and non-batch dimension 0 has length "
-                               "zero!")
-        raise RuntimeError("Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:"
-                           f"{list(shape)}")
-
-
 def max_pool_kernel(rank: int) -> Any:
     def kernel(xp: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
-        check_max_pool(rank, self.shape, kernel_size, stride, padding, dilation)
-        w = Windows(rank, self.shape, kernel_size, stride, padding, dilation, ceil_mode)
-        w.check("max_pool", self.shape)
+        check_counts("max", rank, kernel_size=kernel_size, stride=stride, padding=padding, dilation=dilation)
+        w = Windows(rank, self.shape, kernel_size, stride, padding, dilation, ceil_mode, "max")
         if self.dtype.kind in "bc":
             raise unsupported(f"max_pool{rank}d", self.dtype)
         least = -xp.inf if self.dtype.kind in "fV" else xp.iinfo(self.dtype).min
@@ -199,6 +170,11 @@ def check_max_pool1d(self: Any, kernel_size: Any, stride: Any, padding: Any, dil
     if len(shape) not in (2, 3) or 0 in shape[-2:]:
         raise RuntimeError("max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but "
                            f"got:{list(shape)}")
+    for name, value in (("kernel_size", kernel_size), ("stride", stride), ("padding", padding), ("dilation", dilation)):
+        if not isinstance(value, int) and len(value) != 1 and not (name == "stride" and not len(value)):
+            none, comma = "None, " * (name == "stride"), "," * (name in ("stride", "padding"))
+            raise RuntimeError(f"max_pool1d() {name} must be {none}an int, list of ints{comma} or tuple of ints of size 1 but "
+                               f"got size {len(value)}")
     k, p, d = (widened(v, 1)[0] for v in (kernel_size, padding, dilation))
     s = widened(stride, 1)[0] if isinstance(stride, int) or len(stride) else k
     for name, value, least in (("kernel_size", k, 1), ("stride", s, 1), ("padding", p, 0), ("dilation", d, 1)):
@@ -214,9 +190,8 @@ def check_max_pool1d(self: Any, kernel_size: Any, stride: Any, padding: Any, dil
 
 
 def max_pool1d_pair(self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
-    if self.ndim not in (2, 3):
-        raise RuntimeError(f"Expected 2 to 3 dimensions, but got {self.ndim}-dimensional tensor for argument #1 'self' (while "
-                           "checking arguments for max_pool1d)")
+    check_rank_of_one("max_pool1d", self.ndim)
+    check_one("max_pool1d", kernel_size=kernel_size, stride=stride, padding=padding, dilation=dilation)
     k, s, p, d = (widened(v, 1) if isinstance(v, int) or len(v) else () for v in (kernel_size, stride, padding, dilation))
     values, indices = call(max_pool2d_with_indices, [self.unsqueeze(-2), (1, *k), (1, *s) if s else (), (0, *p), (1, *d),
                                                      ceil_mode])
@@ -262,10 +237,10 @@ def divided(xp: Any, total: Any, count: Any) -> Any:
 def avg_pool_kernel(rank: int) -> Any:
     def kernel(xp: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
                divisor_override: Any) -> Any:
+        check_counts("avg", rank, kernel_size=kernel_size, stride=stride, padding=padding)
         if divisor_override == 0:
             raise RuntimeError("divisor must be not zero")
-        w = Windows(rank, self.shape, kernel_size, stride, padding, 1, ceil_mode)
-        w.check("avg_pool", self.shape)
+        w = Windows(rank, self.shape, kernel_size, stride, padding, 1, ceil_mode, "avg")
         total = w.of(xp, w.padded(xp, self, 0)).sum(tuple(range(-rank, 0)))
         return following(packed(divided(xp, total, divisors(xp, w, count_include_pad, divisor_override, self.dtype))), self)
     return kernel
@@ -317,6 +292,8 @@ avg_pool2d, avg_pool3d = avg_pool_rows(2), avg_pool_rows(3)
 
 
 def avg_pool1d_tensor(self: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool) -> Any:
+    check_rank_of_one("avg_pool1d", self.ndim)
+    check_one("avg_pool1d", kernel_size=kernel_size, stride=stride, padding=padding)
     k, p = widened(kernel_size, 1), widened(padding, 1)
     s = widened(stride, 1) if isinstance(stride, int) or len(stride) else ()
     return call(avg_pool2d, [self.unsqueeze(-2), (1, *k), (1, *s) if s else (), (0, *p), ceil_mode, count_include_pad,
@@ -345,7 +322,13 @@ def through_matrices(xp: Any, array: Any, matrices: Any) -> Any:
     rank = len(matrices)
     for d, matrix in enumerate(matrices):
         axis = array.ndim - rank + d
-        array = xp.moveaxis(xp.tensordot(array, matrix, ([axis], [1])), -1, axis)
+        with xp.errstate(all="ignore"):
+            mixed = xp.tensordot(array, matrix, ([axis], [1]))
+            if not xp.isfinite(mixed.sum()):          # infinities and NaNs may not reach where the matrix has no weights
+                last = xp.moveaxis(array, axis, -1)
+                for i, columns in enumerate(matrix != 0):
+                    mixed[..., i] = last[..., columns] @ matrix[i, columns]
+        array = xp.moveaxis(mixed, -1, axis)
     return packed(array)
 
 
@@ -355,10 +338,19 @@ def adaptive_avg_rows(rank: int) -> Any:
     def matrices(sizes: Any, output: Any, dtype: Any) -> Any:
         return [averaging(n, o, dtype) for n, o in zip(sizes, output, strict=True)]
 
+    def backward_kernel(xp: Any, grad_output: Any, self: Any) -> Any:
+        check_filled(f"adaptive_avg_pool{rank}d_backward", "grad_output", grad_output.shape)
+        made = matrices(self.shape[-rank:], grad_output.shape[-rank:], grad_output.dtype)
+        return following(through_matrices(xp, grad_output, [m.T for m in made]), self)
+
+    def forward_kernel(xp: Any, self: Any, output_size: Any) -> Any:
+        output = widened(output_size, rank)
+        check_adaptive("avg", rank, self.shape, output)
+        return following(through_matrices(xp, self, matrices(self.shape[-rank:], output, self.dtype)), self)
+
     backward = defop(
         f"_adaptive_avg_pool{rank}d_backward(Tensor grad_output, Tensor self) -> Tensor",
-        kernel=lambda xp, grad_output, self: following(through_matrices(
-            xp, grad_output, [m.T for m in matrices(self.shape[-rank:], grad_output.shape[-rank:], grad_output.dtype)]), self),
+        kernel=backward_kernel,
         vjp=dict(grad_output=lambda grad, grad_output_sym_sizes: call(forward, [grad, tuple(grad_output_sym_sizes[-rank:])]),
                  self=zero_like),
         jvp=lambda grad_output_t, self_p: call(backward, [grad_output_t, self_p]),
@@ -367,8 +359,7 @@ def adaptive_avg_rows(rank: int) -> Any:
     )
     forward = defop(
         f"_adaptive_avg_pool{rank}d(Tensor self, SymInt[{rank}] output_size) -> Tensor",
-        kernel=lambda xp, self, output_size: following(through_matrices(
-            xp, self, matrices(self.shape[-rank:], widened(output_size, rank), self.dtype)), self),
+        kernel=forward_kernel,
         vjp=dict(self=lambda grad, self: call(backward, [grad, self])), jvp="linear",
         batch=families.folded, widen=True, variants="", node=f"AdaptiveAvgPool{rank}DBackward0",
         check=takes(f"adaptive_avg_pool{rank}d{suffix}", "FH"),
@@ -378,6 +369,10 @@ def adaptive_avg_rows(rank: int) -> Any:
         output_size = widened(output_size, rank)
         if len(output_size) != rank:
             raise RuntimeError(f"adaptive_avg_pool{rank}d: output_size must be {rank}")
+        if min(output_size) < 0:
+            told = ", ".join(map(str, output_size[:2])) + "".join([f",{n}" for n in output_size[2:]])
+            raise RuntimeError(f"adaptive_avg_pool{rank}d: elements of output_size must be greater than or equal to 0 but "
+                               f"received {{{told}}}")
         if output_size == (1,) * rank:
             return self.mean(tuple(range(-1, -rank - 1, -1)), True)
         return call(forward, [self, output_size])
@@ -387,8 +382,16 @@ def adaptive_avg_rows(rank: int) -> Any:
 
 
 adaptive_avg_pool2d, adaptive_avg_pool3d = adaptive_avg_rows(2), adaptive_avg_rows(3)
+
+
+def adaptive_avg_pool1d(self: Any, output_size: Any) -> Any:
+    check_rank_of_one("adaptive_avg_pool1d", self.ndim)
+    check_one("adaptive_avg_pool1d", output_size=output_size)
+    return adaptive_avg_pool2d(self.unsqueeze(-2), (1, *widened(output_size, 1))).squeeze(-2)
+
+
 defop("adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", composite=True, variants="function", out=False,
-      kernel=lambda self, output_size: adaptive_avg_pool2d(self.unsqueeze(-2), (1, *widened(output_size, 1))).squeeze(-2))
+      kernel=adaptive_avg_pool1d)
 
 
 def adaptive_max_rows(rank: int) -> Any:
@@ -396,6 +399,7 @@ def adaptive_max_rows(rank: int) -> Any:
 
     def kernel(xp: Any, self: Any, output_size: Any) -> Any:
         sizes, lead, output = self.shape[-rank:], self.shape[:-rank], widened(output_size, rank)
+        check_adaptive("max", rank, self.shape, output)
         values, indices = xp.empty((*lead, *output), self.dtype), xp.empty((*lead, *output), xp.int64)
         boxes = [list(enumerate(bins(n, o))) for n, o in zip(sizes, output, strict=True)]
         for places in product(*boxes):
@@ -410,9 +414,13 @@ def adaptive_max_rows(rank: int) -> Any:
             indices[(..., *at)] = index
         return following(values, self), following(indices, self)
 
+    def backward_kernel(xp: Any, grad_output: Any, self: Any, indices: Any) -> Any:
+        check_filled(f"{name}_backward", "grad_output", grad_output.shape)
+        return following(scatter_kernel(xp, grad_output, self, indices, rank), self)
+
     backward = defop(
         f"{name}_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
-        kernel=lambda xp, grad_output, self, indices: following(scatter_kernel(xp, grad_output, self, indices, rank), self),
+        kernel=backward_kernel,
         check=takes(f"{name}_backward", "FH"),
         vjp=dict(grad_output=lambda grad, indices: flat_gather(grad, indices, rank), self=zero_like),
         jvp=lambda grad_output_t, self_p, indices: call(backward, [grad_output_t, self_p, indices]),
@@ -430,6 +438,9 @@ adaptive_max_pool2d, adaptive_max_pool3d = adaptive_max_rows(2), adaptive_max_ro
 
 
 def adaptive_max_pool1d_pair(self: Any, output_size: Any) -> Any:
+    check_rank_of_one("adaptive_max_pool1d", self.ndim)
+    check_one("adaptive_max_pool1d", output_size=output_size)
+    check_filled("adaptive_max_pool1d", "input", self.shape)
     values, indices = call(adaptive_max_pool2d, [self.unsqueeze(-2), (1, *widened(output_size, 1))])
     return values.squeeze(-2), indices.squeeze(-2)
 

@@ -182,8 +182,18 @@ def rows(name: str, rank: int, corners: bool, matrix: Any, node: str, checks: tu
 
     def by_list(input: Any, output_size: Any, *rest: Any) -> Any:
         align_corners, factors = (rest[:1], rest[1]) if corners else ((), rest[0])
+        if (output_size is None) == (factors is None):
+            raise RuntimeError("Must specify exactly one of output_size and scale_factors")
+        given, listed = ("output_size", output_size) if factors is None else ("scale_factors", factors)
+        if len(listed) != input.ndim - 2:
+            raise RuntimeError(f"Expected static_cast<int64_t>({given}->size()) == spatial_dimensions to be true, but got "
+                               f"false.  (Could this error message be improved?  If so, please report an enhancement request "
+                               f"to PyTorch.)\n{given} has {len(listed)} numbers for an input of {input.ndim} dimensions, the "
+                               "last of which, from the third on, are resized.")
         if output_size is None:
-            sizes = [math.floor(float(n) * f) for n, f in zip(input.shape[-rank:], factors, strict=True)]
+            sizes = [math.floor(float(n) * f) for n, f in zip(input.shape[2:], factors, strict=True)]
+            if len(factors) < rank:
+                raise RuntimeError(f"ArrayRef: invalid index Index = {len(factors)}; Length = {len(factors)}")
         else:
             sizes = list(output_size)
         return call(forward, [input, sizes, *align_corners, *(factors or [None] * rank)])
