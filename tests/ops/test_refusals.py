@@ -110,6 +110,34 @@ VOLUME = (1, 2, 4, 4, 4)
     (RuntimeError, "Expected static_cast<int64_t>(scale_factors->size()) == spatial_dimensions to be true, but got false.  "
      "(Could this error message be improved?  If so, please report an enhancement request to PyTorch.)",
      lambda: aten.upsample_nearest2d(torch.ones(SEQUENCE), None, [2.0, 2.0])),
+    (RuntimeError, "expected stride to be a single integer value or a list of 2 values to match the convolution dimensions, but "
+     "got stride=[1, 1, 1]", lambda: aten.conv2d(torch.ones(IMAGE), torch.ones(2, 2, 2, 2), None, [1, 1, 1])),
+    (RuntimeError, "weight should have at least three dimensions", lambda: aten.conv2d(torch.ones(IMAGE), torch.ones(2, 2))),
+    (RuntimeError, "stride cannot broadcast to 2 dimensions",
+     lambda: aten.conv2d(torch.ones(IMAGE), torch.ones(2, 2, 2, 2), None, [1, 1, 1], "same")),
+    (RuntimeError, "output padding must be smaller than either stride or dilation, but got output_padding_height: 0 "
+     "output_padding_width: 3 stride_height: 1 stride_width: 1 dilation_height: 1 dilation_width: 1",
+     lambda: aten.conv_transpose1d(torch.ones(SEQUENCE), torch.ones(2, 2, 2), None, [1], [0], [3])),
+    (RuntimeError, "kernel size should be greater than zero, but got kernel_height: 2 kernel_width: 0",
+     lambda: aten.conv2d(torch.ones(IMAGE), torch.ones(2, 2, 2, 0))),
+    (RuntimeError, "Expected num groups to be greater than 0, got 0",
+     lambda: aten.native_group_norm(torch.ones(IMAGE), None, None, 1, 2, 16, 0, 1e-5)),
+    (RuntimeError, "Given normalized_shape=[3], expected input with shape [*3], but got input of size[1, 2, 4]",
+     lambda: aten.rms_norm(torch.ones(SEQUENCE), [3])),
+    (ValueError, "For 1D input, 1D target must have size 1, but got target size: 2",
+     lambda: aten.nll_loss(torch.ones(3), torch.tensor([1, 2]))),
+    (RuntimeError, "Found dtype Double but expected Float",
+     lambda: aten.binary_cross_entropy(torch.ones(3), torch.ones(3, dtype=torch.float64))),
+    (RuntimeError, "The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 0",
+     lambda: aten.binary_cross_entropy(torch.ones(3), torch.ones(4))),
+    (RuntimeError, "value cannot be converted to type double without overflow",
+     lambda: torch.addmm(torch.ones(ROWS), torch.ones(2, 2), torch.ones(ROWS), beta=2j)),
+    (RuntimeError, "linalg.vector_norm: Expected a non-complex scalar as the order of norm.",
+     lambda: torch.norm(torch.ones(3), 2j)),
+    (RuntimeError, "The expanded size of the tensor (3) must match the existing size (4) at non-singleton dimension 0.  Target "
+     "sizes: [3].  Tensor sizes: [4]", lambda: torch.ones(3).bernoulli_(torch.ones(4))),
+    (IndexError, "Dimension out of range (expected to be in range of [-2, 1], but got 5)",
+     lambda: torch.rot90(torch.ones(ROWS), 1, (5, 5))),
 ])
 def test_arguments_refused(error: Any, words: str, run: Any) -> None:
     with pytest.raises(error) as caught:

@@ -252,7 +252,9 @@ def check_writable(array: Any) -> None:
 
 def explain(op: Any, args: Any, error: Exception) -> Exception:
     """PyTorch's error for what NumPy complained about."""
-    if isinstance(error, ValueError) and op.promote is not None:
+    if isinstance(error, TypeError) and "complex" in str(error) and any([isinstance(a, complex) for a in args]):
+        return RuntimeError("value cannot be converted to type double without overflow")
+    if isinstance(error, ValueError) and (op.promote is not None or "broadcast" in str(error)):
         shapes = [t.array.shape for i in op.tensor_args
                   for t in (args[i] if isinstance(args[i], (list, tuple)) else (args[i],)) if isinstance(t, Tensor)]
         for k in range(1, len(shapes)):

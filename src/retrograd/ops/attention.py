@@ -12,12 +12,12 @@ from retrograd.core import dtypes, storage
 from retrograd.core.dispatch import METHODS, call
 from retrograd.core.opdef import defop
 from retrograd.ops import families
-from retrograd.ops.elementwise import times
+from retrograd.ops.elementwise import C_NAMES, times
 from retrograd.ops.refusals import without_gradient
 
 
 def scale_of(query: Any, scale: float | None) -> float:
-    return 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    return 1 / math.sqrt(query.shape[-1] or math.nan) if scale is None else scale
 
 
 def as_bias(mask: Any, dtype: Any) -> Any:
@@ -41,6 +41,16 @@ def weights_of(query: Any, key: Any, is_causal: bool, attn_mask: Any, scale: flo
 def flash_kernel(xp: Any, query: Any, key: Any, value: Any, dropout_p: float, is_causal: bool, attn_mask: Any,
                  scale: float | None) -> Any:
     kept = query.dtype
+    if not query.ndim:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    if dropout_p != 0:
+        raise RuntimeError("scaled_dot_product_attention_flash_attention: Currently do not support dropout > 0")
+    if query.ndim != 4 or key.ndim != 4 or value.ndim != 4:
+        raise RuntimeError("scaled_dot_product_attention_flash_attention: Accept only 4 dims inputs shape of {B, H, T, K}\n"
+                           f"The shapes are {query.shape}, {key.shape} and {value.shape}.")
+    if not query.shape[-1] == key.shape[-1] == value.shape[-1]:
+        raise RuntimeError("scaled_dot_product_attention_flash_attention: Q/K/V should have the same head size\n"
+                           f"The shapes are {query.shape}, {key.shape} and {value.shape}.")
     query, key, value, attn_mask = (a if a is None or a.dtype not in dtypes.HALVES else a.astype(xp.float32)
                                     for a in (query, key, value, attn_mask))
     scores = xp.matmul(query, key.swapaxes(-2, -1)) * query.dtype.type(scale_of(query, scale))
@@ -116,17 +126,18 @@ def attention(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float
               enable_gqa: bool) -> Any:
     tensors = (query, key, value)
     if len({t.dtype.name for t in tensors}) > 1:
+        names = [C_NAMES[t.dtype.name] for t in tensors]
         raise RuntimeError("Expected query, key, and value to have the same dtype, but got query.dtype: "
-                           f"{query.dtype.name} key.dtype: {key.dtype.name} and value.dtype: {value.dtype.name} instead.")
+                           f"{names[0]} key.dtype: {names[1]} and value.dtype: {names[2]} instead.")
     if any([t.ndim < 2 for t in tensors]):
-        raise RuntimeError("Expected query, key, and value to all be  at least 2 dimensional, but got query.dim(): "
-                           f"{query.ndim}, key.dim(): {key.ndim} and value.dim(): {value.ndim} instead.")
+        raise RuntimeError("Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
+                           f"{query.ndim} key.dim: {key.ndim} and value.dim: {value.ndim} instead.")
     if is_causal and attn_mask is not None:
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     if enable_gqa:
         key, value = (t.repeat_interleave(query.shape[-3] // t.shape[-3], -3) for t in (key, value))
     fits = (query.is_floating_point() and query.ndim == 4 and key.ndim == 4 and value.ndim == 4 and dropout_p == 0
-            and query.shape[-1] == value.shape[-1] and query.shape[:2] == key.shape[:2] == value.shape[:2]
+            and query.shape[-1] == key.shape[-1] == value.shape[-1] and query.shape[:2] == key.shape[:2] == value.shape[:2]
             and query.numel() > 0 and key.numel() > 0 and (attn_mask is None or not attn_mask.requires_grad))
     if fits:
         mask = None if attn_mask is None else as_bias(attn_mask, query.dtype)

@@ -146,24 +146,39 @@ def check_convolution(input: Any, weight: Any, bias: Any, stride: Any, padding: 
                       output_padding: Any, groups: int) -> None:
     sizes, kernel = tuple(input.shape), tuple(weight.shape)
     rank = len(kernel)
-    for name, values, least in (("padding", padding, 0), ("stride", stride, 1), ("dilation", dilation, 1)):
-        if any([v < least for v in widened(values, max(rank - 2, 1))]):
+    if rank < 3:
+        raise RuntimeError("weight should have at least three dimensions")
+    for name, values in (("stride", stride), ("padding", padding), ("dilation", dilation), ("output_padding", output_padding)):
+        if not isinstance(values, int) and len(values) not in (1, rank - 2):
+            raise RuntimeError(f"expected {name} to be a single integer value or a list of {rank - 2} values to match the "
+                               f"convolution dimensions, but got {name}={list(values)}")
+    for name, values, least in (("padding", padding, 0), ("output_padding", output_padding, 0), ("stride", stride, 1),
+                                ("dilation", dilation, 1)):
+        if any([v < least for v in widened(values, rank - 2)]):
             what = "negative " + name if least == 0 else f"non-positive {name}"
             if name == "dilation":
-                raise RuntimeError("dilation should be greater than zero")
+                wide = in_two(widened(values, rank - 2), 1)
+                told = ", ".join(by_side(name, wide)) if transposed else list(wide)
+                raise RuntimeError(f"dilation should be greater than zero, but got {told}")
             raise RuntimeError(f"{what} is not supported")
     if groups <= 0:
-        raise RuntimeError("expected groups to be greater than 0, but got groups=" + str(groups))
+        raise RuntimeError(f"non-positive groups is not supported\ngroups is {groups}.")
     if len(sizes) != rank:
         raise RuntimeError(f"Expected {rank}-dimensional input for {rank}-dimensional weight {list(kernel)}, but got "
                            f"{len(sizes)}-dimensional input of size {list(sizes)} instead")
-    if input.dtype is not weight.dtype:
-        raise RuntimeError(f"Input type ({C_NAMES[input.dtype.name]}) and weight type ({C_NAMES[weight.dtype.name]}) should "
-                           "be the same")
     if bias is not None and bias.dtype is not input.dtype:
         raise RuntimeError(f"Input type ({C_NAMES[input.dtype.name]}) and bias type ({C_NAMES[bias.dtype.name]}) should be "
                            "the same")
+    if input.dtype is not weight.dtype:
+        raise RuntimeError(f"expected scalar type {input.dtype.legacy} but found {weight.dtype.legacy}\n"
+                           "Input and weight must have the same dtype; .to() makes one that of the other.")
     shown = ", ".join(map(str, kernel))
+    if kernel[0] < groups:
+        raise RuntimeError(f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of "
+                           f"size [{shown}] instead")
+    if kernel[0] % groups:
+        raise RuntimeError(f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got "
+                           f"weight of size [[{shown}]] instead")
     if not transposed:
         check_plain(sizes, kernel, bias, stride, padding, dilation, groups, shown)
     else:
@@ -173,17 +188,41 @@ def check_convolution(input: Any, weight: Any, bias: Any, stride: Any, padding: 
         if bias is not None and (bias.ndim != 1 or bias.shape[0] != kernel[1] * groups):
             raise RuntimeError(f"Given transposed=1, weight of size [{shown}], expected bias to be 1-dimensional with "
                                f"{kernel[1] * groups} elements, but got bias of size {list(bias.shape)} instead")
+        check_transposed(sizes, kernel, *[widened(v, rank - 2) for v in (stride, padding, dilation, output_padding)])
+    if 0 in sizes[2:]:
+        raise RuntimeError("Only zero batch or zero channel inputs are supported, but got input shape: "
+                           f"{[*sizes[:2], *in_two(sizes[2:], 1)]}")
+    if 0 in kernel[2:]:
+        wide = in_two(kernel[2:], 1)
+        told = ": " + " x ".join(map(str, wide)) + " (TxHxW)" if len(wide) == 3 else " " + " ".join(by_side("kernel", wide))
+        raise RuntimeError(f"kernel size should be greater than zero, but got{told}")
     if input.array.dtype.kind not in "fV":
         check_kernel(input, dilation, transposed, False)
 
 
+def in_two(values: Any, alone: int) -> tuple[int, ...]:
+    """Settings of one dimension as those of two, the first of which is not moved along."""
+    return (alone, *values) if len(values) == 1 else tuple(values)
+
+
+def by_side(name: str, values: Any) -> list[str]:
+    return [f"{name}_{side}: {n}" for side, n in zip(("depth", "height", "width")[-len(values):], values, strict=True)]
+
+
+def check_transposed(sizes: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, output_padding: Any) -> None:
+    if any([o >= s and o >= d for o, s, d in zip(output_padding, stride, dilation, strict=True)]):
+        told = [*by_side("output_padding", in_two(output_padding, 0)), *by_side("stride", in_two(stride, 1)),
+                *by_side("dilation", in_two(dilation, 1))]
+        raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {' '.join(told)}")
+    made = [(n - 1) * s - 2 * p + d * (k - 1) + 1 + o for n, k, s, p, d, o in
+            zip(sizes[2:], kernel[2:], stride, padding, dilation, output_padding, strict=True)]
+    if min(made) < 1:
+        given, result = (" x ".join(map(str, in_two(v, 1))) for v in (sizes[2:], made))
+        raise RuntimeError(f"Given input size per channel: ({given}). Calculated output size per channel: ({result}). Output "
+                           "size is too small")
+
+
 def check_plain(sizes: Any, kernel: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, shown: str) -> None:
-    if kernel[0] < groups:
-        raise RuntimeError(f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of "
-                           f"size [{shown}] instead")
-    if kernel[0] % groups:
-        raise RuntimeError(f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got "
-                           f"weight of size [{shown}] instead")
     if sizes[1] != kernel[1] * groups:
         raise RuntimeError(f"Given groups={groups}, weight of size [{shown}], expected input{list(sizes)} to have "
                            f"{kernel[1] * groups} channels, but got {sizes[1]} channels instead")
@@ -350,10 +389,14 @@ def parts(t: Any) -> tuple[Any, Any]:
 
 
 # ---- by number of dimensions; an input without a batch dimension gets one for the time
-def with_batch(name: str, rank: int, input: Any, run: Any) -> Any:
+def check_rank(name: str, rank: int, input: Any) -> None:
     if input.ndim not in (rank + 1, rank + 2):
         raise RuntimeError(f"Expected {rank + 1}D (unbatched) or {rank + 2}D (batched) input to {name}, but got input of size: "
                            f"{list(input.shape)}")
+
+
+def with_batch(name: str, rank: int, input: Any, run: Any) -> Any:
+    check_rank(name, rank, input)
     if input.ndim == rank + 2:
         return run(input)
     return run(input.unsqueeze(0)).squeeze(0)
@@ -375,16 +418,33 @@ def by_name(rank: int) -> Any:
             return plain(rank)(input, weight, bias, stride, (0,) * rank, dilation, groups)
         if padding != "same":
             raise RuntimeError(f"Invalid padding string: '{padding}'")
-        if any([s != 1 for s in stride]):
-            raise RuntimeError("padding='same' is not supported for strided convolutions")
+        check_rank(f"conv{rank}d", rank, input)
+        check_same((1, *input.shape)[-rank - 2:], weight.shape, stride, dilation)
         total = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:], strict=True)]
-        left = [t // 2 for t in total]
+        left = [int(t / 2) for t in total]
         uneven = [t - 2 * n for t, n in zip(total, left, strict=True)]
         if any(uneven):
             pad = [n for extra in reversed(uneven) for n in (0, extra)]
             input = METHODS["constant_pad_nd"](input, pad, 0)
         return plain(rank)(input, weight, bias, stride, left, dilation, groups)
     return kernel
+
+
+def check_same(sizes: Any, kernel: Any, stride: Any, dilation: Any) -> None:
+    """What must fit for the padding that keeps the size."""
+    rank = len(kernel)
+    if rank < 3:
+        raise RuntimeError("weight should have at least three dimensions")
+    if len(sizes) != rank:
+        raise RuntimeError(f"Expected {rank}-dimensional input for {rank}-dimensional weight{list(kernel)}, but got "
+                           f"{len(sizes)}-dimensional input of size {list(sizes)} instead")
+    for name, values in (("stride", stride), ("dilation", dilation)):
+        if len(values) != rank - 2:
+            raise RuntimeError(f"{name} cannot broadcast to {rank - 2} dimensions")
+    if any([s != 1 for s in stride]):
+        raise RuntimeError("padding='same' is not supported for strided convolutions")
+    if min(dilation) < 0:
+        raise RuntimeError("negative padding is not supported")
 
 
 def transposed(rank: int) -> Any:

@@ -201,7 +201,8 @@ block_diagonal = defop(
 @expose(method=False)
 def block_diag(*tensors: Any) -> Any:
     """A matrix with the given matrices along its diagonal and zeros elsewhere."""
-    return call(block_diagonal, [list(unpacked(tensors))])
+    blocks = list(unpacked(tensors))
+    return call(block_diagonal, [blocks]) if blocks else METHODS["zeros"]((1, 0))
 
 
 @expose(method=False)
@@ -407,10 +408,8 @@ def rot90_kernel(xp: Any, self: Any, k: int, dims: Any) -> Any:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     if ndim < 2:
         raise RuntimeError(f"expected total dims >= 2, but got total dims = {ndim}")
-    if dims[0] == dims[1] or abs(dims[0] - dims[1]) == ndim:
+    if wrap_dim(dims[0], ndim) == wrap_dim(dims[1], ndim):
         raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
-    for d in dims:
-        wrap_dim(d, ndim)
     k %= 4
     if k == 2:
         return flip_kernel(xp, self, dims)

@@ -30,7 +30,7 @@ def layer_view(input: Any, normalized_shape: Any) -> View:
                 tuple(range(rank - inner)))
 
 
-def check_normalized_shape(input: Any, normalized_shape: Any, weight: Any, bias: Any, *rest: Any) -> None:
+def check_normalized_shape(input: Any, normalized_shape: Any, weight: Any, bias: Any, comma: str = ", ") -> None:
     shape, inner = tuple(input.shape), tuple(normalized_shape)
     if not inner:
         raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, "
@@ -40,8 +40,8 @@ def check_normalized_shape(input: Any, normalized_shape: Any, weight: Any, bias:
             raise RuntimeError(f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
                                f"{list(t.shape)} and normalized_shape = {list(inner)}")
     if shape[len(shape) - len(inner):] != inner or len(shape) < len(inner):
-        wanted = ", ".join(map(str, inner))
-        raise RuntimeError(f"Given normalized_shape={list(inner)}, expected input with shape [*, {wanted}], but got input of "
+        wanted = f"*{comma}" + ", ".join(map(str, inner))
+        raise RuntimeError(f"Given normalized_shape={list(inner)}, expected input with shape [{wanted}], but got input of "
                            f"size{list(shape)}")
 
 
@@ -177,6 +177,27 @@ defop("layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, 
 
 
 # ---- group norm: (N, C, *) seen as (N, groups, C / groups, HxW)
+def check_groups(input: Any, weight: Any, bias: Any, C: int, num_groups: int) -> None:
+    if num_groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
+    if C % num_groups:
+        raise RuntimeError("Expected number of channels in input to be divisible by num_groups, but got input of shape "
+                           f"{list(input.shape)} and num_groups={num_groups}")
+    for name, t in (("weight", weight), ("bias", bias)):
+        if t is not None and (t.ndim != 1 or t.numel() != C):
+            raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in input, but got "
+                               f"{name} of shape {[0] if weight is None else list(weight.shape)} and input of shape "
+                               f"{list(input.shape)}\nThere are {C} channels, and the shape of {name} is {list(t.shape)}.")
+
+
+def check_group_norm(input: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, *rest: Any) -> None:
+    check_groups(input, weight, bias, C, group)
+    if input.numel() != N * C * HxW:
+        raise RuntimeError("Expected X.numel() == N * C * HxW to be true, but got false.  (Could this error message be "
+                           "improved?  If so, please report an enhancement request to PyTorch.)")
+    check_dtypes("GroupNormKernelImpl", input, weight, bias)
+
+
 def group_view(N: int, C: int, HxW: int, group: int) -> View:
     return View((N, group, C // group, HxW), (2, 3), (1, group, C // group, 1), (0, 3))
 
@@ -290,7 +311,7 @@ native_group_norm = defop(
     "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> "
     "(Tensor, Tensor, Tensor)",
     kernel=group_norm_kernel, vjp={("input", "weight", "bias"): group_rule}, jvp=group_tangent, batch=batched_group_norm,
-    check=lambda input, weight, bias, *rest: check_dtypes("GroupNormKernelImpl", input, weight, bias), variants="function",
+    check=check_group_norm, variants="function",
 )
 native_group_norm_backward = defop(
     "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, "
@@ -302,16 +323,9 @@ native_group_norm_backward = defop(
 
 
 def group_norm_tensors(input: Any, num_groups: int, weight: Any, bias: Any, eps: float, cudnn_enabled: bool) -> Any:
+    families.wrap_dim(1 if input.ndim else 0, input.ndim, scalar_ok=False)
     N, C = input.shape[0], input.shape[1]
-    if num_groups <= 0:
-        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
-    if C % num_groups:
-        raise RuntimeError("Expected number of channels in input to be divisible by num_groups, but got input of shape "
-                           f"{list(input.shape)} and num_groups={num_groups}")
-    for name, t in (("weight", weight), ("bias", bias)):
-        if t is not None and (t.ndim != 1 or t.numel() != C):
-            raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in input, but got "
-                               f"{name} of shape {list(t.shape)} and input of shape {list(input.shape)}")
+    check_groups(input, weight, bias, C, num_groups)
     return call(native_group_norm, [input.contiguous(), weight, bias, N, C, math.prod(input.shape[2:]), num_groups, eps])[0]
 
 
@@ -321,7 +335,9 @@ defop("group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bia
 
 # ---- RMS norm, made of other ops
 def rms_norm_tensors(input: Any, normalized_shape: Any, weight: Any, eps: float | None) -> Any:
-    check_normalized_shape(input, normalized_shape, weight, None)
+    if weight is None and len(normalized_shape) > input.ndim:
+        raise ValueError(f"Input tensor must have at least {len(normalized_shape)} dimensions, but got {input.ndim}")
+    check_normalized_shape(input, normalized_shape, weight, None, "")
     if input.dtype.category < 2:
         raise unsupported("rms_norm", input.array.dtype)
     dims = list(range(input.ndim - len(normalized_shape), input.ndim))

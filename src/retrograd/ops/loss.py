@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core.dispatch import METHODS, call
+from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
 from retrograd.ops import families
 from retrograd.ops.activation import log_sigmoid_forward
@@ -229,6 +230,11 @@ EPSILON = 1e-12
 
 
 def check_probabilities(self: Any, target: Any, *rest: Any) -> None:
+    problem = broadcast_problem(self.array.shape, target.array.shape)
+    if problem is not None:
+        raise RuntimeError(problem)
+    if self.dtype is not target.dtype:
+        raise RuntimeError(f"Found dtype {target.dtype.legacy} but expected {self.dtype.legacy}")
     if self.array.dtype.kind not in "fV":
         raise unsupported("binary_cross_entropy", self.array.dtype)
     if self.array.shape != target.array.shape:
@@ -355,6 +361,32 @@ binary_cross_entropy_with_logits = defop(
 
 
 # ---- negative log likelihood: one kernel for (N, C) with targets (N), and for images (N, C, H, W) with targets (N, H, W)
+def check_rows(self: Any, target: Any, *rest: Any) -> None:
+    """The shapes of one row of scores for each target."""
+    if not 0 < self.ndim <= 2:
+        raise RuntimeError("input tensor should be 1D or 2D")
+    if target.ndim > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if self.ndim == 1:
+        if target.ndim and target.shape[0] != 1:
+            raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.shape[0]}")
+    elif not target.ndim:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    elif self.shape[0] != target.shape[0]:
+        raise RuntimeError(f"size mismatch (got input: {list(self.shape)}, target: {list(target.shape)})")
+
+
+def check_images(self: Any, target: Any, *rest: Any) -> None:
+    """The shapes of images with one target for each point."""
+    if target.ndim != 3:
+        raise RuntimeError("only batches of spatial targets supported (3D tensors) but got targets of dimension: "
+                           f"{target.ndim}")
+    if self.ndim != 4:
+        raise RuntimeError(f"only batches of spatial inputs supported (4D tensors), but got input of dimension: {self.ndim}")
+    if tuple(target.shape) != (self.shape[0], *self.shape[2:]):
+        raise RuntimeError(f"size mismatch (got input: {list(self.shape)} , target: {list(target.shape)}")
+
+
 def check_nll(self: Any, target: Any, weight: Any, *rest: Any) -> None:
     if target.array.dtype.kind not in "iu" or target.dtype.name not in ("int64", "uint8"):
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.legacy}")
@@ -379,7 +411,7 @@ def nll_parts(xp: Any, self: Any, target: Any, weight: Any, ignore_index: int) -
 
 
 def nll_kernel(xp: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
-    if reduction == NONE and self.size == 0:
+    if reduction == NONE and target.size == 0:
         return xp.zeros(target.shape, self.dtype), xp.zeros((), self.dtype)
     values, safe, weights, ignored = nll_parts(xp, self, target, weight, ignore_index)
     picked = xp.take_along_axis(values, safe.astype(xp.int64), 1)
@@ -412,7 +444,8 @@ def nll_backward_kernel(xp: Any, grad_output: Any, self: Any, target: Any, weigh
 def nll_family(name: str, node: str) -> tuple[Any, Any]:
     check_dtype = takes("nll_loss_out_frame" if name == "nll_loss" else f"{name}_forward_out_frame", "FH")
     shared: Any = dict(batch=families.loop, widen=True, variants="", constant=(1,),
-                       check=without_gradient(f"{name}_forward", check_nll, check_dtype, weight=2))
+                       check=without_gradient(f"{name}_forward", check_rows if name == "nll_loss" else check_images, check_nll,
+                                              check_dtype, weight=2))
     backward = defop(
         f"{name}_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index, "
         "Tensor total_weight) -> Tensor",

@@ -24,24 +24,10 @@ def shape_text(t: Any) -> str:
 
 # ---- negative log likelihood, by rank
 def nll_loss_tensors(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
-    if not 0 < self.ndim <= 2:
-        raise RuntimeError("input tensor should be 1D or 2D")
-    if target.ndim > 1:
-        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    single = self.ndim == 1 and (target.ndim == 0 or target.shape[0] == 1)
-    if not single and self.shape[0] != (target.shape[0] if target.ndim else 1):
-        raise RuntimeError(f"size mismatch (got input: {shape_text(self)}, target: {shape_text(target)})")
     return call(nll_loss_forward, [self, target, weight, reduction, ignore_index])[0]
 
 
 def nll_loss2d_tensors(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
-    if target.ndim != 3:
-        raise RuntimeError("only batches of spatial targets supported (3D tensors) but got targets of dimension: "
-                           f"{target.ndim}")
-    if self.ndim != 4:
-        raise RuntimeError(f"only batches of spatial inputs supported (4D tensors), but got input of dimension: {self.ndim}")
-    if tuple(target.shape) != (self.shape[0], *self.shape[2:]):
-        raise RuntimeError(f"size mismatch (got input: {shape_text(self)} , target: {shape_text(target)}")
     return call(nll_loss2d_forward, [self, target, weight, reduction, ignore_index])[0]
 
 

@@ -29,6 +29,7 @@ from retrograd.ops.factory import (
     require_grad,
 )
 from retrograd.ops.generators import default_generator
+from retrograd.ops.refusals import type_name
 from retrograd.ops.resize import type_words, zeros_like
 
 
@@ -139,12 +140,24 @@ def bernoulli_values(array: Any, p: Any, gen: Any) -> Any:
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be "
                            "improved?  If so, please report an enhancement request to PyTorch.)")
     check_writable(array)
-    chances = np.broadcast_to(p, array.shape)
+    chances = expanded_chances(p, array.shape)
     if array.flags.c_contiguous:
         return generator.bernoulli(source_of(gen), array.shape, chances, array.dtype)
     order = sorted(range(array.ndim), key=lambda i: (-array.strides[i], i))
     chances = chances.transpose(order)
     return generator.bernoulli(source_of(gen), chances.shape, chances, array.dtype).transpose(np.argsort(order))
+
+
+def expanded_chances(p: Any, shape: Any) -> Any:
+    if p.ndim > len(shape):
+        raise RuntimeError(f"expand({type_name(p.dtype)}{{{list(p.shape)}}}, size={list(shape)}): the number of sizes provided "
+                           f"({len(shape)}) must be greater or equal to the number of dimensions in the tensor ({p.ndim})")
+    for d in range(len(shape) - 1, len(shape) - 1 - p.ndim, -1):
+        had = p.shape[d - len(shape)]
+        if had not in (1, shape[d]):
+            raise RuntimeError(f"The expanded size of the tensor ({shape[d]}) must match the existing size ({had}) at "
+                               f"non-singleton dimension {d}.  Target sizes: {list(shape)}.  Tensor sizes: {list(p.shape)}")
+    return np.broadcast_to(p, shape)
 
 
 def integer_values(array: Any, low: int, high: int | None, gen: Any) -> Any:
@@ -452,6 +465,8 @@ for seeded in (True, False):
 
     def randint_like_tensor(xp: Any, self: Any, high: Any, *values: Any, seeded: bool = seeded) -> Any:
         gen = values[0] if seeded else None
+        if high.ndim:
+            raise RuntimeError("high must be a scalar tensor and on CPU")
         return values_like(self, values[seeded], values[-1], lambda array: integer_values(array, 0, int(high), gen))
     randint_like_forms.append((defop(
         f"randint_like.Tensor{'_generator' if seeded else ''}(Tensor self, Tensor high, *, {gen_param}{OPTIONS}, "

@@ -421,6 +421,8 @@ def check_norm(self: Any, order: float, axes: Any, dim: Any, dtype: Any) -> None
 
 
 def vector_norm_kernel(xp: Any, self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    if isinstance(ord, complex):
+        raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
     order = 2.0 if ord is None else float(ord)
     axes = axes_of(dim, self.ndim)
     check_norm(self, order, axes, dim, dtype)
