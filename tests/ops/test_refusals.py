@@ -110,8 +110,8 @@ VOLUME = (1, 2, 4, 4, 4)
     (RuntimeError, "Expected static_cast<int64_t>(scale_factors->size()) == spatial_dimensions to be true, but got false.  "
      "(Could this error message be improved?  If so, please report an enhancement request to PyTorch.)",
      lambda: aten.upsample_nearest2d(torch.ones(SEQUENCE), None, [2.0, 2.0])),
-    (RuntimeError, "expected stride to be a single integer value or a list of 2 values to match the convolution dimensions, but "
-     "got stride=[1, 1, 1]", lambda: aten.conv2d(torch.ones(IMAGE), torch.ones(2, 2, 2, 2), None, [1, 1, 1])),
+    (RuntimeError, "expected stride to be a single integer value or a list of 2 values to match the convolution dimensions, "
+     "but got stride=[1, 1, 1]", lambda: aten.conv2d(torch.ones(IMAGE), torch.ones(2, 2, 2, 2), None, [1, 1, 1])),
     (RuntimeError, "weight should have at least three dimensions", lambda: aten.conv2d(torch.ones(IMAGE), torch.ones(2, 2))),
     (RuntimeError, "stride cannot broadcast to 2 dimensions",
      lambda: aten.conv2d(torch.ones(IMAGE), torch.ones(2, 2, 2, 2), None, [1, 1, 1], "same")),

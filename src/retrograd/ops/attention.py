@@ -138,7 +138,8 @@ def attention(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float
         key, value = (t.repeat_interleave(query.shape[-3] // t.shape[-3], -3) for t in (key, value))
     fits = (query.is_floating_point() and query.ndim == 4 and key.ndim == 4 and value.ndim == 4 and dropout_p == 0
             and query.shape[-1] == key.shape[-1] == value.shape[-1] and query.shape[:2] == key.shape[:2] == value.shape[:2]
-            and query.numel() > 0 and key.numel() > 0 and (attn_mask is None or not attn_mask.requires_grad))
+            and query.numel() > 0 and key.numel() > 0 and query.stride(-1) == key.stride(-1) == value.stride(-1) == 1
+            and (attn_mask is None or not attn_mask.requires_grad))
     if fits:
         mask = None if attn_mask is None else as_bias(attn_mask, query.dtype)
         return call(flash, [query, key, value, dropout_p, is_causal, mask, scale])[0]

@@ -157,6 +157,9 @@ def strided(array: Any, size: Any, stride: Any, offset: Any) -> Any:
                                f"{list(stride)}")
     if offset is not None and offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+    for n in size:
+        if n < 0:
+            raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
     return storage.strided(array, size, stride, offset)
 
 

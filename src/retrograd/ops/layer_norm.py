@@ -345,7 +345,7 @@ def rms_norm_tensors(input: Any, normalized_shape: Any, weight: Any, eps: float 
     floor = finfo(wide_input.dtype).eps if eps is None else eps
     made = wide_input * (wide_input.pow(2).mean(dims, True) + floor).rsqrt()
     made = made if weight is None else made * weight
-    return made.type_as(input)
+    return made.type_as(input).contiguous()
 
 
 defop("rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",

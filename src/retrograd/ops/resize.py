@@ -207,8 +207,16 @@ def set_strided(self: Any, source: Any, storage_offset: int, size: Any, stride: 
         if source.dtype is not self.dtype:
             raise RuntimeError(f"Could not set tensor of type {type_words(source)} to a tensor of type {type_words(self)}")
         array = source.array
+        if not source.is_contiguous():
+            raise RuntimeError("passed in tensor to be used as storage must be contiguous")
     else:
         array = typed(source, self.array.dtype)
+    if stride and len(stride) != len(size):
+        raise RuntimeError(f"unequal size length ({len(size)}) and stride length ({len(stride)})")
+    if any([s < 0 for s in stride]):
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
+    if any([n < 0 for n in size]):
+        raise RuntimeError(f"numel: integer multiplication overflow\nSizes may not be negative: {list(size)}.")
     strides = tuple(stride) if stride else storage.contiguous_strides(size)
     replace_array(self, resized_memory(array, tuple(size), strides, storage_offset))
     bump(self)
