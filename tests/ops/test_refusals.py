@@ -136,6 +136,20 @@ VOLUME = (1, 2, 4, 4, 4)
      lambda: torch.norm(torch.ones(3), 2j)),
     (RuntimeError, "The expanded size of the tensor (3) must match the existing size (4) at non-singleton dimension 0.  Target "
      "sizes: [3].  Tensor sizes: [4]", lambda: torch.ones(3).bernoulli_(torch.ones(4))),
+    (RuntimeError, "It is expected dilation equals to 2, but got size 3",
+     lambda: aten.im2col(torch.ones(IMAGE), [2, 2], [1, 1, 1], [0, 0], [1, 1])),
+    (RuntimeError, "Pivots given to lu_solve must all be smaller or equal to LU.size(-2). Did you properly pass the result of "
+     "lu_factor?", lambda: torch.linalg.lu_solve(torch.eye(2), torch.tensor([1, 9], dtype=torch.int32), torch.ones(2, 1))),
+    (RuntimeError, "INDICES element is out of DATA bounds, id=9 axis_dim=3",
+     lambda: torch.index_select(torch.ones(ROWS), 1, torch.tensor([9]))),
+    (IndexError, "index out of range in self", lambda: torch.index_select(torch.ones(ROWS), 0, torch.tensor([-1]))),
+    (RuntimeError, "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor "
+     "excluding its innermost dimension, but got input with shape [3, 1] and weight with shape [2]",
+     lambda: torch.histogram(torch.ones(3), 4, weight=torch.ones(2))),
+    (RuntimeError, "unequal size length (1) and stride length (2)",
+     lambda: torch.ones(4).set_(torch.ones(4), 0, (2,), (1, 1))),
+    (RuntimeError, "Storage size calculation overflowed with sizes=[-1, 2] and strides=[1, 1]",
+     lambda: torch.ones(4).as_strided((-1, 2), (1, 1))),
     (IndexError, "Dimension out of range (expected to be in range of [-2, 1], but got 5)",
      lambda: torch.rot90(torch.ones(ROWS), 1, (5, 5))),
 ])

@@ -193,12 +193,12 @@ class Trellis:
         return self.over.constant((np.arange(self.frames)[:, None] < self.lengths)[:, :, None])
 
 
-def check(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int) -> None:
+def check(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int, kernel: str) -> None:
     where = "(while checking arguments for ctc_loss_allocate_outputs)"
     if not log_probs.size:
         raise RuntimeError("log_probs tensor must not be empty")
     if log_probs.dtype.kind != "f" or log_probs.dtype.itemsize < 4:
-        raise unsupported("ctc_loss_cpu", log_probs.dtype)
+        raise unsupported(kernel, log_probs.dtype)
     if log_probs.ndim != 3:
         raise RuntimeError(f"Expected 3-dimensional tensor, but got {log_probs.ndim}-dimensional tensor for argument #1 "
                            f"'log_probs' {where}")
@@ -236,7 +236,7 @@ def numbers(lengths: Any) -> list[int]:
 def forward_kernel(xp: Any, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int,
                    zero_infinity: bool) -> Any:
     input_lengths, target_lengths = numbers(input_lengths), numbers(target_lengths)
-    check(log_probs, targets, input_lengths, target_lengths, blank)
+    check(log_probs, targets, input_lengths, target_lengths, blank, "ctc_loss_cpu")
     trellis = Trellis(OverArrays, log_probs, targets.astype(xp.int64), input_lengths, target_lengths, blank)
     ahead = trellis.run_ahead()[0]
     total = trellis.likelihood(ahead)[:, 0]
@@ -252,7 +252,7 @@ def lost(xp: Any, x: Any) -> Any:
 def backward_kernel(xp: Any, grad: Any, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any,
                     neg_log_likelihood: Any, log_alpha: Any, blank: int, zero_infinity: bool) -> Any:
     input_lengths, target_lengths = numbers(input_lengths), numbers(target_lengths)
-    check(log_probs, targets, input_lengths, target_lengths, blank)
+    check(log_probs, targets, input_lengths, target_lengths, blank, "ctc_loss_backward_cpu")
     trellis = Trellis(OverArrays, log_probs, targets.astype(xp.int64), input_lengths, target_lengths, blank)
     made = xp.exp(log_probs) - trellis.posterior()
     made = xp.where(xp.isinf(neg_log_likelihood)[:, None], 0 if zero_infinity else xp.nan, made) * grad[:, None]

@@ -12,6 +12,7 @@ import numpy as np
 
 from retrograd.core import storage
 from retrograd.core.dtypes import BY_NUMPY
+from retrograd.ops.families import wrap_dim
 
 INT32 = np.dtype(np.int32)
 BLOCK = 48        # columns that are eliminated one by one before the rest of the matrix is brought up to date
@@ -165,6 +166,32 @@ def parity_of(xp: Any, pivots: Any) -> Any:
     """1 or -1 for an even or odd number of row exchanges."""
     moved = (pivots != xp.arange(1, pivots.shape[-1] + 1)).sum(-1)
     return xp.where(moved % 2 == 1, -1, 1)
+
+
+def check_unpack(LU: Any, pivots: Any) -> None:
+    if LU.ndim < 2:
+        raise RuntimeError("torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: "
+                           f"{list(LU.shape)} instead")
+    if pivots is not None and pivots.size and not 1 <= pivots.min() <= pivots.max() <= LU.shape[-2]:
+        raise RuntimeError("pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the "
+                           "result of lu_factor?")
+
+
+def check_pivots(LU: Any, pivots: Any) -> None:
+    if pivots.dtype != INT32:
+        raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
+    if LU.shape[-1] != pivots.shape[wrap_dim(-1, pivots.ndim, scalar_ok=False)]:
+        raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix")
+    if LU.shape[:-1] != pivots.shape:
+        raise RuntimeError("linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
+                           f"{list(pivots.shape)} instead")
+    wrong = None
+    if pivots.size and pivots.min() < 1:
+        wrong = "greater or equal to 1"
+    elif pivots.size and pivots.max() > LU.shape[-2]:
+        wrong = "smaller or equal to LU.size(-2)"
+    if wrong is not None:
+        raise RuntimeError(f"Pivots given to lu_solve must all be {wrong}. Did you properly pass the result of lu_factor?")
 
 
 def lu_solve(xp: Any, lu: Any, pivots: Any, b: Any, adjoint_system: bool = False) -> Any:

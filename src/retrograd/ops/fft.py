@@ -283,6 +283,8 @@ def inverse_hermitian_transforms(self: Any, s: Any, dim: Any, norm: Any) -> Any:
         raise RuntimeError(f"Only supports floating-point dtypes, but found: {self.dtype.legacy}")
     x = prepared(self, False)
     dims, sizes = shape_and_dims(x, s, dim)
+    if not dims:
+        raise RuntimeError("ihfftn must transform at least one axis")
     mode = mode_of(norm, False)
     made = call(r2c, [resized(x, dims, sizes), (dims[-1],), mode, True])
     if len(dims) == 1:

@@ -21,12 +21,15 @@ def check_histogram(self: Any, weight: Any) -> None:
         raise unsupported("histogram_cpu", self.dtype)
     if weight is not None and weight.dtype != self.dtype:
         raise RuntimeError("torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the "
-                           f"same dtype, but got input(self) {BY_NUMPY[self.dtype].legacy}, and weight "
-                           f"{BY_NUMPY[weight.dtype].legacy}")
+                           f"same dtype, but got input({C_NAMES[BY_NUMPY[self.dtype].name]}), and "
+                           f"weight({C_NAMES[BY_NUMPY[weight.dtype].name]})")
+    if weight is not None and weight.size != self.size:
+        raise RuntimeError("torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor "
+                           f"excluding its innermost dimension, but got input with shape {[self.size, 1]} and weight with "
+                           f"shape {[weight.size]}")
 
 
 def histogram_edges(xp: Any, self: Any, bins: Any, range: Any, weight: Any, density: bool) -> Any:
-    check_histogram(self, weight)
     if bins.dtype != self.dtype:
         names = [C_NAMES[BY_NUMPY[a.dtype].name] for a in (self, bins)]
         raise RuntimeError("torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with "
@@ -34,6 +37,10 @@ def histogram_edges(xp: Any, self: Any, bins: Any, range: Any, weight: Any, dens
     if bins.ndim != 1:
         raise RuntimeError("torch.histogramdd: bins tensor should have one dimension, but got "
                            f"{bins.ndim} dimensions in the bins tensor for dimension 0")
+    if not bins.size:
+        raise RuntimeError("torch.histogramdd: bins tensor should have at least 1 element, but got 0 elements in the bins "
+                           "tensor for dimension 0")
+    check_histogram(self, weight)
     hist = xp.histogram(wide(self.reshape(-1)), wide(bins), weights=None if weight is None else wide(weight.reshape(-1)),
                         density=density)[0]
     return hist.astype(self.dtype), bins
@@ -43,7 +50,7 @@ def histogram_count(xp: Any, self: Any, bins: int, range: Any, weight: Any, dens
     if range is None and self.size and self.dtype.char not in "fd":
         raise unsupported("histogramdd", self.dtype)
     if bins <= 0:
-        raise RuntimeError(f"torch.histogramdd(): bins must be > 0, but got {bins} for dimension 0")
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     low, high = range if range is not None else (self.min(), self.max()) if self.size else (0, 1)
     if low == high:
         low, high = low - 0.5, high + 0.5

@@ -694,6 +694,7 @@ def lu_unpack_kernel(xp: Any, LU_data: Any, LU_pivots: Any, unpack_data: bool, u
     if unpack_pivots and LU_pivots.dtype != factorize.INT32:
         raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this "
                            "function is intended to be used with the output produced by torch.linalg.lu_factor")
+    factorize.check_unpack(LU_data, LU_pivots if unpack_pivots else None)
     return unpacked(xp, LU_data, LU_pivots, unpack_data, unpack_pivots)
 
 
@@ -728,8 +729,7 @@ def lu_solve_kernel(xp: Any, LU: Any, pivots: Any, B: Any, left: bool, adjoint: 
     if LU.dtype != B.dtype:
         raise RuntimeError(f"linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type {legacy(LU)} and "
                            f"B of type {legacy(B)} instead")
-    if pivots.dtype != factorize.INT32:
-        raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
+    factorize.check_pivots(LU, pivots)
     check_product("linalg.lu_solve", LU, B, left)
     supported("linalg.lu_solve_cpu", LU, even_empty=False)
     if left:

@@ -249,6 +249,8 @@ def largest_or_zero(t: Any, dim: int, keepdim: bool) -> Any:
 
 
 def matrix_norm(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    if isinstance(ord, complex):
+        raise RuntimeError("linalg.matrix_norm: Expected a non-complex scalar as the order of norm.")
     size = abs(float(ord))
     first, second = matrix_dims(self, dim)
     if size not in (1.0, 2.0, math.inf):
@@ -358,6 +360,8 @@ def by_inverse(self: Any, ord: Any) -> Any:
 
 def cond(self: Any, p: Any) -> Any:
     check_cond(self)
+    if isinstance(p, complex):
+        raise RuntimeError("value cannot be converted to type double without overflow")
     if p is not None and abs(float(p)) not in (1.0, 2.0, math.inf):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     if self.numel() == 0:

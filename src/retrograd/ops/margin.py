@@ -53,7 +53,7 @@ def taken_from_rows(rows: Any, shape: Any, reduction: int) -> Any:
 
 
 # ---- one right class
-def check_classes(self: Any, target: Any, p: Any, weight: Any) -> None:
+def check_classes(self: Any, target: Any, p: Any, weight: Any, kernel: str) -> None:
     check_scores(self)
     if p not in (1, 2):
         raise RuntimeError("only p == 1 and p == 2 supported")
@@ -64,7 +64,7 @@ def check_classes(self: Any, target: Any, p: Any, weight: Any) -> None:
                            f"{list(self.shape)}.")
     if weight is not None and (weight.ndim > 1 or weight.size != classes):
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
-    check_kinds("multi_margin_loss_cpu_kernel", self, target)
+    check_kinds(kernel, self, target)
     if ((target < 0) | (target >= classes)).any():
         raise RuntimeError("target out of range")
 
@@ -110,13 +110,13 @@ def like(condition: Any, scores: Any) -> Any:
 
 
 def multi_margin_kernel(xp: Any, self: Any, target: Any, p: Any, margin: Any, weight: Any, reduction: int) -> Any:
-    check_classes(self, target, p, weight)
+    check_classes(self, target, p, weight, "multi_margin_loss_cpu_kernel")
     return reduced_rows(xp, Hinges(xp, self, target, p, margin, weight).values(), reduction, target.shape)
 
 
 def multi_margin_backward_kernel(xp: Any, grad_output: Any, self: Any, target: Any, p: Any, margin: Any, weight: Any,
                                  reduction: int) -> Any:
-    check_classes(self, target, p, weight)
+    check_classes(self, target, p, weight, "multi_margin_loss_backward_cpu_kernel")
     slopes = Hinges(xp, self, target, p, margin, weight).slopes()
     return xp.ascontiguousarray(slopes * given_to_rows(grad_output, len(slopes), reduction), self.dtype).reshape(self.shape)
 

@@ -289,6 +289,7 @@ def instance_norm_tensors(input: Any, weight: Any, bias: Any, running_mean: Any,
                           momentum: float, eps: float, cudnn_enabled: bool) -> Any:
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+    families.wrap_dim(1 if input.ndim else 0, input.ndim, scalar_ok=False)
     shape = tuple(input.shape)
     batch, channels = shape[:2]
     weight, bias, mean, var = (None if t is None else t.repeat(batch) for t in (weight, bias, running_mean, running_var))

@@ -402,13 +402,16 @@ def check_rows(index: Any, size: int) -> None:
         raise IndexError("index out of range in self")
 
 
-def check_rows_of_nothing(index: Any, size: int) -> None:
-    """`check_rows` for tensors without elements, about which the words are others."""
-    if size == 0:
-        raise RuntimeError("index_select(): self indexing axis dim should be positive")
-    outside = index[(index < 0) | (index >= size)]
-    if outside.size:
-        raise RuntimeError(f"INDICES element is out of DATA bounds, id={outside.flat[0]} axis_dim={size}")
+def check_selected(index: Any, shape: Any, dim: int) -> None:
+    """The same for a dimension of a tensor; the kernel for all but the first, and for nothing, has words of its own."""
+    size = shape[dim]
+    if index.size and not (index.min() >= 0 and index.max() < size):
+        if not size and len(shape) > 1:
+            raise RuntimeError("index_select(): self indexing axis dim should be positive")
+        if dim or (len(shape) > 1 and 0 in shape):
+            wrong = index[(index < 0) | (index >= size)].flat[0]
+            raise RuntimeError(f"INDICES element is out of DATA bounds, id={wrong} axis_dim={size}")
+        raise IndexError("index out of range in self")
 
 
 def index_select_kernel(xp: Any, self: Any, dim: int, index: Any) -> Any:
@@ -420,9 +423,7 @@ def index_select_kernel(xp: Any, self: Any, dim: int, index: Any) -> Any:
     if index.dtype not in INDEX_DTYPES:
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     source = at_least_1d(self)
-    if self.ndim > 1 and self.size == 0 and index.size:
-        check_rows_of_nothing(index, source.shape[dim])
-    check_rows(index, source.shape[dim])
+    check_selected(index, source.shape, dim)
     taken = xp.take(source, at_least_1d(index), axis=dim)
     return taken.reshape(()) if self.ndim == 0 else xp.ascontiguousarray(taken)
 

@@ -16,7 +16,9 @@ def pair(value: Any) -> str:
     return f"({value[0]}, {value[1]})"
 
 
-def both(value: Any) -> tuple[int, int]:
+def both(name: str, value: Any) -> tuple[int, int]:
+    if len(value) not in (1, 2):
+        raise RuntimeError(f"It is expected {name} equals to 2, but got size {len(value)}")
     return (value[0], value[0]) if len(value) == 1 else (value[0], value[1])
 
 
@@ -36,7 +38,8 @@ def block_counts(size: Any, kernel_size: Any, dilation: Any, padding: Any, strid
 
 
 def im2col_kernel(xp: Any, self: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
-    kernel_size, dilation, padding, stride = (both(v) for v in (kernel_size, dilation, padding, stride))
+    kernel_size, dilation = both("kernel_size", kernel_size), both("dilation", dilation)
+    padding, stride = both("padding", padding), both("stride", stride)
     check_window(kernel_size, dilation, padding, stride)
     if self.ndim not in (3, 4) or 0 in self.shape[-3:]:
         raise RuntimeError("Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
@@ -63,7 +66,10 @@ def window(image: Any, place: Any, counts: Any, dilation: Any, stride: Any) -> A
 
 
 def col2im_kernel(xp: Any, self: Any, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
-    kernel_size, dilation, padding, stride = (both(v) for v in (kernel_size, dilation, padding, stride))
+    if len(output_size) != 2:
+        raise RuntimeError(f"It is expected output_size equals to 2, but got size {len(output_size)}")
+    kernel_size, dilation = both("kernel_size", kernel_size), both("dilation", dilation)
+    padding, stride = both("padding", padding), both("stride", stride)
     check_window(kernel_size, dilation, padding, stride)
     if self.ndim not in (2, 3) or 0 in self.shape[-2:]:
         raise RuntimeError("Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions "
