@@ -150,6 +150,11 @@ VOLUME = (1, 2, 4, 4, 4)
      lambda: torch.ones(4).set_(torch.ones(4), 0, (2,), (1, 1))),
     (RuntimeError, "Storage size calculation overflowed with sizes=[-1, 2] and strides=[1, 1]",
      lambda: torch.ones(4).as_strided((-1, 2), (1, 1))),
+    (RuntimeError, "start (2) + length (2) exceeds dimension size (3).", lambda: torch.narrow_copy(torch.ones(3), 0, -1, 2)),
+    (RuntimeError, "value cannot be converted to type float without overflow",
+     lambda: torch.nn.functional.leaky_relu(torch.ones(3), 2j)),
+    (RuntimeError, "cdist only supports non-negative p values",
+     lambda: torch.cdist(torch.ones(ROWS), torch.ones(ROWS), float("nan"))),
     (IndexError, "Dimension out of range (expected to be in range of [-2, 1], but got 5)",
      lambda: torch.rot90(torch.ones(ROWS), 1, (5, 5))),
 ])

@@ -45,6 +45,7 @@ def slice_backward(make: Maker) -> Iterator[Sample]:
 def narrow(make: Maker) -> Iterator[Sample]:
     yield Sample(make(3, 4), 0, 1, 2)
     yield Sample(make(3, 4), 1, 4, 0)
+    yield Sample(make(3, 4), 0, -2, 2)
 
 
 @samples("narrow.Tensor")

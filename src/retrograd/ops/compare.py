@@ -56,7 +56,7 @@ def isclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) ->
     if self.dtype is not other.dtype:
         raise RuntimeError(f"{self.dtype.legacy} did not match {other.dtype.legacy}")
     for name, value in (("rtol", rtol), ("atol", atol)):
-        if value < 0:
+        if not value >= 0:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
     close = self.eq(other)
     kind = self.array.dtype.kind

@@ -144,12 +144,12 @@ def huber_slope(xp: Any, self: Any, target: Any, delta: float) -> Any:
 
 
 def check_beta(*args: Any) -> None:
-    if args[-1] < 0:
+    if not args[-1] >= 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
 
 
 def check_delta(*args: Any) -> None:
-    if args[-1] <= 0:
+    if not args[-1] > 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
 
 

@@ -29,7 +29,7 @@ def distances(xp: Any, difference: Any, p: float) -> Any:
     """The p-norm along the last dimension."""
     size = xp.abs(difference)
     if p == 0:
-        return (size != 0).sum(-1).astype(difference.dtype)
+        return xp.minimum(xp.ceil(size), 1).sum(-1).astype(difference.dtype)
     if math.isinf(p):
         return size.max(-1, initial=0)
     if p == 1:
@@ -82,7 +82,7 @@ def check_cdist(x1: Any, x2: Any, p: float) -> None:
             raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {legacy(x)}")
     if x1.shape[-1] != x2.shape[-1]:
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
-    if p < 0:
+    if not p >= 0:
         raise RuntimeError("cdist only supports non-negative p values")
     problem = broadcast_problem(x1.shape[:-2], x2.shape[:-2])
     if problem is not None:
@@ -180,6 +180,8 @@ COMPUTE_MODES = {"use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_euclid
 
 def cdist_tensors(x1: Any, x2: Any, p: float, compute_mode: Any) -> Any:
     check_cdist(x1.array, x2.array, p)
+    if compute_mode not in (None, 0, 1, 2):
+        raise RuntimeError(f"possible modes: 0, 1, 2, but was: {compute_mode}")
     rows = x1.shape[-2], x2.shape[-2]
     by_product = compute_mode == 1 or compute_mode in (None, 0) and max(rows) > 25
     if p == 2 and by_product and x1.numel() and x2.numel():
@@ -297,7 +299,7 @@ def pdist_tensors(self: Any, p: float) -> Any:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {self.ndim}D")
     if not self.is_floating_point():
         raise RuntimeError("pdist only supports floating-point dtypes")
-    if p < 0:
+    if not p >= 0:
         raise RuntimeError("pdist only supports non-negative p values")
     return call(pdist_forward, [self.contiguous(), p])
 

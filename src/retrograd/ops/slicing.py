@@ -132,12 +132,26 @@ defop("narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Te
       out=False)
 defop("narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)", kernel=narrow, composite=True,
       out=False)
+def narrow_copy_kernel(xp: Any, self: Any, dim: int, start: int, length: int) -> Any:
+    if self.ndim == 0:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    size = self.shape[wrap_dim(dim, self.ndim)]
+    if not -size <= start <= size:
+        raise IndexError(f"start out of range (expected to be in range of [{-size}, {size}], but got {start})")
+    start = start + size if start < 0 else start
+    if length < 0 or start > size - length:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
+    return xp.array(slice_kernel(xp, self, dim, start, start + length, 1), order="C")
+
+
+def narrow_copy_gradient(grad: Any, self_sym_sizes: Any, dim: int, start: int, length: int) -> Any:
+    start = start + self_sym_sizes[dim] if start < 0 else start
+    return call(slice_backward, [grad, self_sym_sizes, dim, start, start + length, 1])
+
+
 narrow_copy = defop(
     "narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor",
-    kernel=lambda xp, self, dim, start, length: xp.array(slice_kernel(xp, self, dim, start, start + length, 1),
-                                                         order="C"),
-    vjp=dict(self=lambda grad, self_sym_sizes, dim, start, length:
-             call(slice_backward, [grad, self_sym_sizes, dim, start, start + length, 1])),
+    kernel=narrow_copy_kernel, vjp=dict(self=narrow_copy_gradient),
     jvp="linear", batch=shift_dims("dim"),
 )
 
