@@ -455,3 +455,21 @@ def test_resizing_keeps_infinities_where_they_are() -> None:
     made = torch.nn.functional.interpolate(image, scale_factor=2.0)
     assert np.array_equal(made.numpy()[0, 0], np.repeat(image.numpy()[0, 0], 2), equal_nan=True)
     assert torch.nn.functional.adaptive_avg_pool1d(image, 4)[0, 0, 0].item() == 1
+
+
+def test_gradient_of_affine_grid_in_any_memory_order() -> None:
+    theta = plain(2, 2, 3).requires_grad_()
+    grid = torch.nn.functional.affine_grid(theta, (2, 1, 3, 3), align_corners=True)
+    grad = plain(*grid.shape)
+    turned = torch.Tensor(np.asfortranarray(grad.numpy()))
+    first, second = (torch.autograd.grad(grid, theta, g, retain_graph=True)[0] for g in (grad, turned))
+    assert np.array_equal(first.numpy(), second.numpy())
+
+
+def test_attention_of_strided_inputs_is_made_of_products() -> None:
+    q = plain(1, 2, 3, 4).requires_grad_()
+    attend = torch.nn.functional.scaled_dot_product_attention
+    assert attend(q, q, q).grad_fn.name() == "ScaledDotProductFlashAttentionForCpuBackward0"
+    strided = q.transpose(-2, -1).clone(memory_format=torch.contiguous_format).transpose(-2, -1)
+    assert attend(strided, q, q).grad_fn.name() == "UnsafeViewBackward0"
+    assert np.allclose(attend(strided, q, q).detach().numpy(), attend(q, q, q).detach().numpy())

@@ -320,7 +320,7 @@ def affine_kernel(xp: Any, theta: Any, size: Any, align_corners: bool) -> Any:
 def affine_backward_tensors(grad: Any, size: Any, align_corners: bool) -> Any:
     points = Tensor(base_points(np, size, align_corners, grad.dtype.numpy))
     points = points.expand((size[0], *points.shape)).transpose(1, 2)
-    return points.bmm(grad.view((size[0], points.shape[2], grad.shape[-1]))).transpose(1, 2)
+    return points.bmm(grad.reshape((size[0], points.shape[2], grad.shape[-1]))).transpose(1, 2)
 
 
 def fold_affine(op: Any, args: Any, dims: Any, size: int) -> Any:
