@@ -648,7 +648,8 @@ def install_all() -> None:
     METHODS.update({name: PLAIN[name] for name in ("__int__", "__float__", "__index__", "__iter__", "__contains__")})
     if shortcuts is not None:
         shortcuts.install()
-        import_module("retrograd.core.shortcut_rules").install()
+        for name in ("shortcut_rules", "shortcut_tangents"):
+            import_module(f"retrograd.core.{name}").install()
     calibrate()
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from retrograd.core.forward import attach, here
 from retrograd.core.opdef import GRAD, NOT_IMPLEMENTED, SAVED
 from retrograd.core.shortcut_rules import array_steps
-from retrograd.core.shortcuts import COMMON, run_text
+from retrograd.core.shortcuts import COMMON, WRITERS, run_text
 
 HEAD = """
 def dual(TENSORS):
@@ -115,3 +115,8 @@ def tangent_lines(op: Any, count: int, space: dict[str, Any]) -> str | None:
         return None
     saved = [f"y{slot} = {'x' if op.saved_args[slot] >= 0 else 'p'}" for kind, slot in rule.sources if kind == SAVED]
     return "\n".join([*saved, *steps]) + "\n"
+
+
+def install() -> None:
+    """Let functions and operators know of it."""
+    WRITERS["dual"] = written_dual

@@ -10,7 +10,6 @@ are made of templates and of numbers that the table gives; no name or value of a
 """
 from __future__ import annotations
 
-from importlib import import_module
 from textwrap import indent
 from types import FunctionType
 from typing import Any
@@ -278,13 +277,16 @@ def shortcut(op: Any, head: str, general: Any = None) -> Any:
     return space["function"]
 
 
+WRITERS: dict[str, Any] = {}          # what other files write for ops: shortcut_tangents.py their functions for dual tensors
+
+
 def later_dual(op: Any) -> Any:
     """The function of an op for dual tensors, which is written at its first call."""
     written: list[Any] = []
 
     def dual(*tensors: Any) -> Any:
         if not written:
-            written.append(import_module("retrograd.core.shortcut_tangents").written_dual(op, door))
+            written.append(WRITERS["dual"](op, door))
         return written[0](*tensors)
     return dual
 
