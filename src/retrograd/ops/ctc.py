@@ -21,6 +21,7 @@ from retrograd.core.tensor import ODD_WRAPPER, Tensor
 from retrograd.ops import families
 from retrograd.ops.elementwise import unsupported
 from retrograd.ops.loss import MEAN, reduced
+from retrograd.ops.refusals import type_name
 
 NEVER = -1e30
 
@@ -199,6 +200,9 @@ def check(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any,
         raise RuntimeError("log_probs tensor must not be empty")
     if log_probs.dtype.kind != "f" or log_probs.dtype.itemsize < 4:
         raise unsupported(kernel, log_probs.dtype)
+    if targets.dtype.name not in ("int32", "int64"):
+        raise RuntimeError("Expected tensor for argument #2 'targets' to have scalar type Int; but got "
+                           f"{type_name(targets.dtype)} instead {where}")
     if log_probs.ndim != 3:
         raise RuntimeError(f"Expected 3-dimensional tensor, but got {log_probs.ndim}-dimensional tensor for argument #1 "
                            f"'log_probs' {where}")
@@ -229,13 +233,16 @@ def check(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any,
                            f"for argument #2 'targets' {where}")
 
 
-def numbers(lengths: Any) -> list[int]:
+def numbers(lengths: Any, name: str = "input_lengths") -> list[int]:
+    dtype = getattr(lengths.array if isinstance(lengths, Tensor) else lengths, "dtype", None)
+    if dtype is not None and dtype.kind not in "iu":
+        raise RuntimeError(f"{name} must be integral")
     return [int(n) for n in np.asarray(lengths.tolist() if isinstance(lengths, Tensor) else lengths).reshape(-1)]
 
 
 def forward_kernel(xp: Any, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int,
                    zero_infinity: bool) -> Any:
-    input_lengths, target_lengths = numbers(input_lengths), numbers(target_lengths)
+    input_lengths, target_lengths = numbers(input_lengths), numbers(target_lengths, "target_lengths")
     check(log_probs, targets, input_lengths, target_lengths, blank, "ctc_loss_cpu")
     trellis = Trellis(OverArrays, log_probs, targets.astype(xp.int64), input_lengths, target_lengths, blank)
     ahead = trellis.run_ahead()[0]
@@ -251,7 +258,7 @@ def lost(xp: Any, x: Any) -> Any:
 
 def backward_kernel(xp: Any, grad: Any, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any,
                     neg_log_likelihood: Any, log_alpha: Any, blank: int, zero_infinity: bool) -> Any:
-    input_lengths, target_lengths = numbers(input_lengths), numbers(target_lengths)
+    input_lengths, target_lengths = numbers(input_lengths), numbers(target_lengths, "target_lengths")
     check(log_probs, targets, input_lengths, target_lengths, blank, "ctc_loss_backward_cpu")
     trellis = Trellis(OverArrays, log_probs, targets.astype(xp.int64), input_lengths, target_lengths, blank)
     made = xp.exp(log_probs) - trellis.posterior()
@@ -262,14 +269,14 @@ def backward_kernel(xp: Any, grad: Any, log_probs: Any, targets: Any, input_leng
 def slopes(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int) -> Any:
     """The gradient of each example's loss, over tensors."""
     trellis = Trellis(OverTensors, log_probs, targets.to(BY_NUMPY[np.dtype(np.int64)]), numbers(input_lengths),
-                      numbers(target_lengths), blank)
+                      numbers(target_lengths, "target_lengths"), blank)
     return METHODS["where"](trellis.inside(), log_probs.exp() - trellis.posterior(), 0.0)
 
 
 def bent(direction: Any, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int) -> Any:
     """The derivative of the gradient of each example's loss along a direction; it is symmetric."""
     trellis = Trellis(OverTensors, log_probs, targets.to(BY_NUMPY[np.dtype(np.int64)]), numbers(input_lengths),
-                      numbers(target_lengths), blank)
+                      numbers(target_lengths, "target_lengths"), blank)
     made = log_probs.exp() * direction - trellis.posterior_tangent(direction)
     return METHODS["where"](trellis.inside(), made, 0.0)
 
@@ -337,7 +344,7 @@ def ctc_loss_tensors(log_probs: Any, targets: Any, input_lengths: Any, target_le
         loss = call(ctc_of_tensors, [frames, targets, input_lengths, target_lengths, blank, zero_infinity])[0]
         counts = target_lengths.clamp_min(1).to(loss.dtype)
     else:
-        lengths = numbers(target_lengths)
+        lengths = numbers(target_lengths, "target_lengths")
         loss = call(ctc_of_lists, [frames, targets, numbers(input_lengths), lengths, blank, zero_infinity])[0]
         counts = Tensor(np.maximum(lengths, 1)).to(loss.dtype)
     if zero_infinity:

@@ -454,12 +454,13 @@ def max_unpool_rows(rank: int) -> Any:
     words = {2: "two elements (height, width)", 3: "three elements (depth, height, width)"}[rank]
 
     def kernel(xp: Any, self: Any, indices: Any, output_size: Any, *windows: Any) -> Any:
+        if indices.dtype != xp.int64:
+            told = f" but got: {BY_NUMPY[indices.dtype].legacy}" if rank == 2 else ""
+            raise RuntimeError(f"elements in indices should be type int64{told}")
         if self.dtype.kind not in "fV":
             raise unsupported(f"max_unpool{rank}d", self.dtype)
         if len(output_size) != rank:
             raise RuntimeError(f"There should be exactly {words} in output_size, but got {len(output_size)} elements.")
-        if indices.dtype != xp.int64:
-            raise RuntimeError(f"elements in indices should be type int64 but got: {BY_NUMPY[indices.dtype].legacy}")
         if self.ndim not in (rank + 1, rank + 2):
             raise RuntimeError(f"Input to max_unpooling{rank}d should be a {rank + 1}d or {rank + 2}d Tensor, but got a tensor "
                                f"with {self.ndim} dimensions.")
