@@ -26,3 +26,10 @@ def test_arithmetic_gives_the_bits_of_numpy(name: str, dtype: type, size: int) -
     x, y = np.random.default_rng(0).uniform(0.1, 0.9, (2, size)).astype(dtype)
     ours = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}[name]
     assert np.array_equal(getattr(torch, name)(torch.Tensor(x), torch.Tensor(y)).array, ours(x, y))
+
+
+def test_a_second_operand_without_dimensions_is_not_rounded_to_half_precision() -> None:
+    x = torch.tensor([1.2421875]).bfloat16()
+    for scale in (torch.tensor(0.467529296875).half(), torch.tensor(0.467529296875)):
+        assert (x * scale).tolist() == [0.58203125] and (scale * x).tolist() == [0.578125]
+        assert (scale / x).tolist() == [0.375]

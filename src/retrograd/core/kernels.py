@@ -182,7 +182,8 @@ def promote_operands(op: Any, args: Any, values: Any) -> None:
     for i in op.tensor_args:
         value = values[i]
         if exact and not isinstance(value, list) and value is not None and np.ndim(value) == 0:
-            if type(value) is not ndarray or value.dtype not in HALVES:
+            # a number keeps its digits, and so does a tensor of no dimensions that is not the first operand
+            if type(value) is not ndarray or (value.dtype != common and i != op.tensor_args[0]):
                 values[i] = np.asarray(value).astype(FLOAT32)
                 continue
         if isinstance(value, list):
