@@ -92,6 +92,9 @@ def derivatives(value: Any, coefficients: Any, order: int) -> list[Any]:
             for k, c in enumerate(coefficients, 1)]
 
 
+RESHAPING = ("view", "_reshape_alias", "_unsafe_view")
+
+
 class Jet(Carrying):
     """Carries the Taylor coefficients 1 to `order` of every value that depends on the inputs."""
 
@@ -112,6 +115,8 @@ class Jet(Carrying):
         """What a linear op makes of the coefficients of one order."""
         if tangents is None:
             return None
+        if op.name in RESHAPING and op.overload == "default":
+            return METHODS["reshape"](tangents[0], values[1])         # which may lie otherwise in memory than the value
         if op.jvp == "linear":
             return call(op, forward.substituted(op, values, tangents))
         return forward.tangents_of(op, values, tangents, result)
