@@ -54,9 +54,11 @@ def anywhere(mask: Any) -> bool:
 def number_like(xp: Any, array: Any, number: Any) -> Any:
     """A Python number as a 0-d array of the array's dtype."""
     if isinstance(number, complex) and array.dtype.kind != "c":
-        name = "double" if array.dtype.itemsize == 8 else "float"
-        raise RuntimeError(f"value cannot be converted to type {name} without overflow\n"
-                           f"{number} is complex, and the tensor is not.")
+        if number.imag:
+            name = "double" if array.dtype.itemsize == 8 else "float"
+            raise RuntimeError(f"value cannot be converted to type {name} without overflow\n"
+                               f"{number} is complex, and the tensor is not.")
+        number = number.real
     return xp.asarray(number).astype(array.dtype)
 
 
