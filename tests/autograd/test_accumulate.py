@@ -2,24 +2,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import retrograd as torch
 from retrograd.autograd import Function
-from retrograd.core.warn import Shown
 
 grad = torch.autograd.grad
-
-
-@pytest.fixture(autouse=True)
-def warnings_are_given_again() -> Iterator[None]:
-    given = set(Shown.texts)
-    yield
-    Shown.texts.clear()                   # other tests wait for warnings that are given once
-    Shown.texts.update(given)
 
 
 class Give(Function):

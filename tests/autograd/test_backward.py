@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,14 +11,6 @@ from retrograd.autograd.graph import GradientEdge, get_gradient_edge
 from retrograd.core.warn import Shown
 
 backward, grad = torch.autograd.backward, torch.autograd.grad
-
-
-@pytest.fixture(autouse=True)
-def warnings_are_given_again() -> Iterator[None]:
-    given = set(Shown.texts)
-    yield
-    Shown.texts.clear()                   # other tests wait for warnings that are given once
-    Shown.texts.update(given)
 
 
 def leaf(*values: float) -> Any:

@@ -405,6 +405,7 @@ class WrittenDoor(Door):
     """The entrances of dispatch for whoever has an op and its tensors in hand; each op is written out when first used."""
 
     def __init__(self, door: Any) -> None:
+        self.behind = door                # which tests compare with
         self.inplace, self.call, self.refresh, self.counted, self.function = (       # type: ignore[method-assign]
             door.inplace, door.call, door.refresh, door.counted, door.function)
 

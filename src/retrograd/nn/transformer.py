@@ -58,6 +58,22 @@ class _Layer(Module):
     __constants__ = ["norm_first"]
     activation: Any
 
+    def _build(self, attentions: tuple[str, ...], d_model: int, nhead: int, dim_feedforward: int, dropout: float, eps: float,
+               batch_first: bool, bias: bool, **place: Any) -> None:
+        """Make the parts, in the order in which PyTorch draws their parameters: a norm and a dropout for each attention,
+        and one for the network."""
+        for name in attentions:
+            setattr(self, name, MultiheadAttention(d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first,
+                                                   **place))
+        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **place)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **place)
+        count = len(attentions) + 1
+        for i in range(count):
+            setattr(self, f"norm{i + 1}", LayerNorm(d_model, eps=eps, bias=bias, **place))
+        for i in range(count):
+            setattr(self, f"dropout{i + 1}", Dropout(dropout))
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if not hasattr(self, "activation"):
@@ -84,16 +100,9 @@ class TransformerEncoderLayer(_Layer):
                  activation: Activation = F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
                  norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
-        place = {"device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **place)
-        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **place)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **place)
+        self._build(("self_attn",), d_model, nhead, dim_feedforward, dropout, layer_norm_eps, batch_first, bias,
+                    device=device, dtype=dtype)
         self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **place)
-        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **place)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
         activation = activation_named(activation)
         self.activation_relu_or_gelu = 1 if activation is F.relu else 2 if activation is F.gelu else 0
         self.activation = activation
@@ -129,19 +138,9 @@ class TransformerDecoderLayer(_Layer):
                  activation: Activation = F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
                  norm_first: bool = False, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
-        place = {"device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, bias=bias, **place)
-        self.multihead_attn = MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, bias=bias, **place)
-        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **place)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **place)
+        self._build(("self_attn", "multihead_attn"), d_model, nhead, dim_feedforward, dropout, layer_norm_eps, batch_first,
+                    bias, device=device, dtype=dtype)
         self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **place)
-        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **place)
-        self.norm3 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **place)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
-        self.dropout3 = Dropout(dropout)
         self.activation = activation_named(activation)
 
     def forward(self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None, tgt_key_padding_mask: Any = None,

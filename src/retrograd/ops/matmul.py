@@ -85,6 +85,8 @@ def combined(xp: Any, self: Any, made: Any, beta: Any, alpha: Any) -> Any:
 
 
 def as_number(value: Any, dtype: Any) -> Any:
+    if isinstance(value, complex) and dtype.kind != "c" and not value.imag:
+        value = value.real
     return int(value) if dtype.kind in "iu" else value
 
 
