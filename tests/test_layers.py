@@ -109,7 +109,7 @@ def test_violation_is_found(module: str, source: str) -> None:
     ("retrograd.core.tensor", "from . import state\nfrom .storage import Storage\nimport numpy"),
     ("retrograd.ops.shape", "from retrograd.core import opdef\nfrom . import families"),
     ("retrograd.autograd.engine", "from ..core.tensor import Tensor\nfrom .graph import Node"),
-    ("retrograd.nn.linear", "import retrograd\nfrom retrograd import Tensor\nfrom retrograd.autograd import Function\n"
+    ("retrograd.nn.modules.linear", "import retrograd\nfrom retrograd import Tensor\nfrom retrograd.autograd import Function\n"
                             "from . import init"),
     ("retrograd.utils.checkpoint", "def f():\n    from retrograd.autograd.graph import saved_tensors_hooks"),
 ])

@@ -22,6 +22,7 @@ from types import ModuleType
 from typing import Any
 
 import retrograd
+from retrograd import _torch_names
 from retrograd.core.state import tls
 from retrograd.core.tensor import Tensor, counter_of
 
@@ -184,6 +185,7 @@ def install() -> None:
         parent, _, last = name.rpartition(".")
         if name.startswith(PACKAGE + ".") and getattr(sys.modules.get(parent), last, module) is not module:
             sys.modules["torch" + name.removeprefix(PACKAGE)] = module
+    _torch_names.install()
     for name, homes in PRIVATE.items():
         add_names(find_or_make_module(name), name, homes)
 

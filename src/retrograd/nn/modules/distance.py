@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from retrograd.nn import functional as F
-from retrograd.nn.module import Module
+from retrograd.nn.modules.module import Module
 
 
 class PairwiseDistance(Module):

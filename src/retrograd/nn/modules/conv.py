@@ -7,13 +7,9 @@ from typing import Any
 import retrograd as torch
 from retrograd.nn import functional as F
 from retrograd.nn import init
-from retrograd.nn.module import Module
+from retrograd.nn.modules.module import Module
+from retrograd.nn.modules.utils import _ntuple, _reverse_repeat_tuple
 from retrograd.nn.parameter import Parameter
-
-
-def repeated(value: Any, rank: int) -> tuple[Any, ...]:
-    """A number for each dimension."""
-    return tuple(value) if isinstance(value, (tuple, list)) else (value,) * rank
 
 
 class _ConvNd(Module):
@@ -33,9 +29,9 @@ class _ConvNd(Module):
             raise ValueError("in_channels must be divisible by groups")
         if out_channels % groups != 0:
             raise ValueError("out_channels must be divisible by groups")
-        rank = self.rank
+        rank, repeated = self.rank, _ntuple(self.rank)
         self.in_channels, self.out_channels = in_channels, out_channels
-        self.kernel_size, self.stride, self.dilation = (repeated(v, rank) for v in (kernel_size, stride, dilation))
+        self.kernel_size, self.stride, self.dilation = (repeated(v) for v in (kernel_size, stride, dilation))
         if isinstance(padding, str):
             if padding not in ("same", "valid"):
                 raise ValueError(f"Invalid padding string '{padding}', should be one of {{'same', 'valid'}}")
@@ -44,17 +40,17 @@ class _ConvNd(Module):
         modes = {"zeros", "reflect", "replicate", "circular"}
         if padding_mode not in modes:
             raise ValueError(f"padding_mode must be one of {modes}, but got padding_mode='{padding_mode}'")
-        self.padding: Any = padding if isinstance(padding, str) else repeated(padding, rank)
-        self.output_padding, self.groups, self.padding_mode = repeated(output_padding, rank), groups, padding_mode
+        self.padding: Any = padding if isinstance(padding, str) else repeated(padding)
+        self.output_padding, self.groups, self.padding_mode = repeated(output_padding), groups, padding_mode
         if isinstance(self.padding, str):
-            self._reversed_padding_repeated_twice = [0, 0] * rank
+            self._reversed_padding_repeated_twice: Any = [0, 0] * rank
             if padding == "same":
                 for d, k, i in zip(self.dilation, self.kernel_size, range(rank - 1, -1, -1), strict=True):
                     total = d * (k - 1)
                     self._reversed_padding_repeated_twice[2 * i] = total // 2
                     self._reversed_padding_repeated_twice[2 * i + 1] = total - total // 2
         else:
-            self._reversed_padding_repeated_twice = [p for p in reversed(self.padding) for _ in range(2)]
+            self._reversed_padding_repeated_twice = _reverse_repeat_tuple(self.padding, 2)
         channels = (in_channels, out_channels // groups) if self.transposed else (out_channels, in_channels // groups)
         self.weight = Parameter(torch.empty((*channels, *self.kernel_size), device=device, dtype=dtype))
         if bias:

@@ -6,7 +6,7 @@ from typing import Any
 
 from retrograd.nn import functional as F
 from retrograd.nn.functions.loss import legacy_get_string
-from retrograd.nn.module import Module
+from retrograd.nn.modules.module import Module
 
 
 class _Loss(Module):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from retrograd import no_grad
-from retrograd.nn.hooks import add
+from retrograd.nn.modules._hooks import add
 from retrograd.nn.parameter import Parameter
 from retrograd.overrides import is_tensor_like
 from retrograd.utils.hooks import RemovableHandle

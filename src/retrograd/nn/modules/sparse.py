@@ -6,7 +6,7 @@ from typing import Any, Self
 import retrograd as torch
 from retrograd.nn import functional as F
 from retrograd.nn import init
-from retrograd.nn.module import Module
+from retrograd.nn.modules.module import Module
 from retrograd.nn.parameter import Parameter
 
 

@@ -7,8 +7,10 @@ from typing import Any
 import retrograd as torch
 from retrograd.nn import functional as F
 from retrograd.nn import init
-from retrograd.nn.module import Module
+from retrograd.nn.modules._multihead import MultiheadAttention
+from retrograd.nn.modules.module import Module
 from retrograd.nn.parameter import Parameter
+from retrograd.utils._names import publish
 
 
 class Switched(Module):
@@ -486,3 +488,10 @@ class Softmax2d(Module):
         if input.dim() not in (3, 4):
             raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
         return F.softmax(input, -3, _stacklevel=5)
+
+
+__all__ = ["CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid",
+           "LogSoftmax", "Mish", "MultiheadAttention", "PReLU", "RReLU", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid",
+           "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign", "Switched", "Tanh", "Tanhshrink",
+           "Threshold"]
+publish(globals(), __all__)

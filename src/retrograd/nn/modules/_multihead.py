@@ -7,8 +7,8 @@ import retrograd as torch
 from retrograd.nn import functional as F
 from retrograd.nn import init
 from retrograd.nn.functions.attention import canonical_mask, type_or_none
-from retrograd.nn.linear import NonDynamicallyQuantizableLinear
-from retrograd.nn.module import Module
+from retrograd.nn.modules.linear import NonDynamicallyQuantizableLinear
+from retrograd.nn.modules.module import Module
 from retrograd.nn.parameter import Parameter
 
 

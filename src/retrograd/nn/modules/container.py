@@ -3,19 +3,14 @@ from __future__ import annotations
 
 import operator
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, Self
 
-from retrograd.nn.module import Module, indent
-
-
-def key_of(index: Any, length: int) -> str:
-    """The name of the child at `index`, negative ones counted from the end."""
-    index = operator.index(index)
-    if not -length <= index < length:
-        raise IndexError(f"index {index} is out of range")
-    return str(index % length)
+from retrograd.nn.modules._entries import key_of, pairs_of
+from retrograd.nn.modules._parameter_container import ParameterDict, ParameterList
+from retrograd.nn.modules.module import Module, indent
+from retrograd.utils._names import publish
 
 
 class Sequential(Module):
@@ -288,17 +283,5 @@ class ModuleDict(Module):
             self[key] = module
 
 
-def pairs_of(source: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """The (key, value) pairs of a mapping or an iterable of pairs, checked as PyTorch checks them."""
-    if not isinstance(source, Iterable):
-        raise TypeError(f"{name}.update should be called with an iterable of key/value pairs, but got {type(source).__name__}")
-    if isinstance(source, (Mapping, ModuleDict)) or hasattr(source, "items"):
-        yield from source.items()
-        return
-    for i, pair in enumerate(source):
-        if not isinstance(pair, Iterable):
-            raise TypeError(f"{name} update sequence element #{i} should be Iterable; is{type(pair).__name__}")
-        pair = tuple(pair)
-        if len(pair) != 2:
-            raise ValueError(f"{name} update sequence element #{i} has length {len(pair)}; 2 is required")
-        yield pair
+__all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
+publish(globals(), __all__)

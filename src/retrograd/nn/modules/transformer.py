@@ -9,13 +9,13 @@ from typing import Any
 import retrograd as torch
 from retrograd.nn import functional as F
 from retrograd.nn import init
-from retrograd.nn.attention import MultiheadAttention
-from retrograd.nn.container import ModuleList
-from retrograd.nn.dropout import Dropout
 from retrograd.nn.functions.attention import canonical_mask, type_or_none
-from retrograd.nn.linear import Linear
-from retrograd.nn.module import Module
-from retrograd.nn.norm import LayerNorm
+from retrograd.nn.modules._multihead import MultiheadAttention
+from retrograd.nn.modules.container import ModuleList
+from retrograd.nn.modules.dropout import Dropout
+from retrograd.nn.modules.linear import Linear
+from retrograd.nn.modules.module import Module
+from retrograd.nn.modules.normalization import LayerNorm
 
 Activation = str | Callable[[Any], Any]
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
 from retrograd import Tensor
-from retrograd.nn.container import key_of, pairs_of
-from retrograd.nn.module import Module
+from retrograd.nn.modules._entries import key_of, pairs_of
+from retrograd.nn.modules.module import Module
 from retrograd.nn.parameter import Parameter
 
 

@@ -10,7 +10,7 @@ import retrograd as torch
 from retrograd import Tensor
 from retrograd.nn import functional as F
 from retrograd.nn import init
-from retrograd.nn.module import Module
+from retrograd.nn.modules.module import Module
 from retrograd.nn.parameter import Parameter
 from retrograd.nn.utils.rnn import PackedSequence
 
