@@ -152,3 +152,11 @@ a = numpy.ones(2, ml_dtypes.bfloat16)
 made = {made}
 print(made.dtype if made.dtype == torch.float32 else made.dtype is torch.bfloat16, made.sum().item())
 """) in ("True 2.0", "torch.float32 4.0")
+
+
+def test_star_import_gives_functions_and_dtypes_but_no_modules() -> None:
+    assert output("""
+from retrograd import *
+names = set(dir())
+print({"tensor", "float32", "no_grad", "sin", "pi"} <= names, *names & {"nn", "core", "channels_last", "BY_NAME", "methods"})
+""") == "True"

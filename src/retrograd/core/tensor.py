@@ -548,3 +548,18 @@ def put_into(cls: Any, members: Any) -> None:
     """Add members to a class by way of its dictionary."""
     gc.get_referents(cls.__dict__)[0].update(members)
     ctypes.pythonapi.PyType_Modified(ctypes.py_object(cls))
+
+
+FLAGS_WORD = 21             # where `tp_flags` lies in CPython's type objects, in words
+IMMUTABLE_TYPE = 1 << 8     # Py_TPFLAGS_IMMUTABLETYPE
+
+
+def open_class(cls: Any) -> None:
+    """Let programs set attributes of a compiled class, as they can of a class in Python: `Tensor.name = function`."""
+    flags = ctypes.c_ulong.from_address(id(cls) + FLAGS_WORD * ctypes.sizeof(ctypes.c_void_p))
+    if flags.value == cls.__flags__:        # else this Python has another layout, and the class stays closed
+        flags.value &= ~IMMUTABLE_TYPE
+
+
+if COMPILED:
+    open_class(Tensor)
