@@ -39,7 +39,49 @@ def test_import_of_as_torch_alone_changes_nothing() -> None:
 
 def test_missing_submodule_names_retrograd() -> None:
     out = run_installed("try:\n    import torch.no_such_module\nexcept ModuleNotFoundError as e:\n    print(e, e.name)")
-    assert out == "No module named 'torch.no_such_module': retrograd does not have it torch.no_such_module\n"
+    assert out.startswith("No module named 'torch.no_such_module': retrograd stands in torch's place")
+    assert "docs/support.md" in out and out.endswith(" torch.no_such_module\n")
+
+
+def test_missing_name_names_retrograd_and_the_list() -> None:
+    out = run_installed("try:\n    from torch import no_such_name\nexcept ImportError as e:\n    print(e)\n"
+                        "try:\n    from torch.nn import no_such_name\nexcept ImportError as e:\n    print(e)")
+    for line, module in zip(out.splitlines(), ("torch", "torch.nn"), strict=True):
+        assert line.startswith(f"cannot import name 'no_such_name' from {module!r}: retrograd stands in torch's place")
+        assert "docs/support.md" in line
+
+
+def test_looking_for_a_missing_module_finds_nothing() -> None:
+    run_installed("from importlib.util import find_spec\n"
+                  "assert find_spec('torch.no_such_module') is None and find_spec('torch.nn') is not None\n"
+                  "assert find_spec('torch') is not None")
+
+
+def test_version_is_the_one_that_is_followed() -> None:
+    run_installed("import torch, importlib.metadata as metadata\n"
+                  "from torch.torch_version import TorchVersion\n"
+                  "assert torch.__version__ == '2.13.0+retrograd' and isinstance(torch.__version__, TorchVersion)\n"
+                  "assert torch.__version__ > '2.2' and torch.__version__ >= (2, 13) and torch.__version__ < '2.14.0.dev1'\n"
+                  "assert torch.version.__version__ == str(torch.__version__) == metadata.version('torch')\n"
+                  "assert torch.version.cuda is None and torch.__name__ == 'torch' and torch.torch is torch\n"
+                  "assert 'torch' in metadata.packages_distributions()['torch']\n"
+                  "assert metadata.version('numpy') and 'NumPy' in torch.__config__.show()\n"
+                  "assert not torch.__future__.get_overwrite_module_params_on_conversion()")
+
+
+def test_own_version_stays_without_install() -> None:
+    assert retrograd.__name__ == "retrograd" and retrograd.__version__ == "0.1.0"
+
+
+def test_spawned_process_has_torch_before_its_main_module(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text("import torch, multiprocessing\n"
+                      "def double(x):\n    return (torch.tensor(x) * 2).item()\n"
+                      "if __name__ == '__main__':\n"
+                      "    with multiprocessing.get_context('spawn').Pool(1) as pool:\n"
+                      "        print(pool.map(double, [1, 2]))\n")
+    done = python("-m", "retrograd", "run", str(script))
+    assert done.stdout == "[2, 4]\n", done.stderr
 
 
 def test_missing_attribute_is_an_attribute_error() -> None:
@@ -82,14 +124,14 @@ def program(tmp_path: Path) -> Path:
 def test_run_script_gives_it_torch_arguments_and_its_folder(program: Path) -> None:
     script = str(program / "program.py")
     done = python("-m", "retrograd", "run", script, "-v", "a")
-    assert done.stdout == f"__main__ retrograd helped {[script, '-v', 'a']!r}\n", done.stderr
+    assert done.stdout == f"__main__ torch helped {[script, '-v', 'a']!r}\n", done.stderr
     assert done.returncode == 5
 
 
 def test_run_module_gives_it_torch_and_arguments(program: Path) -> None:
     done = python("-m", "retrograd", "run", "-m", "program", "a", cwd=program)
     expected = [os.path.realpath(program / "program.py"), "a"]
-    assert done.stdout == f"__main__ retrograd helped {expected!r}\n", done.stderr
+    assert done.stdout == f"__main__ torch helped {expected!r}\n", done.stderr
     assert done.returncode == 5
 
 

@@ -29,7 +29,7 @@ from retrograd.core.device import device
 from retrograd.core.dtypes import ALIASES, BY_NAME, dtype, finfo, iinfo
 from retrograd.core.tensor import Size, Tensor
 from retrograd.core.warn import is_warn_always_enabled, set_warn_always
-from retrograd.ops.memory.copy import (
+from retrograd.ops.copy import (
     channels_last,
     channels_last_3d,
     contiguous_format,
@@ -45,8 +45,8 @@ from retrograd.ops.memory.copy import (
     strided,
 )
 from retrograd.ops import load as _tables
-from retrograd.ops.linalg import matmul as _matmul
-from retrograd.ops.elementwise import arithmetic as _pointwise
+from retrograd.ops import matmul as _matmul
+from retrograd.ops import pointwise as _pointwise
 
 _kernels.use()
 _tables.announce()
@@ -61,12 +61,13 @@ if _collects_garbage:
 
 __version__ = "0.1.0"
 newaxis = None
+_PACKAGE = __name__     # `__name__` is "torch" after as_torch.install()
 # Imported when first asked for, as `retrograd.nn` or by `import retrograd.nn`.
 _LATER = ("accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func",
-          "functional", "jit", "library", "linalg", "nested", "nn", "optim", "overrides", "profiler", "random",
+          "functional", "fx", "jit", "library", "linalg", "nested", "nn", "optim", "overrides", "profiler", "random",
           "serialization", "sparse", "special", "storage", "testing", "utils", "xpu")
 _ELSEWHERE = {
-    "SymInt": "nested.symbols", "Tag": "library.tags", "load": "serialization", "lobpcg": "_lobpcg",
+    "SymInt": "nested.symbols", "_assert": "fx._checks", "Tag": "library.tags", "load": "serialization", "lobpcg": "_lobpcg",
     "save": "serialization", "set_printoptions": "core.printing", "vmap": "transforms.vmap",
     **dict.fromkeys(("are_deterministic_algorithms_enabled", "get_default_device", "get_deterministic_debug_mode",
                      "get_float32_matmul_precision", "get_num_interop_threads", "get_num_threads",
@@ -78,12 +79,6 @@ _ELSEWHERE = {
                      "is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast_cpu_dtype",
                      "set_autocast_cpu_enabled", "set_autocast_dtype", "set_autocast_enabled"), "amp.autocast_mode"),
 }
-__all__ = ["Generator", "Size", "Tensor", "autograd", "channels_last", "channels_last_3d", "contiguous_format",
-           "default_generator", "device", "dtype", "e", "enable_grad", "finfo", "iinfo", "inf", "inference_mode",
-           "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled",
-           "is_warn_always_enabled", "jagged", "layout", "memory_format", "nan", "newaxis", "no_grad", "pi",
-           "preserve_format", "set_anomaly_enabled", "set_grad_enabled", "set_warn_always", "sparse_bsc",
-           "sparse_bsr", "sparse_coo", "sparse_csc", "sparse_csr", "strided", "vmap"]
 
 
 def __getattr__(name: str) -> _Any:
@@ -91,13 +86,15 @@ def __getattr__(name: str) -> _Any:
         value = globals()[name] = _api.function_named(name)
         return value
     if name in _ELSEWHERE:
-        return getattr(_import_module(f"{__name__}.{_ELSEWHERE[name]}"), name)
+        return getattr(_import_module(f"{_PACKAGE}.{_ELSEWHERE[name]}"), name)
     if name in _LATER:
         try:
-            return _import_module(f"{__name__}.{name}")
+            return _import_module(f"{_PACKAGE}.{name}")
         except ModuleNotFoundError as missing:
-            if missing.name != f"{__name__}.{name}":
+            if missing.name != f"{_PACKAGE}.{name}":
                 raise
+    if name == "__all__":
+        return _import_module(f"{_PACKAGE}._exports").exported_names()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -11,19 +11,25 @@ that the library's own modules stay clean of them.
 """
 from __future__ import annotations
 
+import multiprocessing.spawn
 import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.abc import Loader
-from importlib.machinery import ModuleSpec
-from types import ModuleType
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.metadata import Distribution, DistributionFinder
+from pathlib import Path
+from types import FrameType, ModuleType
 from typing import Any
 
 import retrograd
+from retrograd import _torch_names
 from retrograd.core.state import tls
 from retrograd.core.tensor import Tensor, counter_of
+from retrograd.torch_version import TorchVersion
+from retrograd.version import __version__ as FOLLOWED
 
 # torch's module -> private name -> where retrograd has it, as "module:name" under the package. A module that retrograd
 # does not have is made up of these names alone; one that it has gets them in addition, unless it defines them itself.
@@ -178,28 +184,107 @@ def install() -> None:
                            "retrograd.as_torch.install() before anything imports torch")
     sys.meta_path.insert(0, TorchFinder())
     sys.modules["torch"] = retrograd
+    take_identity()
+    multiprocessing.spawn.get_preparation_data = prepare_child
     # Importing a module puts it into its parent, also where something else of that name belongs (autograd.gradcheck, a
     # function): such modules must count as imported already.
     for name, module in list(sys.modules.items()):
         parent, _, last = name.rpartition(".")
         if name.startswith(PACKAGE + ".") and getattr(sys.modules.get(parent), last, module) is not module:
             sys.modules["torch" + name.removeprefix(PACKAGE)] = module
+    _torch_names.install()
     for name, homes in PRIVATE.items():
         add_names(find_or_make_module(name), name, homes)
 
 
-class TorchFinder:
+def take_identity() -> None:
+    """Answer to the name and to the version of the PyTorch that retrograd follows, so that programs can ask for them."""
+    module: Any = retrograd
+    module.__name__ = "torch"
+    module.__version__ = TorchVersion(FOLLOWED)
+    module.torch = retrograd
+    for name in ("__config__", "__future__", "torch_version", "version"):
+        setattr(module, name, import_module(f"{PACKAGE}.{name}"))
+
+
+plain_preparation_data = multiprocessing.spawn.get_preparation_data
+
+
+def prepare_child(name: str) -> dict[str, Any]:
+    """What a spawned process is told before it imports the program's main module: first of all to do as this one did."""
+    return {INSTALLED_HERE: InstalledHere(), **plain_preparation_data(name)}
+
+
+INSTALLED_HERE = "retrograd.as_torch"
+
+
+class InstalledHere:
+    """An object that, when it is unpickled, puts retrograd in torch's place."""
+
+    def __reduce__(self) -> Any:
+        return install, ()
+
+
+class TorchFinder(DistributionFinder):
     """A meta-path finder for every name under `torch`; what retrograd lacks is missing, even beside a real torch."""
+
+    def find_distributions(self, context: Any = None) -> Iterator[Distribution]:
+        if context is None or context.name is None or context.name.lower() == "torch":
+            yield TorchDistribution()
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         if name != "torch" and not name.startswith("torch."):
+            if name.startswith(PACKAGE + ".") and is_from_import() and PathFinder.find_spec(name, path) is None:
+                raise missing_name("torch" + name.removeprefix(PACKAGE))     # `from torch.nn import missing`
             return None
         module = retrograd if name == "torch" else find_module(name.removeprefix("torch."))
         if module is None:
-            raise ModuleNotFoundError(f"No module named {name!r}: retrograd does not have it", name=name)
+            if is_from_import():
+                raise missing_name(name)
+            if "_find_and_load" in callers():
+                raise ModuleNotFoundError(f"No module named {name!r}: {NOT_THERE}", name=name)
+            return None                 # somebody only looks, with importlib.util.find_spec
         return ModuleSpec(name, SameModule(module), is_package=hasattr(module, "__path__"))
+
+
+NOT_THERE = ("retrograd stands in torch's place here and does not have it. What it has is listed in docs/support.md of its "
+             "repository, and by dir() of each module")
+
+
+def missing_name(name: str) -> ImportError:
+    parent, _, last = name.rpartition(".")
+    return ImportError(f"cannot import name {last!r} from {parent!r}: {NOT_THERE}", name=parent)
+
+
+def is_from_import() -> bool:
+    """Whether the import system asks on behalf of `from package import name`, which would pass over a missing module."""
+    return "_handle_fromlist" in callers()
+
+
+def callers() -> list[str]:
+    """The functions of the import system that led to a finder's `find_spec`, from the nearest on."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename == __file__:
+        frame = frame.f_back
+    found: list[str] = []
+    while frame is not None and "importlib" in frame.f_code.co_filename:
+        found.append(frame.f_code.co_name)
+        frame = frame.f_back
+    return found
+
+
+class TorchDistribution(Distribution):
+    """What `importlib.metadata` finds under the name `torch`: the version that retrograd follows."""
+
+    def read_text(self, filename: str) -> str | None:
+        return {"METADATA": f"Metadata-Version: 2.1\nName: torch\nVersion: {FOLLOWED}\n"
+                            "Summary: retrograd in the place of PyTorch\n",
+                "top_level.txt": "torch\n"}.get(filename)
+
+    def locate_file(self, path: Any) -> Any:
+        return Path(retrograd.__file__ or "").parent / path
 
 
 class SameModule(Loader):

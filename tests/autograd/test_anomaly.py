@@ -17,9 +17,9 @@ from retrograd.core.state import switches, tls
 
 @pytest.fixture(autouse=True)
 def switches_are_restored() -> Iterator[None]:
-    before = switches.any_mode, tls.slow_path
+    before = switches.unusual, tls.special
     yield
-    assert (switches.any_mode, tls.slow_path) == before
+    assert (switches.unusual, tls.special) == before
 
 
 def caught(run: Any, action: Any = "always") -> tuple[list[str], BaseException]:

@@ -10,6 +10,6 @@ from retrograd.core.state import switches, tls
 
 @pytest.fixture(autouse=True)
 def switches_are_restored() -> Iterator[None]:
-    before = switches.any_mode, tls.slow_path, tls.run_flags
+    before = switches.unusual, tls.special, tls.way
     yield
-    assert (switches.any_mode, tls.slow_path, tls.run_flags) == before
+    assert (switches.unusual, tls.special, tls.way) == before

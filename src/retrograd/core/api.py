@@ -7,7 +7,7 @@ NOTE [Names bound on first use]
 There are some two thousand names and a program uses few, so `import retrograd` imports the tables that every program
 needs and knows of the others only what they declare (ops/names.py). Whoever asks for a name first has its tables
 imported and its function or method made: `retrograd.__getattr__` for functions, a `Later` in the place of each method of
-Tensor and of each entry of FUNCTIONS_BY_NAME, `find_packet` for ops. What is made takes the place of the `Later`; the next call
+Tensor and of each entry of METHODS, `find_packet` for ops. What is made takes the place of the `Later`; the next call
 finds it there and pays nothing.
 """
 from __future__ import annotations
@@ -18,12 +18,11 @@ from typing import Any
 from retrograd.core import convert, documentation
 from retrograd.core.arguments import resolve
 from retrograd.core.device import parse_device
-from retrograd.core.dispatch import call
+from retrograd.core.dispatch import METHODS, call
 from retrograd.core.dtypes import as_dtype
-from retrograd.core.hooks import hooks
 from retrograd.core.opdef import CALLERS, MODULES, UNFINISHED, OpDef, find_packet, load
 from retrograd.core.state import switches, tls
-from retrograd.core.tensor import COMPILED, FLAG_SUBCLASS, FUNCTIONS_BY_NAME, Tensor, install, put_into
+from retrograd.core.tensor import COMPILED, ODD_SUBCLASS, Tensor, install, put_into
 from retrograd.core.tensor import operators as table
 
 shortcuts: Any = None
@@ -40,15 +39,15 @@ PUBLIC: set[str] = set()              # all torch.<name> of the tables, made or 
 def call_named(name: str, args: Any, kwargs: Any, is_method: bool, function: Any) -> Any:
     """Bind a call of a public name to one of its overloads and run it."""
     if overridden(args, kwargs):
-        return hooks.torch_function(function, args, kwargs)
+        return METHODS["__torch_function__"](function, args, kwargs)
     packet = find_packet(name)
     assert packet is not None
     try:
         index, bound = resolve(name, packet.schemas, args, kwargs, is_method)
     except TypeError:
         # only now, because looking costs: something that is no tensor may still want the call
-        if any([hasattr(a, "__torch_function__") and not isinstance(a, Tensor) for a in (*args, *kwargs.values())]):
-            return hooks.torch_function(function, args, kwargs)
+        if wanted_by_another(args, kwargs):
+            return METHODS["__torch_function__"](function, args, kwargs)
         if is_method and all([len(s.params) == 1 or s.is_out for s in packet.schemas]):
             if kwargs:
                 raise TypeError(f"TensorBase.{name}() takes no keyword arguments") from None
@@ -60,18 +59,18 @@ def call_named(name: str, args: Any, kwargs: Any, is_method: bool, function: Any
 
 def overridden(args: Any, kwargs: Any) -> bool:
     """Whether a mode or a subclass wants to see this call."""
-    if switches.any_mode and tls.function_modes:
+    if switches.unusual and tls.function_modes:
         return tls.function_disabled < 2
     for a in args:
         if isinstance(a, Tensor):
-            if a._flags & FLAG_SUBCLASS:
+            if a._odd & ODD_SUBCLASS:
                 return not tls.function_disabled
         elif type(a) is list or type(a) is tuple:
             for item in a:
-                if isinstance(item, Tensor) and item._flags & FLAG_SUBCLASS:
+                if isinstance(item, Tensor) and item._odd & ODD_SUBCLASS:
                     return not tls.function_disabled
     for a in kwargs.values():
-        if isinstance(a, Tensor) and a._flags & FLAG_SUBCLASS:
+        if isinstance(a, Tensor) and a._odd & ODD_SUBCLASS:
             return not tls.function_disabled
     return False
 
@@ -111,7 +110,7 @@ def pair(op: Any) -> Any:
         return shortcuts.shortcut(op, "operator2")
 
     def function(a: Any, b: Any) -> Any:
-        return table.dispatcher.binary(op, a, b)
+        return table.door.binary(op, a, b)
     return function
 
 
@@ -119,15 +118,15 @@ def make_unary(op: Any, name: str, is_method: bool) -> Any:
     """The same for an op of one tensor: called with just a tensor it skips binding."""
     if is_method:
         def method(self: Any, *rest: Any) -> Any:
-            if type(self) is Tensor and not rest and op._ready and not (switches.any_mode and tls.function_modes):
-                return table.dispatcher.unary(op, self)
+            if type(self) is Tensor and not rest and op._ready and not (switches.unusual and tls.function_modes):
+                return table.door.unary(op, self)
             return call_named(name, (self, *rest), {}, True, method)
         return method
 
     def function(*args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and not kwargs and type(args[0]) is Tensor and op._ready and not (
-                switches.any_mode and tls.function_modes):
-            return table.dispatcher.unary(op, args[0])
+                switches.unusual and tls.function_modes):
+            return table.door.unary(op, args[0])
         return call_named(name, args, kwargs, False, function)
     return function
 
@@ -136,8 +135,8 @@ def make_keyword_unary(op: Any, name: str, is_method: bool) -> Any:
     """The same for an op of one tensor whose other arguments are keywords with defaults."""
     def function(*args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and not kwargs and type(args[0]) is Tensor and op._ready and not (
-                switches.any_mode and tls.function_modes):
-            return table.dispatcher.unary(op, args[0])
+                switches.unusual and tls.function_modes):
+            return table.door.unary(op, args[0])
         return call_named(name, args, kwargs, is_method, function)
     return function
 
@@ -146,8 +145,8 @@ def make_binary(op: Any, name: str, is_method: bool) -> Any:
     """The same for an op of two tensors."""
     def function(*args: Any, **kwargs: Any) -> Any:
         if len(args) == 2 and not kwargs and op._ready and type(args[0]) is Tensor and type(args[1]) is Tensor and not (
-                switches.any_mode and tls.function_modes):
-            return table.dispatcher.binary(op, args[0], args[1])
+                switches.unusual and tls.function_modes):
+            return table.door.binary(op, args[0], args[1])
         return call_named(name, args, kwargs, is_method, function)
     return function
 
@@ -157,7 +156,7 @@ def make_inplace(name: str, is_method: bool) -> Any:
     found: list[Any] = []
 
     def method(*args: Any, **kwargs: Any) -> Any:
-        if len(args) == 2 and not kwargs and type(args[0]) is Tensor and not (switches.any_mode and tls.function_modes):
+        if len(args) == 2 and not kwargs and type(args[0]) is Tensor and not (switches.unusual and tls.function_modes):
             if not found:
                 packet = find_packet(name)
                 assert packet is not None
@@ -165,7 +164,7 @@ def make_inplace(name: str, is_method: bool) -> Any:
                 op.prepare()
                 op.functional.prepare()
                 found.append(op)
-            return table.dispatcher.inplace(found[0], args[0], args[1])
+            return table.door.inplace(found[0], args[0], args[1])
         return call_named(name, args, kwargs, is_method, method)
     if COMPILED:
         return method
@@ -209,7 +208,7 @@ def make(name: str, is_method: bool) -> Any:
 
 # ---- names bound on first use
 class Later(str):
-    """What stands for a method of Tensor, or in FUNCTIONS_BY_NAME for a function, until it is first used: its name."""
+    """What stands for a method of Tensor, or in METHODS for a function, until it is first used: its name."""
 
     __slots__ = ()        # a thousand of them, and so none of them for the garbage collector to visit
 
@@ -254,17 +253,17 @@ def method_named(name: str) -> Any:
 
 
 def internal_named(name: str) -> Any:
-    """What FUNCTIONS_BY_NAME has under `name`, which from now on is found there."""
+    """What METHODS has under `name`, which from now on is found there."""
     load(name)
-    found = FUNCTIONS_BY_NAME[name]
+    found = METHODS[name]
     if isinstance(found, Later):          # an op's: the tables put there what is not
-        found = FUNCTIONS_BY_NAME[name] = function_named(name) if name in PUBLIC else method_named(name)
+        found = METHODS[name] = function_named(name) if name in PUBLIC else method_named(name)
     return found
 
 
 def announce(modules: dict[str, tuple[str, str, str, str]], package: str) -> None:
     """Let names be known whose modules need not be imported yet: for each module its functions, its methods of Tensor,
-    its ops that are neither, and what it puts into FUNCTIONS_BY_NAME besides."""
+    its ops that are neither, and what it puts into METHODS besides."""
     methods: list[str] = []
     internal: list[str] = []
     for module, (functions, members, ops, internals) in modules.items():
@@ -279,8 +278,8 @@ def announce(modules: dict[str, tuple[str, str, str, str]], package: str) -> Non
     UNFINISHED.update(MODULES)
     laters = {name: Later(name) for name in internal}
     install(Tensor, {name: laters[name] for name in methods})
-    laters.update(FUNCTIONS_BY_NAME)                # what is there already stays
-    FUNCTIONS_BY_NAME.update(laters)
+    laters.update(METHODS)                # what is there already stays
+    METHODS.update(laters)
 
 
 def bind_all() -> None:
@@ -290,7 +289,7 @@ def bind_all() -> None:
     for name, member in list(vars(Tensor).items()):
         if isinstance(member, Later):
             method_named(name)
-    for name, member in list(FUNCTIONS_BY_NAME.items()):
+    for name, member in list(METHODS.items()):
         if isinstance(member, Later):
             internal_named(name)
 
@@ -302,12 +301,12 @@ def expose(function: Any = None, *, name: str | None = None, method: bool = True
 
         def overridable(*args: Any, **kwargs: Any) -> Any:
             if overridden(args, kwargs):
-                return hooks.torch_function(overridable, args, kwargs)
+                return METHODS["__torch_function__"](overridable, args, kwargs)
             return fn(*args, **kwargs)
         overridable.__name__ = overridable.__qualname__ = public
         overridable.__doc__, overridable.__module__ = fn.__doc__, "torch"
         overridable.__wrapped__ = fn
-        FUNCTIONS_BY_NAME[public] = overridable
+        METHODS[public] = overridable
         if plain:
             EXTRA_FUNCTIONS[public] = overridable
         if method:
@@ -389,12 +388,29 @@ ops = Ops()
 
 def packet_call(packet: Any, args: Any, kwargs: Any) -> Any:
     find_packet(packet.name)
-    index, bound = resolve(packet.name, packet.schemas, args, kwargs)
+    try:
+        index, bound = resolve(packet.name, packet.schemas, args, kwargs)
+    except TypeError:
+        if wanted_by_another(args, kwargs):
+            return METHODS["__torch_function__"](packet, args, kwargs)
+        raise
     return call(packet.overloads_[index], bound)
 
 
 def op_call(op: Any, args: Any, kwargs: Any) -> Any:
-    return call(op, op.schema.bind(args, kwargs))
+    try:
+        bound = op.schema.bind(args, kwargs)
+    except TypeError:
+        if wanted_by_another(args, kwargs):
+            return METHODS["__torch_function__"](op, args, kwargs)
+        raise
+    return call(op, bound)
+
+
+def wanted_by_another(args: Any, kwargs: Any) -> bool:
+    """Whether something that is no tensor wants a call that could not be bound."""
+    return any([hasattr(a, "__torch_function__") and not isinstance(a, Tensor)
+                for value in (*args, *kwargs.values()) for a in (value if isinstance(value, (list, tuple)) else (value,))])
 
 
 CALLERS.update(op=op_call, packet=packet_call)

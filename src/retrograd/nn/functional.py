@@ -103,6 +103,7 @@ from retrograd.nn.functions.vision import (
     upsample_bilinear,
     upsample_nearest,
 )
+from retrograd.utils._names import publish
 
 bilinear, pdist = torch.bilinear, torch.pdist
 linear = aten("linear", doc="""x @ weight.T, plus bias if there is one.
@@ -152,3 +153,4 @@ __all__ = [
     "threshold_", "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold", "upsample", "upsample_bilinear",
     "upsample_nearest",
 ]
+publish(globals(), __all__)

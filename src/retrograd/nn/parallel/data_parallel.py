@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograd.nn.module import Module
+from retrograd.nn.modules.module import Module
 
 NO_DEVICE = "Cannot access accelerator device when none is available."
 

@@ -1,0 +1,85 @@
+"""In torch's place classes and functions carry PyTorch's module names: `retrograd.nn.modules.linear` reads `torch.nn...`.
+
+Pickles, reprs and error texts of a program then say `torch`, and both libraries read each other's pickles by name. The
+public packages are laid out as PyTorch's, so that the first word of the path is all that changes.
+"""
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec, PathFinder
+from types import FunctionType, ModuleType
+from typing import Any
+
+PACKAGE = "retrograd"
+# Packages whose modules PyTorch does not have; their classes are published elsewhere.
+INTERNAL = ("core", "ops", "codegen", "transforms", "compile", "as_torch", "nested", "legacy", "methods")
+
+
+def install() -> None:
+    """Rename what is loaded, and from now on everything that is loaded later."""
+    for module in list(sys.modules.values()):
+        if isinstance(module, ModuleType):
+            rename(module)
+    sys.meta_path.insert(0, RenamingFinder())
+
+
+def is_public(name: str) -> bool:
+    """Whether the module `name` has a path that PyTorch has too."""
+    package, _, path = name.partition(".")
+    first = path.partition(".")[0]
+    return package == PACKAGE and first not in INTERNAL and (not first.startswith("_") or first == "")
+
+
+def rename(module: ModuleType) -> None:
+    """Give the classes and functions that `module` defines the name of their module under torch."""
+    name = module.__name__
+    if not is_public(name):
+        return
+    under_torch = "torch" + name.removeprefix(PACKAGE)
+    sys.modules.setdefault(under_torch, module)
+    for value in list(vars(module).values()):
+        if isinstance(value, (type, FunctionType)) and value.__module__ == name:
+            rename_one(value, under_torch)
+
+
+def rename_one(value: Any, under_torch: str) -> None:
+    try:
+        value.__module__ = under_torch
+    except (AttributeError, TypeError):         # a compiled class keeps its name
+        return
+    if isinstance(value, type):
+        for member in vars(value).values():
+            if isinstance(member, (type, FunctionType)) and member.__module__.startswith(PACKAGE):
+                rename_one(member, under_torch)
+
+
+class RenamingFinder:
+    """A meta-path finder for retrograd's own modules, whose loader renames what they define."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if not is_public(name):
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = RenamingLoader(spec.loader)
+        return spec
+
+
+class RenamingLoader(Loader):
+    """Loads as another loader does, then renames."""
+
+    def __init__(self, loader: Any) -> None:
+        self.loader = loader
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        made: ModuleType | None = self.loader.create_module(spec)
+        return made
+
+    def exec_module(self, module: ModuleType) -> None:
+        self.loader.exec_module(module)
+        rename(module)
+
+    def __getattr__(self, name: str) -> Any:    # get_source and the like, for tracebacks and inspect
+        return getattr(self.loader, name)

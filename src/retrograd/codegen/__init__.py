@@ -1,1 +1,0 @@
-"""From the op table to machine code."""

@@ -1,0 +1,92 @@
+"""Multi-head attention as a module."""
+from __future__ import annotations
+
+from typing import Any
+
+import retrograd as torch
+from retrograd.nn import functional as F
+from retrograd.nn import init
+from retrograd.nn.functions.attention import canonical_mask, type_or_none
+from retrograd.nn.modules.linear import NonDynamicallyQuantizableLinear
+from retrograd.nn.modules.module import Module
+from retrograd.nn.parameter import Parameter
+
+
+class MultiheadAttention(Module):
+    """Attention of several heads, each on its own projection of queries, keys and values.
+
+    >>> import retrograd as torch
+    >>> layer, x = torch.nn.MultiheadAttention(embed_dim=4, num_heads=2), torch.ones(3, 1, 4)
+    >>> out, weights = layer(x, x, x)
+    >>> out.shape, weights
+    (torch.Size([3, 1, 4]), tensor([[[0.3333, 0.3333, 0.3333],
+             [0.3333, 0.3333, 0.3333],
+             [0.3333, 0.3333, 0.3333]]], grad_fn=<MeanBackward1>))
+    """
+
+    __constants__ = ["batch_first"]
+
+    def __init__(self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, add_bias_kv: bool = False,
+                 add_zero_attn: bool = False, kdim: int | None = None, vdim: int | None = None, batch_first: bool = False,
+                 device: Any = None, dtype: Any = None) -> None:
+        if embed_dim <= 0 or num_heads <= 0:
+            raise ValueError(f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and "
+                             f"num_heads={num_heads} instead")
+        super().__init__()
+        place = {"device": device, "dtype": dtype}
+        self.embed_dim, self.num_heads, self.dropout, self.batch_first = embed_dim, num_heads, dropout, batch_first
+        self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
+        self._qkv_same_embed_dim = self.kdim == embed_dim and self.vdim == embed_dim
+        self.head_dim = embed_dim // num_heads
+        if self.head_dim * num_heads != embed_dim:
+            raise AssertionError("embed_dim must be divisible by num_heads")
+        if self._qkv_same_embed_dim:
+            self.in_proj_weight = Parameter(torch.empty((3 * embed_dim, embed_dim), **place))
+            for name in ("q_proj_weight", "k_proj_weight", "v_proj_weight"):
+                self.register_parameter(name, None)
+        else:
+            self.q_proj_weight = Parameter(torch.empty((embed_dim, embed_dim), **place))
+            self.k_proj_weight = Parameter(torch.empty((embed_dim, self.kdim), **place))
+            self.v_proj_weight = Parameter(torch.empty((embed_dim, self.vdim), **place))
+            self.register_parameter("in_proj_weight", None)
+        self.register_parameter("in_proj_bias", Parameter(torch.empty(3 * embed_dim, **place)) if bias else None)
+        self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias=bias, **place)
+        self.bias_k = Parameter(torch.empty((1, 1, embed_dim), **place)) if add_bias_kv else None
+        self.bias_v = Parameter(torch.empty((1, 1, embed_dim), **place)) if add_bias_kv else None
+        self.add_zero_attn = add_zero_attn
+        self._reset_parameters()
+
+    def _reset_parameters(self) -> None:
+        if self._qkv_same_embed_dim:
+            init.xavier_uniform_(self.in_proj_weight)
+        else:
+            for weight in (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight):
+                init.xavier_uniform_(weight)
+        if self.in_proj_bias is not None:
+            init.constant_(self.in_proj_bias, 0.0)
+            init.constant_(self.out_proj.bias, 0.0)
+        for bias in (self.bias_k, self.bias_v):
+            if bias is not None:
+                init.xavier_normal_(bias)
+
+    def forward(self, query: Any, key: Any, value: Any, key_padding_mask: Any = None, need_weights: bool = True,
+                attn_mask: Any = None, average_attn_weights: bool = True, is_causal: bool = False) -> tuple[Any, Any]:
+        """The attended values, and the weights if wanted."""
+        batched = query.dim() == 3
+        key_padding_mask = canonical_mask(key_padding_mask, "key_padding_mask", type_or_none(attn_mask), "attn_mask",
+                                          query.dtype)
+        attn_mask = canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, check_other=False)
+        if self.batch_first and batched:
+            # what is one tensor stays one, so that it is projected once
+            same = key is query, value is key
+            query, key, value = (t.transpose(1, 0) for t in (query, key, value))
+            key = query if same[0] else key
+            value = key if same[1] else value
+        made, weights = F.multi_head_attention_forward(
+            query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, self.bias_k,
+            self.bias_v, self.add_zero_attn, self.dropout, self.out_proj.weight, self.out_proj.bias, training=self.training,
+            key_padding_mask=key_padding_mask, need_weights=need_weights, attn_mask=attn_mask,
+            use_separate_proj_weight=not self._qkv_same_embed_dim, q_proj_weight=self.q_proj_weight,
+            k_proj_weight=self.k_proj_weight, v_proj_weight=self.v_proj_weight, average_attn_weights=average_attn_weights,
+            is_causal=is_causal)
+        return made.transpose(1, 0) if self.batch_first and batched else made, weights

@@ -1,0 +1,65 @@
+"""Instance norm as modules."""
+from __future__ import annotations
+
+from typing import Any
+
+from retrograd.nn import functional as F
+from retrograd.nn.modules.batchnorm import _NormBase, expect
+
+
+class _InstanceNorm(_NormBase):
+    """The base of instance norms."""
+
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
+                 track_running_stats: bool = False, device: Any = None, dtype: Any = None, *, bias: bool = True) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+
+    def forward(self, input: Any) -> Any:
+        self._check_input_dim(input)
+        single = input.dim() == self.ranks[0]
+        dim = input.dim() - self.ranks[0]
+        if input.size(dim) != self.num_features and self.affine:
+            raise ValueError(f"expected input's size at dim={dim} to match num_features ({self.num_features}), but got: "
+                             f"{input.size(dim)}.")
+        values = input.unsqueeze(0) if single else input
+        made = F.instance_norm(values, self.running_mean, self.running_var, self.weight, self.bias,
+                               self.training or not self.track_running_stats,
+                               self.momentum if self.momentum is not None else 0.0, self.eps)
+        return made.squeeze(0) if single else made
+
+    def _check_input_dim(self, input: Any) -> None:
+        expect(input, self.ranks)
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Instance norm of (N, C, L) or (C, L).
+
+    >>> import retrograd as torch
+    >>> torch.nn.InstanceNorm1d(2)(torch.tensor([[[1.0, 3.0], [10.0, 30.0]]]))
+    tensor([[[-1.0000,  1.0000],
+             [-1.0000,  1.0000]]])
+    """
+
+    ranks = (2, 3)
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Instance norm of (N, C, H, W) or (C, H, W).
+
+    >>> import retrograd as torch
+    >>> torch.nn.InstanceNorm2d(1)(torch.tensor([[[[1.0, 3.0]]]]))
+    tensor([[[[-1.0000,  1.0000]]]])
+    """
+
+    ranks = (3, 4)
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Instance norm of (N, C, D, H, W) or (C, D, H, W).
+
+    >>> import retrograd as torch
+    >>> torch.nn.InstanceNorm3d(1)(torch.tensor([[[[[1.0, 3.0]]]]]))
+    tensor([[[[[-1.0000,  1.0000]]]]])
+    """
+
+    ranks = (4, 5)

@@ -1,0 +1,325 @@
+"""Pooling as modules."""
+from __future__ import annotations
+
+from typing import Any
+
+from retrograd.nn import functional as F
+from retrograd.nn.modules.module import Module
+
+
+class _MaxPoolNd(Module):
+    """The base of max pooling."""
+
+    __constants__ = ["kernel_size", "stride", "padding", "dilation", "return_indices", "ceil_mode"]
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, return_indices: bool = False,
+                 ceil_mode: bool = False) -> None:
+        super().__init__()
+        self.kernel_size, self.stride = kernel_size, stride if stride is not None else kernel_size
+        self.padding, self.dilation, self.return_indices, self.ceil_mode = padding, dilation, return_indices, ceil_mode
+
+    def extra_repr(self) -> str:
+        return (f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, "
+                f"ceil_mode={self.ceil_mode}")
+
+    def _pooled(self, pool: Any, input: Any) -> Any:
+        return pool(input, self.kernel_size, self.stride, self.padding, self.dilation, ceil_mode=self.ceil_mode,
+                    return_indices=self.return_indices)
+
+
+class MaxPool1d(_MaxPoolNd):
+    """Maxima of windows of sequences.
+
+    >>> import retrograd as torch
+    >>> torch.nn.MaxPool1d(2)(torch.tensor([[[1.0, 5.0, 2.0, 3.0]]]))
+    tensor([[[5., 3.]]])
+    """
+
+    def forward(self, input: Any) -> Any:
+        return self._pooled(F.max_pool1d, input)
+
+
+class MaxPool2d(_MaxPoolNd):
+    """Maxima of windows of images.
+
+    >>> from retrograd import arange, nn
+    >>> nn.MaxPool2d(2)(arange(4.0).reshape(1, 2, 2))
+    tensor([[[3.]]])
+    """
+
+    def forward(self, input: Any) -> Any:
+        return self._pooled(F.max_pool2d, input)
+
+
+class MaxPool3d(_MaxPoolNd):
+    """Maxima of windows of volumes.
+
+    >>> import retrograd as torch
+    >>> torch.nn.MaxPool3d(2)(torch.arange(8.0).view(1, 1, 2, 2, 2))
+    tensor([[[[[7.]]]]])
+    """
+
+    def forward(self, input: Any) -> Any:
+        return self._pooled(F.max_pool3d, input)
+
+
+class AvgPool1d(Module):
+    """Means of windows of sequences.
+
+    >>> import retrograd as torch
+    >>> torch.nn.AvgPool1d(2)(torch.tensor([[[1.0, 5.0, 2.0, 3.0]]]))
+    tensor([[[3.0000, 2.5000]]])
+    """
+
+    __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+                 count_include_pad: bool = True) -> None:
+        super().__init__()
+        stride = kernel_size if stride is None else stride
+        self.kernel_size, self.stride, self.padding = ((v,) if isinstance(v, int) else tuple(v)
+                                                       for v in (kernel_size, stride, padding))
+        self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
+
+    def forward(self, input: Any) -> Any:
+        return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AvgPool2d(Module):
+    """Means of windows of images.
+
+    >>> import retrograd as torch
+    >>> torch.nn.AvgPool2d(2)(torch.tensor([[[1.0, 2.0], [3.0, 6.0]]]))
+    tensor([[[3.]]])
+    """
+
+    __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override"]
+    pool = staticmethod(F.avg_pool2d)
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+                 count_include_pad: bool = True, divisor_override: int | None = None) -> None:
+        super().__init__()
+        self.kernel_size, self.stride, self.padding = kernel_size, stride if stride is not None else kernel_size, padding
+        self.ceil_mode, self.count_include_pad, self.divisor_override = ceil_mode, count_include_pad, divisor_override
+
+    def forward(self, input: Any) -> Any:
+        return self.pool(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad,
+                         self.divisor_override)
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AvgPool3d(AvgPool2d):
+    """Means of windows of volumes.
+
+    >>> import retrograd as torch
+    >>> torch.nn.AvgPool3d(2)(torch.arange(8.0).view(1, 1, 2, 2, 2))
+    tensor([[[[[3.5000]]]]])
+    """
+
+    pool = staticmethod(F.avg_pool3d)
+
+
+class _AdaptivePool(Module):
+    """The base of pooling to an output size."""
+
+    __constants__ = ["output_size"]
+
+    def __init__(self, output_size: Any) -> None:
+        super().__init__()
+        self.output_size = output_size
+
+    def extra_repr(self) -> str:
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveAvgPool1d(_AdaptivePool):
+    """Means of as many windows as wanted.
+
+    >>> import retrograd as torch
+    >>> torch.nn.AdaptiveAvgPool1d(2)(torch.tensor([[1.0, 2.0, 3.0, 6.0, 9.0]]))
+    tensor([[2., 6.]])
+    """
+
+    def forward(self, input: Any) -> Any:
+        return F.adaptive_avg_pool1d(input, self.output_size)
+
+
+class AdaptiveAvgPool2d(_AdaptivePool):
+    """Means of as many boxes of images as wanted.
+
+    >>> import retrograd as torch
+    >>> torch.nn.AdaptiveAvgPool2d(1)(torch.tensor([[[1.0, 2.0], [3.0, 6.0]]]))
+    tensor([[[3.]]])
+    """
+
+    def forward(self, input: Any) -> Any:
+        return F.adaptive_avg_pool2d(input, self.output_size)
+
+
+class AdaptiveAvgPool3d(_AdaptivePool):
+    """Means of as many boxes of volumes as wanted.
+
+    >>> import retrograd as torch
+    >>> torch.nn.AdaptiveAvgPool3d((1, None, 2))(torch.ones(1, 4, 3, 8)).shape
+    torch.Size([1, 1, 3, 2])
+    """
+
+    def forward(self, input: Any) -> Any:
+        return F.adaptive_avg_pool3d(input, self.output_size)
+
+
+class _AdaptiveMaxPool(_AdaptivePool):
+    """The base of max pooling to an output size."""
+
+    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
+        super().__init__(output_size)
+        self.return_indices = return_indices
+
+
+class AdaptiveMaxPool1d(_AdaptiveMaxPool):
+    """Maxima of as many windows as wanted.
+
+    >>> import retrograd as torch
+    >>> torch.nn.AdaptiveMaxPool1d(2)(torch.tensor([[1.0, 2.0, 3.0, 6.0, 9.0]]))
+    tensor([[3., 9.]])
+    """
+
+    def forward(self, input: Any) -> Any:
+        return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
+
+
+class AdaptiveMaxPool2d(_AdaptiveMaxPool):
+    """Maxima of as many boxes of images as wanted.
+
+    >>> import retrograd as torch
+    >>> torch.nn.AdaptiveMaxPool2d(1)(torch.tensor([[[1.0, 2.0], [3.0, 6.0]]]))
+    tensor([[[6.]]])
+    """
+
+    def forward(self, input: Any) -> Any:
+        return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
+
+
+class AdaptiveMaxPool3d(_AdaptiveMaxPool):
+    """Maxima of as many boxes of volumes as wanted.
+
+    >>> import retrograd as torch
+    >>> torch.nn.AdaptiveMaxPool3d(1)(torch.arange(8.0).view(1, 2, 2, 2))
+    tensor([[[[7.]]]])
+    """
+
+    def forward(self, input: Any) -> Any:
+        return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)
+
+
+class _MaxUnpoolNd(Module):
+    """The base of putting maxima back."""
+
+    rank = 0
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+        super().__init__()
+        self.kernel_size, self.stride, self.padding = (
+            (v,) * self.rank if isinstance(v, int) else tuple(v)
+            for v in (kernel_size, kernel_size if stride is None else stride, padding))
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class MaxUnpool1d(_MaxUnpoolNd):
+    """Puts the maxima of sequences back where they were.
+
+    >>> import retrograd as torch
+    >>> torch.nn.MaxUnpool1d(2)(torch.tensor([[5.0, 3.0]]), torch.tensor([[1, 2]]))
+    tensor([[0., 5., 3., 0.]])
+    """
+
+    rank = 1
+
+    def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:
+        return F.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+
+class MaxUnpool2d(_MaxUnpoolNd):
+    """Puts the maxima of images back where they were.
+
+    >>> import retrograd as torch
+    >>> torch.nn.MaxUnpool2d(2)(torch.tensor([[[6.0]]]), torch.tensor([[[2]]]))
+    tensor([[[0., 0.],
+             [6., 0.]]])
+    """
+
+    rank = 2
+
+    def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:
+        return F.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+
+class MaxUnpool3d(_MaxUnpoolNd):
+    """Puts the maxima of volumes back where they were.
+
+    >>> import retrograd as torch
+    >>> torch.nn.MaxUnpool3d(2)(torch.full((1, 1, 1, 1), 7.0), torch.full((1, 1, 1, 1), 3)).flatten().tolist()
+    [0.0, 0.0, 0.0, 7.0, 0.0, 0.0, 0.0, 0.0]
+    """
+
+    rank = 3
+
+    def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:
+        return F.max_unpool3d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+
+class _LPPoolNd(Module):
+    """The base of pooling by norms."""
+
+    __constants__ = ["norm_type", "kernel_size", "stride", "ceil_mode"]
+
+    def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> None:
+        super().__init__()
+        self.norm_type, self.kernel_size, self.stride, self.ceil_mode = norm_type, kernel_size, stride, ceil_mode
+
+    def extra_repr(self) -> str:
+        return (f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
+                f"ceil_mode={self.ceil_mode}")
+
+
+class LPPool1d(_LPPoolNd):
+    """Norms of windows of sequences.
+
+    >>> import retrograd as torch
+    >>> torch.nn.LPPool1d(2, 2)(torch.tensor([[3.0, 4.0, 6.0, 8.0]]))
+    tensor([[ 5., 10.]])
+    """
+
+    def forward(self, input: Any) -> Any:
+        return F.lp_pool1d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+
+
+class LPPool2d(_LPPoolNd):
+    """Norms of windows of images.
+
+    >>> import retrograd as torch
+    >>> torch.nn.LPPool2d(2, 2)(torch.tensor([[[1.0, 5.0], [3.0, 1.0]]]))
+    tensor([[[6.]]])
+    """
+
+    def forward(self, input: Any) -> Any:
+        return F.lp_pool2d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+
+
+class LPPool3d(_LPPoolNd):
+    """Norms of windows of volumes.
+
+    >>> import retrograd as torch
+    >>> torch.nn.LPPool3d(3, 2)(torch.full((1, 1, 2, 2, 2), 2.0))
+    tensor([[[[[4.]]]]])
+    """
+
+    def forward(self, input: Any) -> Any:
+        return F.lp_pool3d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)

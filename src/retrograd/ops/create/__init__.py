@@ -1,1 +1,0 @@
-"""New tensors: from sizes, data and random streams."""

@@ -1,1 +1,0 @@
-"""Ops on elements: arithmetic, functions of mathematics, comparisons, Python's operators."""

@@ -1,1 +1,0 @@
-"""Index expressions, gather and scatter, masks."""

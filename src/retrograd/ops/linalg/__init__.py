@@ -1,1 +1,0 @@
-"""Matrix products, factorizations, systems of equations, norms and distances."""

@@ -1,1 +1,0 @@
-"""Ops over lists of tensors."""

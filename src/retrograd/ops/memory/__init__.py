@@ -1,1 +1,0 @@
-"""Copies, conversions, and changes of a tensor's memory."""

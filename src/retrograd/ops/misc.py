@@ -1,0 +1,541 @@
+"""Distances between rows, clipped norms, rearranged pixels and channels, and other ops that belong nowhere else."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.api import expose
+from retrograd.core.dispatch import METHODS, call
+from retrograd.core.dtypes import BY_NUMPY
+from retrograd.core.kernels import broadcast_problem
+from retrograd.core.opdef import defop
+from retrograd.core.tensor import bump, wants_grad
+from retrograd.ops import families
+from retrograd.ops.elementwise import times, unsupported, zeros
+from retrograd.ops.families import conj, is_watched, wrap_dim
+from retrograd.ops.linalg import stacked
+from retrograd.ops.reduce import norm_backward, norm_jvp, vector_norm
+from retrograd.ops.refusals import every, only, takes
+
+
+def legacy(array: Any) -> str:
+    return BY_NUMPY[array.dtype].legacy
+
+
+# ---- distances
+def distances(xp: Any, difference: Any, p: float) -> Any:
+    """The p-norm along the last dimension."""
+    size = xp.abs(difference)
+    if p == 0:
+        return xp.minimum(xp.ceil(size), 1).sum(-1).astype(difference.dtype)
+    if math.isinf(p):
+        return size.max(-1, initial=0)
+    if p == 1:
+        return size.sum(-1)
+    if p == 2:
+        return xp.sqrt((size * size).sum(-1))
+    return xp.power(xp.power(size, p).sum(-1), 1 / p).astype(difference.dtype, copy=False)
+
+
+def distance_slopes(difference: Any, distance: Any, p: float) -> Any:
+    """The gradient of each distance by its difference, written with ops so that it can be differentiated again."""
+    distance = distance.unsqueeze(-1)
+    if p == 0:
+        return METHODS["zeros_like"](difference)
+    if p == 1:
+        return difference.sgn()
+    if p == 2:
+        return (difference / distance).masked_fill(distance == 0, 0)
+    if math.isinf(p):
+        return difference.sgn() * (difference.abs() == distance)
+    made = difference.sgn() * difference.abs().pow(p - 1) / distance.pow(p - 1)
+    return made.masked_fill((distance == 0).logical_or(difference == 0) if p < 1 else distance == 0, 0)
+
+
+def slope_bends(difference: Any, distance: Any, p: float) -> tuple[Any, Any]:
+    """The derivatives of `distance_slopes` by the differences and by the distances."""
+    distance = distance.unsqueeze(-1)
+    if p in (0, 1) or math.isinf(p):
+        return METHODS["zeros_like"](difference), METHODS["zeros_like"](difference)
+    size = difference.abs()
+    ratio = distance.pow(1 - p) if p != 2 else distance.reciprocal()
+    steepness = (p - 1) * (size.pow(p - 2) * ratio if p != 2 else ratio)
+    shrinking = -(p - 1) * difference.sgn() * size.pow(p - 1) * ratio / distance
+    undefined = (distance == 0).logical_or(difference == 0) if p < 2 else distance == 0
+    return steepness.masked_fill(undefined, 0), shrinking.masked_fill(undefined, 0)
+
+
+def cdist_forward_kernel(xp: Any, x1: Any, x2: Any, p: float, compute_mode: Any) -> Any:
+    check_cdist(x1, x2, p)
+    difference = x1[..., :, None, :] - x2[..., None, :, :]
+    return np.ascontiguousarray(distances(xp, difference, p)).astype(x1.dtype, copy=False)
+
+
+def check_cdist(x1: Any, x2: Any, p: float) -> None:
+    for name, x in (("X1", x1), ("X2", x2)):
+        if x.ndim < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.ndim}D")
+    for name, x in (("X1", x1), ("X2", x2)):
+        if x.dtype.kind not in "fV":
+            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {legacy(x)}")
+    if x1.shape[-1] != x2.shape[-1]:
+        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
+    if not p >= 0:
+        raise RuntimeError("cdist only supports non-negative p values")
+    problem = broadcast_problem(x1.shape[:-2], x2.shape[:-2])
+    if problem is not None:
+        raise RuntimeError(problem)
+
+
+def cdist_gradient(grad: Any, x1: Any, x2: Any, p: float, result: Any) -> Any:
+    if not is_watched():
+        return call(cdist_backward, [grad.contiguous(), x1, x2, p, result])
+    slopes = distance_slopes(x1.unsqueeze(-2) - x2.unsqueeze(-3), result, p)
+    return (grad.unsqueeze(-1) * slopes).sum(-2)
+
+
+def cdist_backward_kernel(xp: Any, grad: Any, x1: Any, x2: Any, p: float, cdist: Any) -> Any:
+    difference = x1[..., :, None, :] - x2[..., None, :, :]
+    with xp.errstate(all="ignore"):
+        slopes = slopes_of(xp, difference, cdist[..., None], p)
+    return np.ascontiguousarray((grad[..., None] * slopes).sum(-2)).astype(x1.dtype, copy=False)
+
+
+def cdist_double_backward(grads: Any, grad: Any, x1: Any, x2: Any, p: float, cdist: Any) -> Any:
+    difference = x1.unsqueeze(-2) - x2.unsqueeze(-3)
+    along = grads[0].unsqueeze(-2)
+    steepness, shrinking = slope_bends(difference, cdist, p)
+    for_difference = along * grad.unsqueeze(-1) * steepness
+    return ((along * distance_slopes(difference, cdist, p)).sum(-1), for_difference.sum(-2), -for_difference.sum(-3),
+            (along * shrinking).sum(-1) * grad)
+
+
+def cdist_backward_tangent(grad_p: Any, grad_t: Any, x1_p: Any, x1_t: Any, x2_p: Any, x2_t: Any, p: float, cdist_p: Any,
+                           cdist_t: Any) -> Any:
+    difference = x1_p.unsqueeze(-2) - x2_p.unsqueeze(-3)
+    steepness, shrinking = slope_bends(difference, cdist_p, p)
+    slopes_t = steepness * (x1_t.unsqueeze(-2) - x2_t.unsqueeze(-3)) + shrinking * cdist_t.unsqueeze(-1)
+    slopes = distance_slopes(difference, cdist_p, p)
+    return (grad_t.unsqueeze(-1) * slopes + grad_p.unsqueeze(-1) * slopes_t).sum(-2)
+
+
+def slopes_of(xp: Any, difference: Any, distance: Any, p: float) -> Any:
+    if p == 0:
+        return xp.zeros_like(difference)
+    if p == 1:
+        return xp.sign(difference)
+    if math.isinf(p):
+        return xp.sign(difference) * (xp.abs(difference) == distance)
+    made = difference / distance if p == 2 else (
+        xp.sign(difference) * xp.power(xp.abs(difference), p - 1) / xp.power(distance, p - 1))
+    return xp.where(xp.logical_or(distance == 0, difference == 0 if p < 1 else False), 0, made)
+
+
+def cdist_tangent(x1_p: Any, x1_t: Any, x2_p: Any, x2_t: Any, p: float, result: Any) -> Any:
+    slopes = distance_slopes(x1_p.unsqueeze(-2) - x2_p.unsqueeze(-3), result, p)
+    return (slopes * (x1_t.unsqueeze(-2) - x2_t.unsqueeze(-3))).sum(-1)
+
+
+full_cdist = takes("cdist", "FCIB")
+cdist_forward = defop(
+    "_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor",
+    kernel=cdist_forward_kernel, check=lambda x1, x2, *rest: x1.array.size and x2.array.size and full_cdist(x1),
+    vjp=dict(x1=lambda grad, x1, x2, p, result: cdist_gradient(grad, x1, x2, p, result),
+             x2=lambda grad, x1, x2, p, result: cdist_gradient(grad.mT, x2, x1, p, result.mT)),
+    jvp=cdist_tangent, batch=stacked(2, 2), node="CdistBackward0", variants="",
+)
+cdist_backward = defop(
+    "_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor",
+    kernel=cdist_backward_kernel, check=takes("cdist_backward", "F"),
+    vjp={("grad", "x1", "x2", "cdist"): cdist_double_backward}, jvp=cdist_backward_tangent,
+    batch=stacked(2, 2, 2, 2), node="CdistBackwardBackward0", variants="",
+)
+
+
+def euclidean_kernel(xp: Any, x1: Any, x2: Any) -> Any:
+    """By |a - b|^2 = |a|^2 - 2 a.b + |b|^2, which is one matrix product."""
+    square = (x1 * x1).sum(-1)[..., :, None] - 2 * (x1 @ x2.swapaxes(-1, -2)) + (x2 * x2).sum(-1)[..., None, :]
+    return xp.sqrt(xp.maximum(square, 0)).astype(x1.dtype, copy=False)
+
+
+def euclidean_gradients(grad: Any, x1: Any, x2: Any, result: Any, needed: Any) -> Any:
+    ratio = (grad / result).masked_fill(result == 0, 0)
+    return (x1 * ratio.sum(-1, True) - ratio @ x2 if needed[0] else None,
+            x2 * ratio.sum(-2).unsqueeze(-1) - ratio.mT @ x1 if needed[1] else None)
+
+
+check_euclidean = every(
+    only("clamp is not supported for complex types", "FHIB", error=NotImplementedError),
+    only("result type Float can't be cast to the desired output type Long", "FHC"))
+euclidean_dist = defop(
+    "_euclidean_dist(Tensor x1, Tensor x2) -> Tensor",
+    kernel=euclidean_kernel, vjp={("x1", "x2"): euclidean_gradients},
+    jvp=lambda x1_p, x1_t, x2_p, x2_t, result: cdist_tangent(x1_p, x1_t, x2_p, x2_t, 2.0, result), batch=stacked(2, 2),
+    variants="function", check=check_euclidean,
+)
+COMPUTE_MODES = {"use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_euclid_dist": 1, "donot_use_mm_for_euclid_dist": 2}
+
+
+def cdist_tensors(x1: Any, x2: Any, p: float, compute_mode: Any) -> Any:
+    check_cdist(x1.array, x2.array, p)
+    if compute_mode not in (None, 0, 1, 2):
+        raise RuntimeError(f"possible modes: 0, 1, 2, but was: {compute_mode}")
+    rows = x1.shape[-2], x2.shape[-2]
+    by_product = compute_mode == 1 or compute_mode in (None, 0) and max(rows) > 25
+    if p == 2 and by_product and x1.numel() and x2.numel():
+        batch = np.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
+        count = math.prod(batch)
+        x1 = x1.expand((*batch, *x1.shape[-2:])).reshape((count, *x1.shape[-2:])) if x1.ndim != 2 or batch else x1
+        x2 = x2.expand((*batch, *x2.shape[-2:])).reshape((count, *x2.shape[-2:])) if x2.ndim != 2 or batch else x2
+        return euclidean_dist(x1, x2).view((*batch, *rows))
+    return call(cdist_forward, [x1, x2, p, compute_mode])
+
+
+cdist_op = defop("cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor", kernel=cdist_tensors,
+                 composite=True, out=False, variants="")
+
+
+@expose(method=False)
+def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = "use_mm_for_euclid_dist_if_necessary") -> Any:
+    """The distances of all rows of one matrix from all rows of another."""
+    if compute_mode not in COMPUTE_MODES:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    return cdist_op(x1, x2, float(p), COMPUTE_MODES[compute_mode])
+
+
+def pairs(n: int) -> Any:
+    return np.triu_indices(n, 1)
+
+
+def pdist_kernel(xp: Any, self: Any, p: float) -> Any:
+    first, second = pairs(self.shape[0])
+    return distances(xp, self[first] - self[second], p)
+
+
+def pdist_backward_kernel(xp: Any, grad: Any, self: Any, p: float, pdist: Any) -> Any:
+    first, second = pairs(self.shape[0])
+    with xp.errstate(all="ignore"):
+        moved = grad[:, None] * slopes_of(xp, self[first] - self[second], pdist[:, None], p)
+    result = xp.zeros_like(self)
+    xp.add.at(result, first, moved)
+    xp.subtract.at(result, second, moved)
+    return result
+
+
+def pair_places(self: Any) -> tuple[Any, Any]:
+    first, second = pairs(self.shape[0])
+    return METHODS["from_numpy"](np.ascontiguousarray(first)), METHODS["from_numpy"](np.ascontiguousarray(second))
+
+
+def pdist_gradient(grad: Any, self: Any, p: float, result: Any) -> Any:
+    if not is_watched():
+        return call(pdist_backward, [grad.contiguous(), self, p, result])
+    return put_back(grad.unsqueeze(-1) * distance_slopes(apart(self), result, p), self)
+
+
+def apart(t: Any) -> Any:
+    """The differences of all pairs of rows."""
+    first, second = pair_places(t)
+    return t.index_select(0, first) - t.index_select(0, second)
+
+
+def put_back(moved: Any, like: Any) -> Any:
+    """The transpose of `apart`."""
+    first, second = pair_places(like)
+    return METHODS["zeros_like"](like).index_add(0, first, moved).index_add(0, second, -moved)
+
+
+def pdist_double_backward(grads: Any, grad: Any, self: Any, p: float, pdist: Any) -> Any:
+    difference, along = apart(self), apart(grads[0])
+    steepness, shrinking = slope_bends(difference, pdist, p)
+    return ((along * distance_slopes(difference, pdist, p)).sum(-1), put_back(along * grad.unsqueeze(-1) * steepness, self),
+            (along * shrinking).sum(-1) * grad)
+
+
+def pdist_backward_tangent(grad_p: Any, grad_t: Any, self_p: Any, self_t: Any, p: float, pdist_p: Any, pdist_t: Any) -> Any:
+    difference = apart(self_p)
+    steepness, shrinking = slope_bends(difference, pdist_p, p)
+    slopes_t = steepness * apart(self_t) + shrinking * pdist_t.unsqueeze(-1)
+    slopes = distance_slopes(difference, pdist_p, p)
+    return put_back(grad_t.unsqueeze(-1) * slopes + grad_p.unsqueeze(-1) * slopes_t, self_p)
+
+
+def pdist_tangent(self_p: Any, self_t: Any, p: float, result: Any) -> Any:
+    return (distance_slopes(apart(self_p), result, p) * apart(self_t)).sum(-1)
+
+
+def check_pdist(self: Any, p: float) -> None:
+    if self.numel():
+        only_doubles("pdist", self)
+
+
+def check_pdist_backward(grad: Any, self: Any, p: float, pdist: Any) -> None:
+    only_doubles("pdist_backward", self)
+
+
+def only_doubles(name: str, self: Any) -> None:
+    """Some kernels are there for single and double precision only."""
+    if self.array.dtype.char not in "fd":
+        raise unsupported(name, self.array.dtype)
+
+
+pdist_forward = defop(
+    "_pdist_forward(Tensor self, float p=2) -> Tensor",
+    kernel=pdist_kernel, check=check_pdist, vjp=dict(self=pdist_gradient), jvp=pdist_tangent, batch=families.loop,
+    node="PdistBackward0", variants="",
+)
+pdist_backward = defop(
+    "_pdist_backward(Tensor grad, Tensor self, float p, Tensor pdist) -> Tensor",
+    kernel=pdist_backward_kernel, check=check_pdist_backward,
+    vjp={("grad", "self", "pdist"): pdist_double_backward}, jvp=pdist_backward_tangent,
+    batch=families.loop, node="PdistBackwardBackward0", variants="",
+)
+
+
+def pdist_tensors(self: Any, p: float) -> Any:
+    if self.ndim != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {self.ndim}D")
+    if not self.is_floating_point():
+        raise RuntimeError("pdist only supports floating-point dtypes")
+    if not p >= 0:
+        raise RuntimeError("pdist only supports non-negative p values")
+    return call(pdist_forward, [self.contiguous(), p])
+
+
+defop("pdist(Tensor self, float p=2) -> Tensor", kernel=pdist_tensors, composite=True, out=False, variants="function")
+
+
+# ---- clipped norms
+def others(dim: int, ndim: int) -> tuple[int, ...]:
+    axis = wrap_dim(dim, ndim)
+    return tuple([d for d in range(ndim) if d != axis])
+
+
+def renorm_kernel(xp: Any, self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
+    if isinstance(p, complex):
+        raise RuntimeError("renorm: p must be real-valued")
+    if not p > 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if not maxnorm >= 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    if self.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {self.ndim} dimensions")
+    norm = vector_norm.compute(xp, self, p, others(dim, self.ndim), True, None)
+    scale = xp.where(norm > maxnorm, maxnorm / (norm + norm.dtype.type(1e-7)), 1).astype(norm.dtype)
+    return xp.ascontiguousarray(self * scale)
+
+
+def renorm_gradient(grad: Any, self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
+    axes = others(dim, self.ndim)
+    norm = call(vector_norm, [self, p, axes, True, None])
+    product = (conj(self) * grad).sum(axes, True)
+    product = METHODS["real"](product) if product.is_complex() else product
+    inverse = (norm + 1e-7).reciprocal()
+    scaled = times(inverse, maxnorm) * (grad - inverse * norm_backward(product, self, p, norm, axes, True))
+    return METHODS["where"](norm > maxnorm, scaled, grad)
+
+
+def renorm_tangent(self_p: Any, self_t: Any, p: Any, dim: int, maxnorm: Any) -> Any:
+    axes = others(dim, self_p.ndim)
+    norm = call(vector_norm, [self_p, p, axes, True, None])
+    inverse = (norm + 1e-7).reciprocal()
+    scaled = times(inverse, maxnorm) * (self_t - self_p * (inverse * norm_jvp(self_p, self_t, p, norm, axes, True)))
+    return METHODS["where"](norm > maxnorm, scaled, self_t)
+
+
+renorm = defop(
+    "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor",
+    kernel=renorm_kernel, vjp=dict(self=renorm_gradient), jvp=renorm_tangent, batch=families.loop, widen=True, inplace=True,
+)
+
+
+# ---- integers and bits
+def gcd_kernel(xp: Any, self: Any, other: Any) -> Any:
+    if self.dtype.kind not in "iu":
+        raise unsupported("gcd_cpu", self.dtype)
+    return xp.gcd(self, other)
+
+
+def lcm_kernel(xp: Any, self: Any, other: Any) -> Any:
+    if self.dtype.kind not in "iu":
+        raise unsupported("lcm_cpu", self.dtype)
+    return xp.lcm(self, other)
+
+
+defop("gcd(Tensor self, Tensor other) -> Tensor", kernel=gcd_kernel, promote="common", batch=families.pointwise, inplace=True)
+defop("lcm(Tensor self, Tensor other) -> Tensor", kernel=lcm_kernel, promote="common", batch=families.pointwise, inplace=True)
+
+
+def check_heaviside(self: Any, values: Any) -> None:
+    if self.is_complex() or values.is_complex():
+        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
+    if self.dtype is not values.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+
+
+def heaviside_kernel(xp: Any, self: Any, values: Any) -> Any:
+    zero = self.dtype.type(0)
+    return xp.where(self == zero, values, (self > zero).astype(self.dtype))
+
+
+defop(
+    "heaviside(Tensor self, Tensor values) -> Tensor",
+    kernel=heaviside_kernel, check=check_heaviside, batch=families.pointwise, promote="common", inplace=True,
+    vjp=dict(self=lambda grad: zeros(grad), values=lambda grad, self: grad * (self == 0)), jvp="elementwise",
+)
+
+
+def frexp_kernel(xp: Any, self: Any) -> Any:
+    if self.dtype.kind not in "fV":
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    wide = self.astype(xp.float32) if self.dtype.itemsize == 2 else self
+    mantissa, exponent = xp.frexp(wide)
+    return xp.asarray(mantissa).astype(self.dtype, copy=False), xp.asarray(exponent).astype(xp.int32)
+
+
+def frexp_gradient(grad: Any, exponent: Any) -> Any:
+    return grad / exponent.exp2()
+
+
+defop(
+    "frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)",
+    kernel=frexp_kernel, vjp=dict(self=frexp_gradient), jvp=lambda self_t, exponent: (frexp_gradient(self_t, exponent), None),
+    batch=lambda op, args, dims, size: (call(op, args), (dims[0], dims[0])),
+)
+
+
+# ---- pixels and channels
+def check_pixels(name: str, self: Any, factor: int, what: str) -> None:
+    if self.ndim < 3:
+        raise RuntimeError(f"{name} expects input to have at least 3 dimensions, but got input with {self.ndim} dimension(s)")
+    if factor <= 0:
+        raise RuntimeError(f"{name} expects a positive {what}, but got {factor}")
+
+
+def pixel_shuffle_kernel(xp: Any, self: Any, upscale_factor: int) -> Any:
+    r = upscale_factor
+    check_pixels("pixel_shuffle", self, r, "upscale_factor")
+    *batch, channels, height, width = self.shape
+    if channels % (r * r):
+        raise RuntimeError("pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
+                           f"upscale_factor, but input.size(-3)={channels} is not divisible by {r * r}")
+    split = self.reshape((*batch, channels // (r * r), r, r, height, width))
+    k = len(batch)
+    order = (*range(k + 1), k + 3, k + 1, k + 4, k + 2)
+    return xp.ascontiguousarray(split.transpose(order)).reshape((*batch, channels // (r * r), height * r, width * r))
+
+
+def pixel_unshuffle_kernel(xp: Any, self: Any, downscale_factor: int) -> Any:
+    r = downscale_factor
+    check_pixels("pixel_unshuffle", self, r, "downscale_factor")
+    *batch, channels, height, width = self.shape
+    for name, place, size in (("height", -2, height), ("width", -1, width)):
+        if size % r:
+            raise RuntimeError(f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({place})="
+                               f"{size} is not divisible by {r}")
+    split = self.reshape((*batch, channels, height // r, r, width // r, r))
+    k = len(batch)
+    order = (*range(k + 1), k + 2, k + 4, k + 1, k + 3)
+    return xp.ascontiguousarray(split.transpose(order)).reshape((*batch, channels * r * r, height // r, width // r))
+
+
+def leading_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
+    return call(op, [families.move_to_front(args[0], dims[0]), *args[1:]]), 0
+
+
+defop(
+    "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
+    kernel=pixel_shuffle_kernel, vjp=dict(self=lambda grad, upscale_factor: METHODS["pixel_unshuffle"](grad, upscale_factor)),
+    jvp="linear", batch=leading_batch, variants="function",
+)
+defop(
+    "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
+    kernel=pixel_unshuffle_kernel, jvp="linear", batch=leading_batch, variants="function",
+    vjp=dict(self=lambda grad, downscale_factor: METHODS["pixel_shuffle"](grad, downscale_factor)),
+)
+
+
+def channel_shuffle_kernel(xp: Any, self: Any, groups: int) -> Any:
+    if self.ndim <= 2:
+        raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(self.shape)}")
+    if groups <= 0:
+        raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
+    channels = self.shape[1]
+    if channels % groups:
+        raise RuntimeError(f"Number of channels must be divisible by groups. Got {channels} channels and {groups} groups.")
+    split = self.reshape((self.shape[0], groups, channels // groups, *self.shape[2:]))
+    return xp.ascontiguousarray(split.swapaxes(1, 2)).reshape(self.shape)
+
+
+defop(
+    "channel_shuffle(Tensor self, SymInt groups) -> Tensor",
+    kernel=channel_shuffle_kernel, jvp="linear", batch=families.folded, variants="function",
+    vjp=dict(self=lambda grad, groups: METHODS["channel_shuffle"](grad, grad.shape[1] // groups)),
+)
+defop(
+    "native_channel_shuffle(Tensor self, SymInt groups) -> Tensor",
+    kernel=channel_shuffle_kernel, jvp="linear", batch=families.folded, variants="function", out=False,
+    vjp=dict(self=lambda grad, groups: METHODS["native_channel_shuffle"](grad, grad.shape[1] // groups)),
+)
+
+
+# ---- writing
+def fill_diagonal_(self: Any, fill_value: Any, wrap: bool) -> Any:
+    if self.ndim < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if self.ndim > 2 and len(set(self.shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    step = sum(self.stride())
+    size = min(self.shape)
+    offset = self.storage_offset()
+    self.as_strided((size,), (step,), offset).fill_(fill_value)
+    rows, columns = self.shape[0], self.shape[1]
+    if wrap and self.ndim == 2 and rows > columns + 1:
+        more = (self.numel() + columns) // (columns + 1) - size
+        self.as_strided((more,), (step,), offset + self.stride(0) * (size + 1)).fill_(fill_value)
+    return self
+
+
+defop("fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)", kernel=fill_diagonal_,
+      composite=True, out=False, variants="method")
+
+
+def apply_to_elements(name: str, self: Any, others: Any, function: Any) -> Any:
+    if wants_grad(self) or any([wants_grad(t) for t in others]):
+        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+    for t in others:
+        if t.dtype is not self.dtype:
+            raise TypeError(f"{name}: expected torch.{self.dtype.legacy}Tensor for 'other' (got "
+                            f"torch.{t.dtype.legacy}Tensor)")
+    arrays = [t.expand(self.shape).array for t in others]
+    flat = [function(*values) for values in zip(*[a.reshape(-1).tolist() for a in (self.array, *arrays)], strict=True)]
+    self.array[...] = np.asarray(flat).astype(self.array.dtype).reshape(self.array.shape)
+    bump(self)
+    return self
+
+
+@expose(plain=False)
+def apply_(self: Any, callable: Any) -> Any:
+    """Replace each element by what a Python function makes of it."""
+    return apply_to_elements("apply_", self, (), callable)
+
+
+@expose(plain=False)
+def map_(self: Any, tensor: Any, callable: Any) -> Any:
+    """Replace each element by what a Python function makes of it and of another tensor's."""
+    return apply_to_elements("map_", self, (tensor,), callable)
+
+
+@expose(plain=False)
+def map2_(self: Any, x: Any, y: Any, callable: Any) -> Any:
+    """Replace each element by what a Python function makes of it and of two other tensors'."""
+    return apply_to_elements("map2_", self, (x, y), callable)
+
+
+defop("is_nonzero(Tensor self) -> bool", kernel=bool, composite=True, out=False)
+defop("is_same_size(Tensor self, Tensor other) -> bool", composite=True, out=False,
+      kernel=lambda self, other: tuple(self.shape) == tuple(other.shape))
+defop("_is_all_true(Tensor self) -> Tensor", kernel=lambda self: self.all(), composite=True, out=False)
+defop("_is_any_true(Tensor self) -> Tensor", kernel=lambda self: self.any(), composite=True, out=False)

@@ -1,1 +1,0 @@
-"""The ops under neural-network layers."""

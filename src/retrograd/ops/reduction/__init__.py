@@ -1,1 +1,0 @@
-"""Reductions, scans, sorting, selection and statistics."""

@@ -1,1 +1,0 @@
-"""What the op tables share: families of rules, geometry, dtype checks, and helpers of derivative rules."""

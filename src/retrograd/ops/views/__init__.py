@@ -1,1 +1,0 @@
-"""Ops whose results share memory with their input."""
