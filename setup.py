@@ -63,7 +63,7 @@ def extensions() -> list[Extension]:
     if switched_on("RETROGRAD_PLAIN"):
         return []
     found = hot_modules()
-    if (SRC / "retrograd" / "core" / "codegen.py").exists():
+    if (SRC / "retrograd" / "codegen" / "small_kernels.py").exists():
         found.append(Extension(KERNELS, [KERNELS_C.as_posix()], depends=["setup.py"]))
     return found
 
@@ -73,8 +73,8 @@ def generate_kernels() -> bool:
     KERNELS_C.parent.mkdir(parents=True, exist_ok=True)
     draft = KERNELS_C.with_suffix(".new")
     path = os.pathsep.join(filter(None, [str(SRC.resolve()), os.environ.get("PYTHONPATH")]))
-    code = ("import sys; from retrograd.core import codegen; from retrograd.ops.load import import_all; import_all(); "
-            "sys.exit(0 if codegen.write_kernels(sys.argv[1]) else 3)")
+    code = ("import sys; from retrograd.codegen import small_kernels; from retrograd.ops.load import import_all; import_all(); "
+            "sys.exit(0 if small_kernels.write_kernels(sys.argv[1]) else 3)")
     done = subprocess.run([sys.executable, "-c", code, str(draft)], env=os.environ | {
         "PYTHONPATH": path, "RETROGRAD_PLAIN": "1", "PYTHONDONTWRITEBYTECODE": "1"},
         stderr=subprocess.PIPE, text=True)
@@ -162,6 +162,17 @@ class BuildPy(build_py):
                 if old.is_file() and old not in current:
                     old.unlink()
         super().run()
+        if not self.editable_mode:
+            (package / "ops" / "_names.py").write_text(self.derived_names())
+
+    def derived_names(self) -> str:
+        """The list of names that the op tables declare (see NOTE [Derived names] in ops/names.py)."""
+        path = os.pathsep.join(filter(None, [str(SRC.resolve()), os.environ.get("PYTHONPATH")]))
+        code = "from retrograd.ops import derive_names; print(derive_names.text(None), end='')"
+        done = subprocess.run([sys.executable, "-c", code],
+                              env=os.environ | {"PYTHONPATH": path, "RETROGRAD_PLAIN": "1", "RETROGRAD_DERIVES_NAMES": "1",
+                                                "PYTHONDONTWRITEBYTECODE": "1"}, stdout=subprocess.PIPE, text=True, check=True)
+        return done.stdout
 
 
 setup(ext_modules=extensions(), cmdclass={"build_ext": BuildExt, "build_py": BuildPy})

@@ -29,9 +29,10 @@ print(*sorted(set(sys.modules) - before))
     heavy = {"ml_dtypes", "scipy", "opt_einsum", "pkgutil", "threading", "numpy.fft", "numpy.random", "ctypes.util"}
     own = {f"retrograd.{name}" for name in (
         "autograd.forward_ad", "autograd.function", "autograd.gradcheck_run", "autograd.graph", "autograd.jacobians",
-        "core.codegen", "core.generator", "legacy", "nn", "optim", "ops.activation", "ops.compare", "ops.conv",
-        "ops.fft", "ops.foreach", "ops.index", "ops.linalg", "ops.loss", "ops.pool", "ops.random", "ops.reduce", "ops.sparse",
-        "ops.special", "ops.spectral", "ops.unary", "ops.upsample", "storage", "transforms", "utils")}
+        "codegen.small_kernels", "core.generator", "legacy", "nn", "optim", "ops.create.random", "ops.elementwise.compare",
+        "ops.elementwise.special", "ops.elementwise.unary", "ops.indexing.index", "ops.linalg.solve", "ops.linalg.spectral",
+        "ops.lists.foreach", "ops.loss.kernels", "ops.nn.activation", "ops.nn.conv", "ops.nn.pool", "ops.nn.upsample",
+        "ops.reduction.sums", "ops.signal.fft", "ops.sparse", "storage", "transforms", "utils")}
     assert not loaded & (heavy | own)
 
 
@@ -44,7 +45,7 @@ def test_first_use_of_an_op_loads_its_table(use: str) -> None:
 import sys
 import retrograd as torch
 x = torch.ones(1, 1)
-before = "retrograd.ops.spectral" in sys.modules
+before = "retrograd.ops.linalg.spectral" in sys.modules
 made = {use}
 print(before, float(made[1].sum()))
 """) == "False 1.0"
@@ -57,10 +58,10 @@ def test_an_op_made_of_others_loads_their_tables() -> None:
 def test_a_name_is_one_object_whoever_asks_first() -> None:
     assert output("""
 import retrograd as torch
-from retrograd.core.tensor import METHODS
+from retrograd.core.tensor import FUNCTIONS_BY_NAME
 from retrograd.core.api import internal_named
 assert torch.Tensor.sort is torch.Tensor.sort
-assert internal_named("sort") is METHODS["sort"] is torch.sort
+assert internal_named("sort") is FUNCTIONS_BY_NAME["sort"] is torch.sort
 functions = torch.overrides.get_overridable_functions()
 assert torch.sort in functions["torch"] and torch.Tensor.sort in functions[torch.Tensor]
 print("same")
@@ -96,7 +97,7 @@ def test_names_are_listed_before_they_are_used() -> None:
 import sys
 import retrograd as torch
 x = torch.ones(2)
-print("svd" in dir(torch), "svd" in dir(torch.Tensor), "svd" in dir(x), "retrograd.ops.spectral" in sys.modules)
+print("svd" in dir(torch), "svd" in dir(torch.Tensor), "svd" in dir(x), "retrograd.ops.linalg.spectral" in sys.modules)
 print(hasattr(torch, "svd"), hasattr(x, "svd"), hasattr(torch.ops.aten, "svd"))
 print(hasattr(torch, "no_such_op"), hasattr(x, "no_such_op"), hasattr(torch.ops.aten, "no_such_op"))
 """).splitlines() == ["True True True False", "True True True", "False False False"]

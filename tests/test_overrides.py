@@ -16,9 +16,9 @@ from retrograd.core.subclass import disabled_torch_function
 
 @pytest.fixture(autouse=True)
 def switches_are_restored() -> Iterator[None]:
-    before = switches.unusual, tls.special, tls.function_disabled
+    before = switches.any_mode, tls.slow_path, tls.function_disabled
     yield
-    assert (switches.unusual, tls.special, tls.function_disabled) == before
+    assert (switches.any_mode, tls.slow_path, tls.function_disabled) == before
 
 
 class Plain(torch.Tensor):
@@ -88,7 +88,7 @@ def test_class_that_switches_the_protocol_off_is_an_ordinary_tensor() -> None:
         __torch_function__ = disabled_torch_function
 
     x = torch.ones(2).as_subclass(Quiet)
-    assert x._odd == 0
+    assert x._flags == 0
     assert type(x + 1) is torch.Tensor
 
 

@@ -31,7 +31,7 @@ import retrograd  # noqa: E402
 from retrograd.autograd.backward import grad as retrograd_grad  # noqa: E402
 from retrograd.core import storage  # noqa: E402
 from retrograd.core.api import ops  # noqa: E402
-from retrograd.ops.generators import default_generator  # noqa: E402
+from retrograd.ops.create.generators import default_generator  # noqa: E402
 from tests.ops import cases  # noqa: E402
 
 CASTS = ("float16", "bfloat16", "float32", "complex64", "int64", "bool")

@@ -20,7 +20,7 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 
 import retrograd as torch  # noqa: E402
 from retrograd.core.opdef import NOT_IMPLEMENTED  # noqa: E402
-from retrograd.ops import families  # noqa: E402
+from retrograd.ops.shared import families  # noqa: E402
 from retrograd.transforms.batching import DYNAMIC  # noqa: E402
 from tests.ops import cases, test_columns, test_table  # noqa: E402
 from tests.samples import REGISTRY  # noqa: E402

@@ -29,7 +29,7 @@ from retrograd.core.device import device
 from retrograd.core.dtypes import ALIASES, BY_NAME, dtype, finfo, iinfo
 from retrograd.core.tensor import Size, Tensor
 from retrograd.core.warn import is_warn_always_enabled, set_warn_always
-from retrograd.ops.copy import (
+from retrograd.ops.memory.copy import (
     channels_last,
     channels_last_3d,
     contiguous_format,
@@ -45,8 +45,8 @@ from retrograd.ops.copy import (
     strided,
 )
 from retrograd.ops import load as _tables
-from retrograd.ops import matmul as _matmul
-from retrograd.ops import pointwise as _pointwise
+from retrograd.ops.linalg import matmul as _matmul
+from retrograd.ops.elementwise import arithmetic as _pointwise
 
 _kernels.use()
 _tables.announce()

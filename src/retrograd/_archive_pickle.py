@@ -17,10 +17,10 @@ import numpy as np
 
 from retrograd.core import dtypes, storage, subclass
 from retrograd.core.device import device
-from retrograd.core.dispatch import METHODS
-from retrograd.core.tensor import ODD_CONJ, ODD_META, ODD_NEG, ODD_SPARSE, Size, Tensor, new_tensor
+from retrograd.core.tensor import FLAG_CONJ, FLAG_META, FLAG_NEG, FLAG_SPARSE, Size, Tensor, new_tensor
 from retrograd.methods import user_attributes
-from retrograd.ops import copy as layouts
+from retrograd.ops import late
+from retrograd.ops.memory import copy as layouts
 from retrograd.storage import STORAGE_TYPES, TypedStorage, UntypedStorage
 
 PACKAGE = "retrograd"
@@ -137,17 +137,17 @@ def reduce_tensor(t: Any) -> Any:
 def plain(t: Any) -> Any:
     """The same data without class, history and attributes."""
     twin = new_tensor(t.array)
-    twin._odd = t._odd & (ODD_CONJ | ODD_META | ODD_NEG | ODD_SPARSE)
+    twin._flags = t._flags & (FLAG_CONJ | FLAG_META | FLAG_NEG | FLAG_SPARSE)
     twin._requires = t.requires_grad
     return twin
 
 
 def reduce_plain(t: Any) -> Any:
-    if t._odd & ODD_SPARSE:
+    if t._flags & FLAG_SPARSE:
         raise NotImplementedError("sparse tensors cannot be saved yet: save their indices(), values() and size()")
     array, requires = t.array, bool(t.requires_grad)
     size, strides = tuple(array.shape), storage.strides_of(array)
-    if t._odd & ODD_META:
+    if t._flags & FLAG_META:
         return torch_global("_rebuild_meta_tensor_no_storage"), (t.dtype, size, strides, requires)
     owner = storage.owner_of(array)
     legacy = f"{t.dtype.legacy}Storage"
@@ -156,7 +156,7 @@ def reduce_plain(t: Any) -> Any:
     args: tuple[Any, ...] = (reference, storage.offset_of(array), size, strides, requires, OrderedDict())
     if kind == "UntypedStorage":
         return torch_global("_rebuild_tensor_v3"), (*args, t.dtype)
-    bits = {name: True for name, flag in (("conj", ODD_CONJ), ("neg", ODD_NEG)) if t._odd & flag}
+    bits = {name: True for name, flag in (("conj", FLAG_CONJ), ("neg", FLAG_NEG)) if t._flags & flag}
     return torch_global("_rebuild_tensor_v2"), (*args, bits) if bits else args
 
 
@@ -178,9 +178,9 @@ def rebuild_typed(typed: Any, offset: int, size: Any, stride: Any, requires_grad
     start = offset * item if count else 0
     t = new_tensor(np.ndarray(tuple(size), dtype.numpy, memory, start, tuple([s * item for s in stride])))
     t._requires = bool(requires_grad)
-    for name, flag in (("conj", ODD_CONJ), ("neg", ODD_NEG)):
+    for name, flag in (("conj", FLAG_CONJ), ("neg", FLAG_NEG)):
         if metadata and metadata.get(name):
-            t._odd |= flag
+            t._flags |= flag
     return t
 
 
@@ -192,7 +192,7 @@ def rebuild_parameter(data: Any, requires_grad: bool, hooks: Any, state: Any = N
 
 
 def rebuild_meta(dtype: Any, size: Any, stride: Any, requires_grad: bool) -> Any:
-    return METHODS["empty_strided"](size, stride, dtype=dtype, device="meta", requires_grad=requires_grad)
+    return late.empty_strided(size, stride, dtype=dtype, device="meta", requires_grad=requires_grad)
 
 
 def rebuild_from_type(function: Callable[..., Any], cls: Any, args: Any, state: Any) -> Any:

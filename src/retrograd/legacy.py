@@ -10,14 +10,14 @@ from retrograd.core import dtypes
 from retrograd.core.api import EXTRA_FUNCTIONS, expose
 from retrograd.core.arguments import resolve
 from retrograd.core.convert import MISMATCH, to_int
-from retrograd.core.dispatch import METHODS
+from retrograd.core.hooks import hooks
 from retrograd.core.saved import alias
 from retrograd.core.schema import Schema
 from retrograd.core.storage import UntypedStorage
 from retrograd.core.tensor import Size, Tensor, wrap
-from retrograd.ops.factory import C_NAMES, check_size
-from retrograd.ops.fromdata import Once, data_array
-from retrograd.ops.resize import C_WORDS, typed
+from retrograd.ops.create.factories import C_NAMES, check_size
+from retrograd.ops.create.from_data import Once, data_array
+from retrograd.ops.memory.resize import C_WORDS, typed
 
 FORMS = [
     Schema("new(*, Device? device=None) -> Tensor"),
@@ -113,7 +113,7 @@ def tensor_array(args: Any, kwargs: Any) -> Any:
     return construct(None, args, kwargs, strict=False).array
 
 
-METHODS["__legacy__"] = tensor_array
+hooks.legacy = tensor_array
 
 
 @expose(plain=False)

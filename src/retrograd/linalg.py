@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from retrograd.core.api import make
-from retrograd.ops.factorize import LinAlgError
+from retrograd.ops.linalg.factors import LinAlgError
 
 NAMES = ("cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",
          "householder_product", "inv", "inv_ex", "lstsq", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "matmul",

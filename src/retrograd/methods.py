@@ -7,27 +7,29 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.autograd import hooks
+from retrograd.autograd import hooks as tensor_hooks
 from retrograd.autograd.backward import backward
 from retrograd.autograd.engine import calibrate
 from retrograd.core import dtypes, printing, saved, storage, subclass
 from retrograd.core.api import EXTRA_METHODS, TENSOR_METHODS, expose, shortcuts
 from retrograd.core.device import CPU
-from retrograd.core.dispatch import METHODS, call, resolve
+from retrograd.core.dispatch import call, resolve
 from retrograd.core.forward import tangent_of
 from retrograd.core.graph import accumulator
+from retrograd.core.hooks import hooks
 from retrograd.core.opdef import CALLERS
 from retrograd.core.origin import DATA, DETACHED, SWITCHED_OFF, note_detached
 from retrograd.core.state import switches, tls
 from retrograd.core.tensor import (
-    ODD_CONJ,
-    ODD_DUAL,
-    ODD_INFERENCE,
-    ODD_META,
-    ODD_NEG,
-    ODD_SPARSE,
-    ODD_SUBCLASS,
-    ODD_WRAPPER,
+    FLAG_CONJ,
+    FLAG_DUAL,
+    FLAG_INFERENCE,
+    FLAG_META,
+    FLAG_NEG,
+    FLAG_SPARSE,
+    FLAG_SUBCLASS,
+    FLAG_WRAPPER,
+    FUNCTIONS_BY_NAME,
     Counter,
     Size,
     Tensor,
@@ -39,7 +41,8 @@ from retrograd.core.tensor import (
     wants_grad,
 )
 from retrograd.core.views import altered, detach_inplace, replay
-from retrograd.ops.copy import local_scalar_dense
+from retrograd.ops import late
+from retrograd.ops.memory.copy import local_scalar_dense
 
 # ---- gradients
 NON_LEAF_GRAD = ("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
@@ -115,7 +118,7 @@ def requires_grad_(self: Any, requires_grad: bool = True) -> Any:
     >>> torch.ones(1).requires_grad_()
     tensor([1.], requires_grad=True)
     """
-    if switches.unusual and tls.transforms and not tls.transforms[-1].legacy:
+    if switches.any_mode and tls.transforms and not tls.transforms[-1].legacy:
         raise RuntimeError("You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* "
                            "APIs) inside of a function being transformed by a functorch transform. This is unsupported, please "
                            "attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call "
@@ -127,9 +130,9 @@ def requires_grad_(self: Any, requires_grad: bool = True) -> Any:
                            "in a subgraph that doesn't require differentiation use var_no_grad = var.detach().")
     if requires_grad and self.dtype.category < 2:
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
-    if requires_grad and self._odd & ODD_INFERENCE and not tls.inference:
+    if requires_grad and self._flags & FLAG_INFERENCE and not tls.inference:
         raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
-    if switches.unusual and tls.origins and self._requires and not requires_grad:
+    if switches.any_mode and tls.origins and self._requires and not requires_grad:
         note_detached(self, self, SWITCHED_OFF, "requires_grad_")
     self._requires = bool(requires_grad)
     return self
@@ -174,7 +177,7 @@ def detach(self: Any) -> Any:
     >>> torch.ones(1, requires_grad=True).exp().detach()
     tensor([2.7183])
     """
-    return METHODS["__detach__"](self)
+    return hooks.detach(self)
 
 
 def detach_(self: Any) -> Any:
@@ -185,23 +188,23 @@ def detach_(self: Any) -> Any:
     True
     """
     detach_inplace(self)
-    if switches.unusual and tls.origins:
+    if switches.any_mode and tls.origins:
         note_detached(self, self, DETACHED, "detach_")
     return self
 
 
 def get_data(self: Any) -> Any:
-    if self._odd & ODD_WRAPPER:
-        return METHODS["__batched_get_data__"](self)
-    if switches.unusual and tls.dispatch_modes:
+    if self._flags & FLAG_WRAPPER:
+        return hooks.batched_get_data(self)
+    if switches.any_mode and tls.dispatch_modes:
         t = saved.watcher.detach(self)
         t._counter = None
     else:
         t = Tensor(self.array)
-        t._odd = self._odd & ~(ODD_SUBCLASS | ODD_DUAL)
-        if self._odd & ODD_SPARSE:
+        t._flags = self._flags & ~(FLAG_SUBCLASS | FLAG_DUAL)
+        if self._flags & FLAG_SPARSE:
             extra_of(t).sparse = self._extra.sparse.copy()
-    if switches.unusual and tls.origins:
+    if switches.any_mode and tls.origins:
         note_detached(self, t, DATA, ".data")
     return t
 
@@ -209,43 +212,43 @@ def get_data(self: Any) -> Any:
 def set_data(self: Any, value: Any) -> None:
     if not isinstance(value, Tensor):
         raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
-    if (self._odd | value._odd) & ODD_WRAPPER:
+    if (self._flags | value._flags) & FLAG_WRAPPER:
         raise RuntimeError("mutating directly with `.data` inside functorch transform is not allowed.")
     if self._requires and value.dtype.category < 2:
         raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
-    if (self._odd ^ value._odd) & (ODD_META | ODD_SPARSE):
+    if (self._flags ^ value._flags) & (FLAG_META | FLAG_SPARSE):
         raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible "
                            "tensor type.")
     if value.array.dtype is not self.array.dtype:
         self._sink = None
     counter_of(self)                  # before the node that may have saved it loses sight of it
     self.array = value.array
-    if value._odd & ODD_SPARSE:
+    if value._flags & FLAG_SPARSE:
         self._extra.sparse = value._extra.sparse.copy()
 
 
 def numpy(self: Any, *, force: bool = False) -> Any:
     """The tensor as a NumPy array over the same memory."""
-    if self._odd & ODD_WRAPPER:
-        METHODS["__batched_data__"](self)
-    if self._odd & ODD_SPARSE and self.is_nested:
-        METHODS["__nested_answers__"]["numpy"](self)
-    if force and self._odd & ODD_SPARSE:
-        self = METHODS["to_dense"](self.detach())
+    if self._flags & FLAG_WRAPPER:
+        hooks.batched_data(self)
+    if self._flags & FLAG_SPARSE and self.is_nested:
+        hooks.nested_answers["numpy"](self)
+    if force and self._flags & FLAG_SPARSE:
+        self = late.to_dense(self.detach())
     if force:
-        return resolve(self).array if self._odd & (ODD_CONJ | ODD_NEG) else self.array
-    if self._odd & ODD_SPARSE:
-        raise TypeError(f"can't convert {METHODS['__layout_name__'](self)} layout tensor to numpy. Use Tensor.to_dense() "
+        return resolve(self).array if self._flags & (FLAG_CONJ | FLAG_NEG) else self.array
+    if self._flags & FLAG_SPARSE:
+        raise TypeError(f"can't convert {hooks.layout_name(self)} layout tensor to numpy. Use Tensor.to_dense() "
                         "first.")
-    if self._odd & ODD_META:
+    if self._flags & FLAG_META:
         raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory "
                         "first.")
     if tls.grad_enabled and wants_grad(self):
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-    if self._odd & ODD_CONJ:
+    if self._flags & FLAG_CONJ:
         raise RuntimeError("Can't call numpy() on Tensor that has conjugate bit set. Use tensor.resolve_conj().numpy() "
                            "instead.")
-    if self._odd & ODD_NEG:
+    if self._flags & FLAG_NEG:
         raise RuntimeError("Can't call numpy() on Tensor that has negative bit set. Use tensor.resolve_neg().numpy() instead.")
     if self.dtype is dtypes.bfloat16:
         raise TypeError("Got unsupported ScalarType BFloat16")
@@ -261,16 +264,16 @@ def item(self: Any) -> Any:
     """The value of a tensor with one element as a Python number."""
     if self.array.size != 1:
         raise RuntimeError(f"a Tensor with {self.array.size} elements cannot be converted to Scalar")
-    if switches.unusual and tls.dispatch_modes:
+    if switches.any_mode and tls.dispatch_modes:
         local_scalar_dense.prepare()
-        return METHODS["__dispatch_mode__"](local_scalar_dense, [self])
-    if self._odd:
-        if self._odd & ODD_WRAPPER:
-            return METHODS["__batched_item__"](self)
-        if self._odd & ODD_META:
+        return hooks.dispatch_mode(local_scalar_dense, [self])
+    if self._flags:
+        if self._flags & FLAG_WRAPPER:
+            return hooks.batched_item(self)
+        if self._flags & FLAG_META:
             raise RuntimeError("Tensor.item() cannot be called on meta tensors")
-        if self._odd & ODD_SPARSE:
-            self = METHODS["to_dense"](self.detach())
+        if self._flags & FLAG_SPARSE:
+            self = late.to_dense(self.detach())
         self = resolve(self)
     value = self.array.item()
     return float(value) if self.array.dtype.kind == "V" else value
@@ -278,11 +281,11 @@ def item(self: Any) -> Any:
 
 def tolist(self: Any) -> Any:
     """The values as nested lists of Python numbers."""
-    if self._odd & ODD_WRAPPER:
-        return METHODS["__batched_list__"](self)
-    if self._odd & ODD_SPARSE:
+    if self._flags & FLAG_WRAPPER:
+        return hooks.batched_list(self)
+    if self._flags & FLAG_SPARSE:
         if self.is_nested:
-            METHODS["__nested_answers__"]["tolist"](self)
+            hooks.nested_answers["tolist"](self)
         raise RuntimeError(NO_STORAGE)
     array = resolve(self).array
     if array.dtype.kind == "V":
@@ -295,8 +298,8 @@ def tensor_bool(self: Any) -> bool:
         raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
     if self.array.size > 1:
         raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
-    if self._odd & ODD_WRAPPER:
-        return METHODS["__batched_item__"](self, "bool")
+    if self._flags & FLAG_WRAPPER:
+        return hooks.batched_item(self, "bool")
     return bool(item(self))
 
 
@@ -307,7 +310,7 @@ def __index__(self: Any) -> int:
 
 
 def __format__(self: Any, spec: str) -> str:
-    if self.array.ndim == 0 and type(self) is Tensor and not self._odd & (ODD_META | ODD_WRAPPER):
+    if self.array.ndim == 0 and type(self) is Tensor and not self._flags & (FLAG_META | FLAG_WRAPPER):
         return item(self).__format__(spec)
     return object.__format__(self, spec)
 
@@ -321,16 +324,16 @@ def __contains__(self: Any, element: Any) -> bool:
 def __iter__(self: Any) -> Any:
     if self.array.ndim == 0:
         raise TypeError("iteration over a 0-d tensor")
-    return iter(METHODS["unbind"](self, 0))
+    return iter(late.unbind(self, 0))
 
 
 def tensor_repr(self: Any) -> str:
     shown = self
-    if self._odd & ODD_WRAPPER:
-        return METHODS["__batched_repr__"](self)
-    if self._odd & ODD_SPARSE:
-        return METHODS["__sparse_repr__"](self)
-    if self._odd & (ODD_CONJ | ODD_NEG):
+    if self._flags & FLAG_WRAPPER:
+        return hooks.batched_repr(self)
+    if self._flags & FLAG_SPARSE:
+        return hooks.sparse_repr(self)
+    if self._flags & (FLAG_CONJ | FLAG_NEG):
         shown = resolve(self)
         shown._node, shown._requires = self._node, self._requires
     return printing.tensor_str(shown)
@@ -339,8 +342,8 @@ def tensor_repr(self: Any) -> str:
 # ---- geometry
 def size(self: Any, dim: Any = None) -> Any:
     """The shape, or the length of one dimension."""
-    if self._odd & ODD_SPARSE and self.is_nested:
-        return METHODS["__nested_answers__"]["size"](self, dim)
+    if self._flags & FLAG_SPARSE and self.is_nested:
+        return hooks.nested_answers["size"](self, dim)
     if dim is None:
         return Size(self.array.shape)
     return self.array.shape[checked_dim(dim, self.array.ndim)]
@@ -367,15 +370,15 @@ def checked_dim(dim: int, ndim: int) -> int:
 
 def check_strides(self: Any, what: str) -> None:
     """Compressed sparse tensors have no strides, not even zeros."""
-    kind = METHODS["__layout__"](self).name
+    kind = hooks.layout(self).name
     if kind not in ("strided", "sparse_coo"):
         raise RuntimeError(f"Sparse {kind.removeprefix('sparse_').upper()} tensors do not have {what}")
 
 
 def stride(self: Any, dim: Any = None) -> Any:
-    if self._odd & ODD_SPARSE:
+    if self._flags & FLAG_SPARSE:
         if self.is_nested:
-            return METHODS["__nested_answers__"]["stride"](self, dim)
+            return hooks.nested_answers["stride"](self, dim)
         check_strides(self, "strides")
     strides = storage.strides_of(self.array)
     return strides if dim is None else strides[checked_dim(dim, self.array.ndim)]
@@ -389,24 +392,24 @@ NO_STORAGE = "Cannot access data pointer of Tensor that doesn't have storage"
 
 
 def data_ptr(self: Any) -> int:
-    if self._odd & ODD_SPARSE:
+    if self._flags & FLAG_SPARSE:
         if self.is_nested:
-            return METHODS["__nested_answers__"]["data_ptr"](self)
+            return hooks.nested_answers["data_ptr"](self)
         raise RuntimeError(NO_STORAGE)
     return storage.address(self.array) if self.array.size else 0
 
 
 def untyped_storage(self: Any) -> Any:
-    if self._odd & ODD_SPARSE:
+    if self._flags & FLAG_SPARSE:
         if self.is_nested:
-            return METHODS["__nested_answers__"]["untyped_storage"](self)
-        coordinates = METHODS["__layout__"](self).name == "sparse_coo"
+            return hooks.nested_answers["untyped_storage"](self)
+        coordinates = hooks.layout(self).name == "sparse_coo"
         raise NotImplementedError(f"Cannot access storage of Sparse{'' if coordinates else 'Csr'}TensorImpl")
     return storage.storage_of(self.array)
 
 
 def nbytes(self: Any) -> int:
-    if self._odd & ODD_SPARSE:
+    if self._flags & FLAG_SPARSE:
         raise RuntimeError("nbytes is not defined for sparse tensors.  If you want the size of the constituent tensors, add "
                            "the nbytes of the indices and values.  If you want the size of the  equivalent dense tensor, "
                            "multiply numel() by element_size()")
@@ -418,14 +421,14 @@ def numel(self: Any) -> int:
 
 
 def is_contiguous(self: Any, memory_format: Any = None) -> bool:
-    if self._odd & ODD_SPARSE:
+    if self._flags & FLAG_SPARSE:
         if self.is_nested:
-            return METHODS["__nested_answers__"]["is_contiguous"](self)
+            return hooks.nested_answers["is_contiguous"](self)
         check_strides(self, "is_contiguous")
         return False
     if memory_format is None or getattr(memory_format, "name", "") in ("contiguous_format", ""):
         return self.array.size == 0 or bool(self.array.flags.c_contiguous)
-    return METHODS["__is_channels_last__"](self, memory_format)
+    return hooks.is_channels_last(self, memory_format)
 
 
 def get_base(self: Any) -> Any:
@@ -453,15 +456,15 @@ def is_signed(self: Any) -> bool:
 
 
 def is_inference(self: Any) -> bool:
-    return bool(self._odd & ODD_INFERENCE)
+    return bool(self._flags & FLAG_INFERENCE)
 
 
 def is_conj(self: Any) -> bool:
-    return bool(self._odd & ODD_CONJ)
+    return bool(self._flags & FLAG_CONJ)
 
 
 def is_neg(self: Any) -> bool:
-    return bool(self._odd & ODD_NEG)
+    return bool(self._flags & FLAG_NEG)
 
 
 def get_device(self: Any) -> int:
@@ -481,11 +484,11 @@ def __deepcopy__(self: Any, memo: Any) -> Any:
                            "utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001")
     if id(self) in memo:
         return memo[id(self)]
-    if self._odd & ODD_SPARSE:
-        made = subclass.instance(type(self), METHODS["clone"](self.detach()))
-        made._odd = self._odd
+    if self._flags & FLAG_SPARSE:
+        made = subclass.instance(type(self), late.clone(self.detach()))
+        made._flags = self._flags
     else:
-        made = subclass.instance(type(self), bare(copied_array(self, memo), self._odd & ODD_META))
+        made = subclass.instance(type(self), bare(copied_array(self, memo), self._flags & FLAG_META))
     made._requires = self._requires
     memo[id(self)] = made
     deepcopy = import_module("copy").deepcopy
@@ -500,7 +503,7 @@ def user_attributes(self: Any) -> dict[str, Any]:
     return {name: value for name, value in self.__dict__.items() if name not in FIELDS}
 
 
-FIELDS = ("array", "_odd", "_requires", "_node", "_nr", "_counter", "_view", "_grad", "_sink", "_extra")
+FIELDS = ("array", "_flags", "_requires", "_node", "_nr", "_counter", "_view", "_grad", "_sink", "_extra")
 
 
 def copied_array(self: Any, memo: Any) -> Any:
@@ -510,7 +513,7 @@ def copied_array(self: Any, memo: Any) -> Any:
     if id(owner) not in memories:
         memories[id(owner)] = storage.bytes_of(owner).copy()
     array = placed(memories[id(owner)], self.array.dtype, *geometry(self.array))
-    return resolve(bare(array, self._odd)).array if self._odd & (ODD_CONJ | ODD_NEG) else array
+    return resolve(bare(array, self._flags)).array if self._flags & (FLAG_CONJ | FLAG_NEG) else array
 
 
 def geometry(array: Any) -> Any:
@@ -525,7 +528,7 @@ def placed(memory: Any, dtype: Any, offset: int, shape: Any, strides: Any) -> An
 def bare(array: Any, odd: int) -> Any:
     """A tensor of the base class that has of the marks in `odd` those that say how its memory is read."""
     made = new_tensor(array)
-    made._odd = odd & (ODD_CONJ | ODD_NEG | ODD_META)
+    made._flags = odd & (FLAG_CONJ | FLAG_NEG | FLAG_META)
     return made
 
 
@@ -538,10 +541,11 @@ def rebuild(cls: Any, memory: Any, place: Any, dtype_name: str, odd: int, requir
 
 
 def __reduce_ex__(self: Any, protocol: int) -> Any:
-    if self._odd & ODD_SPARSE:
-        return METHODS["__sparse_reduce__"](self)
+    if self._flags & FLAG_SPARSE:
+        return hooks.sparse_reduce(self)
     memory = storage.bytes_of(storage.owner_of(self.array))
-    return (rebuild, (type(self), memory, geometry(self.array), self.dtype.name, self._odd & (ODD_CONJ | ODD_NEG | ODD_META),
+    lazy = self._flags & (FLAG_CONJ | FLAG_NEG | FLAG_META)
+    return (rebuild, (type(self), memory, geometry(self.array), self.dtype.name, lazy,
                       wants_grad(self), user_attributes(self)))
 
 
@@ -587,18 +591,18 @@ PROPERTIES = dict(
     nbytes=property(nbytes),
     is_cuda=property(lambda self: False),
     is_cpu=property(lambda self: self.device is CPU),
-    is_meta=property(lambda self: bool(self._odd & ODD_META)),
-    layout=property(lambda self: METHODS["__layout__"](self)),
-    is_sparse=property(lambda self: bool(self._odd & ODD_SPARSE) and METHODS["__layout__"](self).name == "sparse_coo"),
-    is_sparse_csr=property(lambda self: bool(self._odd & ODD_SPARSE) and METHODS["__layout__"](self).name == "sparse_csr"),
-    is_nested=property(lambda self: bool(self._odd & ODD_SPARSE) and getattr(self._extra.sparse, "is_nested", False)),
+    is_meta=property(lambda self: bool(self._flags & FLAG_META)),
+    layout=property(lambda self: hooks.layout(self)),
+    is_sparse=property(lambda self: bool(self._flags & FLAG_SPARSE) and hooks.layout(self).name == "sparse_coo"),
+    is_sparse_csr=property(lambda self: bool(self._flags & FLAG_SPARSE) and hooks.layout(self).name == "sparse_csr"),
+    is_nested=property(lambda self: bool(self._flags & FLAG_SPARSE) and getattr(self._extra.sparse, "is_nested", False)),
     is_quantized=property(lambda self: False),
     is_mkldnn=property(lambda self: False),
     name=property(lambda self: None),
-    T=property(lambda self: METHODS["numpy_T"](self)),
-    mT=property(lambda self: METHODS["mT"](self)),
-    H=property(lambda self: METHODS["matrix_H"](self)),
-    mH=property(lambda self: METHODS["mH"](self)),
+    T=property(lambda self: late.numpy_T(self)),
+    mT=property(lambda self: late.mT(self)),
+    H=property(lambda self: late.matrix_H(self)),
+    mH=property(lambda self: late.mH(self)),
 )
 
 PLAIN = dict(
@@ -611,8 +615,8 @@ PLAIN = dict(
     ndimension=lambda self: self.array.ndim, _is_view=_is_view, _view_func=_view_func, is_floating_point=is_floating_point,
     is_complex=is_complex, is_signed=is_signed, is_inference=is_inference, is_conj=is_conj, is_neg=is_neg,
     get_device=get_device, is_set_to=is_set_to, element_size=lambda self: self.array.itemsize, __deepcopy__=__deepcopy__,
-    __reduce_ex__=__reduce_ex__, register_hook=hooks.register_hook, retain_grad=hooks.retain_grad,
-    register_post_accumulate_grad_hook=hooks.register_post_accumulate_grad_hook, __dlpack__=__dlpack__,
+    __reduce_ex__=__reduce_ex__, register_hook=tensor_hooks.register_hook, retain_grad=tensor_hooks.retain_grad,
+    register_post_accumulate_grad_hook=tensor_hooks.register_post_accumulate_grad_hook, __dlpack__=__dlpack__,
     __dlpack_device__=__dlpack_device__,
 )
 
@@ -643,9 +647,9 @@ def install_all() -> None:
     subclass.overlay_methods({**PLAIN, **{name: getattr(Tensor, name) for name in ("__len__", "__bool__", "__repr__")}})
     subclass.overlay_properties({**PROPERTIES, **{name: getattr(Tensor, name) for name in (
         "shape", "ndim", "dtype", "device", "grad_fn", "is_leaf", "output_nr", "_version")}})
-    METHODS["__repr__"] = tensor_repr
-    METHODS["__bool__"] = tensor_bool
-    METHODS.update({name: PLAIN[name] for name in ("__int__", "__float__", "__index__", "__iter__", "__contains__")})
+    FUNCTIONS_BY_NAME["__repr__"] = tensor_repr
+    FUNCTIONS_BY_NAME["__bool__"] = tensor_bool
+    FUNCTIONS_BY_NAME.update({name: PLAIN[name] for name in ("__int__", "__float__", "__index__", "__iter__", "__contains__")})
     if shortcuts is not None:
         shortcuts.install()
         for name in ("shortcut_rules", "shortcut_tangents"):

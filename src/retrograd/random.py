@@ -4,7 +4,7 @@ from __future__ import annotations
 from contextlib import ContextDecorator
 from typing import Any
 
-from retrograd.ops.generators import default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from retrograd.ops.create.generators import default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 
 __all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
 

@@ -22,11 +22,11 @@ from retrograd.core.warn import Shown
 
 @pytest.fixture(autouse=True)
 def state_is_restored() -> Iterator[None]:
-    before = switches.unusual, tls.special, tls.task, tls.grad_enabled, tls.backward_depth
+    before = switches.any_mode, tls.slow_path, tls.task, tls.grad_enabled, tls.backward_depth
     given = set(Shown.texts)
     yield
     Shown.texts.intersection_update(given)        # other tests wait for warnings that are given once
-    assert (switches.unusual, tls.special, tls.task, tls.grad_enabled, tls.backward_depth) == before
+    assert (switches.any_mode, tls.slow_path, tls.task, tls.grad_enabled, tls.backward_depth) == before
 
 
 class Scale(Function):

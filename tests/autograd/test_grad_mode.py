@@ -46,9 +46,9 @@ INFERENCE = (False, True, False, False)
 
 @pytest.fixture(autouse=True)
 def everything_is_undone() -> Iterator[None]:
-    before = switches.unusual, tls.special
+    before = switches.any_mode, tls.slow_path
     yield
-    assert (switches.unusual, tls.special) == before
+    assert (switches.any_mode, tls.slow_path) == before
     assert modes() == NORMAL
     assert not is_view_replay_enabled()
 

@@ -25,9 +25,9 @@ UNUSED = ("The differentiated Tensor at index 0 appears to not have been used in
 
 @pytest.fixture(autouse=True)
 def switches_are_restored() -> Iterator[None]:
-    before = switches.unusual, tls.special, tls.origins
+    before = switches.any_mode, tls.slow_path, tls.origins
     yield
-    assert (switches.unusual, tls.special, tls.origins) == before
+    assert (switches.any_mode, tls.slow_path, tls.origins) == before
 
 
 def facts(run: Any) -> list[str]:

@@ -32,9 +32,9 @@ EVALUATE = "autograd::engine::evaluate_function: "
 
 @pytest.fixture(autouse=True)
 def switches_are_restored() -> Iterator[None]:
-    before = switches.unusual, tls.special, tls.profiler
+    before = switches.any_mode, tls.slow_path, tls.profiler
     yield
-    assert (switches.unusual, tls.special, tls.profiler) == before
+    assert (switches.any_mode, tls.slow_path, tls.profiler) == before
 
 
 def names(prof: Any) -> list[str]:

@@ -10,6 +10,6 @@ from retrograd.core.state import switches, tls
 
 @pytest.fixture(autouse=True)
 def switches_are_restored() -> Iterator[None]:
-    before = switches.unusual, tls.special, tls.way
+    before = switches.any_mode, tls.slow_path, tls.run_flags
     yield
-    assert (switches.unusual, tls.special, tls.way) == before
+    assert (switches.any_mode, tls.slow_path, tls.run_flags) == before

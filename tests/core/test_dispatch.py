@@ -1,4 +1,4 @@
-"""The door of dispatch: the short way and the long one agree, lazy bits are resolved, out= and writes keep their rules."""
+"""The dispatcher: the fast path and the slow path agree, lazy bits are resolved, out= and writes keep their rules."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,10 +9,10 @@ import retrograd as torch
 from retrograd.autograd import forward_ad
 from retrograd.core import dispatch
 from retrograd.core.opdef import find_packet
-from retrograd.core.state import add_special, switches
+from retrograd.core.state import add_slow_path, switches
 from retrograd.core.tensor import operators
 
-door = getattr(operators.door, "behind", operators.door)         # that of dispatch, also in plain Python
+dispatcher = getattr(operators.dispatcher, "behind", operators.dispatcher)         # that of dispatch, also in plain Python
 
 
 def op_called(name: str, overload: str = "default") -> Any:
@@ -28,11 +28,11 @@ def leaf(*values: float) -> Any:
 
 def long_way(op: Any, args: Any) -> Any:
     """All layers, although nothing asks for them."""
-    add_special(1)
+    add_slow_path(1)
     try:
         return dispatch.call(op, args)
     finally:
-        add_special(-1)
+        add_slow_path(-1)
 
 
 # ---- two ways, one result
@@ -75,7 +75,7 @@ def test_default_arguments_are_told_from_others_that_are_equal() -> None:
 ])
 def test_numbers_give_the_dtype_that_pytorch_gives(dtype: str, number: Any, expected: str) -> None:
     a = torch.ones(2, dtype=getattr(torch, dtype))
-    assert (a * number).dtype == door.binary(operators.mul, a, number).dtype == getattr(torch, expected)
+    assert (a * number).dtype == dispatcher.binary(operators.mul, a, number).dtype == getattr(torch, expected)
 
 
 def test_a_tensor_without_anything_unusual_is_ordinary() -> None:
@@ -90,12 +90,12 @@ def test_a_tensor_without_anything_unusual_is_ordinary() -> None:
 
 # ---- switches
 def test_another_thread_in_no_grad_does_not_switch_this_one_off() -> None:
-    switches.unusual += 1                 # as if it were inside
+    switches.any_mode += 1                 # as if it were inside
     try:
         y = leaf(1.0) * 2
         assert y.requires_grad and y.grad_fn.name() == "MulBackward0"
     finally:
-        switches.unusual -= 1
+        switches.any_mode -= 1
 
 
 def test_an_error_on_any_layer_leaves_the_switches_alone() -> None:
@@ -202,6 +202,6 @@ def test_devices_that_are_not_there() -> None:
 
 # ---- entrances
 def test_the_door_refuses_what_is_no_operand() -> None:
-    assert door.binary(operators.add, torch.ones(1), "text") is NotImplemented
+    assert dispatcher.binary(operators.add, torch.ones(1), "text") is NotImplemented
     with pytest.raises(TypeError, match="unsupported operand"):
         torch.ones(1) + "text"

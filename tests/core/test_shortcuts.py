@@ -1,4 +1,4 @@
-"""The operators, functions and methods of the short way give what the door of dispatch gives: values, nodes, what is saved."""
+"""The operators, functions and methods of the fast path give what the dispatcher gives: values, nodes, what is saved."""
 from __future__ import annotations
 
 from typing import Any
@@ -11,7 +11,7 @@ from retrograd.autograd import forward_ad, graph
 from retrograd.core.opdef import find_packet
 from retrograd.core.tensor import operators
 
-door = getattr(operators.door, "behind", operators.door)         # that of dispatch, also in plain Python
+dispatcher = getattr(operators.dispatcher, "behind", operators.dispatcher)         # that of dispatch, also in plain Python
 
 
 def op_called(name: str) -> Any:
@@ -133,7 +133,7 @@ def test_binary_ops_of_all_kinds_of_tensors(name: str, shape: Any) -> None:
     for first in TENSORS:
         for second in TENSORS:
             a, b = first(shape), second(shape)
-            short, long = run(a, b), door.binary(op(), a, b)
+            short, long = run(a, b), dispatcher.binary(op(), a, b)
             same(short, long)
             same_gradients(short, long, a, b)
 
@@ -144,7 +144,7 @@ def test_unary_ops_of_all_kinds_of_tensors(name: str, shape: Any) -> None:
     run, op = UNARY[name]
     for make in TENSORS:
         a = make(shape)
-        short, long = run(a), door.unary(op(), a)
+        short, long = run(a), dispatcher.unary(op(), a)
         same(short, long)
         same_gradients(short, long, a)
 
@@ -153,7 +153,7 @@ def test_matrix_products_of_all_kinds_of_matrices() -> None:
     for first in TENSORS:
         for second in TENSORS:
             a, b = first((2, 3)), second((3, 2))
-            short, long = a @ b, door.binary(operators.matmul, a, b)
+            short, long = a @ b, dispatcher.binary(operators.matmul, a, b)
             same(short, long)
             same_gradients(short, long, a, b)
 
@@ -163,7 +163,7 @@ def test_one_tensor_as_both_operands(name: str) -> None:
     run, op = BINARY[name]
     for make in TENSORS:
         a = make((3,))
-        short, long = run(a, a), door.binary(op(), a, a)
+        short, long = run(a, a), dispatcher.binary(op(), a, a)
         same(short, long)
         same_gradients(short, long, a)
 
@@ -174,7 +174,7 @@ def test_one_tensor_as_both_operands(name: str) -> None:
 def test_broadcasting(name: str, first: Any, second: Any) -> None:
     run, op = BINARY[name]
     a, b = leaf(first), leaf(second)
-    short, long = run(a, b), door.binary(op(), a, b)
+    short, long = run(a, b), dispatcher.binary(op(), a, b)
     same(short, long)
     same_gradients(short, long, a, b)
 
@@ -187,7 +187,7 @@ def test_a_tensor_and_a_number(name: str, number: Any) -> None:
     for a in (leaf((3,)), plain(()), of_leaf((2,)), leaf((2,), torch.float64)):
         if name == "sub" and number is True:
             continue
-        short, long = run(a, number), door.binary(op(), a, number)
+        short, long = run(a, number), dispatcher.binary(op(), a, number)
         assert repr(facts(short)) == repr(facts(long))       # nan is not equal to itself
         if short.grad_fn is not None:
             assert type(short.grad_fn) is type(long.grad_fn) and edges(short.grad_fn) == edges(long.grad_fn)
@@ -212,8 +212,8 @@ def test_mixed_dtypes(name: str, first: str) -> None:
     for second in DTYPES:
         a = torch.ones(3, dtype=getattr(torch, first))
         b = torch.ones(3, dtype=getattr(torch, second))
-        same(run(a, b), door.binary(op(), a, b))
-        same(run(a, b[0]), door.binary(op(), a, b[0]))
+        same(run(a, b), dispatcher.binary(op(), a, b))
+        same(run(a, b[0]), dispatcher.binary(op(), a, b[0]))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -221,7 +221,7 @@ def test_mixed_dtypes(name: str, first: str) -> None:
 def test_unary_ops_of_other_dtypes(name: str, dtype: str) -> None:
     run, op = UNARY[name]
     a = torch.ones(3, dtype=getattr(torch, dtype))
-    same(run(a), door.unary(op(), a))
+    same(run(a), dispatcher.unary(op(), a))
 
 
 # ---- errors
@@ -242,7 +242,7 @@ def test_what_does_not_fit_is_an_error_and_leaves_no_trace(run: Any) -> None:
 def test_errors_are_the_ones_of_the_door() -> None:
     a, b = leaf((3,)), leaf((4,))
     messages = []
-    for run in (lambda: a + b, lambda: door.binary(operators.add, a, b)):
+    for run in (lambda: a + b, lambda: dispatcher.binary(operators.add, a, b)):
         with pytest.raises(RuntimeError) as caught:
             run()
         messages.append(str(caught.value))
@@ -299,9 +299,9 @@ def test_versions_are_those_at_the_time_of_saving() -> None:
 
 def test_only_what_a_needed_rule_uses_is_saved() -> None:
     a, b = leaf((3,)), plain((3,))
-    for node in ((a * b).grad_fn, door.binary(operators.mul, a, b).grad_fn):
+    for node in ((a * b).grad_fn, dispatcher.binary(operators.mul, a, b).grad_fn):
         assert node._saved_self is None and node._saved_other is b
-    for node in ((b * a).grad_fn, door.binary(operators.mul, b, a).grad_fn):
+    for node in ((b * a).grad_fn, dispatcher.binary(operators.mul, b, a).grad_fn):
         assert node._saved_self is b and node._saved_other is None
 
 

@@ -15,14 +15,14 @@ from retrograd.core.subclass import (
     TorchFunctionMode,
     disabled_torch_function,
 )
-from retrograd.core.tensor import ODD_SUBCLASS
+from retrograd.core.tensor import FLAG_SUBCLASS
 
 
 @pytest.fixture(autouse=True)
 def switches_are_restored() -> Iterator[None]:
-    before = switches.unusual, tls.special, tls.way, tls.function_disabled
+    before = switches.any_mode, tls.slow_path, tls.run_flags, tls.function_disabled
     yield
-    assert (switches.unusual, tls.special, tls.way, tls.function_disabled) == before
+    assert (switches.any_mode, tls.slow_path, tls.run_flags, tls.function_disabled) == before
     assert tls.function_modes == []
 
 
@@ -99,9 +99,9 @@ def test_who_overrides_functions() -> None:
 
 def test_a_class_that_is_off_is_as_quick_as_a_tensor() -> None:
     made = torch.ones(2).as_subclass(Off)
-    assert not made._odd & ODD_SUBCLASS
+    assert not made._flags & FLAG_SUBCLASS
     assert type(made + 1) is torch.Tensor
-    assert torch.ones(2).as_subclass(Named)._odd & ODD_SUBCLASS
+    assert torch.ones(2).as_subclass(Named)._flags & FLAG_SUBCLASS
 
 
 def test_one_of_each_class_is_asked_the_most_derived_first() -> None:
@@ -225,5 +225,5 @@ def test_backward_of_an_instance() -> None:
 
 def test_parameters_take_no_part() -> None:
     p = torch.nn.Parameter(torch.ones(2))
-    assert not p._odd & ODD_SUBCLASS
+    assert not p._flags & FLAG_SUBCLASS
     assert type(p * 2) is torch.Tensor and p.is_leaf

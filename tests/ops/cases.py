@@ -14,7 +14,7 @@ import numpy as np
 import retrograd as torch
 from retrograd.core import forward, storage
 from retrograd.core.opdef import FORMS, NOT_IMPLEMENTED, OPS, OpDef, find_packet
-from retrograd.ops.generators import default_generator
+from retrograd.ops.create.generators import default_generator
 from retrograd.ops.load import load_all
 from tests.samples import REGISTRY, Maker, Sample
 
@@ -208,7 +208,7 @@ def overlaps(array: Any) -> bool:
 def value(t: Any) -> Any:
     """The values of a tensor as an array."""
     t = t.detach()
-    return t.resolve_conj().resolve_neg().array if t._odd else t.array
+    return t.resolve_conj().resolve_neg().array if t._flags else t.array
 
 
 def direction(random: np.random.Generator, array: Any) -> Any:

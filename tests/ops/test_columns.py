@@ -12,7 +12,7 @@ from retrograd.autograd.backward import grad
 from retrograd.autograd.grad_mode import no_grad
 from retrograd.core import dtypes
 from retrograd.core.opdef import NOT_IMPLEMENTED, find_packet
-from retrograd.ops import families
+from retrograd.ops.shared import families
 from tests.ops.cases import (
     TABLE,
     UNDEFINED,

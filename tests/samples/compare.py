@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/compare.py."""
+"""Samples of the ops in retrograd/ops/elementwise/compare.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator

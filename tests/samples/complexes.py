@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/complexes.py."""
+"""Samples of the ops in retrograd/ops/views/complex.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/copy.py."""
+"""Samples of the ops in retrograd/ops/memory/copy.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/ctc.py."""
+"""Samples of the ops in retrograd/ops/loss/ctc.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/embedding_bag.py."""
+"""Samples of the ops in retrograd/ops/nn/embedding_bag.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/extrema.py."""
+"""Samples of the ops in retrograd/ops/reduction/extrema.py."""
 from __future__ import annotations
 
 import math

@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/fft.py."""
+"""Samples of the ops in retrograd/ops/signal/fft.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,10 +1,10 @@
-"""Samples of the ops in retrograd/ops/foreach.py."""
+"""Samples of the ops in retrograd/ops/lists/foreach.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import retrograd as torch
-from retrograd.ops.foreach import UNARY
+from retrograd.ops.lists.foreach import UNARY
 from tests.samples import Maker, Sample, samples
 
 

@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/functional_forms.py."""
+"""Samples of the ops in retrograd/ops/memory/functional_forms.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator

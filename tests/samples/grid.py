@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/grid.py."""
+"""Samples of the ops in retrograd/ops/nn/grid.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/histogram.py."""
+"""Samples of the ops in retrograd/ops/reduction/histogram.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator

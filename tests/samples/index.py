@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/index.py."""
+"""Samples of the ops in retrograd/ops/indexing/index.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator

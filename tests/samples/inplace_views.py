@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/inplace_views.py."""
+"""Samples of the ops in retrograd/ops/views/inplace.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/join.py."""
+"""Samples of the ops in retrograd/ops/lists/join.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/layer_norm.py."""
+"""Samples of the ops in retrograd/ops/nn/layer_norm.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator

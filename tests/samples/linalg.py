@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/linalg.py."""
+"""Samples of the ops in retrograd/ops/linalg/solve.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator

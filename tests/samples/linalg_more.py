@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/linalg_more.py."""
+"""Samples of the ops in retrograd/ops/linalg/norms.py."""
 from __future__ import annotations
 
 import math

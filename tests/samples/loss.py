@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/loss.py and losses.py."""
+"""Samples of the ops in retrograd/ops/loss/kernels.py and losses.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/margin.py."""
+"""Samples of the ops in retrograd/ops/loss/margin.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator

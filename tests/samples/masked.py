@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/masked.py."""
+"""Samples of the ops in retrograd/ops/indexing/masked.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/matmul.py, contract.py and einsum.py."""
+"""Samples of the ops in retrograd/ops/linalg/matmul.py, contract.py and einsum.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/misc.py."""
+"""Samples of the ops in retrograd/ops/linalg/distance.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Samples of ops/padding.py."""
+"""Samples of ops/nn/padding.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/pointwise.py."""
+"""Samples of the ops in retrograd/ops/elementwise/arithmetic.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/random.py and dropout.py; their results depend on the generator, not on the input."""
+"""Samples of the ops in retrograd/ops/create/random.py and dropout.py; results depend on the generator."""
 from __future__ import annotations
 
 from collections.abc import Iterator

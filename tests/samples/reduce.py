@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/reduce.py."""
+"""Samples of the ops in retrograd/ops/reduction/sums.py."""
 from __future__ import annotations
 
 import math

@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/resize.py that give a tensor other memory; tests/ops/test_resize.py says what they do."""
+"""Samples of the ops in retrograd/ops/memory/resize.py (see tests/ops/test_resize.py)."""
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/scan.py."""
+"""Samples of the ops in retrograd/ops/reduction/scan.py."""
 from __future__ import annotations
 
 import math

@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/slicing.py."""
+"""Samples of the ops in retrograd/ops/views/slicing.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator

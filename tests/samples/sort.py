@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/sort.py."""
+"""Samples of the ops in retrograd/ops/reduction/sort.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator

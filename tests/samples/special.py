@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/special.py."""
+"""Samples of the ops in retrograd/ops/elementwise/special.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/tangents.py."""
+"""Samples of the ops in retrograd/ops/memory/tangents.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator

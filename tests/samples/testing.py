@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/testing.py."""
+"""Samples of the ops in retrograd/ops/shared/testing.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator

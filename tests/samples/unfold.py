@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/unfold.py."""
+"""Samples of the ops in retrograd/ops/nn/unfold.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator

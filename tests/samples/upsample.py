@@ -1,4 +1,4 @@
-"""Samples of the ops in retrograd/ops/upsample.py."""
+"""Samples of the ops in retrograd/ops/nn/upsample.py."""
 from __future__ import annotations
 
 from collections.abc import Iterator

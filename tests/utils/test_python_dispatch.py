@@ -16,9 +16,9 @@ from retrograd.utils._python_dispatch import TorchDispatchMode, _get_current_dis
 
 @pytest.fixture(autouse=True)
 def switches_are_restored() -> Iterator[None]:
-    before = switches.unusual, tls.special
+    before = switches.any_mode, tls.slow_path
     yield
-    assert (switches.unusual, tls.special) == before
+    assert (switches.any_mode, tls.slow_path) == before
     assert not tls.below
 
 

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core.dispatch import METHODS
+from retrograd.core.hooks import hooks
 from retrograd.core.state import switches, tls
 from retrograd.core.storage import contiguous_strides, empty_strided, is_non_overlapping_and_dense, strides_of
-from retrograd.core.tensor import ODD_SPARSE, Tensor, bump, new_tensor
+from retrograd.core.tensor import FLAG_SPARSE, Tensor, bump, new_tensor
+from retrograd.ops import late
 
 lock = allocate_lock()
 
@@ -43,15 +44,15 @@ def accumulate(variable: Any, grad: Any, create_graph: bool, held: int) -> None:
     lock.acquire()
     try:
         old = variable._grad
-        if grad._odd & ODD_SPARSE or (old is not None and old._odd & ODD_SPARSE):
+        if grad._flags & FLAG_SPARSE or (old is not None and old._flags & FLAG_SPARSE):
             alone = getrefcount(grad) <= private.tensor + held
-            variable._grad = METHODS["__accumulate_sparse__"](old, grad, create_graph, alone)
+            variable._grad = hooks.accumulate_sparse(old, grad, create_graph, alone)
         elif create_graph:
             variable._grad = recorded_copy(variable, grad) if old is None else old + grad
         elif old is None:
             array = grad.array
             if (type(grad) is Tensor and getrefcount(grad) <= private.tensor + held and array.base is None
-                    and getrefcount(array) <= private.array + 1 and grad._odd == 0 and grad._node is None
+                    and getrefcount(array) <= private.array + 1 and grad._flags == 0 and grad._node is None
                     and not grad._requires and same_layout(array, variable.array) and not tls.dispatch_modes):
                 variable._grad = grad
             else:
@@ -79,8 +80,8 @@ def layout_strides(like: Any) -> Any:
 
 def first_gradient(variable: Any, grad: Any, alone: bool) -> Any:
     """A copy of `grad` in the layout of `variable` (or the gradient itself, detached, where it is not strided)."""
-    if grad._odd or (switches.unusual and tls.dispatch_modes):
-        return METHODS["__first_gradient__"](variable, grad, layout_strides(variable.array), alone)
+    if grad._flags or (switches.any_mode and tls.dispatch_modes):
+        return hooks.first_gradient(variable, grad, layout_strides(variable.array), alone)
     array = empty_strided(grad.array.shape, layout_strides(variable.array), grad.array.dtype)
     array[...] = grad.array
     return new_tensor(array)
@@ -89,17 +90,17 @@ def first_gradient(variable: Any, grad: Any, alone: bool) -> Any:
 def recorded_copy(variable: Any, grad: Any) -> Any:
     """A copy that autograd can differentiate: CopyBackwards, in the layout of `variable`."""
     strides = layout_strides(variable.array)
-    if switches.unusual and tls.dispatch_modes:
-        return METHODS["__new_gradient__"](grad, strides)
-    return METHODS["copy_"](new_tensor(empty_strided(grad.array.shape, strides, grad.array.dtype)), grad)
+    if switches.any_mode and tls.dispatch_modes:
+        return hooks.new_gradient(grad, strides)
+    return late.copy_(new_tensor(empty_strided(grad.array.shape, strides, grad.array.dtype)), grad)
 
 
 def add_to(variable: Any, old: Any, grad: Any) -> None:
     """Add in place, keeping the object that is already there."""
-    if type(old) is Tensor and type(grad) is Tensor and not old._odd and not grad._odd and not (
-            switches.unusual and tls.dispatch_modes):
+    if type(old) is Tensor and type(grad) is Tensor and not old._flags and not grad._flags and not (
+            switches.any_mode and tls.dispatch_modes):
         if old.array.dtype is grad.array.dtype and not old._requires:
             np.add(old.array, grad.array, out=old.array)
             bump(old)
             return
-    variable._grad = METHODS["__add_gradient__"](old, grad)
+    variable._grad = hooks.add_gradient(old, grad)

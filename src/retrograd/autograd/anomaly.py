@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core.dispatch import METHODS
+from retrograd.core.hooks import hooks
 from retrograd.core.origin import STACKS
 from retrograd.core.state import set_flag, tls
 
@@ -138,5 +138,5 @@ def show(text: str) -> None:
         print(f"{type(warning).__name__}: {warning}", file=sys.stderr)
 
 
-METHODS["__anomaly__"] = run_checked
-METHODS["__anomaly_report__"] = report
+hooks.anomaly = run_checked
+hooks.anomaly_report = report

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 from retrograd.autograd import origins
 from retrograd.autograd.engine import run_backward
 from retrograd.autograd.hooks import retain_grad
-from retrograd.core.dispatch import METHODS
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.graph import Node, edge_of, shape_dtype, unseen_accumulator, unseen_edge
+from retrograd.core.hooks import hooks
 from retrograd.core.state import switches, tls
 from retrograd.core.tensor import Size, Tensor, wants_grad
 from retrograd.core.warn import warn_once
+from retrograd.ops import late
 
 
 class NoInputsError(ValueError, RuntimeError):
@@ -62,7 +63,7 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: Any = None, c
     >>> x.grad
     tensor([4., 6.])
     """
-    if switches.unusual and tls.transforms:
+    if switches.any_mode and tls.transforms:
         raise RuntimeError(tls.transforms[-1].no_backward)
     if grad_variables is not None:
         warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
@@ -135,7 +136,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any 
     if is_grads_batched:
         def one(*batched: Any) -> Any:
             return run_backward(roots, list(batched), True, create_graph, targets, False)
-        results = METHODS["__vmap__"](one, grads, bool(allow_unused))
+        results = hooks.vmap(one, grads, bool(allow_unused))
     else:
         results = run_backward(roots, grads, bool(retain_graph), create_graph, targets, False)
     return tuple(finish(results, inputs, roots, bool(allow_unused), materialize_grads, create_graph))
@@ -150,7 +151,7 @@ def finish(results: Any, inputs: Any, roots: Any, allow_unused: bool, materializ
     for i, (result, t) in enumerate(zip(results, inputs, strict=True)):
         if result is None:
             if materialize_grads:
-                results[i] = METHODS["zeros_like"](t, requires_grad=create_graph)
+                results[i] = late.zeros_like(t, requires_grad=create_graph)
             elif not allow_unused:
                 raise RuntimeError(f"The differentiated Tensor at index {i} appears to not have been used in the graph. "
                                    "Set allow_unused=True if this is the desired behavior." + origins.unused(i, t, roots))
@@ -219,7 +220,7 @@ def first_gradients(outputs: Any, grads: Any, batched: bool) -> list[Any]:
             if BY_NUMPY[dtype].category != 2:
                 raise RuntimeError("grad can be implicitly created only for real scalar outputs but got "
                                    f"{BY_NUMPY[dtype]}")
-            made.append(METHODS["__ones_like__"](out, shape, dtype))
+            made.append(hooks.ones_like(out, shape, dtype))
             continue
         if not isinstance(g, Tensor):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")

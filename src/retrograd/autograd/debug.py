@@ -28,7 +28,7 @@ from retrograd.autograd.origins import Origin, origin_of
 from retrograd.core.graph import LAST, AccumulateGrad, Node, forward_name, register, shape_dtype
 from retrograd.core.origin import origin_of_node
 from retrograd.core.state import switches, tls
-from retrograd.core.tensor import ODD_SPARSE, Tensor
+from retrograd.core.tensor import FLAG_SPARSE, Tensor
 from retrograd.core.warn import warn_once
 
 __all__ = ["Step", "Steps", "is_nonfinite", "origin_of", "step"]
@@ -152,7 +152,7 @@ class Steps(Iterator[Step]):
 
     def __init__(self, tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
                  inputs: Any = None, breakpoints: Any = ()) -> None:
-        if switches.unusual and tls.transforms:
+        if switches.any_mode and tls.transforms:
             raise RuntimeError(tls.transforms[-1].no_backward)
         outputs = as_tuple(tensors)
         if inputs is not None and len(inputs := as_tuple(inputs)) == 0:
@@ -396,7 +396,7 @@ def is_nonfinite(grads: Any) -> bool:
     several: Any = (grads,) if isinstance(grads, Tensor) else grads
     for grad in several:
         if grad is not None:
-            if grad._odd & ODD_SPARSE:
+            if grad._flags & FLAG_SPARSE:
                 grad = grad.coalesce().values()
             array = grad.array
             if array.dtype.kind == "V":           # a dtype that NumPy knows nothing of

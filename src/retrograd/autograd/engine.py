@@ -21,13 +21,14 @@ import numpy as np
 
 from retrograd.autograd.accumulate import accumulate, private
 from retrograd.autograd.hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks, run_value_hooks
-from retrograd.core.dispatch import METHODS
 from retrograd.core.graph import LAST, AccumulateGrad, Node, leaf_of, show
+from retrograd.core.hooks import hooks as services
 from retrograd.core.record import OpNode
 from retrograd.core.state import add_saved_hooks, set_grad_enabled, switches, tls
 from retrograd.core.subclass import Subclasses
-from retrograd.core.tensor import ODD_SPARSE, Tensor, new_tensor
+from retrograd.core.tensor import FLAG_SPARSE, Tensor, new_tensor
 from retrograd.core.views import CopySlices
+from retrograd.ops import late
 
 NESTED_PER_THREAD = 40
 
@@ -168,7 +169,7 @@ def run_task(task: Any, roots: Any, grads: Any, work: Any = None) -> None:
             task.callbacks.pop(0)()
     except BaseException:
         if tls.anomaly and task.node is not None:
-            METHODS["__anomaly_report__"](task.node)
+            services.anomaly_report(task.node)
         raise
     finally:
         if len(saved_hooks) != len(hooks):            # what a node did to the hooks ends with the pass
@@ -184,8 +185,8 @@ def loop(task: Any) -> None:
     """Run ready nodes until none is left."""
     ready, waiting, buffers, needed, useful = task.ready, task.waiting, task.buffers, task.needed, task.useful
     release = not task.keep_graph
-    how = (1 if release else 0) | (2 if tls.way == 1 else 0)      # see shortcut_rules.py
-    watched = switches.unusual and (tls.anomaly or tls.profiler is not None)
+    how = (1 if release else 0) | (2 if tls.run_flags == 1 else 0)      # see shortcut_rules.py
+    watched = switches.any_mode and (tls.anomaly or tls.profiler is not None)
     event = None
     order = 0
     while ready:
@@ -273,7 +274,7 @@ def run_watched(node: Any, grads: Any, wanted: Any) -> Any:
     recorder = tls.profiler
     event = None if recorder is None else recorder.begin_node(node, grads)
     try:
-        return METHODS["__anomaly__"](node, grads, wanted) if tls.anomaly else node._run(grads, wanted)
+        return services.anomaly(node, grads, wanted) if tls.anomaly else node._run(grads, wanted)
     finally:
         if event is not None:
             recorder.end_of(event)
@@ -327,7 +328,7 @@ def deliver(task: Any, node: Any, nr: int, grad: Any, sender: Any, index: int) -
     if old is None:
         arrived[nr] = grad
     else:                         # sparse + dense is not defined, dense + sparse is
-        arrived[nr] = grad + old if old._odd & ODD_SPARSE else old + grad
+        arrived[nr] = grad + old if old._flags & FLAG_SPARSE else old + grad
 
 
 def fitted(node: Any, nr: int, grad: Any, sender: Any, index: int) -> Any:
@@ -366,13 +367,13 @@ def fit(grad: Any, shape: Any, dtype: Any, node: Any, sender: Any, index: int) -
     # The formulas of ops that mix real and complex operands end with the real part, so it comes before the sum.
     if grad.array.dtype.kind == "c" != dtype.kind and (
             sender._op.mixes if isinstance(sender, OpNode) else type(sender) is CopySlices):
-        grad = METHODS["real"](grad)
+        grad = late.real(grad)
     got = grad.array.shape
     if got != shape:
         if not expands_to(shape, got):
             raise RuntimeError(f"Function {sender.name() if sender is not None else 'root'} returned an invalid gradient at "
                                f"index {index} - got {list(got)} but expected shape compatible with {list(shape)}")
-        grad = METHODS["sum_to_size"](grad, shape)
+        grad = late.sum_to_size(grad, shape)
     if type(node) is AccumulateGrad:
         extra = node.variable._extra
         if extra is not None and extra.grad_dtype_set:
@@ -386,7 +387,7 @@ def fit(grad: Any, shape: Any, dtype: Any, node: Any, sender: Any, index: int) -
                                "true, but got false.  (Could this error message be improved?  If so, please report an "
                                "enhancement request to PyTorch.)")
         if have != dtype:
-            grad = METHODS["__cast__"](grad, dtype)
+            grad = services.cast(grad, dtype)
     return grad
 
 
@@ -424,7 +425,7 @@ def run_on_thread(task: Any, roots: Any, grads: Any) -> None:
         raise failure[0]
 
 
-CLASS_DEFAULTS = ("grad_enabled", "special", "way", "inference", "fwd_grad_enabled", "multithreading", "view_replay",
+CLASS_DEFAULTS = ("grad_enabled", "slow_path", "run_flags", "inference", "fwd_grad_enabled", "multithreading", "view_replay",
                   "check_nan", "origins",
                   "anomaly", "dual_level", "task", "backward_depth", "saved_hooks_disabled", "below", "dispatch_disabled",
                   "function_disabled", "autocast", "profiler")

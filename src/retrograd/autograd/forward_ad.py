@@ -12,15 +12,16 @@ from typing import Any, NamedTuple
 
 from retrograd.autograd.grad_mode import _Scope
 from retrograd.core import forward
-from retrograd.core.dispatch import METHODS, below
+from retrograd.core.dispatch import below
 from retrograd.core.forward import levels, tangent_of
 from retrograd.core.graph import Node, connect, describe_outputs, set_history
+from retrograd.core.hooks import hooks
 from retrograd.core.record import record
 from retrograd.core.state import switches, tls
-from retrograd.core.tensor import ODD_DUAL, ODD_INFERENCE, ODD_SUBCLASS, ODD_WRAPPER, Tensor, new_tensor, wants_grad
+from retrograd.core.tensor import FLAG_DUAL, FLAG_INFERENCE, FLAG_SUBCLASS, FLAG_WRAPPER, Tensor, new_tensor, wants_grad
 from retrograd.core.views import mark_view
-from retrograd.ops.copy import alias
-from retrograd.ops.shape import view
+from retrograd.ops.memory.copy import alias
+from retrograd.ops.views.shape import view
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
@@ -164,13 +165,13 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
     check_floating("tangent", tangent)
     if level != 0:
         raise RuntimeError("Invalid level given to _make_dual")
-    if tensor._odd & ODD_WRAPPER:
-        return METHODS["__batched_dual__"](make_dual, tensor, tangent)
-    if tensor._odd & ODD_DUAL and tangent_of(tensor) is not None:
+    if tensor._flags & FLAG_WRAPPER:
+        return hooks.batched_dual(make_dual, tensor, tangent)
+    if tensor._flags & FLAG_DUAL and tangent_of(tensor) is not None:
         raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward gradient at the same level "
                            f"{level} is not supported.")
     dual = alias_of(tensor)
-    if wants_grad(tensor) and tls.grad_enabled and not tensor._odd & ODD_INFERENCE:
+    if wants_grad(tensor) and tls.grad_enabled and not tensor._flags & FLAG_INFERENCE:
         shape = tensor.array.shape
         set_node(dual, record(view, [tensor, shape], 1, False))
     forward.give_tangent(dual, tangent)
@@ -191,11 +192,11 @@ def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
         return UnpackedDualTensor(tensor, None)
     if level != 0:
         raise RuntimeError("Invalid level given to _fw_primal")
-    if tensor._odd & ODD_WRAPPER:
-        return UnpackedDualTensor(*METHODS["__batched_undual__"](unpack_dual, tensor))
+    if tensor._flags & FLAG_WRAPPER:
+        return UnpackedDualTensor(*hooks.batched_undual(unpack_dual, tensor))
     tangent = tangent_of(tensor)
     primal = alias_of(tensor)
-    if wants_grad(tensor) and tls.grad_enabled and not tensor._odd & ODD_INFERENCE:
+    if wants_grad(tensor) and tls.grad_enabled and not tensor._flags & FLAG_INFERENCE:
         node = Identity()
         connect(node, [tensor])
         set_node(primal, node)
@@ -211,12 +212,12 @@ def check_floating(role: str, t: Any) -> None:
 
 def alias_of(t: Any) -> Any:
     """A view of all of `t` that shares no tangent with it."""
-    if t._odd & ODD_SUBCLASS or (switches.unusual and tls.dispatch_modes):
+    if t._flags & FLAG_SUBCLASS or (switches.any_mode and tls.dispatch_modes):
         twin = below(alias, [t])
     else:
         twin = new_tensor(t.array)
-        twin._odd = t._odd & ~ODD_DUAL
-    if not t._odd & ODD_INFERENCE:
+        twin._flags = t._flags & ~FLAG_DUAL
+    if not t._flags & FLAG_INFERENCE:
         mark_view(None, None, t, twin)
         twin._view.op = forward.Boundary(twin)
     return twin

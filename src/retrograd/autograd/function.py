@@ -15,13 +15,13 @@ import warnings
 from typing import Any
 
 from retrograd.autograd.function_jvp import function_jvp, tangents_of
-from retrograd.core.dispatch import METHODS
 from retrograd.core.forward import tangent_of
 from retrograd.core.graph import Node, connect, describe_outputs, edge_of, set_history
+from retrograd.core.hooks import hooks
 from retrograd.core.origin import cuts_of, here, note_results, remember, trail_of
 from retrograd.core.saved import FREED, SavedTensor
 from retrograd.core.state import set_grad_enabled, switches, tls
-from retrograd.core.tensor import ODD_DUAL, Tensor, bump, wants_grad
+from retrograd.core.tensor import FLAG_DUAL, Tensor, bump, wants_grad
 from retrograd.core.views import (
     DEFAULT,
     IN_CUSTOM_FUNCTION,
@@ -30,6 +30,7 @@ from retrograd.core.views import (
     detach_inplace,
     rebase,
 )
+from retrograd.ops import late
 
 __all__ = ["BackwardCFunction", "Function", "FunctionCtx", "FunctionMeta", "InplaceFunction", "once_differentiable"]
 
@@ -251,7 +252,7 @@ class BackwardCFunction(Node, FunctionCtx):
         shape, dtype, differentiable = facts
         if not differentiable and not self._materialize_non_diff_grads:
             return None
-        return METHODS["zeros"](shape, dtype=dtype)
+        return late.zeros(shape, dtype=dtype)
 
     def _by_edge(self, results: Any) -> list[Any]:
         """The gradients that backward returned, one per tensor argument of forward."""
@@ -478,9 +479,9 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
             args = with_defaults(cls.forward, args, kwargs)
         elif kwargs:
             args = by_position(cls.forward, args, kwargs)
-        if switches.unusual and tls.transforms:
-            return METHODS["__transform_function__"](cls, args)
-        if switches.unusual and tls.profiler is not None:
+        if switches.any_mode and tls.transforms:
+            return hooks.transform_function(cls, args)
+        if switches.any_mode and tls.profiler is not None:
             return tls.profiler.run_function(cls.__name__, args, lambda: run_function(cls, args, split))
         return run_function(cls, args, split)
 
@@ -520,7 +521,7 @@ def by_position(forward: Any, args: Any, kwargs: Any) -> Any:
 def run_function(cls: Any, args: Any, split: bool) -> Any:
     """One call of a custom Function: forward, then the outputs get their history."""
     node = cls._backward_cls()
-    if switches.unusual and tls.origins:
+    if switches.any_mode and tls.origins:
         remember(node)
     positions, inputs, needs, dual = [], [], [], False
     for i, a in enumerate(args):
@@ -529,7 +530,7 @@ def run_function(cls: Any, args: Any, split: bool) -> Any:
             positions.append(i)
             inputs.append(a)
             wants = wants_grad(a)
-            dual = dual or bool(a._odd & ODD_DUAL and tangent_of(a) is not None)
+            dual = dual or bool(a._flags & FLAG_DUAL and tangent_of(a) is not None)
         needs.append(wants)
     node.needs_input_grad = tuple(needs)
     node._positions = positions
@@ -541,7 +542,7 @@ def run_function(cls: Any, args: Any, split: bool) -> Any:
     if dual:
         tangents = tangents_of(args)
         tls.fwd_grad_enabled = False
-    cuts = [(t, cuts_of(t)) for t in inputs] if switches.unusual and tls.origins else ()
+    cuts = [(t, cuts_of(t)) for t in inputs] if switches.any_mode and tls.origins else ()
     was = set_grad_enabled(False)
     try:
         if split:
@@ -569,7 +570,7 @@ def run_function(cls: Any, args: Any, split: bool) -> Any:
         function_jvp(cls, node, args, tangents, wrapped, dirty)
     if recording:
         save_tensors(node, wrapped)
-    if switches.unusual and tls.origins:
+    if switches.any_mode and tls.origins:
         for t, known in cuts:             # what forward does in no_grad mode is its own business
             trail_of(t).cuts = known
         changed = [t for t in wrapped if id(t) in dirty]
@@ -637,7 +638,7 @@ def fit_output(node: Any, inputs: Any, t: Any, nr: int, differentiable: bool, is
                 t = itself_as_view(node, inputs, t) if not node._is_pure_view else t
             return t
         if is_input:
-            return METHODS["__detach__"](t)
+            return hooks.detach(t)
         if t._view is None:
             detach_inplace(t)
         return t
@@ -673,10 +674,10 @@ def make_pure(node: Any, inputs: Any, t: Any) -> None:
 def itself_as_view(node: Any, inputs: Any, t: Any) -> Any:
     """An input that was returned as it is: a view of the whole of it."""
     if not tls.grad_enabled or not isinstance(t, Tensor):
-        return METHODS["view_as"](t, t)
+        return late.view_as(t, t)
     was = set_grad_enabled(False)
     try:
-        out = METHODS["view_as"](t, t)
+        out = late.view_as(t, t)
     finally:
         set_grad_enabled(was)
     if out._view is not None:
@@ -822,7 +823,7 @@ def once_differentiable(fn: Any) -> Any:
 def fake_leaf(value: Any) -> Any:
     if value is None:
         return None
-    leaf = METHODS["__detach__"](value)
+    leaf = hooks.detach(value)
     leaf._requires = True
     return leaf
 
@@ -847,7 +848,7 @@ class DelayedError:
     def __call__(self, *tensors: Any) -> Any:
         node = Error(self.message)
         connect(node, tensors)
-        outputs = [None if t is None else METHODS["__detach__"](t) for t in tensors]
+        outputs = [None if t is None else hooks.detach(t) for t in tensors]
         if any([n is not None for n in node._next]):
             for nr, t in enumerate(outputs):
                 if t is not None:
@@ -869,7 +870,7 @@ class UndefinedGrad:
     def __call__(self, *tensors: Any) -> Any:
         node = UndefinedGradBackward()
         connect(node, tensors)
-        outputs = [METHODS["clone"](METHODS["__detach__"](t)) for t in tensors]
+        outputs = [late.clone(hooks.detach(t)) for t in tensors]
         for nr, t in enumerate(outputs):
             if edge_of(tensors[nr]) is not None:
                 set_history(t, node, nr)

@@ -4,9 +4,9 @@ from __future__ import annotations
 from typing import Any
 
 from retrograd.core import forward
-from retrograd.core.dispatch import METHODS
 from retrograd.core.state import tls
 from retrograd.core.tensor import Tensor
+from retrograd.ops import late
 
 VIEW = "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view"
 INPLACE = ("An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an "
@@ -21,7 +21,7 @@ def tangents_of(args: Any) -> list[Any]:
             found.append(None)
             continue
         tangent = forward.tangent_of(a)
-        found.append(METHODS["zeros_like"](a.detach()) if tangent is None else tangent)
+        found.append(late.zeros_like(a.detach()) if tangent is None else tangent)
     return found
 
 

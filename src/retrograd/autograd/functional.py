@@ -13,9 +13,10 @@ from typing import Any
 from retrograd.autograd import forward_ad
 from retrograd.autograd.backward import grad
 from retrograd.autograd.grad_mode import enable_grad, set_grad_enabled
-from retrograd.core.dispatch import METHODS
+from retrograd.core.hooks import hooks
 from retrograd.core.state import tls
 from retrograd.core.tensor import Tensor, wants_grad
+from retrograd.ops import late
 
 __all__ = ["vjp", "jvp", "jacobian", "hessian", "hvp", "vhp"]
 
@@ -137,7 +138,7 @@ def jacobian(func: Function, inputs: Any, create_graph: bool = False, strict: bo
             raise RuntimeError(f"torch.autograd.functional.jacobian: `sparse=True` and `{other}=True` are not supported "
                                f"together. Please set `{other}=False`, or use a dense Jacobian.")
         many_in, inputs = as_tuple(inputs, "inputs", "jacobian")
-        made = METHODS["__sparse_jacobian__"](func, inputs)
+        made = hooks.sparse_jacobian(func, inputs)
         return nested(made if isinstance(made[0], tuple) else (made,), isinstance(made[0], tuple), many_in)
     if strategy == "forward-mode":
         if create_graph:
@@ -197,13 +198,13 @@ def row_by_row(place: int, output: Any, inputs: Tensors, create_graph: bool, str
                 if strict:
                     raise RuntimeError(f"Output {place} of the user-provided function is independent of input {i}. "
                                        f"{NOT_STRICT}.")
-                g = METHODS["zeros_like"](t)
+                g = late.zeros_like(t)
             elif strict and create_graph and not g.requires_grad:
                 # PyTorch names the output's number here.
                 raise RuntimeError(f"The jacobian of the user-provided function is independent of input {place}. {NOT_STRICT} "
                                    "when create_graph=True.")
             rows[i].append(g)
-    return tuple([METHODS["stack"](made, 0).view(output.size() + t.size()) for made, t in zip(rows, inputs, strict=True)])
+    return tuple([late.stack(made, 0).view(output.size() + t.size()) for made, t in zip(rows, inputs, strict=True)])
 
 
 def all_rows_at_once(outputs: Tensors, inputs: Tensors, create_graph: bool) -> tuple[Tensors, ...]:
@@ -214,7 +215,7 @@ def all_rows_at_once(outputs: Tensors, inputs: Tensors, create_graph: bool) -> t
     columns = []
     for t, g in zip(inputs, grads, strict=True):
         if g is None:
-            g = METHODS["zeros_like"](t).expand((sum(sizes), *t.shape))
+            g = late.zeros_like(t).expand((sum(sizes), *t.shape))
         columns.append([part.view(out.shape + t.shape) for part, out in zip(g.split(sizes, 0), outputs, strict=True)])
     return tuple(zip(*columns, strict=True))
 
@@ -240,9 +241,9 @@ def forward_jacobian(func: Function, inputs: Any, strict: bool, vectorize: bool)
             for out in outputs:
                 primal, tangent = forward_ad.unpack_dual(out)
                 shapes.append(primal.shape)
-                made.append(METHODS["zeros_like"](primal) if tangent is None else tangent)
+                made.append(late.zeros_like(primal) if tangent is None else tangent)
             return tuple(made)
-    columns = METHODS["__legacy_vmap__"](tangents_of)(unit_vectors(inputs, sizes))
+    columns = hooks.legacy_vmap(tangents_of)(unit_vectors(inputs, sizes))
     made = []
     for column, shape in zip(columns, shapes, strict=True):
         parts = zip(column.split(sizes, 0), inputs, strict=True)
@@ -360,7 +361,7 @@ def gradients(outputs: Any, inputs: Tensors, vectors: Any, create_graph: bool, *
 
 
 def zeros_with_grad(tensors: Tensors) -> Tensors:
-    return tuple([METHODS["zeros_like"](t, requires_grad=True) for t in tensors])
+    return tuple([late.zeros_like(t, requires_grad=True) for t in tensors])
 
 
 def with_zeros(grads: Tensors, like: Tensors, strict: bool, create_graph: bool, missing: str, what: str) -> Tensors:
@@ -370,7 +371,7 @@ def with_zeros(grads: Tensors, like: Tensors, strict: bool, create_graph: bool, 
         if g is None:
             if strict:
                 raise RuntimeError(missing.format(i))
-            g = METHODS["zeros_like"](t)
+            g = late.zeros_like(t)
         elif strict and create_graph and not g.requires_grad:
             raise RuntimeError(f"The {what} of the user-provided function is independent of input {i}. {NOT_STRICT} when "
                                "create_graph=True.")

@@ -196,18 +196,18 @@ class no_grad(_Scope):
         mine = tls.__dict__
         if mine["grad_enabled"]:
             self.prev = True
-            switches.unusual += 1
+            switches.any_mode += 1
             mine["grad_enabled"] = False
-            mine["way"] |= 1
+            mine["run_flags"] |= 1
         else:
             self.prev = False
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
         mine = tls.__dict__
         if mine["grad_enabled"] is not self.prev:
-            switches.unusual += -1 if self.prev else 1
+            switches.any_mode += -1 if self.prev else 1
             mine["grad_enabled"] = self.prev
-            mine["way"] ^= 1
+            mine["run_flags"] ^= 1
 
 
 class enable_grad(_Scope):

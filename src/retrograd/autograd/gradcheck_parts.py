@@ -23,8 +23,9 @@ from retrograd.autograd.jacobians import (
     tensors_in,
     zeros_like,
 )
-from retrograd.core.dispatch import METHODS
+from retrograd.core.hooks import hooks
 from retrograd.core.tensor import Tensor
+from retrograd.ops import late
 
 BATCHED = """
 gradcheck or gradgradcheck failed while testing batched gradient computation.
@@ -116,11 +117,11 @@ Expected:
 
 
 def zeros_for(t: Any) -> Any:
-    return METHODS["zeros"]([], dtype=t.dtype).expand(t.shape)
+    return late.zeros([], dtype=t.dtype).expand(t.shape)
 
 
 def stacked(results: Any) -> list[Any]:
-    return [METHODS["stack"](list(shards)) for shards in zip(*results, strict=True)]
+    return [late.stack(list(shards)) for shards in zip(*results, strict=True)]
 
 
 def check_batched_backward(inputs: Any, output: Any, number: int) -> None:
@@ -130,16 +131,16 @@ def check_batched_backward(inputs: Any, output: Any, number: int) -> None:
     def vjp(v: Any) -> Any:
         grads = grad(output, wanted, v, retain_graph=True, allow_unused=True)
         return tuple([g if g is not None else zeros_for(t) for g, t in zip(grads, wanted, strict=True)])
-    vectors = [METHODS["randn_like"](output) for _ in range(2)]
+    vectors = [late.randn_like(output) for _ in range(2)]
     expected = stacked([vjp(v) for v in vectors])
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="There is a performance drop")
         try:
-            got = METHODS["__legacy_vmap__"](vjp)(METHODS["stack"](vectors))
+            got = hooks.legacy_vmap(vjp)(late.stack(vectors))
         except RuntimeError as error:
             raise GradcheckError(f"While computing batched gradients, got: {error}\n\n{BATCHED}") from error
     for i, (result, wish) in enumerate(zip(got, expected, strict=True)):
-        if not METHODS["allclose"](result, wish):
+        if not late.allclose(result, wish):
             raise mismatch(number, i, result, wish, BATCHED)
 
 
@@ -162,14 +163,14 @@ def check_batched_forward(func: Function, inputs: Any) -> None:
                 return tuple(made)
         if not is_float(current):
             continue
-        tangents = [METHODS["randn_like"](current) for _ in range(2)]
+        tangents = [late.randn_like(current) for _ in range(2)]
         expected = stacked([jvp(t) for t in tangents])
         try:
-            got = METHODS["__legacy_vmap__"](jvp)(METHODS["stack"](tangents))
+            got = hooks.legacy_vmap(jvp)(late.stack(tangents))
         except RuntimeError as error:
             raise GradcheckError(f"While computing batched gradients, got: {error}\n\n{BATCHED_FORWARD}") from error
         for i, (result, wish) in enumerate(zip(got, expected, strict=True)):
-            if not METHODS["allclose"](result, wish):
+            if not late.allclose(result, wish):
                 raise mismatch(i, i, result, wish, BATCHED_FORWARD)
 
 
@@ -186,7 +187,7 @@ def check_multiplied_by_grad_output(outputs: Any, inputs: Any, masked: bool | No
         if layout_of(g) != "strided":
             check_sparse_gradient(g, t)
             g, t = g.to_dense(), t.to_dense()
-        zero = METHODS["allclose"](g, METHODS["zeros_like"](g)) if masked else bool(g.eq(0).all())
+        zero = late.allclose(g, late.zeros_like(g)) if masked else bool(g.eq(0).all())
         if not zero:
             raise GradcheckError("backward not multiplied by grad_output")
         if g.dtype != t.dtype:
@@ -218,14 +219,14 @@ def check_undefined_tangents(func: Function, outputs: Any, inputs: Any) -> None:
             tangent.copy_(u.view_as(tangent))
         for i in positions(inputs):
             t, kept = inputs[i], duals[i]
-            duals[i] = forward_ad.make_dual(t.detach(), METHODS["zeros_like"](t))
+            duals[i] = forward_ad.make_dual(t.detach(), late.zeros_like(t))
             zeros = [out for out in as_tuple(func(*duals)) if is_float(out)]
             duals[i] = t.detach()
             missing = [out for out in as_tuple(func(*duals)) if is_float(out)]
             duals[i] = kept
             for number, (a, b) in enumerate(zip(zeros, missing, strict=False)):
                 first, second = forward_ad.unpack_dual(a)[1], forward_ad.unpack_dual(b)[1]
-                if first is not None and second is not None and not METHODS["allclose"](first, second):
+                if first is not None and second is not None and not late.allclose(first, second):
                     raise GradcheckError("Mismatch in tangent values for output with index: ", number, " when input: ", t,
                                          " has an undefined tangent value. ", " Got: ", first, " but expected: ", second)
 

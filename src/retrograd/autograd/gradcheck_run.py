@@ -30,7 +30,7 @@ from retrograd.autograd.jacobians import (
     positions,
     random_vectors,
 )
-from retrograd.core.dispatch import METHODS
+from retrograd.ops import late
 
 __all__ = ["GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian",
            "get_numerical_jacobian_wrt_specific_input", "gradcheck", "gradgradcheck"]
@@ -120,8 +120,8 @@ def check_reverse(func: Function, returned: Any, inputs: Any, outputs: Any, opti
     if not any([out.is_complex() for out in as_tuple(returned)]):
         compare(func, returned, inputs, outputs, options)
         return
-    for name in ("imag", "real"):
-        def part(*args: Any, take: Any = METHODS[name]) -> Any:
+    for name, take in (("imag", late.imag), ("real", late.real)):
+        def part(*args: Any, take: Any = take) -> Any:
             return tuple([take(out) if out.is_complex() else out for out in as_tuple(func(*args))])
         made = part(*inputs)
         compare(part, made, inputs, differentiable(made), options, places, name == "imag")
@@ -211,8 +211,8 @@ def check_zero_fast(func: Function, inputs: Any, all_u: Any, options: Options) -
 
 
 def close(a: Any, b: Any, rtol: float, atol: float) -> bool:
-    common = METHODS["promote_types"](a.dtype, b.dtype)
-    return bool(METHODS["allclose"](a.to(common), b.to(common), rtol, atol))
+    common = late.promote_types(a.dtype, b.dtype)
+    return bool(late.allclose(a.to(common), b.to(common), rtol, atol))
 
 
 def scaled(atol: float, u: Any, v: Any) -> float:
@@ -245,7 +245,7 @@ def describe_slow(func: Function, inputs: Any, outputs: Any, given: int, output:
             "about fast mode. Below, we recompute numerical and analytical jacobians in slow mode:\n\n"
             f"Numerical:\n {numerical}\nAnalytical:\n{analytical}\n\n"
             f"The max per-element difference (slow mode) is: {(numerical - analytical).abs().max()}.\n")
-    return text + (FAST_FAILED_SLOW_PASSED if METHODS["allclose"](analytical, numerical, options.rtol, options.atol) else "")
+    return text + (FAST_FAILED_SLOW_PASSED if late.allclose(analytical, numerical, options.rtol, options.atol) else "")
 
 
 # ---- second derivatives
@@ -289,10 +289,10 @@ def gradgradcheck(func: Function, inputs: Any, grad_outputs: Any = None, *, eps:
 
 def random_gradient(out: Any, noncontiguous: bool) -> Any:
     """A gradient for `out` with values between -1 and 1."""
-    made = METHODS["empty"](tuple(out.shape), dtype=out.dtype)
-    (METHODS["view_as_real"](made) if made.is_complex() else made).uniform_(-1, 1)
+    made = late.empty(tuple(out.shape), dtype=out.dtype)
+    (late.view_as_real(made) if made.is_complex() else made).uniform_(-1, 1)
     if noncontiguous and made.numel() > 1:
-        made = METHODS["repeat_interleave"](made, 2, dim=-1)[..., ::2]
+        made = late.repeat_interleave(made, 2, dim=-1)[..., ::2]
     return made.requires_grad_()
 
 

@@ -14,11 +14,11 @@ from retrograd.autograd.backward import GradientEdge, get_gradient_edge
 from retrograd.autograd.engine import current_graph_task_id, will_engine_execute_node
 from retrograd.autograd.mutation import allow_mutation_on_saved_tensors
 from retrograd.core import graph
-from retrograd.core.dispatch import METHODS
 from retrograd.core.graph import RemovableHandle
 from retrograd.core.origin import here, note_write
 from retrograd.core.state import add_saved_hooks, switches, tls
-from retrograd.core.tensor import ODD_INFERENCE, Tensor, bump
+from retrograd.core.tensor import FLAG_INFERENCE, Tensor, bump
+from retrograd.ops import late
 
 __all__ = ["GradientEdge", "Node", "RemovableHandle", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
            "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
@@ -152,11 +152,11 @@ class save_on_cpu(saved_tensors_hooks):
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         def pack(tensor: Any) -> Any:
-            return tensor.device, METHODS["cpu"](tensor)
+            return tensor.device, late.cpu(tensor)
 
         def unpack(packed: Any) -> Any:
             device, tensor = packed
-            return METHODS["to"](tensor, device, non_blocking=pin_memory)
+            return late.to(tensor, device, non_blocking=pin_memory)
 
         super().__init__(pack, unpack)
 
@@ -297,9 +297,9 @@ def increment_version(tensor: Any) -> None:
     for t in tensor:
         if not isinstance(t, Tensor):
             raise RuntimeError("increment_version expects each element of the iterable to be a tensor")
-        if not t._odd & ODD_INFERENCE:
+        if not t._flags & FLAG_INFERENCE:
             bump(t)
-            if switches.unusual and tls.origins:
+            if switches.any_mode and tls.origins:
                 note_write(t, here("increment_version"))
 
 

@@ -13,11 +13,11 @@ from typing import Any
 
 from retrograd.autograd import forward_ad
 from retrograd.autograd.backward import grad
-from retrograd.core.dispatch import METHODS
 from retrograd.core.dtypes import complex64, complex128, float32, float64, int64
 from retrograd.core.tensor import Tensor
-from retrograd.ops.copy import contiguous_format
-from retrograd.ops.generators import Generator
+from retrograd.ops import late
+from retrograd.ops.create.generators import Generator
+from retrograd.ops.memory.copy import contiguous_format
 
 Function = Callable[..., Any]
 
@@ -135,8 +135,8 @@ def stored_rows(t: Any) -> list[int]:
     """The numbers, in the dense tensor, of the elements of the values of a sparse one."""
     if layout_of(t) != "sparse_coo":
         values = writable(t)
-        numbers = METHODS["arange"](t.numel()).reshape(t.shape)
-        return [int(n) for n in METHODS["sparse_mask"](numbers, t.detach()).values().reshape(-1).tolist()][:values.numel()]
+        numbers = late.arange(t.numel()).reshape(t.shape)
+        return [int(n) for n in late.sparse_mask(numbers, t.detach()).values().reshape(-1).tolist()][:values.numel()]
     dense = writable(t).numel() // max(t._nnz(), 1)
     rows = []
     for column in zip(*t._indices().tolist(), strict=True) if t.sparse_dim() else [()] * t._nnz():
@@ -155,10 +155,10 @@ def filled(inputs: Any) -> Any:
 def fill_out(t: Any) -> Any:
     layout = layout_of(t)
     options: Any = {"blocksize": t.values().shape[1:3]} if layout in ("sparse_bsr", "sparse_bsc") else {}
-    ones = METHODS["ones"](t.shape, dtype=t.dtype)
-    pattern = METHODS["to_sparse"](ones, t.sparse_dim()) if layout == "sparse_coo" else METHODS["to_sparse"](
+    ones = late.ones(t.shape, dtype=t.dtype)
+    pattern = late.to_sparse(ones, t.sparse_dim()) if layout == "sparse_coo" else late.to_sparse(
         ones, layout=t.layout, dense_dim=t.dense_dim(), **options)
-    return METHODS["sparse_mask"](t.detach().to_dense(), pattern).requires_grad_(t.requires_grad)
+    return late.sparse_mask(t.detach().to_dense(), pattern).requires_grad_(t.requires_grad)
 
 
 def difference(fn: Function, inputs: Any, part: Any, delta: Any, eps: float, where: str) -> tuple[Any, ...]:
@@ -202,7 +202,7 @@ def numerical_jvp(fn: Function, inputs: Any, place: int, u: Any, eps: float, for
     data = writable(t)
     parts = u if isinstance(u, tuple) else (u, u)
     if is_sparse(t):
-        parts = tuple([part[METHODS["tensor"](stored_rows(t), dtype=int64)] for part in parts])
+        parts = tuple([part[late.tensor(stored_rows(t), dtype=int64)] for part in parts])
     real, imaginary = [part.reshape(data.shape) * eps for part in parts]
     return directional(lambda delta: difference(fn, inputs, data, delta, eps, ""), real, imaginary, t.is_complex(), forward)
 
@@ -240,7 +240,7 @@ If the test
 
 
 def zeros_like(t: Any) -> Any:
-    return METHODS["zeros_like"](t, memory_format=contiguous_format)
+    return late.zeros_like(t, memory_format=contiguous_format)
 
 
 def gradient_rows(inputs: list[Any], output: Any, v: Any) -> list[list[Any]]:
@@ -266,7 +266,7 @@ def gradient_rows(inputs: list[Any], output: Any, v: Any) -> list[list[Any]]:
 
 def stack_rows(rows: Any, inputs: Any, count: int) -> tuple[tuple[Any, ...], bool, bool]:
     """The rows as Jacobians, and whether all gradients had the size and the dtype of their input."""
-    jacobians = [METHODS["zeros"]((t.numel(), count), dtype=t.dtype) for t in inputs if is_float(t) and t.requires_grad]
+    jacobians = [late.zeros((t.numel(), count), dtype=t.dtype) for t in inputs if is_float(t) and t.requires_grad]
     sizes_ok = dtypes_ok = True
     for t, jacobian, grads in zip(tensors_in(inputs, True), jacobians, rows, strict=False):
         for j, g in enumerate(grads):
@@ -323,7 +323,7 @@ def backward_projections(inputs: Any, outputs: Any, tolerance: float, check_dtyp
         for jacobian, u in zip(checked_backward_jacobians(inputs, output, tolerance, check_dtypes, v), all_u, strict=False):
             vector = jacobian.reshape(-1)
             if vector.is_complex():
-                parts = METHODS["view_as_real"](vector.resolve_conj())
+                parts = late.view_as_real(vector.resolve_conj())
                 row.append(parts.select(-1, 0).dot(u[0]) + 1j * parts.select(-1, 1).dot(u[1]))
             else:
                 row.append(vector.dot(u))
@@ -339,7 +339,7 @@ def dual_inputs(inputs: Any) -> tuple[list[Any], list[Any]]:
         if is_tensor(t) and t.requires_grad:
             if is_mkldnn(t):
                 raise ValueError("MKLDNN inputs are not support for forward AD gradcheck.")
-            t = forward_ad.make_dual(t.detach(), METHODS["zeros_like"](t))
+            t = forward_ad.make_dual(t.detach(), late.zeros_like(t))
             tangents.append(forward_ad.unpack_dual(t)[1])
         duals.append(t)
     return duals, tangents
@@ -398,10 +398,10 @@ def random_vectors(inputs: Any, outputs: Any, forward: bool) -> tuple[Any, list[
     generator = Generator()
 
     def unit(t: Any, real: bool) -> Any:
-        vector = METHODS["rand"](t.numel(), generator=generator).to(REAL.get(t.dtype, t.dtype) if real else t.dtype)
+        vector = late.rand(t.numel(), generator=generator).to(REAL.get(t.dtype, t.dtype) if real else t.dtype)
         if is_sparse(t):                  # no step where nothing is stored
-            rows = METHODS["tensor"](stored_rows(t), dtype=int64)
-            vector = METHODS["zeros_like"](vector).index_put((rows,), vector[rows])
+            rows = late.tensor(stored_rows(t), dtype=int64)
+            vector = late.zeros_like(vector).index_put((rows,), vector[rows])
         vector /= vector.norm()
         return vector
     all_u: list[Any] = []

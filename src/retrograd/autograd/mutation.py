@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from retrograd.core.dispatch import METHODS
 from retrograd.core.modes import TorchDispatchMode
 from retrograd.core.state import add_saved_hooks, tls
 from retrograd.core.storage import address
 from retrograd.core.tensor import Tensor
+from retrograd.ops import late
 
 OUTSIDE = ("Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph was originally "
            "recorded.")
@@ -67,7 +67,7 @@ class _AllowMutationOnSavedContext:
         for tid in self.sid_to_tid.get(memory_of(tensor), ()):
             handle = self.tid_to_weakhandle.get(tid)
             if handle is not None and handle not in self.cloned:
-                self.cloned[handle] = METHODS["clone"](self.original.pop(handle))
+                self.cloned[handle] = late.clone(self.original.pop(handle))
 
 
 def memory_of(tensor: Any) -> tuple[int, int]:

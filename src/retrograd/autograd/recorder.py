@@ -1,7 +1,7 @@
 """The recorder: writes down every op, backward node and named range that a thread runs while a profiler is on.
 
 NOTE [What the profiler sees]
-A recorder hangs on the thread's `tls.profiler` and makes the thread special, so that every op takes the long way through
+A recorder hangs on the thread's `tls.profiler` and sets `slow_path`, so that every op takes the slow path through
 dispatch, where `run_op` wraps the layers; the engine, which knows whether it is watched, reports its nodes. With no
 profiler on, nothing of this is ever asked. Events are intervals of time: which one lies within which is worked out
 afterwards (`EventList`), from the times alone.

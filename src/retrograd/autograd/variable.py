@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from retrograd.autograd import engine
-from retrograd.core.dispatch import METHODS
 from retrograd.core.dtypes import get_default_dtype
+from retrograd.core.hooks import hooks
 from retrograd.core.tensor import Tensor
 
 __all__ = ["Variable", "VariableMeta"]
@@ -58,7 +58,7 @@ class Variable(metaclass=VariableMeta):
         if data is None:
             made = Tensor(np.empty(0, get_default_dtype().numpy))
         elif isinstance(data, Tensor):
-            made = METHODS["__detach__"](data)
+            made = hooks.detach(data)
         else:
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
         if requires_grad and made.dtype.category < 2:

@@ -7,7 +7,7 @@ NOTE [Names bound on first use]
 There are some two thousand names and a program uses few, so `import retrograd` imports the tables that every program
 needs and knows of the others only what they declare (ops/names.py). Whoever asks for a name first has its tables
 imported and its function or method made: `retrograd.__getattr__` for functions, a `Later` in the place of each method of
-Tensor and of each entry of METHODS, `find_packet` for ops. What is made takes the place of the `Later`; the next call
+Tensor and of each entry of FUNCTIONS_BY_NAME, `find_packet` for ops. What is made takes the place of the `Later`; the next call
 finds it there and pays nothing.
 """
 from __future__ import annotations
@@ -18,11 +18,12 @@ from typing import Any
 from retrograd.core import convert, documentation
 from retrograd.core.arguments import resolve
 from retrograd.core.device import parse_device
-from retrograd.core.dispatch import METHODS, call
+from retrograd.core.dispatch import call
 from retrograd.core.dtypes import as_dtype
+from retrograd.core.hooks import hooks
 from retrograd.core.opdef import CALLERS, MODULES, UNFINISHED, OpDef, find_packet, load
 from retrograd.core.state import switches, tls
-from retrograd.core.tensor import COMPILED, ODD_SUBCLASS, Tensor, install, put_into
+from retrograd.core.tensor import COMPILED, FLAG_SUBCLASS, FUNCTIONS_BY_NAME, Tensor, install, put_into
 from retrograd.core.tensor import operators as table
 
 shortcuts: Any = None
@@ -39,7 +40,7 @@ PUBLIC: set[str] = set()              # all torch.<name> of the tables, made or 
 def call_named(name: str, args: Any, kwargs: Any, is_method: bool, function: Any) -> Any:
     """Bind a call of a public name to one of its overloads and run it."""
     if overridden(args, kwargs):
-        return METHODS["__torch_function__"](function, args, kwargs)
+        return hooks.torch_function(function, args, kwargs)
     packet = find_packet(name)
     assert packet is not None
     try:
@@ -47,7 +48,7 @@ def call_named(name: str, args: Any, kwargs: Any, is_method: bool, function: Any
     except TypeError:
         # only now, because looking costs: something that is no tensor may still want the call
         if wanted_by_another(args, kwargs):
-            return METHODS["__torch_function__"](function, args, kwargs)
+            return hooks.torch_function(function, args, kwargs)
         if is_method and all([len(s.params) == 1 or s.is_out for s in packet.schemas]):
             if kwargs:
                 raise TypeError(f"TensorBase.{name}() takes no keyword arguments") from None
@@ -59,18 +60,18 @@ def call_named(name: str, args: Any, kwargs: Any, is_method: bool, function: Any
 
 def overridden(args: Any, kwargs: Any) -> bool:
     """Whether a mode or a subclass wants to see this call."""
-    if switches.unusual and tls.function_modes:
+    if switches.any_mode and tls.function_modes:
         return tls.function_disabled < 2
     for a in args:
         if isinstance(a, Tensor):
-            if a._odd & ODD_SUBCLASS:
+            if a._flags & FLAG_SUBCLASS:
                 return not tls.function_disabled
         elif type(a) is list or type(a) is tuple:
             for item in a:
-                if isinstance(item, Tensor) and item._odd & ODD_SUBCLASS:
+                if isinstance(item, Tensor) and item._flags & FLAG_SUBCLASS:
                     return not tls.function_disabled
     for a in kwargs.values():
-        if isinstance(a, Tensor) and a._odd & ODD_SUBCLASS:
+        if isinstance(a, Tensor) and a._flags & FLAG_SUBCLASS:
             return not tls.function_disabled
     return False
 
@@ -110,7 +111,7 @@ def pair(op: Any) -> Any:
         return shortcuts.shortcut(op, "operator2")
 
     def function(a: Any, b: Any) -> Any:
-        return table.door.binary(op, a, b)
+        return table.dispatcher.binary(op, a, b)
     return function
 
 
@@ -118,15 +119,15 @@ def make_unary(op: Any, name: str, is_method: bool) -> Any:
     """The same for an op of one tensor: called with just a tensor it skips binding."""
     if is_method:
         def method(self: Any, *rest: Any) -> Any:
-            if type(self) is Tensor and not rest and op._ready and not (switches.unusual and tls.function_modes):
-                return table.door.unary(op, self)
+            if type(self) is Tensor and not rest and op._ready and not (switches.any_mode and tls.function_modes):
+                return table.dispatcher.unary(op, self)
             return call_named(name, (self, *rest), {}, True, method)
         return method
 
     def function(*args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and not kwargs and type(args[0]) is Tensor and op._ready and not (
-                switches.unusual and tls.function_modes):
-            return table.door.unary(op, args[0])
+                switches.any_mode and tls.function_modes):
+            return table.dispatcher.unary(op, args[0])
         return call_named(name, args, kwargs, False, function)
     return function
 
@@ -135,8 +136,8 @@ def make_keyword_unary(op: Any, name: str, is_method: bool) -> Any:
     """The same for an op of one tensor whose other arguments are keywords with defaults."""
     def function(*args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and not kwargs and type(args[0]) is Tensor and op._ready and not (
-                switches.unusual and tls.function_modes):
-            return table.door.unary(op, args[0])
+                switches.any_mode and tls.function_modes):
+            return table.dispatcher.unary(op, args[0])
         return call_named(name, args, kwargs, is_method, function)
     return function
 
@@ -145,8 +146,8 @@ def make_binary(op: Any, name: str, is_method: bool) -> Any:
     """The same for an op of two tensors."""
     def function(*args: Any, **kwargs: Any) -> Any:
         if len(args) == 2 and not kwargs and op._ready and type(args[0]) is Tensor and type(args[1]) is Tensor and not (
-                switches.unusual and tls.function_modes):
-            return table.door.binary(op, args[0], args[1])
+                switches.any_mode and tls.function_modes):
+            return table.dispatcher.binary(op, args[0], args[1])
         return call_named(name, args, kwargs, is_method, function)
     return function
 
@@ -156,7 +157,7 @@ def make_inplace(name: str, is_method: bool) -> Any:
     found: list[Any] = []
 
     def method(*args: Any, **kwargs: Any) -> Any:
-        if len(args) == 2 and not kwargs and type(args[0]) is Tensor and not (switches.unusual and tls.function_modes):
+        if len(args) == 2 and not kwargs and type(args[0]) is Tensor and not (switches.any_mode and tls.function_modes):
             if not found:
                 packet = find_packet(name)
                 assert packet is not None
@@ -164,7 +165,7 @@ def make_inplace(name: str, is_method: bool) -> Any:
                 op.prepare()
                 op.functional.prepare()
                 found.append(op)
-            return table.door.inplace(found[0], args[0], args[1])
+            return table.dispatcher.inplace(found[0], args[0], args[1])
         return call_named(name, args, kwargs, is_method, method)
     if COMPILED:
         return method
@@ -208,7 +209,7 @@ def make(name: str, is_method: bool) -> Any:
 
 # ---- names bound on first use
 class Later(str):
-    """What stands for a method of Tensor, or in METHODS for a function, until it is first used: its name."""
+    """What stands for a method of Tensor, or in FUNCTIONS_BY_NAME for a function, until it is first used: its name."""
 
     __slots__ = ()        # a thousand of them, and so none of them for the garbage collector to visit
 
@@ -253,17 +254,17 @@ def method_named(name: str) -> Any:
 
 
 def internal_named(name: str) -> Any:
-    """What METHODS has under `name`, which from now on is found there."""
+    """What FUNCTIONS_BY_NAME has under `name`, which from now on is found there."""
     load(name)
-    found = METHODS[name]
+    found = FUNCTIONS_BY_NAME[name]
     if isinstance(found, Later):          # an op's: the tables put there what is not
-        found = METHODS[name] = function_named(name) if name in PUBLIC else method_named(name)
+        found = FUNCTIONS_BY_NAME[name] = function_named(name) if name in PUBLIC else method_named(name)
     return found
 
 
 def announce(modules: dict[str, tuple[str, str, str, str]], package: str) -> None:
     """Let names be known whose modules need not be imported yet: for each module its functions, its methods of Tensor,
-    its ops that are neither, and what it puts into METHODS besides."""
+    its ops that are neither, and what it puts into FUNCTIONS_BY_NAME besides."""
     methods: list[str] = []
     internal: list[str] = []
     for module, (functions, members, ops, internals) in modules.items():
@@ -278,8 +279,8 @@ def announce(modules: dict[str, tuple[str, str, str, str]], package: str) -> Non
     UNFINISHED.update(MODULES)
     laters = {name: Later(name) for name in internal}
     install(Tensor, {name: laters[name] for name in methods})
-    laters.update(METHODS)                # what is there already stays
-    METHODS.update(laters)
+    laters.update(FUNCTIONS_BY_NAME)                # what is there already stays
+    FUNCTIONS_BY_NAME.update(laters)
 
 
 def bind_all() -> None:
@@ -289,7 +290,7 @@ def bind_all() -> None:
     for name, member in list(vars(Tensor).items()):
         if isinstance(member, Later):
             method_named(name)
-    for name, member in list(METHODS.items()):
+    for name, member in list(FUNCTIONS_BY_NAME.items()):
         if isinstance(member, Later):
             internal_named(name)
 
@@ -301,12 +302,12 @@ def expose(function: Any = None, *, name: str | None = None, method: bool = True
 
         def overridable(*args: Any, **kwargs: Any) -> Any:
             if overridden(args, kwargs):
-                return METHODS["__torch_function__"](overridable, args, kwargs)
+                return hooks.torch_function(overridable, args, kwargs)
             return fn(*args, **kwargs)
         overridable.__name__ = overridable.__qualname__ = public
         overridable.__doc__, overridable.__module__ = fn.__doc__, "torch"
         overridable.__wrapped__ = fn
-        METHODS[public] = overridable
+        FUNCTIONS_BY_NAME[public] = overridable
         if plain:
             EXTRA_FUNCTIONS[public] = overridable
         if method:

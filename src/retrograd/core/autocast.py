@@ -11,7 +11,8 @@ from weakref import ref
 
 from retrograd.core import dtypes
 from retrograd.core.device import CPU
-from retrograd.core.dispatch import METHODS, call
+from retrograd.core.dispatch import call
+from retrograd.core.hooks import hooks
 from retrograd.core.opdef import AUTOCAST
 from retrograd.core.state import set_flag, tls
 from retrograd.core.tensor import Tensor
@@ -93,14 +94,14 @@ def cast(t: Any, target: Any, lower: Any) -> Any:
     keep = (target is lower and t.dtype is dtypes.float32 and state.cache_enabled and t.requires_grad and t.is_leaf
             and t._view is None)
     if not keep:
-        return METHODS["to"](t, target)
+        return hooks.to(t, target)
     found = state.casts.get((id(t), target))
     if found is not None and found[0]() is t:
         return found[1]
-    made = METHODS["to"](t, target)
+    made = hooks.to(t, target)
     state.casts[id(t), target] = (ref(t), made)
     return made
 
 
-METHODS["__autocast__"] = run
+hooks.autocast = run
 AUTOCAST.update({**dict.fromkeys(LOWER, "lower"), **dict.fromkeys(FLOAT32, "float32"), **dict.fromkeys(WIDEST, "widest")})

@@ -4,21 +4,21 @@ from retrograd.core.forward cimport run as run_dual
 from retrograd.core.opdef cimport OpDef
 from retrograd.core.record cimport OpNode, record, record_short, save_results
 from retrograd.core.state cimport Switches
-from retrograd.core.tensor cimport Counter, Door, Tensor, View, bump, counter_of, new_tensor
+from retrograd.core.tensor cimport Counter, Dispatcher, Tensor, View, bump, counter_of, new_tensor
 from retrograd.core.views cimport mark_view
 
-cdef class Dispatch(Door)
+cdef class Dispatch(Dispatcher)
 
 cdef Switches switches
-cdef Dispatch door
-cdef int ODD_DUAL
+cdef Dispatch dispatcher
+cdef int FLAG_DUAL
 
 cdef bint number_fits(OpDef op, array, number) except -1
 
-cdef class Dispatch(Door):
-    @cython.locals(out=Tensor, node=OpNode, requires=bint, way=int)
+cdef class Dispatch(Dispatcher):
+    @cython.locals(out=Tensor, node=OpNode, requires=bint, flags=int)
     cpdef unary(self, OpDef op, Tensor a)
-    @cython.locals(out=Tensor, node=OpNode, other=Tensor, mask=int, way=int)
+    @cython.locals(out=Tensor, node=OpNode, other=Tensor, mask=int, flags=int)
     cpdef binary(self, OpDef op, Tensor a, b)
     @cython.locals(other=Tensor, requires=bint, node=OpNode, mask=int)
     cpdef inplace(self, OpDef op, Tensor a, b)

@@ -1,9 +1,9 @@
-"""The one door every op goes through: record it, run its kernel, wrap what comes out.
+"""The one dispatcher every op goes through: record it, run its kernel, wrap what comes out.
 
-NOTE [The short way and the long way]
-`unary`, `binary` and `call` are the short way. They make one test for anything unusual in this thread
-(`switches`, see state.py) and one in the tensors (`_odd`, see tensor.py); if both are clear they record and compute.
-The long way (`call_long`) goes through the layers from the outside in: transforms, inference mode, autograd with
+NOTE [The fast path and the slow path]
+`unary`, `binary` and `call` are the fast path. They make one test for any mode in this thread
+(`switches`, see state.py) and one in the tensors (`_flags`, see tensor.py); if both are clear they record and compute.
+The slow path (`call_long`) goes through the layers from the outside in: transforms, inference mode, autograd with
 forward mode, dispatch modes and subclasses, conjugate and negative bits, devices. Each layer is a function of (op, args)
 that calls the one below. Arguments are a list in schema order; a Python number may stand where the schema says Tensor.
 """
@@ -16,6 +16,7 @@ import numpy as np
 from retrograd.core import forward, views
 from retrograd.core.device import missing
 from retrograd.core.forward import run as run_dual
+from retrograd.core.hooks import hooks
 from retrograd.core.kernels import check_overlap, compute_arrays, in_order, run_kernel, write_into
 from retrograd.core.opdef import AUTOCAST, find_packet
 from retrograd.core.origin import note_call
@@ -24,16 +25,16 @@ from retrograd.core.saved import share_counter
 from retrograd.core.state import switches, tls
 from retrograd.core.storage import offset_of, strides_of
 from retrograd.core.tensor import (
-    METHODS,
-    ODD_CONJ,
-    ODD_DUAL,
-    ODD_INFERENCE,
-    ODD_META,
-    ODD_NEG,
-    ODD_SPARSE,
-    ODD_SUBCLASS,
-    ODD_WRAPPER,
-    Door,
+    FLAG_CONJ,
+    FLAG_DUAL,
+    FLAG_INFERENCE,
+    FLAG_META,
+    FLAG_NEG,
+    FLAG_SPARSE,
+    FLAG_SUBCLASS,
+    FLAG_WRAPPER,
+    FUNCTIONS_BY_NAME,
+    Dispatcher,
     Tensor,
     View,
     bump,
@@ -48,32 +49,32 @@ from retrograd.core.views import DEFAULT, MULTI_OUTPUT_NODE, Replayer, check_inp
 ndarray = np.ndarray
 
 
-# ---- the short way
-class Dispatch(Door):
+# ---- the fast path
+class Dispatch(Dispatcher):
     """The entrances that Tensor's operators and the generated functions use."""
 
     def unary(self, op: Any, a: Any) -> Any:
         """An op of one tensor and no other arguments."""
-        if a._odd:
-            if a._odd == ODD_DUAL and switches.unusual == 0:
+        if a._flags:
+            if a._flags == FLAG_DUAL and switches.any_mode == 0:
                 return run_dual(op, [a, *op.tail], autograd)
             return call_operator(op, [a, *op.tail])
         x = a.array
         if op.floats and not op.checks and x.dtype.kind not in "fcV":
-            if switches.unusual and tls.special:
+            if switches.any_mode and tls.slow_path:
                 return call_operator(op, [a, *op.tail])
             return call_general(op, [a, *op.tail])
         requires = a._requires or (a._view is not None and a._view.base._requires)
-        if switches.unusual:
-            way = tls.way
-            if way:
-                if way > 1 and tls.special:
+        if switches.any_mode:
+            flags = tls.run_flags
+            if flags:
+                if flags > 1 and tls.slow_path:
                     return call_operator(op, [a, *op.tail])
-                if way & 1:
+                if flags & 1:
                     requires = False
         try:
             z = op.fast(x)
-        except TypeError:          # a dtype that NumPy refuses: the long way says so in PyTorch's words
+        except TypeError:          # a dtype that NumPy refuses: the slow path says so in PyTorch's words
             return call_general(op, [a, *op.tail])
         if type(z) is not ndarray:
             if z is None:
@@ -96,28 +97,28 @@ class Dispatch(Door):
         mask = 0
         if isinstance(b, Tensor):
             other = b
-            if a._odd or other._odd:
-                if (a._odd | other._odd) == ODD_DUAL and switches.unusual == 0:
+            if a._flags or other._flags:
+                if (a._flags | other._flags) == FLAG_DUAL and switches.any_mode == 0:
                     return run_dual(op, [a, b, *op.tail], autograd)
                 return call_operator(op, [a, b, *op.tail])
             y = other.array
             if not op.checks and (x.dtype is not y.dtype or (op.floats and x.dtype.kind not in "fcV")):
-                return call_operator(op, [a, b, *op.tail]) if switches.unusual and tls.special else call_general(
+                return call_operator(op, [a, b, *op.tail]) if switches.any_mode and tls.slow_path else call_general(
                     op, [a, b, *op.tail])
             if other._requires or (other._view is not None and other._view.base._requires):
                 mask = 2
         else:
-            if a._odd or not (op.checks and type(b) is float or number_fits(op, x, b)):
+            if a._flags or not (op.checks and type(b) is float or number_fits(op, x, b)):
                 return call_number(op, a, b)
             y = b
         if a._requires or (a._view is not None and a._view.base._requires):
             mask |= 1
-        if switches.unusual:
-            way = tls.way
-            if way:
-                if way > 1 and tls.special:
+        if switches.any_mode:
+            flags = tls.run_flags
+            if flags:
+                if flags > 1 and tls.slow_path:
                     return call_operator(op, [a, b, *op.tail])
-                if way & 1:
+                if flags & 1:
                     mask = 0
         fast = op.fast
         if fast is None:
@@ -150,17 +151,17 @@ class Dispatch(Door):
         if isinstance(b, Tensor):
             other = b
             y = other.array
-            if a._odd or other._odd or x.dtype is not y.dtype or (y.ndim and y.shape != x.shape):
+            if a._flags or other._flags or x.dtype is not y.dtype or (y.ndim and y.shape != x.shape):
                 return call_operator(op, [a, b, *op.tail])
             requires = requires or other._requires or other._view is not None
             if requires and x is not y and (x.base is not None or y.base is not None):
                 check_overlap(x, (other,))
         else:
-            if a._odd or not number_fits(op, x, b):
+            if a._flags or not number_fits(op, x, b):
                 return call_operator(op, [a, b, *op.tail])
             y = b
-        if switches.unusual:
-            if tls.special:
+        if switches.any_mode:
+            if tls.slow_path:
                 return call_operator(op, [a, b, *op.tail])
             requires = requires and tls.grad_enabled
         if not x.flags.c_contiguous or (op.floats and x.dtype.kind not in "fcV"):
@@ -200,7 +201,7 @@ class Dispatch(Door):
         share_counter(tensor)
 
     def function(self, name: str, args: Any) -> Any:
-        return METHODS[name](*args)
+        return FUNCTIONS_BY_NAME[name](*args)
 
 
 def number_fits(op: Any, array: Any, number: Any) -> bool:
@@ -217,32 +218,32 @@ def call(op: Any, args: Any) -> Any:
     """Run any op of the table on arguments in schema order."""
     if not op._ready:
         op.prepare()
-    if switches.unusual and tls.special:
+    if switches.any_mode and tls.slow_path:
         return call_long(op, args)
     for i in op.tensor_args:
         value = args[i]
         if isinstance(value, Tensor):
             t = value
-            if t._odd:
+            if t._flags:
                 return call_long(op, args)
         elif op.has_lists and isinstance(value, (list, tuple)):
             for item in value:
-                if isinstance(item, Tensor) and item._odd:
+                if isinstance(item, Tensor) and item._flags:
                     return call_long(op, args)
     return call_plain(op, args)
 
 
 def call_operator(op: Any, args: Any) -> Any:
-    """The long way from an operator: whoever overrides the public function is asked first."""
+    """The slow path from an operator: whoever overrides the public function is asked first."""
     if not op._ready:
         op.prepare()
     count = min(len(op.tensor_args), 2)
     if tls.function_disabled == 0:
         for t in args[:count]:
-            if isinstance(t, Tensor) and t._odd & ODD_SUBCLASS:
-                return METHODS["__torch_operator__"](op, args[:count])
+            if isinstance(t, Tensor) and t._flags & FLAG_SUBCLASS:
+                return hooks.torch_operator(op, args[:count])
     if tls.function_modes and tls.function_disabled < 2:
-        return METHODS["__torch_operator__"](op, args[:count])
+        return hooks.torch_operator(op, args[:count])
     return call(op, args)
 
 
@@ -253,19 +254,19 @@ def call_number(op: Any, a: Any, b: Any) -> Any:
     if isinstance(b, np.generic) and b.dtype.kind in "fiubc":
         return call_operator(op, [a, b.item(), *op.tail])
     if hasattr(b, "__torch_function__") and not tls.function_disabled:
-        return METHODS["__torch_operator__"](op, [a, b])
-    return METHODS["__binary__"](op, a, b)
+        return hooks.torch_operator(op, [a, b])
+    return FUNCTIONS_BY_NAME["__binary__"](op, a, b)
 
 
 def call_plain(op: Any, args: Any) -> Any:
-    """Tensors that have nothing unusual about them: the short way if this call fits it, else the general one."""
+    """Tensors that have nothing unusual about them: the fast path if this call fits it, else the general one."""
     if not op._ready:
         op.prepare()
     if op.shortcut and len(args) == op.shortcut + len(op.tail) and has_defaults(op, args):
         if op.shortcut == 1:
-            return door.unary(op, args[0])
+            return dispatcher.unary(op, args[0])
         if isinstance(args[0], Tensor) and isinstance(args[1], Tensor):
-            return door.binary(op, args[0], args[1])
+            return dispatcher.binary(op, args[0], args[1])
     return call_general(op, args)
 
 
@@ -293,7 +294,7 @@ def call_general(op: Any, args: Any) -> Any:
             t = value
             values[i] = t.array
     mask = 0
-    if op.differentiable and (switches.unusual == 0 or tls.grad_enabled):
+    if op.differentiable and (switches.any_mode == 0 or tls.grad_enabled):
         bit = 1
         for i in op.inputs:
             value = args[i]
@@ -324,13 +325,13 @@ def call_general(op: Any, args: Any) -> Any:
 
 def make_view(op: Any, source: Any, args: Any, array: Any) -> Any:
     """The tensor for `array`, which `op` with `args` after the tensor makes of an ordinary one: a way past binding."""
-    if switches.unusual and not tls.grad_enabled:
+    if switches.any_mode and not tls.grad_enabled:
         out = new_tensor(array)
         mark_view(op, args, source, out)
         return out
     out = Tensor.__new__(Tensor)          # views are made as often as tensors, so the steps are written out
     out.array = array
-    out._odd = out._nr = 0
+    out._flags = out._nr = 0
     out._requires = False
     out._node = out._grad = out._sink = out._extra = None
     counter = source._counter
@@ -364,22 +365,22 @@ def make_view(op: Any, source: Any, args: Any, array: Any) -> Any:
 
 def turned(t: Any) -> Any:
     """`t.t()` of a matrix, for the very next op: where nobody records or watches, without the marks of a view."""
-    if switches.unusual and tls.way == 1 and type(t) is Tensor and t._odd == 0:
+    if switches.any_mode and tls.run_flags == 1 and type(t) is Tensor and t._flags == 0:
         return new_tensor(t.array.T)
     return t.t()
 
 
 def is_ordinary(t: Any) -> bool:
-    """Whether nothing about this tensor or thread asks for the long way."""
-    return not t._odd and (switches.unusual == 0 or not tls.special)
+    """Whether nothing about this tensor or thread asks for the slow path."""
+    return not t._flags and (switches.any_mode == 0 or not tls.slow_path)
 
 
 # ---- the layers, from the outside in
 def call_long(op: Any, args: Any) -> Any:
-    """The long way: every layer is asked."""
+    """The slow path: every layer is asked."""
     if not op._ready:
         op.prepare()
-    if switches.unusual:
+    if switches.any_mode:
         layers = call_traced if tls.origins else call_layers
         return layers(op, args) if tls.profiler is None else tls.profiler.run_op(op, args, layers)
     return call_layers(op, args)
@@ -395,8 +396,8 @@ def call_traced(op: Any, args: Any) -> Any:
 def call_layers(op: Any, args: Any) -> Any:
     """The layers, one around the other."""
     if tls.autocast is not None and not tls.below and op.name in AUTOCAST:
-        return METHODS["__autocast__"](op, args)
-    nested = METHODS.get("__nested__")           # in use once somebody has nested tensors, whose formulas may be others
+        return hooks.autocast(op, args)
+    nested = hooks.nested           # in use once somebody has nested tensors, whose formulas may be others
     if nested is not None:
         op = nested(op, args)
     if op.composite:
@@ -427,12 +428,12 @@ def autograd(op: Any, args: Any) -> Any:
                 mask = 0
         if target is not None:
             check_inplace(target, mask != 0 or wants_grad(target))
-            if target._odd & ODD_INFERENCE == 0 and mask and not op.differentiable:
+            if target._flags & FLAG_INFERENCE == 0 and mask and not op.differentiable:
                 raise RuntimeError(f"the derivative for '{op.name}' is not implemented.")
     node = record(op, args, mask, target is not None) if mask and op.differentiable else None
     if target is not None:
         below(op, args)
-        if not target._odd & ODD_INFERENCE:
+        if not target._flags & FLAG_INFERENCE:
             bump(target)
         if node is not None:
             node._shape, node._dtype = target.array.shape, target.array.dtype
@@ -454,7 +455,7 @@ def gradient_mask(op: Any, args: Any) -> int:
     for bit, i in enumerate(op.inputs):
         t = args[i]
         if isinstance(t, Tensor):
-            if wants_grad(t) and not (t._odd & ODD_WRAPPER and not tls.transforms):   # it has left its level
+            if wants_grad(t) and not (t._flags & FLAG_WRAPPER and not tls.transforms):   # it has left its level
                 mask |= 1 << bit
         elif isinstance(t, (list, tuple)):
             for item in t:
@@ -471,7 +472,7 @@ def all_inference(op: Any, args: Any) -> bool:
         values = args[i] if isinstance(args[i], (list, tuple)) else (args[i],)
         for t in values:
             if isinstance(t, Tensor):
-                if not t._odd & ODD_INFERENCE:
+                if not t._flags & FLAG_INFERENCE:
                     return False
                 found = True
     return found
@@ -480,26 +481,26 @@ def all_inference(op: Any, args: Any) -> bool:
 def view_results(op: Any, args: Any, result: Any) -> None:
     """Note of each result that it is a view of the first argument."""
     source = args[0]
-    if source._odd & ODD_INFERENCE:
+    if source._flags & FLAG_INFERENCE:
         for t in result if op.multiple else (result,):
-            t._odd |= ODD_INFERENCE
+            t._flags |= FLAG_INFERENCE
         return
     if not op.differentiable:
         result._counter = counter_of(source)
         return
     if op.multiple:
         for i, t in enumerate(result):
-            t._odd &= ~ODD_INFERENCE
+            t._flags &= ~FLAG_INFERENCE
             mark_view(op, args[1:], source, t, MULTI_OUTPUT_NODE if tls.grad_enabled else 0, i)
     elif result is not source:
-        result._odd &= ~ODD_INFERENCE
+        result._flags &= ~FLAG_INFERENCE
         mark_view(op, args[1:], source, result)
 
 
 def below(op: Any, args: Any) -> Any:
     """Below autograd: dispatch modes first, then the kernel."""
-    if tls.special and tls.dispatch_modes:
-        return METHODS["__dispatch_mode__"](op, args)
+    if tls.slow_path and tls.dispatch_modes:
+        return hooks.dispatch_mode(op, args)
     return compute(op, args)
 
 
@@ -509,36 +510,36 @@ def compute(op: Any, args: Any) -> Any:
     for i in op.tensor_args:
         for t in args[i] if isinstance(args[i], (list, tuple)) else (args[i],):
             if isinstance(t, Tensor):
-                odd |= t._odd
-    if odd & ODD_SUBCLASS and not tls.dispatch_disabled and overrides_dispatch(op, args):
-        return METHODS["__dispatch_subclass__"](op, args)
+                odd |= t._flags
+    if odd & FLAG_SUBCLASS and not tls.dispatch_disabled and overrides_dispatch(op, args):
+        return hooks.dispatch_subclass(op, args)
     if op.is_out:
         return compute_out(op, args)
-    if odd & ODD_WRAPPER:             # no transform took it: its own has ended
-        return METHODS["__escaped__"](op, args)
-    if odd & (ODD_CONJ | ODD_NEG) and not op.is_view:
+    if odd & FLAG_WRAPPER:             # no transform took it: its own has ended
+        return hooks.escaped(op, args)
+    if odd & (FLAG_CONJ | FLAG_NEG) and not op.is_view:
         return compute_resolved(op, args)
-    if odd & ODD_SPARSE or op.kernel is None or op.device_arg > 0 and wants_sparse(args[op.device_arg - 1]):
-        return METHODS["__sparse__"](op, args)
+    if odd & FLAG_SPARSE or op.kernel is None or op.device_arg > 0 and wants_sparse(args[op.device_arg - 1]):
+        return hooks.sparse(op, args)
     device = args[op.device_arg] if op.device_arg >= 0 else None
-    if odd & ODD_META or device is not None and device.type == "meta":
-        return METHODS["__meta__"](op, args)
+    if odd & FLAG_META or device is not None and device.type == "meta":
+        return hooks.meta(op, args)
     if device is not None and device.type != "cpu":
         raise missing(device)
     arrays = compute_arrays(op, args)
     if op.is_inplace:
         write_into(op, args[0], arrays)
         return args[0]
-    bits = odd & (ODD_CONJ | ODD_NEG) ^ op.flips
+    bits = odd & (FLAG_CONJ | FLAG_NEG) ^ op.flips
     if op.multiple:
         made: Any = [None if a is None else wrap(a) for a in arrays]
         if bits:
             for t in made:
-                t._odd |= bits
+                t._flags |= bits
         return made if op.returns_list else op.result_type(*made) if op.result_type else tuple(made)
     out = wrap(arrays)
     if bits:
-        out._odd |= bits
+        out._flags |= bits
     return out
 
 
@@ -551,7 +552,7 @@ def overrides_dispatch(op: Any, args: Any) -> bool:
     """Whether an argument is of a class with a `__torch_dispatch__` of its own."""
     for i in op.tensor_args:
         for t in args[i] if isinstance(args[i], (list, tuple)) else (args[i],):
-            if isinstance(t, Tensor) and t._odd & ODD_SUBCLASS and (
+            if isinstance(t, Tensor) and t._flags & FLAG_SUBCLASS and (
                     type(t).__torch_dispatch__ is not Tensor.__torch_dispatch__):
                 return True
     return False
@@ -562,11 +563,11 @@ def compute_resolved(op: Any, args: Any) -> Any:
     target = args[0] if op.is_inplace else None
     plain: list[Any] = [resolve(a) if isinstance(a, Tensor) else [resolve(t) if isinstance(t, Tensor) else t for t in a]
              if isinstance(a, (list, tuple)) else a for a in args]
-    if target is not None and target._odd & (ODD_CONJ | ODD_NEG):
+    if target is not None and target._flags & (FLAG_CONJ | FLAG_NEG):
         compute(op, plain)
         value = plain[0].array
-        value = np.conj(value) if target._odd & ODD_CONJ else value
-        target.array[...] = np.negative(value) if target._odd & ODD_NEG else value
+        value = np.conj(value) if target._flags & FLAG_CONJ else value
+        target.array[...] = np.negative(value) if target._flags & FLAG_NEG else value
         return target
     if target is not None:
         plain[0] = target
@@ -575,12 +576,12 @@ def compute_resolved(op: Any, args: Any) -> Any:
 
 def resolve(t: Any) -> Any:
     """`t` with its conjugate and negative bits applied."""
-    if not t._odd & (ODD_CONJ | ODD_NEG):
+    if not t._flags & (FLAG_CONJ | FLAG_NEG):
         return t
     array = t.array
-    if t._odd & ODD_CONJ:
+    if t._flags & FLAG_CONJ:
         array = np.conj(array)
-    if t._odd & ODD_NEG:
+    if t._flags & FLAG_NEG:
         array = np.negative(array)
     return new_tensor(np.asarray(array))      # of no dimensions, NumPy makes a scalar
 
@@ -593,11 +594,11 @@ def write_out(op: Any, args: Any) -> Any:
         op.functional.prepare()
     if tls.grad_enabled and (op.functional.differentiable or op.functional.composite):
         tensors = [t for a in args for t in (a if isinstance(a, (list, tuple)) else (a,)) if isinstance(t, Tensor)]
-        if any([wants_grad(t) for t in tensors]) and not all([t._odd & ODD_INFERENCE for t in tensors]):
+        if any([wants_grad(t) for t in tensors]) and not all([t._flags & FLAG_INFERENCE for t in tensors]):
             raise RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic differentiation, "
                                "but one of the arguments requires grad.")
     for out in outs:
-        if out._odd & ODD_INFERENCE and not tls.inference:
+        if out._flags & FLAG_INFERENCE and not tls.inference:
             raise RuntimeError(views.INFERENCE_WRITE)
     if not op.functional.composite:
         return below(op, args)
@@ -616,7 +617,7 @@ def compute_out(op: Any, args: Any) -> Any:
 
 def assign_out(op: Any, outs: Any, result: Any) -> Any:
     for out, value in zip(outs, result if op.functional.multiple else (result,), strict=True):
-        METHODS["__assign_out__"](out, value, op.name)
+        hooks.assign_out(out, value, op.name)
     return op.functional.result_type(*outs) if op.functional.multiple and op.functional.result_type else (
         tuple(outs) if len(outs) > 1 else outs[0])
 
@@ -641,12 +642,12 @@ class ViewDispatch(Replayer):
         return node
 
     def contiguous_clone(self, t: Any) -> Any:
-        return METHODS["__contiguous_clone__"](t)
+        return hooks.contiguous_clone(t)
 
     def backward_copy(self, grad: Any, shape: Any, strides: Any) -> Any:
-        return METHODS["__copy_to_layout__"](grad, shape, strides)
+        return hooks.copy_to_layout(grad, shape, strides)
 
 
-door = Dispatch()
-operators.door = door
+dispatcher = Dispatch()
+operators.dispatcher = dispatcher
 views.replayer = ViewDispatch()

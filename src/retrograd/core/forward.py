@@ -1,13 +1,13 @@
 """Forward mode: runs an op's jvp column, so that tangents travel with the values they belong to.
 
 NOTE [Dual tensors]
-A dual tensor carries its tangent in `_extra.tangent` and ODD_DUAL in `_odd`. While a level is open, the long way of
+A dual tensor carries its tangent in `_extra.tangent` and FLAG_DUAL in `_flags`. While a level is open, the slow path of
 dispatch runs ops through `run`, around autograd: formulas see primals (the same value and history, no tangent), so
 tangents have a graph of their own. A tangent has its primal's layout down to the storage, which makes every view of the
 one a possible view of the other. Results of view ops take the same view of the tangent. An in-place op writes the
 tangent in place; if a view had none, its base gets one and the view's becomes a view of that. Views are not told when
 their base gets a tangent by a write: once that happens (`levels.lends`) tensors without a tangent ask their base, and
-until the level ends every op of the thread takes the long way.
+until the level ends every op of the thread takes the slow path.
 """
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ import numpy as np
 
 from retrograd.core import storage
 from retrograd.core.graph import edge_of
+from retrograd.core.hooks import hooks
 from retrograd.core.opdef import ARGSIZE, ATTR, DTYPE, GRAD, GRADS, NDIM, NOT_IMPLEMENTED, SAVED, SIZES, STRIDES, VALUE
 from retrograd.core.saved import kept_alias
-from retrograd.core.state import add_special, tls
+from retrograd.core.state import add_slow_path, tls
 from retrograd.core.tensor import (
-    ODD_CONJ,
-    ODD_DUAL,
-    ODD_NEG,
-    ODD_WRAPPER,
+    FLAG_CONJ,
+    FLAG_DUAL,
+    FLAG_NEG,
+    FLAG_WRAPPER,
     Extra,
     Tensor,
     View,
@@ -56,12 +57,12 @@ class Levels:
         self.current = -1
         if self.lends:
             self.lends = False
-            add_special(-1)
+            add_slow_path(-1)
         duals, self.duals = self.duals, {}
         for reference in duals.values():
             t = reference()
             if t is not None:
-                t._odd &= ~ODD_DUAL
+                t._flags &= ~FLAG_DUAL
                 t._extra.tangent = None
 
 
@@ -91,7 +92,7 @@ def tangent_of(t: Any) -> Any:
 
 def own_tangent(t: Any) -> Any:
     """`tangent_of` where forward mode is known to be on."""
-    if t._odd & ODD_DUAL:
+    if t._flags & FLAG_DUAL:
         extra = t._extra
         if extra is not None and extra.tangent is not None:
             return extra.tangent
@@ -109,14 +110,14 @@ def attach(t: Any, tangent: Any) -> Any:
     if extra is None:
         extra = t._extra = Extra()
     extra.tangent = tangent
-    t._odd |= ODD_DUAL
+    t._flags |= FLAG_DUAL
     here.duals[id(t)] = ref(t)
     return tangent
 
 
 def give_tangent(t: Any, tangent: Any, written: bool = False) -> None:
     """Make `tangent`, or a copy in the layout of `t`, its tangent; `written`: by an in-place op, so its base gets it too."""
-    if tangent._odd & ODD_DUAL and tangent_of(tangent) is not None:
+    if tangent._flags & FLAG_DUAL and tangent_of(tangent) is not None:
         raise RuntimeError("Setting a forward grad that itself has a forward gradient at the same "
                            f"level{levels.current} is not supported.")
     if tangent.array.shape != t.array.shape:
@@ -142,15 +143,15 @@ def give_tangent(t: Any, tangent: Any, written: bool = False) -> None:
 
 def primal_of(t: Any) -> Any:
     """The value and history of `t` without its tangent; `t` itself if it has none."""
-    return twin_of(t) if t._odd & ODD_DUAL else t
+    return twin_of(t) if t._flags & FLAG_DUAL else t
 
 
 def twin_of(t: Any) -> Any:
     """Another tensor with the value and history of `t`, and no tangent."""
     twin = new_tensor(t.array)
-    twin._odd = t._odd & ~ODD_DUAL
+    twin._flags = t._flags & ~FLAG_DUAL
     twin._counter = counter_of(t)
-    if t._odd & ODD_WRAPPER:
+    if t._flags & FLAG_WRAPPER:
         twin._extra = t._extra
     node = t._node
     if node is None or t._view is not None:
@@ -184,7 +185,7 @@ def retrace(steps: list[View], t: Any) -> Any:
 # ---- layout
 def same_layout(a: Any, b: Any) -> bool:
     """Whether two tensors lie alike in memory, so that each view of one is possible of the other."""
-    if (a._odd ^ b._odd) & (ODD_CONJ | ODD_NEG):
+    if (a._flags ^ b._flags) & (FLAG_CONJ | FLAG_NEG):
         return False
     x, y = a.array, b.array
     if x.dtype is y.dtype and x.base is None and y.base is None:
@@ -192,7 +193,7 @@ def same_layout(a: Any, b: Any) -> bool:
     if x.shape != y.shape:
         return False
     # the storage of a batched tensor holds all examples, whose tangents share it in their own way
-    if storage_length(x) != storage_length(y) and not (a._odd | b._odd) & ODD_WRAPPER:
+    if storage_length(x) != storage_length(y) and not (a._flags | b._flags) & FLAG_WRAPPER:
         return False
     if x.size == 0:
         return True
@@ -208,12 +209,12 @@ def storage_length(array: Any) -> int:
 
 def zeros_in_layout(tangent: Any, t: Any) -> Any:
     """Zeros of the tangent's dtype that lie in memory as `t` does, in a storage as long as that of `t`."""
-    if tangent._odd & ODD_WRAPPER:
-        return operators.door.function("__batched_zeros__", (tangent, t))
+    if tangent._flags & FLAG_WRAPPER:
+        return hooks.batched_zeros(tangent, t)
     array = t.array
     memory = np.zeros(storage_length(array), tangent.array.dtype)
     made = new_tensor(storage.strided(memory, array.shape, storage.strides_of(array), storage.offset_of(array)))
-    made._odd = t._odd & (ODD_CONJ | ODD_NEG)
+    made._flags = t._flags & (FLAG_CONJ | FLAG_NEG)
     return made
 
 
@@ -264,10 +265,10 @@ def run(op: Any, args: Any, autograd: Call) -> Any:
 def run_again(op: Any, values: Any) -> Any:
     """Run the op on other values of the same kinds; past binding where there is nothing to bind."""
     if op.shortcut == 1 and not op.tail:
-        return operators.door.unary(op, values[0])
+        return operators.dispatcher.unary(op, values[0])
     if op.shortcut == 2 and not op.tail and isinstance(values[0], Tensor) and isinstance(values[1], Tensor):
-        return operators.door.binary(op, values[0], values[1])
-    return operators.door.call(op, values)
+        return operators.dispatcher.binary(op, values[0], values[1])
+    return operators.dispatcher.call(op, values)
 
 
 def recorded(op: Any, args: Any, tangents: Any) -> bool:
@@ -297,7 +298,7 @@ def any_wants_grad(value: Any) -> bool:
 def batched_among(tangents: Any, default: Any) -> Any:
     """A batched one of the tangents, else `default`: what batched tangents are written to must be batched."""
     for tangent in tangents:
-        if isinstance(tangent, Tensor) and tangent._odd & ODD_WRAPPER:
+        if isinstance(tangent, Tensor) and tangent._flags & FLAG_WRAPPER:
             return tangent
     return default
 
@@ -309,7 +310,7 @@ def tangents_among(args: Any, places: Any) -> Any:
         value = args[i]
         tangent = None
         if isinstance(value, Tensor):
-            if value._odd & ODD_DUAL or here.lends:
+            if value._flags & FLAG_DUAL or here.lends:
                 tangent = own_tangent(value)
         elif isinstance(value, (list, tuple)):
             tangent = [own_tangent(item) if isinstance(item, Tensor) else None for item in value]
@@ -326,7 +327,7 @@ def settle(op: Any, result: Any, nr: int, tangent: Any) -> None:
     """Give output `nr` its tangent, and also what the node saved of it: gradients taken at this level have tangents too."""
     if result is None or tangent is None or result.array.dtype.kind not in "fcV":
         return
-    if op.is_view or (tangent._odd | result._odd == 0 and tangent._view is None and same_layout(tangent, result)):
+    if op.is_view or (tangent._flags | result._flags == 0 and tangent._view is None and same_layout(tangent, result)):
         attach(result, tangent)
     else:
         if tangent.array.shape != result.array.shape:
@@ -353,7 +354,7 @@ def run_inplace(op: Any, args: Any, tangents: Any, autograd: Call) -> Any:
         made = own if own is not None else zeros_in_layout(batched_among(tangents, target), target)
         values = substituted(op, args, tangents)
         values[0] = made
-        operators.door.call(op, values)
+        operators.dispatcher.call(op, values)
     else:
         # formulas want the value that the write destroys; it may stand in more than one place
         before = primal_of(target).clone()
@@ -374,7 +375,7 @@ def run_inplace(op: Any, args: Any, tangents: Any, autograd: Call) -> Any:
         give_tangent(target, made, written=True)
         if aliased and not levels.lends:
             levels.lends = True
-            add_special(1)
+            add_slow_path(1)
     node = target._node
     if op.saves_result and node is not None:
         if target._view is not None:
@@ -431,10 +432,10 @@ def bare(args: Any) -> list[Any]:
     values = []
     for a in args:
         if isinstance(a, Tensor):
-            if a._odd & ODD_DUAL:
+            if a._flags & FLAG_DUAL:
                 dual = a
                 value = new_tensor(dual.array)
-                value._odd = dual._odd & ~ODD_DUAL
+                value._flags = dual._flags & ~FLAG_DUAL
                 a = value
         elif isinstance(a, (list, tuple)):
             a = bare(a)

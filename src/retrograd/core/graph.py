@@ -221,7 +221,7 @@ def edge_of(t: Any) -> Any:
 def unseen_edge(t: Any) -> Any:
     """`edge_of` for the library's own use while it holds `t`."""
     if t._view is not None:
-        operators.door.refresh(t)
+        operators.dispatcher.refresh(t)
     node = t._node
     if node is not None:
         return node

@@ -18,7 +18,7 @@ import numpy as np
 
 from retrograd.core import convert
 from retrograd.core.arguments import type_name
-from retrograd.core.tensor import ODD_WRAPPER
+from retrograd.core.tensor import FLAG_WRAPPER
 
 Step = tuple[Any, ...]
 
@@ -137,7 +137,7 @@ class _Parser:
         rank = len(tensor.shape)
         if rank == 0 and dtype in _MASK_DTYPES:
             self.add_bool(bool(tensor.item()))
-        elif rank == 0 and dtype in _SELECT_DTYPES and not getattr(tensor, "_odd", 0) & ODD_WRAPPER:
+        elif rank == 0 and dtype in _SELECT_DTYPES and not getattr(tensor, "_flags", 0) & FLAG_WRAPPER:
             self.add_select(int(tensor.item()))     # a batched tensor has no one number and stays a tensor
         elif dtype not in _INDEX_DTYPES:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")

@@ -13,10 +13,10 @@ from typing import Any
 
 from retrograd.core import saved
 from retrograd.core.device import CPU
-from retrograd.core.dispatch import METHODS
+from retrograd.core.hooks import hooks
 from retrograd.core.saved import Watcher, alias
-from retrograd.core.state import add_special, tls
-from retrograd.core.tensor import ODD_SUBCLASS, ODD_WRAPPER, Tensor, counter_of, new_tensor
+from retrograd.core.state import add_slow_path, tls
+from retrograd.core.tensor import FLAG_SUBCLASS, FLAG_WRAPPER, Tensor, counter_of, new_tensor
 
 
 class TorchDispatchMode:
@@ -74,7 +74,7 @@ def push_mode(mode: Any) -> None:
     True
     """
     tls.dispatch_modes.append(mode)
-    add_special(1)
+    add_slow_path(1)
 
 
 def pop_mode() -> Any:
@@ -87,7 +87,7 @@ def pop_mode() -> Any:
     True
     """
     mode = tls.dispatch_modes.pop()
-    add_special(-1)
+    add_slow_path(-1)
     return mode
 
 
@@ -137,14 +137,14 @@ def through_subclass(op: Any, args: Any) -> Any:
     positional, keywords = as_called(op, args)
     was = tls.below
     tls.below = True
-    add_special(1)
+    add_slow_path(1)
     try:
         for t in overriding:
             result = type(t).__torch_dispatch__(op, types, positional, keywords)
             if result is not NotImplemented:
                 return result
     finally:
-        add_special(-1)
+        add_slow_path(-1)
         tls.below = was
     raise TypeError(f"Multiple dispatch failed for 'torch.ops.{op}'; all __torch_dispatch__ handlers returned NotImplemented:"
                     + "".join([f"\n\n  - tensor subclass {t}" for t in types])
@@ -165,7 +165,7 @@ def overriding_arguments(args: Any) -> list[Any]:
     found: list[Any] = []
     for value in args:
         for t in value if isinstance(value, (list, tuple)) else (value,):
-            if isinstance(t, Tensor) and t._odd & ODD_SUBCLASS and overrides_dispatch(type(t)):
+            if isinstance(t, Tensor) and t._flags & FLAG_SUBCLASS and overrides_dispatch(type(t)):
                 if not any([type(other) is type(t) for other in found]):
                     place = next((i for i, other in enumerate(found) if issubclass(type(t), type(other))), len(found))
                     found.insert(place, t)
@@ -187,7 +187,7 @@ def number_form(op: Any, args: Any) -> Any:
         return form, args
     dtypes = [args[i].dtype for i in op.tensor_args if isinstance(args[i], Tensor)]
     dtype = max(dtypes, key=lambda d: d.category)
-    return op, [METHODS["scalar_tensor"](a, dtype=dtype) if i in op.tensor_args and type(a) in NUMBERS else a
+    return op, [hooks.scalar_tensor(a, dtype=dtype) if i in op.tensor_args and type(a) in NUMBERS else a
                 for i, a in enumerate(args)]
 
 
@@ -289,9 +289,9 @@ class SeenDetach(Watcher):
     op: Any = None
 
     def detach(self, t: Any) -> Any:
-        if t._odd & ODD_WRAPPER:              # of a transform: modes and subclasses see only what is below all of them
+        if t._flags & FLAG_WRAPPER:              # of a transform: modes and subclasses see only what is below all of them
             twin = new_tensor(t.array)
-            twin._odd, twin._extra, twin._counter = t._odd, t._extra, counter_of(t)
+            twin._flags, twin._extra, twin._counter = t._flags, t._extra, counter_of(t)
             return twin
         if tls.dispatch_modes:
             twin = through_mode(self.op, [t], (Tensor,))
@@ -311,5 +311,5 @@ def install_detach(op: Any) -> None:
     saved.watcher = SeenDetach()
 
 
-METHODS["__dispatch_mode__"] = through_mode
-METHODS["__dispatch_subclass__"] = through_subclass
+hooks.dispatch_mode = through_mode
+hooks.dispatch_subclass = through_subclass

@@ -16,7 +16,7 @@ jvp      "linear" (the op itself on the tangent), "multilinear" (a sum over the 
 batch    a family or function that says how the op runs with an extra dimension.
 meta     shape inference, for `meta` tensors and error texts.
 fast     for kernels that are functions: the xp function (or a function of the arrays alone) that gives the same result
-         when all other arguments have their defaults (or are `fast_for`); it serves the short way of dispatch. It may
+         when all other arguments have their defaults (or are `fast_for`); it serves the fast path of dispatch. It may
          return None for what it cannot do.
 scalars  the names of Scalar arguments that take part in dtype promotion.
 check    a function of the arguments that raises what PyTorch raises for dtypes the op refuses, before promotion.
@@ -113,7 +113,7 @@ class OpDef:
         self.kernel = kernel
         self.direct: bool = isinstance(kernel, str)
         self.compute: Any = getattr(np, kernel) if self.direct else kernel
-        # What the short way computes with: a function of the arrays alone, right for the default of all other arguments.
+        # What the fast path computes with: a function of the arrays alone, right for the default of all other arguments.
         self.fast: Any = getattr(np, fast) if isinstance(fast, str) else fast or (self.compute if self.direct else None)
         self.fast_for = fast_for
         self.into: Any = None                 # a kernel that writes its result into the first array, None if it cannot
@@ -124,7 +124,7 @@ class OpDef:
             composite or "Tensor(a" in schema.text or " memory_format" in schema.text)
         self.loose: bool = self.elementwise   # `fast` leaves the memory order to be checked
         self.checks: bool = False             # `fast` looks at dtypes itself and returns None for what it cannot do
-        self.flips = flips                    # lazy bits (ODD_CONJ, ODD_NEG) that the results have other than the input
+        self.flips = flips                    # lazy bits (FLAG_CONJ, FLAG_NEG) that the results have other than the input
         self.scalars = scalars                # Scalar arguments that take part in dtype promotion
         self.check: Any = check
         self.exact: bool = exact

@@ -2,7 +2,7 @@
 
 NOTE [Origins]
 `tls.origins` says what this thread keeps: LINES while `autograd.trace_origins` is on, STACKS (and lines) in anomaly mode.
-Either makes the thread special, so every op takes the long way through dispatch, which calls `note_call`; with neither,
+Either sets `slow_path`, so every op takes the slow path through dispatch, which calls `note_call`; with neither,
 nothing here is ever reached. A line is that of the innermost frame outside of this package.
 Nodes keep theirs in their metadata, version counters the last writes, tensors a `Trail` in their `_extra`. All of these
 hold texts and numbers, never tensors or nodes, and die with what they belong to. (The stack and the parent node that

@@ -13,6 +13,7 @@ import numpy as np
 
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.graph import Node, describe_outputs, edge_from, sequence, set_history
+from retrograd.core.hooks import hooks
 from retrograd.core.opdef import (
     ATTR,
     BLOCKSIZE,
@@ -44,7 +45,7 @@ from retrograd.core.saved import (
 )
 from retrograd.core.state import switches, tls
 from retrograd.core.storage import offset_of, strides_of
-from retrograd.core.tensor import METHODS, ODD_DUAL, ODD_WRAPPER, Size, Tensor, wrap
+from retrograd.core.tensor import FLAG_DUAL, FLAG_WRAPPER, Size, Tensor, wrap
 
 ndarray = np.ndarray
 
@@ -175,7 +176,7 @@ def saved_attribute(node: Any, name: str) -> Any:
         param = op.schema.params[argument]
         if node._attrs is not None:
             value = node._attrs[slot]
-        else:                                            # a call with default arguments, by the short way
+        else:                                            # a call with default arguments, by the fast path
             value = op.tail[argument - len(op.tensor_args)] if kind == VALUE else None
         if value is None and kind == STRIDES:
             return ()
@@ -270,7 +271,7 @@ def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
     node._op = op
     if op.has_lists:
         record_lists(op, args, node)
-        if switches.unusual and tls.origins:
+        if switches.any_mode and tls.origins:
             remember(node)
         return node
     plan = op.plans.get(mask)
@@ -294,12 +295,12 @@ def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
     node._next = tuple(nexts) if op.node_name != "NotImplemented" else tuple([n for n in nexts if n is not None])
     if plan.inputs or plan.outputs:
         node._saved = [None] * len(op.saved_names)
-        plain = switches.unusual == 0 or tls.way <= 1
+        plain = switches.any_mode == 0 or tls.run_flags <= 1
         for slot, arg in plan.inputs:
             t = args[arg]
             if inplace and arg == 0:
-                t = t.clone() if not t._odd & ~(ODD_DUAL | ODD_WRAPPER) else t.detach().clone()
-            if plain and type(t) is Tensor and t._odd == 0:
+                t = t.clone() if not t._flags & ~(FLAG_DUAL | FLAG_WRAPPER) else t.detach().clone()
+            if plain and type(t) is Tensor and t._flags == 0:
                 if t._counter is not None:
                     note_version(node, slot, t)
                 node._saved[slot] = t
@@ -309,13 +310,13 @@ def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
         node._attrs = [None] * len(op.attr_names)
         for slot, kind, arg, extra in plan.attrs:
             node._attrs[slot] = attribute_value(kind, args[arg], extra)
-    if switches.unusual and tls.origins:
+    if switches.any_mode and tls.origins:
         remember(node)
     return node
 
 
 def record_short(op: Any, a: Any, b: Any, mask: int) -> Any:
-    """`record` for the short way: one or two tensors without anything unusual (`b` may be a number)."""
+    """`record` for the fast path: one or two tensors without flags (`b` may be a number)."""
     cls = op._node_class
     if cls is None:
         cls = node_class(op)
@@ -364,7 +365,7 @@ def record_short(op: Any, a: Any, b: Any, mask: int) -> Any:
                 other = b
                 if other._counter is not None:
                     note_version(node, plan.second, other)
-        if switches.unusual and tls.saved_hooks:
+        if switches.any_mode and tls.saved_hooks:
             for slot, arg in plan.inputs:
                 save_input(node, slot, b if arg else a)
     if plan.attrs:
@@ -432,7 +433,7 @@ def attribute_value(kind: int, value: Any, extra: int) -> Any:
     if kind == NUMEL:
         return array.size
     if kind == LAYOUT or kind == BLOCKSIZE:
-        return METHODS["__layout__" if kind == LAYOUT else "__blocksize__"](value)
+        return (hooks.layout if kind == LAYOUT else hooks.blocksize)(value)
     if not -array.ndim <= extra < array.ndim:      # recorded before the kernel has looked at its arguments
         raise IndexError(f"Dimension out of range (expected to be in range of [{-array.ndim}, {array.ndim - 1}], but got "
                          f"{extra})")

@@ -19,11 +19,11 @@ from retrograd.core.graph import AccumulateGrad, edge_of, forward_name
 from retrograd.core.origin import explain_write
 from retrograd.core.state import set_grad_enabled, switches, tls
 from retrograd.core.tensor import (
-    ODD_DUAL,
-    ODD_INFERENCE,
-    ODD_SPARSE,
-    ODD_SUBCLASS,
-    ODD_WRAPPER,
+    FLAG_DUAL,
+    FLAG_INFERENCE,
+    FLAG_SPARSE,
+    FLAG_SUBCLASS,
+    FLAG_WRAPPER,
     Tensor,
     counter_of,
     extra_of,
@@ -49,10 +49,10 @@ def alias(t: Any) -> Any:
     """A tensor on the same memory with the same version counter and no history."""
     twin = new_tensor(t.array)
     twin._counter = counter_of(t)
-    twin._odd = t._odd & ~(ODD_DUAL | ODD_SUBCLASS)
-    if t._odd & ODD_WRAPPER:
+    twin._flags = t._flags & ~(FLAG_DUAL | FLAG_SUBCLASS)
+    if t._flags & FLAG_WRAPPER:
         twin._extra = t._extra
-    elif t._odd & ODD_SPARSE:
+    elif t._flags & FLAG_SPARSE:
         extra_of(twin).sparse = t._extra.sparse.copy()
     return twin
 
@@ -69,7 +69,7 @@ watcher = Watcher()
 
 def kept(t: Any) -> Any:
     """What is kept of an output."""
-    if t._requires and (t._odd & ODD_SUBCLASS or (switches.unusual and tls.dispatch_modes)):
+    if t._requires and (t._flags & FLAG_SUBCLASS or (switches.any_mode and tls.dispatch_modes)):
         return watcher.detach(t)
     return alias(t)
 
@@ -77,7 +77,7 @@ def kept(t: Any) -> Any:
 def save_input(node: Any, slot: int, t: Any) -> None:
     """Keep argument `t` (a tensor, a number, None or a list) in `slot`."""
     if isinstance(t, Tensor):
-        if t._odd & ODD_INFERENCE:
+        if t._flags & FLAG_INFERENCE:
             raise RuntimeError(INFERENCE)
         hooks = tls.saved_hooks
         if hooks:
@@ -87,7 +87,7 @@ def save_input(node: Any, slot: int, t: Any) -> None:
         node._saved[slot] = t
     elif isinstance(t, (list, tuple)):
         for item in t:
-            if isinstance(item, Tensor) and item._odd & ODD_INFERENCE:
+            if isinstance(item, Tensor) and item._flags & FLAG_INFERENCE:
                 raise RuntimeError(INFERENCE)
         node._saved[slot] = [SavedTensor.packed(item, node, False, 0) if isinstance(item, Tensor) else item for item in t]
     else:
@@ -96,10 +96,10 @@ def save_input(node: Any, slot: int, t: Any) -> None:
 
 def save_output(node: Any, slot: int, t: Any, nr: int) -> None:
     """Keep output `nr` of `node` in `slot`, without holding the output itself."""
-    if t._counter is None and t._odd == 0 and (switches.unusual == 0 or tls.way <= 1) and type(t) is Tensor:
+    if t._counter is None and t._flags == 0 and (switches.any_mode == 0 or tls.run_flags <= 1) and type(t) is Tensor:
         node._saved[slot] = t.array
         return
-    hooks = tls.saved_hooks if switches.unusual else None
+    hooks = tls.saved_hooks if switches.any_mode else None
     if hooks:
         node._saved[slot] = pack(t, True, nr, hooks[-1])
         return
@@ -166,15 +166,15 @@ def unpack_slot(node: Any, slot: int) -> Any:
 
 def restore_output(t: Any, node: Any, nr: int) -> Any:
     """A saved output with its history again."""
-    if (t._odd & ODD_SUBCLASS or (switches.unusual and tls.dispatch_modes)) and t.dtype.category >= 2:
+    if (t._flags & FLAG_SUBCLASS or (switches.any_mode and tls.dispatch_modes)) and t.dtype.category >= 2:
         twin = watcher.detach(t)
     else:
         twin = new_tensor(t.array)
         twin._counter = t._counter
-        twin._odd = t._odd
-        if t._odd & ODD_SPARSE:
+        twin._flags = t._flags
+        if t._flags & FLAG_SPARSE:
             extra_of(twin).sparse = t._extra.sparse.copy()
-    if t._odd & (ODD_DUAL | ODD_WRAPPER):
+    if t._flags & (FLAG_DUAL | FLAG_WRAPPER):
         twin._extra = t._extra            # gradients taken at a forward-mode level have tangents too
     op = None if node is None else node._op
     if twin.array.dtype.kind in "fcV" and (op is None or nr not in op.constant):
@@ -187,7 +187,7 @@ def restore_output(t: Any, node: Any, nr: int) -> Any:
 def restore_array(array: Any, node: Any, nr: int) -> Any:
     """A saved output of which the bare array was kept, with its history."""
     twin = new_tensor(array)
-    if switches.unusual and tls.dispatch_modes:
+    if switches.any_mode and tls.dispatch_modes:
         return restore_output(twin, node, nr)
     if array.dtype.kind in "fcV" and nr not in node._op.constant:
         twin._node = node
@@ -209,7 +209,7 @@ def modified(node: Any, slot: int, t: Any) -> RuntimeError:
     expected = 0 if node._versions is None else node._versions[slot]
     output = node._op.saved_outputs[slot] if node._op is not None else -1
     if output < 0 and t._view is not None:
-        operators.door.refresh(t)
+        operators.dispatcher.refresh(t)
     return modified_error(t, expected, node if output >= 0 else t._node, output if output >= 0 else t._nr, node)
 
 
@@ -235,7 +235,7 @@ def modified_error(t: Any, expected: int, producer: Any, nr: int, saver: Any) ->
 
 def pack(t: Any, is_output: bool, nr: int, hooks: Any) -> Any:
     """A SavedTensor for an input or for output `nr`, packed by `hooks` unless they are None."""
-    if t._odd & ODD_INFERENCE:
+    if t._flags & FLAG_INFERENCE:
         raise RuntimeError(INFERENCE)
     self = SavedTensor.__new__(SavedTensor)
     self._hooks = None
@@ -376,7 +376,7 @@ class SavedTensor:
                             f"{type(t).__name__}")
         if not self._requires and not t.requires_grad:
             return t
-        seen = t._odd & ODD_SUBCLASS or (switches.unusual and tls.dispatch_modes)
+        seen = t._flags & FLAG_SUBCLASS or (switches.any_mode and tls.dispatch_modes)
         twin = watcher.detach(t) if seen else alias(t)
         if self._leaf:
             # a leaf packed by hooks comes back as a stand-in that still sends its gradient to the leaf

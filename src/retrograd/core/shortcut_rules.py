@@ -36,7 +36,7 @@ def run(self, grads, needed, how):
 # `g`, if everything about the incoming gradient is ordinary (the engine has fitted it to the node)
 ORDINARY = """
 g = None
-if how > 1 and not grad._odd:
+if how > 1 and not grad._flags:
     d = self._dtype
     if d is F32 or d is F64:
         g = grad.array
@@ -52,7 +52,7 @@ ARRAY = """
 ySLOT = saved[SLOT]
 if isinstance(ySLOT, Tensor):
     c = ySLOT._counter
-    if not ySLOT._odd and ySLOT._extra is None and (
+    if not ySLOT._flags and ySLOT._extra is None and (
             c is None or c.n == (0 if self._versions is None else self._versions[SLOT])):
         ySLOT = ySLOT.array
 elif type(ySLOT) is float:
@@ -64,7 +64,7 @@ FITS = "type(ySLOT) is ndarray and ySLOT.dtype is d and (flat or ySLOT.flags.c_c
 RESULT = """
 t = rEDGE = new(Tensor)
 t.array = z
-t._odd = t._nr = 0
+t._flags = t._nr = 0
 t._requires = False
 t._node = t._counter = t._view = t._grad = t._sink = t._extra = None
 """
@@ -101,7 +101,7 @@ def run_first(self: Any, grads: Any, needed: Any, how: int) -> Any:
 
 def run_second(self: Any, grads: Any, needed: Any, how: int) -> Any:
     """Those that follow; whoever watches must not see the rules being traced."""
-    if tls.special:
+    if tls.slow_path:
         return run_general(self, grads, needed, how)
     run = self._op.run = written_run(self._op)
     return run(self, grads, needed, how)

@@ -1,10 +1,10 @@
 """Forward mode in plain Python: where everything is ordinary, an op and its tangent are computed on bare arrays.
 
-What `forward.run` does with dual tensors stands here in one piece for the ops that the short way knows: linear ones run
+What `forward.run` does with dual tensors stands here in one piece for the ops that the fast path knows: linear ones run
 again on the tangents, of a product each factor is replaced in turn, and a function of elements has the traced rule of its
 backward (see NOTE [Rules on arrays] in shortcut_rules.py; the Jacobian is diagonal, so it is its own transpose).
 Ordinary is: float32 or float64, contiguous, nothing requires grad, no tensor asks its base for a tangent, nobody watches.
-All else goes through the door of dispatch.
+All else goes through the dispatcher of dispatch.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from retrograd.core.shortcuts import COMMON, WRITERS, run_text
 
 HEAD = """
 def dual(TENSORS):
-    if switches.unusual or here.lends or not tls.fwd_grad_enabled:
+    if switches.any_mode or here.lends or not tls.fwd_grad_enabled:
         return OTHERWISE
 """
 
@@ -28,9 +28,9 @@ def dual(TENSORS):
 OPERAND = """
 ARRAY = TENSOR.array
 TANGENT = None
-if TENSOR._odd:
+if TENSOR._flags:
     s = TENSOR._extra.tangent
-    if s is None or s._odd or s._requires or s._view is not None or s.array.dtype is not ARRAY.dtype:
+    if s is None or s._flags or s._requires or s._view is not None or s.array.dtype is not ARRAY.dtype:
         return OTHERWISE
     TANGENT = s.array
 if TENSOR._requires or (TENSOR._view is not None and TENSOR._view.base._requires) or (
@@ -70,12 +70,12 @@ if type(p) is not ndarray:
     p, z = asarray(p), asarray(z)
 t = new(Tensor)
 t.array = p
-t._odd = t._nr = 0
+t._flags = t._nr = 0
 t._requires = False
 t._node = t._counter = t._view = t._grad = t._sink = t._extra = None
 s = new(Tensor)
 s.array = z
-s._odd = s._nr = 0
+s._flags = s._nr = 0
 s._requires = False
 s._node = s._counter = s._view = s._grad = s._sink = s._extra = None
 attach(t, s)
@@ -83,10 +83,10 @@ return t
 """
 
 
-def written_dual(op: Any, door: Any) -> Any:
-    """The function for dual tensors of an op of one or two tensors; `door` is the way for all others."""
+def written_dual(op: Any, dispatcher: Any) -> Any:
+    """The function for dual tensors of an op of one or two tensors; `dispatcher` is the way for all others."""
     count = len(op.tensor_args)
-    space: dict[str, Any] = dict(COMMON, op=op, fast=op.fast, door=door, here=here, attach=attach, add=np.add)
+    space: dict[str, Any] = dict(COMMON, op=op, fast=op.fast, dispatcher=dispatcher, here=here, attach=attach, add=np.add)
     lines = tangent_lines(op, count, space)
     body = "return OTHERWISE\n"
     if lines is not None:
@@ -95,7 +95,7 @@ def written_dual(op: Any, door: Any) -> Any:
         body = "".join(operands) + (ONE if count == 1 else TWO) + lines + RESULT
     tensors = ", ".join("ab"[:count])
     text = HEAD.replace("TENSORS", tensors) + indent(body, "    ")
-    run_text(text.replace("OTHERWISE", f"door.{'unary' if count == 1 else 'binary'}(op, {tensors})"), op, space)
+    run_text(text.replace("OTHERWISE", f"dispatcher.{'unary' if count == 1 else 'binary'}(op, {tensors})"), op, space)
     return space["dual"]
 
 

@@ -1,9 +1,9 @@
-"""The short way written out, one function per op: for plain Python, where a call costs as much as a step of the work.
+"""The fast path written out, one function per op: for plain Python, where a call costs as much as a step of the work.
 
 NOTE [Shortcuts]
 What `Dispatch.unary`, `Dispatch.binary` and `record_short` do one after the other stands here in one piece, generated from
 what the table says of an op: which inputs its node saves, which other facts it keeps. The usual case alone is written out
-(ordinary float32 and float64 tensors, nobody watching); everything else goes through the door of dispatch, which is also
+(ordinary float32 and float64 tensors, nobody watching); everything else goes through the dispatcher of dispatch, which is also
 what a compiled core always uses: there, calls are cheap and nothing of this file is loaded.
 Python's operators start as stubs and get their code on the first call, so that import does not pay for it. The sources
 are made of templates and of numbers that the table gives; no name or value of a user gets into them.
@@ -23,7 +23,7 @@ from retrograd.core.record import attribute_value, node_class, record
 from retrograd.core.saved import note_version
 from retrograd.core.state import switches, tls
 from retrograd.core.storage import strides_of
-from retrograd.core.tensor import METHODS, ODD_DUAL, Door, Tensor, View, counter_of, operators
+from retrograd.core.tensor import FLAG_DUAL, FUNCTIONS_BY_NAME, Dispatcher, Tensor, View, counter_of, operators
 from retrograd.core.views import DEFAULT
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -55,7 +55,7 @@ def keeps_arrays() -> bool:
 
 KEEPS_ARRAYS = keeps_arrays()
 
-door = operators.door         # the one of dispatch
+dispatcher = operators.dispatcher         # the one of dispatch
 
 ABSENT = object()
 
@@ -69,27 +69,27 @@ COMMON: dict[str, Any] = dict(
     Tensor=Tensor, ndarray=np.ndarray, asarray=np.asarray, new=object.__new__, switches=switches, tls=tls, numbers=numbers,
     AccumulateGrad=AccumulateGrad, edge_from=edge_from, note_version=note_version, strides_of=strides_of,
     attribute_value=attribute_value, F32=F32, F64=F64, SINGLES=SINGLES, DOUBLES=DOUBLES, constant=constant,
-    is_spread=is_spread, ODD_DUAL=ODD_DUAL, ABSENT=ABSENT, given=given,
+    is_spread=is_spread, FLAG_DUAL=FLAG_DUAL, ABSENT=ABSENT, given=given,
 )
 
 UNARY = """
     wanted = a._requires or (a._view is not None and a._view.base._requires)
-    if switches.unusual:
-        way = tls.way
-        if way:
-            if way > 1:
+    if switches.any_mode:
+        flags = tls.run_flags
+        if flags:
+            if flags > 1:
                 return OTHERWISE
             wanted = False
-    if a._odd:
-        return dual(a) if a._odd == ODD_DUAL else door.unary(op, a)
+    if a._flags:
+        return dual(a) if a._flags == FLAG_DUAL else dispatcher.unary(op, a)
     x = a.array
     d = x.dtype
     if d is not F32 and d is not F64:
-        return door.unary(op, a)
+        return dispatcher.unary(op, a)
     z = FAST(x)
     if type(z) is not ndarray:
         if z is None:
-            return door.unary(op, a)
+            return dispatcher.unary(op, a)
         z = asarray(z)
 """
 
@@ -97,10 +97,10 @@ BINARY = """
     if type(b) is Tensor or isinstance(b, Tensor):
         x, y = a.array, b.array
         d = x.dtype
-        if d is not y.dtype or a._odd or b._odd:
-            return dual(a, b) if a._odd | b._odd == ODD_DUAL else OTHERWISE
+        if d is not y.dtype or a._flags or b._flags:
+            return dual(a, b) if a._flags | b._flags == FLAG_DUAL else OTHERWISE
         wanted = 2 if b._requires or (b._view is not None and b._view.base._requires) else 0
-    elif NUMBERS and not a._odd and (type(b) is float or (type(b) is int and -2147483648 <= b <= 127)):
+    elif NUMBERS and not a._flags and (type(b) is float or (type(b) is int and -2147483648 <= b <= 127)):
         x = a.array
         d = x.dtype
         wanted = 0
@@ -116,30 +116,30 @@ BINARY = """
         return OTHERWISE
     if a._requires or (a._view is not None and a._view.base._requires):
         wanted |= 1
-    if switches.unusual:
-        way = tls.way
-        if way:
-            if way > 1:
+    if switches.any_mode:
+        flags = tls.run_flags
+        if flags:
+            if flags > 1:
                 return OTHERWISE
             wanted = 0
     if d is not F32 and d is not F64:
-        return door.binary(op, a, b)
+        return dispatcher.binary(op, a, b)
     try:
         z = FAST(x, y)
     except Exception:
-        return door.binary(op, a, b)
+        return dispatcher.binary(op, a, b)
     if type(z) is not ndarray:
         if z is None:
-            return door.binary(op, a, b)
+            return dispatcher.binary(op, a, b)
         z = asarray(z)
     elif LOOSE and z.ndim > 1 and (LEADING or not x.flags.c_contiguous) and not is_spread(x, y, z):
-        return door.binary(op, a, b)
+        return dispatcher.binary(op, a, b)
 """
 
 RESULT = """
     t = new(Tensor)
     t.array = z
-    t._odd = t._nr = 0
+    t._flags = t._nr = 0
     t._counter = t._view = t._grad = t._sink = t._extra = None
     if not wanted:
         t._node = None
@@ -189,8 +189,8 @@ TWO_EDGES = """
 """
 
 INPLACE = """
-    if (a._requires or b._requires or a._view is not None or b._view is not None or a._odd or b._odd
-            or (switches.unusual and tls.way > 1)):
+    if (a._requires or b._requires or a._view is not None or b._view is not None or a._flags or b._flags
+            or (switches.any_mode and tls.run_flags > 1)):
         return general((a, b), kwargs)
     x, y = a.array, b.array
     d = x.dtype
@@ -210,7 +210,7 @@ INPLACE = """
 # a view of a contiguous tensor in another shape that is given by integers; sizes of 0 and 1 are for those who look closer
 RESHAPE = """
 def method(a, *sizes, **kwargs):
-    if type(a) is Tensor and not a._odd and not kwargs and (not switches.unusual or not tls.special and tls.grad_enabled):
+    if type(a) is Tensor and not a._flags and not kwargs and (not switches.any_mode or not tls.slow_path and tls.grad_enabled):
         x = a.array
         if x.size > 1 and x.flags.c_contiguous and 1 not in x.shape:
             try:
@@ -221,7 +221,7 @@ def method(a, *sizes, **kwargs):
             if shape == sizes:
                 t = new(Tensor)
                 t.array = z
-                t._odd = t._nr = 0
+                t._flags = t._nr = 0
                 t._requires = False
                 t._node = t._grad = t._sink = t._extra = None
                 c = a._counter
@@ -250,10 +250,10 @@ def method(a, *sizes, **kwargs):
 
 # how the function is called, the number of its tensors, and what takes calls that need a closer look
 HEADS = {
-    "operator1": ("def function(a):\n", "door.unary(op, a)"),
-    "operator2": ("def function(a, b):\n", "door.binary(op, a, b)"),
+    "operator1": ("def function(a):\n", "dispatcher.unary(op, a)"),
+    "operator2": ("def function(a, b):\n", "dispatcher.binary(op, a, b)"),
     "matmul2": ("def function(a, b):\n    if not isinstance(b, Tensor) or a.array.ndim != 2 or b.array.ndim != 2:\n"
-                "        return general((a, b), {})\n", "door.binary(op, a, b)"),
+                "        return general((a, b), {})\n", "dispatcher.binary(op, a, b)"),
     "method1": ("def function(a, *rest):\n    if rest or type(a) is not Tensor:\n        return general((a, *rest), {})\n",
                 "general((a,), {})"),
     "call1": ("def function(a=ABSENT, /, *rest, **kwargs):\n    if rest or kwargs or type(a) is not Tensor:\n"
@@ -271,7 +271,7 @@ def shortcut(op: Any, head: str, general: Any = None) -> Any:
     if op.differentiable and op.inputs != tuple(range(int(head[-1]))):
         return None
     # of two matrices, which that head has made sure of, `dot` is the shortest way
-    space = dict(COMMON, op=op, fast=np.ndarray.dot if head == "matmul2" else op.fast, door=door, general=general,
+    space = dict(COMMON, op=op, fast=np.ndarray.dot if head == "matmul2" else op.fast, dispatcher=dispatcher, general=general,
                  cls=node_class(op) if op.differentiable else None, dual=later_dual(op))
     run_text(source(op, head), op, space)
     return space["function"]
@@ -286,7 +286,7 @@ def later_dual(op: Any) -> Any:
 
     def dual(*tensors: Any) -> Any:
         if not written:
-            written.append(WRITERS["dual"](op, door))
+            written.append(WRITERS["dual"](op, dispatcher))
         return written[0](*tensors)
     return dual
 
@@ -401,31 +401,31 @@ def kept(op: Any, mask: int) -> list[str]:
     return lines
 
 
-class WrittenDoor(Door):
+class WrittenDispatcher(Dispatcher):
     """The entrances of dispatch for whoever has an op and its tensors in hand; each op is written out when first used."""
 
-    def __init__(self, door: Any) -> None:
-        self.behind = door                # which tests compare with
+    def __init__(self, dispatcher: Any) -> None:
+        self.behind = dispatcher                # which tests compare with
         self.inplace, self.call, self.refresh, self.counted, self.function = (       # type: ignore[method-assign]
-            door.inplace, door.call, door.refresh, door.counted, door.function)
+            dispatcher.inplace, dispatcher.call, dispatcher.refresh, dispatcher.counted, dispatcher.function)
 
     def unary(self, op: Any, a: Any) -> Any:
         if op.short is None:
-            op.short = shortcut(op, "operator1") or (lambda a: door.unary(op, a))
+            op.short = shortcut(op, "operator1") or (lambda a: dispatcher.unary(op, a))
         return op.short(a)
 
     def binary(self, op: Any, a: Any, b: Any) -> Any:
         if op.short is None:
-            op.short = shortcut(op, "operator2") or (lambda a, b: door.binary(op, a, b))
+            op.short = shortcut(op, "operator2") or (lambda a, b: dispatcher.binary(op, a, b))
         return op.short(a, b)
 
 
 def straight_to(name: str) -> Any:
-    """An operator that, once its table is loaded, is the function that METHODS has for it."""
+    """An operator that, once its table is loaded, is the function that FUNCTIONS_BY_NAME has for it."""
     def first_call(self: Any, *args: Any) -> Any:
-        result = METHODS[name](self, *args)
-        if type(METHODS[name]) is FunctionType:
-            setattr(Tensor, name, METHODS[name])
+        result = FUNCTIONS_BY_NAME[name](self, *args)
+        if type(FUNCTIONS_BY_NAME[name]) is FunctionType:
+            setattr(Tensor, name, FUNCTIONS_BY_NAME[name])
         return result
     return first_call
 
@@ -433,6 +433,6 @@ def straight_to(name: str) -> Any:
 def install() -> None:
     """Let Tensor's operators be written out."""
     install_operators()
-    operators.door = WrittenDoor(door)
+    operators.dispatcher = WrittenDispatcher(dispatcher)
     for name in ("__getitem__", "__setitem__"):
         setattr(Tensor, name, straight_to(name))

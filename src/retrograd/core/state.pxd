@@ -2,7 +2,7 @@
 cimport cython
 
 cdef class Switches:
-    cdef public long unusual
+    cdef public long any_mode
 
 @cython.locals(state=dict)
 cpdef set_grad_enabled(enabled)

@@ -1,11 +1,11 @@
-"""The switches that every op reads: grad mode, and whether anything unusual is on in this thread.
+"""The switches that every op reads: grad mode, and whether any mode is on in this thread.
 
 NOTE [Two-step switches]
-Reading a thread-local costs as much as a small op's bookkeeping, so the fast path first reads `switches.unusual`, a
+Reading a thread-local costs as much as a small op's bookkeeping, so the fast path first reads `switches.any_mode`, a
 process-wide count of scopes that differ from the default (any thread inside no_grad, a mode, a transform...).
 Zero means that grad mode is on and nothing watches, in every thread. Otherwise the thread's own `tls` decides:
-`tls.special` counts what only the long way of `dispatch` knows (modes, transforms, anomaly,
-traced origins, inference mode, a forward-AD level, a profiler); `tls.grad_enabled` is the grad mode; `tls.way` is both
+`tls.slow_path` counts what only the slow path of `dispatch` knows (modes, transforms, anomaly,
+traced origins, inference mode, a forward-AD level, a profiler); `tls.grad_enabled` is the grad mode; `tls.run_flags` is both
 in one read.
 Code that needs several of a thread's switches at once takes them off `tls.__dict__`, which is one such read.
 """
@@ -20,10 +20,10 @@ import numpy as np
 class Switches:
     """What the fast path tests before anything else; one instance, `switches`."""
 
-    __slots__ = ("unusual",)
+    __slots__ = ("any_mode",)
 
     def __init__(self) -> None:
-        self.unusual: int = 0
+        self.any_mode: int = 0
 
 
 switches = Switches()
@@ -33,8 +33,8 @@ class ThreadState(_local):
     """One thread's modes. Change them through the functions below, which keep the counts right."""
 
     grad_enabled: bool = True
-    special: int = 0
-    way: int = 0                          # bit 0 says that grad mode is off, the rest counts `special` and saved-tensor hooks
+    slow_path: int = 0
+    run_flags: int = 0                    # bit 0: grad mode is off; the rest counts `slow_path` and saved-tensor hooks
     inference: bool = False
     fwd_grad_enabled: bool = True
     multithreading: bool = True
@@ -72,23 +72,23 @@ def set_grad_enabled(enabled: bool) -> bool:
     state = tls.__dict__
     was: bool = state["grad_enabled"]
     if was != enabled:
-        switches.unusual += -1 if enabled else 1
+        switches.any_mode += -1 if enabled else 1
         state["grad_enabled"] = enabled
-        state["way"] ^= 1
+        state["run_flags"] ^= 1
     return was
 
 
-def add_special(count: int) -> None:
-    """Note that `count` more (or fewer) features of this thread need the long way through dispatch."""
-    switches.unusual += count
-    tls.special += count
-    tls.way += 2 * count
+def add_slow_path(count: int) -> None:
+    """Note that `count` more (or fewer) features of this thread need the slow path through dispatch."""
+    switches.any_mode += count
+    tls.slow_path += count
+    tls.run_flags += 2 * count
 
 
 def add_saved_hooks(count: int) -> None:
     """Note that `count` more (or fewer) pairs of saved-tensor hooks are on: only what records need know of them."""
-    switches.unusual += count
-    tls.way += 2 * count
+    switches.any_mode += count
+    tls.run_flags += 2 * count
 
 
 def swap_saved_hooks(hooks: list[Any]) -> list[Any]:
@@ -105,5 +105,5 @@ def set_flag(name: str, on: Any) -> Any:
     was = getattr(tls, name)
     setattr(tls, name, on)
     if bool(was) != bool(on):
-        add_special(1 if on else -1)
+        add_slow_path(1 if on else -1)
     return was

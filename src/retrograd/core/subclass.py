@@ -1,7 +1,7 @@
 """Subclasses of Tensor and the `__torch_function__` protocol: who may replace a public function, and how instances are made.
 
 NOTE [What a subclass costs]
-Nothing, to those who have none. Instances carry ODD_SUBCLASS, so the tests that dispatch makes anyway find them; the plain
+Nothing, to those who have none. Instances carry FLAG_SUBCLASS, so the tests that dispatch makes anyway find them; the plain
 methods and properties of Tensor, which make no such test, are overlaid on each new subclass by ones that do. A class that
 switches the protocol off (`__torch_function__ = disabled_torch_function`, as Parameter does) and does not override
 `__torch_dispatch__` gets neither: its instances are as fast as plain tensors.
@@ -11,14 +11,15 @@ from __future__ import annotations
 from typing import Any
 
 from retrograd.core.device import CPU
-from retrograd.core.dispatch import METHODS, call
+from retrograd.core.dispatch import call
 from retrograd.core.dtypes import get_default_dtype
+from retrograd.core.hooks import hooks
 from retrograd.core.modes import disabled_torch_dispatch, overrides_dispatch
 from retrograd.core.opdef import find_packet
 from retrograd.core.origin import note_made
-from retrograd.core.state import add_special, switches, tls
+from retrograd.core.state import add_slow_path, switches, tls
 from retrograd.core.storage import contiguous_strides, empty_strided
-from retrograd.core.tensor import ODD_SPARSE, ODD_SUBCLASS, Tensor, extra_of, init_tensor, new_tensor
+from retrograd.core.tensor import FLAG_SPARSE, FLAG_SUBCLASS, Tensor, extra_of, init_tensor, new_tensor
 
 
 # ---- calling what overrides
@@ -180,12 +181,12 @@ class TorchFunctionMode:
 
     def __enter__(self) -> Any:
         tls.function_modes.append(self)
-        add_special(1)
+        add_slow_path(1)
         return self
 
     def __exit__(self, *args: object) -> None:
         tls.function_modes.pop()
-        add_special(-1)
+        add_slow_path(-1)
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Any:
@@ -210,12 +211,12 @@ def instance(cls: Any, t: Any) -> Any:
     """An object of class `cls` with the state of tensor `t`."""
     made = Tensor.__new__(cls)
     init_tensor(made, t.array)
-    made._odd = t._odd & ~ODD_SUBCLASS
+    made._flags = t._flags & ~FLAG_SUBCLASS
     if cls is not Tensor and (overrides_function(cls) or overrides_dispatch(cls)):
-        made._odd |= ODD_SUBCLASS
+        made._flags |= FLAG_SUBCLASS
     made._requires, made._node, made._nr = t._requires, t._node, t._nr
     made._counter, made._view = t._counter, t._view
-    if t._odd & ODD_SPARSE:
+    if t._flags & FLAG_SPARSE:
         extra_of(made).sparse = t._extra.sparse.copy()
     return made
 
@@ -244,7 +245,7 @@ def make_subclass(cls: Any, data: Any, require_grad: bool = False, *, dispatch_s
         if made.array.dtype.kind not in "fcV":
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         made._requires = True
-    if switches.unusual and tls.origins:
+    if switches.any_mode and tls.origins:
         note_made(made, cls.__name__)
     return made
 
@@ -267,8 +268,8 @@ def make_wrapper_subclass(cls: Any, size: Any, strides: Any = None, storage_offs
 def construct(cls: Any, *args: Any, **kwargs: Any) -> Any:
     """`cls(data)` and `cls(2, 3)` for a subclass without a `__new__` of its own."""
     if len(args) == 1 and isinstance(args[0], Tensor):
-        return instance(cls, METHODS["__detach__"](args[0]))
-    return instance(cls, new_tensor(METHODS["__legacy__"](args, kwargs)))
+        return instance(cls, hooks.detach(args[0]))
+    return instance(cls, new_tensor(hooks.legacy(args, kwargs)))
 
 
 # ---- defining classes
@@ -318,7 +319,7 @@ def overlay_properties(properties: dict[str, Any]) -> None:
 
 def seen_method(name: str, method: Any) -> Any:
     def seen(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if tls.function_disabled or not self._odd & ODD_SUBCLASS:
+        if tls.function_disabled or not self._flags & FLAG_SUBCLASS:
             return method(self, *args, **kwargs)
         return through_function(method, (self, *args), kwargs)
     seen.__name__ = seen.__qualname__ = name
@@ -327,12 +328,12 @@ def seen_method(name: str, method: Any) -> Any:
 
 def seen_property(descriptor: Any) -> Any:
     def get(self: Any) -> Any:
-        if tls.function_disabled or not self._odd & ODD_SUBCLASS:
+        if tls.function_disabled or not self._flags & FLAG_SUBCLASS:
             return descriptor.__get__(self)
         return through_function(descriptor.__get__, (self,), {})
 
     def put(self: Any, value: Any) -> None:
-        if tls.function_disabled or not self._odd & ODD_SUBCLASS:
+        if tls.function_disabled or not self._flags & FLAG_SUBCLASS:
             descriptor.__set__(self, value)
         else:
             through_function(descriptor.__set__, (self, value), {})
@@ -356,5 +357,5 @@ MEMBERS: dict[str, Any] = dict(
     __init_subclass__=classmethod(init_subclass), __torch_function__=classmethod(default_torch_function),
     __torch_dispatch__=staticmethod(disabled_torch_dispatch),
 )
-METHODS["__torch_function__"] = through_function
-METHODS["__torch_operator__"] = through_operator
+hooks.torch_function = through_function
+hooks.torch_operator = through_operator

@@ -23,7 +23,7 @@ cdef class Extra:
     cdef public object hooks, post_hooks, tangent, batch, sparse, name, grad_dtype, backward_hooks, trail
     cdef public bint retains_grad, grad_dtype_set, detached
 
-cdef class Door:
+cdef class Dispatcher:
     cpdef unary(self, OpDef op, Tensor a)
     cpdef binary(self, OpDef op, Tensor a, b)
     cpdef inplace(self, OpDef op, Tensor a, b)
@@ -33,14 +33,14 @@ cdef class Door:
     cpdef function(self, str name, args)
 
 cdef class Operators:
-    cdef public Door door
+    cdef public Dispatcher dispatcher
     cdef public OpDef add, sub, rsub, mul, div, matmul, neg
 
 cdef Operators table
 
 cdef class Tensor:
     cdef public object array
-    cdef public int _odd
+    cdef public int _flags
     cdef public bint _requires
     cdef public object _node
     cdef public int _nr

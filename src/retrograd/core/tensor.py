@@ -2,7 +2,7 @@
 
 NOTE [What a tensor costs]
 A tensor is made for every op, so it holds only what every op needs; everything else is made on demand.
-`_odd` gathers in one integer all that takes a tensor off the fast path (see the ODD_* flags): ordinary tensors have 0.
+`_flags` gathers in one integer all that takes a tensor off the fast path (see the FLAG_* flags): ordinary tensors have 0.
 `_counter` (the version counter, shared by all aliases) is made by the first view, save or write. `_view` says that the
 tensor is a view. `_extra` holds hooks, tangents and other rarities.
 """
@@ -16,19 +16,20 @@ import numpy as np
 
 from retrograd.core import device as devices
 from retrograd.core import dtypes
+from retrograd.core.hooks import hooks
 from retrograd.core.state import switches, tls
 
 ndarray = np.ndarray
 BY_NUMPY = dtypes.BY_NUMPY
 
-ODD_SUBCLASS = 1      # has __torch_function__ or __torch_dispatch__ of its own
-ODD_CONJ = 2          # the values are the conjugate of the array's
-ODD_NEG = 4           # the values are the negative of the array's
-ODD_INFERENCE = 8     # made in inference mode: no version counter, never saved
-ODD_DUAL = 16         # has forward-mode tangents
-ODD_META = 32         # no data: the array's memory must not be touched
-ODD_WRAPPER = 64      # belongs to a transform (batched, functional, ...)
-ODD_SPARSE = 128      # not strided: the array is not the data
+FLAG_SUBCLASS = 1      # has __torch_function__ or __torch_dispatch__ of its own
+FLAG_CONJ = 2          # the values are the conjugate of the array's
+FLAG_NEG = 4           # the values are the negative of the array's
+FLAG_INFERENCE = 8     # made in inference mode: no version counter, never saved
+FLAG_DUAL = 16         # has forward-mode tangents
+FLAG_META = 32         # no data: the array's memory must not be touched
+FLAG_WRAPPER = 64      # belongs to a transform (batched, functional, ...)
+FLAG_SPARSE = 128      # not strided: the array is not the data
 
 
 class Counter:
@@ -78,8 +79,8 @@ class Extra:
         self.post_hooks: Any = None       # post-accumulate-grad hooks of a leaf, {id: fn}
         self.retains_grad: bool = False
         self.tangent: Any = None          # at the open forward-mode level
-        self.batch: Any = None            # for a tensor with ODD_WRAPPER: what it stands for (see transforms/batching.py)
-        self.sparse: Any = None           # for a tensor with ODD_SPARSE: its indices and values (see ops/sparse/coo.py)
+        self.batch: Any = None            # for a tensor with FLAG_WRAPPER: what it stands for (see transforms/batching.py)
+        self.sparse: Any = None           # for a tensor with FLAG_SPARSE: its indices and values (see ops/sparse/coo.py)
         self.name: Any = None
         self.grad_dtype: Any = None
         self.grad_dtype_set: bool = False
@@ -129,7 +130,7 @@ class Size(tuple[int, ...]):
         return (Size, (tuple(self),))
 
 
-class Door:
+class Dispatcher:
     """The entrances of dispatch that Tensor's operators call; `dispatch` installs the real one."""
 
     def unary(self, op: Any, a: Any) -> Any:
@@ -155,12 +156,12 @@ class Door:
 
 
 class Operators:
-    """The ops behind Python's operators, filled in by the op tables (`matmul` is that of two matrices); and the door."""
+    """The ops behind Python's operators, filled in by the op tables (`matmul` is that of two matrices); and the dispatcher."""
 
-    __slots__ = ("door", "add", "sub", "rsub", "mul", "div", "matmul", "neg")
+    __slots__ = ("dispatcher", "add", "sub", "rsub", "mul", "div", "matmul", "neg")
 
     def __init__(self) -> None:
-        self.door = Door()
+        self.dispatcher = Dispatcher()
         self.add: Any = None
         self.sub: Any = None
         self.rsub: Any = None
@@ -170,7 +171,8 @@ class Operators:
         self.neg: Any = None
 
 
-METHODS: dict[str, Any] = {}          # what the rarer operators and the core itself call, by name; the op tables fill it
+# Ops and Python's operators by name, for `Tensor`'s special methods and `ops.late`; a `Later` until first used.
+FUNCTIONS_BY_NAME: dict[str, Any] = {}
 operators = Operators()
 table = operators         # the same under a name that is a C variable when compiled
 
@@ -178,14 +180,14 @@ table = operators         # the same under a name that is a C variable when comp
 class Tensor:
     """A multi-dimensional array that remembers how it was computed."""
 
-    __slots__ = ("__dict__", "__weakref__", "_counter", "_extra", "_grad", "_node", "_nr", "_odd", "_requires", "_sink",
+    __slots__ = ("__dict__", "__weakref__", "_counter", "_extra", "_grad", "_node", "_nr", "_flags", "_requires", "_sink",
                  "_view", "array")
 
     def __init__(self, array: Any = None) -> None:
         if array is None:                 # a subclass calls super().__init__(); __new__ has done everything
             return
         self.array = array
-        self._odd: int = 0                # ODD_* flags
+        self._flags: int = 0                # FLAG_* flags
         self._requires: bool = False      # for a leaf: what the user said; for the rest: that there is a node
         self._node: Any = None            # the node that computed this tensor
         self._nr: int = 0                 # which of the node's outputs it is
@@ -197,184 +199,184 @@ class Tensor:
 
     # ---- operators
     def __add__(self, other: Any) -> Any:
-        return table.door.binary(table.add, self, other)
+        return table.dispatcher.binary(table.add, self, other)
 
     def __radd__(self, other: Any) -> Any:
         if isinstance(other, Tensor) and was_asked_first(self, other):
-            return table.door.binary(table.add, other, self)
-        return table.door.binary(table.add, self, other)
+            return table.dispatcher.binary(table.add, other, self)
+        return table.dispatcher.binary(table.add, self, other)
 
     def __sub__(self, other: Any) -> Any:
-        return table.door.binary(table.sub, self, other)
+        return table.dispatcher.binary(table.sub, self, other)
 
     def __rsub__(self, other: Any) -> Any:
         if isinstance(other, Tensor) and was_asked_first(self, other):
-            return table.door.binary(table.sub, other, self)
-        return table.door.function("__rsub__", (self, other))
+            return table.dispatcher.binary(table.sub, other, self)
+        return table.dispatcher.function("__rsub__", (self, other))
 
     def __mul__(self, other: Any) -> Any:
-        return table.door.binary(table.mul, self, other)
+        return table.dispatcher.binary(table.mul, self, other)
 
     def __rmul__(self, other: Any) -> Any:
         if isinstance(other, Tensor) and was_asked_first(self, other):
-            return table.door.binary(table.mul, other, self)
-        return table.door.binary(table.mul, self, other)
+            return table.dispatcher.binary(table.mul, other, self)
+        return table.dispatcher.binary(table.mul, self, other)
 
     def __truediv__(self, other: Any) -> Any:
-        return table.door.binary(table.div, self, other)
+        return table.dispatcher.binary(table.div, self, other)
 
     def __rtruediv__(self, other: Any) -> Any:
         if isinstance(other, Tensor) and was_asked_first(self, other):
-            return table.door.binary(table.div, other, self)
-        return table.door.function("__rdiv__", (self, other))
+            return table.dispatcher.binary(table.div, other, self)
+        return table.dispatcher.function("__rdiv__", (self, other))
 
     def __matmul__(self, other: Any) -> Any:
         if type(other) is Tensor and self.array.ndim == 2 and other.array.ndim == 2:
-            return table.door.binary(table.matmul, self, other)
+            return table.dispatcher.binary(table.matmul, self, other)
         if not isinstance(other, Tensor) and not hasattr(other, "__torch_function__"):
             return NotImplemented
-        return table.door.function("matmul", (self, other))
+        return table.dispatcher.function("matmul", (self, other))
 
     def __rmatmul__(self, other: Any) -> Any:
         if not isinstance(other, Tensor) and not hasattr(other, "__torch_function__"):
             return NotImplemented
-        return table.door.function("matmul", (other, self))
+        return table.dispatcher.function("matmul", (other, self))
 
     def __neg__(self) -> Any:
-        return table.door.unary(table.neg, self)
+        return table.dispatcher.unary(table.neg, self)
 
     def __pos__(self) -> Any:
-        return table.door.function("positive", (self,))
+        return table.dispatcher.function("positive", (self,))
 
     def __abs__(self) -> Any:
-        return table.door.function("abs", (self,))
+        return table.dispatcher.function("abs", (self,))
 
     def __invert__(self) -> Any:
-        return table.door.function("__invert__", (self,))
+        return table.dispatcher.function("__invert__", (self,))
 
     def __pow__(self, exponent: Any) -> Any:
-        return table.door.function("__pow__", (self, exponent))
+        return table.dispatcher.function("__pow__", (self, exponent))
 
     def __rpow__(self, base: Any) -> Any:
         if isinstance(base, Tensor) and was_asked_first(self, base):
-            return table.door.function("__pow__", (base, self))
-        return table.door.function("__rpow__", (self, base))
+            return table.dispatcher.function("__pow__", (base, self))
+        return table.dispatcher.function("__rpow__", (self, base))
 
     def __floordiv__(self, other: Any) -> Any:
-        return table.door.function("__floordiv__", (self, other))
+        return table.dispatcher.function("__floordiv__", (self, other))
 
     def __rfloordiv__(self, other: Any) -> Any:
         if isinstance(other, Tensor) and was_asked_first(self, other):
-            return table.door.function("__floordiv__", (other, self))
-        return table.door.function("__rfloordiv__", (self, other))
+            return table.dispatcher.function("__floordiv__", (other, self))
+        return table.dispatcher.function("__rfloordiv__", (self, other))
 
     def __mod__(self, other: Any) -> Any:
-        return table.door.function("__mod__", (self, other))
+        return table.dispatcher.function("__mod__", (self, other))
 
     def __rmod__(self, other: Any) -> Any:
         if isinstance(other, Tensor) and was_asked_first(self, other):
-            return table.door.function("__mod__", (other, self))
-        return table.door.function("__rmod__", (self, other))
+            return table.dispatcher.function("__mod__", (other, self))
+        return table.dispatcher.function("__rmod__", (self, other))
 
     def __and__(self, other: Any) -> Any:
-        return table.door.function("__and__", (self, other))
+        return table.dispatcher.function("__and__", (self, other))
 
     def __rand__(self, other: Any) -> Any:
         if isinstance(other, Tensor) and was_asked_first(self, other):
-            return table.door.function("__and__", (other, self))
-        return table.door.function("__and__", (self, other))
+            return table.dispatcher.function("__and__", (other, self))
+        return table.dispatcher.function("__and__", (self, other))
 
     def __or__(self, other: Any) -> Any:
-        return table.door.function("__or__", (self, other))
+        return table.dispatcher.function("__or__", (self, other))
 
     def __ror__(self, other: Any) -> Any:
         if isinstance(other, Tensor) and was_asked_first(self, other):
-            return table.door.function("__or__", (other, self))
-        return table.door.function("__or__", (self, other))
+            return table.dispatcher.function("__or__", (other, self))
+        return table.dispatcher.function("__or__", (self, other))
 
     def __xor__(self, other: Any) -> Any:
-        return table.door.function("__xor__", (self, other))
+        return table.dispatcher.function("__xor__", (self, other))
 
     def __rxor__(self, other: Any) -> Any:
         if isinstance(other, Tensor) and was_asked_first(self, other):
-            return table.door.function("__xor__", (other, self))
-        return table.door.function("__xor__", (self, other))
+            return table.dispatcher.function("__xor__", (other, self))
+        return table.dispatcher.function("__xor__", (self, other))
 
     def __lshift__(self, other: Any) -> Any:
-        return table.door.function("__lshift__", (self, other))
+        return table.dispatcher.function("__lshift__", (self, other))
 
     def __rshift__(self, other: Any) -> Any:
-        return table.door.function("__rshift__", (self, other))
+        return table.dispatcher.function("__rshift__", (self, other))
 
     def __rlshift__(self, other: Any) -> Any:
         if isinstance(other, Tensor) and was_asked_first(self, other):
-            return table.door.function("__lshift__", (other, self))
-        return table.door.function("__rlshift__", (self, other))
+            return table.dispatcher.function("__lshift__", (other, self))
+        return table.dispatcher.function("__rlshift__", (self, other))
 
     def __rrshift__(self, other: Any) -> Any:
         if isinstance(other, Tensor) and was_asked_first(self, other):
-            return table.door.function("__rshift__", (other, self))
-        return table.door.function("__rrshift__", (self, other))
+            return table.dispatcher.function("__rshift__", (other, self))
+        return table.dispatcher.function("__rrshift__", (self, other))
 
     def __ilshift__(self, other: Any) -> Any:
-        return table.door.function("__ilshift__", (self, other))
+        return table.dispatcher.function("__ilshift__", (self, other))
 
     def __irshift__(self, other: Any) -> Any:
-        return table.door.function("__irshift__", (self, other))
+        return table.dispatcher.function("__irshift__", (self, other))
 
     def __eq__(self, other: Any) -> Any:
-        return table.door.function("__eq__", (self, other))
+        return table.dispatcher.function("__eq__", (self, other))
 
     def __ne__(self, other: Any) -> Any:
-        return table.door.function("__ne__", (self, other))
+        return table.dispatcher.function("__ne__", (self, other))
 
     def __lt__(self, other: Any) -> Any:
-        return table.door.function("__lt__", (self, other))
+        return table.dispatcher.function("__lt__", (self, other))
 
     def __le__(self, other: Any) -> Any:
-        return table.door.function("__le__", (self, other))
+        return table.dispatcher.function("__le__", (self, other))
 
     def __gt__(self, other: Any) -> Any:
-        return table.door.function("__gt__", (self, other))
+        return table.dispatcher.function("__gt__", (self, other))
 
     def __ge__(self, other: Any) -> Any:
-        return table.door.function("__ge__", (self, other))
+        return table.dispatcher.function("__ge__", (self, other))
 
     def __iadd__(self, other: Any) -> Any:
-        return table.door.function("__iadd__", (self, other))
+        return table.dispatcher.function("__iadd__", (self, other))
 
     def __isub__(self, other: Any) -> Any:
-        return table.door.function("__isub__", (self, other))
+        return table.dispatcher.function("__isub__", (self, other))
 
     def __imul__(self, other: Any) -> Any:
-        return table.door.function("__imul__", (self, other))
+        return table.dispatcher.function("__imul__", (self, other))
 
     def __itruediv__(self, other: Any) -> Any:
-        return table.door.function("__itruediv__", (self, other))
+        return table.dispatcher.function("__itruediv__", (self, other))
 
     def __ifloordiv__(self, other: Any) -> Any:
-        return table.door.function("__ifloordiv__", (self, other))
+        return table.dispatcher.function("__ifloordiv__", (self, other))
 
     def __imod__(self, other: Any) -> Any:
-        return table.door.function("__imod__", (self, other))
+        return table.dispatcher.function("__imod__", (self, other))
 
     def __ipow__(self, other: Any) -> Any:
-        return table.door.function("__ipow__", (self, other))
+        return table.dispatcher.function("__ipow__", (self, other))
 
     def __iand__(self, other: Any) -> Any:
-        return table.door.function("__iand__", (self, other))
+        return table.dispatcher.function("__iand__", (self, other))
 
     def __ior__(self, other: Any) -> Any:
-        return table.door.function("__ior__", (self, other))
+        return table.dispatcher.function("__ior__", (self, other))
 
     def __ixor__(self, other: Any) -> Any:
-        return table.door.function("__ixor__", (self, other))
+        return table.dispatcher.function("__ixor__", (self, other))
 
     def __getitem__(self, index: Any) -> Any:
-        return table.door.function("__getitem__", (self, index))
+        return table.dispatcher.function("__getitem__", (self, index))
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        table.door.function("__setitem__", (self, index, value))
+        table.dispatcher.function("__setitem__", (self, index, value))
 
     def __hash__(self) -> int:
         return id(self)
@@ -385,32 +387,32 @@ class Tensor:
         return self.array.shape[0]
 
     def __bool__(self) -> bool:
-        return bool(table.door.function("__bool__", (self,)))
+        return bool(table.dispatcher.function("__bool__", (self,)))
 
     # These are declared here, although `methods` installs them, because a compiled class finds them by its C slots only.
     def __int__(self) -> int:
-        return int(table.door.function("__int__", (self,)))
+        return int(table.dispatcher.function("__int__", (self,)))
 
     def __float__(self) -> float:
-        return float(table.door.function("__float__", (self,)))
+        return float(table.dispatcher.function("__float__", (self,)))
 
     def __index__(self) -> int:
-        return int(table.door.function("__index__", (self,)))
+        return int(table.dispatcher.function("__index__", (self,)))
 
     def __iter__(self) -> Any:
-        return table.door.function("__iter__", (self,))
+        return table.dispatcher.function("__iter__", (self,))
 
     def __contains__(self, element: Any) -> bool:
-        return bool(table.door.function("__contains__", (self, element)))
+        return bool(table.dispatcher.function("__contains__", (self, element)))
 
     def __repr__(self) -> str:
-        return table.door.function("__repr__", (self,))
+        return table.dispatcher.function("__repr__", (self,))
 
     # ---- what it is
     @property
     def shape(self) -> Any:
-        if self._odd & ODD_SPARSE and self.is_nested:     # `methods` puts that property here
-            return table.door.function("__nested_shape__", (self,))
+        if self._flags & FLAG_SPARSE and self.is_nested:     # `methods` puts that property here
+            return hooks.nested_shape(self)
         return Size(self.array.shape)
 
     @property
@@ -423,13 +425,13 @@ class Tensor:
 
     @property
     def device(self) -> Any:
-        return devices.META if self._odd & ODD_META else devices.CPU
+        return devices.META if self._flags & FLAG_META else devices.CPU
 
     # ---- its place in the graph
     @property
     def grad_fn(self) -> Any:
         if self._view is not None:
-            table.door.refresh(self)
+            table.dispatcher.refresh(self)
         return self._node
 
     @property
@@ -446,7 +448,7 @@ class Tensor:
 
     @property
     def _version(self) -> int:
-        if self._odd & ODD_INFERENCE:
+        if self._flags & FLAG_INFERENCE:
             raise RuntimeError("Inference tensors do not track version counter.")
         return 0 if self._counter is None and self._node is None else counter_of(self).n
 
@@ -459,7 +461,7 @@ def was_asked_first(t: Any, left: Any) -> bool:
 def init_tensor(t: Any, array: Any) -> None:
     """Set all fields of a tensor whose class may be any subclass."""
     t.array = array
-    t._odd = 0                # ODD_* flags
+    t._flags = 0                # FLAG_* flags
     t._requires = False       # for a leaf: what the user said; for the rest: that there is a node
     t._node = None            # the node that computed this tensor
     t._nr = 0                 # which of the node's outputs it is
@@ -474,7 +476,7 @@ def new_tensor(array: Any) -> Any:
     """A tensor on `array`; what every op makes, so it skips `Tensor.__init__`, which is for users."""
     t = Tensor.__new__(Tensor)
     t.array = array
-    t._odd = t._nr = 0
+    t._flags = t._nr = 0
     t._requires = False
     t._node = t._counter = t._view = t._grad = t._sink = t._extra = None
     return t
@@ -486,7 +488,7 @@ def counter_of(t: Any) -> Any:
     if counter is None:
         counter = t._counter = Counter()
         if t._node is not None:
-            table.door.counted(t)
+            table.dispatcher.counted(t)
             counter = t._counter
     return counter
 
@@ -511,8 +513,8 @@ def wrap(array: Any) -> Any:
     if type(array) is not ndarray:
         array = np.asarray(array)
     t = new_tensor(array)
-    if switches.unusual and tls.inference:
-        t._odd = ODD_INFERENCE
+    if switches.any_mode and tls.inference:
+        t._flags = FLAG_INFERENCE
     return t
 
 
@@ -525,9 +527,11 @@ def conj(value: Any) -> Any:
     """The conjugate of a tensor or number; real ones are returned as they are."""
     if type(value) is Tensor:
         dtype = value.array.dtype
-        return value if dtype is FLOAT32 or dtype is FLOAT64 or dtype.kind != "c" else table.door.function("conj", (value,))
+        if dtype is FLOAT32 or dtype is FLOAT64 or dtype.kind != "c":
+            return value
+        return table.dispatcher.function("conj", (value,))
     if isinstance(value, Tensor):
-        return table.door.function("conj", (value,)) if value.array.dtype.kind == "c" else value
+        return table.dispatcher.function("conj", (value,)) if value.array.dtype.kind == "c" else value
     return value.conjugate() if isinstance(value, complex) else value
 
 

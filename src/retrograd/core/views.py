@@ -18,7 +18,7 @@ from retrograd.core.origin import remember
 from retrograd.core.saved import FREED
 from retrograd.core.state import set_grad_enabled, switches, tls
 from retrograd.core.storage import address, empty_strided, offset_of, strided, strides_of
-from retrograd.core.tensor import ODD_INFERENCE, Tensor, counter_of, extra_of, new_tensor, new_view, wants_grad
+from retrograd.core.tensor import FLAG_INFERENCE, Tensor, counter_of, extra_of, new_tensor, new_view, wants_grad
 
 DEFAULT, IN_CUSTOM_FUNCTION, MULTI_OUTPUT_NODE, NO_GRAD_MODE, INFERENCE_MODE = range(5)
 
@@ -35,7 +35,7 @@ def mark_view(op: Any, args: Any, source: Any, view: Any, creation: int = DEFAUL
     if counter is None:
         counter = counter_of(source)
     view._counter = counter
-    if creation == DEFAULT and switches.unusual and not tls.grad_enabled:
+    if creation == DEFAULT and switches.any_mode and not tls.grad_enabled:
         creation = INFERENCE_MODE if tls.inference else NO_GRAD_MODE
     parent = source._view
     if parent is None:
@@ -67,7 +67,7 @@ def refresh(t: Any) -> None:
 
 def regenerate(t: Any, base: Any) -> Any:
     """A node that leads from view `t` to the present history of its base."""
-    if tls.view_replay or t.array.dtype is not base.array.dtype or t._odd or base._odd:
+    if tls.view_replay or t.array.dtype is not base.array.dtype or t._flags or base._flags:
         was = set_grad_enabled(True)
         try:
             return (replay if tls.view_replay else replay_strided)(t._view, base)._node
@@ -175,7 +175,7 @@ def view_by(op: Any, args: Any, output: int, t: Any) -> Any:
 # ---- writing in place
 def check_inplace(t: Any, wanted: bool) -> None:
     """Refuse an in-place write to `t` that its history could not describe; `wanted`: a gradient is wanted of the result."""
-    if t._odd & ODD_INFERENCE and not tls.inference:
+    if t._flags & FLAG_INFERENCE and not tls.inference:
         raise RuntimeError(INFERENCE_WRITE)
     if not wanted or not tls.grad_enabled:
         return
@@ -227,7 +227,7 @@ def rebase(t: Any, node: Any) -> None:
         return
     base = view.base
     outer = CopySlices(t, base, node)
-    if switches.unusual and tls.origins:
+    if switches.any_mode and tls.origins:
         remember(outer, forward_name(node))
     retained = take_retained(base)
     set_history(base, outer, 0)
@@ -248,7 +248,7 @@ class CopySlices(Node):
         self.strides = strides_of(array)
         self.inner = inner
         # where the written part lies in the base; as a recipe where strides cannot say it
-        if tls.view_replay or t.array.dtype is not array.dtype or t._odd or base._odd:
+        if tls.view_replay or t.array.dtype is not array.dtype or t._flags or base._flags:
             self.place: Any = None
             self.view = t._view
         else:
@@ -272,7 +272,7 @@ class CopySlices(Node):
             return results
         if self.inner is None:
             raise RuntimeError(FREED)
-        if self.place is not None and grad._odd == 0 and not tls.grad_enabled and not tls.special:
+        if self.place is not None and grad._flags == 0 and not tls.grad_enabled and not tls.slow_path:
             return self.run_plain(grad, needed, results)
         whole = replayer.backward_copy(grad, self._shape, self.strides)
         if self.place is not None:
@@ -306,7 +306,7 @@ class CopySlices(Node):
             if g is not None and i < len(results) and wanted[i]:
                 results[i] = g
         if results[0] is not None:
-            if type(results[0]) is not Tensor or results[0]._odd:
+            if type(results[0]) is not Tensor or results[0]._flags:
                 part_tensor = new_tensor(part)
                 part_tensor.copy_(results[0])
             else:

@@ -8,13 +8,24 @@ from threading import local
 from typing import Any
 
 from retrograd.core import dtypes
-from retrograd.core.dispatch import METHODS, call, overrides_dispatch, resolve
+from retrograd.core.dispatch import call, overrides_dispatch, resolve
+from retrograd.core.hooks import hooks
 from retrograd.core.modes import as_called, overriding_arguments, overriding_types
 from retrograd.core.state import set_grad_enabled, tls
-from retrograd.core.tensor import ODD_CONJ, ODD_META, ODD_NEG, ODD_SPARSE, ODD_SUBCLASS, ODD_WRAPPER, Tensor, bump, wants_grad
+from retrograd.core.tensor import (
+    FLAG_CONJ,
+    FLAG_META,
+    FLAG_NEG,
+    FLAG_SPARSE,
+    FLAG_SUBCLASS,
+    FLAG_WRAPPER,
+    Tensor,
+    bump,
+    wants_grad,
+)
 from retrograd.library import fallback
 from retrograd.library.arguments import check_result, map_tensors, tensors_in
-from retrograd.ops import families
+from retrograd.ops.shared import families
 from retrograd.transforms.base import only_outer
 from retrograd.transforms.batching import Vmap, make_batched
 from retrograd.transforms.functions import VmapInfo
@@ -188,15 +199,15 @@ def below(op: Any, args: Any) -> Any:
         return through_mode(op, args)
     odd = 0
     for t in tensors_in(args):
-        odd |= t._odd
-    if odd & ODD_SUBCLASS and not tls.dispatch_disabled and overrides_dispatch(op, args):
+        odd |= t._flags
+    if odd & FLAG_SUBCLASS and not tls.dispatch_disabled and overrides_dispatch(op, args):
         return through_subclass(op, args)
-    if odd & ODD_WRAPPER:
+    if odd & FLAG_WRAPPER:
         level = tls.transforms[-1] if tls.transforms else None
         if isinstance(level, Level):
             return lower(op, args, level)
-        return METHODS["__escaped__"](op, list(args))
-    if odd & (ODD_CONJ | ODD_NEG) and not op.writes:
+        return hooks.escaped(op, list(args))
+    if odd & (FLAG_CONJ | FLAG_NEG) and not op.writes:
         args = map_tensors(resolve, list(args))
     if op.bumps:
         result = run_kernel(op, args)
@@ -211,7 +222,7 @@ def through_mode(op: Any, args: Any) -> Any:
     mode = tls.dispatch_modes[-1]
     rule = op.dispatch_rules.get(type(mode))
     if rule is None:
-        return METHODS["__dispatch_mode__"](op, list(args))
+        return hooks.dispatch_mode(op, list(args))
     positional, keywords = as_called(op, args)
     tls.dispatch_modes.pop()
     was, tls.below = tls.below, True
@@ -228,7 +239,7 @@ def through_subclass(op: Any, args: Any) -> Any:
         if rule is not None:
             positional, keywords = as_called(op, args)
             return rule(op, overriding_types(args), positional, keywords)
-    return METHODS["__dispatch_subclass__"](op, list(args))
+    return hooks.dispatch_subclass(op, list(args))
 
 
 def backend_of(op: Any, args: Any) -> str:
@@ -239,8 +250,8 @@ def backend_of(op: Any, args: Any) -> str:
         return "Undefined" if device is None else {"cpu": "CPU", "meta": "Meta", "cuda": "CUDA"}.get(device.type, "CPU")
     odd = 0
     for t in tensors:
-        odd |= t._odd
-    return "SparseCPU" if odd & ODD_SPARSE else "Meta" if odd & ODD_META else "CPU"
+        odd |= t._flags
+    return "SparseCPU" if odd & FLAG_SPARSE else "Meta" if odd & FLAG_META else "CPU"
 
 
 def run_kernel(op: Any, args: Any) -> Any:

@@ -17,8 +17,9 @@ from typing import Any
 
 from retrograd.core import api
 from retrograd.core.api import overridden
-from retrograd.core.dispatch import METHODS, call
+from retrograd.core.dispatch import call
 from retrograd.core.function_schema import Argument, FunctionSchema
+from retrograd.core.hooks import hooks
 from retrograd.core.opdef import OPS, OpDef, Packet
 from retrograd.core.schema import Schema
 from retrograd.library import arguments, layers
@@ -135,7 +136,7 @@ class UserOp(OpDef):
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if overridden(args, kwargs):
-            return METHODS["__torch_function__"](self, args, kwargs)
+            return hooks.torch_function(self, args, kwargs)
         return call(self, arguments.bind(self, args, kwargs))
 
     def __repr__(self) -> str:
@@ -171,7 +172,7 @@ class UserPacket(Packet):
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if overridden(args, kwargs):
-            return METHODS["__torch_function__"](self, args, kwargs)
+            return hooks.torch_function(self, args, kwargs)
         if len(self.overloads_) == 1:
             op = self.overloads_[0]
             return call(op, arguments.bind(op, args, kwargs))

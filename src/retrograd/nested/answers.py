@@ -7,11 +7,13 @@ import numpy as np
 
 from retrograd import methods
 from retrograd.core import printing
-from retrograd.core.dispatch import METHODS, call
+from retrograd.core.dispatch import call
+from retrograd.core.hooks import hooks
 from retrograd.core.storage import address, offset_of, strides_of
 from retrograd.core.tensor import Size, Tensor, install, new_tensor, wants_grad
 from retrograd.nested.formulas import to_padded
 from retrograd.nested.parts import Ragged, arrays_of, is_jagged, is_nested, pack, sizes_of
+from retrograd.ops import late
 
 NO_SIZES = "Internal error: NestedTensorImpl doesn't support sizes. Please file an issue."
 NO_STRIDES = "Internal error: NestedTensorImpl doesn't support strides. Please file an issue."
@@ -98,8 +100,8 @@ def accumulate(old: Any, grad: Any, create_graph: bool, alone: bool) -> Any:
     if not is_nested(grad):
         return accumulate_sparse(old, grad, create_graph, alone)
     if old is None:
-        return METHODS["clone"](grad) if create_graph or not alone else grad.detach()
-    return old + grad if create_graph else METHODS["add_"](old, grad)
+        return late.clone(grad) if create_graph or not alone else grad.detach()
+    return old + grad if create_graph else late.add_(old, grad)
 
 
 def shape_of(self: Any) -> Any:
@@ -120,15 +122,16 @@ def offsets(self: Any) -> Any:
     return self._extra.sparse.ragged.offsets
 
 
-def sparse_or(name: str, on_nested: Any) -> Any:
-    before = METHODS[name]
+def sparse_or(before: Any, on_nested: Any) -> Any:
     return lambda t, *args: on_nested(t, *args) if is_nested(t) else before(t, *args)
 
 
-accumulate_sparse = METHODS["__accumulate_sparse__"]
-METHODS.update(__sparse_repr__=sparse_or("__sparse_repr__", describe), __sparse_reduce__=sparse_or("__sparse_reduce__", reduce),
-               __accumulate_sparse__=accumulate, __nested_answers__=ANSWERS,
-               __nested_shape__=shape_of)
+accumulate_sparse = hooks.accumulate_sparse
+hooks.sparse_repr = sparse_or(hooks.sparse_repr, describe)
+hooks.sparse_reduce = sparse_or(hooks.sparse_reduce, reduce)
+hooks.accumulate_sparse = accumulate
+hooks.nested_answers = ANSWERS
+hooks.nested_shape = shape_of
 install(Tensor, {
     "to_padded_tensor": pad,
     "offsets": offsets,

@@ -3,11 +3,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograd.core.dispatch import METHODS, call
+from retrograd.core.dispatch import call
+from retrograd.core.hooks import hooks
 from retrograd.core.opdef import OpDef, defop, find_packet
 from retrograd.core.schema import Schema
 from retrograd.nested.kernels import KERNELS, tensors_among
 from retrograd.nested.parts import arrays_of, is_jagged, is_nested
+from retrograd.ops import late
 
 from_list = defop(
     "_nested_tensor_from_tensor_list(Tensor[] list, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
@@ -70,7 +72,7 @@ def choose(op: Any, args: Any) -> Any:
 
 def gather(grads: Any, self: Any) -> Any:
     """The gradient of a nested tensor out of gradients of its parts, None being zeros."""
-    made = [METHODS["zeros"](array.shape, dtype=self.dtype) if g is None else g
+    made = [late.zeros(array.shape, dtype=self.dtype) if g is None else g
             for g, array in zip(grads, arrays_of(self), strict=True)]
     return regather(made, self)
 
@@ -79,7 +81,7 @@ def regather(parts: Any, self: Any) -> Any:
     """A nested tensor of parts that is ragged as `self` is."""
     if not is_jagged(self):
         return call(from_list, [parts, None, None, None, None])
-    return call(with_values, [METHODS["cat"](parts, self._extra.sparse.axis), self])
+    return call(with_values, [late.cat(parts, self._extra.sparse.axis), self])
 
 
 def gather_chunks(grads: Any, self: Any) -> Any:
@@ -88,8 +90,8 @@ def gather_chunks(grads: Any, self: Any) -> Any:
     made = []
     for i, array in enumerate(arrays_of(self)):
         shape = (*array.shape[:-1], array.shape[-1] // len(grads))
-        pieces = [METHODS["zeros"](shape, dtype=self.dtype) if p is None else p[i] for p in parts]
-        made.append(METHODS["cat"](pieces, -1))
+        pieces = [late.zeros(shape, dtype=self.dtype) if p is None else p[i] for p in parts]
+        made.append(late.cat(pieces, -1))
     return regather(made, self)
 
 
@@ -121,7 +123,7 @@ def rows(t: Any) -> Any:
 
 def spread_over(grad: Any, self: Any) -> Any:
     """The gradient of a sum of everything."""
-    return METHODS["ones_like"](self) * grad
+    return late.ones_like(self) * grad
 
 
 def product_gradient(grad: Any, self: Any, other: Any) -> Any:
@@ -156,7 +158,7 @@ twin("mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtyp
      "MeanBackward1")
 twin("sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", dict(self=spread_over), "SumBackwardAutogradNestedTensor0")
 twin("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
-     dict(input=lambda grad, weight: METHODS["linear"](grad, weight.t()),
+     dict(input=lambda grad, weight: late.linear(grad, weight.t()),
           weight=lambda grad, input: rows(grad).t().mm(rows(input)), bias=lambda grad: rows(grad).sum(0)), "LinearBackward0")
 
 
@@ -168,19 +170,19 @@ def attend(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, i
                            "explicit attn_mask is set, and without is_causal and enable_gqa")
     scale = query.array.shape[-1] ** -0.5 if scale is None else scale
     weights = (query * scale).matmul(key.transpose(-2, -1)).softmax(-1)
-    return (METHODS["dropout"](weights, dropout_p, True) if dropout_p else weights).matmul(value)
+    return (late.dropout(weights, dropout_p, True) if dropout_p else weights).matmul(value)
 
 
 twin("scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, "
      "bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor", None, "").composite = True
 TWINS["scaled_dot_product_attention.default"].compute = attend
-# The gradients are wrong on purpose: they show which formula ran (see ops/testing.py).
+# The gradients are wrong on purpose: they show which formula ran (see ops/shared/testing.py).
 twin("_test_autograd_multiple_dispatch.fullcoverage(Tensor self) -> Tensor", dict(self=lambda grad: grad * grad),
      "TestAutogradMultipleDispatchBackwardAutogradNestedTensor0")
 twin("_test_autograd_multiple_dispatch.ntonly(Tensor self, bool b) -> Tensor", dict(self=lambda grad: grad * grad + grad),
      "TestAutogradMultipleDispatchBackwardAutogradNestedTensor1")
 for _name in ("fullcoverage", "ntonly"):
-    KERNELS[f"_test_autograd_multiple_dispatch.{_name}"] = lambda op, self, *rest: METHODS["clone"](self.detach())
+    KERNELS[f"_test_autograd_multiple_dispatch.{_name}"] = lambda op, self, *rest: late.clone(self.detach())
 
 get_values.prepare()
-METHODS["__nested__"] = choose
+hooks.nested = choose

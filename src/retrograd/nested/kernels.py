@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core.dispatch import METHODS, compute
+from retrograd.core.dispatch import compute
+from retrograd.core.hooks import hooks
 from retrograd.core.state import tls
 from retrograd.core.tensor import Tensor, counter_of, new_tensor
 from retrograd.nested.parts import Ragged, arrays_of, is_jagged, is_nested, pack, pack_like, same_sizes, wrap_parts
+from retrograd.ops import late
 from retrograd.ops.sparse.table import missing, tensors_among
 
 KERNELS: dict[str, Any] = {}          # "add.Tensor" -> function of (op, *args), below autograd
@@ -24,7 +26,7 @@ def nested_kernel(*names: str) -> Callable[[Any], Any]:
     return register
 
 
-others = METHODS["__sparse__"]
+others = hooks.sparse
 
 
 def run(op: Any, args: Any) -> Any:
@@ -121,7 +123,7 @@ def from_list(op: Any, list: Any, dtype: Any, layout: Any, device: Any, pin_memo
 
 
 def resolved(t: Any) -> Any:
-    return METHODS["resolve_neg"](METHODS["resolve_conj"](t.detach())).array
+    return late.resolve_neg(late.resolve_conj(t.detach())).array
 
 
 @nested_kernel("_nested_from_padded_and_nested_example")
@@ -531,4 +533,4 @@ def like(op: Any, self: Any, *rest: Any) -> Any:
     return join([compute(op, [new_tensor(array), *rest]) for array in arrays_of(self)], self)
 
 
-METHODS["__sparse__"] = run
+hooks.sparse = run

@@ -1,7 +1,7 @@
 """What a nested tensor is: tensors of different shapes over one piece of memory, as one tensor.
 
 NOTE [Nested tensors]
-A nested tensor carries ODD_SPARSE: its `array` is not the data, so nothing takes it by the short way. The array is a
+A nested tensor carries FLAG_SPARSE: its `array` is not the data, so nothing takes it by the short way. The array is a
 stand-in of the padded shape (the number of parts, then the greatest length along each dimension) over one element; it
 answers questions about dimensions and dtype. The data lies in `_extra.sparse`: a `Nested`, which holds the memory and an
 array over it for every part. Everything that only nested tensors need is put in place when `retrograd.nested` is
@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from retrograd.core.state import switches, tls
-from retrograd.core.tensor import ODD_INFERENCE, ODD_SPARSE, Tensor, extra_of, new_tensor
+from retrograd.core.tensor import FLAG_INFERENCE, FLAG_SPARSE, Tensor, extra_of, new_tensor
 from retrograd.nested.symbols import SymInt
-from retrograd.ops.copy import jagged, strided
+from retrograd.ops.memory.copy import jagged, strided
 
 
 class Ragged:
@@ -67,7 +67,7 @@ class Nested:
 
 
 def is_nested(t: Any) -> bool:
-    return isinstance(t, Tensor) and bool(t._odd & ODD_SPARSE) and type(t._extra.sparse) is Nested
+    return isinstance(t, Tensor) and bool(t._flags & FLAG_SPARSE) and type(t._extra.sparse) is Nested
 
 
 def arrays_of(t: Any) -> list[Any]:
@@ -110,9 +110,9 @@ def wrap_parts(memory: Any, arrays: list[Any], rank: int, ragged: Ragged | None 
         array.symbolic = (len(arrays), *lengths[:axis], ragged.symbol, *lengths[axis + 1:])
     array.count = sum([int(part.size) for part in arrays])
     t = new_tensor(array)
-    t._odd = ODD_SPARSE
-    if switches.unusual and tls.inference:
-        t._odd |= ODD_INFERENCE
+    t._flags = FLAG_SPARSE
+    if switches.any_mode and tls.inference:
+        t._flags |= FLAG_INFERENCE
     extra_of(t).sparse = Nested(memory, arrays, rank, ragged, axis)
     return t
 

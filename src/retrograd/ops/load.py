@@ -4,15 +4,19 @@ from __future__ import annotations
 from importlib import import_module
 
 from retrograd.core import api
-from retrograd.ops.names import NAMES
+from retrograd.ops.names import names
 
 # In this order where all are imported: an op's overloads are tried in the order of their declaration.
 TABLES = """
-    activation attention compare complexes contract conv copy ctc dropout einsum embedding_bag extrema factorize factory
-    fft foreach fromdata functional_forms generators grid histogram index inplace_views join layer_norm linalg linalg_more
-    loss losses margin masked matmul meta misc norm numeric operators packing padding pointwise pool powers quick_views random
-    reduce resize scan scatter shape slicing sort sparse special spectral stft tangents testing unary unfold upsample
-    view_copies windows
+    nn.activation nn.attention elementwise.compare views.complex linalg.contract nn.conv memory.copy loss.ctc
+    nn.dropout linalg.einsum nn.embedding_bag reduction.extrema linalg.factors create.factories signal.fft
+    lists.foreach create.from_data memory.functional_forms create.generators nn.grid reduction.histogram
+    indexing.index views.inplace lists.join nn.layer_norm linalg.solve linalg.norms loss.kernels loss.composite
+    loss.margin indexing.masked linalg.matmul shared.meta linalg.distance elementwise.integers nn.pixel_shuffle
+    memory.apply nn.batch_norm reduction.statistics elementwise.operators nn.packing nn.padding elementwise.arithmetic
+    nn.pool elementwise.binary views.quick create.random reduction.sums memory.resize reduction.scan indexing.scatter
+    views.shape views.slicing reduction.sort sparse elementwise.special linalg.spectral signal.stft memory.tangents
+    shared.testing elementwise.unary nn.unfold nn.upsample views.copies signal.windows
 """.split()
 
 
@@ -22,7 +26,7 @@ OTHERS = ("legacy", "storage", "transforms.vmap")
 
 def announce() -> None:
     """Let the names of all modules be known."""
-    api.announce(NAMES, "retrograd.")
+    api.announce(names(), "retrograd.")
 
 
 def import_all() -> None:

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograd.core.dispatch import METHODS, call
+from retrograd.core.dispatch import call
+from retrograd.ops import late
 from retrograd.ops.sparse import products, reductions
 from retrograd.ops.sparse.invariants import check_sparse_tensor_invariants
 
@@ -29,17 +30,17 @@ def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> A
 def sum(input: Any, dim: Any = None, dtype: Any = None) -> Any:
     """The sum of all entries, or over some dimensions; unlike Tensor.sum, gradients stay sparse."""
     if dtype is not None:
-        input = METHODS["to"](input, dtype)
+        input = late.to(input, dtype)
     if dim is None or (isinstance(dim, (tuple, list)) and not dim):
-        return METHODS["coalesce"](input).values().sum()
+        return late.coalesce(input).values().sum()
     return call(reductions.sparse_sum_dim, [input, (dim,) if isinstance(dim, int) else tuple(dim)])
 
 
 def softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
     """Softmax along `dim` over the entries that are stored: the others count as -inf."""
-    return call(reductions.sparse_softmax, [input if dtype is None else METHODS["to"](input, dtype), dim, False])
+    return call(reductions.sparse_softmax, [input if dtype is None else late.to(input, dtype), dim, False])
 
 
 def log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
     """The logarithm of `softmax`."""
-    return call(reductions.sparse_log_softmax, [input if dtype is None else METHODS["to"](input, dtype), dim, False])
+    return call(reductions.sparse_log_softmax, [input if dtype is None else late.to(input, dtype), dim, False])

@@ -14,7 +14,7 @@ from typing import Any
 
 from retrograd.core import forward
 from retrograd.core.dispatch import autograd
-from retrograd.core.state import add_special, swap_saved_hooks, tls
+from retrograd.core.state import add_slow_path, swap_saved_hooks, tls
 
 
 class Transform:
@@ -63,14 +63,14 @@ def process(op: Any, args: Any) -> Any:
             if not hidden:
                 return level.run(op, args)
             tls.transforms = stack[:kept]             # what `only_outer` does, for every op
-            add_special(-hidden)
+            add_slow_path(-hidden)
             hooks = swap_saved_hooks(stack[kept].hooks_below)
             try:
                 return level.run(op, args)
             finally:
                 swap_saved_hooks(hooks)
                 tls.transforms = stack
-                add_special(hidden)
+                add_slow_path(hidden)
     if forward.levels.current >= 0:
         return forward.run(op, args, autograd)
     return autograd(op, args)
@@ -86,14 +86,14 @@ class only_outer:
     def __enter__(self) -> None:
         stack = self.stack = tls.transforms
         tls.transforms = stack[:self.depth]
-        add_special(self.depth - len(stack))
+        add_slow_path(self.depth - len(stack))
         self.hooks = swap_saved_hooks(stack[self.depth].hooks_below) if self.depth < len(stack) else tls.saved_hooks
 
     def __exit__(self, *error: Any) -> None:
         stack = self.stack
         swap_saved_hooks(self.hooks)
         tls.transforms = stack
-        add_special(len(stack) - self.depth)
+        add_slow_path(len(stack) - self.depth)
 
 
 class running:
@@ -106,11 +106,11 @@ class running:
         transform = self.transform
         transform.level = len(tls.transforms) + 1
         tls.transforms = [*tls.transforms, transform]
-        add_special(1)
+        add_slow_path(1)
         transform.hooks_below = self.hooks = swap_saved_hooks([])
         return transform
 
     def __exit__(self, *error: Any) -> None:
         swap_saved_hooks(self.hooks)
         tls.transforms = tls.transforms[:-1]
-        add_special(-1)
+        add_slow_path(-1)

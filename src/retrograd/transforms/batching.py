@@ -4,7 +4,7 @@ NOTE [Batched tensors]
 A batched tensor looks like one example: its shape, strides and dtype are those of an example, and it requires no grad.
 It holds the tensor of all examples (`value`, which may be batched again at an outer level and does have a history),
 the dimension that counts them and the transform that it belongs to. Its `array` gives the geometry and is never read:
-it is the first example, write-protected. Everything that is not an op and asks for data must test ODD_WRAPPER.
+it is the first example, write-protected. Everything that is not an op and asks for data must test FLAG_WRAPPER.
 """
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import forward
-from retrograd.core.dispatch import METHODS, call
+from retrograd.core.dispatch import call
+from retrograd.core.hooks import hooks
 from retrograd.core.kernels import promoted_dtype
 from retrograd.core.opdef import find_packet
 from retrograd.core.storage import offset_of, strided, strides_of
 from retrograd.core.tensor import (
-    ODD_CONJ,
-    ODD_DUAL,
-    ODD_INFERENCE,
-    ODD_META,
-    ODD_NEG,
-    ODD_WRAPPER,
+    FLAG_CONJ,
+    FLAG_DUAL,
+    FLAG_INFERENCE,
+    FLAG_META,
+    FLAG_NEG,
+    FLAG_WRAPPER,
     Extra,
     Tensor,
     bump,
     new_tensor,
 )
-from retrograd.ops import families
+from retrograd.ops.shared import families
 from retrograd.transforms import randomness as random_ops
 from retrograd.transforms.base import Transform
 
-CARRIED = ODD_CONJ | ODD_NEG | ODD_META | ODD_INFERENCE
+CARRIED = FLAG_CONJ | FLAG_NEG | FLAG_META | FLAG_INFERENCE
 
 
 class Batch:
@@ -51,7 +52,7 @@ class Batch:
 def make_batched(value: Any, dim: int, owner: Any) -> Any:
     """One tensor for all examples in `value`, counted by its dimension `dim`."""
     t = new_tensor(example_geometry(value.array, dim))
-    t._odd = ODD_WRAPPER | value._odd & CARRIED
+    t._flags = FLAG_WRAPPER | value._flags & CARRIED
     extra = t._extra = Extra()
     extra.batch = Batch(value, dim, owner)
     return t
@@ -69,7 +70,7 @@ def example_geometry(array: Any, dim: int) -> Any:
 
 def is_batched(t: Any, owner: Any = None) -> bool:
     """Whether `t` is batched, at the level of `owner` if that is given."""
-    if not isinstance(t, Tensor) or not t._odd & ODD_WRAPPER:
+    if not isinstance(t, Tensor) or not t._flags & FLAG_WRAPPER:
         return False
     return type(t._extra.batch) is Batch if owner is None else t._extra.batch.owner is owner
 
@@ -89,7 +90,7 @@ def any_batched(op: Any, args: Any, owner: Any) -> bool:
         value = args[i]
         if isinstance(value, Tensor):
             t = value
-            if t._odd & ODD_WRAPPER and t._extra.batch.owner is owner:
+            if t._flags & FLAG_WRAPPER and t._extra.batch.owner is owner:
                 return True
         elif isinstance(value, (list, tuple)):
             for item in value:
@@ -138,9 +139,9 @@ class Vmap(Transform):
         """The tensor of all examples and its batch dimension; (t, None) if `t` is not batched at this level."""
         if not isinstance(t, Tensor):
             return t, None
-        if t._odd & ODD_WRAPPER and t._extra.batch.owner is self:
+        if t._flags & FLAG_WRAPPER and t._extra.batch.owner is self:
             return t._extra.batch.value, t._extra.batch.dim
-        if t._odd & ODD_DUAL:
+        if t._flags & FLAG_DUAL:
             return self.unwrap_dual(t)
         return t, None
 
@@ -277,7 +278,7 @@ def change_geometry(t: Any, op: Any, args: Any) -> Any:
     made = call(op, [t, *args])
     batch.value, batch.dim = made._extra.batch.value, made._extra.batch.dim
     t.array = made.array
-    t._odd = made._odd
+    t._flags = made._flags
     bump(t)
     return t
 
@@ -316,7 +317,7 @@ def describe(t: Any) -> str:
 def detach(t: Any) -> Any:
     """A batched tensor over the same examples without their history."""
     batch = t._extra.batch
-    return make_batched(METHODS["__detach__"](batch.value), batch.dim, batch.owner)
+    return make_batched(hooks.detach(batch.value), batch.dim, batch.owner)
 
 
 def refuse_escaped(op: Any, args: Any) -> Any:
@@ -352,7 +353,7 @@ def zeros_in_layout(t: Any, like: Any) -> Any:
     memory = np.zeros(count * length, like.array.dtype)
     outer = [int(np.prod(sizes[i + 1:], dtype=np.int64)) * length for i in range(len(sizes))]
     value = Tensor(strided(memory, (*sizes, *like.array.shape), (*outer, *strides), offset))
-    value._odd = like._odd & (ODD_CONJ | ODD_NEG)
+    value._flags = like._flags & (FLAG_CONJ | FLAG_NEG)
     for owner in reversed(chain):
         value = make_batched(value, 0, owner)
     return value
@@ -377,17 +378,15 @@ def unpack_dual(unpack: Any, t: Any) -> tuple[Any, Any]:
             None if tangent is None else make_batched(tangent, batch.dim, batch.owner))
 
 
-METHODS.update(
-    __batched_data__=refuse_data,
-    __batched_detach__=detach,
-    __batched_dual__=make_dual,
-    __batched_geometry__=change_geometry,
-    __batched_get_data__=refuse_alias,
-    __batched_item__=refuse_item,
-    __batched_list__=refuse_data,
-    __batched_new__=new_like,
-    __batched_repr__=describe,
-    __batched_undual__=unpack_dual,
-    __batched_zeros__=zeros_in_layout,
-    __escaped__=refuse_escaped,
-)
+hooks.batched_data = refuse_data
+hooks.batched_detach = detach
+hooks.batched_dual = make_dual
+hooks.batched_geometry = change_geometry
+hooks.batched_get_data = refuse_alias
+hooks.batched_item = refuse_item
+hooks.batched_list = refuse_data
+hooks.batched_new = new_like
+hooks.batched_repr = describe
+hooks.batched_undual = unpack_dual
+hooks.batched_zeros = zeros_in_layout
+hooks.escaped = refuse_escaped

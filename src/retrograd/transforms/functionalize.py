@@ -19,7 +19,7 @@ from retrograd.core.dispatch import call, compute
 from retrograd.core.opdef import find_packet
 from retrograd.core.state import tls
 from retrograd.core.tensor import Tensor, bump, new_tensor
-from retrograd.ops.functional_forms import NAMES
+from retrograd.ops.memory.functional_forms import NAMES
 from retrograd.transforms import functions
 from retrograd.transforms.base import only_outer, running
 from retrograd.transforms.lifted import Level, Lifted, lift, living

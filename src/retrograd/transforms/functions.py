@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from retrograd.autograd.function import Function, run_function
-from retrograd.core.dispatch import METHODS
+from retrograd.core.hooks import hooks
 from retrograd.core.state import tls
 from retrograd.core.tensor import Tensor
 from retrograd.transforms.base import only_outer, running
@@ -40,7 +40,7 @@ def apply_function(cls: Any, args: Any) -> Any:
     return run_function(cls, args, True)
 
 
-METHODS["__transform_function__"] = apply_function
+hooks.transform_function = apply_function
 
 
 def apply_anywhere(cls: Any, args: Any) -> Any:

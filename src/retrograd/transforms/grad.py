@@ -14,9 +14,10 @@ from typing import Any
 from retrograd.autograd.backward import check_gradient, input_edge
 from retrograd.autograd.engine import run_backward
 from retrograd.autograd.function import run_function
-from retrograd.core.dispatch import METHODS, autograd
+from retrograd.core.dispatch import autograd
 from retrograd.core.state import set_grad_enabled, tls
-from retrograd.core.tensor import ODD_WRAPPER, Tensor, wants_grad
+from retrograd.core.tensor import FLAG_WRAPPER, Tensor, wants_grad
+from retrograd.ops import late
 from retrograd.transforms import functions
 from retrograd.transforms.arguments import argument_paths, replace_arguments, select_arguments
 from retrograd.transforms.base import only_outer, running
@@ -98,7 +99,7 @@ def lifted_arguments(level: Grad, op: Any, args: Any) -> Any:
         elif isinstance(value, Tensor):
             t = value
             found = True
-            if not (t._odd & ODD_WRAPPER and t._extra.batch.owner is level):
+            if not (t._flags & FLAG_WRAPPER and t._extra.batch.owner is level):
                 lifted[i] = lift(level.unwrap(t), level)
     return lifted if found else None
 
@@ -186,7 +187,7 @@ def run_grad(func: Any, argnums: Any, has_aux: bool, args: Any, kwargs: Any) -> 
         if output.array.ndim:
             raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
                                f"{output.array.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?")
-        grads = pull_back(level, [output_edge(output, level)], leaf_edges(leaves), leaves, [METHODS["ones_like"](output)],
+        grads = pull_back(level, [output_edge(output, level)], leaf_edges(leaves), leaves, [late.ones_like(output)],
                           False)
         value = level.unwrap(output)
         if has_aux:
@@ -297,7 +298,7 @@ def pull_back(level: Grad, roots: Any, targets: Any, leaves: Any, grads: Any, ke
         # With a graph, although nobody will see it: formulas take short cuts where none is wanted, by saved values that
         # have no derivatives on the level below.
         found = run_backward([root for root, _ in used], [g for _, g in used], keep, True, targets, False)
-    return [level.unwrap(METHODS["zeros_like"](t) if g is None else g) for t, g in zip(leaves, found, strict=True)]
+    return [level.unwrap(late.zeros_like(t) if g is None else g) for t, g in zip(leaves, found, strict=True)]
 
 
 def unwrap_aux(aux: Any, level: Level) -> Any:

@@ -11,8 +11,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from retrograd.core.dispatch import METHODS
 from retrograd.core.tensor import Tensor
+from retrograd.ops import late
 from retrograd.transforms.arguments import argument_paths, select_arguments
 from retrograd.transforms.grad import run_vjp
 from retrograd.transforms.jvp import run_jvp
@@ -142,4 +142,4 @@ def map_basis(func: Any, basis: list[Any], total: int, chunk_size: int | None, r
     if chunk_size != 1:
         return list(vmap(func, randomness=randomness, chunk_size=chunk_size)(basis))
     rows = [func([part[i] for part in basis]) for i in range(total)]
-    return [METHODS["stack"](list(parts)) for parts in zip(*rows, strict=True)]
+    return [late.stack(list(parts)) for parts in zip(*rows, strict=True)]

@@ -17,8 +17,9 @@ from typing import Any
 
 from retrograd.autograd.forward_ad import check_floating
 from retrograd.core import forward
-from retrograd.core.dispatch import METHODS, call
+from retrograd.core.dispatch import call
 from retrograd.core.tensor import Tensor
+from retrograd.ops import late
 from retrograd.transforms import series
 from retrograd.transforms.carrying import Carrying
 from retrograd.transforms.functionalize import run_functional
@@ -88,7 +89,7 @@ def with_series(x: Any, given: Any, level: Jet) -> Any:
 def derivatives(value: Any, coefficients: Any, order: int) -> list[Any]:
     """The derivatives that belong to Taylor coefficients."""
     coefficients = [None] * order if coefficients is None else coefficients
-    return [METHODS["zeros_like"](value) if c is None else c if k == 1 else c * math.factorial(k)
+    return [late.zeros_like(value) if c is None else c if k == 1 else c * math.factorial(k)
             for k, c in enumerate(coefficients, 1)]
 
 
@@ -116,7 +117,7 @@ class Jet(Carrying):
         if tangents is None:
             return None
         if op.name in RESHAPING and op.overload == "default":
-            return METHODS["reshape"](tangents[0], values[1])         # which may lie otherwise in memory than the value
+            return late.reshape(tangents[0], values[1])         # which may lie otherwise in memory than the value
         if op.jvp == "linear":
             return call(op, forward.substituted(op, values, tangents))
         return forward.tangents_of(op, values, tangents, result)
@@ -163,7 +164,7 @@ class Jet(Carrying):
         if isinstance(value, (list, tuple)):
             return [self.rate_of(v, c) for v, c in zip(value, coefficients, strict=True)]
         first, *rest = [c if c is None or k == 1 else c * k for k, c in enumerate(coefficients[:self.order + 1], 1)]
-        first = METHODS["zeros_like"](value) if first is None else in_shape(first, value)
+        first = late.zeros_like(value) if first is None else in_shape(first, value)
         return lift(first, self, tuple(rest))
 
     def coefficient(self, t: Any, k: int) -> Any:
@@ -199,7 +200,7 @@ class Jet(Carrying):
         def rate(xs: Any, tangents: Any, ys: Any) -> Any:
             ctx = TangentCtx()
             cls.setup_context(ctx, unflatten(xs, spec), unflatten(ys, out_spec))
-            full = [METHODS["zeros_like"](x) if t is None and isinstance(x, Tensor) and x.dtype.category >= 2
+            full = [late.zeros_like(x) if t is None and isinstance(x, Tensor) and x.dtype.category >= 2
                     and ctx.materialized else t for x, t in zip(xs, tangents, strict=True)]
             got = cls.jvp(ctx, *full)
             return list(got) if isinstance(got, (tuple, list)) else [got]

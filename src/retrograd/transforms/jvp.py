@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from retrograd.autograd.forward_ad import check_floating
-from retrograd.core.dispatch import METHODS
 from retrograd.core.state import tls
-from retrograd.core.tensor import ODD_WRAPPER, Tensor
+from retrograd.core.tensor import FLAG_WRAPPER, Tensor
+from retrograd.ops import late
 from retrograd.transforms.arguments import argument_paths, replace_arguments, select_arguments
 from retrograd.transforms.base import running
 from retrograd.transforms.grad import unwrap_aux
@@ -129,8 +129,8 @@ def dual(t: Any, tangent: Any, level: Jvp) -> Any:
                            f"this is not supported. Tensor is of size {list(t.array.shape)} while the given forward "
                            f"gradient is of size {list(tangent.array.shape)}.")
     with level.beneath():
-        if t._odd & ODD_WRAPPER and not tangent._odd & ODD_WRAPPER:
-            tangent = METHODS["zeros_like"](t) + tangent      # what may be written for each example must be each one's own
+        if t._flags & FLAG_WRAPPER and not tangent._flags & FLAG_WRAPPER:
+            tangent = late.zeros_like(t) + tangent      # what may be written for each example must be each one's own
         return lift(t, level, in_layout(tangent, t))
 
 
@@ -142,5 +142,5 @@ def undual(out: Any, level: Jvp, strict: bool) -> tuple[Any, Any]:
         if tangent is None and strict:
             raise RuntimeError("jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is "
                                "not allowed with strict=True.")
-        return value, METHODS["zeros_like"](value) if tangent is None else tangent
+        return value, late.zeros_like(value) if tangent is None else tangent
 

@@ -14,9 +14,10 @@ from typing import Any
 
 from retrograd.autograd.forward_ad import check_floating
 from retrograd.core import forward
-from retrograd.core.dispatch import METHODS, call
+from retrograd.core.dispatch import call
 from retrograd.core.storage import strides_of
 from retrograd.core.tensor import Tensor
+from retrograd.ops import late
 from retrograd.transforms.arguments import argument_paths, replace_arguments, select_arguments
 from retrograd.transforms.base import running
 from retrograd.transforms.batching import Vmap, make_batched
@@ -73,7 +74,7 @@ class Laplace(Carrying):
                                f"{type(out)}")
         carried = self.carried_by(out)
         value = self.unwrap(out)
-        return METHODS["zeros_like"](value) if carried is None or carried[1] is None else carried[1]
+        return late.zeros_like(value) if carried is None or carried[1] is None else carried[1]
 
     def carry(self, op: Any, values: Any, carried: Any, result: Any) -> Any:
         check_formula(op)
@@ -113,7 +114,7 @@ class Laplace(Carrying):
         """One slope and one curvature per element serve all directions."""
         first, second = carried
         given: list[Any] = [None] * len(values)
-        given[place] = (METHODS["ones_like"](values[place]), None)
+        given[place] = (late.ones_like(values[place]), None)
         made = Jet(2).carry(op, values, given, result)
         if made is None:
             return None
@@ -121,7 +122,7 @@ class Laplace(Carrying):
         total = None if second is None or slope is None else slope * second
         if curvature is not None:
             total = plus(total, curvature * (first * first).sum(0) * 2)
-        return self.pair(METHODS["zeros_like"](first) if slope is None else slope * first, total, result)
+        return self.pair(late.zeros_like(first) if slope is None else slope * first, total, result)
 
     def of_pairs(self, op: Any, values: Any, firsts: Any, places: list[int]) -> Any:
         """What the curvature of a product adds: it is in every pair of factors."""

@@ -14,9 +14,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from retrograd.core.dispatch import METHODS, call
+from retrograd.core.dispatch import call
+from retrograd.core.hooks import hooks
 from retrograd.core.state import tls
-from retrograd.core.tensor import ODD_SPARSE, ODD_WRAPPER, Extra, Tensor, bump, counter_of, new_tensor
+from retrograd.core.tensor import FLAG_SPARSE, FLAG_WRAPPER, Extra, Tensor, bump, counter_of, new_tensor
+from retrograd.ops import late
 from retrograd.transforms import batching
 from retrograd.transforms.base import Transform, only_outer
 from retrograd.transforms.batching import CARRIED
@@ -40,16 +42,16 @@ def lift(value: Any, owner: Any, tangent: Any = None, parent: Any = None, source
     array = value.array.view()
     array.flags.writeable = False
     t = new_tensor(array)
-    t._odd = ODD_WRAPPER | value._odd & (CARRIED | ODD_SPARSE)
+    t._flags = FLAG_WRAPPER | value._flags & (CARRIED | FLAG_SPARSE)
     extra = t._extra = Extra()
     extra.batch = Lifted(value, owner, tangent, parent, source)
-    if value._odd & ODD_SPARSE:
+    if value._flags & FLAG_SPARSE:
         extra.sparse = value._extra.sparse
     return t
 
 
 def is_lifted(t: Any) -> bool:
-    return isinstance(t, Tensor) and bool(t._odd & ODD_WRAPPER) and isinstance(t._extra.batch, Lifted)
+    return isinstance(t, Tensor) and bool(t._flags & FLAG_WRAPPER) and isinstance(t._extra.batch, Lifted)
 
 
 class Level(Transform):
@@ -58,7 +60,7 @@ class Level(Transform):
     alive: bool = False               # it is running
 
     def owns(self, t: Any) -> bool:
-        return isinstance(t, Tensor) and bool(t._odd & ODD_WRAPPER) and t._extra.batch.owner is self
+        return isinstance(t, Tensor) and bool(t._flags & FLAG_WRAPPER) and t._extra.batch.owner is self
 
     def unwrap(self, t: Any) -> Any:
         """The tensor of the level below; what is not of this level is that itself."""
@@ -81,7 +83,7 @@ class Level(Transform):
 
     def detach(self, t: Any) -> Any:
         """The same value at this level without derivatives of it."""
-        return lift(METHODS["__detach__"](t._extra.batch.value), self)
+        return lift(hooks.detach(t._extra.batch.value), self)
 
     def replace(self, t: Any, value: Any) -> None:
         """Make `t` stand for another value, of the level below."""
@@ -121,7 +123,7 @@ def unwrapped(level: Any, value: Any) -> Any:
     """See `Level.unwrap`."""
     while isinstance(value, Tensor):
         t = value
-        if not t._odd & ODD_WRAPPER:
+        if not t._flags & FLAG_WRAPPER:
             break
         held = t._extra.batch
         if not isinstance(held, Lifted) or held.owner is not level and held.owner.alive:
@@ -166,7 +168,7 @@ def debug_unwrap(tensor: Any, *, recurse: bool = True) -> Any:
     """
     if not isinstance(tensor, Tensor):
         raise TypeError(f"debug_unwrap(): Expected a Tensor, got {type(tensor)}")
-    while tensor._odd & ODD_WRAPPER:
+    while tensor._flags & FLAG_WRAPPER:
         tensor = tensor._extra.batch.value
         if not recurse:
             break
@@ -186,7 +188,7 @@ def escaped(op: Any, args: Any) -> Any:
 
 
 LOST = Level()                # owns nothing: unwraps what has left its level
-refuse_escaped = METHODS["__escaped__"]
+refuse_escaped = hooks.escaped
 
 
 def value_of(t: Any) -> Any:
@@ -226,11 +228,11 @@ def change_geometry(t: Any, op: Any, args: Any) -> Any:
     """An in-place view op such as `unsqueeze_`: the wrapper becomes what the view would be."""
     # what t was stays behind under another name: t becomes a view of that, not of itself
     before = new_tensor(t.array)
-    before._odd, before._extra, before._counter = t._odd, t._extra, counter_of(t)
+    before._flags, before._extra, before._counter = t._flags, t._extra, counter_of(t)
     before._node, before._nr, before._requires, before._view = t._node, t._nr, t._requires, t._view
     made = call(op, [before, *args])
     t._extra = made._extra        # not what it holds: that is shared with what nodes have saved
-    t.array, t._odd = made.array, made._odd
+    t.array, t._flags = made.array, made._flags
     t._node, t._nr, t._requires, t._view, t._counter = made._node, made._nr, made._requires, made._view, made._counter
     bump(t)
     if t._view is not None:
@@ -246,7 +248,7 @@ def resize(t: Any, size: Any) -> Any:
     count = math.prod(size)
     flat = t.reshape(-1)
     if count > flat.array.size:
-        flat = METHODS["cat"]([flat, flat.new_zeros(count - flat.array.size)])
+        flat = late.cat([flat, flat.new_zeros(count - flat.array.size)])
     made = flat[:count].clone().reshape(size)
     if isinstance(held, Lifted):
         held.owner.replace(t, held.owner.unwrap(made))
@@ -258,15 +260,15 @@ def resize(t: Any, size: Any) -> Any:
 
 def new_like(t: Any, shape: Any, strides: Any) -> Any:
     held = t._extra.batch
-    if not tls.transforms or tls.transforms[-1] is not held.owner or not held.value._odd & ODD_WRAPPER:
+    if not tls.transforms or tls.transforms[-1] is not held.owner or not held.value._flags & FLAG_WRAPPER:
         return t.new_empty_strided(shape, strides)
     with held.owner.beneath():
-        made = METHODS["__batched_new__"](held.value, shape, strides)
+        made = hooks.batched_new(held.value, shape, strides)
     return lift(made, held.owner)
 
 
 def zeros_in_layout(t: Any, like: Any) -> Any:
-    return METHODS["zeros_like"](like)
+    return late.zeros_like(like)
 
 
 def make_dual(make: Any, t: Any, tangent: Any) -> Any:
@@ -280,31 +282,27 @@ def unpack_dual(unpack: Any, t: Any) -> tuple[Any, Any]:
     return lift(primal, held.owner), None if tangent is None else lift(tangent, held.owner)
 
 
-def either(name: str, on_lifted: Any, place: int = 0) -> Any:
+def either(on_batched: Any, on_lifted: Any, place: int = 0) -> Any:
     """A function for both kinds of wrappers; the wrapper is its argument at `place`."""
-    on_batched = METHODS[name]
-
     def choose(*args: Any) -> Any:
         return (on_lifted if isinstance(args[place]._extra.batch, Lifted) else on_batched)(*args)
     return choose
 
 
-METHODS.update(
-    __batched_data__=either("__batched_data__", refuse_numpy),
-    __batched_detach__=either("__batched_detach__", detach),
-    __batched_dual__=either("__batched_dual__", make_dual, 1),
-    __batched_geometry__=either("__batched_geometry__", change_geometry),
-    __batched_get_data__=either("__batched_get_data__", detach),
-    __batched_item__=either("__batched_item__", item),
-    __batched_list__=either("__batched_data__", lambda t: value_of(t).tolist()),
-    __batched_new__=either("__batched_new__", new_like),
-    __batched_resize__=resize,
-    __batched_repr__=either("__batched_repr__", describe),
-    __batched_undual__=either("__batched_undual__", unpack_dual, 1),
-    __batched_zeros__=either("__batched_zeros__", zeros_in_layout),
-    __captured__=check_captured,
-    __escaped__=escaped,
-)
+hooks.batched_data = either(hooks.batched_data, refuse_numpy)
+hooks.batched_detach = either(hooks.batched_detach, detach)
+hooks.batched_dual = either(hooks.batched_dual, make_dual, 1)
+hooks.batched_geometry = either(hooks.batched_geometry, change_geometry)
+hooks.batched_get_data = either(hooks.batched_get_data, detach)
+hooks.batched_item = either(hooks.batched_item, item)
+hooks.batched_list = either(hooks.batched_data, lambda t: value_of(t).tolist())
+hooks.batched_new = either(hooks.batched_new, new_like)
+hooks.batched_resize = resize
+hooks.batched_repr = either(hooks.batched_repr, describe)
+hooks.batched_undual = either(hooks.batched_undual, unpack_dual, 1)
+hooks.batched_zeros = either(hooks.batched_zeros, zeros_in_layout)
+hooks.captured = check_captured
+hooks.escaped = escaped
 
 
 def gathered(args: Any, places: Any, of: Any) -> Any:

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from retrograd.core.dispatch import METHODS
 from retrograd.core.tensor import Tensor
+from retrograd.ops import late
 
 __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
 
@@ -69,7 +69,7 @@ def stacked(name: str, tensors: Sequence[Any]) -> Any:
     wants = tensors[0].requires_grad
     if any([t.requires_grad != wants for t in tensors]):
         raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
-    made = METHODS["stack"](list(tensors))
+    made = late.stack(list(tensors))
     return made.detach().requires_grad_() if wants else made
 
 

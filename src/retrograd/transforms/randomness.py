@@ -3,9 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograd.core.dispatch import METHODS, call
+from retrograd.core.dispatch import call
 from retrograd.core.tensor import Tensor
-from retrograd.ops import families
+from retrograd.ops import late
+from retrograd.ops.shared import families
 
 NAMES = frozenset((
     "bernoulli", "bernoulli_", "binomial", "cauchy_", "exponential_", "geometric_", "log_normal_", "multinomial",
@@ -62,7 +63,7 @@ def run_inplace(vmap: Any, op: Any, args: Any, values: Any, dims: Any, different
     if different:
         return vmap.run_inplace(op, args, values, dims)
     value = values[0]
-    drawn = call(op, [METHODS["empty_like"](value.select(dims[0], 0)), *values[1:]])
+    drawn = call(op, [late.empty_like(value.select(dims[0], 0)), *values[1:]])
     value.copy_(drawn.unsqueeze(dims[0]).expand(value.array.shape))
     return args[0]
 
@@ -75,7 +76,7 @@ def run_different(vmap: Any, op: Any, values: Any) -> Any:
             return vmap.wrap_results(op, call(op, longer), 0)
     if not any([isinstance(values[i], Tensor) for i in op.tensor_args]):
         drawn = [call(op, list(values)) for _ in range(vmap.size)]
-        return vmap.wrap_results(op, METHODS["stack"](drawn), 0)
+        return vmap.wrap_results(op, late.stack(drawn), 0)
     dims = [0 if i in op.tensor_args and isinstance(value, Tensor) else None for i, value in enumerate(values)]
     longer = [value if dim is None else value.expand((vmap.size, *value.array.shape))
               for value, dim in zip(values, dims, strict=True)]

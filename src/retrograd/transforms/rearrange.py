@@ -6,8 +6,8 @@ import math
 import warnings
 from typing import Any
 
-from retrograd.core.dispatch import METHODS
 from retrograd.core.tensor import Tensor
+from retrograd.ops import late
 
 __all__ = ["rearrange"]
 
@@ -31,7 +31,7 @@ def rearrange(tensor: Any, pattern: str, **axes_lengths: int) -> Any:
             [2, 5]])
     """
     if not isinstance(tensor, Tensor):
-        tensor = METHODS["stack"](tensor)
+        tensor = late.stack(tensor)
     if pattern.count("->") != 1:
         raise ValueError("Pattern must contain a single '->' separator")
     left, right = [parsed(side) for side in pattern.split("->")]

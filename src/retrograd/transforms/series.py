@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from retrograd.core import forward
-from retrograd.core.dispatch import METHODS, call
+from retrograd.core.dispatch import call
+from retrograd.ops import late
 
 Series = list[Any]
 Rule = Callable[..., Series]                 # (op, arguments as series, arguments, result, order) -> series
@@ -81,7 +82,7 @@ def exp2_slope(y: Series, k: int) -> Any:
 def with_partner(partner: str, sign: int) -> Rule:
     """The rule for sine and cosine of both kinds: each is the slope of the other."""
     def rule(op: Any, given: Any, args: Any, result: Any, order: int) -> Series:
-        x, y, g = given[0], [result], [METHODS[partner](args[0])]
+        x, y, g = given[0], [result], [getattr(late, partner)(args[0])]
         mine, other = (1, sign) if op.name in ("sin", "sinh") else (sign, 1)
         for k in range(1, order + 1):
             own, its = slope_product(x, g, k), slope_product(x, y, k)
@@ -211,7 +212,7 @@ def affine(name: str) -> Rule:
     def rule(op: Any, given: Any, args: Any, result: Any, order: int) -> Series:
         addend, a, b = given
         beta, alpha = args[3], args[4]
-        multiply = METHODS[name]
+        multiply = getattr(late, name)
         y = [result]
         for k in range(1, order + 1):
             total = None

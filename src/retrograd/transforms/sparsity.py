@@ -18,7 +18,7 @@ import numpy as np
 from retrograd.core import forward
 from retrograd.core.dispatch import compute
 from retrograd.core.opdef import find_packet
-from retrograd.core.tensor import ODD_WRAPPER, Tensor, new_tensor
+from retrograd.core.tensor import FLAG_WRAPPER, Tensor, new_tensor
 from retrograd.transforms.carrying import Carrying
 from retrograd.transforms.functionalize import run_functional
 from retrograd.transforms.lifted import lift
@@ -42,7 +42,7 @@ def trace(func: Any, args: Any, inputs: list[Any], replace: Any) -> tuple[list[A
     for t in inputs:
         if not isinstance(t, Tensor):
             raise RuntimeError(f"A sparsity pattern is that of a function of Tensors, got {type(t)}")
-        if t._odd & ODD_WRAPPER:
+        if t._flags & FLAG_WRAPPER:
             raise RuntimeError("A sparsity pattern is made of numbers, which tensors inside of a transform (vmap, grad, jvp) "
                                "do not have. Find the pattern before, and pass its coloring to sparse_jacobian.")
     sizes = [t.array.size for t in inputs]
@@ -53,7 +53,7 @@ def trace(func: Any, args: Any, inputs: list[Any], replace: Any) -> tuple[list[A
         lifted, start = [], 0
         for t, size in zip(inputs, sizes, strict=True):
             plain = new_tensor(t.array)
-            plain._odd = t._odd
+            plain._flags = t._flags
             lifted.append(lift(plain, level, everything[start:start + size] if len(sizes) > 1 else everything))
             start += size
         output = run_functional(func, replace(lifted), {})

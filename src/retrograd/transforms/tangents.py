@@ -4,13 +4,15 @@ from __future__ import annotations
 from typing import Any
 
 from retrograd.core import forward
-from retrograd.core.dispatch import METHODS, call
+from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
+from retrograd.core.hooks import hooks
 from retrograd.core.opdef import NOT_IMPLEMENTED
 from retrograd.core.state import tls
 from retrograd.core.storage import strides_of
-from retrograd.core.tensor import ODD_CONJ, ODD_NEG, ODD_WRAPPER, Tensor, bump
+from retrograd.core.tensor import FLAG_CONJ, FLAG_NEG, FLAG_WRAPPER, Tensor, bump
 from retrograd.core.views import view_by
+from retrograd.ops import late
 from retrograd.transforms import functions
 from retrograd.transforms.base import only_outer
 from retrograd.transforms.batching import Batch
@@ -183,7 +185,7 @@ def demanded(held: Lifted, others: list[Any]) -> Any:
     while root.parent is not None:
         root = root.parent[0]
     if root.tangent is None:
-        root.tangent = METHODS["zeros_like"](root.value)
+        root.tangent = late.zeros_like(root.value)
     known = batched_by(root.tangent)
     for t in others:
         if isinstance(t, Tensor) and not batched_by(t) <= known:
@@ -196,7 +198,7 @@ def demanded(held: Lifted, others: list[Any]) -> Any:
 def batched_by(t: Any) -> set[Any]:
     """The vmaps that a tensor differs under."""
     found = set()
-    while t._odd & ODD_WRAPPER:
+    while t._flags & FLAG_WRAPPER:
         held = t._extra.batch
         if type(held) is Batch:
             found.add(held.owner)
@@ -215,8 +217,8 @@ def in_layout(tangent: Any, value: Any) -> Any:
     if tangent.array.shape != shape:
         tangent = tangent.expand(shape)
     strides = strides_of(value.array)
-    if tangent._odd & ~value._odd & (ODD_CONJ | ODD_NEG):
+    if tangent._flags & ~value._flags & (FLAG_CONJ | FLAG_NEG):
         tangent = tangent.resolve_conj().resolve_neg()
     if strides_of(tangent.array) != strides:
-        tangent = METHODS["__copy_to_layout__"](tangent, shape, strides)
+        tangent = hooks.copy_to_layout(tangent, shape, strides)
     return tangent

@@ -10,9 +10,10 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from retrograd.core.dispatch import METHODS
+from retrograd.core.hooks import hooks
 from retrograd.core.tensor import Tensor
-from retrograd.ops.families import wrap_dim
+from retrograd.ops import late
+from retrograd.ops.shared.families import wrap_dim
 from retrograd.transforms import functions, lifted
 from retrograd.transforms.base import running
 from retrograd.transforms.batching import Vmap, is_batched, make_batched
@@ -89,7 +90,9 @@ def sparse_jacobian(func: Callable[..., Any], inputs: Any) -> Any:
     return sparse.sparse_jacobian(func, tuple(range(len(inputs))))(*[t.detach() for t in inputs])
 
 
-METHODS.update(__vmap__=batched_grads, __legacy_vmap__=_vmap, __sparse_jacobian__=sparse_jacobian)
+hooks.vmap = batched_grads
+hooks.legacy_vmap = _vmap
+hooks.sparse_jacobian = sparse_jacobian
 
 
 # ---- running
@@ -112,7 +115,7 @@ def in_chunks(func: Any, leaves: Any, dims: Any, spec: TreeSpec, size: int, chun
         results.append(run(func, part, dims, spec, length, out_dims, randomness, kwargs))
     flat = [flatten(result) for result in results]
     where = match_outputs(func, out_dims, results[0], flat[0][1])
-    joined = [pieces[0] if dim is None else METHODS["cat"](list(pieces), dim)
+    joined = [pieces[0] if dim is None else late.cat(list(pieces), dim)
               for pieces, dim in zip(zip(*[leaves for leaves, _ in flat], strict=True), where, strict=True)]
     return unflatten(joined, flat[0][1])
 

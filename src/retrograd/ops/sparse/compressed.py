@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograd.core.dispatch import METHODS
+from retrograd.core.hooks import hooks
 from retrograd.core.tensor import Tensor, new_tensor
-from retrograd.ops.copy import sparse_bsc, sparse_bsr, sparse_csr
+from retrograd.ops import late
+from retrograd.ops.memory.copy import sparse_bsc, sparse_bsr, sparse_csr
 from retrograd.ops.sparse.coo import (
     NAMES,
     coalesced,
@@ -233,7 +234,7 @@ def matrix_of(t: Any) -> Any:
 
 def masked(t: Any, mask: Any) -> Any:
     """The values of `t` in the places where `mask` has entries."""
-    whole = dense_of(t) if is_compressed(t) else METHODS["to_dense"](t.detach()).array if is_sparse(t) else t.array
+    whole = dense_of(t) if is_compressed(t) else late.to_dense(t.detach()).array if is_sparse(t) else t.array
     rows, columns, values = entries_of(mask)
     if data_of(mask).blocksize is not None:
         height, width = data_of(mask).blocksize
@@ -244,4 +245,5 @@ def masked(t: Any, mask: Any) -> Any:
     return with_entry_values(mask, Tensor(np.ascontiguousarray(picked.reshape(values.shape))))
 
 
-METHODS.update(__to_compressed__=to_compressed, __compressed_parts__=parts)
+hooks.to_compressed = to_compressed
+hooks.compressed_parts = parts

@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 
 from retrograd.core.api import expose
-from retrograd.core.dispatch import METHODS, call
+from retrograd.core.dispatch import call
+from retrograd.core.hooks import hooks
 from retrograd.core.opdef import defop
 from retrograd.core.saved import alias
 from retrograd.core.tensor import Tensor, new_tensor, wants_grad
-from retrograd.ops import families
-from retrograd.ops.copy import cast_array, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
+from retrograd.ops import late
+from retrograd.ops.memory.copy import cast_array, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
+from retrograd.ops.shared import families
 from retrograd.ops.sparse import pointwise, products, reductions
 from retrograd.ops.sparse import shape as shapes
 from retrograd.ops.sparse.compressed import (
@@ -119,7 +121,7 @@ getter("row_indices", False, "plain")
 def constructor_gradient(grad: Any, result: Any) -> Any:
     if is_sparse(grad) and layout_of(grad) is layout_of(result):
         return grad.values()
-    return METHODS["sparse_mask"](grad, result).values()
+    return late.sparse_mask(grad, result).values()
 
 
 from_parts = defop(
@@ -145,7 +147,7 @@ def like_parts(self: Any, values: Any) -> Any:
                              None, None])
 
 
-METHODS["__compressed_like__"] = like_parts
+hooks.compressed_like = like_parts
 
 
 def build(layout: Any, compressed: Any, plain: Any, values: Any, size: Any, dtype: Any, requires_grad: bool,

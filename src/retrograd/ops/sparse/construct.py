@@ -8,11 +8,13 @@ import numpy as np
 from retrograd.core import device as devices
 from retrograd.core import dtypes
 from retrograd.core.api import expose
-from retrograd.core.dispatch import METHODS, call, compute
+from retrograd.core.dispatch import call, compute
+from retrograd.core.hooks import hooks
 from retrograd.core.opdef import defop
 from retrograd.core.saved import alias
 from retrograd.core.tensor import Tensor, wants_grad
-from retrograd.ops.copy import sparse_coo, strided
+from retrograd.ops import late
+from retrograd.ops.memory.copy import sparse_coo, strided
 from retrograd.ops.sparse.coo import (
     Coo,
     data_of,
@@ -36,7 +38,7 @@ OPTIONS = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, boo
 
 # ---- the op that is recorded
 def values_gradient(grad: Any, result: Any) -> Any:
-    return call(values_at, [grad, METHODS["_indices"](result)])
+    return call(values_at, [grad, late._indices(result)])
 
 
 with_parts = defop(
@@ -79,7 +81,7 @@ values_at = defop(
 def values_at_kernel(op: Any, self: Any, indices: Any) -> Any:
     if is_coo(self) and sparse_dim_of(self) == indices.array.shape[0]:
         return Tensor(rows_at(self, indices.array)[0])
-    whole = METHODS["to_dense"](self.detach()) if is_sparse(self) else self
+    whole = late.to_dense(self.detach()) if is_sparse(self) else self
     split = indices.array.shape[0]
     rows = whole.array.reshape(row_count(whole.array.shape[:split]), *whole.array.shape[split:])
     return Tensor(rows[keys_of(indices.array, whole.array.shape)])
@@ -92,7 +94,7 @@ compressed_kernel("_sparse_values_at")(values_at_kernel)
 def coo_unsafe(indices: Any, values: Any, size: Any, is_coalesced: Any = None) -> Any:
     """A COO tensor of parts that need no checking."""
     if values.array.ndim == 0:
-        values = METHODS["expand"](values, (1,))
+        values = late.expand(values, (1,))
     sparse_dim = indices.array.shape[0]
     return call(with_parts, [sparse_dim, values.array.ndim - 1, tuple(size), indices, values, values.dtype, None, None, None,
                              is_coalesced])
@@ -101,8 +103,8 @@ def coo_unsafe(indices: Any, values: Any, size: Any, is_coalesced: Any = None) -
 def given_tensor(value: Any, dtype: Any) -> Any:
     """What the user gave, as a tensor of the wanted dtype."""
     if isinstance(value, Tensor):
-        return value if dtype is None or value.dtype is dtype else METHODS["to"](value, dtype)
-    return METHODS["tensor"](value, dtype=dtype)
+        return value if dtype is None or value.dtype is dtype else late.to(value, dtype)
+    return late.tensor(value, dtype=dtype)
 
 
 def inferred_size(indices: Any, values: Any) -> tuple[int, ...]:
@@ -188,7 +190,7 @@ def from_parts(indices: Any, values: Any, size: Any, dtype: Any, options: Any) -
             raise RuntimeError(f"expected {name} to be a dense tensor, but got {name} of layout {layout_name(part)}")
     indices = given_tensor(indices, dtypes.int64)
     if values.array.ndim == 0:
-        values = METHODS["expand"](values, (1,))
+        values = late.expand(values, (1,))
     if indices.array.ndim == 1:                    # PyTorch takes a vector of n indices for n dimensions
         if size is not None:
             raise RuntimeError(f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = "
@@ -230,7 +232,7 @@ def missing_simple(name: str, t: Any) -> Exception:
     return missing(Named, [t], "SparseCPU" if is_coo(t) else "SparseCsrCPU" if is_sparse(t) else "CPU")
 
 
-METHODS["__missing_method__"] = missing_simple
+hooks.missing_method = missing_simple
 
 
 # ---- factories with layout=, and tensors like a sparse one
@@ -251,7 +253,7 @@ def zeros_like_kernel(op: Any, self: Any, dtype: Any, layout: Any, device: Any, 
 def zeros_kernel(op: Any, size: Any, dtype: Any, layout: Any, device: Any, *rest: Any) -> Any:
     wanted = (dtype or dtypes.get_default_dtype()).numpy
     if layout is not sparse_coo:
-        return METHODS["__to_compressed__"](Tensor(np.zeros(tuple(size), wanted)), layout, None, None)
+        return hooks.to_compressed(Tensor(np.zeros(tuple(size), wanted)), layout, None, None)
     return empty_coo(tuple(size), wanted)
 
 

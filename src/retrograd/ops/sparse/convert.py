@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 
 from retrograd.core.api import expose
-from retrograd.core.dispatch import METHODS, call
+from retrograd.core.dispatch import call
+from retrograd.core.hooks import hooks
 from retrograd.core.opdef import defop
 from retrograd.core.saved import alias
 from retrograd.core.tensor import Tensor, new_tensor
-from retrograd.ops.copy import cast_array, sparse_coo, strided
+from retrograd.ops import late
+from retrograd.ops.memory.copy import cast_array, sparse_coo, strided
 from retrograd.ops.sparse.construct import coo_unsafe, missing_simple
 from retrograd.ops.sparse.coo import (
     Coo,
@@ -36,13 +38,13 @@ from retrograd.ops.sparse.table import compressed_kernel, missing, sparse_kernel
 # ---- to dense
 def dense_gradient(grad: Any, self: Any, masked_grad: Any) -> Any:
     if not is_sparse(self):
-        return METHODS["to"](grad, self.dtype)
+        return late.to(grad, self.dtype)
     if masked_grad is None or masked_grad:
-        return METHODS["sparse_mask"](grad, METHODS["coalesce"](self) if is_coo(self) else self)
+        return late.sparse_mask(grad, late.coalesce(self) if is_coo(self) else self)
     if is_coo(self):
-        return METHODS["to_sparse"](grad, sparse_dim_of(self))
-    return METHODS["to_sparse"](grad, layout=layout_of(self), blocksize=blocksize_of(self),
-                                dense_dim=METHODS["dense_dim"](self))
+        return late.to_sparse(grad, sparse_dim_of(self))
+    return late.to_sparse(grad, layout=layout_of(self), blocksize=blocksize_of(self),
+                                dense_dim=late.dense_dim(self))
 
 
 to_dense_op = defop(
@@ -54,7 +56,7 @@ to_dense_op = defop(
 def to_dense_tensors(self: Any, dtype: Any, masked_grad: Any) -> Any:
     if is_sparse(self):
         return call(to_dense_op, [self, dtype, masked_grad])
-    return self if dtype is None else METHODS["to"](self, dtype)
+    return self if dtype is None else late.to(self, dtype)
 
 
 to_dense = defop(
@@ -74,10 +76,10 @@ def to_dense_kernel(op: Any, self: Any, dtype: Any, masked_grad: Any) -> Any:
 def sparse_gradient(grad: Any, self_layout: Any, self_self_sym_blocksize_opt: Any) -> Any:
     """A gradient in the layout that the converted tensor had."""
     if self_layout is strided:
-        return METHODS["to_dense"](grad)
+        return late.to_dense(grad)
     if layout_of(grad) is self_layout and blocksize_of(grad) == self_self_sym_blocksize_opt:
         return grad
-    return METHODS["to_sparse"](grad, layout=self_layout, blocksize=self_self_sym_blocksize_opt)
+    return late.to_sparse(grad, layout=self_layout, blocksize=self_self_sym_blocksize_opt)
 
 
 to_sparse_dim = defop(
@@ -104,7 +106,7 @@ def by_layout(self: Any, layout: Any, blocksize: Any, dense_dim: Any) -> Any:
     if layout_of(self) is wanted and blocksize_of(self) == (tuple(blocksize) if blocksize is not None else blocksize_of(self)):
         return self
     if wanted is strided:
-        return METHODS["to_dense"](self)
+        return late.to_dense(self)
     return call(to_sparse_layout, [self, layout, blocksize, dense_dim])
 
 
@@ -141,7 +143,7 @@ def to_sparse_dim_kernel(op: Any, self: Any, sparse_dim: int) -> Any:
 @sparse_kernel("_to_sparse")
 def to_sparse_kernel(op: Any, self: Any, layout: Any, blocksize: Any, dense_dim: Any) -> Any:
     if layout is not None and layout is not sparse_coo:
-        return METHODS["__to_compressed__"](self, layout, blocksize, dense_dim)
+        return hooks.to_compressed(self, layout, blocksize, dense_dim)
     if blocksize is not None:
         raise RuntimeError(f"dense_to_sparse: conversion from {layout_name(self)} to Sparse with blocksize argument given is "
                            "not supported")
@@ -187,8 +189,8 @@ def is_coalesced(self: Any) -> bool:
 # ---- parts
 def values_gradient(grad: Any, self: Any) -> Any:
     if is_coo(self):
-        return coo_unsafe(METHODS["_indices"](self), grad, self.array.shape, True)
-    return METHODS["__compressed_like__"](self, grad)
+        return coo_unsafe(late._indices(self), grad, self.array.shape, True)
+    return hooks.compressed_like(self, grad)
 
 
 values_op = defop(
@@ -270,16 +272,16 @@ def blocksize_of(t: Any) -> Any:
 # ---- masks
 def mask_gradient(grad: Any, mask: Any, self_layout: Any) -> Any:
     if not is_coo(mask):
-        kept = METHODS["sparse_mask"](METHODS["to_dense"](grad), mask) if not is_sparse(grad) else grad
-        return METHODS["to_dense"](kept) if self_layout is strided else kept
+        kept = late.sparse_mask(late.to_dense(grad), mask) if not is_sparse(grad) else grad
+        return late.to_dense(kept) if self_layout is strided else kept
     need_coo("is_coalesced", grad)
     data = data_of(mask)
     if not data.coalesced:                         # a place that the mask names twice counts twice
         kept = call(mask_projection, [grad, mask, True])
-        return METHODS["to_dense"](kept) if self_layout is strided else kept
-    ones = METHODS["ones_like"](alias(data.values), dtype=grad.dtype)
+        return late.to_dense(kept) if self_layout is strided else kept
+    ones = late.ones_like(alias(data.values), dtype=grad.dtype)
     kept = grad * coo_unsafe(alias(data.indices), ones, mask.array.shape, data.coalesced)
-    return METHODS["to_dense"](kept) if self_layout is strided else kept
+    return late.to_dense(kept) if self_layout is strided else kept
 
 
 sparse_mask_op = defop(
@@ -365,7 +367,7 @@ def alias_kernel(op: Any, self: Any) -> Any:
 def copy_kernel(op: Any, self: Any, src: Any, non_blocking: bool) -> Any:
     if not (is_coo(self) and is_coo(src)):
         raise RuntimeError("copy_() between dense and sparse Tensors is not implemented! Found self type = "
-                           f"{METHODS['type'](self)} and src type = {METHODS['type'](src)}")
+                           f"{late.type(self)} and src type = {late.type(src)}")
     if self.array.shape != src.array.shape and data_of(self).values.array.shape[0]:
         raise RuntimeError(f"copy_sparse_to_sparse_: expected sizes to match, but {list(self.array.shape)} != "
                            f"{list(src.array.shape)}")
@@ -373,4 +375,5 @@ def copy_kernel(op: Any, self: Any, src: Any, non_blocking: bool) -> Any:
     return self
 
 
-METHODS.update(__layout__=layout_of, __blocksize__=blocksize_of)
+hooks.layout = layout_of
+hooks.blocksize = blocksize_of

@@ -1,7 +1,7 @@
 """What a sparse COO tensor is: indices and values beside an array that only has the shape.
 
 NOTE [Sparse tensors]
-A tensor that is not strided carries ODD_SPARSE, so nothing takes it by the short way. Its `array` is a stand-in of the
+A tensor that is not strided carries FLAG_SPARSE, so nothing takes it by the fast path. Its `array` is a stand-in of the
 full shape over one element: it answers questions about shape and dtype and must never be read. The data lies in
 `_extra.sparse`: a `Coo` here, a `Compressed` in compressed.py. Both are copied with every alias of the tensor, so that
 replacing the indices of one does not change the other, while their arrays stay shared, as in PyTorch.
@@ -17,8 +17,8 @@ import numpy as np
 
 from retrograd.core import dtypes
 from retrograd.core.state import switches, tls
-from retrograd.core.tensor import ODD_INFERENCE, ODD_SPARSE, Size, Tensor, extra_of, new_tensor
-from retrograd.ops.copy import sparse_coo, strided
+from retrograd.core.tensor import FLAG_INFERENCE, FLAG_SPARSE, Size, Tensor, extra_of, new_tensor
+from retrograd.ops.memory.copy import sparse_coo, strided
 
 NAMES = {"strided": "Strided", "sparse_coo": "Sparse", "sparse_csr": "SparseCsr", "sparse_csc": "SparseCsc",
          "sparse_bsr": "SparseBsr", "sparse_bsc": "SparseBsc"}
@@ -48,9 +48,9 @@ def stand_in(shape: Any, dtype: Any) -> Any:
 def sparse_tensor(data: Any, shape: Any) -> Any:
     """A tensor on `data`."""
     t = new_tensor(stand_in(shape, data.values.array.dtype))
-    t._odd = ODD_SPARSE
-    if switches.unusual and tls.inference:
-        t._odd |= ODD_INFERENCE
+    t._flags = FLAG_SPARSE
+    if switches.any_mode and tls.inference:
+        t._flags |= FLAG_INFERENCE
     extra_of(t).sparse = data
     return t
 
@@ -70,11 +70,11 @@ def empty_coo(shape: Any, dtype: Any, sparse_dim: int | None = None) -> Any:
 # ---- questions
 def is_sparse(t: Any) -> bool:
     """Whether `t` is a tensor of any layout but the strided one."""
-    return isinstance(t, Tensor) and bool(t._odd & ODD_SPARSE)
+    return isinstance(t, Tensor) and bool(t._flags & FLAG_SPARSE)
 
 
 def is_coo(t: Any) -> bool:
-    return isinstance(t, Tensor) and bool(t._odd & ODD_SPARSE) and type(t._extra.sparse) is Coo
+    return isinstance(t, Tensor) and bool(t._flags & FLAG_SPARSE) and type(t._extra.sparse) is Coo
 
 
 def data_of(t: Any) -> Any:
@@ -82,7 +82,7 @@ def data_of(t: Any) -> Any:
 
 
 def layout_of(t: Any) -> Any:
-    return t._extra.sparse.layout if t._odd & ODD_SPARSE else strided
+    return t._extra.sparse.layout if t._flags & FLAG_SPARSE else strided
 
 
 def layout_name(t: Any) -> str:

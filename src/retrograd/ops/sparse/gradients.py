@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core.dispatch import METHODS
 from retrograd.core.dtypes import int64
+from retrograd.core.hooks import hooks
 from retrograd.core.tensor import Tensor
-from retrograd.ops.families import wrap_dim
+from retrograd.ops import late
+from retrograd.ops.shared.families import wrap_dim
 from retrograd.ops.sparse.construct import coo_unsafe
 from retrograd.ops.sparse.coo import Coo, data_of, is_coo, sparse_tensor
 
@@ -20,11 +21,11 @@ def gather_gradient(self: Any, dim: int, index: Any, grad: Any) -> Any:
     shape, rank = self.array.shape, self.array.ndim
     if rank == 0:
         count = max(index.array.size, 1)
-        return coo_unsafe(Tensor(np.zeros((0, count), np.int64)), METHODS["reshape"](grad, (count,)), ())
+        return coo_unsafe(Tensor(np.zeros((0, count), np.int64)), late.reshape(grad, (count,)), ())
     places = index.array if index.array.ndim else index.array[None]
     columns = np.stack([np.broadcast_to(n, places.shape).reshape(-1) for n in np.indices(places.shape, sparse=True)])
     columns[wrap_dim(dim, rank)] = places.reshape(-1)
-    return coo_unsafe(Tensor(columns.astype(np.int64)), METHODS["reshape"](grad, (-1,)), shape)
+    return coo_unsafe(Tensor(columns.astype(np.int64)), late.reshape(grad, (-1,)), shape)
 
 
 def embedding_gradient(grad: Any, indices: Any, rows: int, padding_idx: int, scale_grad_by_freq: bool) -> Any:
@@ -32,12 +33,12 @@ def embedding_gradient(grad: Any, indices: Any, rows: int, padding_idx: int, sca
     if scale_grad_by_freq:
         raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
     width = grad.array.shape[-1]
-    flat = METHODS["reshape"](indices, (-1,))
-    values = METHODS["reshape"](grad, (-1, width))
+    flat = late.reshape(indices, (-1,))
+    values = late.reshape(grad, (-1, width))
     if padding_idx != -1:
         kept = Tensor(np.nonzero(flat.array != padding_idx)[0])
-        flat, values = METHODS["index_select"](flat, 0, kept), METHODS["index_select"](values, 0, kept)
-    return coo_unsafe(METHODS["to"](METHODS["reshape"](flat, (1, -1)), int64), values, (rows, width))
+        flat, values = late.index_select(flat, 0, kept), late.index_select(values, 0, kept)
+    return coo_unsafe(late.to(late.reshape(flat, (1, -1)), int64), values, (rows, width))
 
 
 # ---- accumulation
@@ -48,12 +49,12 @@ def accumulate(old: Any, grad: Any, create_graph: bool, alone: bool) -> Any:
             data = data_of(grad)
             # like the constructor, which promises nothing about the order
             return sparse_tensor(Coo(data.indices, data.values, data.values.array.shape[0] < 2), grad.array.shape)
-        return METHODS["clone"](grad)
+        return late.clone(grad)
     if is_coo(old) and not is_coo(grad):
         return grad + old
     if create_graph:
         return old + grad
-    return METHODS["add_"](old, grad)
+    return late.add_(old, grad)
 
 
 def unshared(data: Any) -> bool:
@@ -69,4 +70,6 @@ def lone_count() -> int:
 
 
 PRIVATE = lone_count()
-METHODS.update(__accumulate_sparse__=accumulate, __gather_gradient__=gather_gradient, __embedding_gradient__=embedding_gradient)
+hooks.accumulate_sparse = accumulate
+hooks.gather_gradient = gather_gradient
+hooks.embedding_gradient = embedding_gradient

@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core.dispatch import METHODS, call
+from retrograd.core.dispatch import call
 from retrograd.core.opdef import NOT_IMPLEMENTED, defop
 from retrograd.core.tensor import Tensor
-from retrograd.ops.families import conj
-from retrograd.ops.matmul import expandable
+from retrograd.ops import late
+from retrograd.ops.linalg.matmul import expandable
+from retrograd.ops.shared.families import conj
 from retrograd.ops.sparse.coo import (
     coalesced,
     indices_of,
@@ -108,7 +109,7 @@ def addmm_kernel(op: Any, self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any
     if is_sparse(self):
         raise RuntimeError(f"addmm_sparse_dense: expected strided result tensor, got tensor with layout {layout_name(self)}")
     if is_sparse(mat1) and is_sparse(mat2):
-        made = METHODS["to_dense"](sparse_times_sparse(mat1, mat2)).array
+        made = late.to_dense(sparse_times_sparse(mat1, mat2)).array
     elif is_sparse(mat1) or is_sparse(mat2):
         made = matrix_product(mat1, mat2)
     else:
@@ -130,7 +131,7 @@ def addmm_sparse_gradient(grad: Any, mat1: Any, mat2: Any, alpha: Any) -> Any:
     if not is_sparse(mat1):
         made = grad.mm(conj(mat2.t()))
     else:
-        made = METHODS["sparse_mask"](grad.mm(conj(mat2.t())), METHODS["coalesce"](mat1) if is_coo(mat1) else mat1)
+        made = late.sparse_mask(grad.mm(conj(mat2.t())), late.coalesce(mat1) if is_coo(mat1) else mat1)
     return made if alpha == 1 else made * conj(alpha)
 
 
@@ -166,11 +167,11 @@ sparse_mm = defop("_sparse_mm(Tensor sparse, Tensor dense) -> Tensor", kernel=sp
 
 
 def matmul_left_gradient(grad: Any, self: Any, other: Any) -> Any:
-    return METHODS["sparse_mask"](call(sparse_sparse_matmul, [grad, conj(other).t()]), METHODS["coalesce"](self))
+    return late.sparse_mask(call(sparse_sparse_matmul, [grad, conj(other).t()]), late.coalesce(self))
 
 
 def matmul_right_gradient(grad: Any, self: Any, other: Any) -> Any:
-    return METHODS["sparse_mask"](call(sparse_sparse_matmul, [conj(self).t(), grad]), METHODS["coalesce"](other))
+    return late.sparse_mask(call(sparse_sparse_matmul, [conj(self).t(), grad]), late.coalesce(other))
 
 
 sparse_sparse_matmul = defop(

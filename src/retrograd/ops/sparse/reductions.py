@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core.dispatch import METHODS, call
+from retrograd.core.dispatch import call
 from retrograd.core.opdef import defop
 from retrograd.core.tensor import Tensor
-from retrograd.ops import families
-from retrograd.ops.families import wrap_dim
+from retrograd.ops import late
+from retrograd.ops.shared import families
+from retrograd.ops.shared.families import wrap_dim
 from retrograd.ops.sparse.convert import need_coo
 from retrograd.ops.sparse.coo import (
     coalesced,
@@ -53,9 +54,9 @@ def sum_dim_kernel(op: Any, self: Any, dim: Any, keepdim: bool, dtype: Any) -> A
     ndim = self.array.ndim
     dims = families.wrap_dims(dim, ndim) if dim else tuple(range(ndim))
     if dtype is not None:
-        self = METHODS["to"](self.detach(), dtype)
+        self = late.to(self.detach(), dtype)
     elif self.dtype.category < 2:
-        self = METHODS["to"](self.detach(), METHODS["sum"](data_of(self).values).dtype)
+        self = late.to(self.detach(), late.sum(data_of(self).values).dtype)
     made = summed(self, dims)
     if not keepdim:
         return made
@@ -101,7 +102,7 @@ sparse_sum_backward = defop(
 
 def on_places_of(t: Any, other: Any) -> Any:
     """The entries of `t` at the places of another sparse tensor, where alone its entries count."""
-    return METHODS["sparse_mask"](t, METHODS["coalesce"](other.detach()))
+    return late.sparse_mask(t, late.coalesce(other.detach()))
 
 
 def pooled(t: Any, other: Any, dim: int) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core.tensor import Tensor
-from retrograd.ops.families import wrap_dim
+from retrograd.ops.shared.families import wrap_dim
 from retrograd.ops.sparse.coo import (
     common_dtype,
     data_of,

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from retrograd.core.dispatch import METHODS, compute
+from retrograd.core.dispatch import compute
+from retrograd.core.hooks import hooks
 from retrograd.core.tensor import Tensor
+from retrograd.ops import late
 from retrograd.ops.sparse.coo import NAMES, is_coo, is_sparse, replace
 
 KERNELS: dict[str, Any] = {}          # "add.Tensor" -> kernel; "default" is the overload without a name
@@ -64,7 +66,7 @@ def write(target: Any, made: Any) -> None:
     if is_sparse(target):
         replace(target, made)
     else:
-        target.array[...] = METHODS["to_dense"](made).array if is_sparse(made) else made.array
+        target.array[...] = late.to_dense(made).array if is_sparse(made) else made.array
 
 
 def missing(op: Any, args: Any, backend: str) -> NotImplementedError:
@@ -96,4 +98,4 @@ def on_values(op: Any, values: Any, *rest: Any) -> Any:
     return compute(op, [values, *rest])
 
 
-METHODS["__sparse__"] = run
+hooks.sparse = run

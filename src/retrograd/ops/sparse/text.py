@@ -4,9 +4,10 @@ from __future__ import annotations
 from typing import Any
 
 from retrograd.core import printing
-from retrograd.core.dispatch import METHODS
+from retrograd.core.hooks import hooks
 from retrograd.core.tensor import Tensor
-from retrograd.ops.copy import cast_array
+from retrograd.ops import late
+from retrograd.ops.memory.copy import cast_array
 from retrograd.ops.sparse.coo import (
     Coo,
     data_of,
@@ -26,8 +27,8 @@ def sparse_repr(t: Any) -> str:
     if is_coo(t):
         parts = [("indices", indices_of(t)), ("values", values_of(t))]
     else:
-        parts = METHODS["__compressed_parts__"](t)
-    return printing.parts_str(t, parts, METHODS["_nnz"](t), layout_of(t), is_coo(t))
+        parts = hooks.compressed_parts(t)
+    return printing.parts_str(t, parts, late._nnz(t), layout_of(t), is_coo(t))
 
 
 def rebuild(data: Any, shape: Any, requires_grad: bool) -> Any:
@@ -55,10 +56,13 @@ def assign(out: Any, value: Any) -> None:
     elif is_sparse(out):
         raise RuntimeError(f"Expected out tensor to have strided layout, but got {layout_name(out)}")
     else:
-        whole = METHODS["to_dense"](value)
+        whole = late.to_dense(value)
         if out.array.shape != whole.array.shape:
             out.array = Tensor(whole.array.astype(out.array.dtype)).array
         out.array[...] = cast_array(whole.array, out.array.dtype)
 
 
-METHODS.update(__sparse_repr__=sparse_repr, __sparse_reduce__=reduce, __assign_sparse__=assign, __layout_name__=layout_name)
+hooks.sparse_repr = sparse_repr
+hooks.sparse_reduce = reduce
+hooks.assign_sparse = assign
+hooks.layout_name = layout_name

@@ -1,0 +1,1 @@
+"""From the op table to machine code."""

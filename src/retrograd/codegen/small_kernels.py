@@ -1,0 +1,357 @@
+"""Writes the C kernels for small arrays, from the op table's `lower` column.
+
+NumPy spends a few hundred nanoseconds on a call before it computes anything; for small contiguous float32 and float64
+arrays the generated functions do it in a few dozen. A kernel takes what the fast path of dispatch gives it (two arrays,
+or an array and a Python number). It returns None when the operands need promotion or their memory order matters, so that
+dispatch takes the slow path, and hands everything else it does not know to the NumPy function it stands for.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from retrograd.core.fast_kernels import is_lowered, kernel_name
+from retrograd.core.opdef import OPS
+
+CHEAP, COSTLY = 8192, 96          # elements up to which our loop beats NumPy's: arithmetic; functions NumPy vectorises
+FUNCTIONS = ("sin", "cos", "tan", "exp", "log", "sqrt", "tanh", "sinh", "cosh", "asin", "acos", "atan", "log1p", "expm1",
+             "log2", "log10", "exp2", "fabs", "floor", "ceil", "trunc", "erf", "erfc", "asinh", "acosh", "atanh", "pow",
+             "atan2", "fmod", "hypot", "fmax", "fmin", "rint", "lgamma", "copysign")
+
+PRELUDE = r"""
+#define PY_SSIZE_T_CLEAN
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#include <Python.h>
+#include <numpy/arrayobject.h>
+#include <numpy/ufuncobject.h>
+#include <math.h>
+#include <string.h>
+
+static inline int is_array(PyObject *o) { return Py_TYPE(o) == &PyArray_Type; }
+static inline int is_float(int t) { return t == NPY_FLOAT || t == NPY_DOUBLE; }
+static inline int contiguous(PyArrayObject *a) { return PyArray_FLAGS(a) & NPY_ARRAY_C_CONTIGUOUS; }
+static inline int disordered(PyArrayObject *a) { return PyArray_NDIM(a) > 1 && !contiguous(a); }
+static inline int spread(PyArrayObject *a) {
+  for (int i = 0; i < PyArray_NDIM(a); i++) if (PyArray_STRIDE(a, i) != 0) return 0;
+  return PyArray_NDIM(a) > 0 && PyArray_SIZE(a) > 0;
+}
+static inline PyArrayObject *new_like(PyArrayObject *a) {
+  PyArray_Descr *d = PyArray_DESCR(a); Py_INCREF(d);
+  return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, d, PyArray_NDIM(a), PyArray_DIMS(a), NULL, NULL, 0, NULL);
+}
+static inline PyArrayObject *new_shaped(PyArray_Descr *d, int n, npy_intp *dims) {
+  Py_INCREF(d);
+  return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, d, n, dims, NULL, NULL, 0, NULL);
+}
+static inline int same_shape(PyArrayObject *a, PyArrayObject *b) {
+  int n = PyArray_NDIM(a);
+  return n == PyArray_NDIM(b) && memcmp(PyArray_DIMS(a), PyArray_DIMS(b), n * sizeof(npy_intp)) == 0;
+}
+struct inner { PyUFuncGenericFunction function; void *data; };
+static int find_loop(PyObject *function, int t, struct inner *found) {
+  if (!PyObject_TypeCheck(function, &PyUFunc_Type)) return 0;
+  PyUFuncObject *u = (PyUFuncObject *)function;
+  for (int i = 0; u->nin == 1 && u->nout == 1 && i < u->ntypes; i++)
+    if (u->types[2 * i] == t && u->types[2 * i + 1] == t) {
+      found->data = u->data ? (void *)u->data[i] : NULL;
+      found->function = u->functions[i];
+      return found->function != NULL;
+    }
+  return 0;
+}
+static inline int inexact(int t) {
+  return t == NPY_FLOAT || t == NPY_DOUBLE || t == NPY_HALF || t == NPY_CFLOAT || t == NPY_CDOUBLE || t >= 256;
+}
+"""
+
+# What the library asks of arrays all the time; through NumPy's attributes each question makes a Python object or two.
+QUESTIONS = r"""
+static PyObject *address(PyObject *self, PyObject *o) {
+  if (!PyArray_Check(o)) return PyErr_Format(PyExc_TypeError, "not an array");
+  return PyLong_FromVoidPtr(PyArray_DATA((PyArrayObject *)o));
+}
+static PyObject *strides_of(PyObject *self, PyObject *o) {
+  if (!PyArray_Check(o)) return PyErr_Format(PyExc_TypeError, "not an array");
+  PyArrayObject *a = (PyArrayObject *)o;
+  int n = PyArray_NDIM(a), stepless = PyArray_SIZE(a) == 0;
+  npy_intp item = PyArray_ITEMSIZE(a), step = 1;
+  for (int i = 0; i < n; i++) if (PyArray_STRIDE(a, i) != 0) stepless = 0;
+  PyObject *made = PyTuple_New(n); if (!made) return NULL;
+  for (int i = n - 1; i >= 0; i--) {
+    npy_intp s = PyArray_STRIDE(a, i), floor = s / item;
+    if (s < 0 && s % item) floor--;
+    PyObject *number = PyLong_FromSsize_t(stepless ? step : floor);
+    if (!number) { Py_DECREF(made); return NULL; }
+    PyTuple_SET_ITEM(made, i, number);
+    if (PyArray_DIM(a, i) > 1) step *= PyArray_DIM(a, i);
+  }
+  return made;
+}
+static PyObject *reshaped(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
+  PyArrayObject *a = (PyArrayObject *)args[0];
+  if (nargs != 2 || !is_array(args[0]) || !contiguous(a) || !(PyTuple_CheckExact(args[1]) || PyList_CheckExact(args[1])))
+    Py_RETURN_NONE;
+  npy_intp dims[NPY_MAXDIMS], total = PyArray_SIZE(a), count = 1;
+  Py_ssize_t n = PySequence_Fast_GET_SIZE(args[1]);
+  int open = -1;
+  for (int i = 0; i < PyArray_NDIM(a); i++) if (PyArray_DIM(a, i) == 1) Py_RETURN_NONE;
+  if (total == 0 || n == 0 || n > NPY_MAXDIMS) Py_RETURN_NONE;
+  for (int i = 0; i < n; i++) {
+    PyObject *item = PySequence_Fast_GET_ITEM(args[1], i);
+    if (!PyLong_CheckExact(item)) Py_RETURN_NONE;
+    dims[i] = PyLong_AsSsize_t(item);
+    if (dims[i] == -1) {
+      if (PyErr_Occurred()) { PyErr_Clear(); Py_RETURN_NONE; }
+      if (open >= 0) Py_RETURN_NONE;
+      open = i;
+    } else {
+      if (dims[i] <= 0 || count > total / dims[i]) Py_RETURN_NONE;
+      count *= dims[i];
+    }
+  }
+  if (open >= 0) { if (total % count) Py_RETURN_NONE; dims[open] = total / count; }
+  else if (count != total) Py_RETURN_NONE;
+  PyArray_Descr *d = PyArray_DESCR(a); Py_INCREF(d);
+  PyObject *made = PyArray_NewFromDescr(&PyArray_Type, d, (int)n, dims, NULL, PyArray_DATA(a),
+                                        PyArray_FLAGS(a) & NPY_ARRAY_WRITEABLE, NULL);
+  if (!made) return NULL;
+  Py_INCREF(a);
+  if (PyArray_SetBaseObject((PyArrayObject *)made, (PyObject *)a) < 0) { Py_DECREF(made); return NULL; }
+  return made;
+}
+"""
+
+BINARY = r"""
+static PyObject *np_{name};
+static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {{
+  PyArrayObject *a = (PyArrayObject *)args[0], *b = (PyArrayObject *)args[1];
+  if (is_array(args[0]) && is_array(args[1])) {{
+    int t = PyArray_TYPE(a);
+    if (PyArray_DESCR(a) != PyArray_DESCR(b) && t != PyArray_TYPE(b)) Py_RETURN_NONE;
+    if ({floats} && !inexact(t)) Py_RETURN_NONE;
+    int one_a = !contiguous(a) && spread(a), one_b = !contiguous(b) && spread(b);   /* one value, expanded */
+    if (is_float(t) && (one_a || contiguous(a)) && (one_b || contiguous(b))) {{
+      int same = same_shape(a, b), right = !same && PyArray_NDIM(b) == 0, left = !same && PyArray_NDIM(a) == 0;
+      npy_intp n = PyArray_SIZE(left ? b : a);
+      if ((same || right || left) && n <= {limit}) {{
+        PyArrayObject *r = new_like(left ? b : a); if (!r) return NULL;
+        npy_intp i, da = !left && !one_a, db = !right && !one_b;
+        same = da && db;
+        if (t == NPY_FLOAT) {{ const float *x = PyArray_DATA(a), *y = PyArray_DATA(b); float *z = PyArray_DATA(r);
+          if (same) for (i = 0; i < n; i++) {{ float X = x[i], Y = y[i]; z[i] = {float}; }}
+          else for (i = 0; i < n; i++) {{ float X = x[i * da], Y = y[i * db]; z[i] = {float}; }} }}
+        else {{ const double *x = PyArray_DATA(a), *y = PyArray_DATA(b); double *z = PyArray_DATA(r);
+          if (same) for (i = 0; i < n; i++) {{ double X = x[i], Y = y[i]; z[i] = {double}; }}
+          else for (i = 0; i < n; i++) {{ double X = x[i * da], Y = y[i * db]; z[i] = {double}; }} }}
+        return (PyObject *)r;
+      }}
+    }}
+  }} else if (is_array(args[0]) && is_float(PyArray_TYPE(a)) && contiguous(a) && PyArray_SIZE(a) <= {limit}
+             && (PyFloat_CheckExact(args[1]) || PyLong_CheckExact(args[1]))) {{
+    double number = PyFloat_AsDouble(args[1]);
+    if (number == -1.0 && PyErr_Occurred()) return NULL;
+    PyArrayObject *r = new_like(a); if (!r) return NULL;
+    npy_intp i, n = PyArray_SIZE(a);
+    if (PyArray_TYPE(a) == NPY_FLOAT) {{ const float *x = PyArray_DATA(a); float Y = (float)number, *z = PyArray_DATA(r);
+      for (i = 0; i < n; i++) {{ float X = x[i]; z[i] = {float}; }} }}
+    else {{ const double *x = PyArray_DATA(a); double Y = number, *z = PyArray_DATA(r);
+      for (i = 0; i < n; i++) {{ double X = x[i]; z[i] = {double}; }} }}
+    return (PyObject *)r;
+  }}
+  if ((is_array(args[0]) && disordered(a)) || (is_array(args[1]) && disordered(b))) Py_RETURN_NONE;
+  if (!is_array(args[1]) && !(is_array(args[0]) && is_float(PyArray_TYPE(a)))) Py_RETURN_NONE;
+  return PyObject_Vectorcall(np_{name}, args, 2, NULL);
+}}
+static PyObject *{name}_into(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {{
+  PyArrayObject *a = (PyArrayObject *)args[0], *b = (PyArrayObject *)args[1];
+  if (!is_array(args[0]) || !is_array(args[1])) Py_RETURN_NONE;
+  int t = PyArray_TYPE(a);
+  npy_intp i, n = PyArray_SIZE(a);
+  if (t != PyArray_TYPE(b) || !is_float(t) || !contiguous(a) || !contiguous(b) || !same_shape(a, b) || n > {limit}
+      || !PyArray_ISWRITEABLE(a)) Py_RETURN_NONE;
+  char *pa = PyArray_DATA(a), *pb = PyArray_DATA(b); npy_intp bytes = n * PyArray_ITEMSIZE(a);
+  if (pa != pb && pa < pb + bytes && pb < pa + bytes) Py_RETURN_NONE;             /* partly the same memory */
+  if (t == NPY_FLOAT) {{ float *x = PyArray_DATA(a); const float *y = PyArray_DATA(b);
+    for (i = 0; i < n; i++) {{ float X = x[i], Y = y[i]; x[i] = {float}; }} }}
+  else {{ double *x = PyArray_DATA(a); const double *y = PyArray_DATA(b);
+    for (i = 0; i < n; i++) {{ double X = x[i], Y = y[i]; x[i] = {double}; }} }}
+  Py_RETURN_TRUE;
+}}
+"""
+
+UNARY = r"""
+static PyObject *np_{name};
+static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {{
+  PyArrayObject *a = (PyArrayObject *)args[0];
+  if (is_array(args[0])) {{
+    int t = PyArray_TYPE(a);
+    if ({floats} && !inexact(t)) Py_RETURN_NONE;
+    if (is_float(t) && contiguous(a) && PyArray_SIZE(a) <= {limit}) {{
+      PyArrayObject *r = new_like(a); if (!r) return NULL;
+      npy_intp i, n = PyArray_SIZE(a);
+      if (t == NPY_FLOAT) {{ const float *x = PyArray_DATA(a); float *z = PyArray_DATA(r);
+        for (i = 0; i < n; i++) {{ float X = x[i]; z[i] = {float}; }} }}
+      else {{ const double *x = PyArray_DATA(a); double *z = PyArray_DATA(r);
+        for (i = 0; i < n; i++) {{ double X = x[i]; z[i] = {double}; }} }}
+      return (PyObject *)r;
+    }}
+  }}
+  return PyObject_Vectorcall(np_{name}, args, 1, NULL);
+}}
+"""
+
+# Functions that NumPy approximates in its own way: its inner loop is called, so that results are its to the last bit.
+LOOP = r"""
+static PyObject *np_{name};
+static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {{
+  PyArrayObject *a = (PyArrayObject *)args[0];
+  if (is_array(args[0])) {{
+    int t = PyArray_TYPE(a);
+    if ({floats} && !inexact(t)) Py_RETURN_NONE;
+    if (is_float(t) && contiguous(a) && PyArray_ISALIGNED(a) && PyArray_SIZE(a) <= {limit}) {{
+      static struct inner loops[2];
+      struct inner *loop = &loops[t == NPY_FLOAT];
+      if (loop->function || find_loop(np_{name}, t, loop)) {{
+        PyArrayObject *r = new_like(a); if (!r) return NULL;
+        npy_intp n = PyArray_SIZE(a), steps[2] = {{PyArray_ITEMSIZE(a), PyArray_ITEMSIZE(a)}};
+        char *places[2] = {{PyArray_DATA(a), PyArray_DATA(r)}};
+        if (n) loop->function(places, &n, steps, loop->data);
+        return (PyObject *)r;
+      }}
+    }}
+  }}
+  return PyObject_Vectorcall(np_{name}, args, 1, NULL);
+}}
+"""
+
+SUM = r"""
+static PyObject *np_{name};
+static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {{
+  PyArrayObject *a = (PyArrayObject *)args[0];
+  if (is_array(args[0]) && is_float(PyArray_TYPE(a)) && contiguous(a) && PyArray_SIZE(a) <= 64) {{
+    PyArrayObject *r = new_shaped(PyArray_DESCR(a), 0, NULL); if (!r) return NULL;
+    npy_intp i, n = PyArray_SIZE(a);
+    if (PyArray_TYPE(a) == NPY_FLOAT) {{ const float *x = PyArray_DATA(a); float s = 0; for (i = 0; i < n; i++) s += x[i];
+      *(float *)PyArray_DATA(r) = s; }}
+    else {{ const double *x = PyArray_DATA(a); double s = 0; for (i = 0; i < n; i++) s += x[i];
+      *(double *)PyArray_DATA(r) = s; }}
+    return (PyObject *)r;
+  }}
+  return PyObject_Vectorcall(np_{name}, args, 1, NULL);
+}}
+"""
+
+MATMUL = r"""
+static PyObject *np_{name};
+#define MULTIPLY(T) {{ T *z = PyArray_DATA(r); memset(z, 0, m * n * sizeof(T)); \
+  npy_intp as0 = PyArray_STRIDE(a, 0) / sizeof(T), as1 = PyArray_STRIDE(a, 1) / sizeof(T); \
+  npy_intp bs0 = PyArray_STRIDE(b, 0) / sizeof(T), bs1 = PyArray_STRIDE(b, 1) / sizeof(T), i, j, p; \
+  const T *x = PyArray_DATA(a), *y = PyArray_DATA(b); \
+  if (bs1 == 1) for (i = 0; i < m; i++) for (p = 0; p < k; p++) {{ T v = x[i * as0 + p * as1]; \
+    for (j = 0; j < n; j++) z[i * n + j] += v * y[p * bs0 + j]; }} \
+  else for (i = 0; i < m; i++) for (j = 0; j < n; j++) {{ T s = 0; \
+    for (p = 0; p < k; p++) s += x[i * as0 + p * as1] * y[p * bs0 + j * bs1]; z[i * n + j] = s; }} }}
+static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {{
+  PyArrayObject *a = (PyArrayObject *)args[0], *b = (PyArrayObject *)args[1];
+  if (is_array(args[0]) && is_array(args[1])) {{
+    int t = PyArray_TYPE(a);
+    if (t != PyArray_TYPE(b) || PyArray_NDIM(a) != 2 || PyArray_NDIM(b) != 2 || !is_float(t)) Py_RETURN_NONE;
+    npy_intp m = PyArray_DIM(a, 0), k = PyArray_DIM(a, 1), n = PyArray_DIM(b, 1);
+    if (k != PyArray_DIM(b, 0)) Py_RETURN_NONE;
+    if (m * n * k <= 2048) {{
+      npy_intp dims[2] = {{m, n}};
+      PyArrayObject *r = new_shaped(PyArray_DESCR(a), 2, dims); if (!r) return NULL;
+      if (t == NPY_FLOAT) MULTIPLY(float) else MULTIPLY(double)
+      return (PyObject *)r;
+    }}
+    return PyObject_Vectorcall(np_{name}, args, 2, NULL);
+  }}
+  Py_RETURN_NONE;
+}}
+"""
+
+# A stack of products: small ones, and outer products of any size, which are but a loop over the result.
+BMM = r"""
+static PyObject *np_{name};
+#define MULTIPLY_ALL(T) {{ T *z = PyArray_DATA(r); npy_intp i, j, p; \
+  npy_intp as1 = PyArray_STRIDE(a, 1) / sizeof(T), as2 = PyArray_STRIDE(a, 2) / sizeof(T); \
+  npy_intp bs1 = PyArray_STRIDE(b, 1) / sizeof(T); \
+  for (npy_intp s = 0; s < count; s++) {{ \
+    const T *x = (const T *)(PyArray_BYTES(a) + s * PyArray_STRIDE(a, 0)); \
+    const T *y = (const T *)(PyArray_BYTES(b) + s * PyArray_STRIDE(b, 0)); \
+    for (i = 0; i < m; i++, z += n) {{ T v = k ? x[i * as1] : 0; \
+      for (j = 0; j < n; j++) z[j] = k ? v * y[j] + (T)0 : 0;   /* a sum from 0 on: no -0 */ \
+      for (p = 1; p < k; p++) {{ v = x[i * as1 + p * as2]; for (j = 0; j < n; j++) z[j] += v * y[p * bs1 + j]; }} }} }} }}
+static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {{
+  PyArrayObject *a = (PyArrayObject *)args[0], *b = (PyArrayObject *)args[1];
+  if (is_array(args[0]) && is_array(args[1])) {{
+    int t = PyArray_TYPE(a);
+    if (t != PyArray_TYPE(b) || PyArray_NDIM(a) != 3 || PyArray_NDIM(b) != 3 || !is_float(t)) Py_RETURN_NONE;
+    npy_intp count = PyArray_DIM(a, 0), m = PyArray_DIM(a, 1), k = PyArray_DIM(a, 2), n = PyArray_DIM(b, 2);
+    if (k != PyArray_DIM(b, 1) || count != PyArray_DIM(b, 0)) Py_RETURN_NONE;
+    if (PyArray_STRIDE(b, 2) == PyArray_ITEMSIZE(b) && (k == 1 || count * m * n * k <= 2048)) {{
+      npy_intp dims[3] = {{count, m, n}};
+      PyArrayObject *r = new_shaped(PyArray_DESCR(a), 3, dims); if (!r) return NULL;
+      if (t == NPY_FLOAT) MULTIPLY_ALL(float) else MULTIPLY_ALL(double)
+      return (PyObject *)r;
+    }}
+    return PyObject_Vectorcall(np_{name}, args, 2, NULL);
+  }}
+  Py_RETURN_NONE;
+}}
+"""
+
+ENDING = r"""
+static PyObject *bind(PyObject *self, PyObject *args) {{
+  const char *name; PyObject *function;
+  if (!PyArg_ParseTuple(args, "sO", &name, &function)) return NULL;
+{bindings}
+  PyErr_Format(PyExc_KeyError, "no kernel is called %s", name);
+  return NULL;
+}}
+static PyMethodDef methods[] = {{
+{methods}
+  {{"address", address, METH_O, NULL}}, {{"strides_of", strides_of, METH_O, NULL}},
+  {{"reshaped", (PyCFunction)(void *)reshaped, METH_FASTCALL, NULL}},
+  {{"bind", bind, METH_VARARGS, NULL}}, {{NULL}}
+}};
+static struct PyModuleDef module = {{PyModuleDef_HEAD_INIT, "_kernels", NULL, -1, methods}};
+PyMODINIT_FUNC PyInit__kernels(void) {{ import_array(); import_umath(); return PyModule_Create(&module); }}
+"""
+
+
+def lowered() -> list[tuple[str, Any]]:
+    """The ops that have a C expression, with the name of their kernel."""
+    return [(kernel_name(op), op) for packet in OPS.values() for op in packet.overloads_ if is_lowered(op)]
+
+
+def expression(lower: str, kind: str) -> str:
+    """The C expression for one element type."""
+    text = lower.replace("{self}", "X").replace("{other}", "Y")
+    if kind == "float":
+        for function in FUNCTIONS:
+            text = text.replace(f"{function}(", f"{function}f(")
+    return text
+
+
+def kernel_source(name: str, op: Any) -> str:
+    template = {"sum": SUM, "matmul": MATMUL, "bmm": BMM}.get(op.lower) or (BINARY if "{other}" in op.lower else UNARY)
+    costly = any(f"{f}(" in op.lower for f in FUNCTIONS if f not in ("fabs", "sqrt", "floor", "ceil", "trunc", "fmax", "fmin"))
+    if template is UNARY and costly and op.ufunc is not None:
+        template = LOOP
+    return template.format(name=name, floats=int(op.floats), limit=COSTLY if costly else CHEAP,
+                           float=expression(op.lower, "float"), double=expression(op.lower, "double"))
+
+
+def write_kernels(path: str) -> bool:
+    """Write the C file; whether there was anything to write."""
+    ops = lowered()
+    names = [name for name, _ in ops]
+    bindings = "\n".join(f'  if (strcmp(name, "{n}") == 0) {{ Py_INCREF(function); np_{n} = function; Py_RETURN_NONE; }}'
+                         for n in names)
+    written = [f"{name}_into" for name, op in ops if "{other}" in op.lower]
+    methods = "\n".join(f'  {{"{n}", (PyCFunction)(void *){n}, METH_FASTCALL, NULL}},' for n in names + written)
+    text = PRELUDE + QUESTIONS + "".join(kernel_source(name, op) for name, op in ops)
+    text += ENDING.format(bindings=bindings, methods=methods)
+    with open(path, "w") as file:
+        file.write(text)
+    return bool(ops)

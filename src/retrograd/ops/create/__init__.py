@@ -1,0 +1,1 @@
+"""New tensors: from sizes, data and random streams."""

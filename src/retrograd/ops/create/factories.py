@@ -1,0 +1,620 @@
+"""New tensors from a size and a value: zeros, full, arange, linspace, eye, their `_like` and `new_` forms, windows."""
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from retrograd.core import dtypes, storage
+from retrograd.core.api import EXTRA_FUNCTIONS, EXTRA_METHODS, overridden
+from retrograd.core.arguments import resolve
+from retrograd.core.dispatch import call
+from retrograd.core.hooks import hooks
+from retrograd.core.kernels import HALVES
+from retrograd.core.opdef import defop
+from retrograd.core.rng.fused import fma_float32, fma_float64
+from retrograd.core.schema import Schema
+from retrograd.core.state import switches, tls
+from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor
+from retrograd.ops import late
+from retrograd.ops.memory.copy import channels_last_strides, format_strides, meta_array
+from retrograd.ops.shared import families
+from retrograd.ops.shared.elementwise import unsupported
+
+OPTIONS = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+PUBLIC_OPTIONS = ("ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=False, "
+                  "bool? requires_grad=False")
+NEEDS_FLOAT = "Only Tensors of floating point and complex dtype can require gradients"
+NO_PINNED = ("pin_memory=True requires a CUDA or other accelerator backend; no pinned memory allocator is available on this "
+             "system.")
+
+
+# ---- from public calls to ops
+def public(name: str, forms: Any, *, fast: Any = None, method: bool = False, plain: bool = True, out: bool = True) -> Any:
+    """Make `name` callable: `forms` lists (op, its own parameters as schema text, in the order they are tried).
+
+    The options that are no part of the op (requires_grad, out) are handled here. `fast(args, dtype)` makes the array of
+    the most common calls, or returns None.
+    """
+    schemas = []
+    orders = []
+    for _, params in forms:
+        star = "" if "*" in params else " *,"
+        schemas.append(Schema(f"{name}({params},{star} {'Tensor? out=None, ' if out else ''}{PUBLIC_OPTIONS}) -> Tensor"))
+        orders.append(None)
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if fast is not None and (not switches.any_mode or not tls.slow_path):
+            if not kwargs:
+                array = fast(args, None)
+                if array is not None:
+                    return Tensor(array)
+            else:
+                array = quick(fast, args, kwargs)
+                if array is not None:
+                    made = Tensor(array)
+                    made._requires = kwargs.get("requires_grad", False)
+                    return made
+        if overridden(args, kwargs):
+            return hooks.torch_function(function, args, kwargs)
+        index, bound = resolve(name, schemas, args, kwargs, method)
+        op = forms[index][0]
+        order = orders[index]
+        if order is None:
+            order = orders[index] = argument_order(op, schemas[index])
+        return make(op, order, bound)
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "torch"
+    FUNCTIONS_BY_NAME[name] = function
+    if plain:
+        EXTRA_FUNCTIONS[name] = function
+    if method:
+        EXTRA_METHODS[name] = function
+    return function
+
+
+def quick(fast: Any, args: Any, kwargs: Any) -> Any:
+    """The array of a call whose only keywords are dtype and requires_grad; None if it is not that simple."""
+    dtype = requires = None
+    for key, value in kwargs.items():
+        if key == "dtype":
+            dtype = value
+        elif key == "requires_grad":
+            requires = value
+        else:
+            return None
+    if dtype is not None and type(dtype) is not dtypes.dtype or requires is not None and type(requires) is not bool:
+        return None
+    array = fast(args, dtype)
+    return None if requires and array is not None and array.dtype.kind not in "fcV" else array
+
+
+def argument_order(op: Any, schema: Schema) -> Any:
+    """Where each argument of the op, then `out` and `requires_grad`, are among the public arguments."""
+    index = {p.name: i for i, p in enumerate(schema.params)}
+    return [index[p.name] for p in op.schema.params], index.get("out"), index["requires_grad"], index["dtype"]
+
+
+def make(op: Any, order: Any, bound: Any) -> Any:
+    """Run a factory op for a public call."""
+    places, out_place, requires_place, dtype_place = order
+    args = [bound[i] for i in places]
+    out = None if out_place is None else bound[out_place]
+    if bound[dtype_place + 3]:
+        raise RuntimeError(NO_PINNED)
+    if out is not None:
+        made = fill_out(op, args, out, bound[dtype_place])
+    else:
+        made = call(op, args)
+    if bound[requires_place]:
+        require_grad(made)
+    return made
+
+
+def fill_out(op: Any, args: Any, out: Any, dtype: Any) -> Any:
+    """The out= form: what the op makes in the dtype of `out`, put there."""
+    if dtype is not None and dtype is not out.dtype:
+        raise RuntimeError(f"dtype {dtype.legacy} does not match dtype of out parameter ({out.dtype.legacy})")
+    if not op._ready:
+        op.prepare()
+    args = list(args)
+    for i in op.dtype_args:
+        args[i] = out.dtype
+    made = call(op, args)
+    if out.array.shape != made.array.shape:
+        if op.name == "arange" and out.array.size not in (0, made.array.size):
+            warnings.warn(f"The number of elements in the out tensor of shape {list(out.array.shape)} is {out.array.size} "
+                          f"which does not match the computed number of elements {made.array.size}. Note that this may "
+                          "occur as a result of rounding error. The out tensor will be resized to a tensor of shape "
+                          f"({made.array.size},).", UserWarning, stacklevel=4)
+        late.resize_(out, made.array.shape)
+    hooks.assign_out(out, made, op.name)
+    return out
+
+
+def require_grad(t: Any) -> None:
+    if t.array.dtype.kind not in "fcV":
+        raise RuntimeError(NEEDS_FLOAT)
+    t._requires = True
+
+
+# ---- kernels
+def default() -> Any:
+    return dtypes.get_default_dtype().numpy
+
+
+def check_size(size: Any) -> Any:
+    for n in size:
+        if n < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(size)}")
+
+
+def plain_size(args: Any) -> Any:
+    """The size in a call such as zeros(2, 3) or zeros((2, 3)); None if it needs a closer look."""
+    if len(args) == 1:
+        kind = type(args[0])
+        if kind is not int:
+            if kind is not tuple and kind is not list:
+                if not isinstance(args[0], tuple):
+                    return None
+            args = args[0]
+    elif not args:
+        return None
+    for n in args:
+        if type(n) is not int or n < 0:
+            return None
+    return args
+
+
+def fast_zeros(args: Any, dtype: Any) -> Any:
+    size = plain_size(args)
+    return None if size is None else np.zeros(size, default() if dtype is None else dtype.numpy)
+
+
+def fast_ones(args: Any, dtype: Any) -> Any:
+    size = plain_size(args)
+    if size is None:
+        return None
+    array = np.empty(size, default() if dtype is None else dtype.numpy)
+    array.fill(1)
+    return array
+
+
+def fast_empty(args: Any, dtype: Any) -> Any:
+    size = plain_size(args)
+    return None if size is None else np.empty(size, default() if dtype is None else dtype.numpy)
+
+
+def zeros_kernel(xp: Any, size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    if any([n < 0 for n in size]):
+        raise RuntimeError("zeros: Dimension size must be non-negative.")
+    return xp.zeros(size, dtype or default())
+
+
+def ones_kernel(xp: Any, size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    check_size(size)
+    return xp.ones(size, dtype or default())
+
+
+def empty_kernel(xp: Any, size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any) -> Any:
+    check_size(size)
+    dtype = dtype or default()
+    if memory_format is None or memory_format.name == "contiguous_format":
+        return xp.empty(size, dtype)
+    if memory_format.name == "preserve_format":
+        raise RuntimeError("Attempted to use preserve format in a context where it is not supported")
+    return storage.empty_strided(size, channels_last_strides(size), dtype)
+
+
+def full_kernel(xp: Any, size: Any, fill_value: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    check_size(size)
+    return filled(xp.empty(size, dtype or number_dtype(fill_value)), fill_value)
+
+
+def number_dtype(value: Any) -> Any:
+    return dtypes.number_dtype(value).numpy
+
+
+def filled(array: Any, value: Any) -> Any:
+    array[...] = as_element(value, array.dtype)
+    return array
+
+
+C_NAMES = {"uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t", "float16": "c10::Half",
+           "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double", "complex64": "c10::complex<float>",
+           "complex128": "c10::complex<double>", "bool": "bool", "uint16": "uint16_t", "uint32": "uint32_t",
+           "uint64": "uint64_t"}
+
+
+def as_element(value: Any, dtype: Any) -> Any:
+    """A Python number as an element of `dtype`, if the dtype can hold it."""
+    kind = dtype.kind
+    if kind == "b":
+        return bool(value)
+    if (type(value) is complex and kind != "c" and value.imag != 0) or not holds(value, dtype):
+        raise RuntimeError(f"value cannot be converted to type {C_NAMES[dtypes.BY_NUMPY[dtype].name]} without overflow")
+    if type(value) is complex and kind != "c":
+        value = value.real
+    if kind in "iu":
+        value = int(value)
+        return np.asarray(value & (1 << 8 * dtype.itemsize) - 1, np.uint64).astype(dtype)
+    if dtype in HALVES:
+        return np.float32(value).astype(dtype)
+    return value
+
+
+def holds(value: Any, dtype: Any) -> bool:
+    """Whether a number fits into a dtype: unsigned types take negative numbers modulo their range."""
+    kind = dtype.kind
+    if type(value) is complex:
+        part = np.dtype(f"f{dtype.itemsize // 2}") if kind == "c" else dtype
+        return holds(value.real, part) and holds(value.imag, part)
+    if type(value) is float and (math.isinf(value) or math.isnan(value)):
+        return kind not in "iu"
+    if kind in "iu":
+        info = np.iinfo(dtype)
+        low = -int(info.max) if kind == "u" else int(info.min)
+        return low <= value <= int(info.max)
+    part = np.dtype(f"f{dtype.itemsize // 2}") if kind == "c" else dtype
+    limit = dtypes.finfo(dtypes.BY_NUMPY[part]).max
+    return -limit <= value <= limit
+
+
+def empty_strided_kernel(xp: Any, size: Any, stride: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    check_strides(size, stride)
+    return storage.empty_strided(size, stride, dtype or default())
+
+
+def check_strides(size: Any, stride: Any) -> Any:
+    if len(size) != len(stride):
+        raise RuntimeError(f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})")
+    check_size(size)
+    if any([s < 0 for s in stride]):
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
+
+
+def arange_kernel(xp: Any, start: Any, end: Any, step: Any, dtype: Any) -> Any:
+    numbers = [float(x.real if isinstance(x, complex) else x) for x in (start, end, step)]
+    if any([isinstance(x, complex) for x in (start, end, step)]):
+        raise RuntimeError("value cannot be converted to type double without overflow")
+    if dtype is None:
+        whole = all([isinstance(x, int) for x in (start, end, step)])
+        dtype = np.dtype(np.int64) if whole else default()
+    if dtype.kind in "bc":
+        raise NotImplementedError(f'"arange_cpu" not implemented for \'{dtypes.BY_NUMPY[dtype].legacy}\'')
+    first, last, by = numbers
+    if by == 0:
+        raise RuntimeError("step must be nonzero")
+    if not (math.isfinite(first) and math.isfinite(last)):
+        raise RuntimeError(f"unsupported range: {first:g} -> {last:g}")
+    if (by > 0 and last < first) or (by < 0 and last > first):
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if dtype.kind in "iu":
+        first, last, by = int(start), int(end), int(step)
+        if by == 0 and dtype.itemsize == 8:
+            raise ValueError("step must be nonzero")
+    if dtype.kind in "iu":
+        if dtype.itemsize == 8:
+            count = -((first - last) // by) if by > 0 else -((last - first) // -by)
+        else:
+            count = math.ceil((numbers[1] - numbers[0]) / numbers[2])
+        return (first + by * xp.arange(count, dtype=np.int64)).astype(dtype)
+    return stepped(xp, first, by, math.ceil((last - first) / by), dtype)
+
+
+def stepped(xp: Any, first: float, by: float, count: int, dtype: Any) -> Any:
+    """first + i * by. The last bits tell how the reference computes it: in runs of lanes that start at a rounded value."""
+    lanes = 16 if dtype in HALVES else 8 if dtype.itemsize == 4 else 4
+    wide = np.dtype(np.float32) if dtype in HALVES else np.dtype(np.float64)
+    first, by = float(wide.type(first)), float(wide.type(by))
+    fused = fma_float32 if dtype in HALVES else fma_float64
+    values = fused(xp.arange(count).astype(wide), by, first).astype(dtype)
+    whole = count // (2 * lanes) * (2 * lanes)
+    if whole:
+        runs = values[:whole].reshape(-1, lanes)
+        exact = np.float64 if dtype in HALVES else np.longdouble
+        offsets = xp.arange(lanes).astype(exact) * exact(by)
+        runs[...] = (runs[:, :1].astype(exact) + offsets).astype(wide).astype(dtype)
+    return values
+
+
+def fast_arange(args: Any, dtype: Any) -> Any:
+    if len(args) == 1 and type(args[0]) is int and args[0] >= 0 and dtype is None:
+        return np.arange(args[0])
+    return None
+
+
+def linspace_values(xp: Any, start: Any, end: Any, steps: int, dtype: Any) -> Any:
+    """Evenly spaced values, counted from the nearer end so that both ends are exact."""
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    if dtype is None:
+        dtype = default() if not isinstance(start, complex) and not isinstance(end, complex) else (
+            dtypes.get_default_complex_dtype().numpy)
+    if steps == 0:
+        return xp.empty(0, dtype)
+    first, last = as_element(start, dtype), as_element(end, dtype)
+    if steps == 1:
+        return filled(xp.empty(1, dtype), start)
+    half = steps // 2
+    up, down = xp.arange(half), xp.arange(steps - 1 - half, -1, -1)
+    if dtype.kind == "c":
+        step = (dtype.type(last) - dtype.type(first)) / dtype.type(steps - 1)
+        return xp.concatenate([dtype.type(first) + step * up, dtype.type(last) - step * down]).astype(dtype)
+    if dtype.kind in "iu" or dtype == np.float64:
+        low, high = float(first), float(last)
+        step = (high - low) / (steps - 1)
+        up, down = up.astype(np.float64), down.astype(np.float64)
+        return xp.concatenate([fma_float64(up, step, low), fma_float64(down, -step, high)]).astype(dtype)
+    low, high = dtype.type(first), dtype.type(last)
+    step = (high - low) / dtype.type(steps - 1)
+    if dtype in HALVES:               # every operation rounds
+        return xp.concatenate([low + step * up.astype(dtype), high - step * down.astype(dtype)])
+    up, down = up.astype(np.float32), down.astype(np.float32)
+    return xp.concatenate([fma_float32(up, float(step), float(low)), fma_float32(down, -float(step), float(high))])
+
+
+def bound_numbers(op: str, **bounds: Any) -> list[Any]:
+    """Python numbers out of bounds that may be 0-d arrays."""
+    arrays = {name: value for name, value in bounds.items() if isinstance(value, np.ndarray)}
+    if any([a.ndim for a in arrays.values()]):
+        got = " and ".join([f"{name} with {a.ndim} dimension(s)" for name, a in arrays.items()])
+        raise RuntimeError(f"{op} only supports 0-dimensional start and end tensors, but got {got}.")
+    return [(float(v) if v.dtype.kind == "V" else v.item()) if isinstance(v, np.ndarray) else v for v in bounds.values()]
+
+
+def linspace_kernel(xp: Any, start: Any, end: Any, steps: int, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    if dtype == np.bool_:
+        raise unsupported("linspace_cpu", dtype)
+    start, end = bound_numbers("linspace", start=start, end=end)
+    return linspace_values(xp, start, end, steps, dtype)
+
+
+def logspace_kernel(xp: Any, start: Any, end: Any, steps: int, base: float, dtype: Any, layout: Any, device: Any,
+                    pin_memory: Any) -> Any:
+    if dtype == np.bool_:
+        raise unsupported("logspace_cpu", dtype)
+    start, end = bound_numbers("logspace", start=start, end=end)
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    if dtype is None:
+        dtype = default() if not isinstance(start, complex) and not isinstance(end, complex) else (
+            dtypes.get_default_complex_dtype().numpy)
+    if dtype.kind in "iu":
+        if steps == 1:
+            return xp.asarray([base ** start]).astype(dtype)
+        step = np.float32(float(int(end) - int(start)) / max(steps - 1, 1))
+        index = xp.arange(steps)
+        half = steps // 2
+        powers = xp.concatenate([int(start) + step * index[:half], int(end) - step * (steps - 1 - index[half:])])
+        return (np.float64(base) ** powers.astype(np.float64)).astype(dtype)
+    values = linspace_values(xp, start, end, steps, dtype)
+    if dtype in HALVES:
+        return (np.float32(base) ** values.astype(np.float32)).astype(dtype)
+    if dtype == np.float32:
+        return (np.float64(np.float32(base)) ** values.astype(np.float64)).astype(dtype)
+    return (dtype.type(base) ** values).astype(dtype)
+
+
+def eye_kernel(xp: Any, n: int, m: int, dtype: Any) -> Any:
+    for name, value in (("n", n), ("m", m)):
+        if value < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
+    return xp.eye(n, m, dtype=dtype or default())
+
+
+# ---- the `_like` forms
+def like_array(self: Any, dtype: Any, memory_format: Any, made: Any) -> Any:
+    """An array of the geometry of `self`; `made(shape, dtype)` makes it where the layout is the plain one."""
+    dtype = dtype or self.dtype
+    if memory_format is None and self.flags.c_contiguous and self.size and 0 not in self.strides:
+        return made(self.shape, dtype)
+    strides = format_strides(self, memory_format)
+    if strides == storage.contiguous_strides(self.shape):
+        return made(self.shape, dtype)
+    array = storage.empty_strided(self.shape, strides, dtype)
+    if made is not np.empty:
+        array[...] = made((), dtype)
+    return array
+
+
+def fast_like(made: Any) -> Any:
+    def fast(args: Any, dtype: Any) -> Any:
+        if len(args) != 1 or type(args[0]) is not Tensor or args[0]._flags:
+            return None
+        array = args[0].array
+        if not array.flags.c_contiguous or not array.size or 0 in array.strides:
+            return None
+        return made(array.shape, array.dtype if dtype is None else dtype.numpy)
+    return fast
+
+
+def like_kernel(made: Any) -> Any:
+    def kernel(xp: Any, self: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any) -> Any:
+        return like_array(self, dtype, memory_format, made)
+    return kernel
+
+
+def ones_array(shape: Any, dtype: Any) -> Any:
+    array = np.empty(shape, dtype)
+    array.fill(1)
+    return array
+
+
+def full_like_kernel(xp: Any, self: Any, fill_value: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any,
+                     memory_format: Any) -> Any:
+    return filled(like_array(self, dtype, memory_format, np.empty), fill_value)
+
+
+def like_meta(xp: Any, self: Any, *rest: Any) -> Any:
+    dtype, memory_format = rest[-5], rest[-1]
+    return meta_array(self.shape, format_strides(self, memory_format), dtype or self.dtype)
+
+
+def sized_meta(xp: Any, size: Any, *rest: Any) -> Any:
+    check_size(size)
+    return meta_array(size, storage.contiguous_strides(size), rest[-4] or default())
+
+
+def new_meta(xp: Any, self: Any, size: Any, *rest: Any) -> Any:
+    check_size(size)
+    return meta_array(size, storage.contiguous_strides(size), rest[-4] or self.dtype)
+
+
+def batched_new(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """The `new_` forms: the new tensor has the batch dimension in front."""
+    return call(op, [families.move_to_front(args[0], dims[0]), (size, *args[1]), *args[2:]]), 0
+
+
+# ---- the table
+zeros = defop(f"zeros(SymInt[] size, *, {OPTIONS}) -> Tensor", kernel=zeros_kernel, meta=sized_meta, variants="")
+ones = defop(f"ones(SymInt[] size, *, {OPTIONS}) -> Tensor", kernel=ones_kernel, meta=sized_meta, variants="")
+empty = defop(
+    f"empty.memory_format(SymInt[] size, *, {OPTIONS}, MemoryFormat? memory_format=None) -> Tensor",
+    kernel=empty_kernel,
+    meta=lambda xp, size, dtype, layout, device, pin_memory, memory_format: sized_meta(
+        xp, size, dtype, layout, device, pin_memory),
+    variants="",
+)
+full = defop(
+    f"full(SymInt[] size, Scalar fill_value, *, {OPTIONS}) -> Tensor",
+    kernel=full_kernel,
+    meta=lambda xp, size, fill_value, dtype, layout, device, pin_memory: sized_meta(
+        xp, size, dtype or number_dtype(fill_value), layout, device, pin_memory),
+    variants="",
+)
+empty_strided = defop(
+    f"empty_strided(SymInt[] size, SymInt[] stride, *, {OPTIONS}) -> Tensor",
+    kernel=empty_strided_kernel,
+    meta=lambda xp, size, stride, dtype, layout, device, pin_memory: (
+        check_strides(size, stride), meta_array(size, stride, dtype or default()))[1],
+    variants="",
+)
+arange = defop(
+    f"arange(Scalar end, *, {OPTIONS}) -> Tensor",
+    kernel=lambda xp, end, dtype, layout, device, pin_memory: arange_kernel(xp, 0, end, 1, dtype), variants="",
+)
+arange_start = defop(
+    f"arange.start(Scalar start, Scalar end, *, {OPTIONS}) -> Tensor",
+    kernel=lambda xp, start, end, dtype, layout, device, pin_memory: arange_kernel(xp, start, end, 1, dtype), variants="",
+)
+arange_step = defop(
+    f"arange.start_step(Scalar start, Scalar end, Scalar step=1, *, {OPTIONS}) -> Tensor",
+    kernel=lambda xp, start, end, step, dtype, layout, device, pin_memory: arange_kernel(xp, start, end, step, dtype),
+    variants="",
+)
+# `range` includes its end, and is kept for old programs.
+range_step = defop(
+    f"range.step(Scalar start, Scalar end, Scalar step=1, *, {OPTIONS}) -> Tensor",
+    kernel=lambda xp, start, end, step, dtype, layout, device, pin_memory: range_kernel(xp, start, end, step, dtype),
+    variants="",
+)
+
+
+def range_kernel(xp: Any, start: Any, end: Any, step: Any, dtype: Any) -> Any:
+    dtype = dtype or default()
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (step > 0 and end < start) or (step < 0 and end > start):
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    count = int((end - start) / step + 1)
+    return (start + step * xp.arange(count, dtype=np.float64)).astype(dtype)
+
+
+linspace_forms: list[Any] = []
+logspace_forms: list[Any] = []
+for kind, first, last in (("Tensor_Tensor", "Tensor", "Tensor"), ("Scalar_Tensor", "Scalar", "Tensor"),
+                          ("Tensor_Scalar", "Tensor", "Scalar"), ("", "Scalar", "Scalar")):
+    bounds = f"{first} start, {last} end, int steps"
+    dotted = f".{kind}" if kind else ""
+    linspace_forms.append((defop(f"linspace{dotted}({bounds}, *, {OPTIONS}) -> Tensor", kernel=linspace_kernel,
+                                 batch=families.loop, variants=""), bounds))
+    bounds += ", float base=10.0"
+    logspace_forms.append((defop(f"logspace{dotted}({bounds}, *, {OPTIONS}) -> Tensor", kernel=logspace_kernel,
+                                 batch=families.loop, variants=""), bounds))
+eye = defop(
+    f"eye(SymInt n, *, {OPTIONS}) -> Tensor",
+    kernel=lambda xp, n, dtype, layout, device, pin_memory: eye_kernel(xp, n, n, dtype), variants="",
+)
+eye_m = defop(
+    f"eye.m(SymInt n, SymInt m, *, {OPTIONS}) -> Tensor",
+    kernel=lambda xp, n, m, dtype, layout, device, pin_memory: eye_kernel(xp, n, m, dtype), variants="",
+)
+scalar_tensor = defop(
+    f"scalar_tensor(Scalar s, *, {OPTIONS}) -> Tensor",
+    kernel=lambda xp, s, dtype, layout, device, pin_memory: filled(xp.empty((), dtype or default()), s), variants="",
+)
+LIKE = f"{OPTIONS}, MemoryFormat? memory_format=None"
+zeros_like = defop(f"zeros_like(Tensor self, *, {LIKE}) -> Tensor", kernel=like_kernel(np.zeros), meta=like_meta,
+                   batch=families.pointwise, variants="")
+ones_like = defop(f"ones_like(Tensor self, *, {LIKE}) -> Tensor", kernel=like_kernel(ones_array), meta=like_meta,
+                  batch=families.pointwise, variants="")
+empty_like = defop(f"empty_like(Tensor self, *, {LIKE}) -> Tensor", kernel=like_kernel(np.empty), meta=like_meta,
+                   batch=families.pointwise, variants="")
+full_like = defop(f"full_like(Tensor self, Scalar fill_value, *, {LIKE}) -> Tensor", kernel=full_like_kernel,
+                  meta=like_meta, batch=families.pointwise, variants="")
+new_zeros = defop(
+    f"new_zeros(Tensor self, SymInt[] size, *, {OPTIONS}) -> Tensor",
+    kernel=lambda xp, self, size, dtype, layout, device, pin_memory: (check_size(size), xp.zeros(size, dtype or self.dtype))[1],
+    meta=new_meta, batch=batched_new, variants="",
+)
+new_ones = defop(
+    f"new_ones(Tensor self, SymInt[] size, *, {OPTIONS}) -> Tensor",
+    kernel=lambda xp, self, size, dtype, layout, device, pin_memory: (check_size(size), xp.ones(size, dtype or self.dtype))[1],
+    meta=new_meta, batch=batched_new, variants="",
+)
+new_empty = defop(
+    f"new_empty(Tensor self, SymInt[] size, *, {OPTIONS}) -> Tensor",
+    kernel=lambda xp, self, size, dtype, layout, device, pin_memory: (check_size(size), xp.empty(size, dtype or self.dtype))[1],
+    meta=new_meta, batch=batched_new, variants="",
+)
+new_full = defop(
+    f"new_full(Tensor self, SymInt[] size, Scalar fill_value, *, {OPTIONS}) -> Tensor",
+    kernel=lambda xp, self, size, fill_value, dtype, layout, device, pin_memory: (
+        check_size(size), filled(xp.empty(size, dtype or self.dtype), fill_value))[1],
+    meta=new_meta, batch=batched_new, variants="",
+)
+new_empty_strided = defop(
+    f"new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, {OPTIONS}) -> Tensor",
+    kernel=lambda xp, self, size, stride, dtype, layout, device, pin_memory: (
+        check_strides(size, stride), storage.empty_strided(size, stride, dtype or self.dtype))[1],
+    meta=lambda xp, self, size, stride, dtype, layout, device, pin_memory: meta_array(size, stride, dtype or self.dtype),
+    batch=families.loop, variants="",
+)
+
+for public_name, public_forms, quickly in (
+    ("zeros", [(zeros, "SymInt[] size")], fast_zeros),
+    ("ones", [(ones, "SymInt[] size")], fast_ones),
+    ("full", [(full, "SymInt[] size, Scalar fill_value")], None),
+    ("arange", [(arange, "Scalar end"), (arange_start, "Scalar start, Scalar end"),
+                (arange_step, "Scalar start, Scalar end, Scalar step=1")], fast_arange),
+    ("linspace", linspace_forms, None),
+    ("logspace", logspace_forms, None),
+    ("eye", [(eye, "SymInt n"), (eye_m, "SymInt n, SymInt m")], None),
+):
+    public(public_name, public_forms, fast=quickly)
+old_range = public("range", [(range_step, "Scalar start, Scalar end, Scalar step=1")])
+
+
+def warned_range(*args: Any, **kwargs: Any) -> Any:
+    warnings.warn("torch.range is deprecated and will be removed in a future release because its behavior is inconsistent "
+                  "with Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
+                  UserWarning, stacklevel=2)
+    return old_range(*args, **kwargs)
+
+
+FUNCTIONS_BY_NAME["range"] = EXTRA_FUNCTIONS["range"] = warned_range
+public("empty", [(empty, "SymInt[] size, *, MemoryFormat? memory_format=None")], fast=fast_empty)
+public("empty_strided", [(empty_strided, "SymInt[] size, SymInt[] stride")], out=False)
+hooks.scalar_tensor = public("scalar_tensor", [(scalar_tensor, "Scalar s")], out=False)
+for public_name, like_op, made in (("zeros_like", zeros_like, np.zeros), ("ones_like", ones_like, ones_array),
+                                   ("empty_like", empty_like, np.empty)):
+    public(public_name, [(like_op, "Tensor self, *, MemoryFormat? memory_format=None")], fast=fast_like(made), out=False)
+public("full_like", [(full_like, "Tensor self, Scalar fill_value, *, MemoryFormat? memory_format=None")], out=False)
+for new_op in (new_zeros, new_ones, new_empty):
+    public(new_op.name, [(new_op, "Tensor self, SymInt[] size")], method=True, plain=False, out=False)
+public("new_full", [(new_full, "Tensor self, SymInt[] size, Scalar fill_value")], method=True, plain=False, out=False)
+public("new_empty_strided", [(new_empty_strided, "Tensor self, SymInt[] size, SymInt[] stride")], method=True, plain=False,
+       out=False)

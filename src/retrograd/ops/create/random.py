@@ -1,0 +1,539 @@
+"""Random tensors: the factories rand and randn, the in-place fills, sampling, and dropout."""
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from retrograd.core import dtypes, generator, storage
+from retrograd.core.api import expose
+from retrograd.core.arguments import resolve
+from retrograd.core.dispatch import call
+from retrograd.core.hooks import hooks
+from retrograd.core.kernels import broadcast_problem, check_writable
+from retrograd.core.opdef import defop
+from retrograd.core.schema import Schema
+from retrograd.core.tensor import Tensor
+from retrograd.ops import late
+from retrograd.ops.create.factories import (
+    OPTIONS,
+    PUBLIC_OPTIONS,
+    check_size,
+    default,
+    fill_out,
+    like_array,
+    like_meta,
+    meta_array,
+    plain_size,
+    public,
+    require_grad,
+)
+from retrograd.ops.create.generators import default_generator
+from retrograd.ops.memory.resize import type_words, zeros_like
+from retrograd.ops.shared import families
+from retrograd.ops.shared.dtype_checks import type_name
+
+
+def source_of(given: Any) -> Any:
+    return default_generator if given is None else given
+
+
+def drawn(array: Any, draw: Any) -> Any:
+    """Values for `array` from `draw(shape)`, in the order in which its elements lie in memory."""
+    if array.flags.c_contiguous:
+        return draw(array.shape)
+    order = sorted(range(array.ndim), key=lambda i: (-array.strides[i], i))
+    values = draw(tuple([array.shape[i] for i in order]))
+    return values.transpose(np.argsort(order))
+
+
+def unsupported(name: str, dtype: Any) -> Exception:
+    return NotImplementedError(f"\"{name}\" not implemented for '{dtypes.BY_NUMPY[dtype].legacy}'")
+
+
+def words_of(dtype: Any) -> str:
+    return type_words(Tensor(np.empty(0, dtype)))
+
+
+# ---- distributions over an array's geometry
+def uniform_values(array: Any, low: float, high: float, gen: Any) -> Any:
+    dtype = array.dtype
+    if dtype.kind not in "fcV":
+        raise unsupported("check_uniform_bounds", dtype)
+    part = dtypes.BY_NUMPY[dtype].to_real()
+    limit = dtypes.finfo(part).max
+    for name, value in (("from", low), ("to", high)):
+        if not -limit <= value <= limit:
+            raise RuntimeError(f"{name} is out of bounds for {words_of(part.numpy)}")
+    if low > high:
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
+    if high - low > limit:
+        raise RuntimeError(f"uniform_ expects to-from <= std::numeric_limits<{part.legacy}>::max(), but found to={high:g} and "
+                           f"from={low:g} which result in to-from to exceed the limit")
+    return drawn(array, lambda shape: generator.uniform(source_of(gen), shape, low, high, dtype))
+
+
+def normal_values(array: Any, mean: float, std: float, gen: Any) -> Any:
+    if not std >= 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+    if array.size == 0:
+        return array
+    if array.dtype.kind not in "fcV":
+        raise unsupported("normal_kernel_cpu", array.dtype)
+    contiguous = array.flags.c_contiguous
+    return drawn(array, lambda shape: generator.normal(source_of(gen), shape, mean, std, array.dtype, contiguous))
+
+
+def exponential_values(array: Any, lambd: float, gen: Any) -> Any:
+    if array.size == 0:
+        return array
+    if array.dtype.kind not in "fV":
+        raise RuntimeError("Exponential distribution is a continuous probability distribution. dtype must be a floating point "
+                           f"but you specified {dtypes.BY_NUMPY[array.dtype].legacy}")
+    return drawn(array, lambda shape: generator.exponential(source_of(gen), shape, lambd, array.dtype))
+
+
+def cauchy_values(array: Any, median: float, sigma: float, gen: Any) -> Any:
+    if not sigma > 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
+    if array.dtype.kind not in "fV":
+        raise RuntimeError("Cauchy distribution is a continuous probability distribution. dtype must be a floating point but "
+                           f"you specified {words_of(array.dtype)}")
+    return drawn(array, lambda shape: generator.cauchy(source_of(gen), shape, median, sigma, array.dtype))
+
+
+def log_normal_values(array: Any, mean: float, std: float, gen: Any) -> Any:
+    if not std > 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
+    if array.size == 0:
+        return array
+    if array.dtype.kind not in "fV":
+        raise unsupported("log_normal_cpu", array.dtype)
+    return drawn(array, lambda shape: generator.log_normal(source_of(gen), shape, mean, std, array.dtype))
+
+
+def geometric_values(array: Any, p: float, gen: Any) -> Any:
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
+    if array.size == 0:
+        return array
+    if array.dtype.kind in "bc":
+        raise unsupported("geometric_cpu", array.dtype)
+    return drawn(array, lambda shape: generator.geometric(source_of(gen), shape, p, array.dtype))
+
+
+def bernoulli_values(array: Any, p: Any, gen: Any) -> Any:
+    """Zeros and ones of the array's dtype; `p` is a number or an array that broadcasts to it."""
+    if array.size == 0:
+        return array
+    if not isinstance(p, np.ndarray):
+        if not 0 <= p <= 1:
+            raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+        if array.dtype.kind == "c":
+            raise unsupported("bernoulli_scalar_cpu_", array.dtype)
+        return drawn(array, lambda shape: generator.bernoulli(source_of(gen), shape, p, array.dtype))
+    if array.dtype.kind == "c":
+        raise unsupported("bernoulli_tensor_cpu_self_", array.dtype)
+    if p.dtype.kind not in "fV":
+        raise unsupported("bernoulli_tensor_cpu_p_", p.dtype)
+    wide = p.astype(np.float64)
+    if not bool(((wide >= 0) & (wide <= 1)).all()):
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be "
+                           "improved?  If so, please report an enhancement request to PyTorch.)")
+    check_writable(array)
+    chances = expanded_chances(p, array.shape)
+    if array.flags.c_contiguous:
+        return generator.bernoulli(source_of(gen), array.shape, chances, array.dtype)
+    order = sorted(range(array.ndim), key=lambda i: (-array.strides[i], i))
+    chances = chances.transpose(order)
+    return generator.bernoulli(source_of(gen), chances.shape, chances, array.dtype).transpose(np.argsort(order))
+
+
+def expanded_chances(p: Any, shape: Any) -> Any:
+    if p.ndim > len(shape):
+        raise RuntimeError(f"expand({type_name(p.dtype)}{{{list(p.shape)}}}, size={list(shape)}): the number of sizes provided "
+                           f"({len(shape)}) must be greater or equal to the number of dimensions in the tensor ({p.ndim})")
+    for d in range(len(shape) - 1, len(shape) - 1 - p.ndim, -1):
+        had = p.shape[d - len(shape)]
+        if had not in (1, shape[d]):
+            raise RuntimeError(f"The expanded size of the tensor ({shape[d]}) must match the existing size ({had}) at "
+                               f"non-singleton dimension {d}.  Target sizes: {list(shape)}.  Tensor sizes: {list(p.shape)}")
+    return np.broadcast_to(p, shape)
+
+
+def integer_values(array: Any, low: int, high: int | None, gen: Any) -> Any:
+    dtype = array.dtype
+    if dtype.kind == "c":
+        raise RuntimeError(f"{'random_from_to_impl' if high is None else 'check_random_bounds'} handles only integral, "
+                           "floating-point and boolean types")
+    if high is not None and low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    check_integer_bound("from", low, dtype)
+    if high is None:
+        return drawn(array, lambda shape: generator.random_from(source_of(gen), shape, low, dtype))
+    check_integer_bound("to - 1", high - 1, dtype)
+    if dtypes.BY_NUMPY[dtype].category == 2:
+        low, high = representable(low, high, dtype)
+    return drawn(array, lambda shape: generator.randint(source_of(gen), shape, low, high, dtype))
+
+
+def representable(low: int, high: int, dtype: Any) -> tuple[int, int]:
+    """Bounds moved inwards to where rounding to the dtype cannot leave the range."""
+    bits = EXACT_BITS[dtypes.BY_NUMPY[dtype].name]
+    first, last = int(float(np.float64(low + 1).astype(dtype))), int(float(np.float64(high - 1).astype(dtype)))
+    if first < low:
+        low = first + (1 << (abs(low + 1).bit_length() - bits))
+    if last >= high:
+        high = last - (1 << (abs(high - 1).bit_length() - bits))
+    return low, high
+
+
+EXACT_BITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
+
+
+def check_integer_bound(name: str, value: int, dtype: Any) -> None:
+    """Refuse bounds that the dtype cannot hold, warn of those that it cannot count to."""
+    own = dtypes.BY_NUMPY[dtype]
+    if own.category == 2:
+        limit = dtypes.finfo(own).max
+        if not -limit <= value <= limit:
+            raise RuntimeError(f"{name} is out of bounds for {words_of(dtype)}")
+        bits = EXACT_BITS[own.name]
+        if not -(2**bits) <= value <= 2**bits:
+            warnings.warn(f"{name} is out of bounds [-(2^{bits}), 2^{bits}]. Due to precision limitations {words_of(dtype)} "
+                          "can support discrete uniform distribution only within this range. This warning will become an "
+                          "error in version 1.7 release, please fix the code in advance", UserWarning, stacklevel=5)
+        return
+    low, high = (0, 1) if dtype.kind == "b" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
+    if not low <= value <= high:
+        raise RuntimeError(f"{name} is out of bounds for {words_of(dtype)}")
+
+
+def any_integer_values(array: Any, gen: Any) -> Any:
+    if array.size == 0:
+        return array
+    if array.dtype.kind == "c":
+        raise unsupported("random_kernel_cpu", array.dtype)
+    return drawn(array, lambda shape: generator.random_full(source_of(gen), shape, array.dtype))
+
+
+# ---- in-place fills: the old values do not matter, so their gradient is zero
+def batched_fill(op: Any, args: Any, dims: Any, size: int) -> Any:
+    return call(op, [families.move_to_front(args[0], dims[0]), *args[1:]]), 0
+
+
+def fill(schema: str, kernel: Any, node: str) -> Any:
+    return defop(schema, kernel=kernel, vjp=dict(self=zeros_like), jvp=lambda self_t: zeros_like(self_t),
+                 batch=batched_fill, meta=lambda xp, self, *rest: self, node=node, variants="method", out=False)
+
+
+SELF, GENERATOR = "Tensor(a!) self", "*, Generator? generator=None) -> Tensor(a!)"
+uniform_ = fill(f"uniform_({SELF}, float from=0, float to=1, {GENERATOR}",
+                lambda xp, self, low, high, generator: uniform_values(self, low, high, generator), "UniformBackward0")
+normal_ = fill(f"normal_({SELF}, float mean=0, float std=1, {GENERATOR}",
+               lambda xp, self, mean, std, generator: normal_values(self, mean, std, generator), "NormalBackward0")
+exponential_ = fill(f"exponential_({SELF}, float lambd=1, {GENERATOR}",
+                    lambda xp, self, lambd, generator: exponential_values(self, lambd, generator), "ExponentialBackward0")
+cauchy_ = fill(f"cauchy_({SELF}, float median=0, float sigma=1, {GENERATOR}",
+               lambda xp, self, median, sigma, generator: cauchy_values(self, median, sigma, generator), "CauchyBackward0")
+log_normal_ = fill(f"log_normal_({SELF}, float mean=1, float std=2, {GENERATOR}",
+                   lambda xp, self, mean, std, generator: log_normal_values(self, mean, std, generator),
+                   "LogNormalBackward0")
+geometric_ = fill(f"geometric_({SELF}, float p, {GENERATOR}",
+                  lambda xp, self, p, generator: geometric_values(self, p, generator), "GeometricBackward0")
+random_from_ = fill(f"random_.from({SELF}, int from, int? to, {GENERATOR}",
+                    lambda xp, self, low, high, generator: integer_values(self, low, high, generator), "RandomBackward0")
+random_to_ = fill(f"random_.to({SELF}, int to, {GENERATOR}",
+                  lambda xp, self, to, generator: integer_values(self, 0, to, generator), "RandomBackward1")
+random_ = fill(f"random_({SELF}, {GENERATOR}",
+               lambda xp, self, generator: any_integer_values(self, generator), "RandomBackward2")
+bernoulli_tensor_ = defop(
+    "bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)",
+    kernel=lambda xp, self, p, generator: bernoulli_values(self, p, generator),
+    vjp=dict(self=zeros_like, p=zeros_like), jvp=lambda self_t, p_t: zeros_like(self_t), batch=families.loop,
+    meta=lambda xp, self, *rest: self, node="BernoulliBackward1", variants="method", out=False,
+)
+bernoulli_float_ = fill(f"bernoulli_.float({SELF}, float p=0.5, {GENERATOR}",
+                        lambda xp, self, p, generator: bernoulli_values(self, p, generator), "BernoulliBackward2")
+
+
+# ---- samples with parameters from tensors
+def contiguous_like(self: Any) -> Any:
+    return np.empty(self.shape, self.dtype)
+
+
+bernoulli = defop(
+    "bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
+    kernel=lambda xp, self, generator: bernoulli_values(contiguous_like(self), self, generator),
+    vjp=dict(self=zeros_like), jvp=lambda self_t: zeros_like(self_t), batch=batched_fill,
+    meta=lambda xp, self, generator: self,
+)
+bernoulli_p = defop(
+    "bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
+    kernel=lambda xp, self, p, generator: bernoulli_values(contiguous_like(self), p, generator),
+    vjp=dict(self=zeros_like), jvp=lambda self_t: zeros_like(self_t), batch=batched_fill,
+    meta=lambda xp, self, p, generator: self, node="BernoulliBackward3", out=False,
+)
+
+
+def multinomial_kernel(xp: Any, self: Any, num_samples: int, replacement: bool, generator_: Any) -> Any:
+    if self.dtype.kind not in "fV":
+        raise RuntimeError("multinomial only supports floating-point dtypes for input, got: "
+                           f"{dtypes.BY_NUMPY[self.dtype].legacy}")
+    if self.size == 0 and self.ndim in (1, 2) and num_samples > 0 and (replacement or num_samples <= self.shape[-1]):
+        return np.empty((*self.shape[:-1], num_samples), np.int64)
+    return np.array(generator.multinomial(source_of(generator_), self, num_samples, replacement), order="C")
+
+
+multinomial = defop(
+    "multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor",
+    kernel=multinomial_kernel, batch=families.loop,
+    meta=lambda xp, self, num_samples, replacement, generator: np.empty((*self.shape[:-1], num_samples), np.int64),
+)
+
+
+def poisson_kernel(xp: Any, self: Any, generator_: Any) -> Any:
+    if self.dtype.kind not in "fV":
+        raise unsupported("poisson_cpu", self.dtype)
+    return generator.poisson(source_of(generator_), np.ascontiguousarray(self)).reshape(self.shape)
+
+
+poisson = defop(
+    "poisson(Tensor self, Generator? generator=None) -> Tensor",
+    kernel=poisson_kernel, vjp=dict(self=zeros_like), jvp=lambda self_t: zeros_like(self_t),
+    batch=lambda op, args, dims, size: (op(families.move_to_front(args[0], dims[0]), args[1]), 0),
+    meta=lambda xp, self, generator: self, variants="function", out=False,
+)
+
+
+def check_std(std: Any) -> None:
+    if isinstance(std, np.ndarray):
+        if std.dtype.kind == "c":
+            raise RuntimeError("normal expects standard deviation to be non-complex")
+        if std.size and not bool((std >= 0).all()):
+            raise RuntimeError("normal expects all elements of std >= 0.0")
+    elif not std >= 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+
+
+def normal_of(xp: Any, mean: Any, std: Any, generator_: Any) -> Any:
+    """Normal values around tensors: standard ones, scaled and shifted."""
+    check_std(std)
+    if isinstance(mean, np.ndarray) and isinstance(std, np.ndarray):
+        problem = broadcast_problem(mean.shape, std.shape)
+        if problem is not None:
+            raise RuntimeError(problem)
+        shape = xp.broadcast_shapes(mean.shape, std.shape)
+        dtype = dtypes.binary_dtype(dtypes.BY_NUMPY[mean.dtype], mean.ndim, dtypes.BY_NUMPY[std.dtype], std.ndim).numpy
+        return normal_values(xp.empty(shape, dtype), 0.0, 1.0, generator_) * std.astype(dtype) + mean.astype(dtype)
+    if isinstance(mean, np.ndarray):
+        return normal_values(contiguous_like(mean), 0.0, std, generator_) + mean
+    made = normal_values(contiguous_like(std), 0.0, 1.0, generator_) * std
+    return (made + std.dtype.type(mean)).astype(std.dtype)
+
+
+NORMAL = "Generator? generator=None) -> Tensor"
+normal_tensor_float = defop(
+    f"normal.Tensor_float(Tensor mean, float std=1, *, {NORMAL}", kernel=normal_of,
+    vjp=dict(mean=lambda grad, mean_sym_sizes: late.zeros(mean_sym_sizes, dtype=grad.dtype)),
+    jvp=lambda mean_t: zeros_like(mean_t), batch=families.loop, node="NormalBackward1", variants="", real_only=True,
+)
+normal_float_tensor = defop(
+    f"normal.float_Tensor(float mean, Tensor std, *, {NORMAL}", kernel=normal_of,
+    vjp=dict(std=lambda grad, std_sym_sizes: late.zeros(std_sym_sizes, dtype=grad.dtype)),
+    jvp=lambda std_t: zeros_like(std_t), batch=families.loop, node="NormalBackward2", variants="", real_only=True,
+)
+normal_tensor_tensor = defop(
+    f"normal.Tensor_Tensor(Tensor mean, Tensor std, *, {NORMAL}", kernel=normal_of,
+    vjp=dict(mean=lambda grad, mean_sym_sizes: late.zeros(mean_sym_sizes, dtype=grad.dtype),
+             std=lambda grad, std_sym_sizes: late.zeros(std_sym_sizes, dtype=grad.dtype)),
+    jvp=lambda mean_t, std_t, result: zeros_like(result), batch=families.loop, node="NormalBackward3", variants="",
+    real_only=True,
+)
+normal_float_float = defop(
+    f"normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, {OPTIONS}) -> Tensor",
+    kernel=lambda xp, mean, std, size, generator, dtype, layout, device, pin_memory:
+        normal_values(sized(size, dtype), mean, std, generator),
+    meta=lambda xp, mean, std, size, generator, dtype, layout, device, pin_memory: sized_meta(size, dtype), variants="",
+)
+
+
+# ---- factories
+def sized(size: Any, dtype: Any) -> Any:
+    check_size(size)
+    return np.empty(size, dtype or default())
+
+
+def sized_meta(size: Any, dtype: Any) -> Any:
+    check_size(size)
+    return meta_array(size, storage.contiguous_strides(size), dtype or default())
+
+
+def declare_sized(name: str, values: Any) -> Any:
+    """A factory with and without a generator, and its `_like` forms."""
+    plain = defop(
+        f"{name}(SymInt[] size, *, {OPTIONS}) -> Tensor",
+        kernel=lambda xp, size, dtype, layout, device, pin_memory: values(sized(size, dtype), None),
+        meta=lambda xp, size, dtype, layout, device, pin_memory: sized_meta(size, dtype), variants="",
+    )
+    seeded = defop(
+        f"{name}.generator(SymInt[] size, *, Generator? generator, {OPTIONS}) -> Tensor",
+        kernel=lambda xp, size, generator, dtype, layout, device, pin_memory: values(sized(size, dtype), generator),
+        meta=lambda xp, size, generator, dtype, layout, device, pin_memory: sized_meta(size, dtype), variants="",
+    )
+    like = defop(
+        f"{name}_like(Tensor self, *, {OPTIONS}, MemoryFormat? memory_format=None) -> Tensor",
+        kernel=lambda xp, self, dtype, layout, device, pin_memory, memory_format:
+            values_like(self, dtype, memory_format, lambda array: values(array, None)),
+        meta=like_meta, batch=families.pointwise, variants="",
+    )
+    like_seeded = defop(
+        f"{name}_like.generator(Tensor self, *, Generator? generator, {OPTIONS}, MemoryFormat? memory_format=None) -> Tensor",
+        kernel=lambda xp, self, generator, dtype, layout, device, pin_memory, memory_format:
+            values_like(self, dtype, memory_format, lambda array: values(array, generator)),
+        meta=like_meta, batch=families.pointwise, variants="",
+    )
+    return plain, seeded, like, like_seeded
+
+
+def values_like(self: Any, dtype: Any, memory_format: Any, values: Any) -> Any:
+    """Random values in a new array laid out like `self`."""
+    array = like_array(self, dtype, memory_format, np.empty)
+    array[...] = values(array)
+    return array
+
+
+rand = declare_sized("rand", lambda array, gen: uniform_values(array, 0.0, 1.0, gen))
+randn = declare_sized("randn", lambda array, gen: normal_values(array, 0.0, 1.0, gen))
+
+
+def fast_rand(args: Any, dtype: Any) -> Any:
+    size = plain_size(args)
+    if size is None or dtype is not None and dtype.category < 2:
+        return None
+    return generator.uniform(default_generator, tuple(size), 0.0, 1.0, default() if dtype is None else dtype.numpy)
+
+
+def fast_randn(args: Any, dtype: Any) -> Any:
+    size = plain_size(args)
+    if size is None or dtype is not None and dtype.category < 2:
+        return None
+    return generator.normal(default_generator, tuple(size), 0.0, 1.0, default() if dtype is None else dtype.numpy)
+
+
+for name, rows, quickly in (("rand", rand, fast_rand), ("randn", randn, fast_randn)):
+    public(name, [(rows[1], "SymInt[] size, *, Generator? generator"), (rows[0], "SymInt[] size")], fast=quickly)
+    public(name + "_like", [(rows[3], "Tensor self, *, Generator? generator, MemoryFormat? memory_format=None"),
+                            (rows[2], "Tensor self, *, MemoryFormat? memory_format=None")], out=False)
+
+randint_forms = []
+randint_like_forms = []
+INT64 = np.dtype(np.int64)
+for bounds, overload, low_place in (("SymInt high", "", None), ("SymInt low, SymInt high", "low", 0)):
+    for seeded in (True, False):
+        gen_param = "Generator? generator, " if seeded else ""
+        parts = [p for p in (overload, "generator" if seeded else "") if p]
+        dotted = "." + "_".join(parts) if parts else ""
+        start = 0 if low_place is None else 1
+
+        def randint_kernel(xp: Any, *values: Any, start: int = start, seeded: bool = seeded) -> Any:
+            low, high = (values[0] if start else 0), values[start]
+            dtype = values[start + 2 + seeded] or INT64
+            return integer_values(sized(values[start + 1], dtype), low, high, values[start + 2] if seeded else None)
+
+        def randint_meta(xp: Any, *values: Any, start: int = start, seeded: bool = seeded) -> Any:
+            return sized_meta(values[start + 1], values[start + 2 + seeded] or INT64)
+
+        def randint_like_kernel(xp: Any, self: Any, *values: Any, start: int = start, seeded: bool = seeded) -> Any:
+            low, high = (values[0] if start else 0), values[start]
+            gen = values[start + 1] if seeded else None
+            return values_like(self, values[start + 1 + seeded], values[-1],
+                               lambda array: integer_values(array, low, high, gen))
+
+        randint_forms.append((defop(
+            f"randint{dotted}({bounds}, SymInt[] size, *, {gen_param}{OPTIONS}) -> Tensor",
+            kernel=randint_kernel, meta=randint_meta, variants=""),
+            f"{bounds}, SymInt[] size" + (", *, Generator? generator" if seeded else "")))
+        dotted_like = {"": "", "generator": ".generator", "low": ".low_dtype", "low_generator": ".low_generator_dtype"}[
+            "_".join(parts)]
+        randint_like_forms.append((defop(
+            f"randint_like{dotted_like}(Tensor self, {bounds}, *, {gen_param}{OPTIONS}, MemoryFormat? memory_format=None) "
+            "-> Tensor", kernel=randint_like_kernel, meta=like_meta, batch=families.pointwise, variants=""),
+            f"Tensor self, {bounds}, *, {'Generator? generator, ' if seeded else ''}MemoryFormat? memory_format=None"))
+public("randint", randint_forms)
+for seeded in (True, False):
+    gen_param = "Generator? generator, " if seeded else ""
+
+    def randint_like_tensor(xp: Any, self: Any, high: Any, *values: Any, seeded: bool = seeded) -> Any:
+        gen = values[0] if seeded else None
+        if high.ndim:
+            raise RuntimeError("high must be a scalar tensor and on CPU")
+        return values_like(self, values[seeded], values[-1], lambda array: integer_values(array, 0, int(high), gen))
+    randint_like_forms.append((defop(
+        f"randint_like.Tensor{'_generator' if seeded else ''}(Tensor self, Tensor high, *, {gen_param}{OPTIONS}, "
+        "MemoryFormat? memory_format=None) -> Tensor", kernel=randint_like_tensor, batch=families.loop, variants=""),
+        f"Tensor self, Tensor high, *, {gen_param}MemoryFormat? memory_format=None"))
+public("randint_like", randint_like_forms[2:4] + randint_like_forms[4:6] + randint_like_forms[0:2], out=False)
+
+
+def randperm_array(n: int, dtype: Any, gen: Any) -> Any:
+    dtype = dtype or INT64
+    if n < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+    if dtype.kind in "bc":
+        raise unsupported("randperm", dtype)
+    check_permutation(n, dtype)
+    return generator.randperm(source_of(gen), n, dtype)
+
+
+def check_permutation(n: int, dtype: Any) -> None:
+    own = dtypes.BY_NUMPY[dtype]
+    if own.category == 2:
+        limit = 2 ** EXACT_BITS[own.name] + 1
+        if n > limit:
+            shown = {"float32": "2^24+1", "float64": "2^53+1"}.get(own.name, limit)
+            raise RuntimeError(f"n cannot be greater than {shown} for {own.legacy} type.")
+    elif n > int(np.iinfo(dtype).max) + 1:
+        raise RuntimeError(f"value cannot be converted to type {own.name}_t without overflow")
+
+
+randperm = defop(
+    f"randperm(SymInt n, *, {OPTIONS}) -> Tensor",
+    kernel=lambda xp, n, dtype, layout, device, pin_memory: randperm_array(n, dtype, None),
+    meta=lambda xp, n, dtype, layout, device, pin_memory: sized_meta((n,), dtype or INT64), variants="",
+)
+randperm_generator = defop(
+    f"randperm.generator(SymInt n, *, Generator? generator, {OPTIONS}) -> Tensor",
+    kernel=lambda xp, n, generator, dtype, layout, device, pin_memory: randperm_array(n, dtype, generator),
+    meta=lambda xp, n, generator, dtype, layout, device, pin_memory: sized_meta((n,), dtype or INT64), variants="",
+)
+public("randperm", [(randperm_generator, "SymInt n, *, Generator? generator"), (randperm, "SymInt n")])
+
+
+NORMAL_FORMS = [(normal_tensor_tensor, "Tensor mean, Tensor std, *, Generator? generator=None, Tensor? out=None"),
+                (normal_tensor_float, "Tensor mean, float std=1, *, Generator? generator=None, Tensor? out=None"),
+                (normal_float_tensor, "float mean, Tensor std, *, Generator? generator=None, Tensor? out=None")]
+NORMAL_SCHEMAS = [Schema(f"normal({params}) -> Tensor") for _, params in NORMAL_FORMS] + [
+    Schema(f"normal(float mean, float std, SymInt[] size, *, Generator? generator=None, Tensor? out=None, {PUBLIC_OPTIONS}) "
+           "-> Tensor")]
+
+
+@expose(method=False)
+def normal(*args: Any, **kwargs: Any) -> Any:
+    """Normal values with mean and standard deviation from tensors or numbers."""
+    index, bound = resolve("normal", NORMAL_SCHEMAS, args, kwargs)
+    if index == 3:
+        mean, std, size, gen, out, dtype, layout, device, pin_memory, requires_grad = bound
+        if out is None:
+            made = call(normal_float_float, [mean, std, size, gen, dtype, layout, device, pin_memory or None])
+        else:
+            made = fill_out(normal_float_float, [mean, std, size, gen, dtype, layout, device, None], out, dtype)
+        if requires_grad:
+            require_grad(made)
+        return made
+    op = NORMAL_FORMS[index][0]
+    if bound[3] is None:
+        return call(op, bound[:3])
+    hooks.assign_out(bound[3], call(op, bound[:3]), "normal")
+    return bound[3]

@@ -1,0 +1,1 @@
+"""Ops on elements: arithmetic, functions of mathematics, comparisons, Python's operators."""

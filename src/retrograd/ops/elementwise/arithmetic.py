@@ -1,0 +1,468 @@
+"""Arithmetic on elements: the four operations and their relatives, remainders, interpolation, bounds."""
+from __future__ import annotations
+
+from typing import Any
+
+from retrograd.core import dtypes
+from retrograd.core.dispatch import call
+from retrograd.core.dtypes import HALVES
+from retrograd.core.opdef import defop
+from retrograd.core.tensor import Tensor, operators
+from retrograd.ops.shared import families
+from retrograd.ops.shared.elementwise import (
+    C_NAMES,
+    alias_rows,
+    blanked,
+    check_sub,
+    in_float32,
+    less_from,
+    limited,
+    maybe_times,
+    over,
+    refuse,
+    times,
+    ufunc,
+    unsupported,
+    where,
+    zeros,
+)
+from retrograd.ops.shared.families import conj, number_like
+
+ZERO_DIVISION = "ZeroDivisionError"
+
+
+# ---- sums and differences
+def checked_alpha(dtype: Any, alpha: Any) -> None:
+    if isinstance(alpha, bool) and dtype.kind != "b":
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if dtype.kind in "biu" and isinstance(alpha, (float, complex)):
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    if dtype.kind != "c" and isinstance(alpha, complex):
+        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+
+
+def combined(xp: Any, combine: Any, self: Any, other: Any, alpha: Any) -> Any:
+    """self + alpha * other, or minus, rounded once in half precision."""
+    checked_alpha(self.dtype, alpha)
+    if alpha == 1:
+        return combine(self, other)
+    factor = number_like(xp, self, alpha)
+    if self.dtype in HALVES:
+        wide = combine(self.astype(xp.float32), other.astype(xp.float32) * factor.astype(xp.float32))
+        return wide.astype(self.dtype)
+    return combine(self, xp.multiply(other, factor))
+
+
+add = defop(
+    "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    kernel=lambda xp, self, other, alpha: combined(xp, xp.add, self, other, alpha), fast="add",
+    vjp=dict(self=lambda grad: grad, other=lambda grad, alpha: maybe_times(grad, alpha)),
+    jvp="linear", batch=families.pointwise, promote="common", numbers=True, inplace=True,
+    lower="{self} + {other}",
+)
+sub = defop(
+    "sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    kernel=lambda xp, self, other, alpha: combined(xp, xp.subtract, self, other, alpha), fast="subtract", check=check_sub,
+    vjp=dict(self=lambda grad: grad, other=lambda grad, alpha: maybe_times(-grad, alpha)),
+    jvp="linear", batch=families.pointwise, promote="common", numbers=True, inplace=True,
+    lower="{self} - {other}",
+)
+rsub_tensor = defop(
+    "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    kernel=lambda xp, self, other, alpha: combined(xp, xp.subtract, other, self, alpha), check=check_sub, leading=1,
+    vjp=dict(self=lambda grad, alpha: maybe_times(-grad, alpha), other=lambda grad: grad),
+    jvp="linear", batch=families.pointwise, promote="common", out=False, variants="function",
+)
+rsub = defop(
+    "rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+    kernel=lambda xp, self, other, alpha: combined(xp, xp.subtract, number_like(xp, self, other), self, alpha),
+    check=check_sub, vjp=dict(self=lambda grad, alpha: maybe_times(-grad, alpha)),
+    jvp="elementwise", batch=families.pointwise, promote="common", node="RsubBackward1", scalars=("other",), out=False,
+    variants="function",
+)
+neg = defop(
+    "neg(Tensor self) -> Tensor",
+    kernel="negative",
+    check=refuse("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the "
+                 "`~` or `logical_not()` operator instead.", "b"),
+    vjp=dict(self=lambda grad: -grad),
+    jvp="linear", batch=families.pointwise, inplace=True, lower="-{self}",
+)
+
+
+def positive(self: Any) -> Any:
+    if self.array.dtype.kind == "b":
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return self
+
+
+defop("positive(Tensor(a) self) -> Tensor(a)", kernel=positive, composite=True, out=False)
+
+
+# ---- products and quotients
+def div_self(grad: Any, other: Any) -> Any:
+    return grad / conj(other)
+
+
+def div_other(grad: Any, self: Any, other: Any) -> Any:
+    return -grad * conj(call(div, [self, other]) / other)
+
+
+mul = defop(
+    "mul.Tensor(Tensor self, Tensor other) -> Tensor",
+    kernel="multiply",
+    vjp=dict(self=lambda grad, other: grad * conj(other), other=lambda grad, self: grad * conj(self)),
+    jvp="multilinear", batch=families.pointwise, promote="common", widen=True, exact=True, numbers=True, inplace=True,
+    lower="{self} * {other}",
+)
+div = defop(
+    "div.Tensor(Tensor self, Tensor other) -> Tensor",
+    kernel="true_divide",
+    vjp=dict(self=div_self, other=div_other),
+    jvp="elementwise", batch=families.pointwise, promote="float", widen=True, exact=True, numbers=True, inplace=True,
+    lower="{self} / {other}",
+)
+reciprocal = defop(
+    "reciprocal(Tensor self) -> Tensor",
+    kernel=lambda xp, self: xp.true_divide(number_like(xp, self, 1), self),
+    vjp=dict(self=lambda grad, result: -grad * conj(result * result)),
+    jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace=True, lower="1 / {self}",
+)
+
+
+def check_integer_zero(self: Any, other: Any) -> None:
+    if other.dtype.kind in "iu" and other.size and self.size and not other.all():
+        raise RuntimeError(ZERO_DIVISION)
+
+
+def floored(xp: Any, self: Any, other: Any) -> Any:
+    if self.dtype.kind in "bc":
+        raise unsupported("div_floor_cpu", self.dtype)
+    check_integer_zero(self, other)
+    return xp.floor_divide(self, other)
+
+
+def truncated(xp: Any, self: Any, other: Any) -> Any:
+    if self.dtype.kind in "bc":
+        raise unsupported("div_trunc_cpu", self.dtype)
+    check_integer_zero(self, other)
+    if self.dtype.kind in "iu":
+        quotient = xp.floor_divide(self, other)
+        inexact = xp.not_equal(xp.multiply(quotient, other), self)
+        return xp.add(quotient, xp.logical_and(inexact, xp.less(quotient, 0)).astype(self.dtype))
+    return xp.trunc(xp.true_divide(self, other))
+
+
+def div_mode_kernel(xp: Any, self: Any, other: Any, rounding_mode: Any) -> Any:
+    if rounding_mode is None:
+        if self.dtype.kind in "biu":
+            default = dtypes.get_default_dtype().numpy
+            self, other = self.astype(default), other.astype(default)
+        return xp.true_divide(self, other)
+    if rounding_mode not in ("trunc", "floor"):
+        raise RuntimeError("div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
+                           f"'{rounding_mode}'")
+    return floored(xp, self, other) if rounding_mode == "floor" else truncated(xp, self, other)
+
+
+div_mode = defop(
+    "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
+    kernel=div_mode_kernel,
+    vjp=dict(self=lambda grad, other, rounding_mode: div_self(grad, other) if rounding_mode is None else zeros(grad),
+             other=lambda grad, self, other, rounding_mode:
+                 div_other(grad, self, other) if rounding_mode is None else zeros(grad)),
+    jvp="elementwise", batch=families.pointwise, promote="common", widen=True, exact=True, numbers=True, inplace=True,
+    node="DivBackward2",
+)
+floor_divide = defop(
+    "floor_divide(Tensor self, Tensor other) -> Tensor",
+    kernel=floored,
+    vjp=dict(self=lambda grad: zeros(grad), other=lambda grad: zeros(grad)), jvp="elementwise",
+    batch=families.pointwise, promote="common", widen=True, exact=True, numbers=True, inplace=True,
+)
+
+
+# ---- remainders: with the sign of the divisor (remainder) or of the dividend (fmod)
+def remainder_kernel(xp: Any, self: Any, other: Any) -> Any:
+    if self.dtype.kind in "bc":
+        raise unsupported("remainder_cpu", self.dtype)
+    check_integer_zero(self, other)
+    if self.dtype.kind in "iu":
+        return xp.remainder(self, other)
+    rest = xp.fmod(self, other)
+    differs = xp.logical_and(xp.not_equal(rest, 0), xp.not_equal(xp.less(other, 0), xp.less(rest, 0)))
+    return xp.where(differs, rest + other, rest)
+
+
+def fmod_kernel(xp: Any, self: Any, other: Any) -> Any:
+    if self.dtype.kind in "bc":
+        raise unsupported("fmod_cpu", self.dtype)
+    check_integer_zero(self, other)
+    return xp.fmod(self, other)
+
+
+def quotient(self: Any, other: Any, rounding_mode: str) -> Any:
+    return call(div_mode, [self, other, rounding_mode])
+
+
+shared = dict(jvp="elementwise", batch=families.pointwise, promote="common")
+remainder_in_float32, fmod_in_float32 = in_float32(remainder_kernel), in_float32(fmod_kernel)
+defop(
+    "remainder.Tensor(Tensor self, Tensor other) -> Tensor",
+    kernel=remainder_in_float32, inplace=True, node="RemainderBackward1",
+    vjp=dict(self=lambda grad: grad, other=lambda grad, self, other: -grad * quotient(self, other, "floor")), **shared,
+)
+defop(
+    "remainder.Scalar(Tensor self, Scalar other) -> Tensor",
+    kernel=lambda xp, self, other: remainder_in_float32(xp, self, number_like(xp, self, other)),
+    vjp=dict(self=lambda grad: grad), inplace=True, scalars=("other",), **shared,
+)
+defop(
+    "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+    kernel=lambda xp, self, other: remainder_in_float32(xp, number_like(xp, other, self), other),
+    vjp=dict(other=lambda grad, self, other: -grad * quotient(self, other, "floor")), scalars=("self",), variants="function",
+    node="RemainderBackward2", **shared,
+)
+defop(
+    "fmod.Tensor(Tensor self, Tensor other) -> Tensor",
+    kernel=fmod_in_float32, inplace=True, node="FmodBackward1",
+    vjp=dict(self=lambda grad: grad, other=lambda grad, self, other: -grad * quotient(self, other, "trunc")), **shared,
+)
+defop(
+    "fmod.Scalar(Tensor self, Scalar other) -> Tensor",
+    kernel=lambda xp, self, other: fmod_in_float32(xp, self, number_like(xp, self, other)),
+    vjp=dict(self=lambda grad: grad), inplace=True, scalars=("other",), **shared,
+)
+
+
+# ---- the larger and the smaller; a tie gives each operand half of the gradient
+def tie_rules(loses: str, wins: str) -> Any:
+    """The rules of maximum and minimum; `loses` and `wins` say how the first operand compares when it is (not) chosen."""
+    def rule(grad: Any, self: Any, other: Any, comparison: str) -> Any:
+        return blanked(where(self.eq(other), over(grad, 2), grad), getattr(self, comparison)(other))
+    return dict(self=lambda grad, self, other: rule(grad, self, other, loses),
+                other=lambda grad, self, other: rule(grad, self, other, wins))
+
+
+def nan_rules(wins: str) -> Any:
+    """The rules of fmax and fmin, which choose the operand that is a number; a tie goes to the first."""
+    def chosen(self: Any, other: Any) -> Any:
+        return getattr(self, wins)(other).logical_or(other.isnan())
+    return dict(self=lambda grad, self, other: grad.masked_fill(chosen(self, other).logical_not(), 0),
+                other=lambda grad, self, other: grad.masked_fill(chosen(self, other), 0))
+
+
+def tie_tangent(wins: str) -> Any:
+    """The tangent of maximum or minimum; where the operands do not compare it is the second one's."""
+    def tangent(self_p: Any, self_t: Any, other_p: Any, other_t: Any) -> Any:
+        share = where(self_p.eq(other_p), 0.5, getattr(self_p, wins)(other_p))
+        return other_t + (self_t - other_t) * share
+    return tangent
+
+
+def fmax_tangent(self_p: Any, self_t: Any, other_p: Any, other_t: Any) -> Any:
+    """Forward mode gives a tie to the second operand, backward mode to the first: PyTorch's formulas differ so."""
+    return where(self_p.gt(other_p).logical_or(other_p.isnan()), self_t, other_t)
+
+
+for extreme, rules, tangent in (("maximum", tie_rules("lt", "gt"), tie_tangent("gt")),
+                                ("minimum", tie_rules("gt", "lt"), tie_tangent("lt")),
+                                ("fmax", nan_rules("ge"), fmax_tangent), ("fmin", nan_rules("le"), "elementwise")):
+    defop(
+        f"{extreme}(Tensor self, Tensor other) -> Tensor",
+        kernel=ufunc(extreme), check=refuse(f"{extreme} not implemented for complex tensors.", "c"), vjp=rules,
+        jvp=tangent, batch=families.pointwise, promote="common",
+    )
+
+
+# ---- bounds: the gradient passes where the bound is not exceeded, also when it is just reached
+COMPLEX_CLAMP = "clamp is not supported for complex types"
+NO_BOUNDS = "torch.clamp: At least one of 'min' or 'max' must not be None"
+
+
+def bounded(xp: Any, self: Any, low: Any, high: Any) -> Any:
+    if low is not None:
+        self = xp.maximum(self, low)
+    return self if high is None else xp.minimum(self, high)
+
+
+def check_bounds(self: Any, low: Any, high: Any) -> None:
+    if low is None and high is None:
+        raise RuntimeError(NO_BOUNDS)
+    if self.array.dtype.kind == "c":
+        raise NotImplementedError(COMPLEX_CLAMP)
+    for t in (low, high):
+        if isinstance(t, Tensor) and t.array.dtype.kind == "c":
+            raise unsupported("maximum_cpu" if high is None else "minimum_cpu" if low is None else "clamp_cpu", t.array.dtype)
+
+
+def clamp_kernel(xp: Any, self: Any, low: Any, high: Any) -> Any:
+    low, high = (None if bound is None else bound_like(xp, self, bound) for bound in (low, high))
+    return bounded(xp, self, low, high)
+
+
+def bound_like(xp: Any, self: Any, bound: Any) -> Any:
+    """The bound in the tensor's dtype; negative ones wrap around for unsigned integers."""
+    if self.dtype.kind in "iu":
+        limits = xp.iinfo(self.dtype)
+        low = limits.min if self.dtype.kind == "i" else -limits.max
+        if not low <= bound <= limits.max:
+            raise RuntimeError(f"value cannot be converted to type {self.dtype}_t without overflow")
+    return number_like(xp, self, bound)
+
+
+def clamp_tensor_kernel(xp: Any, self: Any, low: Any, high: Any) -> Any:
+    if self.dtype.kind == "b" and low is not None and high is not None:
+        raise unsupported("clamp_cpu", self.dtype)
+    return bounded(xp, self, low, high)
+
+
+def clamp_backward(grad: Any, self: Any, min: Any, max: Any) -> Any:
+    if min is not None and max is not None:
+        return where(self.ge(min).logical_and(self.le(max)), grad, 0)
+    if min is not None:
+        return where(self.ge(min), grad, 0)
+    return where(self.le(max), grad, 0) if max is not None else grad
+
+
+def clamp_backward_min(grad: Any, self: Any, min: Any, max: Any) -> Any:
+    return where(self.lt(min).logical_and(min.lt(max)) if max is not None else self.lt(min), grad, 0)
+
+
+def clamp_backward_max(grad: Any, self: Any, min: Any, max: Any) -> Any:
+    return where(self.gt(max).logical_or(max.lt(min)) if min is not None else self.gt(max), grad, 0)
+
+
+def clamp_tangent(self_p: Any, self_t: Any, min_p: Any, min_t: Any, max_p: Any, max_t: Any) -> Any:
+    """With one bound a tie is the bound's; with both it is the tensor's."""
+    if max_p is None:
+        return where(self_p.gt(min_p), self_t, min_t)
+    if min_p is None:
+        return where(self_p.lt(max_p), self_t, max_t)
+    inside = where(self_p.lt(min_p), min_t, where(self_p.gt(max_p), max_t, self_t))
+    return where(min_p.gt(max_p), max_t, inside)
+
+
+clamp_columns: dict[str, Any] = dict(jvp="elementwise", batch=families.pointwise, promote="common", inplace=True)
+defop(
+    "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
+    kernel=clamp_tensor_kernel, check=check_bounds,
+    vjp=dict(self=clamp_backward, min=clamp_backward_min, max=clamp_backward_max),
+    **{**clamp_columns, "jvp": clamp_tangent},
+)
+defop(
+    "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
+    kernel=clamp_kernel, check=check_bounds, vjp=dict(self=clamp_backward), node="ClampBackward1", scalars=("min", "max"),
+    **clamp_columns,
+)
+defop(
+    "clamp_min.Tensor(Tensor self, Tensor min) -> Tensor",
+    kernel=limited("maximum_cpu", "biufV", ufunc("maximum")), node="ClampMinBackward1",
+    vjp=dict(self=lambda grad, self, min: where(self.ge(min), grad, 0),
+             min=lambda grad, self, min: where(self.lt(min), grad, 0)),
+    **{**clamp_columns, "jvp": lambda self_p, self_t, min_p, min_t: where(self_p.ge(min_p), self_t, min_t)},
+)
+defop(
+    "clamp_min(Tensor self, Scalar min) -> Tensor",
+    kernel=limited("clamp_min_scalar_cpu", "iufV", lambda xp, self, min: clamp_kernel(xp, self, min, None)), scalars=("min",),
+    check=lambda self, min: check_bounds(self, min, None),
+    vjp=dict(self=lambda grad, self, min: where(self.ge(min), grad, 0)), **clamp_columns,
+)
+defop(
+    "clamp_max.Tensor(Tensor self, Tensor max) -> Tensor",
+    kernel=limited("minimum_cpu", "biufV", ufunc("minimum")), node="ClampMaxBackward1",
+    vjp=dict(self=lambda grad, self, max: where(self.le(max), grad, 0),
+             max=lambda grad, self, max: where(self.gt(max), grad, 0)),
+    **{**clamp_columns, "jvp": lambda self_p, self_t, max_p, max_t: where(self_p.le(max_p), self_t, max_t)},
+)
+defop(
+    "clamp_max(Tensor self, Scalar max) -> Tensor",
+    kernel=limited("clamp_max_scalar_cpu", "iufV", lambda xp, self, max: clamp_kernel(xp, self, None, max)), scalars=("max",),
+    check=lambda self, max: check_bounds(self, None, max),
+    vjp=dict(self=lambda grad, self, max: where(self.le(max), grad, 0)), **clamp_columns,
+)
+
+
+# ---- three operands
+def check_same_dtypes(self: Any, end: Any, weight: Any) -> None:
+    for name, t in (("end", end), ("weight", weight)):
+        if isinstance(t, Tensor) and t.dtype is not self.dtype:
+            raise RuntimeError(f"expected dtype {C_NAMES[self.dtype.name]} for `{name}` but got dtype {C_NAMES[t.dtype.name]}")
+
+
+def lerp_kernel(xp: Any, self: Any, end: Any, weight: Any) -> Any:
+    """From whichever end is nearer, so that weights 0 and 1 give the ends exactly."""
+    return xp.where(xp.less(xp.abs(weight), 0.5), self + weight * (end - self), end - (end - self) * (1 - weight))
+
+
+defop(
+    "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
+    kernel=limited("lerp_kernel_tensor", "fVc", lerp_kernel),
+    check=check_same_dtypes, promote="common", widen=True, inplace=True, jvp="elementwise", batch=families.pointwise,
+    node="LerpBackward1",
+    vjp=dict(self=lambda grad, weight: grad * conj(less_from(1, weight)), end=lambda grad, weight: grad * conj(weight),
+             weight=lambda grad, self, end: grad * conj(end - self)),
+)
+defop(
+    "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
+    kernel=limited("lerp_kernel_scalar", "fVc",
+                   lambda xp, self, end, weight: lerp_kernel(xp, self, end, number_like(xp, self, weight))),
+    check=check_same_dtypes, promote="common", widen=True, inplace=True, jvp="linear", batch=families.pointwise,
+    vjp=dict(self=lambda grad, weight: times(grad, 1 - conj(weight)), end=lambda grad, weight: times(grad, conj(weight))),
+)
+
+
+def check_addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any) -> None:
+    if all(t.array.dtype.kind in "biu" for t in (tensor1, tensor2)):
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true "
+            "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * "
+            "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for "
+            "float inputs. The future addcdiv behavior is just the latter implementation: (input + value * tensor1 / tensor2), "
+            "for all dtypes.")
+
+
+VALUE_NAMES = {"float32": "float", "float64": "double", "int32": "int", "complex64": "c10::complex<float>",
+               "complex128": "c10::complex<double>"}
+
+
+def fitting(xp: Any, self: Any, value: Any) -> Any:
+    """The number in the dtype of the tensor, which must be able to hold it."""
+    if isinstance(value, complex) or not -128 < value < 128:
+        dtype = self.dtype
+        limit = xp.finfo(dtype).max if dtype.kind in "fc" else xp.iinfo(dtype).max
+        if (dtype.kind != "c" and value.imag) or limit < abs(value) < float("inf"):
+            shown = VALUE_NAMES.get(dtype.name, f"{dtype.name}_t")
+            raise RuntimeError(f"value cannot be converted to type {shown} without overflow")
+    return number_like(xp, self, value)
+
+
+defop(
+    "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+    kernel=limited("addcmul_cpu_out", "iufVc", lambda xp, self, tensor1, tensor2, value:
+                   self + fitting(xp, self, value) * tensor1 * tensor2),
+    vjp=dict(self=lambda grad: grad, tensor1=lambda grad, tensor2, value: grad * conj(times(tensor2, value)),
+             tensor2=lambda grad, tensor1, value: grad * conj(times(tensor1, value))),
+    jvp="elementwise", batch=families.pointwise, promote="common", widen=True, inplace=True,
+)
+defop(
+    "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+    kernel=lambda xp, self, tensor1, tensor2, value: self + fitting(xp, self, value) * tensor1 / tensor2,
+    check=check_addcdiv,
+    vjp=dict(self=lambda grad: grad, tensor1=lambda grad, tensor2, value: grad * conj(call(div, [value, tensor2])),
+             tensor2=lambda grad, tensor1, tensor2, value: -grad * conj(times(tensor1, value) / (tensor2 * tensor2))),
+    jvp="elementwise", batch=families.pointwise, promote="common", widen=True, inplace=True,
+)
+
+alias_rows("multiply", "mul", "Tensor(Tensor self, Tensor other)", numbers=True)
+alias_rows("true_divide", "div", "Tensor(Tensor self, Tensor other)", numbers=True)
+alias_rows("subtract", "sub", "Tensor(Tensor self, Tensor other, *, Scalar alpha=1)", numbers=True)
+alias_rows("divide", "div", "Tensor(Tensor self, Tensor other)",
+           "Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode)", numbers=True)
+alias_rows("negative", "neg", "(Tensor self)")
+alias_rows("clip", "clamp", "Tensor(Tensor self, Tensor? min=None, Tensor? max=None)",
+           "(Tensor self, Scalar? min=None, Scalar? max=None)")
+
+for name, op in dict(add=add, sub=sub, mul=mul, div=div, neg=neg, rsub=rsub).items():
+    op.prepare()
+    setattr(operators, name, op)

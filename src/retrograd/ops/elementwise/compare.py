@@ -1,0 +1,133 @@
+"""Comparisons, logic and bits: ops whose results have no gradient."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.dtypes import get_default_dtype
+from retrograd.core.opdef import defop
+from retrograd.ops.shared import families
+from retrograd.ops.shared.elementwise import alias_rows, limited, ufunc, unsupported, zeros
+from retrograd.ops.shared.families import number_like
+
+
+# ---- comparisons
+def comparing(name: str, function: str) -> Any:
+    """The kernel of a comparison; only equality is defined for complex numbers."""
+    kinds = "biufVc" if name in ("eq", "ne") else "biufV"
+    return limited(f"{name}_cpu", kinds, ufunc(function))
+
+
+def comparing_number(name: str, function: str) -> Any:
+    compare = comparing(name, function)
+    return lambda xp, self, other: compare(xp, self, number_like(xp, self, other))
+
+
+for symbol, function, long_name in (("eq", "equal", "eq"), ("ne", "not_equal", "not_equal"), ("lt", "less", "less"),
+                                    ("le", "less_equal", "less_equal"), ("gt", "greater", "greater"),
+                                    ("ge", "greater_equal", "greater_equal")):
+    simple = symbol in ("eq", "ne")
+    defop(
+        f"{symbol}.Tensor(Tensor self, Tensor other) -> Tensor",
+        kernel=comparing(symbol, function), fast=function if simple else None, batch=families.pointwise, promote="compare",
+    )
+    defop(
+        f"{symbol}.Scalar(Tensor self, Scalar other) -> Tensor",
+        kernel=comparing_number(symbol, function), batch=families.pointwise, promote="compare", scalars=("other",),
+    )
+    # In place the result is a number again, and has a gradient: zero.
+    defop(
+        f"{symbol}_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+        kernel=comparing(symbol, function), batch=families.pointwise, promote="compare", variants="method", out=False,
+        vjp=dict(self=zeros, other=zeros), jvp="elementwise", node=f"{symbol.capitalize()}Backward1",
+    )
+    defop(
+        f"{symbol}_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+        kernel=comparing_number(symbol, function), batch=families.pointwise, promote="compare", variants="method",
+        scalars=("other",), out=False, vjp=dict(self=zeros), jvp="elementwise", node=f"{symbol.capitalize()}Backward0",
+    )
+    if long_name != symbol:
+        alias_rows(long_name, symbol, "Tensor(Tensor self, Tensor other)", "Scalar(Tensor self, Scalar other)")
+
+
+# ---- closeness
+def isclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+    if self.dtype is not other.dtype:
+        raise RuntimeError(f"{self.dtype.legacy} did not match {other.dtype.legacy}")
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if not value >= 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
+    close = self.eq(other)
+    kind = self.array.dtype.kind
+    if equal_nan and kind in "fVc":
+        close = close.logical_or(self.isnan().logical_and(other.isnan()))
+    if rtol == 0 and atol == 0:
+        return close
+    if kind in "biu":
+        self, other = self.to(get_default_dtype()), other.to(get_default_dtype())
+    allowed = (other * rtol).abs() + atol
+    actual = (self - other).abs()
+    return close.logical_or(actual.isfinite().logical_and(actual.le(allowed)))
+
+
+def equal(self: Any, other: Any) -> bool:
+    """Whether two tensors have the same shape and elements."""
+    a, b = (t.detach() for t in (self, other))
+    return False if a.shape != b.shape else bool(np.all(a.eq(b).array))
+
+
+defop("isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor",
+      kernel=isclose, composite=True, out=False)
+defop("allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool",
+      kernel=lambda *args: bool(np.all(isclose(*args).array)), composite=True, out=False)
+defop("equal(Tensor self, Tensor other) -> bool", kernel=equal, composite=True, out=False)
+
+
+# ---- logic: any number is true unless it is zero
+def logical(name: str) -> Any:
+    return lambda xp, self, other: getattr(xp, name)(xp.not_equal(self, 0), xp.not_equal(other, 0))
+
+
+for name in ("logical_and", "logical_or", "logical_xor"):
+    defop(
+        f"{name}(Tensor self, Tensor other) -> Tensor",
+        kernel=logical(name), batch=families.pointwise, promote="compare", inplace=True,
+    )
+defop(
+    "logical_not(Tensor self) -> Tensor",
+    kernel=lambda xp, self: xp.equal(self, 0), batch=families.pointwise, inplace=True,
+)
+
+
+# ---- bits
+def shifted(name: str, function: str) -> Any:
+    """A shift by more bits than there are, or by a negative number, pushes all of them out."""
+    def kernel(xp: Any, self: Any, other: Any) -> Any:
+        if self.dtype.kind not in "iu":
+            raise unsupported(name, self.dtype)
+        bits = self.dtype.itemsize * 8
+        out = xp.logical_or(xp.less(other, 0), xp.greater_equal(other, bits))
+        result = getattr(xp, function)(self, xp.where(out, xp.zeros_like(other), other))
+        lost = xp.right_shift(self, bits - 1) if function == "right_shift" and self.dtype.kind == "i" else xp.zeros_like(self)
+        return xp.where(out, lost, result)
+    return kernel
+
+
+def bit_rows(name: str, kernel: Any, scalar: str) -> None:
+    columns = dict(batch=families.pointwise, promote="common")
+    defop(f"{name}.Tensor(Tensor self, Tensor other) -> Tensor", kernel=kernel, inplace=True, **columns)
+    defop(f"{name}.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", variants="function", scalars=("self",),
+          kernel=lambda xp, self, other: kernel(xp, number_like(xp, other, self), other), **columns)
+    defop(f"{name}.{scalar}(Tensor self, Scalar other) -> Tensor", scalars=("other",), inplace=True,
+          kernel=lambda xp, self, other: kernel(xp, self, number_like(xp, self, other)), **columns)
+
+
+for name in ("bitwise_and", "bitwise_or", "bitwise_xor"):
+    bit_rows(name, limited(f"{name}_cpu", "biu", ufunc(name)), "Scalar")
+bit_rows("bitwise_left_shift", shifted("lshift_cpu", "left_shift"), "Tensor_Scalar")
+bit_rows("bitwise_right_shift", shifted("rshift_cpu", "right_shift"), "Tensor_Scalar")
+defop(
+    "bitwise_not(Tensor self) -> Tensor",
+    kernel=limited("bitwise_not_cpu", "biu", ufunc("bitwise_not")), batch=families.pointwise, inplace=True,
+)

@@ -1,0 +1,80 @@
+"""What Python's operators do with operands that are not plain tensors: numbers, arrays, and things they refuse."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.opdef import find_packet
+from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor, operators
+from retrograd.ops import late
+
+NUMBERS = (int, float, complex, np.number, np.bool_)
+
+
+def binary(op: Any, a: Any, b: Any) -> Any:
+    """A binary operator whose right operand is neither tensor nor number: arrays are computed by NumPy, the rest refused."""
+    if isinstance(b, np.ndarray) and op.fast is not None:
+        return Tensor(np.asarray(op.fast(a.numpy(), b)))
+    return NotImplemented
+
+
+def comparison(name: str) -> Any:
+    """`==` and the like: what cannot be compared is not an error here, Python decides."""
+    op = find_packet(name).Tensor           # type: ignore[union-attr]
+    op.prepare()
+
+    def compare(self: Any, other: Any) -> Any:
+        if isinstance(other, (Tensor, *NUMBERS)):
+            return operators.dispatcher.binary(op, self, other)
+        return binary(op, self, other)
+    return compare
+
+
+def refusing(name: str, reflected: bool = False) -> Any:
+    """The op called `name` as an operator: a TypeError about the arguments means that the operator does not apply."""
+    def operator(self: Any, other: Any) -> Any:
+        try:
+            return getattr(late, name)(other, self) if reflected else getattr(late, name)(self, other)
+        except TypeError:
+            return NotImplemented
+    return operator
+
+
+def rsub(self: Any, other: Any) -> Any:
+    """other - self."""
+    if isinstance(other, (Tensor, *NUMBERS)):
+        return late.rsub(self, other)
+    return NotImplemented
+
+
+def rdiv(self: Any, other: Any) -> Any:
+    """other / self."""
+    if not isinstance(other, (Tensor, *NUMBERS)):
+        return NotImplemented
+    return self.reciprocal() * other
+
+
+def invert(self: Any) -> Any:
+    if self.array.dtype.kind not in "biu":
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return late.bitwise_not(self)
+
+
+FUNCTIONS_BY_NAME["__binary__"] = binary
+FUNCTIONS_BY_NAME["__invert__"] = invert
+FUNCTIONS_BY_NAME["__rdiv__"] = rdiv
+FUNCTIONS_BY_NAME["__rsub__"] = rsub
+for symbol in ("eq", "ne", "lt", "le", "gt", "ge"):
+    FUNCTIONS_BY_NAME[f"__{symbol}__"] = comparison(symbol)
+for symbol, function in dict(pow="pow", floordiv="floor_divide", mod="remainder", lshift="bitwise_left_shift",
+                             rshift="bitwise_right_shift").items():
+    FUNCTIONS_BY_NAME[f"__{symbol}__"] = refusing(function)
+    FUNCTIONS_BY_NAME[f"__r{symbol}__"] = refusing(function, reflected=True)
+FUNCTIONS_BY_NAME["__and__"] = refusing("bitwise_and")
+FUNCTIONS_BY_NAME["__or__"] = refusing("bitwise_or")
+FUNCTIONS_BY_NAME["__xor__"] = refusing("bitwise_xor")
+for symbol, function in dict(add="add_", sub="sub_", mul="mul_", truediv="div_", floordiv="floor_divide_", mod="remainder_",
+                             pow="pow_", **{"and": "bitwise_and_", "or": "bitwise_or_", "xor": "bitwise_xor_"},
+                             lshift="bitwise_left_shift_", rshift="bitwise_right_shift_").items():
+    FUNCTIONS_BY_NAME[f"__i{symbol}__"] = refusing(function)

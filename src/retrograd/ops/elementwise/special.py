@@ -1,0 +1,296 @@
+"""Special functions beyond the common ones: incomplete gamma and zeta functions, Bessel functions, orthogonal polynomials."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from retrograd.core import dtypes
+from retrograd.core.dispatch import call
+from retrograd.core.opdef import defop
+from retrograd.core.tensor import FUNCTIONS_BY_NAME
+from retrograd.ops import late
+from retrograd.ops.shared import families
+from retrograd.ops.shared.elementwise import alias_rows, forwarder, over, plus, times, unsupported, where
+from retrograd.ops.shared.families import number_like
+
+SINGLE_AND_DOUBLE = "fd"
+ROOT_TWO_PI = math.sqrt(2 * math.pi)
+TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
+
+
+def functions() -> Any:
+    """SciPy's special functions, imported when they are needed."""
+    from scipy import special
+    return special
+
+
+def by_scipy(name: str, scipy_name: str, halves: bool = False) -> Any:
+    """A kernel that is one function of SciPy; `name` is for the error about other dtypes."""
+    def kernel(xp: Any, *arrays: Any) -> Any:
+        check_dtype(name, arrays[0], halves)
+        return np.asarray(getattr(functions(), scipy_name)(*arrays)).astype(arrays[0].dtype, copy=False)
+    return kernel
+
+
+def check_dtype(name: str, array: Any, halves: bool = False) -> None:
+    if array.dtype.char not in SINGLE_AND_DOUBLE and not (halves and array.dtype.itemsize == 2):
+        raise unsupported(name, array.dtype)
+
+
+def unary(name: str, kernel: Any, rule: Any = None, *, argument: str = "self", widen: bool = False,
+          node: str | None = None) -> Any:
+    return defop(f"special_{name}(Tensor {argument}) -> Tensor", kernel=kernel, promote="float", widen=widen, node=node,
+                 vjp=None if rule is None else {argument: rule}, jvp=None if rule is None else "elementwise",
+                 batch=families.pointwise, variants="")
+
+
+# ---- the normal distribution
+def entropy_kernel(xp: Any, self: Any) -> Any:
+    if self.dtype.kind == "c":
+        raise unsupported("entr_cpu", self.dtype)
+    with xp.errstate(all="ignore"):
+        inside = xp.where(self > 0, -self * xp.log(xp.where(self > 0, self, 1)), xp.where(self == 0, 0, -math.inf))
+        return xp.where(xp.isnan(self), self, inside).astype(self.dtype)
+
+
+def i1e_rule(grad: Any, self: Any, result: Any) -> Any:
+    """The quotient result / self is undefined at 0, where the derivative is 1/2."""
+    tiny = float(np.finfo(self.array.dtype).eps)
+    regular = self.abs().gt(tiny)
+    safe = where(regular, self, tiny)
+    return grad * where(regular, call(i0e, [safe]) - result * (safe.sgn() + safe.reciprocal()), 0.5)
+
+
+entr = unary("entr", entropy_kernel, lambda grad, self: grad * -plus(self.log(), 1), widen=True)
+erfcx = unary("erfcx", by_scipy("erfcx_cpu", "erfcx"),
+              lambda grad, self, result: plus(times(self, 2) * result, -TWO_OVER_ROOT_PI) * grad)
+ndtri = unary("ndtri", by_scipy("ndtri_cpu", "ndtri"),
+              lambda grad, result: times(grad, ROOT_TWO_PI) * over(result.square(), 2).exp())
+log_ndtr = unary("log_ndtr", by_scipy("log_ndtr_cpu", "log_ndtr"),
+                 lambda grad, self, result: over(grad, ROOT_TWO_PI) * (-(result + over(self.pow(2), 2))).exp())
+i0e = unary("i0e", by_scipy("i0e_cpu", "i0e", halves=True),
+            lambda grad, self, result: grad * (call(i1e, [self]) - self.sgn() * result), widen=True, node="SpecialI0EBackward0")
+i1e = unary("i1e", by_scipy("i1e_cpu", "i1e", halves=True), i1e_rule, widen=True, node="SpecialI1EBackward0")
+defop("special_ndtr(Tensor self) -> Tensor", composite=True, variants="",
+      kernel=lambda self: times(plus(times(self, math.sqrt(0.5)).erf(), 1), 0.5))
+
+
+# ---- incomplete gamma functions
+def missing(what: str) -> Any:
+    """A rule for a derivative that is no known function."""
+    def rule(grad: Any) -> Any:
+        raise NotImplementedError(f"the derivative for '{what}' is not implemented.")
+    rule.missing = True  # type: ignore[attr-defined]
+    return rule
+
+
+def gamma_density(self: Any, other: Any) -> Any:
+    return (plus(self, -1) * other.log() - other - self.lgamma()).exp()
+
+
+def igamma_kernel(name: str, scipy_name: str) -> Any:
+    def kernel(xp: Any, self: Any, other: Any) -> Any:
+        return by_scipy(name, scipy_name, halves=True)(xp, self, other)
+    return kernel
+
+
+for name, scipy_name, sign in (("igamma", "gammainc", 1), ("igammac", "gammaincc", -1)):
+    defop(
+        f"{name}(Tensor self, Tensor other) -> Tensor",
+        kernel=igamma_kernel(f"{name}_cpu", scipy_name), promote="common", widen=True, inplace=True,
+        vjp=dict(self=missing(f"{name}: input"),
+                 other=(lambda grad, self, other: grad * gamma_density(self, other)) if sign > 0 else
+                       (lambda grad, self, other: -grad * gamma_density(self, other))),
+        jvp="elementwise", batch=families.pointwise,
+    )
+
+
+# ---- zeta, the multivariate gamma function
+def zeta_kernel(xp: Any, self: Any, other: Any) -> Any:
+    check_dtype("zeta_cpu", self)
+    return functions().zeta(self, other).astype(self.dtype, copy=False)
+
+
+def zeta_slope(grad: Any, self: Any, other: Any) -> Any:
+    raised = self + 1.0 if not hasattr(self, "array") else plus(self, 1.0)
+    return grad * -self * late.special_zeta(raised, other)
+
+
+def with_number(kernel: Any, first: bool) -> Any:
+    """A kernel for one number and one array."""
+    if first:
+        return lambda xp, self, other: kernel(xp, number_like(xp, other, self), other)
+    return lambda xp, self, other: kernel(xp, self, number_like(xp, self, other))
+
+
+zeta = defop(
+    "special_zeta(Tensor self, Tensor other) -> Tensor",
+    kernel=zeta_kernel, promote="float", vjp=dict(self=missing("zeta"), other=zeta_slope),
+    jvp="elementwise", batch=families.pointwise, variants="",
+)
+FUNCTIONS_BY_NAME["special_zeta"] = zeta.packet
+defop(
+    "special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor",
+    kernel=with_number(zeta_kernel, True), promote="float", vjp=dict(other=zeta_slope),
+    jvp="elementwise", batch=families.pointwise, variants="",
+    scalars=("self",), node="SpecialZetaBackward1",
+)
+defop(
+    "special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor",
+    kernel=with_number(zeta_kernel, False), promote="float", vjp=dict(self=missing("zeta")),
+    jvp="elementwise", batch=families.pointwise, variants="", scalars=("other",), node="SpecialZetaBackward2",
+)
+
+
+def check_mvlgamma(self: Any, p: int) -> None:
+    if self.dtype is dtypes.bool_:
+        raise RuntimeError("The input tensor may not be a boolean tensor.")
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+
+
+def mvlgamma_kernel(xp: Any, self: Any, p: int) -> Any:
+    if self.dtype.kind == "c":
+        raise unsupported("arange_cpu", self.dtype)
+    shifts = xp.arange(p, dtype=self.dtype) * self.dtype.type(0.5) + self.dtype.type(0.5 - p / 2)
+    made = functions().gammaln(self[..., None] + shifts).sum(-1) + p * (p - 1) / 4 * math.log(math.pi)
+    return xp.asarray(made).astype(self.dtype, copy=False)
+
+
+def mvlgamma_rule(grad: Any, self: Any, p: int) -> Any:
+    shifts = late.arange(-p / 2 + 0.5, 0.5, 0.5, dtype=self.dtype)
+    return grad * (shifts + self.unsqueeze(-1)).digamma().sum(-1)
+
+
+mvlgamma = defop(
+    "mvlgamma(Tensor self, int p) -> Tensor",
+    kernel=mvlgamma_kernel, check=check_mvlgamma, vjp=dict(self=mvlgamma_rule), jvp="elementwise", batch=families.pointwise,
+    promote="float", widen=True, inplace=True,
+)
+
+
+# ---- products with logarithms
+def xlog1py_kernel(xp: Any, self: Any, other: Any) -> Any:
+    if self.dtype.kind == "c":
+        raise unsupported("xlog1py_cpu", self.dtype)
+    with xp.errstate(all="ignore"):
+        product = xp.where(self == 0, number_like(xp, self, 0), self * xp.log1p(other))
+    return xp.where(xp.isnan(other), number_like(xp, self, math.nan), product)
+
+
+def xlog1py_self(grad: Any, self: Any, other: Any) -> Any:
+    made = grad * other.log1p()
+    return made.masked_fill(self.eq(0).logical_and(other.le(-1)), 0)
+
+
+xlog1py_columns = dict(promote="float", widen=True, jvp="elementwise", batch=families.pointwise, variants="")
+xlog1py = defop(
+    "special_xlog1py(Tensor self, Tensor other) -> Tensor",
+    kernel=xlog1py_kernel, vjp=dict(self=xlog1py_self, other=lambda grad, self, other: grad * self / plus(other, 1)),
+    node="SpecialXlog1PyBackward0", **xlog1py_columns,
+)
+defop(
+    "special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor",
+    kernel=with_number(xlog1py_kernel, True), vjp=dict(other=lambda grad, self, other: times(grad, self) / plus(other, 1)),
+    scalars=("self",), node="SpecialXlog1PyBackward1", **xlog1py_columns,
+)
+def xlog1py_number(grad: Any, self: Any, other: Any) -> Any:
+    made = call(xlog1py_other, [grad, other])
+    return made if other > -1 else made.masked_fill(self.eq(0), 0)
+
+
+xlog1py_other = defop(
+    "special_xlog1py.other_scalar(Tensor self, Scalar other) -> Tensor",
+    kernel=with_number(xlog1py_kernel, False), scalars=("other",), node="SpecialXlog1PyBackward2",
+    vjp=dict(self=xlog1py_number), **xlog1py_columns,
+)
+
+
+# ---- Bessel functions
+def airy_kernel(xp: Any, x: Any) -> Any:
+    check_dtype("airy_ai_cpu", x)
+    return functions().airy(x)[0]
+
+
+def spherical_kernel(xp: Any, x: Any) -> Any:
+    check_dtype("spherical_bessel_j0_cpu", x)
+    with xp.errstate(all="ignore"):
+        square = x * x
+        small = 1 + square * (-1 / 6 + square * (1 / 120 + square * (-1 / 5040 + square * (1 / 362880 + square * (
+            -1 / 39916800 + square / 6227020800)))))
+        return xp.where(xp.isinf(x), 0, xp.where(xp.abs(x) < 0.5, small, xp.sin(x) / x)).astype(x.dtype)
+
+
+for name, scipy_name in (("bessel_j0", "j0"), ("bessel_j1", "j1"), ("bessel_y0", "y0"), ("bessel_y1", "y1"),
+                         ("modified_bessel_i0", "i0"), ("modified_bessel_i1", "i1"), ("modified_bessel_k0", "k0"),
+                         ("modified_bessel_k1", "k1")):
+    unary(name, by_scipy(f"{name}_cpu", scipy_name))
+unary("scaled_modified_bessel_k0", by_scipy("scaled_modified_bessel_k0_cpu", "k0e"), argument="x")
+unary("scaled_modified_bessel_k1", by_scipy("scaled_modified_bessel_k1_cpu", "k1e"), argument="x")
+unary("airy_ai", airy_kernel, argument="x")
+unary("spherical_bessel_j0", spherical_kernel, argument="x")
+
+
+# ---- orthogonal polynomials, by their recurrences: first(x) and then step(x, k, the last one, the one before)
+def chebyshev_step(x: Any, k: int, last: Any, before: Any) -> Any:
+    return 2 * x * last - before
+
+
+POLYNOMIALS: dict[str, tuple[Any, Any]] = {
+    "chebyshev_polynomial_t": (lambda x: x, chebyshev_step),
+    "chebyshev_polynomial_u": (lambda x: 2 * x, chebyshev_step),
+    "chebyshev_polynomial_v": (lambda x: 2 * x - 1, chebyshev_step),
+    "chebyshev_polynomial_w": (lambda x: 2 * x + 1, chebyshev_step),
+    "hermite_polynomial_h": (lambda x: 2 * x, lambda x, k, last, before: 2 * x * last - 2 * k * before),
+    "hermite_polynomial_he": (lambda x: x, lambda x, k, last, before: x * last - k * before),
+    "laguerre_polynomial_l": (lambda x: 1 - x,
+                              lambda x, k, last, before: ((2 * k + 1 - x) * last - k * before) / (k + 1)),
+    "legendre_polynomial_p": (lambda x: x, lambda x, k, last, before: ((2 * k + 1) * x * last - k * before) / (k + 1)),
+}
+
+
+def polynomial_kernel(name: str, first: Any, step: Any, shifted: bool) -> Any:
+    def kernel(xp: Any, x: Any, n: Any) -> Any:
+        check_dtype(f"{name}_cpu", x)
+        degree = xp.broadcast_to(xp.trunc(n), np.broadcast_shapes(x.shape, n.shape))
+        x = xp.broadcast_to(2 * x - 1 if shifted else x, degree.shape)
+        before, last = xp.ones_like(x), first(x)
+        result = xp.where(degree < 0, 0, xp.where(degree == 0, before, last))
+        with xp.errstate(all="ignore"):
+            for k in range(1, int(degree.max(initial=0))):
+                before, last = last, step(x, k, last, before)
+                result = xp.where(degree == k + 1, last, result)
+        return xp.asarray(result).astype(x.dtype, copy=False)
+    return kernel
+
+
+for name, (first, step) in POLYNOMIALS.items():
+    for prefix in ("", "shifted_") if name.startswith("chebyshev") else ("",):
+        full = prefix + name
+        defop(f"special_{full}(Tensor x, Tensor n) -> Tensor", kernel=polynomial_kernel(full, first, step, bool(prefix)),
+              promote="float", batch=families.pointwise, variants="", numbers=True)
+
+
+# ---- names in torch.special of ops that are elsewhere
+ALIASES = {"digamma": "digamma", "erf": "erf", "erfc": "erfc", "erfinv": "erfinv", "exp2": "exp2", "expit": "sigmoid",
+           "expm1": "expm1", "gammaln": "lgamma", "i0": "i0", "log1p": "log1p", "psi": "digamma", "sinc": "sinc"}
+for name, original in ALIASES.items():
+    alias_rows(f"special_{name}", original, "(Tensor self)", inplace=False, variants="")
+for name, original, schema in (("gammainc", "igamma", "(Tensor self, Tensor other)"),
+                               ("gammaincc", "igammac", "(Tensor self, Tensor other)"),
+                               ("logit", "logit", "(Tensor self, float? eps=None)"),
+                               ("multigammaln", "mvlgamma", "(Tensor self, int p)"),
+                               ("polygamma", "polygamma", "(int n, Tensor self)")):
+    alias_rows(f"special_{name}", original, schema, inplace=False, variants="")
+for overload, original, arguments in (("", "Tensor", "Tensor self, Tensor other"),
+                                      (".self_scalar", "Scalar_Self", "Scalar self, Tensor other"),
+                                      (".other_scalar", "Scalar_Other", "Tensor self, Scalar other")):
+    defop(f"special_xlogy{overload}({arguments}) -> Tensor", kernel=forwarder("xlogy", original), composite=True, variants="")
+defop("special_round(Tensor self, *, int decimals=0) -> Tensor", kernel=forwarder("round", "decimals"), composite=True,
+      variants="")
+defop("special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", composite=True, variants="", out=False,
+      kernel=lambda self, dim, dtype: late.softmax(self, dim, dtype))
+defop("special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", composite=True, variants="", out=False,
+      kernel=lambda self, dim, dtype: late.log_softmax(self, dim, dtype))

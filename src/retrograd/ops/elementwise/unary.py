@@ -1,0 +1,345 @@
+"""The functions of mathematics on elements: trigonometric, exponential, special, rounding; and what kind of number it is."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.dispatch import call
+from retrograd.core.dtypes import BY_NUMPY, finfo
+from retrograd.core.opdef import OPS, defop
+from retrograd.core.state import tls
+from retrograd.ops import late
+from retrograd.ops.shared import families
+from retrograd.ops.shared.elementwise import (
+    alias_rows,
+    less_from,
+    limited,
+    minus,
+    no_complex_gradient,
+    plus,
+    refuse,
+    times,
+    unsupported,
+    where,
+    zeros,
+)
+from retrograd.ops.shared.families import conj, number_like
+
+FLOATS = "fV"
+
+
+def function(name: str, kernel: Any, rule: Any, lower: str = "", **columns: Any) -> Any:
+    """Declare a function of one real or complex number; integers become floats."""
+    return defop(f"{name}(Tensor self) -> Tensor", kernel=kernel, vjp=dict(self=rule), lower=lower or None,
+                 **{**dict(jvp="elementwise", batch=families.pointwise, promote="float", inplace=True), **columns})
+
+
+# ---- circles and hyperbolas
+function("sin", "sin", lambda grad, self: grad * conj(self.cos()), "sin({self})")
+function("cos", "cos", lambda grad, self: grad * -conj(self.sin()), "cos({self})")
+function("tan", "tan", lambda grad, result: grad * conj(plus(result.pow(2), 1)), "tan({self})")
+function("asin", "arcsin", lambda grad, self: grad * conj(plus(-self * self, 1).rsqrt()), "asin({self})")
+function("acos", "arccos", lambda grad, self: grad * -conj(plus(-self * self, 1).rsqrt()), "acos({self})")
+function("atan", "arctan", lambda grad, self: grad / conj(plus(self * self, 1)), "atan({self})")
+function("sinh", "sinh", lambda grad, self: grad * conj(self.cosh()), "sinh({self})")
+function("cosh", "cosh", lambda grad, self: grad * conj(self.sinh()), "cosh({self})")
+function("asinh", "arcsinh", lambda grad, self: grad * conj(plus(self.pow(2), 1).rsqrt()), "asinh({self})", inplace=None)
+function("acosh", "arccosh", lambda grad, self: acosh_rule(grad, self), "acosh({self})", inplace=None)
+function("atanh", "arctanh", lambda grad, self: times(grad, 1) / conj(less_from(1, self.pow(2))), "atanh({self})", inplace=None)
+
+
+def acosh_rule(grad: Any, self: Any) -> Any:
+    """Two roots for complex numbers, which keeps to the right branch."""
+    if self.array.dtype.kind == "c":
+        return grad * conj(plus(self, 1).rsqrt() * minus(self, 1).rsqrt())
+    return grad * minus(self * self, 1).rsqrt()
+
+
+for name, numpy_name in dict(asinh="arcsinh", acosh="arccosh", atanh="arctanh").items():
+    defop(
+        f"{name}_(Tensor(a!) self) -> Tensor(a!)",
+        kernel=numpy_name, vjp=OPS[name].default.vjp, jvp="elementwise", batch=families.pointwise, promote="float",
+        node=f"{name.capitalize()}Backward1", out=False,
+    )
+for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh"):
+    alias_rows(f"arc{name}", f"a{name}", "(Tensor self)")
+
+
+# ---- exponentials and logarithms
+def exp2_kernel(xp: Any, self: Any) -> Any:
+    return xp.exp(self * number_like(xp, self, math.log(2))) if self.dtype.kind == "c" else xp.exp2(self)
+
+
+function("exp", "exp", lambda grad, result: grad * conj(result), "exp({self})")
+function("exp2", exp2_kernel, lambda grad, result: times(grad * conj(result), math.log(2)), "exp2({self})")
+function("expm1", "expm1", lambda grad, result: grad * plus(conj(result), 1), "expm1({self})")
+function("log", "log", lambda grad, self: grad / conj(self), "log({self})")
+function("log2", "log2", lambda grad, self: grad / times(conj(self), 0.6931471805599453), "log2({self})")
+function("log10", "log10", lambda grad, self: grad / times(conj(self), 2.3025850929940456), "log10({self})")
+function("log1p", "log1p", lambda grad, self: grad / conj(plus(self, 1)), "log1p({self})", node="Log1PBackward0")
+
+
+# ---- logit: the inverse of sigmoid
+def logit_kernel(xp: Any, self: Any, eps: Any) -> Any:
+    if self.dtype.kind == "c":
+        raise unsupported("logit_cpu", self.dtype)
+    one = number_like(xp, self, 1)
+    if eps is not None and eps >= 0:
+        low = number_like(xp, self, eps)
+        self = xp.minimum(xp.maximum(self, low), one - low)
+    return xp.log(self / (one - self))
+
+
+def logit_backward_kernel(xp: Any, grad_output: Any, self: Any, eps: Any) -> Any:
+    one = number_like(xp, self, 1)
+    slope = grad_output / (self * (one - self))
+    if eps is not None and eps >= 0:
+        low = number_like(xp, self, eps)
+        return xp.where(xp.logical_or(self < low, self > one - low), number_like(xp, self, 0), slope)
+    infinite = grad_output * number_like(xp, self, math.inf)
+    slope = xp.where(xp.logical_or(self == 0, self == 1), infinite, slope)
+    return xp.where(xp.logical_and(self >= 0, self <= 1), slope, number_like(xp, self, math.nan))
+
+
+def logit_double_backward(grad: Any, grad_output: Any, self: Any, eps: Any) -> Any:
+    slope = call(logit_backward, [grad * grad_output, self, eps])
+    return slope * minus(times(self, 2), 1) / (self * less_from(1.0, self))
+
+
+logit_backward = defop(
+    "logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor",
+    kernel=limited("logit_backward_cpu", "fV", logit_backward_kernel), jvp="elementwise", batch=families.pointwise,
+    promote="common", widen=True,
+    vjp=dict(grad_output=lambda grad, self, eps: call(logit_backward, [grad, self, eps]), self=logit_double_backward),
+    variants="", out=False,
+)
+
+
+def logit_rule(grad: Any, self: Any, eps: Any) -> Any:
+    """The one op, or a formula that can be differentiated again if that is asked for."""
+    if not tls.grad_enabled:
+        return call(logit_backward, [grad, self, eps])
+    slope = grad / (self * less_from(1.0, self))
+    if eps is not None and eps >= 0:
+        return where(self.ge(eps).logical_and(self.le(1 - eps)), slope, 0.0)
+    return where(self.ge(0.0).logical_and(self.le(1.0)), slope, math.nan)
+
+
+defop(
+    "logit(Tensor self, float? eps=None) -> Tensor",
+    kernel=logit_kernel, vjp=dict(self=logit_rule), jvp="elementwise", batch=families.pointwise, promote="float", widen=True,
+    inplace=True,
+)
+
+
+# ---- special functions
+def special(name: str, scipy_name: str) -> Any:
+    """A kernel from SciPy, which is imported only when it is needed."""
+    def kernel(xp: Any, self: Any) -> Any:
+        if self.dtype.kind == "c":
+            raise unsupported(name, self.dtype)
+        from scipy import special as functions
+        return getattr(functions, scipy_name)(self)
+    return kernel
+
+
+def lgamma_kernel(xp: Any, self: Any) -> Any:
+    return xp.where(xp.isinf(self), number_like(xp, self, math.inf), special("lgamma_vml_cpu", "gammaln")(xp, self))
+
+
+def trigamma(xp: Any, self: Any) -> Any:
+    """By reflection below 1/2, six steps of the recurrence, then the asymptotic series."""
+    low = self < 0.5
+    sine = xp.sin(self * math.pi)
+    result = xp.where(low, -(math.pi * math.pi) / (sine * sine), 0.0)
+    x = xp.where(low, 1 - self, self)
+    for _ in range(6):
+        result = result + 1 / (x * x)
+        x = x + 1
+    inverse = 1 / (x * x)
+    result = result + (1 + 1 / (2 * x) + inverse * (1 / 6 - inverse * (1 / 30 - inverse * (1 / 42)))) / x
+    return xp.where(low, -result, result).astype(self.dtype)
+
+
+def gaussian(self: Any, factor: float) -> Any:
+    return times((-self.pow(2)).exp(), factor)
+
+
+def polygamma_kernel(xp: Any, n: int, self: Any) -> Any:
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+    if self.dtype.kind == "c":
+        raise unsupported("digamma" if n == 0 else "trigamma" if n == 1 else "polygamma", self.dtype)
+    from scipy import special as functions
+    if n == 1:
+        return trigamma(xp, self)
+    return functions.psi(self) if n == 0 else functions.polygamma(n, self).astype(self.dtype)
+
+
+def i1_rule(grad: Any, self: Any, result: Any) -> Any:
+    """The quotient result / self is undefined at 0, where the derivative is 1/2."""
+    if self.array.dtype.itemsize == 2:
+        raise unsupported("i1_backward", self.array.dtype)
+    tiny = float(np.finfo(self.array.dtype).eps)
+    regular = self.abs().gt(tiny)
+    safe = where(regular, self, tiny)
+    return grad * where(regular, safe.i0() - result * safe.reciprocal(), 0.5)
+
+
+TWO_OVER_ROOT_PI = 2.0 / math.sqrt(math.pi)
+function("erf", special("erf_vml_cpu", "erf"), lambda grad, self: gaussian(self, TWO_OVER_ROOT_PI) * grad, "erf({self})",
+         widen=True)
+function("erfc", special("erfc_vml_cpu", "erfc"), lambda grad, self: gaussian(self, -TWO_OVER_ROOT_PI) * grad, "erfc({self})",
+         widen=True)
+function("erfinv", special("erfinv_vml_cpu", "erfinv"),
+         lambda grad, self: times(self.erfinv().pow(2).exp(), 0.5 * math.sqrt(math.pi)) * grad, widen=True)
+function("lgamma", lgamma_kernel, lambda grad, self: grad * self.digamma(), "lgamma({self})", widen=True)
+function("digamma", special("digamma", "psi"), lambda grad, self: grad * late.polygamma(1, self), widen=True)
+function("i0", special("i0_vml_cpu", "i0"), lambda grad, self: grad * call(i1, [self]), widen=True)
+i1 = function("special_i1", special("i1_cpu", "i1"), i1_rule, widen=True, inplace=None, variants="")
+defop(
+    "polygamma(int n, Tensor self) -> Tensor",
+    kernel=polygamma_kernel, vjp=dict(self=lambda grad, n, self: grad * late.polygamma(n + 1, self)),
+    jvp="elementwise", batch=families.pointwise, promote="float", widen=True,
+)
+defop(
+    "polygamma_(Tensor(a!) self, int n) -> Tensor(a!)",
+    kernel=lambda xp, self, n: polygamma_kernel(xp, n, self),
+    vjp=dict(self=lambda grad, n, self: grad * late.polygamma(n + 1, self)),
+    jvp="elementwise", batch=families.pointwise, promote="float", widen=True, variants="method", out=False,
+    node="PolygammaBackward1",
+)
+
+
+def sinc_kernel(xp: Any, self: Any) -> Any:
+    angle = self * number_like(xp, self, math.pi)
+    at_zero = xp.equal(self, 0)
+    return xp.where(at_zero, number_like(xp, self, 1), xp.sin(angle) / xp.where(at_zero, number_like(xp, self, 1), angle))
+
+
+def sinc_rule(grad: Any, self: Any) -> Any:
+    angle, square = times(self, math.pi), times(self * self, math.pi)
+    slope = grad * conj((angle * angle.cos() - angle.sin()) / square)
+    return where(square.eq(0.0), 0, slope)
+
+
+function("sinc", sinc_kernel, sinc_rule, widen=True)
+
+
+# ---- angles in degrees, the angle of a complex number
+def scaled(factor: float) -> Any:
+    return lambda xp, self: self * number_like(xp, self, factor)
+
+
+DEGREE = math.pi / 180
+function("deg2rad", scaled(DEGREE), lambda grad: times(grad, DEGREE), widen=True, node="Deg2RadBackward0", jvp="linear",
+         check=refuse("deg2rad is not supported for complex tensors.", "c"))
+function("rad2deg", scaled(1 / DEGREE), lambda grad: times(grad, 1 / DEGREE), widen=True, node="Rad2DegBackward0", jvp="linear",
+         check=refuse("rad2deg is not supported for complex tensors.", "c"))
+
+
+def angle_kernel(xp: Any, self: Any) -> Any:
+    if self.dtype.kind == "c":
+        return xp.ascontiguousarray(xp.arctan2(self.imag, self.real)).reshape(self.shape)
+    turned = xp.where(xp.less(self, 0), number_like(xp, self, math.pi), number_like(xp, self, 0))
+    return xp.where(xp.isnan(self), self, turned)
+
+
+def angle_rule(grad: Any, self: Any) -> Any:
+    if self.array.dtype.kind != "c":
+        return zeros(self)
+    return where(self.eq(0), 0, times(grad * self / self.abs().pow(2), 1j))
+
+
+def angle_tangent(self_p: Any, self_t: Any) -> Any:
+    if self_p.array.dtype.kind != "c":
+        return zeros(self_p)
+    return late.imag(conj(self_p) * self_t) / self_p.abs().pow(2)
+
+
+defop(
+    "angle(Tensor self) -> Tensor",
+    kernel=angle_kernel, vjp=dict(self=angle_rule), jvp=angle_tangent, batch=families.pointwise, promote="float",
+    elementwise=False,
+)
+
+
+# ---- rounding: the derivative is zero
+def rounded(name: str, numpy_name: str, complex_error: str | None) -> Any:
+    def kernel(xp: Any, self: Any) -> Any:
+        kind = self.dtype.kind
+        if kind == "c" and complex_error:
+            raise NotImplementedError(complex_error)
+        if kind in "bc":
+            raise unsupported(f"{name}_vml_cpu", self.dtype)
+        return self.copy(order="K") if kind in "iu" else getattr(xp, numpy_name)(self)
+    return kernel
+
+
+def round_decimals_kernel(xp: Any, self: Any, decimals: int) -> Any:
+    if self.dtype.kind not in FLOATS:
+        raise unsupported("round_cpu" if decimals else "round_vml_cpu", self.dtype)
+    power = number_like(xp, self, 10.0 ** abs(decimals))
+    return xp.rint(self / power) * power if decimals < 0 else xp.rint(self * power) / power
+
+
+steps = dict(vjp=dict(self=zeros), jvp="elementwise", batch=families.pointwise, inplace=True)
+for name in ("floor", "ceil", "trunc"):
+    defop(f"{name}(Tensor self) -> Tensor", kernel=rounded(name, name, f"{name} is not supported for complex inputs"),
+          lower=f"{name}({{self}})", **steps)
+defop("round(Tensor self) -> Tensor", kernel=rounded("round", "rint", None), lower="rint({self})", **steps)
+defop("round.decimals(Tensor self, *, int decimals) -> Tensor", kernel=round_decimals_kernel, widen=True, node="RoundBackward1",
+      **steps)
+defop(
+    "frac(Tensor self) -> Tensor",
+    kernel=limited("frac_cpu", FLOATS, lambda xp, self: self - xp.trunc(self)), vjp=dict(self=lambda grad: grad),
+    jvp="elementwise", batch=families.pointwise, inplace=True, widen=True,
+)
+alias_rows("fix", "trunc", "(Tensor self)")
+
+
+# ---- numbers that are none
+def nan_to_num_kernel(xp: Any, self: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
+    if self.dtype.kind in "biu":
+        return self.copy(order="K")
+    if self.dtype.kind == "c":
+        made = xp.empty_like(self)
+        made.real, made.imag = (nan_to_num_kernel(xp, part, nan, posinf, neginf) for part in (self.real, self.imag))
+        return made
+    limits = finfo(BY_NUMPY[self.dtype])
+    result = xp.where(xp.isnan(self), number_like(xp, self, 0.0 if nan is None else nan), self)
+    result = xp.where(xp.equal(self, xp.inf), number_like(xp, self, limits.max if posinf is None else posinf), result)
+    return xp.where(xp.equal(self, -xp.inf), number_like(xp, self, limits.min if neginf is None else neginf), result)
+
+
+defop(
+    "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
+    kernel=nan_to_num_kernel, check=no_complex_gradient("nan_to_num"),
+    vjp=dict(self=lambda grad, self: grad * self.isfinite()), jvp="elementwise", batch=families.pointwise, inplace=True,
+)
+
+
+def testing(numpy_name: str, of_integers: bool) -> Any:
+    def kernel(xp: Any, self: Any) -> Any:
+        if self.dtype.kind in "biu":
+            return xp.full_like(self, of_integers, dtype=bool)
+        return getattr(xp, numpy_name)(self)
+    return kernel
+
+
+def infinite(sign: int) -> Any:
+    return lambda xp, self: xp.zeros_like(self, dtype=bool) if self.dtype.kind in "biu" else xp.equal(self, sign * xp.inf)
+
+
+tests = dict(batch=families.pointwise)
+defop("isnan(Tensor self) -> Tensor", kernel=testing("isnan", False), out=False, **tests)
+defop("isinf(Tensor self) -> Tensor", kernel=testing("isinf", False), out=False, **tests)
+defop("isfinite(Tensor self) -> Tensor", kernel=testing("isfinite", True), out=False, **tests)
+defop("isreal(Tensor self) -> Tensor", out=False, **tests,
+      kernel=lambda xp, self: xp.equal(self.imag, 0) if self.dtype.kind == "c" else xp.ones_like(self, dtype=bool))
+defop("isposinf(Tensor self) -> Tensor", kernel=infinite(1),
+      check=refuse("isposinf does not support complex inputs.", "c"), **tests)
+defop("isneginf(Tensor self) -> Tensor", kernel=infinite(-1),
+      check=refuse("isneginf does not support complex inputs.", "c"), **tests)

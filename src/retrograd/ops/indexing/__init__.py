@@ -1,0 +1,1 @@
+"""Index expressions, gather and scatter, masks."""

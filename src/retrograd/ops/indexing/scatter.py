@@ -1,0 +1,739 @@
+"""Reading and writing along one dimension: gather, scatter and its reductions, index_select and its kin, take, put."""
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.dispatch import call
+from retrograd.core.dtypes import BY_NUMPY
+from retrograd.core.graph import Node, connect, describe_outputs, set_history
+from retrograd.core.hooks import hooks
+from retrograd.core.opdef import defop
+from retrograd.core.state import tls
+from retrograd.core.tensor import Tensor, wants_grad
+from retrograd.ops import late
+from retrograd.ops.indexing.index import INDEX_DTYPES, INT64, add_at, common_shape, laid_out, number_array
+from retrograd.ops.memory.copy import copied, format_strides
+from retrograd.ops.shared import families
+from retrograd.ops.shared.elementwise import times, unsupported
+from retrograd.ops.shared.families import anywhere, conj, everything, wrap_dim
+
+REDUCTIONS = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum"}
+
+
+def legacy(array: Any) -> str:
+    """The name that errors use for an array's dtype."""
+    return BY_NUMPY[array.dtype].legacy
+
+
+WARNED: set[str] = set()
+
+
+def warn_once(message: str) -> None:
+    if message not in WARNED:
+        WARNED.add(message)
+        warnings.warn(message, UserWarning, stacklevel=3)
+
+
+def zero_on(grad: Any, sizes: Any) -> Any:
+    return grad.new_zeros(sizes)
+
+
+def copy_of(array: Any) -> Any:
+    """A new array with the values of `array` and, where it is dense, its layout."""
+    return copied(array, None, format_strides(array, None))
+
+
+# ---- positions along one dimension
+def grid(index: Any, dim: int) -> tuple[Any, ...]:
+    """NumPy's index for: element [i, j, k] of the index tensor stands for its value in dimension `dim` at i, j, k."""
+    rank = index.ndim
+    places: list[Any] = [np.arange(n).reshape((-1,) + (1,) * (rank - d - 1)) for d, n in enumerate(index.shape)]
+    places[dim] = np.ascontiguousarray(index)
+    return tuple(places)
+
+
+def check_within(index: Any, dim: int, size: int) -> None:
+    if index.size and not (index.min() >= 0 and index.max() < size):
+        wrong = index[(index < 0) | (index >= size)].flat[0]
+        raise RuntimeError(f"index {wrong} is out of bounds for dimension {dim} with size {size}")
+
+
+def at_least_1d(array: Any) -> Any:
+    return array if array is None or array.ndim else array.reshape(1)
+
+
+def check_scatter(name: str, self: Any, dim: int, index: Any, src: Any) -> None:
+    """PyTorch's conditions on the operands of gather (no `src`, name "gather") and of the scatters."""
+    if index.size and index.dtype not in INDEX_DTYPES:
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+    if src is not None and src.dtype != self.dtype:
+        raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
+    if not index.size:
+        return
+    index, self, src = at_least_1d(index), at_least_1d(self), at_least_1d(src)
+    if index.ndim != self.ndim:
+        raise RuntimeError("Index tensor must have the same number of dimensions as "
+                           f"{'input' if name == 'gather' else 'self'} tensor")
+    if src is not None and index.ndim > src.ndim:
+        wrap_dim(src.ndim, src.ndim)          # the sizes are compared dimension by dimension, and here one is missing
+    if src is not None and index.ndim != src.ndim:
+        raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
+    others = [d for d in range(index.ndim) if d != dim and index.shape[d] > self.shape[d]]
+    if name == "gather":
+        if others:
+            raise RuntimeError(f"Size does not match at dimension {others[0]} expected index {list(index.shape)} to be "
+                               f"no larger than self {list(self.shape)} apart from dimension {dim}")
+    elif others or (src is not None and any([i > s for i, s in zip(index.shape, src.shape, strict=True)])):
+        tail = "" if src is None else f" and to be no larger size than src {list(src.shape)}"
+        raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(self.shape)} apart "
+                           f"from dimension {dim}{tail}")
+    check_within(index, dim, self.shape[dim])
+
+
+# ---- batching
+def batch_all(args: Any, dims: Any, size: int) -> list[Any]:
+    """All tensors with the batch dimension in front, those without one expanded."""
+    return [(a.expand((size, *a.shape)) if d is None else families.move_to_front(a, d)) if isinstance(a, Tensor) else a
+            for a, d in zip(args, dims, strict=True)]
+
+
+def along_dim(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """For ops whose index tensor has all the dimensions: every operand gets the batch dimension, `dim` moves up."""
+    moved = batch_all(args, dims, size)
+    scalar = moved[0].ndim == 1
+    result_scalar = all([a.ndim == 1 for a in moved if isinstance(a, Tensor)])
+    place = [p.name for p in op.schema.params].index("dim")
+    moved[place] = wrap_dim(args[place], moved[0].ndim - 1) + 1
+    if scalar:
+        moved = [a.unsqueeze(-1) if isinstance(a, Tensor) and a.ndim == 1 else a for a in moved]
+    result = call(op, moved)
+    return result.squeeze(-1) if scalar and (result_scalar or op.name != "gather") else result, 0
+
+
+def along_vector(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """For ops whose index is a vector; a batched index goes one example at a time."""
+    names = [p.name for p in op.schema.params]
+    place = names.index("index")
+    ranks = {a.ndim - (d is not None) for a, d, n in zip(args, dims, names, strict=True) if n in ("self", "source")}
+    rank = min(ranks)
+    if dims[place] is not None or rank == 0 or "value" in names and dims[names.index("value")] is not None:
+        return families.loop(op, args, dims, size)
+    moved = batch_all(args, dims, size)
+    moved[place] = args[place]
+    if "value" in names:
+        moved[names.index("value")] = args[names.index("value")]
+    moved[names.index("dim")] = wrap_dim(args[names.index("dim")], rank) + 1
+    return call(op, moved), 0
+
+
+# ---- gather
+def gather_kernel(xp: Any, self: Any, dim: int, index: Any, sparse_grad: bool) -> Any:
+    dim = wrap_dim(dim, self.ndim)
+    check_scatter("gather", self, dim, index, None)
+    if not index.size:
+        return xp.empty(index.shape, self.dtype)
+    taken = at_least_1d(self)[grid(at_least_1d(index), dim)]
+    return taken.reshape(index.shape)
+
+
+def gather_backward(grad: Any, self: Any, dim: int, index: Any, sparse_grad: bool) -> Any:
+    if sparse_grad:
+        return hooks.gather_gradient(self, dim, index, grad)
+    return zero_on(grad, self.shape).scatter_add(dim, index, grad)
+
+
+gather = defop(
+    "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
+    kernel=gather_kernel,
+    vjp=dict(self=gather_backward), jvp="linear", batch=along_dim,
+)
+
+
+# ---- scatter
+def scatter_into(name: str, self: Any, dim: int, index: Any, src: Any, reduce: str | None = None,
+                 include_self: bool = True) -> Any:
+    """A copy of `self` into which `src` (None stands for no shape of its own) was written or reduced."""
+    dim = wrap_dim(dim, self.ndim)
+    value = src if src.ndim == 0 and name == "scatter value" else None
+    check_scatter(name.split()[0], self, dim, index, None if value is not None else src)
+    result = self.copy()
+    if not index.size:
+        return result
+    flat, places = at_least_1d(result), grid(at_least_1d(index), dim)
+    source = value if value is not None else at_least_1d(src)[tuple([slice(n) for n in at_least_1d(index).shape])]
+    if reduce is None:
+        flat[places] = source
+    else:
+        reduce_at(flat, places, np.broadcast_to(source, at_least_1d(index).shape), reduce, include_self)
+    return result
+
+
+def reduce_at(target: Any, places: Any, source: Any, reduce: str, include_self: bool) -> None:
+    """Reduce `source` into `target` at `places`; without `include_self` the old values there do not count."""
+    if not include_self:
+        target[places] = neutral(reduce, target.dtype)
+    name = REDUCTIONS[reduce]
+    if name == "add":
+        add_at(target, places, source)
+    else:
+        getattr(np, name).at(target, places, source)
+    if reduce == "mean":
+        counts = np.ones(target.shape, INT64) if include_self else np.zeros(target.shape, INT64)
+        add_at(counts, places, np.ones(source.shape, INT64))
+        counts[counts == 0] = 1
+        divided = target // counts if target.dtype.kind in "iu" else target / counts
+        target[...] = divided.astype(target.dtype)
+
+
+def neutral(reduce: str, dtype: Any) -> Any:
+    """What a reduction starts with."""
+    if reduce in ("sum", "mean"):
+        return np.zeros((), dtype)
+    if reduce == "prod":
+        return np.ones((), dtype)
+    if dtype.kind == "b":
+        return np.asarray(reduce == "amin")
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return np.asarray(limits.min if reduce == "amax" else limits.max, dtype)
+    return np.asarray(-np.inf if reduce == "amax" else np.inf).astype(dtype)
+
+
+def scatter_value_kernel(xp: Any, self: Any, dim: int, index: Any, value: Any) -> Any:
+    return scatter_into("scatter value", self, dim, index, number_array(value, self.dtype))
+
+
+def old_reduction(reduce: str) -> str:
+    if reduce not in ("add", "multiply"):
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    return "sum" if reduce == "add" else "prod"
+
+
+def scatter_reduce_src_kernel(xp: Any, self: Any, dim: int, index: Any, src: Any, reduce: str) -> Any:
+    warn_once("The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future "
+              "PyTorch release. Use torch.scatter_reduce instead for more reduction options.")
+    return scatter_into("scatter", self, dim, index, src, old_reduction(reduce))
+
+
+scatter_src = defop(
+    "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+    kernel=lambda xp, self, dim, index, src: scatter_into("scatter", self, dim, index, src),
+    vjp=dict(self=lambda grad, dim, index: grad.scatter(dim, index, 0),
+             src=lambda grad, dim, index: grad.gather(dim, index)),
+    jvp="linear", batch=along_dim, inplace=True,
+)
+def scatter_reduced_backward(grad: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, result: Any) -> Any:
+    return reduction_backward(Along(dim, index, False), grad, self, src, old_reduction(reduce), True, result)
+
+
+def scatter_reduced_tangent(self_p: Any, self_t: Any, dim: int, index: Any, src_p: Any, src_t: Any, reduce: str,
+                            result: Any) -> Any:
+    return reduction_tangent(Along(dim, index, False), self_p, self_t, src_p, src_t, old_reduction(reduce), True, result)
+
+
+def scaled_by_value(t: Any, dim: int, index: Any, value: Any, reduce: str) -> Any:
+    """What a tangent or gradient of `self` becomes: sums leave it, products multiply it as often as the index says."""
+    return t if reduce == "add" else scatter_reduced_value(t, dim, index, value, reduce="multiply")
+
+
+scatter_reduced_src = defop(
+    "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
+    kernel=scatter_reduce_src_kernel,
+    vjp={("self", "src"): scatter_reduced_backward}, jvp=scatter_reduced_tangent, batch=along_dim, inplace=True,
+    node="ScatterBackward2",
+)
+scatter_value = defop(
+    "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+    kernel=scatter_value_kernel,
+    vjp=dict(self=lambda grad, dim, index: grad.scatter(dim, index, 0)),
+    jvp=lambda self_t, dim, index: self_t.scatter(dim, index, 0),
+    batch=along_dim, inplace=True, node="ScatterBackward1",
+)
+scatter_reduced_value = defop(
+    "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
+    kernel=lambda xp, self, dim, index, value, reduce:
+        scatter_into("scatter value", self, dim, index, number_array(value, self.dtype), old_reduction(reduce)),
+    vjp=dict(self=lambda grad, dim, index, value, reduce: scaled_by_value(grad, dim, index, conj(value), reduce)),
+    jvp=lambda self_t, dim, index, value, reduce: scaled_by_value(self_t, dim, index, value, reduce),
+    batch=along_dim, inplace=True, node="ScatterBackward3",
+)
+scatter_add = defop(
+    "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+    kernel=lambda xp, self, dim, index, src: scatter_into("scatter", self, dim, index, src, "sum"),
+    vjp=dict(self=lambda grad: grad, src=lambda grad, dim, index: grad.gather(dim, index)),
+    jvp="linear", batch=along_dim, inplace=True,
+)
+
+
+# ---- scatter_reduce
+class Error(Node):
+    """A node whose gradient PyTorch does not know: going through it is an error."""
+
+    __slots__ = ("message",)
+
+    def _run(self, grads: Any, needed: Any) -> Any:
+        raise RuntimeError(self.message)
+
+
+def refused(t: Any, message: str) -> Any:
+    """The same values as `t`, behind a node that refuses to be differentiated."""
+    if not wants_grad(t):
+        return t
+    node = Error()
+    node.message = message
+    connect(node, [t])
+    out = Tensor(t.array)
+    describe_outputs(node, (out,))
+    set_history(out, node, 0)
+    return out
+
+
+def scatter_reduce_kernel(xp: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool) -> Any:
+    if reduce not in REDUCTIONS:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    if reduce in ("amax", "amin") and self.dtype.kind == "c" or reduce == "mean" and self.dtype.kind == "b":
+        raise unsupported(f"scatter_gather_tensor_cpu_reduce_{reduce}", self.dtype)
+    return scatter_into("scatter", self, dim, index, src, reduce, include_self)
+
+
+class Along:
+    """How a reduction along a dimension reads, adds and reduces: by an index per element, or by a vector of rows."""
+
+    def __init__(self, dim: int, index: Any, by_rows: bool) -> None:
+        self.dim, self.index, self.by_rows = dim, index, by_rows
+
+    def read(self, t: Any) -> Any:
+        return t.index_select(self.dim, self.index) if self.by_rows else t.gather(self.dim, self.index)
+
+    def add(self, t: Any, source: Any) -> Any:
+        if self.by_rows:
+            return t.index_add(self.dim, self.index, source)
+        return t.scatter_add(self.dim, self.index, source)
+
+    def reduce(self, t: Any, source: Any, reduce: str, include_self: bool) -> Any:
+        method = t.index_reduce if self.by_rows else t.scatter_reduce
+        return method(self.dim, self.index, source, reduce, include_self=include_self)
+
+    def clear(self, t: Any) -> Any:
+        return t.index_fill(self.dim, self.index, 0) if self.by_rows else t.scatter(self.dim, self.index, 0)
+
+
+def reduction_backward(along: Along, grad: Any, self: Any, src: Any, reduce: str, include_self: bool,
+                       result: Any) -> Any:
+    """The gradients of `self` and `src` for a reduction along a dimension."""
+    if reduce == "sum":
+        grad_self, grad_src = grad, along.read(grad)
+    elif reduce == "prod":
+        grad_self, grad_src = product_backward(along, grad, self, src, include_self, result)
+    elif reduce == "mean":
+        counts = getattr(late, "ones_like" if include_self else "zeros_like")(grad)
+        counts = along.add(counts, late.ones_like(src))
+        counts = counts.masked_fill(counts == 0, 1)
+        grad_self = grad / counts
+        grad_src = along.read(grad) / along.read(counts)
+    else:
+        # equal extremes share the gradient evenly, wherever they come from
+        self_is_result = (self == result).to(self.dtype)
+        src_is_result = (src == along.read(result)).to(src.dtype)
+        shared = grad / along.add(self_is_result, src_is_result)
+        grad_self = self_is_result * shared
+        grad_src = src_is_result * along.read(shared)
+    return (grad_self if include_self else along.clear(grad_self)), grad_src
+
+
+def product_backward(along: Along, grad: Any, self: Any, src: Any, include_self: bool, result: Any) -> Any:
+    """For a product: division by a factor where it is not 0, the product of the others where it is the only 0."""
+    masked_self = self.masked_fill(self == 0, 1)
+    grad_self = grad * along.reduce(masked_self, src, "prod", include_self) / masked_self
+    zero = src == 0
+    zeros = along.read(along.add(late.zeros_like(self), zero.to(self.dtype)))
+    single = zero & (zeros == 1)
+    others = along.reduce(self, src.masked_fill(single, 1), "prod", include_self)
+    grad_src = late.where(single, along.read(grad * others), along.read(grad * result) / src.masked_fill(zero, 1))
+    if tls.grad_enabled and anywhere(zeros > 1):
+        op, name = ("index_reduce", "source") if along.by_rows else ("scatter_reduce", "src")
+        message = (f"{op}(): Double backward is unsupported for {name} when >1 zeros in {name} are scattered to the same "
+                   "position in self")
+        grad_src = refused(grad_src, message)
+    return grad_self, grad_src
+
+
+def scatter_reduce_backward(grad: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool,
+                            result: Any) -> Any:
+    return reduction_backward(Along(dim, index, False), grad, self, src, reduce, include_self, result)
+
+
+def reduction_tangent(along: Along, self: Any, self_t: Any, src: Any, src_t: Any, reduce: str, include_self: bool,
+                      result: Any) -> Any:
+    """The tangent of a reduction along a dimension."""
+    if reduce in ("sum", "mean"):
+        return along.reduce(self_t, src_t, reduce, include_self)
+    if reduce in ("amax", "amin"):
+        self_is_result = (self == result).to(self.dtype)
+        self_is_result = self_is_result if include_self else along.clear(self_is_result)
+        src_is_result = (src == along.read(result)).to(src.dtype)
+        counts = along.add(self_is_result, src_is_result)
+        return along.add(self_is_result * self_t, src_is_result * src_t) / counts.masked_fill(counts == 0, 1)
+    # every product with one factor replaced by its tangent is a derivative of the backward formula's
+    ones = late.ones_like(result)
+    grad_self, grad_src = product_backward(along, ones, self, src, include_self, result)
+    grad_self = grad_self if include_self else along.clear(grad_self)
+    return along.add(grad_self * self_t, grad_src * src_t)
+
+
+def scatter_reduce_tangent(self_p: Any, self_t: Any, dim: int, index: Any, src_p: Any, src_t: Any, reduce: str,
+                           include_self: bool, result: Any) -> Any:
+    return reduction_tangent(Along(dim, index, False), self_p, self_t, src_p, src_t, reduce, include_self, result)
+
+
+scatter_reduce = defop(
+    "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> "
+    "Tensor",
+    kernel=scatter_reduce_kernel,
+    vjp={("self", "src"): scatter_reduce_backward}, jvp=scatter_reduce_tangent, batch=along_dim, inplace=True,
+    real_only=True,
+)
+
+
+# ---- index_select
+def check_rows(index: Any, size: int) -> None:
+    if index.size and not (index.min() >= 0 and index.max() < size):
+        raise IndexError("index out of range in self")
+
+
+def check_selected(index: Any, shape: Any, dim: int) -> None:
+    """The same for a dimension of a tensor; the kernel for all but the first, and for nothing, has words of its own."""
+    size = shape[dim]
+    if index.size and not (index.min() >= 0 and index.max() < size):
+        if not size and len(shape) > 1:
+            raise RuntimeError("index_select(): self indexing axis dim should be positive")
+        if dim or (len(shape) > 1 and 0 in shape):
+            wrong = index[(index < 0) | (index >= size)].flat[0]
+            raise RuntimeError(f"INDICES element is out of DATA bounds, id={wrong} axis_dim={size}")
+        raise IndexError("index out of range in self")
+
+
+def index_select_kernel(xp: Any, self: Any, dim: int, index: Any) -> Any:
+    dim = wrap_dim(dim, self.ndim)
+    if index.ndim > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    if self.ndim == 0 and index.size != 1:
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)")
+    if index.dtype not in INDEX_DTYPES:
+        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
+    source = at_least_1d(self)
+    check_selected(index, source.shape, dim)
+    taken = xp.take(source, at_least_1d(index), axis=dim)
+    return taken.reshape(()) if self.ndim == 0 else xp.ascontiguousarray(taken)
+
+
+def index_select_backward(grad: Any, self_sym_sizes: Any, dim: int, index: Any) -> Any:
+    return zero_on(grad, self_sym_sizes).index_add(dim, index, grad)
+
+
+index_select = defop(
+    "index_select(Tensor self, int dim, Tensor index) -> Tensor",
+    kernel=index_select_kernel,
+    vjp=dict(self=index_select_backward), jvp="linear", batch=along_vector,
+)
+
+
+# ---- index_add, index_copy, index_fill, index_reduce
+def check_index_add(name: str, self: Any, dim: int, index: Any, source: Any) -> None:
+    if index.ndim > 1:
+        raise IndexError(f"{name}_(): Index is supposed to be a vector, but got dim: {index.ndim} with type: "
+                         f"{legacy(index)} and size: {list(index.shape)}")
+    if index.dtype not in INDEX_DTYPES:
+        raise RuntimeError(f"{name}_(): Expected dtype int32/int64 for index but got: {legacy(index)}")
+    if self.dtype != source.dtype:
+        raise RuntimeError(f"{name}_(): self ({legacy(self)}) and source ({legacy(source)}) must have the same scalar "
+                           "type")
+    if not (dim == 0 or dim < source.ndim):
+        raise RuntimeError(f"{name}_(): Indexing dim {dim} is out of bounds of the source tensor with dim "
+                           f"{source.ndim}")
+    count = 1 if source.ndim == 0 else source.shape[dim]
+    both = self.ndim and source.ndim
+    mine = [n for d, n in enumerate(self.shape) if d != dim or not both]
+    theirs = [n for d, n in enumerate(source.shape) if d != dim or not both]
+    if mine != theirs:
+        raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. Got "
+                           f"self.shape = {list(self.shape)} source.shape = {list(source.shape)}")
+    if index.size != count:
+        raise RuntimeError(f"{name}_(): Number of indices ({index.size}) should be equal to source.size(dim): "
+                           f"({count}), for dim: {dim}")
+
+
+def rows(dim: int, index: Any) -> tuple[Any, ...]:
+    return (*[slice(None)] * dim, at_least_1d(index))
+
+
+def index_add_kernel(xp: Any, self: Any, dim: int, index: Any, source: Any, alpha: Any) -> Any:
+    dim = wrap_dim(dim, self.ndim)
+    check_index_add("index_add", self, dim, index, source)
+    if self.ndim < 2:
+        check_rows(index, self.size)
+    else:
+        check_within(index, dim, self.shape[dim])
+    if alpha != 1:
+        source = source * number_array(alpha, self.dtype)
+    result = self.copy()
+    add_at(at_least_1d(result), rows(dim, index), at_least_1d(source))
+    return result
+
+
+def read_rows(grad: Any, dim: int, index: Any, source: Any, source_dim: int) -> Any:
+    """The gradient of what was put into the rows."""
+    if source_dim:
+        return grad.index_select(dim, index).expand_as(source)
+    return grad.index_select(dim, index.squeeze(0) if index.ndim else index)
+
+
+def index_add_source(grad: Any, dim: int, index: Any, source: Any, source_dim: int, alpha: Any) -> Any:
+    picked = read_rows(grad, dim, index, source, source_dim)
+    return picked if alpha == 1 else times(picked, alpha)
+
+
+index_add = defop(
+    "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
+    kernel=index_add_kernel,
+    vjp=dict(self=lambda grad: grad, source=index_add_source),
+    jvp="linear", batch=along_vector, inplace=True,
+)
+
+
+def index_copy_kernel(xp: Any, self: Any, dim: int, index: Any, source: Any) -> Any:
+    dim = wrap_dim(dim, self.ndim)
+    if index.ndim > 1:
+        raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.ndim})")
+    if source.ndim == 0 and index.size != 1:
+        raise IndexError(f"index_copy_(): When source is scalar, index should have one element (got {index.size})")
+    if source.ndim != self.ndim and source.ndim and self.ndim:
+        raise IndexError("index_copy_(): When source and destination are not scalars, their dimensionality must match. "
+                         f"Source dimensionality ({source.ndim}), destination dimensionality ({self.ndim})")
+    if index.dtype != INT64:
+        raise RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {legacy(index)}")
+    if self.dtype != source.dtype:
+        raise RuntimeError("index_copy_(): self and source expected to have the same dtype, but got (self) "
+                           f"{legacy(self)} and (source) {legacy(source)}")
+    mine = [n for d, n in enumerate(self.shape) if d != dim]
+    theirs = [n for d, n in enumerate(source.shape) if d != dim]
+    if mine != theirs:
+        raise RuntimeError("index_copy_(): Source/destination tensor must have same slice shapes. Destination slice "
+                           f"shape: {' '.join(map(str, mine))} at dimension {dim} and source slice shape: "
+                           f"{' '.join(map(str, theirs))} at dimension 0.")
+    count = 1 if source.ndim == 0 else source.shape[dim]
+    if source.ndim and index.size != count:
+        raise IndexError(f"index_copy_(): Number of indices ({index.size}) should be equal to source.size(dim) "
+                         f"({count})")
+    size = at_least_1d(self).shape[dim]
+    if index.size and not (index.min() >= 0 and index.max() < size):
+        wrong = index[(index < 0) | (index >= size)].flat[0]
+        raise IndexError(f"index_copy_(): index {wrong} is out of bounds for dimension {dim} with size {size}")
+    result = self.copy()
+    at_least_1d(result)[rows(dim, index)] = at_least_1d(source)
+    return result
+
+
+index_copy = defop(
+    "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
+    kernel=index_copy_kernel,
+    vjp=dict(self=lambda grad, dim, index: grad.index_fill(dim, index, 0), source=read_rows),
+    jvp="linear", batch=along_vector, inplace=True,
+)
+
+
+def index_fill_with(self: Any, dim: int, index: Any, value: Any) -> Any:
+    if index.dtype != INT64:
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
+    dim = wrap_dim(dim, self.ndim)
+    if index.ndim > 1:
+        raise RuntimeError("Index has to be a vector/scalar")
+    size = at_least_1d(self).shape[dim]
+    if index.size and not (index.min() >= -size and index.max() < size):
+        wrong = index[(index < -size) | (index >= size)].flat[0]
+        raise IndexError(f"index {wrong} is out of bounds for dimension {dim} with size {size}")
+    result = copy_of(self)
+    at_least_1d(result)[rows(dim, index)] = value
+    return result
+
+
+def index_fill_kernel(xp: Any, self: Any, dim: int, index: Any, value: Any) -> Any:
+    if isinstance(value, complex) and self.dtype.kind != "c":
+        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
+    return index_fill_with(self, dim, index, number_array(value, self.dtype))
+
+
+def index_fill_tensor_kernel(xp: Any, self: Any, dim: int, index: Any, value: Any) -> Any:
+    if value.ndim:
+        raise RuntimeError("index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                           f"{value.ndim} dimension(s).")
+    return index_fill_kernel(xp, self, dim, index, value.item())
+
+
+def unique_sorted(index: Any) -> Any:
+    return Tensor(np.unique(index.array))
+
+
+index_fill_tensor = defop(
+    "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
+    kernel=index_fill_tensor_kernel,
+    vjp=dict(self=lambda grad, dim, index: grad.index_fill(dim, index, 0),
+             value=lambda grad, dim, index: grad.index_select(dim, unique_sorted(index)).sum()),
+    jvp=lambda self_t, value_t, dim, index: self_t.index_fill(dim, index, value_t),
+    batch=along_vector, inplace=True, node="IndexFillBackward1", out=False,
+)
+index_fill_scalar = defop(
+    "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+    kernel=index_fill_kernel,
+    vjp=dict(self=lambda grad, dim, index: grad.index_fill(dim, index, 0)),
+    jvp=lambda self_t, dim, index: self_t.index_fill(dim, index, 0),
+    batch=along_vector, inplace=True,
+)
+
+
+def index_reduce_kernel(xp: Any, self: Any, dim: int, index: Any, source: Any, reduce: str, include_self: bool) -> Any:
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    dim = wrap_dim(dim, self.ndim)
+    check_index_add("index_reduce", self, dim, index, source)
+    warn_once("index_reduce() is in beta and the API may change at any time.")
+    check_rows(index, at_least_1d(self).shape[dim])
+    if self.dtype.kind in "bc" and not include_self:
+        raise unsupported("index_reduce_func_exclude_input_init", self.dtype)
+    if self.dtype.kind == "b" and reduce == "mean":
+        raise unsupported("div_floor_cpu", self.dtype)
+    if self.dtype.kind == "c" and self.ndim < 2:
+        raise unsupported("index_func_", self.dtype)
+    if self.dtype.kind == "c" and reduce in ("amax", "amin"):
+        raise unsupported("maximum_cpu" if reduce == "amax" else "minimum_cpu", self.dtype)
+    result = self.copy()
+    reduce_at(at_least_1d(result), rows(dim, index), at_least_1d(source), reduce, include_self)
+    return result
+
+
+def index_reduce_backward(grad: Any, self: Any, dim: int, index: Any, source: Any, reduce: str, include_self: bool,
+                          result: Any) -> Any:
+    return reduction_backward(Along(dim, index, True), grad, self, source, reduce, include_self, result)
+
+
+def index_reduce_tangent(self_p: Any, self_t: Any, dim: int, index: Any, source_p: Any, source_t: Any, reduce: str,
+                         include_self: bool, result: Any) -> Any:
+    return reduction_tangent(Along(dim, index, True), self_p, self_t, source_p, source_t, reduce, include_self, result)
+
+
+index_reduce = defop(
+    "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
+    kernel=index_reduce_kernel,
+    vjp={("self", "source"): index_reduce_backward}, jvp=index_reduce_tangent, batch=along_vector, inplace=True,
+    real_only=True,
+)
+
+
+# ---- take and put: the tensor as if it were a vector
+def check_flat(name: str, self: Any, index: Any) -> None:
+    if index.dtype != INT64:
+        raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {legacy(index)}")
+
+
+def check_flat_bounds(self: Any, index: Any) -> None:
+    size = self.size
+    if index.size and not (index.min() >= -size and index.max() < size):
+        wrong = index[(index < -size) | (index >= size)].flat[0]
+        raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {size} elements.")
+
+
+def take_kernel(xp: Any, self: Any, index: Any) -> Any:
+    check_flat("take", self, index)
+    if not self.size and index.size:
+        raise IndexError("take(): tried to take from an empty tensor")
+    check_flat_bounds(self, index)
+    return xp.ascontiguousarray(self.reshape(-1)[index]).reshape(index.shape)
+
+
+def take_backward(grad: Any, self: Any, index: Any) -> Any:
+    return late.zeros_like(self).put(index, grad, True)
+
+
+def batched_take(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """Each example's elements are looked up among those of all."""
+    self, index = args
+    if dims[0] is None:
+        return call(op, args), dims[1]
+    rows = families.move_to_front(self, dims[0]).reshape((size, -1))
+    if dims[1] is None:
+        return rows.take_along_dim(wrapped(index, rows).reshape((1, -1)), 1).reshape((size, *index.shape)), 0
+    index = families.move_to_front(index, dims[1])
+    return rows.take_along_dim(wrapped(index, rows).reshape((size, -1)), 1).reshape(index.shape), 0
+
+
+def wrapped(index: Any, rows: Any) -> Any:
+    """Indices into rows, counted from the front."""
+    count = rows.shape[1]
+    check_flat("take", rows.array, index.array)
+    check_flat_bounds(rows.array[0], everything(index))
+    return late.where(index < 0, index + count, index)
+
+
+take = defop(
+    "take(Tensor self, Tensor index) -> Tensor",
+    kernel=take_kernel,
+    vjp=dict(self=take_backward), jvp="linear", batch=batched_take,
+)
+
+
+def put_kernel(xp: Any, self: Any, index: Any, source: Any, accumulate: bool) -> Any:
+    check_flat("put_", self, index)
+    if self.dtype != source.dtype:
+        raise RuntimeError("put_(): self and source expected to have the same dtype, but got self.dtype = "
+                           f"{legacy(self)} and source.dtype = {legacy(source)}")
+    if source.size != index.size:
+        raise IndexError("put_(): Expected source and index to have the same number of elements, but got "
+                         f"source.numel() = {source.size}, index.numel() = {index.size}")
+    if not self.size and index.size:
+        raise IndexError("put_(): Tried to put elements into an empty tensor")
+    check_flat_bounds(self, index)
+    flat = self.flatten()
+    places, values = index.reshape(-1), source.reshape(-1)
+    if accumulate:
+        np.add.at(flat, places, values)
+    else:
+        flat[places] = values
+    result = flat.reshape(self.shape)
+    return laid_out(result, format_strides(self, None)) if self.ndim else xp.array(result)
+
+
+put = defop(
+    "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
+    kernel=put_kernel,
+    vjp=dict(self=lambda grad, index, source, accumulate:
+                 grad if accumulate else grad.put(index, late.zeros_like(source), False),
+             source=lambda grad, index, source: grad.take(index).reshape(source.shape)),
+    jvp="linear", batch=families.loop, inplace=True,
+)
+
+
+def take_along_dim_of(self: Any, indices: Any, dim: int | None = None) -> Any:
+    if dim is None:
+        return self.view(-1).gather(0, indices.view(-1))
+    if indices.dtype.name not in ("int64", "int32"):
+        raise RuntimeError("torch.take_along_dim(): dtype of indices should be Long but got " + indices.dtype.legacy)
+    if self.ndim != indices.ndim:
+        raise RuntimeError("torch.take_along_dim(): input and indices should have the same number of dimensions, but "
+                           f"got {self.ndim} dimensions for input, and {indices.ndim} dimensions for indices")
+    dim = wrap_dim(dim, self.ndim)
+    shape = list(self.shape)
+    shape[dim:dim + 1] = [indices.shape[dim]] if self.ndim else []
+    index_shape = common_shape(tuple(shape), tuple(indices.shape))
+    shape = list(indices.shape)
+    shape[dim:dim + 1] = [self.shape[dim]] if self.ndim else []
+    self_shape = common_shape(tuple(shape), tuple(self.shape))
+    return self.broadcast_to(self_shape).gather(dim, indices.broadcast_to(index_shape))
+
+
+take_along_dim = defop(
+    "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
+    kernel=take_along_dim_of, composite=True,
+)

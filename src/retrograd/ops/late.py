@@ -1,0 +1,16 @@
+"""Ops by name, for rules and composites that need an op declared in a module that imports theirs: `late.where(...)`.
+
+An attribute is the public function of that name, or else the method; it is made on first use and stays in this module.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from retrograd.core.api import internal_named
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    made = globals()[name] = internal_named(name)
+    return made

@@ -1,0 +1,1 @@
+"""Matrix products, factorizations, systems of equations, norms and distances."""

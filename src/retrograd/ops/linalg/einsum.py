@@ -1,0 +1,270 @@
+"""einsum: Einstein's summation over any number of tensors, as a series of batched matrix products."""
+from __future__ import annotations
+
+from typing import Any
+
+from retrograd.core.api import expose
+from retrograd.core.dispatch import call
+from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor
+from retrograd.ops.linalg.matmul import bmm
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+DOTS = "..."
+
+
+def parse_part(text: str, offset: int, what: str) -> list[str]:
+    """The labels of one operand (or of the output), an ellipsis as one label."""
+    labels: list[str] = []
+    i = 0
+    while i < len(text):
+        letter = text[i]
+        if letter == " ":
+            pass
+        elif letter == ".":
+            if DOTS in labels:
+                raise RuntimeError(f"einsum(): found '.' for {what} " + (
+                    "but an ellipsis (...) was already found" if what == "output" else
+                    "for which an ellipsis was already found"))
+            if text[i:i + 3] != DOTS:
+                raise RuntimeError(f"einsum(): found '.' for {what} that is not part of any ellipsis"
+                                   + (" (...)" if what == "output" else ""))
+            labels.append(DOTS)
+            i += 2
+        elif letter in LETTERS:
+            labels.append(letter)
+        else:
+            raise RuntimeError(f"einsum(): invalid subscript given at index {offset + i} in the equation string, subscripts "
+                               "must be in [a-zA-Z]")
+        i += 1
+    return labels
+
+
+def parse(equation: str, operands: Any) -> tuple[list[list[str]], Any]:
+    """Labels of the operands and of the output; None for an output that the equation leaves open."""
+    left, arrow, right = equation.partition("->")
+    inputs = []
+    offset = 0
+    parts = left.split(",")
+    for i, part in enumerate(parts):
+        if i >= len(operands):
+            raise RuntimeError("einsum(): fewer operands were provided than specified in the equation")
+        inputs.append(parse_part(part, offset, f"operand {i}"))
+        offset += len(part) + 1
+    if len(parts) < len(operands):
+        raise RuntimeError("einsum(): more operands were provided than specified in the equation")
+    return inputs, parse_part(right, len(left) + 2, "output") if arrow else None
+
+
+def check_ranks(inputs: Any, operands: Any) -> int:
+    """The number of dimensions that the ellipsis stands for."""
+    covered = 0
+    for i, (labels, t) in enumerate(zip(inputs, operands, strict=True)):
+        named = len([label for label in labels if label != DOTS])
+        rank = t.array.ndim
+        if DOTS in labels:
+            if named > rank:
+                raise RuntimeError(f"einsum(): the number of subscripts in the equation ({named}) is more than the number of "
+                                   f"dimensions ({rank}) for operand {i}")
+            covered = max(covered, rank - named)
+        elif named != rank:
+            raise RuntimeError(f"einsum(): the number of subscripts in the equation ({named}) does not match the number of "
+                               f"dimensions ({rank}) for operand {i} and no ellipsis was given")
+    return covered
+
+
+def output_labels(given: Any, inputs: Any) -> list[str]:
+    counts: dict[str, int] = {}
+    for labels in inputs:
+        for label in labels:
+            counts[label] = counts.get(label, 0) + 1
+    if given is None:
+        once = sorted([label for label, n in counts.items() if n == 1 and label != DOTS], key=LETTERS.index)
+        return ([DOTS] if any(DOTS in labels for labels in inputs) else []) + once
+    seen: set[str] = set()
+    for label in given:
+        if label == DOTS:
+            continue
+        if label in seen:
+            raise RuntimeError(f"einsum(): output subscript {label} appears more than once in the output")
+        if label not in counts:
+            raise RuntimeError(f"einsum(): output subscript {label} does not appear in the equation for any input operand")
+        seen.add(label)
+    return list(given)
+
+
+def order_labels(output: Any, inputs: Any, covered: int) -> tuple[dict[str, int], int, int]:
+    """A position for every label: the output's first, then those that are summed."""
+    position: dict[str, int] = {}
+    count = 0
+    for label in output:
+        position[label] = count
+        count += covered if label == DOTS else 1
+    kept = count
+    used = {label for labels in inputs for label in labels}
+    if DOTS in used and DOTS not in position:
+        position[DOTS] = count
+        count += covered
+    for label in LETTERS:
+        if label in used and label not in position:
+            position[label] = count
+            count += 1
+    return position, kept, count
+
+
+def aligned(t: Any, labels: Any, position: Any, covered: int, count: int, number: int) -> Any:
+    """The operand with one dimension for every label, in their common order; repeated labels become diagonals."""
+    places = [-1] * count
+    where: dict[str, int] = {}
+    rank = t.array.ndim
+    j = 0
+    for label in labels:
+        if label == DOTS:
+            for _ in range(covered - (rank - len(labels) + 1)):
+                t = t.unsqueeze(j)
+            for k in range(covered):
+                places[position[label] + k] = j
+                j += 1
+        elif label in where:
+            dim = where[label]
+            if t.array.shape[j] != t.array.shape[dim]:
+                raise RuntimeError(f"einsum(): subscript {label} is repeated for operand {number} but the sizes don't match, "
+                                   f"{t.array.shape[j]} != {t.array.shape[dim]}")
+            t = t.diagonal(0, dim, j).movedim(-1, dim)
+        else:
+            where[label] = j
+            places[position[label]] = j
+            j += 1
+    for i, place in enumerate(places):
+        if place == -1:
+            t = t.unsqueeze(-1)
+            places[i] = j
+            j += 1
+    return t.permute(places)
+
+
+def check_sizes(tensors: Any, names: Any, count: int) -> None:
+    sizes = [1] * count
+    for number, t in enumerate(tensors):
+        for d in range(count):
+            size = t.array.shape[d]
+            if size != 1 and sizes[d] != 1 and size != sizes[d]:
+                raise RuntimeError(f"einsum(): subscript {names[d]} has size {size} for operand {number} which does not "
+                                   f"broadcast with previously seen size {sizes[d]}")
+            if sizes[d] == 1:
+                sizes[d] = size
+
+
+def contract(tensors: Any, kept: int, count: int, path: Any) -> Any:
+    """Multiply pair by pair, summing every dimension as soon as no other operand needs it."""
+    uses = [sum([t.array.shape[d] != 1 for t in tensors]) for d in range(count)]
+    single = len(tensors) == 1
+    while len(tensors) > 1:
+        i, j = (path.pop(0), path.pop(0)) if path else (0, 1)
+        i, j = min(i, j), max(i, j)
+        b, a = tensors.pop(j), tensors.pop(i)
+        sums, of_a, of_b = [], [], []
+        for d in range(kept, count):
+            m, n = a.array.shape[d], b.array.shape[d]
+            if m != 1 and n != 1:
+                uses[d] -= 1
+                if uses[d] == 1:
+                    sums.append(d)
+                    uses[d] = 0
+            elif uses[d] == 1 and (m != 1 or n != 1):
+                (of_a if m != 1 else of_b).append(d)
+                uses[d] = 0
+        a = a.sum(of_a, keepdim=True) if of_a else a
+        b = b.sum(of_b, keepdim=True) if of_b else b
+        made = pair(a, b, sums) if sums else a * b
+        if path is None:
+            tensors.insert(0, made)
+        else:
+            tensors.append(made)
+    result = tensors[0]
+    if count == kept:
+        return result
+    if single:
+        return result.sum(list(range(kept, count)))
+    return result.view(result.array.shape[:kept])
+
+
+def pair(left: Any, right: Any, sums: Any) -> Any:
+    """Two tensors with the same number of dimensions multiplied and summed over `sums`, which keep size 1."""
+    both, only_left, only_right = [], [], []
+    sizes = dict.fromkeys(("both", "left", "right", "sum"), 1)
+    for d in range(left.array.ndim):
+        m, n = left.array.shape[d], right.array.shape[d]
+        if d in sums:
+            sizes["sum"] *= m
+        elif m != 1 and n != 1:
+            both.append(d)
+            sizes["both"] *= m
+        elif m != 1:
+            only_left.append(d)
+            sizes["left"] *= m
+        else:
+            only_right.append(d)
+            sizes["right"] *= n
+    shape = ([left.array.shape[d] for d in both] + [left.array.shape[d] for d in only_left] + [1] * len(sums)
+             + [right.array.shape[d] for d in only_right])
+    back = [0] * len(shape)
+    for i, d in enumerate([*both, *only_left, *sums, *only_right]):
+        back[d] = i
+    a = left.permute([*both, *only_left, *sums, *only_right]).reshape((sizes["both"], sizes["left"], sizes["sum"]))
+    b = right.permute([*both, *sums, *only_right, *only_left]).reshape((sizes["both"], sizes["sum"], sizes["right"]))
+    return call(bmm, [a, b]).view(tuple(shape)).permute(back)
+
+
+def find_path(equation: str, operands: Any) -> Any:
+    """The order of contractions that opt_einsum recommends, flat; None if it is not installed."""
+    try:
+        import opt_einsum
+    except ImportError:
+        return None
+    found = opt_einsum.contract_path(equation, *[tuple(t.array.shape) for t in operands], optimize="auto", shapes=True)[0]
+    return [item for step in found for item in step]
+
+
+def from_sublists(args: Any) -> tuple[str, Any]:
+    """The equation of a call such as einsum(a, [0, 1], b, [1, 2], [0, 2])."""
+    def letters(numbers: Any) -> str:
+        return "".join([subscript(n) for n in numbers])
+
+    def subscript(n: Any) -> str:
+        if n is Ellipsis:
+            return DOTS
+        if 0 <= n < 52:
+            return LETTERS[n]
+        raise ValueError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
+    inputs = ",".join([letters(numbers) for numbers in args[1::2]])
+    return (f"{inputs}->{letters(args[-1])}", args[:-1:2]) if len(args) % 2 else (inputs, args[::2])
+
+
+@expose(method=False)
+def einsum(*args: Any) -> Any:
+    """Sums of products of the elements of `operands`, as the equation says."""
+    if len(args) < 2:
+        raise ValueError("einsum(): must specify the equation string and at least one operand, or at least one operand and "
+                         "its subscripts list")
+    if isinstance(args[0], Tensor):
+        equation, operands = from_sublists(args)
+    else:
+        equation, operands = args[0], args[1:]
+    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        return einsum(equation, *operands[0])
+    if not isinstance(equation, str):
+        raise TypeError(f"einsum(): argument 'equation' (position 1) must be str, not {type(equation).__name__}")
+    inputs, given = parse(equation, operands)
+    covered = check_ranks(inputs, operands)
+    output = output_labels(given, inputs)
+    position, kept, count = order_labels(output, inputs, covered)
+    names = {}
+    for label, place in position.items():
+        for k in range(covered if label == DOTS else 1):
+            names[place + k] = label
+    tensors = [aligned(t, inputs[i], position, covered, count, i) for i, t in enumerate(operands)]
+    check_sizes(tensors, names, count)
+    return contract(tensors, kept, count, find_path(equation, operands) if len(operands) > 2 else None)
+
+
+FUNCTIONS_BY_NAME["einsum"] = einsum

@@ -1,0 +1,537 @@
+"""Products of matrices and vectors: mm, bmm, mv, dot and the forms that add to a tensor."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograd.core import dtypes
+from retrograd.core.dispatch import call, turned
+from retrograd.core.kernels import broadcast_problem
+from retrograd.core.opdef import defop
+from retrograd.core.tensor import FUNCTIONS_BY_NAME, operators
+from retrograd.ops import late
+from retrograd.ops.shared import elementwise, families
+from retrograd.ops.shared.families import conj
+
+
+def words(array: Any) -> str:
+    """What C++ calls the type of an array's elements."""
+    return elementwise.C_NAMES[dtypes.BY_NUMPY[array.dtype].name]
+
+
+def legacy(array: Any) -> str:
+    return dtypes.BY_NUMPY[array.dtype].legacy
+
+
+def same_scalar_type(a: Any, b: Any) -> None:
+    if a.dtype != b.dtype:
+        raise RuntimeError(f"expected scalar type {legacy(a)} but found {legacy(b)}")
+
+
+def no_bool(name: str, array: Any) -> None:
+    if array.dtype.kind == "b":
+        raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
+
+
+def refuse_bool(name: str, self: Any, left: Any, right: Any) -> None:
+    """Of bools there are no products, and of products without terms no multiples of bools to add them to."""
+    if self.dtype.kind == "b" and not (left.size and right.size):
+        raise RuntimeError("result type Long can't be cast to the desired output type Bool")
+    no_bool(name, self)
+
+
+def expandable(array: Any, shape: Any) -> None:
+    """PyTorch's errors for a tensor that cannot be expanded to the shape of a product."""
+    if array.ndim > len(shape):
+        name = f"torch.{legacy(array)}Tensor{{{list(array.shape)}}}"
+        raise RuntimeError(f"expand({name}, size={list(shape)}): the number of sizes provided ({len(shape)}) must be greater "
+                           f"or equal to the number of dimensions in the tensor ({array.ndim})")
+    for k in range(1, array.ndim + 1):
+        if array.shape[-k] not in (1, shape[-k]):
+            raise RuntimeError(f"The expanded size of the tensor ({shape[-k]}) must match the existing size "
+                               f"({array.shape[-k]}) at non-singleton dimension {len(shape) - k}.  Target sizes: "
+                               f"{list(shape)}.  Tensor sizes: {list(array.shape)}")
+
+
+def wide(array: Any) -> Any:
+    """Half precision multiplies and adds in float32."""
+    return array.astype(np.float32) if array.dtype.kind == "V" or array.dtype == np.float16 else array
+
+
+def product(xp: Any, a: Any, b: Any) -> Any:
+    """Matrix product in the dtype of the operands, row-major."""
+    if a.dtype.kind == "V" or a.dtype == np.float16:
+        return xp.matmul(wide(a), wide(b)).astype(a.dtype)
+    return np.ascontiguousarray(xp.matmul(a, b))
+
+
+def fast_mm(a: Any, b: Any) -> Any:
+    """`mm` of the usual dtypes; None for everything that needs a closer look."""
+    if a.ndim == 2 and b.ndim == 2 and a.dtype is b.dtype and a.dtype.char in "fdFD":
+        return np.dot(a, b)               # for two matrices the same as matmul, by a shorter way
+    return None
+
+
+def combined(xp: Any, self: Any, made: Any, beta: Any, alpha: Any) -> Any:
+    """beta * self + alpha * made; nothing of `self` is read when beta is 0, not even its NaNs."""
+    narrow = self.dtype
+    made = wide(made)
+    if alpha != 1:
+        made = made * made.dtype.type(as_number(alpha, made.dtype))
+    if beta != 0:
+        self = wide(self)
+        made = made + (self if beta == 1 else self * self.dtype.type(as_number(beta, self.dtype)))
+    return made.astype(narrow, copy=False)
+
+
+def as_number(value: Any, dtype: Any) -> Any:
+    if isinstance(value, complex) and dtype.kind != "c" and not value.imag:
+        value = value.real
+    return int(value) if dtype.kind in "iu" else value
+
+
+def times(value: Any, factor: Any) -> Any:
+    """value * factor, without an op when the factor is 1."""
+    return value if factor == 1 else elementwise.times(value, conj(factor))
+
+
+# ---- kernels
+def check_mm(self: Any, mat2: Any) -> None:
+    if self.shape[1] != mat2.shape[0]:
+        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied "
+                           f"({self.shape[0]}x{self.shape[1]} and {mat2.shape[0]}x{mat2.shape[1]})")
+
+
+def mm_kernel(xp: Any, self: Any, mat2: Any) -> Any:
+    if self.ndim != 2:
+        raise RuntimeError("self must be a matrix")
+    if mat2.ndim != 2:
+        raise RuntimeError("mat2 must be a matrix")
+    check_mm(self, mat2)
+    if self.dtype != mat2.dtype:
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {words(self)} != {words(mat2)}")
+    if self.size and mat2.size:
+        no_bool("addmm_impl_cpu_", self)
+    return product(xp, self, mat2)
+
+
+def addmm_kernel(xp: Any, self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
+    if self.dtype != mat2.dtype:
+        raise RuntimeError(f"self and mat2 must have the same dtype, but got {legacy(self)} and {legacy(mat2)}")
+    if mat1.dtype != mat2.dtype:
+        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {legacy(mat1)} and {legacy(mat2)}")
+    for name, matrix in (("mat1", mat1), ("mat2", mat2)):
+        if matrix.ndim != 2:
+            raise RuntimeError(f"{name} must be a matrix, got {matrix.ndim}-D tensor")
+    check_mm(mat1, mat2)
+    expandable(self, (mat1.shape[0], mat2.shape[1]))
+    if mat1.shape[0] and mat2.shape[1]:
+        refuse_bool("addmm_impl_cpu_", self, mat1, mat2)
+    return combined(xp, self, np.matmul(wide(mat1), wide(mat2)), beta, alpha)
+
+
+def addmm_in_place(xp: Any, self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
+    result = addmm_kernel(xp, self, mat1, mat2, beta, alpha)
+    if result.shape != self.shape:
+        raise RuntimeError(f"Bad in-place call: input tensor size {list(self.shape)} and output tensor size "
+                           f"{list(result.shape)} should match")
+    return result
+
+
+def check_bmm(batch1: Any, batch2: Any) -> None:
+    for name, batch in (("batch1", batch1), ("batch2", batch2)):
+        if batch.ndim != 3:
+            raise RuntimeError(f"{name} must be a 3D tensor")
+    if batch2.shape[0] != batch1.shape[0] or batch2.shape[1] != batch1.shape[2]:
+        raise RuntimeError("Expected size for first two dimensions of batch2 tensor to be: "
+                           f"[{batch1.shape[0]}, {batch1.shape[2]}] but got: [{batch2.shape[0]}, {batch2.shape[1]}].")
+
+
+def bmm_kernel(xp: Any, self: Any, mat2: Any) -> Any:
+    check_bmm(self, mat2)
+    same_scalar_type(self, mat2)
+    if self.size and mat2.size:
+        no_bool("bmm", self)
+    return product(xp, self, mat2)
+
+
+def fast_bmm(a: Any, b: Any) -> Any:
+    if a.ndim == 3 and b.ndim == 3 and a.dtype is b.dtype and a.dtype.char in "fdFD" and a.shape[0] == b.shape[0]:
+        if a.shape[2] == 1 and b.shape[1] == 1 and a.size * b.shape[2] > OUTER_PRODUCTS:
+            return np.einsum("ni,nk->nik", a[:, :, 0], b[:, 0], order="C")
+        return np.matmul(a, b)
+    return None
+
+
+OUTER_PRODUCTS = 1024         # results as large as this are made faster by a plain loop than by a matrix product for each
+
+
+def baddbmm_kernel(xp: Any, self: Any, batch1: Any, batch2: Any, beta: Any, alpha: Any) -> Any:
+    if not self.dtype == batch1.dtype == batch2.dtype:
+        raise RuntimeError(f"Input dtypes must be the same, got: input {words(self)}, batch1: {words(batch1)}, batch2: "
+                           f"{words(batch2)}")
+    check_bmm(batch1, batch2)
+    expandable(self, (*batch1.shape[:2], batch2.shape[2]))
+    refuse_bool("baddbmm", self, batch1, batch2)
+    return combined(xp, self, xp.matmul(wide(batch1), wide(batch2)), beta, alpha)
+
+
+def addbmm_kernel(xp: Any, self: Any, batch1: Any, batch2: Any, beta: Any, alpha: Any) -> Any:
+    expandable(self, (batch1.shape[1], batch2.shape[2]) if batch1.ndim == 3 else (batch1.shape[1], batch2.shape[-1]))
+    for name, batch in (("batch1", batch1), ("batch2", batch2)):
+        if batch.ndim != 3:
+            raise RuntimeError(f"{name} must be a 3D tensor")
+    if batch1.shape[0] != batch2.shape[0]:
+        raise RuntimeError("batch1 and batch2 must have same number of batches, got "
+                           f"{batch1.shape[0]} and {batch2.shape[0]}")
+    if batch1.shape[2] != batch2.shape[1]:
+        raise RuntimeError(f"Incompatible matrix sizes for bmm ({batch1.shape[1]}x{batch1.shape[2]} and "
+                           f"{batch2.shape[1]}x{batch2.shape[2]})")
+    same_scalar_type(batch1, batch2)
+    same_scalar_type(self, batch1)
+    refuse_bool("addmm_impl_cpu_", self, batch1, batch2)
+    return combined(xp, self, xp.matmul(wide(batch1), wide(batch2)).sum(0, dtype=wide(batch1).dtype), beta, alpha)
+
+
+def check_mv(self_ndim: int, self_size: int, mat: Any, vec: Any) -> None:
+    if self_ndim > 1 or mat.ndim != 2 or vec.ndim != 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {self_ndim}, {mat.ndim}, {vec.ndim}")
+    if mat.shape[1] != vec.shape[0] or self_size not in (1, mat.shape[0]):
+        raise RuntimeError(f"size mismatch, got input ({self_size}), mat ({mat.shape[0]}x{mat.shape[1]}), vec ({vec.shape[0]})")
+
+
+def mv_kernel(xp: Any, self: Any, vec: Any) -> Any:
+    check_mv(1, self.shape[0] if self.ndim else 1, self, vec)
+    if self.dtype != vec.dtype:
+        raise RuntimeError(f"addmv input tensors must have the same dtype, but got {legacy(vec)}, {legacy(self)}, and "
+                           f"{legacy(vec)}")
+    if self.size:
+        no_bool("addmv_impl_cpu", self)
+    return product(xp, self, vec)
+
+
+def addmv_kernel(xp: Any, self: Any, mat: Any, vec: Any, beta: Any, alpha: Any) -> Any:
+    check_mv(self.ndim, self.shape[0] if self.ndim else 1, mat, vec)
+    if not self.dtype == mat.dtype == vec.dtype:
+        raise RuntimeError(f"addmv input tensors must have the same dtype, but got {legacy(self)}, {legacy(mat)}, and "
+                           f"{legacy(vec)}")
+    if mat.size:
+        no_bool("addmv_impl_cpu", self)
+    return combined(xp, self, xp.matmul(wide(mat), wide(vec)), beta, alpha)
+
+
+def addr_kernel(xp: Any, self: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any) -> Any:
+    for name, vec in (("vec1", vec1), ("vec2", vec2)):
+        if vec.ndim != 1:
+            raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {vec.ndim}-D")
+    expandable(self, (vec1.shape[0], vec2.shape[0]))
+    common = dtypes.promote_types(dtypes.promote_types(dtypes.BY_NUMPY[vec1.dtype], dtypes.BY_NUMPY[vec2.dtype]),
+                                  dtypes.BY_NUMPY[self.dtype])
+    for name, value in (("beta", beta), ("alpha", alpha)):
+        if common.category < 2 and isinstance(value, float):
+            raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
+        if isinstance(value, bool) and common.category:
+            raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
+    self, vec1, vec2 = (a.astype(common.numpy, copy=False) for a in (self, vec1, vec2))
+    if common.category == 0:
+        made = xp.logical_and(xp.multiply.outer(vec1, vec2), bool(alpha))
+        return xp.logical_or(made, self) if beta else made
+    return combined(xp, self, xp.multiply.outer(wide(vec1), wide(vec2)), beta, alpha)
+
+
+def check_dot(self: Any, other: Any) -> None:
+    if self.ndim != 1 or other.ndim != 1:
+        raise RuntimeError(f"1D tensors expected, but got {self.ndim}D and {other.ndim}D tensors")
+    if self.dtype != other.dtype:
+        raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {legacy(self)} and {legacy(other)}")
+    if self.shape != other.shape:
+        raise RuntimeError(f"inconsistent tensor size, expected tensor {list(self.shape)} and src {list(other.shape)} to have "
+                           f"the same number of elements, but got {self.size} and {other.size} elements respectively")
+    no_bool("dot", self)
+
+
+def dot_kernel(xp: Any, self: Any, tensor: Any) -> Any:
+    check_dot(self, tensor)
+    return np.asarray(xp.dot(wide(self), wide(tensor))).astype(self.dtype, copy=False)
+
+
+def vdot_kernel(xp: Any, self: Any, other: Any) -> Any:
+    check_dot(self, other)
+    return np.asarray(xp.dot(wide(self).conj(), wide(other))).astype(self.dtype, copy=False)
+
+
+def fast_dot(a: Any, b: Any) -> Any:
+    if a.ndim == 1 and b.ndim == 1 and a.dtype is b.dtype and a.dtype.char in "fdFD" and a.shape == b.shape:
+        return np.asarray(np.dot(a, b))
+    return None
+
+
+# ---- derivatives. The gradient of an operand gets the operand's layout: a transposed matrix gets a transposed gradient.
+def column_major(sizes: Any, strides: Any) -> bool:
+    return strides[0] == 1 and strides[1] == sizes[0]
+
+
+def mm_self_gradient(grad: Any, mat2: Any, self_sym_sizes: Any, self_sym_strides: Any) -> Any:
+    if column_major(self_sym_sizes, self_sym_strides):
+        return (conj(mat2) @ turned(grad)).t()
+    return grad @ conj(turned(mat2))
+
+
+def bare_mm_self(grad: Any, mat2: Any, sizes: Any, strides: Any) -> Any:
+    return None if column_major(sizes, strides) else grad.dot(mat2.T)
+
+
+def mm_mat2_gradient(grad: Any, self: Any, mat2_sym_sizes: Any, mat2_sym_strides: Any) -> Any:
+    if column_major(mat2_sym_sizes, mat2_sym_strides):
+        return (turned(grad) @ conj(self)).t()
+    return conj(turned(self)) @ grad
+
+
+def bare_mm_mat2(grad: Any, self: Any, sizes: Any, strides: Any) -> Any:
+    return None if column_major(sizes, strides) else self.T.dot(grad)
+
+
+mm_self_gradient.bare, mm_mat2_gradient.bare = bare_mm_self, bare_mm_mat2     # see core/shortcut_rules.py
+
+def mat1_gradient(grad: Any, mat2: Any, sizes: Any, strides: Any, alpha: Any) -> Any:
+    return times(mm_self_gradient(grad, mat2, sizes, strides), alpha)
+
+
+def mat2_gradient(grad: Any, mat1: Any, sizes: Any, strides: Any, alpha: Any) -> Any:
+    return times(mm_mat2_gradient(grad, mat1, sizes, strides), alpha)
+
+
+# ---- batching
+def batched_mm(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """A stack of matrix products."""
+    a, b = (families.move_to_front(t, d) for t, d in zip(args, dims, strict=True))
+    return call(bmm, [a, b]) if op is mm and None not in dims else late.matmul(a, b), 0
+
+
+def batched_mv(op: Any, args: Any, dims: Any, size: int) -> Any:
+    a, b = (families.move_to_front(t, d) for t, d in zip(args, dims, strict=True))
+    if dims[1] is None:
+        return late.matmul(a, b), 0
+    return late.matmul(a, b.unsqueeze(-1)).squeeze(-1), 0
+
+
+def batched_dot(op: Any, args: Any, dims: Any, size: int) -> Any:
+    a, b = (families.move_to_front(t, d) for t, d in zip(args, dims, strict=True))
+    a = conj(a) if op.name == "vdot" else a
+    return (a * b).sum(-1), 0
+
+
+# ---- the table
+mm = defop(
+    "mm(Tensor self, Tensor mat2) -> Tensor",
+    kernel=mm_kernel, fast=fast_mm,
+    vjp=dict(self=mm_self_gradient, mat2=mm_mat2_gradient),
+    jvp="multilinear", batch=batched_mm, lower="matmul",
+)
+mm.checks = True
+bmm = defop(
+    "bmm(Tensor self, Tensor mat2) -> Tensor",
+    kernel=bmm_kernel, fast=fast_bmm,
+    vjp=dict(self=lambda grad, mat2: grad.bmm(conj(mat2.transpose(1, 2))),
+             mat2=lambda grad, self: conj(self.transpose(1, 2)).bmm(grad)),
+    jvp="multilinear", batch=batched_mm, lower="bmm",
+)
+bmm.checks = True
+ADDMM = dict(
+    self=lambda grad, beta: times(grad, beta),
+    mat1=lambda grad, mat2, mat1_sym_sizes, mat1_sym_strides, alpha:
+        mat1_gradient(grad, mat2, mat1_sym_sizes, mat1_sym_strides, alpha),
+    mat2=lambda grad, mat1, mat2_sym_sizes, mat2_sym_strides, alpha:
+        mat2_gradient(grad, mat1, mat2_sym_sizes, mat2_sym_strides, alpha),
+)
+
+
+def plainly(value: Any, factor: Any) -> Any:
+    return value if factor == 1 else value * factor
+
+
+def addmm_tangent(self_t: Any, mat1_p: Any, mat1_t: Any, mat2_p: Any, mat2_t: Any, beta: Any, alpha: Any) -> Any:
+    return plainly(self_t, beta) + plainly(mat1_t.mm(mat2_p) + mat1_p.mm(mat2_t), alpha)
+
+
+addmm = defop(
+    "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    kernel=addmm_kernel, vjp=ADDMM, jvp=addmm_tangent,
+    batch=lambda op, args, dims, size: sum_batch("mm", args, dims, size),
+)
+addmm_ = defop(
+    "addmm_(Tensor(a!) self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)",
+    kernel=addmm_in_place, vjp=ADDMM, jvp=addmm_tangent, batch=families.loop, node="AddmmBackward0",
+    variants="method", out=False,
+)
+
+
+def sum_batch(name: str, args: Any, dims: Any, size: int) -> Any:
+    """Batched beta * self + alpha * product."""
+    self, first, second, beta, alpha = args
+    first, second = families.move_to_front(first, dims[1]), families.move_to_front(second, dims[2])
+    if dims[1] is None and dims[2] is None:
+        made = getattr(late, name)(first, second)
+    elif name == "mv":
+        made = late.matmul(first, second.unsqueeze(-1)).squeeze(-1) if dims[2] is not None else (
+            late.matmul(first, second))
+    elif name == "outer":
+        made = first.unsqueeze(-1) * second.unsqueeze(-2)
+    else:
+        made = late.matmul(first, second)
+    rank = {"mm": 2, "mv": 1, "bmm": 3, "outer": 2}[name]
+    if dims[0] is not None:
+        self = families.move_to_front(self, dims[0])
+        if self.ndim - 1 < rank:
+            self = self.reshape((size, *[1] * (rank + 1 - self.ndim), *self.shape[1:]))
+    made = plainly(made, alpha)
+    return (made if beta == 0 else plainly(self, beta) + made), 0
+
+
+def batched_addbmm(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """The matrices of all examples at once, summed for each."""
+    self, left, right = [families.move_to_front(t, d) if d is not None else t.unsqueeze(0)
+                         for t, d in zip(args[:3], dims[:3], strict=True)]
+    made = plainly(late.matmul(left, right).sum(1), args[4])
+    self = self.reshape((self.shape[0], *[1] * (3 - self.ndim), *self.shape[1:]))
+    if args[3] == 0:                      # what `self` holds does not count, not even NaN
+        return made.expand((size, *made.shape[1:])), 0
+    return (made + plainly(self, args[3])).expand((size, *made.shape[1:])), 0
+
+
+baddbmm = defop(
+    "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    kernel=baddbmm_kernel,
+    vjp=dict(self=lambda grad, beta: times(grad, beta),
+             batch1=lambda grad, batch2, alpha: times(grad.bmm(conj(batch2.transpose(1, 2))), alpha),
+             batch2=lambda grad, batch1, alpha: times(conj(batch1.transpose(1, 2)).bmm(grad), alpha)),
+    jvp=lambda self_t, batch1_p, batch1_t, batch2_p, batch2_t, beta, alpha:
+        plainly(self_t, beta) + plainly(batch1_t.bmm(batch2_p) + batch1_p.bmm(batch2_t), alpha),
+    batch=lambda op, args, dims, size: sum_batch("bmm", args, dims, size), inplace=True,
+)
+addbmm = defop(
+    "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    kernel=addbmm_kernel,
+    vjp=dict(self=lambda grad, beta: times(grad, beta),
+             batch1=lambda grad, batch2, batch1_sym_argsize_0, batch1_sym_argsize_1, batch2_sym_argsize_2, alpha:
+             times(spread(grad, batch1_sym_argsize_0, batch1_sym_argsize_1, batch2_sym_argsize_2).bmm(
+                 conj(batch2.transpose(1, 2))), alpha),
+             batch2=lambda grad, batch1, batch1_sym_argsize_0, batch1_sym_argsize_1, batch2_sym_argsize_2, alpha:
+             times(conj(batch1.transpose(1, 2)).bmm(
+                 spread(grad, batch1_sym_argsize_0, batch1_sym_argsize_1, batch2_sym_argsize_2)), alpha)),
+    jvp=lambda self_t, batch1_p, batch1_t, batch2_p, batch2_t, beta, alpha:
+        plainly(self_t, beta) + plainly((batch1_t.bmm(batch2_p) + batch1_p.bmm(batch2_t)).sum(0), alpha),
+    batch=batched_addbmm, inplace=True,
+)
+
+
+def spread(grad: Any, batches: int, rows: int, columns: int) -> Any:
+    return grad.unsqueeze(0).expand((batches, rows, columns))
+
+
+addmv = defop(
+    "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    kernel=addmv_kernel,
+    vjp=dict(self=lambda grad, beta: times(grad, beta),
+             mat=lambda grad, vec, alpha: times(grad.ger(conj(vec)), alpha),
+             vec=lambda grad, mat, alpha: times(conj(mat.t()).mv(grad), alpha)),
+    jvp=lambda self_t, mat_p, mat_t, vec_p, vec_t, beta, alpha:
+        plainly(self_t, beta) + plainly(mat_t.mv(vec_p) + mat_p.mv(vec_t), alpha),
+    batch=lambda op, args, dims, size: sum_batch("mv", args, dims, size), inplace=True,
+)
+addr = defop(
+    "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    kernel=addr_kernel,
+    vjp=dict(self=lambda grad, beta: times(grad, beta),
+             vec1=lambda grad, vec2, alpha: times(grad.mv(conj(vec2)), alpha),
+             vec2=lambda grad, vec1, alpha: times(grad.t().mv(conj(vec1)), alpha)),
+    jvp=lambda self_t, vec1_p, vec1_t, vec2_p, vec2_t, beta, alpha:
+        plainly(self_t, beta) + plainly(vec1_t.outer(vec2_p) + vec1_p.outer(vec2_t), alpha),
+    batch=lambda op, args, dims, size: sum_batch("outer", args, dims, size), inplace=True,
+)
+mv = defop(
+    "mv(Tensor self, Tensor vec) -> Tensor",
+    kernel=mv_kernel,
+    vjp=dict(self=lambda grad, vec: grad.ger(conj(vec)), vec=lambda grad, self: conj(self).t().mv(grad)),
+    jvp="multilinear", batch=batched_mv,
+)
+dot = defop(
+    "dot(Tensor self, Tensor tensor) -> Tensor",
+    kernel=dot_kernel, fast=fast_dot,
+    vjp=dict(self=lambda grad, tensor: grad * conj(tensor), tensor=lambda grad, self: grad * conj(self)),
+    jvp="multilinear", batch=batched_dot,
+)
+dot.checks = True
+vdot = defop(
+    "vdot(Tensor self, Tensor other) -> Tensor",
+    kernel=vdot_kernel,
+    vjp=dict(self=lambda grad, other: conj(grad) * other, other=lambda grad, self: grad * self),
+    jvp="multilinear", batch=batched_dot,
+)
+
+
+# ---- three-way products
+def trilinear_kernel(xp: Any, i1: Any, i2: Any, i3: Any, expand1: Any, expand2: Any, expand3: Any, sumdim: Any,
+                     unroll_dim: int) -> Any:
+    total = i1.ndim + len(expand1)
+    no_bool("bmm", i1)
+    inputs: list[Any] = []
+    for array, missing in ((i1, expand1), (i2, expand2), (i3, expand3)):
+        inputs += [wide(array), [d for d in range(total) if d not in missing]]
+    result = xp.einsum(*inputs, [d for d in range(total) if d not in sumdim], optimize=True)
+    return np.ascontiguousarray(result).astype(i1.dtype, copy=False)
+
+
+def trilinear_gradient(grad: Any, i1: Any, i2: Any, i3: Any, expand1: Any, expand2: Any, expand3: Any, sumdim: Any,
+                       needed: Any) -> Any:
+    """Each gradient is a product of the same kind, with the sum and one expansion in exchanged roles."""
+    return (trilinear(grad, i2, i3, sumdim, expand2, expand3, expand1) if needed[0] else None,
+            trilinear(i1, grad, i3, expand1, sumdim, expand3, expand2) if needed[1] else None,
+            trilinear(i1, i2, grad, expand1, expand2, sumdim, expand3) if needed[2] else None)
+
+
+trilinear = defop(
+    "_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] expand3, int[] sumdim, int unroll_dim=1) "
+    "-> Tensor",
+    kernel=trilinear_kernel, vjp={("i1", "i2", "i3"): trilinear_gradient}, jvp="multilinear", batch=families.loop,
+    variants="", out=False, real_only=True,
+)
+
+
+# ---- the vector product
+def check_cross(self: Any, other: Any, dim: int) -> None:
+    if self.ndim != other.ndim:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    if self.ndim == 0:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    axis = families.wrap_dim(dim, self.ndim)
+    if self.shape[axis] != 3 or other.shape[axis] != 3:
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {self.shape[axis]} and "
+                           f"{other.shape[axis]}")
+
+
+def cross_kernel(xp: Any, self: Any, other: Any, dim: int) -> Any:
+    check_cross(self, other, dim)
+    problem = broadcast_problem(self.shape, other.shape)
+    if problem is not None:
+        raise RuntimeError(problem)
+    same_scalar_type(self, other)
+    if self.dtype.kind == "b":
+        raise NotImplementedError("\"cross\" not implemented for 'Bool'")
+    a, b = (xp.moveaxis(wide(t), dim, 0) for t in (self, other))
+    made = xp.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+    return np.array(xp.moveaxis(made, 0, dim), self.dtype, order="C")
+
+
+linalg_cross = defop(
+    "linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
+    kernel=cross_kernel,
+    vjp=dict(self=lambda grad, other, dim: late.linalg_cross(conj(other), grad, dim=dim),
+             other=lambda grad, self, dim: late.linalg_cross(grad, conj(self), dim=dim)),
+    jvp="multilinear", batch=families.shift_dims("dim"), variants="",
+)
+FUNCTIONS_BY_NAME["linalg_cross"] = linalg_cross
+for op in (mm, bmm, addmm, mv, dot):
+    op.prepare()
+operators.matmul = mm          # two matrices; the rest of `@` goes through matmul

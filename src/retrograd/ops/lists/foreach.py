@@ -1,0 +1,327 @@
+"""Ops over lists of tensors: `_foreach_add` and its like do to each tensor of a list what `add` does to one.
+
+Every tensor gets a node of its own, named after the list op. Those nodes belong to copies of the single ops' rows,
+which have no public name.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from retrograd.core.dispatch import call
+from retrograd.core.opdef import OpDef, camel, defop, find_packet
+from retrograd.core.schema import Schema
+from retrograd.ops import late
+from retrograd.ops.reduction.sums import vector_norm
+from retrograd.ops.shared import families
+from retrograd.ops.shared.dtype_checks import only, takes
+from retrograd.ops.shared.elementwise import where
+from retrograd.ops.shared.families import number_like
+
+ITEMS: dict[str, Any] = {}            # node name -> the row that makes it
+
+
+def item(base: Any, node: str, check: Any = None) -> Any:
+    """A copy of an op's row whose nodes have another name, perhaps with another check."""
+    made = ITEMS.get(node)
+    if made is None:
+        made = ITEMS[node] = OpDef(base.schema, base.kernel, vjp=base.vjp, jvp=base.jvp, batch=base.batch, promote=base.promote,
+                                   widen=base.widen, node=node, numbers=base.numbers, scalars=base.scalars,
+                                   check=check or base.check, exact=base.exact, leading=base.leading)
+    return made
+
+
+def row(name: str, overload: str) -> Any:
+    return getattr(find_packet(name), overload)
+
+
+# ---- what all lists must be
+def check_lists(first: Any, *others: Any) -> None:
+    if not len(first):
+        raise RuntimeError("Tensor list must have at least one tensor.")
+    for other in others:
+        if len(other) != len(first):
+            raise RuntimeError(f"Tensor lists must have the same number of tensors, got {len(first)} and {len(other)}")
+
+
+def check_scalars(first: Any, scalars: Any) -> None:
+    if not len(first):
+        raise RuntimeError("Tensor list must have at least one tensor.")
+    if len(scalars) != len(first):
+        raise RuntimeError("Tensor list must have same number of elements as scalar list.")
+
+
+def number_of(other: Any) -> Any:
+    """A scalar given as a tensor, which must have no dimensions."""
+    if other.ndim != 0 or other.numel() != 1:
+        raise RuntimeError(f"scalar tensor expected to be 0 dim but it has {other.ndim} dimensions and {other.numel()} "
+                           "elements.")
+    return other
+
+
+def listed(schema: str, compute: Any, variants: str = "function") -> None:
+    """Declare a list op; `compute` makes the list of results."""
+    defop(schema, kernel=compute, composite=True, out=False, variants=variants)
+
+
+def in_place(name: str, overload: str, arguments: str, write: Any) -> None:
+    """Declare the form that writes; `write` gets the position and the other arguments."""
+    def kernel(self: Any, *rest: Any) -> Any:
+        for argument in rest:
+            if isinstance(argument, (list, tuple)):
+                check_scalars(self, argument) if "ScalarList" in overload else check_lists(self, argument)
+        check_lists(self)
+        for i, t in enumerate(self):
+            write(i, t, *rest)
+        return list(self)
+    dot = f".{overload}" if overload else ""
+    defop(f"{name}_{dot}(Tensor(a!)[] self{arguments}) -> ()", kernel=kernel, composite=True, out=False, variants="function",
+          functional=row(name, overload or "default"))
+
+
+# ---- functions of one tensor
+UNARY = ("abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor", "frac", "lgamma", "log",
+         "log10", "log1p", "log2", "neg", "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan",
+         "tanh", "trunc")
+
+
+def unary(name: str, node: str) -> Any:
+    def compute(self: Any) -> Any:
+        check_lists(self)
+        op = item(row(name, "default"), node)
+        return [call(op, [t]) for t in self]
+    return compute
+
+
+for name in UNARY:
+    listed(f"_foreach_{name}(Tensor[] self) -> Tensor[]",
+           unary(name, f"Foreach{'Log1P' if name == 'log1p' else camel(name)}Backward0"))
+    in_place(f"_foreach_{name}", "", "", lambda i, t, name=name: getattr(late, name + "_")(t))
+listed("_foreach_zero(Tensor[] self) -> Tensor[]", lambda self: [late.zeros_like(t) for t in self], "")
+in_place("_foreach_zero", "", "", lambda i, t: late.zero_(t))
+listed("_foreach_max(Tensor[] self) -> Tensor[]", unary("max", "ForeachMaxBackward1"))
+
+
+def norms(self: Any, ord: Any, dtype: Any) -> Any:
+    check_lists(self)
+    return [call(item(vector_norm, "ForeachNormBackward0"), [t, ord, None, False, dtype]) for t in self]
+
+
+listed("_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]", norms)
+
+
+def clones(self: Any, memory_format: Any) -> Any:
+    check_lists(self)
+    return [call(item(row("clone", "default"), "ForeachCloneBackward0"), [t, memory_format]) for t in self]
+
+
+listed("_foreach_clone(Tensor[] self, *, MemoryFormat? memory_format=None) -> Tensor[]", clones)
+
+
+def copy_each(i: int, t: Any, src: Any, non_blocking: bool) -> None:
+    late.copy_(t, src[i], non_blocking)
+
+
+listed("_foreach_copy(Tensor[] self, Tensor[] src, bool non_blocking=False) -> Tensor[]",
+       lambda self, src, non_blocking: [late.copy_(t.clone(), s, non_blocking) for t, s in zip(self, src, strict=True)],
+       "")
+in_place("_foreach_copy", "", ", Tensor[] src, bool non_blocking=False", copy_each)
+
+
+# ---- arithmetic
+def with_scalar(name: str, overload: str, node: str, tail: tuple[Any, ...]) -> Any:
+    def compute(self: Any, scalar: Any) -> Any:
+        check_lists(self)
+        op = item(row(name, overload), node)
+        return [call(op, [t, scalar, *tail]) for t in self]
+    return compute
+
+
+def with_scalars(name: str, overload: str, node: str, tail: tuple[Any, ...]) -> Any:
+    def compute(self: Any, scalars: Any) -> Any:
+        check_scalars(self, scalars)
+        op = item(row(name, overload), node)
+        return [call(op, [t, s, *tail]) for t, s in zip(self, scalars, strict=True)]
+    return compute
+
+
+def with_list(name: str, overload: str, node: str, check: Any = None) -> Any:
+    def compute(self: Any, other: Any, *alpha: Any) -> Any:
+        check_lists(self, other)
+        op = item(row(name, overload), node, check)
+        return [call(op, [t, o, *alpha]) for t, o in zip(self, other, strict=True)]
+    return compute
+
+
+def with_tensor(name: str, node: str) -> Any:
+    def compute(self: Any, other: Any, *alpha: Any) -> Any:
+        check_lists(self)
+        op, number = item(row(name, "Tensor"), node), number_of(other)
+        return [call(op, [t, number, *alpha]) for t in self]
+    return compute
+
+
+def write_scalar(name: str) -> Any:
+    return lambda i, t, scalar: getattr(late, name)(t, scalar)
+
+
+def write_scalars(name: str) -> Any:
+    def write(i: int, t: Any, scalars: Any) -> None:
+        getattr(late, name)(t, scalars[i])
+    return write
+
+
+def write_list(name: str) -> Any:
+    def write(i: int, t: Any, other: Any, *alpha: Any) -> None:
+        getattr(late, name)(t, other[i], **({"alpha": alpha[0]} if alpha else {}))
+    return write
+
+
+def write_tensor(name: str) -> Any:
+    def write(i: int, t: Any, other: Any, *alpha: Any) -> None:
+        getattr(late, name)(t, number_of(other), **({"alpha": alpha[0]} if alpha else {}))
+    return write
+
+
+for name in ("add", "sub", "mul", "div"):
+    full, stem = f"_foreach_{name}", f"Foreach{camel(name)}Backward"
+    tail: tuple[Any, ...] = (1,) if name in ("add", "sub") else ()
+    alpha = ", *, Scalar alpha=1" if tail else ""
+    listed(f"{full}.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", with_scalar(name, "Scalar", stem + "1Scalar", tail))
+    listed(f"{full}.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]",
+           with_scalars(name, "Scalar", stem + "1ScalarList", tail))
+    listed(f"{full}.List(Tensor[] self, Tensor[] other{alpha}) -> Tensor[]",
+           with_list(name, "Tensor", stem + ("0" if name == "div" else "0List")))
+    in_place(full, "Scalar", ", Scalar scalar", write_scalar(name + "_"))
+    in_place(full, "ScalarList", ", Scalar[] scalars", write_scalars(name + "_"))
+    in_place(full, "List", f", Tensor[] other{alpha}", write_list(name + "_"))
+    if name != "sub":
+        inner = ", *, Scalar alpha=1" if name == "add" else ""
+        listed(f"{full}.Tensor(Tensor[] self, Tensor other{inner}) -> Tensor[]", with_tensor(name, stem + "0Tensor"))
+        in_place(full, "Tensor", f", Tensor other{inner}", write_tensor(name + "_"))
+for name in ("clamp_max", "clamp_min"):
+    full, stem = f"_foreach_{name}", f"Foreach{camel(name)}Backward"
+    listed(f"{full}.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", with_scalar(name, "default", stem + "0Scalar", ()))
+    listed(f"{full}.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]",
+           with_scalars(name, "default", stem + "0ScalarList", ()))
+    listed(f"{full}.List(Tensor[] self, Tensor[] other) -> Tensor[]", with_list(name, "Tensor", stem + "1List"))
+    in_place(full, "Scalar", ", Scalar scalar", write_scalar(name + "_"))
+    in_place(full, "ScalarList", ", Scalar[] scalars", write_scalars(name + "_"))
+    in_place(full, "List", ", Tensor[] other", write_list(name + "_"))
+listed("_foreach_pow.Scalar(Tensor[] self, Scalar exponent) -> Tensor[]",
+       with_scalar("pow", "Tensor_Scalar", "ForeachPowBackward0Scalar", ()))
+listed("_foreach_pow.ScalarList(Tensor[] self, Scalar[] exponent) -> Tensor[]",
+       with_scalars("pow", "Tensor_Scalar", "ForeachPowBackward1", ()))
+listed("_foreach_pow.List(Tensor[] self, Tensor[] exponent) -> "
+       "Tensor[]", with_list("pow", "Tensor_Tensor", "ForeachPowBackward0"))
+listed("_foreach_pow.ScalarAndTensor(Scalar self, Tensor[] exponent) -> Tensor[]",
+       lambda self, exponent: [call(item(row("pow", "Scalar"), "ForeachPowBackward2"), [self, t]) for t in exponent])
+in_place("_foreach_pow", "Scalar", ", Scalar exponent", write_scalar("pow_"))
+in_place("_foreach_pow", "ScalarList", ", Scalar[] exponent", write_scalars("pow_"))
+in_place("_foreach_pow", "List", ", Tensor[] exponent", write_list("pow_"))
+
+
+# ---- the larger and the smaller of a tensor and a number; their nodes keep all numbers of the list
+def extreme_rows(name: str, sign: int) -> tuple[Any, Any]:
+    def gradient(grad: Any, self: Any, limit: Any) -> Any:
+        beaten = self < limit if sign > 0 else self > limit
+        return where(self == limit, grad / 2, grad).masked_fill(beaten, 0)
+
+    def extreme(xp: Any, self: Any, limit: Any) -> Any:
+        return getattr(xp, name)(self, number_like(xp, self, limit))
+
+    def scalar_rule(grad: Any, self: Any, scalar: Any) -> Any:
+        return gradient(grad, self, scalar)
+
+    def scalars_rule(grad: Any, self: Any, scalars: Any, place: int) -> Any:
+        return gradient(grad, self, scalars[place])
+    columns: dict[str, Any] = dict(jvp="elementwise", batch=families.pointwise, check=only(
+        "clamp is not supported for complex types", "FHIB", error=NotImplementedError))
+    stem = f"Foreach{camel(name)}Backward"
+    return (OpDef(Schema(f"{name}(Tensor self, Scalar scalar) -> Tensor"), extreme, vjp=dict(self=scalar_rule),
+                  node=stem + "0", promote="common", scalars=("scalar",), **columns),
+            OpDef(Schema(f"{name}(Tensor self, Scalar[] scalars, int place) -> Tensor"),
+                  lambda xp, self, scalars, place: extreme(xp, self, scalars[place]), vjp=dict(self=scalars_rule),
+                  node=stem + "1", **columns))
+
+
+def extremes(name: str, sign: int) -> None:
+    one, many = extreme_rows(name, sign)
+    full = f"_foreach_{name}"
+
+    def by_scalar(self: Any, scalar: Any) -> Any:
+        check_lists(self)
+        return [call(one, [t, scalar]) for t in self]
+
+    def by_scalars(self: Any, scalars: Any) -> Any:
+        check_scalars(self, scalars)
+        return [call(many, [t.to(late.result_type(t, scalars[i])), scalars, i]) for i, t in enumerate(self)]
+
+    def write(i: int, t: Any, limit: Any) -> None:
+        getattr(late, "clamp_min_" if sign > 0 else "clamp_max_")(t, limit[i] if isinstance(limit, (list, tuple)) else limit)
+    listed(f"{full}.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", by_scalar)
+    listed(f"{full}.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", by_scalars)
+    listed(f"{full}.List(Tensor[] self, Tensor[] other) -> Tensor[]",
+           with_list(name, "default", f"Foreach{camel(name)}Backward0List", takes(f"{name}_cpu", "FHIB")))
+    in_place(full, "Scalar", ", Scalar scalar", write)
+    in_place(full, "ScalarList", ", Scalar[] scalars", write)
+    in_place(full, "List", ", Tensor[] other", write)
+
+
+extremes("maximum", 1)
+extremes("minimum", -1)
+
+
+# ---- three tensors
+def products(name: str, node: str) -> Any:
+    def compute(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+        check_lists(self, tensor1, tensor2)
+        op = item(row(name, "default"), node)
+        return [call(op, [t, a, b, v]) for t, a, b, v in zip(self, tensor1, tensor2, values_for(self, value), strict=True)]
+    return compute
+
+
+def values_for(self: Any, value: Any) -> Any:
+    """A number for each tensor of the list, from one, a list, or a tensor of them."""
+    if hasattr(value, "array"):
+        if value.ndim != 1:
+            raise RuntimeError(f"Expected packed scalar Tensor to be of dimension 1. Got {value.ndim} instead.")
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        if len(value) != len(self):
+            raise RuntimeError("Tensor list must have same number of elements as scalar list.")
+        return value
+    return [value] * len(self)
+
+
+def write_product(name: str) -> Any:
+    def write(i: int, t: Any, tensor1: Any, tensor2: Any, value: Any) -> None:
+        numbers = value.tolist() if hasattr(value, "array") else value
+        getattr(late, name)(t, tensor1[i], tensor2[i], value=numbers[i] if isinstance(numbers, (list, tuple)) else numbers)
+    return write
+
+
+for name in ("addcmul", "addcdiv"):
+    full, stem = f"_foreach_{name}", f"Foreach{camel(name)}Backward0"
+    for overload, argument in (("Scalar", "Scalar value=1"), ("ScalarList", "Scalar[] scalars"), ("Tensor", "Tensor scalars")):
+        rest = f", Tensor[] tensor1, Tensor[] tensor2, {argument}"
+        listed(f"{full}.{overload}(Tensor[] self{rest}) -> Tensor[]", products(name, stem + overload))
+        in_place(full, overload, rest, write_product(name + "_"))
+
+
+def interpolations(overload: str, node: str) -> Any:
+    def compute(self: Any, tensors1: Any, weight: Any) -> Any:
+        check_lists(self, tensors1)
+        op = item(row("lerp", overload), node)
+        return [call(op, [t, o, w]) for t, o, w in zip(self, tensors1, values_for(self, weight), strict=True)]
+    return compute
+
+
+def write_lerp(i: int, t: Any, tensors1: Any, weight: Any) -> None:
+    late.lerp_(t, tensors1[i], weight[i] if isinstance(weight, (list, tuple)) else weight)
+
+
+for overload, argument, base, node in (("Scalar", "Scalar weight", "Scalar", "ForeachLerpBackward0Scalar"),
+                                       ("ScalarList", "Scalar[] weight", "Scalar", "ForeachLerpBackward0ScalarList"),
+                                       ("List", "Tensor[] weights", "Tensor", "ForeachLerpBackward1List")):
+    listed(f"_foreach_lerp.{overload}(Tensor[] self, Tensor[] tensors1, {argument}) -> Tensor[]", interpolations(base, node))
+    in_place("_foreach_lerp", overload, f", Tensor[] tensors1, {argument}", write_lerp)

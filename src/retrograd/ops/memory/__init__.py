@@ -1,0 +1,1 @@
+"""Copies, conversions, and changes of a tensor's memory."""

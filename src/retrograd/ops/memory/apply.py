@@ -1,0 +1,69 @@
+"""Writes element by element: fill_diagonal_, Python functions applied to elements; and yes-or-no questions about tensors."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.api import expose
+from retrograd.core.opdef import defop
+from retrograd.core.tensor import bump, wants_grad
+
+
+def fill_diagonal_(self: Any, fill_value: Any, wrap: bool) -> Any:
+    if self.ndim < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if self.ndim > 2 and len(set(self.shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    step = sum(self.stride())
+    size = min(self.shape)
+    offset = self.storage_offset()
+    self.as_strided((size,), (step,), offset).fill_(fill_value)
+    rows, columns = self.shape[0], self.shape[1]
+    if wrap and self.ndim == 2 and rows > columns + 1:
+        more = (self.numel() + columns) // (columns + 1) - size
+        self.as_strided((more,), (step,), offset + self.stride(0) * (size + 1)).fill_(fill_value)
+    return self
+
+
+defop("fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)", kernel=fill_diagonal_,
+      composite=True, out=False, variants="method")
+
+
+def apply_to_elements(name: str, self: Any, others: Any, function: Any) -> Any:
+    if wants_grad(self) or any([wants_grad(t) for t in others]):
+        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+    for t in others:
+        if t.dtype is not self.dtype:
+            raise TypeError(f"{name}: expected torch.{self.dtype.legacy}Tensor for 'other' (got "
+                            f"torch.{t.dtype.legacy}Tensor)")
+    arrays = [t.expand(self.shape).array for t in others]
+    flat = [function(*values) for values in zip(*[a.reshape(-1).tolist() for a in (self.array, *arrays)], strict=True)]
+    self.array[...] = np.asarray(flat).astype(self.array.dtype).reshape(self.array.shape)
+    bump(self)
+    return self
+
+
+@expose(plain=False)
+def apply_(self: Any, callable: Any) -> Any:
+    """Replace each element by what a Python function makes of it."""
+    return apply_to_elements("apply_", self, (), callable)
+
+
+@expose(plain=False)
+def map_(self: Any, tensor: Any, callable: Any) -> Any:
+    """Replace each element by what a Python function makes of it and of another tensor's."""
+    return apply_to_elements("map_", self, (tensor,), callable)
+
+
+@expose(plain=False)
+def map2_(self: Any, x: Any, y: Any, callable: Any) -> Any:
+    """Replace each element by what a Python function makes of it and of two other tensors'."""
+    return apply_to_elements("map2_", self, (x, y), callable)
+
+
+defop("is_nonzero(Tensor self) -> bool", kernel=bool, composite=True, out=False)
+defop("is_same_size(Tensor self, Tensor other) -> bool", composite=True, out=False,
+      kernel=lambda self, other: tuple(self.shape) == tuple(other.shape))
+defop("_is_all_true(Tensor self) -> Tensor", kernel=lambda self: self.all(), composite=True, out=False)
+defop("_is_any_true(Tensor self) -> Tensor", kernel=lambda self: self.any(), composite=True, out=False)

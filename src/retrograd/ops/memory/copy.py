@@ -1,0 +1,450 @@
+"""Copies and conversions: clone, copy_, to, detach, contiguous, and the memory formats they keep."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograd.core import device as devices
+from retrograd.core import dtypes, storage
+from retrograd.core.api import expose
+from retrograd.core.dispatch import below, call, is_ordinary, resolve
+from retrograd.core.hooks import hooks
+from retrograd.core.kernels import broadcast_problem, check_writable
+from retrograd.core.modes import install_detach
+from retrograd.core.opdef import defop, find_packet
+from retrograd.core.origin import DETACHED, note_detached
+from retrograd.core.record import record
+from retrograd.core.saved import alias as plain_alias
+from retrograd.core.state import switches, tls
+from retrograd.core.tensor import (
+    FLAG_CONJ,
+    FLAG_META,
+    FLAG_NEG,
+    FLAG_SPARSE,
+    FLAG_SUBCLASS,
+    FLAG_WRAPPER,
+    FUNCTIONS_BY_NAME,
+    Tensor,
+    bump,
+    counter_of,
+    new_tensor,
+    wants_grad,
+    wrap,
+)
+from retrograd.ops import late
+from retrograd.ops.shared import families
+
+
+class memory_format:
+    """How the elements of a tensor lie in memory, such as `contiguous_format` or `channels_last`."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+contiguous_format = memory_format("contiguous_format")
+preserve_format = memory_format("preserve_format")
+channels_last = memory_format("channels_last")
+channels_last_3d = memory_format("channels_last_3d")
+
+
+class layout:
+    """Whether a tensor is dense (`strided`) or one of the sparse kinds."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+strided = layout("strided")
+sparse_coo, sparse_csr, sparse_csc = layout("sparse_coo"), layout("sparse_csr"), layout("sparse_csc")
+sparse_bsr, sparse_bsc = layout("sparse_bsr"), layout("sparse_bsc")
+jagged = layout("jagged")
+
+
+def channels_last_strides(shape: Any) -> tuple[int, ...]:
+    """Strides with the channel dimension (1) innermost."""
+    order = [0, *range(2, len(shape)), 1]
+    strides = [0] * len(shape)
+    step = 1
+    for d in reversed(order):
+        strides[d] = step
+        step *= max(shape[d], 1)
+    return tuple(strides)
+
+
+def format_strides(array: Any, form: Any) -> tuple[int, ...]:
+    """The strides that a copy of `array` has in a memory format."""
+    name = form.name if form is not None else "preserve_format"
+    if name == "preserve_format":
+        strides = storage.strides_of(array)
+        if storage.is_non_overlapping_and_dense(array.shape, strides):
+            return strides
+        return inferred_strides(array.shape, strides)
+    if name == "contiguous_format":
+        return storage.contiguous_strides(array.shape)
+    rank = 4 if name == "channels_last" else 5
+    if array.ndim != rank:
+        raise RuntimeError(f"required rank {rank} tensor to use {name} format")
+    return channels_last_strides(array.shape)
+
+
+def inferred_strides(shape: Any, strides: Any) -> tuple[int, ...]:
+    """Dense strides in the order of `strides`, as elementwise ops give their results."""
+    order = sorted(range(len(shape)), key=lambda i: -i)
+    for i in range(1, len(order)):                # insertion sort: ambiguous (stride 0) dimensions keep their place
+        k = i
+        for j in range(i - 1, -1, -1):
+            a, b = order[j], order[k]
+            if strides[a] == 0 or strides[b] == 0:
+                continue
+            if strides[a] > strides[b] or (strides[a] == strides[b] and shape[a] > shape[b]):
+                order[j], order[k] = b, a
+                k = j
+            else:
+                break
+    result = [0] * len(shape)
+    step = 1
+    for d in order:
+        result[d] = step
+        step *= max(shape[d], 1)
+    return tuple(result)
+
+
+def copied(array: Any, dtype: Any, strides: Any) -> Any:
+    """A new array with the same values."""
+    if dtype is None or array.dtype == dtype:
+        if array.flags.c_contiguous and strides == storage.contiguous_strides(array.shape):
+            return array.copy()
+    made = storage.empty_strided(array.shape, strides, dtype or array.dtype)
+    made[...] = cast_array(array, made.dtype)
+    return made
+
+
+def cast_array(array: Any, dtype: Any) -> Any:
+    """Values converted as PyTorch does: complex to real drops the imaginary part without a word."""
+    if array.dtype == dtype:
+        return array
+    if array.dtype.kind == "c" and dtype.kind != "c":
+        array = array.real
+    if dtype.kind == "b" and array.dtype.kind == "V":
+        return array.astype(np.float32) != 0
+    return array.astype(dtype)
+
+
+def clone_kernel(xp: Any, self: Any, memory_format: Any) -> Any:
+    return copied(self, None, format_strides(self, memory_format))
+
+
+clone = defop(
+    "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
+    kernel=clone_kernel,
+    vjp=dict(self=lambda grad: grad), jvp="linear", batch=families.pointwise,
+)
+alias = defop(
+    "alias(Tensor(a) self) -> Tensor(a)",
+    kernel=lambda xp, self: self[...],
+    vjp=dict(self=lambda grad: grad), jvp="linear", batch=families.pointwise, variants="",
+)
+detach = defop(
+    "detach(Tensor(a) self) -> Tensor(a)",
+    kernel=lambda xp, self: self[...], jvp="linear", batch=families.pointwise, variants="",
+)
+install_detach(detach)
+
+
+def only_value(self: Any) -> Any:
+    if self.numel() == 0:
+        raise RuntimeError("_local_scalar_dense: Empty tensor not supported")
+    return self.item()
+
+
+local_scalar_dense = defop(     # what a dispatch mode sees of `item`
+    "_local_scalar_dense(Tensor self) -> Scalar", kernel=only_value, composite=True, variants="", out=False,
+)
+to_copy = defop(
+    "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
+    "bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
+    kernel=lambda xp, self, dtype, layout, device, pin_memory, non_blocking, memory_format:
+        copied(self, dtype, format_strides(self, memory_format)),
+    vjp=dict(self=lambda grad, self_scalar_type: to(real_if(grad, self_scalar_type), self_scalar_type)),
+    jvp="linear", batch=families.pointwise, node="ToCopyBackward0", variants="function",
+)
+
+
+def to(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """Convert to another dtype or device; the tensor itself if nothing changes."""
+    dtype, device, copy, form = parse_to(args, kwargs)
+    device = devices.parse_device(device) if device is not None else self.device
+    same = (dtype is None or dtype is self.dtype) and device == self.device
+    if same and not copy and (self._flags & FLAG_SPARSE or form is None or form is preserve_format
+                              or storage.strides_of(self.array) == format_strides(self.array, form)):
+        return self
+    if device != self.device:
+        return change_device(self, dtype, device)
+    return call(to_copy, [self, dtype if dtype is not None else self.dtype, None, None, None, False, form])
+
+
+def parse_to(args: Any, kwargs: Any) -> tuple[Any, Any, bool, Any]:
+    """The many forms of `to`: (dtype), (device, dtype), (other), each with non_blocking and copy."""
+    unknown = set(kwargs) - {"dtype", "device", "copy", "memory_format", "non_blocking", "other"}
+    if unknown:
+        raise TypeError(f"to() received an invalid combination of arguments - got unexpected keyword {sorted(unknown)[0]!r}")
+    dtype, device = kwargs.get("dtype"), kwargs.get("device")
+    rest = list(args)
+    if "other" in kwargs:
+        rest.insert(0, kwargs["other"])
+    if rest and isinstance(rest[0], Tensor):
+        other = rest.pop(0)
+        dtype, device = other.dtype, other.device
+    else:
+        if rest and isinstance(rest[0], (devices.device, str)) or (rest and type(rest[0]) is int):
+            device = rest.pop(0)
+        if rest and isinstance(rest[0], dtypes.dtype):
+            dtype = rest.pop(0)
+        elif rest and rest[0] is None:
+            rest.pop(0)
+        elif rest and rest[0] in (float, int, bool, complex):
+            dtype = dtypes.as_dtype(rest.pop(0))
+    if rest and not isinstance(rest[0], bool):
+        raise TypeError(f"to() received an invalid combination of arguments - got ({type(rest[0]).__name__})")
+    copy = bool(kwargs.get("copy", rest[1] if len(rest) > 1 else False))
+    if dtype is not None and not isinstance(dtype, dtypes.dtype):
+        dtype = dtypes.as_dtype(dtype)
+    return dtype, device, copy, kwargs.get("memory_format")
+
+
+def change_device(self: Any, dtype: Any, device: Any) -> Any:
+    dtype = (dtype or self.dtype).numpy
+    if self._flags & FLAG_SPARSE:
+        raise NotImplementedError(f"retrograd has no sparse {device.type} tensors")
+    if device.type == "meta":
+        out = wrap(meta_array(self.array.shape, format_strides(self.array, None), dtype))
+        out._flags |= FLAG_META
+        if tls.grad_enabled and wants_grad(self):
+            out._node = node = record(to_copy, [self, out.dtype, None, device, None, False, None], 1, False)
+            node._shape, node._dtype = out.array.shape, out.array.dtype
+            out._requires = True
+        return out
+    if self._flags & FLAG_META:
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    raise devices.missing(device)
+
+
+def meta_array(shape: Any, strides: Any, dtype: Any) -> Any:
+    """An array that has a geometry but no memory: nothing may ever read it."""
+    dtype = np.dtype(dtype)
+    return np.lib.stride_tricks.as_strided(np.zeros(1, dtype), tuple(shape), tuple([s * dtype.itemsize for s in strides]))
+
+
+def copy_kernel(xp: Any, self: Any, src: Any, non_blocking: bool) -> Any:
+    try:
+        return xp.broadcast_to(cast_array(src, self.dtype), self.shape)
+    except ValueError:
+        raise RuntimeError(copy_problem(self.shape, src.shape)) from None
+
+
+def copy_problem(shape: Any, source: Any) -> str:
+    return broadcast_problem(shape, source) or (
+        f"output with shape {list(shape)} doesn't match the broadcast shape {list(np.broadcast_shapes(shape, source))}")
+
+
+copy_ = defop(
+    "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)",
+    kernel=copy_kernel,
+    vjp=dict(self=lambda grad: late.zeros_like(grad),
+             src=lambda grad, src_scalar_type: to(real_if(grad, src_scalar_type), src_scalar_type)),
+    jvp="linear", batch=families.pointwise, node="CopyBackwards", variants="method", out=False,
+)
+
+
+def real_if(grad: Any, dtype: Any) -> Any:
+    """The real part of a complex gradient for a real tensor."""
+    return late.real(grad) if grad.array.dtype.kind == "c" and not dtype.is_complex else grad
+
+
+def contiguous(self: Any, memory_format: Any = contiguous_format) -> Any:
+    """The tensor itself if it is laid out that way, else a copy that is."""
+    if self._flags & FLAG_SPARSE and not self.is_nested:
+        return call(clone, [self, memory_format])
+    if self.is_contiguous(memory_format):
+        return self
+    return call(clone, [self, memory_format])
+
+
+def is_channels_last(self: Any, form: Any) -> bool:
+    rank = 4 if form.name == "channels_last" else 5
+    if self.array.ndim != rank:
+        return False
+    strides, wanted = storage.strides_of(self.array), channels_last_strides(self.array.shape)
+    return all(n == 1 or s == w for n, s, w in zip(self.array.shape, strides, wanted, strict=True))
+
+
+# ---- what the core asks for
+def detached(self: Any) -> Any:
+    """The same memory and version counter, no history."""
+    if self._flags & FLAG_WRAPPER:
+        return hooks.batched_detach(self)
+    if self._flags & FLAG_SUBCLASS or (switches.any_mode and tls.slow_path):
+        if self._flags & FLAG_SUBCLASS or tls.dispatch_modes:
+            made = below(detach, [self])
+            made._counter = counter_of(self)
+        else:
+            made = plain_alias(self)
+        if tls.origins:
+            note_detached(self, made, DETACHED, "detach")
+        return made
+    return plain_alias(self)
+
+
+def sum_to_size(grad: Any, size: Any) -> Any:
+    """Sum over the dimensions along which `size` was broadcast to the tensor's shape."""
+    size = tuple(size)
+    shape = grad.array.shape
+    if shape == size:
+        return grad
+    if not size:
+        return grad.sum()
+    extra = len(shape) - len(size)
+    if extra < 0 or any(n != 1 and n != shape[i + extra] for i, n in enumerate(size)):
+        raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(shape)}}}.")
+    dims = [*range(extra), *[i + extra for i, n in enumerate(size) if n == 1 and shape[i + extra] != 1]]
+    if dims and grad.array.size <= 65536 and is_ordinary(grad) and grad.array.dtype.char in "fd" and not (
+            tls.grad_enabled and wants_grad(grad)):
+        made = np.add.reduce(grad.array, tuple(dims))           # nobody watches: a way past the ops
+        return new_tensor((made if made.flags.c_contiguous else made.copy("C")).reshape(size))
+    if dims:
+        grad = grad.sum(dims, keepdim=True)
+    return grad.view(size) if extra else grad
+
+
+def copy_to_layout(grad: Any, shape: Any, strides: Any) -> Any:
+    """A copy of `grad` with the given strides, recorded if grad mode is on."""
+    if grad._flags & FLAG_WRAPPER:
+        return late.copy_(hooks.batched_new(grad, shape, strides), grad)
+    if grad._flags & FLAG_SUBCLASS or (switches.any_mode and tls.dispatch_modes):
+        target = empty_beside(grad, shape, strides, None, None, None)
+    else:
+        target = Tensor(storage.empty_strided(shape, strides, grad.array.dtype))
+    return late.copy_(target, grad)
+
+
+def assign_out(out: Any, value: Any, name: str) -> None:
+    """Put the result of an op into its out= tensor."""
+    if (out._flags | value._flags) & FLAG_SPARSE:
+        hooks.assign_sparse(out, value)
+        bump(out)
+        return
+    if not dtypes.can_cast(value.dtype, out.dtype):
+        raise RuntimeError(f"result type {value.dtype.legacy} can't be cast to the desired output type {out.dtype.legacy}")
+    if out.array.shape != value.array.shape:
+        if out.array.size:
+            hooks.warn_resized(out, value)
+        strides = storage.strides_of(value.array)
+        dense = value.array.size and storage.is_non_overlapping_and_dense(value.array.shape, strides)
+        out.array = storage.empty_strided(value.array.shape, strides, out.array.dtype) if dense else np.empty(
+            value.array.shape, out.array.dtype)
+    check_writable(out.array)
+    if not out._flags & FLAG_META:
+        out.array[...] = resolve(value).array
+    bump(out)
+
+
+def first_gradient(variable: Any, grad: Any, strides: Any, alone: bool) -> Any:
+    """The first gradient of a leaf when something watches: a `detach` that dispatch modes see if it is held by nobody else,
+    or a copy."""
+    if grad._flags & (FLAG_CONJ | FLAG_NEG):
+        grad = grad.resolve_conj().resolve_neg()
+    if alone and storage.strides_of(grad.array) == strides:
+        return detached(grad)
+    return new_gradient(grad, strides)
+
+
+def empty_beside(grad: Any, shape: Any, strides: Any, dtype: Any, layout: Any, device: Any) -> Any:
+    """An uninitialised tensor made by an op that dispatch modes see."""
+    packet = find_packet("new_empty_strided")
+    assert packet is not None
+    return call(packet.overloads_[0], [grad, shape, strides, dtype, layout, device, None])
+
+
+def new_gradient(grad: Any, strides: Any) -> Any:
+    """A copy of a gradient with the given strides, made of ops that dispatch modes see."""
+    return late.copy_(empty_beside(grad, grad.array.shape, strides, grad.dtype, strided, grad.device), grad)
+
+
+def add_gradient(old: Any, grad: Any) -> Any:
+    if old.array.dtype != grad.array.dtype and not dtypes.can_cast(grad.dtype, old.dtype):
+        return old + grad
+    return late.add_(old, grad)
+
+
+def ones_like(out: Any, shape: Any, dtype: Any) -> Any:
+    """The gradient that backward starts with."""
+    if isinstance(out, Tensor) and ((switches.any_mode and tls.slow_path) or out._flags):
+        return late.ones_like(out, memory_format=preserve_format)
+    return Tensor(np.ones(shape, dtype))
+
+
+def cast(grad: Any, dtype: Any) -> Any:
+    return to(grad, dtypes.BY_NUMPY[dtype])
+
+
+hooks.new_gradient = new_gradient
+hooks.contiguous_clone = lambda self: call(clone, [self, contiguous_format])
+hooks.detach = detached
+FUNCTIONS_BY_NAME["sum_to_size"] = sum_to_size
+hooks.copy_to_layout = copy_to_layout
+hooks.assign_out = assign_out
+hooks.first_gradient = first_gradient
+hooks.add_gradient = add_gradient
+hooks.ones_like = ones_like
+hooks.cast = cast
+hooks.to = to
+hooks.is_channels_last = is_channels_last
+
+
+def by_dtype(name: str) -> Any:
+    target = dtypes.BY_NAME.get(name) or dtypes.ALIASES[name]
+
+    def convert(self: Any, memory_format: Any = None) -> Any:
+        return to(self, target)
+    convert.__name__ = name
+    return convert
+
+
+def to_type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """The tensor's type as a string, or the tensor converted to a type."""
+    if dtype is None:
+        kind = hooks.layout(self).name
+        return f"torch.{dict(strided='', sparse_coo='sparse.').get(kind, 'sparse_csr.')}{self.dtype.legacy}Tensor"
+    if isinstance(dtype, str):
+        legacy = dtype.rpartition(".")[2].removesuffix("Tensor")
+        found = [d for d in dtypes.ALL if d.legacy == legacy]
+        if not found:
+            raise ValueError(f"invalid type: '{dtype}'")
+        dtype = found[0]
+    return to(self, getattr(dtype, "dtype", dtype) if not isinstance(dtype, dtypes.dtype) else dtype)
+
+
+for public, function in dict(
+    to=to, contiguous=contiguous, type=to_type, type_as=lambda self, other: to(self, other.dtype),
+    cpu=lambda self, memory_format=None: to(self, "cpu"),
+    cuda=lambda self, device=None, non_blocking=False, memory_format=None: to(self, "cuda" if device is None else device),
+    sum_to_size=lambda self, *size: sum_to_size(self, size[0] if len(size) == 1 and not isinstance(size[0], int) else size),
+    char=by_dtype("int8"), byte=by_dtype("uint8"),
+    **{n: by_dtype(n) for n in ("float", "double", "half", "bfloat16", "int", "long", "short", "bool", "cfloat", "cdouble")},
+).items():
+    expose(function, name=public, plain=False)
+FUNCTIONS_BY_NAME["sum_to_size"] = sum_to_size

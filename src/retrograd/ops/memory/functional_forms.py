@@ -1,0 +1,52 @@
+"""The functional twins of ops that are declared in place: `copy`, `zero`, `uniform` and their like give a new tensor."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograd.core import storage
+from retrograd.core.opdef import OpDef, defop
+from retrograd.ops.create import random
+from retrograd.ops.memory import copy, resize
+from retrograd.ops.shared import families
+
+NAMES = {"normal_": "normal_functional"}
+
+
+def on_a_copy(kernel: Any, gaps: bool) -> Any:
+    """The kernel of an in-place op with its target left as it was; the copy may have the gaps of the original."""
+    def copied(xp: Any, self: Any, *args: Any) -> Any:
+        keeps_gaps = gaps and 0 not in self.strides
+        made = storage.empty_strided(self.shape, storage.strides_of(self), self.dtype) if keeps_gaps else np.array(self)
+        made[...] = self
+        values = kernel(xp, made, *args)
+        if values is not made:
+            made[...] = values
+        return made
+    return copied
+
+
+def expanding(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """The rule for ops whose result has the shape of the first argument: that has a batch dimension, so must this."""
+    first = families.move_to_front(args[0], dims[0])
+    if dims[0] is None:
+        first = first.expand((size, *first.array.shape))
+    return families.pointwise(op, [first, *args[1:]], [0, *dims[1:]], size)
+
+
+def add_functional(op: OpDef, batch: Any) -> None:
+    head, _, rest = op.schema.text.partition("(")
+    name, _, overload = head.partition(".")
+    name = NAMES.get(name, name.removesuffix("_"))
+    text = f"{name}{'.' + overload if overload else ''}({rest}".replace("Tensor(a!)", "Tensor")
+    node = "CopyBackward0" if name == "copy" else op.node_name
+    defop(text, kernel=on_a_copy(op.kernel, name == "copy"), vjp=op.vjp, jvp=op.jvp, batch=batch, node=node, variants="",
+          out=False, real_only=name == "uniform")
+
+
+for in_place in (copy.copy_, resize.zero_):
+    add_functional(in_place, expanding)
+for in_place in (random.uniform_, random.normal_, random.exponential_, random.cauchy_, random.log_normal_, random.geometric_,
+                 random.random_from_, random.random_to_, random.random_, random.bernoulli_tensor_):
+    add_functional(in_place, in_place.batch)

@@ -1,0 +1,251 @@
+"""Writing one value everywhere, and giving a tensor other memory or another size in place."""
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from retrograd.core import storage
+from retrograd.core.hooks import hooks
+from retrograd.core.opdef import defop
+from retrograd.core.state import tls
+from retrograd.core.tensor import FLAG_META, FLAG_SPARSE, FLAG_WRAPPER, Tensor, bump, counter_of, wants_grad
+from retrograd.core.views import check_inplace
+from retrograd.ops import late
+from retrograd.ops.create.factories import C_NAMES, as_element, filled, like_array
+from retrograd.ops.memory.copy import cast_array, channels_last_strides, format_strides, meta_array
+from retrograd.ops.shared import families
+
+
+# ---- one value everywhere
+def write_number(xp: Any, self: Any, value: Any) -> Any:
+    self[...] = as_element(value, self.dtype)
+    return self
+
+
+def write_tensor(xp: Any, self: Any, value: Any) -> Any:
+    self[...] = checked_value(self, value)
+    return self
+
+
+def write_zero(xp: Any, self: Any) -> Any:
+    self[...] = self.dtype.type(0)
+    return self
+
+
+def checked_value(array: Any, value: Any) -> Any:
+    if value.ndim:
+        raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
+    return cast_array(value, array.dtype)
+
+
+def zeros_like(grad: Any) -> Any:
+    return late.zeros_like(grad)
+
+
+def filled_with(self_t: Any, value_t: Any) -> Any:
+    return late.fill(self_t, value_t)
+
+
+def batch_fill(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """A value for each example, which the op itself, with its one value, cannot write."""
+    target, value = args
+    if dims[1] is None:
+        return families.pointwise(op, args, dims, size)
+    target = families.move_to_front(target, dims[0]) if dims[0] is not None else target.expand((size, *target.shape))
+    if not op.is_inplace:
+        target = late.empty_like(target)
+    return target.copy_(value.reshape((size,) + (1,) * (target.ndim - 1))), 0
+
+
+fill_tensor_ = defop(
+    "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)",
+    kernel=write_tensor,
+    vjp=dict(self=zeros_like, value=lambda grad: grad.sum()),
+    jvp=filled_with, batch=batch_fill, node="FillBackward3", out=False,
+)
+fill_scalar_ = defop(
+    "fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)",
+    kernel=write_number,
+    vjp=dict(self=zeros_like), jvp=lambda self_t: zeros_like(self_t), batch=families.pointwise, node="FillBackward2",
+    out=False,
+)
+fill_tensor = defop(
+    "fill.Tensor(Tensor self, Tensor value) -> Tensor",
+    kernel=lambda xp, self, value: write_tensor(xp, like_array(self, None, None, np.empty), value),
+    vjp=dict(self=zeros_like, value=lambda grad: grad.sum()),
+    jvp=filled_with, batch=batch_fill, node="FillBackward1", out=False, variants="function",
+)
+fill_scalar = defop(
+    "fill.Scalar(Tensor self, Scalar value) -> Tensor",
+    kernel=lambda xp, self, value: filled(like_array(self, None, None, np.empty), value),
+    vjp=dict(self=zeros_like), jvp=lambda self_t: zeros_like(self_t), batch=families.pointwise, node="FillBackward0",
+    out=False, variants="function",
+)
+zero_ = defop(
+    "zero_(Tensor(a!) self) -> Tensor(a!)",
+    kernel=write_zero,
+    vjp=dict(self=zeros_like), jvp="linear", batch=families.pointwise, node="ZeroBackward0", out=False,
+)
+
+
+# ---- other memory, another size
+def replace_array(self: Any, array: Any) -> None:
+    """Give a tensor other memory; gradients of the old shape must not reach it, so it starts a new accumulator."""
+    counter_of(self)                  # before the node that may have saved it loses sight of it
+    self.array = array
+    self._sink = None
+
+
+def resize(self: Any, size: Any, memory_format: Any = None) -> Any:
+    """Change the size in place; elements keep their place in memory, new memory is uninitialised."""
+    if wants_grad(self) and tls.grad_enabled:
+        raise RuntimeError("cannot resize variables that require grad")
+    if self._flags & FLAG_SPARSE:
+        raise hooks.missing_method("resize_", self)
+    size = tuple(size)
+    if any([n < 0 for n in size]):
+        raise RuntimeError("numel: integer multiplication overflow")
+    strides = storage.contiguous_strides(size)
+    if memory_format is not None and memory_format.name.startswith("channels_last"):
+        strides = channels_last_strides(size)
+    elif memory_format is not None and memory_format.name == "preserve_format":
+        raise RuntimeError("Unsupported memory format Preserve")
+    if size == self.array.shape and memory_format is None:
+        return self
+    if self._flags & FLAG_WRAPPER:
+        return hooks.batched_resize(self, size)
+    if self._flags & FLAG_META:
+        self.array = meta_array(size, strides, self.array.dtype)
+    else:
+        self.array = resized_memory(self.array, size, strides)
+    bump(self)
+    return self
+
+
+def resized_memory(array: Any, size: Any, strides: Any, offset: Any = None) -> Any:
+    """The memory of `array` seen in another size, moved if it is too small."""
+    offset = storage.offset_of(array) if offset is None else offset
+    item = array.itemsize
+    count = 1 + sum([(n - 1) * s for n, s in zip(size, strides, strict=True)]) if 0 not in size else 0
+    owner = storage.owner_of(array)
+    if count == 0 or (offset + count) * item <= owner.nbytes:
+        return storage.strided(array, size, strides, offset)
+    memory = np.empty((offset + count) * item, np.uint8)
+    memory[:owner.nbytes] = storage.bytes_of(owner)
+    return np.ndarray(size, array.dtype, memory, offset * item, tuple([s * item for s in strides]))
+
+
+resize_ = defop(
+    "resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
+    kernel=resize, composite=True, variants="method", out=False,
+)
+resize_as_ = defop(
+    "resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
+    kernel=lambda self, the_template, memory_format: resize_as(self, the_template, memory_format),
+    composite=True, out=False,
+)
+
+
+def warn_resized(out: Any, value: Any) -> None:
+    warnings.warn(f"An output with one or more elements was resized since it had shape {list(out.array.shape)}, which does "
+                  f"not match the required output shape {list(value.array.shape)}. This behavior is deprecated, and in a "
+                  "future PyTorch release outputs will not be resized unless they have zero elements. You can explicitly "
+                  "reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).", UserWarning,
+                  stacklevel=4)
+
+
+hooks.warn_resized = warn_resized
+
+
+def resize_as(self: Any, the_template: Any, memory_format: Any) -> Any:
+    if memory_format is not None and memory_format.name == "preserve_format":
+        resize(self, the_template.array.shape)
+        strides = format_strides(the_template.array, None)
+        self.array = storage.strided(self.array, the_template.array.shape, strides, storage.offset_of(self.array))
+        return self
+    return resize(self, the_template.array.shape, memory_format)
+
+
+def check_set(self: Any) -> None:
+    if self._flags & FLAG_WRAPPER:
+        raise RuntimeError("derivative for set_ is not implemented. Inside of a transform a tensor has no memory to exchange; "
+                           "give the name to the other tensor instead.")
+    check_inplace(self, wants_grad(self))
+
+
+def set_empty(self: Any) -> Any:
+    check_set(self)
+    replace_array(self, np.empty(0, self.array.dtype))
+    bump(self)
+    return self
+
+
+def set_tensor(self: Any, source: Any) -> Any:
+    """Share the memory and geometry of another tensor."""
+    check_set(self)
+    if source.dtype is not self.dtype:
+        raise RuntimeError(f"Could not set tensor of type {type_words(source)} to a tensor of type {type_words(self)}")
+    replace_array(self, source.array)
+    bump(self)
+    return self
+
+
+def type_words(t: Any) -> str:
+    """What C++ calls the type of a tensor's elements."""
+    return C_WORDS.get(t.dtype.name) or C_NAMES[t.dtype.name]
+
+
+C_WORDS = {"int64": "long int", "int8": "signed char", "uint8": "unsigned char", "int16": "short int",
+           "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int"}
+
+
+def set_strided(self: Any, source: Any, storage_offset: int, size: Any, stride: Any) -> Any:
+    """Share the memory of a tensor or a storage, with a geometry of its own."""
+    check_set(self)
+    if isinstance(source, Tensor):
+        if source.dtype is not self.dtype:
+            raise RuntimeError(f"Could not set tensor of type {type_words(source)} to a tensor of type {type_words(self)}")
+        array = source.array
+        if not source.is_contiguous():
+            raise RuntimeError("passed in tensor to be used as storage must be contiguous")
+    else:
+        array = typed(source, self.array.dtype)
+    if stride and len(stride) != len(size):
+        raise RuntimeError(f"unequal size length ({len(size)}) and stride length ({len(stride)})")
+    if any([s < 0 for s in stride]):
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
+    if any([n < 0 for n in size]):
+        raise RuntimeError(f"numel: integer multiplication overflow\nSizes may not be negative: {list(size)}.")
+    strides = tuple(stride) if stride else storage.contiguous_strides(size)
+    replace_array(self, resized_memory(array, tuple(size), strides, storage_offset))
+    bump(self)
+    return self
+
+
+def typed(source: Any, dtype: Any) -> Any:
+    """The memory of a storage as a flat array."""
+    untyped = getattr(source, "_untyped_storage", source)
+    memory = storage.bytes_of(untyped.owner)
+    count = memory.nbytes // dtype.itemsize
+    return np.ndarray((count,), dtype, memory, 0, (dtype.itemsize,))
+
+
+def set_storage(self: Any, source: Any) -> Any:
+    array = typed(source, self.array.dtype)
+    check_set(self)
+    replace_array(self, array)
+    bump(self)
+    return self
+
+
+defop("set_(Tensor(a!) self) -> Tensor(a!)", kernel=set_empty, composite=True, variants="method", out=False)
+defop("set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)", kernel=set_tensor, composite=True,
+      variants="method", out=False)
+defop("set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, SymInt storage_offset, SymInt[] size, "
+      "SymInt[] stride=[]) -> Tensor(a!)", kernel=set_strided, composite=True, variants="method", out=False)
+defop("set_.source_Storage(Tensor(a!) self, Storage source) -> Tensor(a!)", kernel=set_storage, composite=True,
+      variants="method", out=False)
+defop("set_.source_Storage_storage_offset(Tensor(a!) self, Storage source, SymInt storage_offset, SymInt[] size, "
+      "SymInt[] stride=[]) -> Tensor(a!)", kernel=set_strided, composite=True, variants="method", out=False)

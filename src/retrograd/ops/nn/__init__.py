@@ -1,0 +1,1 @@
+"""The ops under neural-network layers."""

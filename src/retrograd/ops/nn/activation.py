@@ -1,0 +1,842 @@
+"""The nonlinearities of neural networks, and the ops that their derivatives are made of."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.api import pair
+from retrograd.core.dispatch import call
+from retrograd.core.dtypes import finfo
+from retrograd.core.opdef import defop, find_packet
+from retrograd.core.state import tls
+from retrograd.core.tensor import Tensor
+from retrograd.ops import late
+from retrograd.ops.elementwise.unary import special
+from retrograd.ops.shared import families
+from retrograd.ops.shared.dtype_checks import only, without_gradient
+from retrograd.ops.shared.elementwise import (
+    less_from,
+    limited,
+    minus,
+    no_complex_gradient,
+    over,
+    plus,
+    times,
+    unsupported,
+    where,
+    zeros,
+)
+from retrograd.ops.shared.families import conj, number_like, wrap_dim
+
+FLOATS = "fV"
+COMPLEX_CLAMP = "clamp is not supported for complex types"
+
+
+def backward_op(schema: str, kernel: Any, rules: Any, **columns: Any) -> Any:
+    """Declare an op that derivatives call: elementwise, without a public name."""
+    return defop(schema, kernel=kernel, vjp=rules,
+                 **{**dict(jvp="elementwise", batch=families.pointwise, promote="common", variants="", out=False), **columns})
+
+
+def zero_like(xp: Any, array: Any) -> Any:
+    return number_like(xp, array, 0)
+
+
+activation = dict(jvp="elementwise", batch=families.pointwise, variants="", widen=True)
+
+
+# ---- sigmoid and tanh, whose derivatives are functions of their results
+def sigmoid_kernel(xp: Any, self: Any) -> Any:
+    one = number_like(xp, self, 1)
+    return one / (one + xp.exp(-self))
+
+
+sigmoid_backward = backward_op(
+    "sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor",
+    limited("sigmoid_backward_cpu", "fVc", lambda xp, grad_output, output:
+            grad_output * xp.conj((number_like(xp, output, 1) - output) * output)),
+    dict(grad_output=lambda grad, output: call(sigmoid_backward, [grad, conj(output)]),
+         output=lambda grad, grad_output, output: conj(grad) * grad_output * plus(times(conj(output), -2), 1)),
+    widen=True, mixes=False)
+tanh_backward = backward_op(
+    "tanh_backward(Tensor grad_output, Tensor output) -> Tensor",
+    limited("tanh_backward_cpu", "fVc", lambda xp, grad_output, output:
+            grad_output * xp.conj(number_like(xp, output, 1) - output * output)),
+    dict(grad_output=lambda grad, output: call(tanh_backward, [grad, conj(output)]),
+         output=lambda grad, grad_output, output: conj(grad) * (times(conj(output), -2) * grad_output)),
+    widen=True, mixes=False)
+defop(
+    "sigmoid(Tensor self) -> Tensor",
+    kernel=sigmoid_kernel, vjp=dict(self=lambda grad, result: call(sigmoid_backward, [grad, result])),
+    jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace=True, lower="1 / (1 + exp(-{self}))",
+)
+defop(
+    "tanh(Tensor self) -> Tensor",
+    kernel="tanh", vjp=dict(self=lambda grad, result: call(tanh_backward, [grad, result])),
+    jvp="elementwise", batch=families.pointwise, promote="float", inplace=True, lower="tanh({self})",
+)
+
+
+# ---- relu and threshold
+def threshold_kernel(xp: Any, self: Any, threshold: Any, value: Any) -> Any:
+    return xp.where(xp.less_equal(self, number_like(xp, self, threshold)), number_like(xp, self, value), self)
+
+
+def threshold_backward_kernel(xp: Any, grad_output: Any, self: Any, threshold: Any) -> Any:
+    return xp.where(xp.less_equal(self, number_like(xp, self, threshold)), zero_like(xp, grad_output), grad_output)
+
+
+def check_relu(self: Any) -> None:
+    if self.array.dtype.kind == "b":
+        raise RuntimeError("Boolean inputs not supported for relu")
+    if self.array.dtype.kind == "c":
+        raise NotImplementedError(COMPLEX_CLAMP)
+
+
+SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+SINGLE_ZERO, DOUBLE_ZERO = np.zeros((), SINGLE), np.zeros((), DOUBLE)   # NumPy takes its time to make them of Python numbers
+
+
+def fast_relu(self: Any) -> Any:
+    dtype = self.dtype
+    return np.maximum(self, SINGLE_ZERO) if dtype is SINGLE else np.maximum(self, DOUBLE_ZERO) if dtype is DOUBLE else None
+
+
+def fast_threshold_backward(grad: Any, self: Any) -> Any:
+    dtype = grad.dtype
+    if self.dtype is not dtype or (dtype is not SINGLE and dtype is not DOUBLE):
+        return None
+    zero = SINGLE_ZERO if dtype is SINGLE else DOUBLE_ZERO
+    lost = np.less_equal(self, zero)
+    if grad.shape != self.shape or not grad.flags.c_contiguous or not self.flags.c_contiguous or not grad.ndim:
+        return np.where(lost, zero, grad)
+    if grad.size >= MANY:
+        return masked_bits(grad, lost)
+    made = grad.copy()
+    np.putmask(made, lost, zero)
+    return made
+
+
+MANY = 1024           # from here on it pays to look at bits
+ONE = np.ones((), np.int8)
+
+
+def masked_bits(array: Any, lost: Any) -> Any:
+    """0 where `lost`, without a branch for each element: 1 - 1 has no bit set, 0 - 1 has all of them."""
+    integers = np.int32 if array.itemsize == 4 else np.int64
+    return np.bitwise_and(array.view(integers), np.subtract(lost.view(np.int8), ONE)).view(array.dtype)
+
+
+threshold_backward = backward_op(
+    "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
+    limited("threshold_cpu", "iufV", threshold_backward_kernel),
+    dict(grad_output=lambda grad, self, threshold: call(threshold_backward, [grad, self, threshold]), self=zeros), leading=1,
+    fast=fast_threshold_backward, fast_for=(0,),
+    lower="{other} <= 0 ? 0 : {self}")
+threshold_backward.prepare()
+pass_positive = pair(threshold_backward)
+
+
+def relu_gradient(grad: Any, result: Any) -> Any:
+    return pass_positive(grad, result)
+
+
+def bare_relu_gradient(grad: Any, result: Any) -> Any:
+    zero = SINGLE_ZERO if grad.dtype is SINGLE else DOUBLE_ZERO
+    lost = less_equal(result, zero)
+    if grad.size >= MANY:
+        return masked_bits(grad, lost)
+    made = grad.copy()
+    made[lost] = zero
+    return made
+
+
+relu_gradient.bare = bare_relu_gradient           # see core/shortcut_rules.py
+less_equal = np.less_equal
+relu = defop(
+    "relu(Tensor self) -> Tensor",
+    kernel=lambda xp, self: xp.maximum(self, zero_like(xp, self)), check=check_relu,
+    vjp=dict(self=relu_gradient),
+    jvp="elementwise", batch=families.pointwise, inplace=True, out=False,
+    fast=fast_relu, lower="{self} <= 0 ? 0 : {self}",
+)
+for schema, node in (("threshold(Tensor self", "ThresholdBackward0"), ("threshold_(Tensor(a!) self", "ThresholdBackward1")):
+    defop(
+        f"{schema}, Scalar threshold, Scalar value) -> Tensor{'(a!)' if '!' in schema else ''}",
+        kernel=limited("threshold_cpu", "iufV", threshold_kernel),
+        vjp=dict(self=lambda grad, self, threshold: call(threshold_backward, [grad, self, threshold])),
+        jvp="elementwise", batch=families.pointwise, variants="function", node=node, out="!" not in schema,
+    )
+
+
+# ---- softmax and its logarithm
+def along(name: str, compute: Any) -> Any:
+    """A kernel along one dimension of a float tensor; a 0-d tensor counts as having one element."""
+    def kernel(xp: Any, self: Any, dim: int, half_to_float: bool) -> Any:
+        dim = wrap_dim(dim, self.ndim)
+        if self.size == 0:
+            return xp.empty(self.shape, self.dtype)
+        if self.dtype.kind not in FLOATS:
+            last = "_lastdim" if dim == max(self.ndim - 1, 0) else ""
+            raise unsupported(f"{name}{last}_kernel_impl", self.dtype)
+        if half_to_float:
+            raise RuntimeError(f"{name} with half to float conversion is not supported on CPU")
+        values = self if self.ndim else self.reshape(1)
+        return xp.ascontiguousarray(compute(xp, values, dim)).reshape(self.shape)
+    return kernel
+
+
+def softmax_values(xp: Any, values: Any, dim: int) -> Any:
+    powers = xp.exp(values - values.max(dim, keepdims=True))
+    return powers / powers.sum(dim, keepdims=True)
+
+
+def log_softmax_values(xp: Any, values: Any, dim: int) -> Any:
+    shifted = values - values.max(dim, keepdims=True)
+    return shifted - xp.log(xp.exp(shifted).sum(dim, keepdims=True))
+
+
+def along_backward(name: str, compute: Any) -> Any:
+    def kernel(xp: Any, grad_output: Any, output: Any, dim: int, input_dtype: Any) -> Any:
+        dim = wrap_dim(dim, output.ndim)
+        if output.dtype.kind not in FLOATS:
+            raise unsupported(f"{name}_backward_{'lastdim_' * (dim >= output.ndim - 1)}kernel_impl", output.dtype)
+        if output.size == 0:
+            return xp.empty(output.shape, output.dtype)
+        shape = output.shape or (1,)
+        made = compute(xp, grad_output.reshape(shape), output.reshape(shape), dim)
+        return xp.ascontiguousarray(made).reshape(output.shape)
+    return kernel
+
+
+def softmax_double_backward(grad: Any, grad_output: Any, output: Any, dim: int) -> Any:
+    return (grad_output * grad - (output * grad_output).sum(dim, True) * grad) - grad_output * (output * grad).sum(dim, True)
+
+
+def softmax_backward_tangent(grad_output_p: Any, grad_output_t: Any, output_p: Any, output_t: Any, dim: int) -> Any:
+    total = (grad_output_p * output_p).sum(dim, True)
+    total_t = (grad_output_t * output_p + grad_output_p * output_t).sum(dim, True)
+    return (grad_output_t - total_t) * output_p + (grad_output_p - total) * output_t
+
+
+def log_softmax_backward_tangent(grad_output_p: Any, grad_output_t: Any, output_p: Any, output_t: Any, dim: int) -> Any:
+    share = output_p.exp()
+    return grad_output_t - share * (output_t * grad_output_p.sum(dim, True) + grad_output_t.sum(dim, True))
+
+
+def log_softmax_grad(grad: Any, output: Any, dim: int) -> Any:
+    grad = grad.to(output.dtype)
+    return grad - (grad * output.exp()).sum(dim, True)
+
+
+def log_softmax_output(grad: Any, grad_output: Any, output: Any, dim: int) -> Any:
+    return ((-grad_output.sum(dim, True) * output.exp()) * grad.to(output.dtype)).to(output.dtype)
+
+
+def batch_along(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """For ops along a dimension whose tensors all have one shape; an example that is 0-d gets a dimension for the time."""
+    rank = next(a.ndim - (d is not None) for a, d in zip(args, dims, strict=True) if isinstance(a, Tensor))
+    moved = []
+    for a, d, p in zip(args, dims, op.schema.params, strict=True):
+        if isinstance(a, Tensor):
+            a = a.expand(size, *a.shape) if d is None else families.move_to_front(a, d)
+            a = a if rank else a.unsqueeze(-1)
+        elif p.name == "dim":
+            a = wrap_dim(a, rank) + 1
+        moved.append(a)
+    result = op(*moved)
+    return (result if rank else result.squeeze(-1)), 0
+
+
+along_columns = dict(batch=batch_along, widen=True, variants="function", out=False, promote=None)
+softmax_backward_data = backward_op(
+    "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
+    along_backward("softmax", lambda xp, grad, output, dim: (grad - (grad * output).sum(dim, keepdims=True)) * output),
+    dict(grad_output=lambda grad, output, dim, input_dtype:
+             call(softmax_backward_data, [grad.to(output.dtype), output, dim, input_dtype]),
+         output=lambda grad, grad_output, output, dim:
+             softmax_double_backward(grad.to(output.dtype), grad_output, output, dim)),
+    jvp=softmax_backward_tangent, **along_columns)
+log_softmax_backward_data = backward_op(
+    "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
+    along_backward("log_softmax", lambda xp, grad, output, dim: grad - xp.exp(output) * grad.sum(dim, keepdims=True)),
+    dict(grad_output=log_softmax_grad, output=log_softmax_output), jvp=log_softmax_backward_tangent, **along_columns)
+softmax = defop(
+    "_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
+    kernel=along("softmax", softmax_values),
+    vjp=dict(self=lambda grad, result, dim, self_scalar_type:
+             call(softmax_backward_data, [grad, result, dim, self_scalar_type])),
+    jvp=lambda self_t, result, dim: result * (self_t - (result * self_t).sum(dim, True)), **along_columns,
+    real_only=True,
+)
+log_softmax = defop(
+    "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
+    kernel=along("log_softmax", log_softmax_values),
+    vjp=dict(self=lambda grad, result, dim, self_scalar_type:
+             call(log_softmax_backward_data, [grad, result, dim, self_scalar_type])),
+    jvp=lambda self_t, result, dim: self_t - (result.exp() * self_t).sum(dim, True), **along_columns, real_only=True,
+)
+for name, row in (("softmax", softmax), ("log_softmax", log_softmax)):
+    defop(
+        f"{name}.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+        kernel=lambda self, dim, dtype, row=row: call(row, [self if dtype is None else self.to(dtype), dim, False]),
+        composite=True,
+    )
+
+
+# ---- leaky_relu
+def check_slope(self_is_result: bool, slope: Any) -> None:
+    if self_is_result and slope < 0:
+        raise RuntimeError(
+            "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported. This is "
+            "caused by calling in-place forward function with a negative slope, please call out-of-place version instead. "
+            "File an issue at https://github.com/pytorch/pytorch if you do require supporting in-place leakRelu backward "
+            "calculation with negative slope")
+
+
+def leaky_backward_kernel(xp: Any, grad_output: Any, self: Any, negative_slope: Any, self_is_result: bool) -> Any:
+    check_slope(self_is_result, negative_slope)
+    return xp.where(xp.greater(self, 0), grad_output, grad_output * number_like(xp, self, negative_slope))
+
+
+leaky_relu_backward = backward_op(
+    "leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor",
+    limited("leaky_relu_backward_cpu", FLOATS, leaky_backward_kernel),
+    dict(grad_output=lambda grad, self, negative_slope: call(leaky_relu_backward, [grad, self, negative_slope, False]),
+         self=zeros), widen=True, leading=1)
+leaky_kernel = limited("leaky_relu_cpu", FLOATS, lambda xp, self, negative_slope:
+                       xp.where(xp.greater(self, 0), self, self * number_like(xp, self, negative_slope)))
+defop(
+    "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
+    kernel=leaky_kernel,
+    vjp=dict(self=lambda grad, self, negative_slope: call(leaky_relu_backward, [grad, self, negative_slope, False])),
+    **activation,
+)
+defop(
+    "leaky_relu_(Tensor(a!) self, Scalar negative_slope=0.01) -> Tensor(a!)",
+    kernel=leaky_kernel,
+    vjp=dict(self=lambda grad, result, negative_slope: call(leaky_relu_backward, [grad, result, negative_slope, True])),
+    node="LeakyReluBackward1", out=False, **activation,
+)
+
+
+# ---- elu, celu, selu
+SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+
+
+def elu_kernel(xp: Any, self: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
+    low = xp.expm1(xp.minimum(self, 0) * number_like(xp, self, input_scale)) * number_like(xp, self, alpha * scale)
+    return xp.where(xp.less(self, 0), low, self * number_like(xp, self, scale))
+
+
+def elu_backward_kernel(xp: Any, grad_output: Any, alpha: Any, scale: Any, input_scale: Any, is_result: bool, kept: Any) -> Any:
+    if is_result and alpha < 0:
+        raise RuntimeError("In-place elu backward calculation is triggered with a negative slope which is not supported. "
+                           "This is caused by calling in-place forward function with a negative slope, please call "
+                           "out-of-place version instead.")
+    negative, inner = number_like(xp, kept, alpha * scale), number_like(xp, kept, input_scale)
+    if is_result:
+        low = grad_output * inner * (kept + negative)
+    else:
+        low = grad_output * inner * negative * xp.exp(xp.minimum(kept, 0) * inner)
+    return xp.where(xp.less_equal(kept, 0), low, grad_output * number_like(xp, kept, scale))
+
+
+def elu_double_backward(grad: Any, grad_output: Any, alpha: Any, scale: Any, input_scale: Any, is_result: bool,
+                        self_or_result: Any) -> Any:
+    bend = times(grad * grad_output, input_scale)
+    if not is_result:
+        bend = call(elu_backward, [bend, alpha, scale, input_scale, is_result, self_or_result])
+    return bend * self_or_result.lt(0).to(grad.dtype)
+
+
+elu_backward = backward_op(
+    "elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) "
+    "-> Tensor",
+    limited("elu_backward_cpu", FLOATS, elu_backward_kernel),
+    dict(grad_output=lambda grad, alpha, scale, input_scale, is_result, self_or_result:
+             call(elu_backward, [grad, alpha, scale, input_scale, is_result, self_or_result]),
+         self_or_result=elu_double_backward), widen=True)
+elu = defop(
+    "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
+    kernel=limited("elu_cpu", FLOATS, elu_kernel),
+    vjp=dict(self=lambda grad, self, alpha, scale, input_scale:
+             call(elu_backward, [grad, alpha, scale, input_scale, False, self])), **activation,
+)
+elu_ = defop(
+    "elu_(Tensor(a!) self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor(a!)",
+    kernel=limited("elu_cpu", FLOATS, elu_kernel),
+    vjp=dict(self=lambda grad, result, alpha, scale, input_scale:
+             call(elu_backward, [grad, alpha, scale, input_scale, True, result])), node="EluBackward1", out=False, **activation,
+)
+
+
+def check_celu(self: Any, alpha: Any) -> None:
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+
+
+def celu_kernel(xp: Any, self: Any, alpha: Any) -> Any:
+    return elu_kernel(xp, self, alpha, 1, 1 / alpha)
+
+
+def inverse(alpha: Any) -> float:
+    """One over alpha; the derivatives take alpha in single precision."""
+    return 1.0 / float(np.float32(alpha))
+
+
+celu_columns = {**activation, "variants": "function", "out": False, "check": check_celu}
+defop(
+    "celu(Tensor self, Scalar alpha=1.0) -> Tensor",
+    kernel=limited("elu_cpu", FLOATS, celu_kernel),
+    vjp=dict(self=lambda grad, self, alpha: call(elu_backward, [grad, alpha, 1, inverse(alpha), False, self])), **celu_columns,
+)
+defop(
+    "celu_(Tensor(a!) self, Scalar alpha=1.0) -> Tensor(a!)",
+    kernel=limited("elu_cpu", FLOATS, celu_kernel), node="CeluBackward1",
+    vjp=dict(self=lambda grad, result, alpha: call(elu_backward, [grad, alpha, 1, inverse(alpha), True, result])),
+    **celu_columns,
+)
+selu = defop("selu(Tensor self) -> Tensor", kernel=lambda self: call(elu, [self, SELU_ALPHA, SELU_SCALE, 1]), composite=True,
+             out=False, variants="function")
+defop("selu_(Tensor(a!) self) -> Tensor(a!)", kernel=lambda self: call(elu_, [self, SELU_ALPHA, SELU_SCALE, 1]),
+      composite=True, out=False, variants="function", functional=selu)
+
+
+# ---- gelu
+ROOT_TWO_OVER_PI = math.sqrt(2 / math.pi)
+KAPPA = 0.044715
+
+
+def erf(xp: Any, values: Any) -> Any:
+    return special("erf_vml_cpu", "erf")(xp, values)
+
+
+def check_gelu(self: Any, approximate: str) -> None:
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
+
+
+def gelu_kernel(xp: Any, self: Any, approximate: str) -> Any:
+    kind = self.dtype.type
+    if approximate == "tanh":
+        inner = kind(ROOT_TWO_OVER_PI) * (self + kind(KAPPA) * self * self * self)
+        return kind(0.5) * self * (kind(1) + xp.tanh(inner))
+    return self * kind(0.5) * (kind(1) + erf(xp, self * kind(math.sqrt(0.5))))
+
+
+def gelu_backward_kernel(xp: Any, grad_output: Any, self: Any, approximate: str) -> Any:
+    kind = self.dtype.type
+    if approximate == "tanh":
+        square = self * self
+        inner = kind(ROOT_TWO_OVER_PI) * (self + kind(KAPPA) * square * self)
+        tanh = xp.tanh(inner)
+        left, right = kind(0.5) * self, kind(1) + tanh
+        inner_slope = kind(ROOT_TWO_OVER_PI) * (kind(1) + kind(3 * KAPPA) * square)
+        return grad_output * (kind(0.5) * right + left * (kind(1) - tanh * tanh) * inner_slope)
+    below = kind(0.5) * (kind(1) + erf(xp, self * kind(math.sqrt(0.5))))
+    density = kind(1 / math.sqrt(2 * math.pi)) * xp.exp(self * self * kind(-0.5))
+    return grad_output * (below + self * density)
+
+
+def gelu_double_backward(grad: Any, grad_output: Any, self: Any, approximate: str) -> Any:
+    if approximate != "tanh":
+        density = times(times(self * self, -0.5).exp(), 1 / math.sqrt(2 * math.pi))
+        return grad * grad_output * (times(density, 2) - self * self * density)
+    inner = times(self + times(self.pow(3), KAPPA), ROOT_TWO_OVER_PI)
+    tanh = inner.tanh()
+    sech = times(inner.cosh().reciprocal(), 1)
+    f, g = times(self, 0.5), less_from(1, tanh * tanh)
+    h = times(plus(times(self, 3 * KAPPA) * self, 1), ROOT_TWO_OVER_PI)
+    f_part = times(g, 0.5) * h
+    g_part = f * h * (times(sech, 2) * (-sech * tanh) * h)
+    h_part = f * g * times(times(self, 6 * KAPPA), ROOT_TWO_OVER_PI)
+    return grad * grad_output * (times(f_part, 2) + g_part + h_part)
+
+
+gelu_backward = backward_op(
+    'gelu_backward(Tensor grad_output, Tensor self, *, str approximate="none") -> Tensor',
+    limited("GeluBackwardKernelImpl", FLOATS, gelu_backward_kernel),
+    dict(grad_output=lambda grad, self, approximate: call(gelu_backward, [grad, self, approximate]), self=gelu_double_backward),
+    widen=True)
+defop(
+    'gelu(Tensor self, *, str approximate="none") -> Tensor',
+    kernel=limited("GeluKernelImpl", FLOATS, gelu_kernel), check=check_gelu,
+    vjp=dict(self=lambda grad, self, approximate: call(gelu_backward, [grad, self, approximate])), inplace=True, **activation,
+)
+
+
+# ---- silu and mish: one op when gradients of gradients are not asked for, otherwise a formula
+def silu_backward_kernel(xp: Any, grad_output: Any, self: Any) -> Any:
+    one = number_like(xp, self, 1)
+    sigmoid = sigmoid_kernel(xp, self)
+    return grad_output * sigmoid * (one + self * (one - sigmoid))
+
+
+def mish_backward_kernel(xp: Any, grad_output: Any, self: Any) -> Any:
+    one = number_like(xp, self, 1)
+    tanh = xp.tanh(xp.log1p(xp.exp(self)))
+    return grad_output * (tanh + self * sigmoid_kernel(xp, self) * (one - tanh * tanh))
+
+
+def silu_double_backward(grad: Any, grad_output: Any, self: Any) -> Any:
+    sigmoid = self.sigmoid()
+    return grad * grad_output * sigmoid * less_from(1, sigmoid) * plus(self * less_from(1, times(sigmoid, 2)), 2)
+
+
+def mish_double_backward(grad: Any, grad_output: Any, self: Any) -> Any:
+    sigmoid = self.sigmoid()
+    tanh = self.exp().log1p().tanh()
+    bend = plus(self * (less_from(1, sigmoid) - times(tanh * sigmoid, 2)), 2)
+    return grad * grad_output * sigmoid * less_from(1, tanh * tanh) * bend
+
+
+silu_backward = backward_op(
+    "silu_backward(Tensor grad_output, Tensor self) -> Tensor",
+    limited("silu_backward_cpu", "fVc", silu_backward_kernel),
+    dict(grad_output=lambda grad, self: call(silu_backward, [grad, self]), self=silu_double_backward), widen=True)
+mish_backward = backward_op(
+    "mish_backward(Tensor grad_output, Tensor self) -> Tensor",
+    limited("mish_backward_cpu", FLOATS, mish_backward_kernel),
+    dict(grad_output=lambda grad, self: call(mish_backward, [grad, self]), self=mish_double_backward), widen=True)
+
+
+def silu_rule(grad: Any, self: Any) -> Any:
+    if not tls.grad_enabled:
+        return call(silu_backward, [grad, self])
+    sigmoid = self.sigmoid()
+    return grad * sigmoid * plus(self * less_from(1.0, sigmoid), 1.0)
+
+
+def mish_rule(grad: Any, self: Any) -> Any:
+    if not tls.grad_enabled:
+        return call(mish_backward, [grad, self])
+    sigmoid = self.sigmoid()
+    tanh = self.exp().log1p().tanh()
+    return grad * (tanh + self * sigmoid * less_from(1, tanh * tanh))
+
+
+defop(
+    "silu(Tensor self) -> Tensor",
+    kernel=limited("silu_cpu", "fVc", lambda xp, self: self / (number_like(xp, self, 1) + xp.exp(-self))),
+    vjp=dict(self=silu_rule), check=no_complex_gradient("silu"), inplace=True, **activation,
+)
+defop(
+    "mish(Tensor self) -> Tensor",
+    kernel=limited("mish_cpu", FLOATS, lambda xp, self: self * xp.tanh(xp.log1p(xp.exp(self)))),
+    vjp=dict(self=mish_rule), inplace=True, **activation,
+)
+
+
+# ---- softplus and log_sigmoid
+def softplus_kernel(xp: Any, self: Any, beta: Any, threshold: Any) -> Any:
+    factor = number_like(xp, self, beta)
+    scaled = self * factor
+    return xp.where(scaled > number_like(xp, self, threshold), self, xp.log1p(xp.exp(scaled)) / factor)
+
+
+def softplus_backward_kernel(xp: Any, grad_output: Any, self: Any, beta: Any, threshold: Any) -> Any:
+    scaled = self * number_like(xp, self, beta)
+    power = xp.exp(scaled)
+    slope = power / (power + number_like(xp, self, 1))
+    return xp.where(scaled > number_like(xp, self, threshold), grad_output, grad_output * slope)
+
+
+def softplus_double_backward(grad: Any, grad_output: Any, self: Any, beta: Any, threshold: Any) -> Any:
+    scaled = times(self, beta)
+    slope = call(sigmoid_backward, [grad * grad_output, scaled.sigmoid()])
+    return times(slope * scaled.lt(threshold).to(grad.dtype), beta)
+
+
+softplus_backward = backward_op(
+    "softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor",
+    limited("softplus_backward_cpu", FLOATS, softplus_backward_kernel),
+    dict(grad_output=lambda grad, self, beta, threshold: call(softplus_backward, [grad, self, beta, threshold]),
+         self=softplus_double_backward), widen=True)
+defop(
+    "softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor",
+    kernel=limited("softplus_cpu", FLOATS, softplus_kernel),
+    vjp=dict(self=lambda grad, self, beta, threshold: call(softplus_backward, [grad, self, beta, threshold])), **activation,
+)
+
+
+def log_sigmoid_kernel(xp: Any, self: Any) -> Any:
+    self = xp.ascontiguousarray(self).reshape(self.shape)
+    buffer = xp.exp(-xp.abs(self))
+    return xp.minimum(self, zero_like(xp, self)) - xp.log1p(buffer), buffer
+
+
+def log_sigmoid_backward_kernel(xp: Any, grad_output: Any, self: Any, buffer: Any) -> Any:
+    one, share = number_like(xp, self, 1), buffer / (number_like(xp, self, 1) + buffer)
+    return grad_output * xp.where(self < 0, one - share, share)
+
+
+def log_sigmoid_double_backward(grad: Any, grad_output: Any, self: Any) -> Any:
+    sigmoid = self.sigmoid()
+    return grad * grad_output * minus(sigmoid, 1) * sigmoid
+
+
+log_sigmoid_backward = backward_op(
+    "log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor",
+    limited("log_sigmoid_backward_cpu", FLOATS, log_sigmoid_backward_kernel),
+    dict(grad_output=lambda grad, self, buffer: call(log_sigmoid_backward, [grad, self, buffer]),
+         self=log_sigmoid_double_backward), widen=True, check=without_gradient("log_sigmoid_backward", buffer=2))
+log_sigmoid_forward = defop(
+    "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
+    kernel=limited("log_sigmoid_cpu", FLOATS, log_sigmoid_kernel),
+    vjp=dict(self=lambda grad, self, buffer: call(log_sigmoid_backward, [grad, self, buffer])), constant=(1,),
+    jvp=lambda self_p, self_t, buffer: (self_t * (-self_p).sigmoid(), None),
+    batch=families.pointwise, elementwise=False, widen=True, variants="",
+    node="LogSigmoidBackward0", out=False,
+)
+defop("log_sigmoid(Tensor self) -> Tensor", kernel=lambda self: call(log_sigmoid_forward, [self])[0], composite=True, out=False,
+      variants="")
+
+
+# ---- the piecewise linear approximations
+def check_hardtanh(self: Any, min_val: Any, max_val: Any) -> None:
+    kind = self.array.dtype.kind
+    if kind == "b":
+        raise RuntimeError("Bool inputs not supported for hardtanh")
+    if kind == "c":
+        raise NotImplementedError(COMPLEX_CLAMP)
+    if kind == "u" and (min_val < 0 or max_val < 0):
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+
+
+def hardtanh_kernel(xp: Any, self: Any, min_val: Any, max_val: Any) -> Any:
+    return xp.minimum(xp.maximum(self, number_like(xp, self, min_val)), number_like(xp, self, max_val))
+
+
+def hardtanh_backward_kernel(xp: Any, grad_output: Any, self: Any, min_val: Any, max_val: Any) -> Any:
+    outside = xp.logical_or(self <= number_like(xp, self, min_val), self >= number_like(xp, self, max_val))
+    return xp.where(outside, zero_like(xp, grad_output), grad_output)
+
+
+hardtanh_backward = backward_op(
+    "hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor",
+    limited("hardshrink_backward_cpu", FLOATS, hardtanh_backward_kernel),
+    dict(grad_output=lambda grad, self, min_val, max_val: call(hardtanh_backward, [grad, self, min_val, max_val]), self=zeros))
+hardtanh = defop(
+    "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
+    kernel=hardtanh_kernel, check=check_hardtanh, inplace=True,
+    vjp=dict(self=lambda grad, self, min_val, max_val: call(hardtanh_backward, [grad, self, min_val, max_val])), **activation,
+)
+relu6 = defop("relu6(Tensor self) -> Tensor", kernel=lambda self: call(hardtanh, [self, 0, 6]), composite=True, out=False,
+              variants="")
+defop("relu6_(Tensor(a!) self) -> Tensor(a!)", composite=True, out=False, variants="", functional=relu6,
+      kernel=lambda self: call(find_packet("hardtanh_").default, [self, 0, 6]))      # type: ignore[union-attr]
+
+
+def six_step(xp: Any, self: Any) -> Any:
+    """min(max(x + 3, 0), 6)."""
+    return xp.minimum(xp.maximum(self + number_like(xp, self, 3), zero_like(xp, self)), number_like(xp, self, 6))
+
+
+def hardsigmoid_backward_kernel(xp: Any, grad_output: Any, self: Any) -> Any:
+    inside = xp.logical_and(self > -3, self < 3)
+    return xp.where(inside, grad_output * number_like(xp, self, xp.float32(1 / 6)), zero_like(xp, grad_output))
+
+
+def hardswish_backward_kernel(xp: Any, grad_output: Any, self: Any) -> Any:
+    middle = grad_output * (self / number_like(xp, self, 3) + number_like(xp, self, 0.5))
+    return xp.where(self <= -3, zero_like(xp, grad_output), xp.where(self < 3, middle, grad_output))
+
+
+hardsigmoid_backward = backward_op(
+    "hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor",
+    limited("hardsigmoid_backward", FLOATS, hardsigmoid_backward_kernel),
+    dict(grad_output=lambda grad, self: call(hardsigmoid_backward, [grad, self]), self=zeros), widen=True)
+hardswish_backward = backward_op(
+    "hardswish_backward(Tensor grad_output, Tensor self) -> Tensor",
+    limited("hardswish_backward_cpu", FLOATS, hardswish_backward_kernel),
+    dict(grad_output=lambda grad, self: call(hardswish_backward, [grad, self]),
+         self=lambda grad, grad_output, self: where(self.gt(-3.0).logical_and(self.lt(3.0)), over(grad * grad_output, 3.0), 0)),
+    widen=True)
+defop(
+    "hardsigmoid(Tensor self) -> Tensor",
+    kernel=limited("hardsigmoid_cpu", FLOATS, lambda xp, self: six_step(xp, self) / number_like(xp, self, 6)),
+    vjp=dict(self=lambda grad, self: call(hardsigmoid_backward, [grad, self])), inplace=True, **activation,
+)
+defop(
+    "hardswish(Tensor self) -> Tensor",
+    kernel=limited("hardswish_cpu", FLOATS, lambda xp, self: self * six_step(xp, self) / number_like(xp, self, 6)),
+    vjp=dict(self=lambda grad, self: call(hardswish_backward, [grad, self])), inplace=True, **activation,
+)
+
+
+# ---- shrinking towards zero
+def check_lambda(self: Any, lambd: Any) -> None:
+    if self.array.dtype.kind not in FLOATS:
+        raise unsupported("softshrink_check", self.array.dtype)
+    if lambd < 0:
+        raise RuntimeError(f"lambda must be in range [0, {finfo(self.dtype).max:g}] for input dtype {self.dtype.legacy}, but "
+                           f"found {lambd:g}")
+
+
+def shrunk(xp: Any, self: Any, lambd: Any, value: Any) -> Any:
+    """`value`, but 0 where self lies within lambd of 0."""
+    width = number_like(xp, self, lambd)
+    return xp.where(xp.logical_and(self >= -width, self <= width), zero_like(xp, value), value)
+
+
+def softshrink_kernel(xp: Any, self: Any, lambd: Any) -> Any:
+    width = number_like(xp, self, lambd)
+    return shrunk(xp, self, lambd, xp.where(self > 0, self - width, self + width))
+
+
+hardshrink_backward = backward_op(
+    "hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor",
+    limited("shrink_backward_cpu", FLOATS, lambda xp, grad_out, self, lambd: shrunk(xp, self, lambd, grad_out)),
+    dict(grad_out=lambda grad, self, lambd: call(hardshrink_backward, [grad, self, lambd]), self=zeros))
+softshrink_backward = backward_op(
+    "softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor",
+    limited("shrink_backward_cpu", FLOATS, lambda xp, grad_output, self, lambd: shrunk(xp, self, lambd, grad_output)),
+    dict(grad_output=lambda grad, self, lambd: call(softshrink_backward, [grad, self, lambd]), self=zeros))
+defop(
+    "hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
+    kernel=limited("hardshrink_cpu", FLOATS, lambda xp, self, lambd: shrunk(xp, self, lambd, self)),
+    vjp=dict(self=lambda grad, self, lambd: call(hardshrink_backward, [grad, self, lambd])),
+    **{**activation, "variants": "function, method"},
+)
+defop(
+    "softshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
+    kernel=softshrink_kernel, check=check_lambda,
+    vjp=dict(self=lambda grad, self, lambd: call(softshrink_backward, [grad, self, lambd])), **activation,
+)
+
+
+# ---- glu: one half of a dimension gates the other
+def halves(xp: Any, self: Any, dim: int) -> Any:
+    return xp.split(self, 2, wrap_dim(dim, self.ndim))
+
+
+def check_glu(self: Any, dim: int) -> None:
+    array = self.array
+    if array.ndim == 0:
+        raise RuntimeError("glu does not support 0-dimensional tensors")
+    dim = wrap_dim(dim, array.ndim)
+    if array.shape[dim] % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {array.shape[dim]}")
+
+
+def glu_kernel(xp: Any, self: Any, dim: int) -> Any:
+    first, second = halves(xp, self, dim)
+    return xp.ascontiguousarray(first * sigmoid_kernel(xp, second))
+
+
+def glu_backward_kernel(xp: Any, grad_output: Any, self: Any, dim: int) -> Any:
+    first, second = halves(xp, self, dim)
+    sigmoid = sigmoid_kernel(xp, second)
+    gate = (number_like(xp, self, 1) - sigmoid) * sigmoid * grad_output * first
+    return xp.concatenate([sigmoid * grad_output, gate], wrap_dim(dim, self.ndim))
+
+
+def glu_grad_of_grad(grad: Any, grad_output: Any, self: Any, dim: int) -> Any:
+    slope = grad * call(glu_backward, [late.ones_like(grad_output), self, dim])
+    size = grad_output.shape[dim]
+    return slope.narrow(dim, 0, size) + slope.narrow(dim, size, size)
+
+
+def glu_double_backward(grad: Any, grad_output: Any, self: Any, dim: int) -> Any:
+    size = self.shape[dim] // 2
+    first, second = self.narrow(dim, 0, size), self.narrow(dim, size, size)
+    sigmoid = second.sigmoid()
+    rest = less_from(1, sigmoid)
+    slope = sigmoid * rest
+    grad_first, grad_second = grad.narrow(dim, 0, size), grad.narrow(dim, size, size)
+    bend = slope * rest - sigmoid * slope
+    lower = grad_second * first * grad_output * bend + grad_first * grad_output * slope
+    return late.cat([grad_second * grad_output * slope, lower], dim)
+
+
+def glu_tangent(self_p: Any, self_t: Any, result: Any, dim: int) -> Any:
+    size = self_p.shape[dim] // 2
+    sigmoid = self_p.narrow(dim, size, size).sigmoid()
+    first, second = self_t.narrow(dim, 0, size), self_t.narrow(dim, size, size)
+    return first * sigmoid + result * (second - sigmoid * second)
+
+
+def glu_backward_tangent(grad_output_p: Any, grad_output_t: Any, self_p: Any, self_t: Any, dim: int) -> Any:
+    size = self_p.shape[dim] // 2
+    first, second = self_p.narrow(dim, 0, size), self_p.narrow(dim, size, size)
+    first_t, second_t = self_t.narrow(dim, 0, size), self_t.narrow(dim, size, size)
+    sigmoid = second.sigmoid()
+    slope = sigmoid * (1 - sigmoid)
+    upper = slope * second_t * grad_output_p + sigmoid * grad_output_t
+    bend = slope * (1 - 2 * sigmoid) * second_t
+    lower = bend * grad_output_p * first + slope * (grad_output_t * first + grad_output_p * first_t)
+    return late.cat([upper, lower], dim)
+
+
+glu_backward = backward_op(
+    "glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor",
+    limited("glu_backward_cpu", FLOATS, glu_backward_kernel),
+    dict(grad_output=glu_grad_of_grad, self=glu_double_backward), jvp=glu_backward_tangent,
+    check=only("result type Float can't be cast to the desired output type {}", "FHC", 1),
+    batch=batch_along, promote=None, widen=True)
+defop(
+    "glu(Tensor self, int dim=-1) -> Tensor",
+    kernel=limited("glu_cpu", FLOATS, glu_kernel), check=check_glu,
+    vjp=dict(self=lambda grad, self, dim: call(glu_backward, [grad, self, dim])), jvp=glu_tangent,
+    batch=families.shift_dims("dim"), widen=True, variants="",
+)
+
+
+# ---- prelu: leaky_relu with a learned slope for each channel
+def prelu(self: Any, weight: Any) -> Any:
+    if self.dtype is not weight.dtype:
+        raise RuntimeError(f"prelu: Type promoting not supported. Got {self.dtype.legacy} and {weight.dtype.legacy}")
+    shape, count = self.array.shape, weight.array.size
+    if count != 1:
+        if not shape:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = shape[1] if len(shape) > 1 else 1
+        if channels != count:
+            raise RuntimeError("Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                               f"{count} and channel size = {channels}.")
+    if weight.array.ndim > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.array.ndim}")
+    if weight.array.ndim != len(shape):
+        weight = weight.reshape([count if i == 1 else 1 for i in range(len(shape))])
+    return call(prelu_kernel, [self, weight])
+
+
+def prelu_backward_kernel(xp: Any, grad_output: Any, self: Any, weight: Any) -> Any:
+    positive, zero = self > 0, zero_like(xp, self)
+    return xp.where(positive, grad_output, weight * grad_output), xp.where(positive, zero, self * grad_output)
+
+
+def prelu_double_backward(grads: Any, grad_output: Any, self: Any, weight: Any) -> Any:
+    """Gradients for grad_output, self and weight from those of the two results, either of which may be missing."""
+    first, second = grads
+    positive = self.ge(0)
+    parts = [None if first is None else first * weight, None if second is None else second * self]
+    given = [p for p in parts if p is not None]
+    low = given[0] if len(given) == 1 else given[0] + given[1]
+    return (where(positive, 0 if first is None else first, low),
+            zeros(self) if second is None else where(positive, 0, grad_output * second),
+            zeros(self) if first is None else where(positive, 0, grad_output * first))
+
+
+def prelu_backward_tangent(grad_output_p: Any, grad_output_t: Any, self_p: Any, self_t: Any, weight_p: Any,
+                           weight_t: Any) -> Any:
+    positive = self_p.gt(0)
+    return (where(positive, grad_output_t, weight_t * grad_output_p + weight_p * grad_output_t),
+            where(positive, 0, self_t * grad_output_p + self_p * grad_output_t))
+
+
+prelu_kernel_backward = backward_op(
+    "_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)",
+    limited("prelu_backward_cpu", FLOATS, prelu_backward_kernel),
+    {("grad_output", "self", "weight"): prelu_double_backward}, jvp=prelu_backward_tangent,
+    batch=families.shift_dims(), widen=True)
+prelu_kernel = defop(
+    "_prelu_kernel(Tensor self, Tensor weight) -> Tensor",
+    kernel=limited("prelu_cpu", FLOATS, lambda xp, self, weight: xp.where(self > 0, self, weight * self)),
+    vjp={("self", "weight"): lambda grad, self, weight: call(prelu_kernel_backward, [grad, self, weight])},
+    jvp="elementwise", batch=families.pointwise, promote="common", widen=True, variants="function", out=False,
+)
+defop("prelu(Tensor self, Tensor weight) -> Tensor", kernel=prelu, composite=True, out=False)

@@ -1,0 +1,152 @@
+"""Scaled dot product attention.
+
+The op for four-dimensional inputs keeps only its inputs and recomputes the weights in backward; what it refuses (other ranks,
+dropout) is made of matrix products. Its derivative is written with the same products, so that it can be derived again.
+"""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from retrograd.core import dtypes, storage
+from retrograd.core.dispatch import call
+from retrograd.core.opdef import defop
+from retrograd.ops import late
+from retrograd.ops.shared import families
+from retrograd.ops.shared.dtype_checks import without_gradient
+from retrograd.ops.shared.elementwise import C_NAMES, times
+
+
+def scale_of(query: Any, scale: float | None) -> float:
+    return 1 / math.sqrt(query.shape[-1] or math.nan) if scale is None else scale
+
+
+def as_bias(mask: Any, dtype: Any) -> Any:
+    """A mask of booleans as what is added to the scores."""
+    if mask.dtype.name != "bool":
+        return mask
+    return late.zeros(tuple(mask.shape), dtype=dtype).masked_fill(mask.logical_not(), -math.inf)
+
+
+def weights_of(query: Any, key: Any, is_causal: bool, attn_mask: Any, scale: float | None) -> Any:
+    """The attention weights, over tensors."""
+    scores = query.matmul(key.transpose(-2, -1)) * scale_of(query, scale)
+    if is_causal:
+        later = late.ones((query.shape[-2], key.shape[-2]), dtype=query.dtype).triu(1) > 0
+        scores = scores.masked_fill(later, -math.inf)
+    if attn_mask is not None:
+        scores = scores + as_bias(attn_mask, query.dtype)
+    return scores.softmax(-1)
+
+
+def flash_kernel(xp: Any, query: Any, key: Any, value: Any, dropout_p: float, is_causal: bool, attn_mask: Any,
+                 scale: float | None) -> Any:
+    kept = query.dtype
+    if not query.ndim:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    if dropout_p != 0:
+        raise RuntimeError("scaled_dot_product_attention_flash_attention: Currently do not support dropout > 0")
+    if query.ndim != 4 or key.ndim != 4 or value.ndim != 4:
+        raise RuntimeError("scaled_dot_product_attention_flash_attention: Accept only 4 dims inputs shape of {B, H, T, K}\n"
+                           f"The shapes are {query.shape}, {key.shape} and {value.shape}.")
+    if not query.shape[-1] == key.shape[-1] == value.shape[-1]:
+        raise RuntimeError("scaled_dot_product_attention_flash_attention: Q/K/V should have the same head size\n"
+                           f"The shapes are {query.shape}, {key.shape} and {value.shape}.")
+    query, key, value, attn_mask = (a if a is None or a.dtype not in dtypes.HALVES else a.astype(xp.float32)
+                                    for a in (query, key, value, attn_mask))
+    scores = xp.matmul(query, key.swapaxes(-2, -1)) * query.dtype.type(scale_of(query, scale))
+    if is_causal:
+        later = xp.triu(xp.ones(scores.shape[-2:], bool), 1)
+        scores = xp.where(later, query.dtype.type(-xp.inf), scores)
+    if attn_mask is not None:
+        scores = scores + attn_mask if attn_mask.dtype.kind != "b" else xp.where(attn_mask, scores, query.dtype.type(-xp.inf))
+    most = scores.max(-1, keepdims=True)
+    powers = xp.exp(scores - xp.where(xp.isfinite(most), most, 0))
+    total = powers.sum(-1, keepdims=True)
+    made = xp.matmul(powers / xp.where(total == 0, 1, total), value)
+    with xp.errstate(divide="ignore"):
+        logsumexp = (most + xp.log(total))[..., 0]
+    batch, heads, queries = logsumexp.shape
+    by_query = storage.empty_strided(logsumexp.shape, (queries * heads, 1, heads), logsumexp.dtype)
+    by_query[...] = logsumexp
+    return made.astype(kept, copy=False), by_query
+
+
+def check_flash(query: Any, *rest: Any) -> None:
+    if query.array.dtype.kind not in "fV":
+        raise RuntimeError("scaled_dot_product_attention_flash_attention: Expected data type in FP32, FP64, BF16, FP16, but "
+                           f"got {query.dtype.legacy} instead.")
+
+
+def flash_rule(grads: Any, query: Any, key: Any, value: Any, output: Any, logsumexp: Any, dropout_p: float, is_causal: bool,
+               attn_mask: Any, scale: float | None) -> Any:
+    grad = grads[0]
+    if grad is None:
+        return None, None, None
+    weights, factor = weights_of(query, key, is_causal, attn_mask, scale), scale_of(query, scale)
+    to_weights = grad.matmul(value.transpose(-2, -1))
+    to_scores = weights * (to_weights - (to_weights * weights).sum(-1, True)) * factor
+    return to_scores.matmul(key), to_scores.transpose(-2, -1).matmul(query), weights.transpose(-2, -1).matmul(grad)
+
+
+def flash_tangent(query_p: Any, query_t: Any, key_p: Any, key_t: Any, value_p: Any, value_t: Any, is_causal: bool,
+                  attn_mask: Any, scale: float | None, logsumexp: Any) -> Any:
+    weights, factor = weights_of(query_p, key_p, is_causal, attn_mask, scale), scale_of(query_p, scale)
+    scores_t = (query_t.matmul(key_p.transpose(-2, -1)) + query_p.matmul(key_t.transpose(-2, -1))) * factor
+    mean_t = (weights * scores_t).sum(-1, True)
+    return (weights * (scores_t - mean_t)).matmul(value_p) + weights.matmul(value_t), mean_t.squeeze(-1)
+
+
+flash = defop(
+    "_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool "
+    "is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)",
+    kernel=flash_kernel, vjp={("query", "key", "value"): flash_rule}, jvp=flash_tangent, batch=families.loop,
+    check=without_gradient("_scaled_dot_product_flash_attention_for_cpu", check_flash, attn_mask=5),
+    variants="function", constant=(1,),
+)
+
+
+def attention_by_products(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, is_causal: bool,
+                          scale: float | None) -> Any:
+    factor = math.sqrt(scale_of(query, scale))
+    if is_causal:
+        attn_mask = late.ones((query.shape[-2], key.shape[-2]), dtype=dtypes.bool_).tril()
+    scores = times(query, factor).matmul(times(key.transpose(-2, -1), factor))
+    if attn_mask is not None:
+        scores = scores + as_bias(attn_mask, scores.dtype)
+    weights = scores.softmax(-1)
+    if attn_mask is not None:           # a row that sees nothing attends to nothing
+        unseen = (scores == -math.inf).all(-1, True)
+        weights = weights.masked_fill(unseen, 0)
+    if dropout_p > 0:
+        weights = late.dropout(weights, dropout_p, True)
+    return weights.matmul(value)
+
+
+def attention(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, is_causal: bool, scale: float | None,
+              enable_gqa: bool) -> Any:
+    tensors = (query, key, value)
+    if len({t.dtype.name for t in tensors}) > 1:
+        names = [C_NAMES[t.dtype.name] for t in tensors]
+        raise RuntimeError("Expected query, key, and value to have the same dtype, but got query.dtype: "
+                           f"{names[0]} key.dtype: {names[1]} and value.dtype: {names[2]} instead.")
+    if any([t.ndim < 2 for t in tensors]):
+        raise RuntimeError("Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
+                           f"{query.ndim} key.dim: {key.ndim} and value.dim: {value.ndim} instead.")
+    if is_causal and attn_mask is not None:
+        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+    if enable_gqa:
+        key, value = (t.repeat_interleave(query.shape[-3] // t.shape[-3], -3) for t in (key, value))
+    fits = (query.is_floating_point() and query.ndim == 4 and key.ndim == 4 and value.ndim == 4 and dropout_p == 0
+            and query.shape[-1] == key.shape[-1] == value.shape[-1] and query.shape[:2] == key.shape[:2] == value.shape[:2]
+            and query.numel() > 0 and key.numel() > 0 and query.stride(-1) == key.stride(-1) == value.stride(-1) == 1
+            and (attn_mask is None or not attn_mask.requires_grad))
+    if fits:
+        mask = None if attn_mask is None else as_bias(attn_mask, query.dtype)
+        return call(flash, [query, key, value, dropout_p, is_causal, mask, scale])[0]
+    return attention_by_products(query, key, value, attn_mask, dropout_p, is_causal, scale)
+
+
+defop("scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, "
+      "bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
+      kernel=attention, composite=True, variants="", out=False)

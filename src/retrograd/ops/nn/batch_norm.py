@@ -1,0 +1,306 @@
+"""Normalization: batch, layer, group and instance norm.
+
+NOTE [One normalization]
+All are the same map, seen through a view of the input: x -> (x - mean) * rstd over some dimensions (`axes`), then times
+gamma plus beta, which are constant along others (`spread`). With P(u) = rstd * (u - mean(u) - x^ * mean(u * x^)), where x^ is
+the normalized input, the gradient of the input is P(gamma * grad), and P is its own transpose. Everything below
+(backward, its derivative, tangents) is written once in these terms, over tensors. `fixed` means that the statistics are
+given (a batch norm in evaluation), so that P(u) = rstd * u.
+"""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.dispatch import call
+from retrograd.core.dtypes import HALVES
+from retrograd.core.opdef import defop
+from retrograd.ops import late
+from retrograd.ops.shared import families
+from retrograd.ops.shared.dtype_checks import takes, without_gradient
+from retrograd.ops.shared.elementwise import unsupported
+from retrograd.ops.shared.families import number_like, will_differentiate
+
+FLOAT32 = np.dtype(np.float32)
+
+
+class View:
+    """How a norm sees its input: shape, dimensions of the statistics, shape of gamma, dimensions along which it repeats."""
+
+    def __init__(self, shape: Any, axes: Any, gamma: Any, spread: Any, fixed: bool = False) -> None:
+        self.shape, self.axes, self.gamma, self.spread, self.fixed = shape, axes, gamma, spread, fixed
+        self.count = math.prod([shape[a] for a in axes])
+
+    def mean(self, t: Any) -> Any:
+        return t.sum(self.axes, True) / self.count if self.axes else t
+
+    def project(self, u: Any, normal: Any, rstd: Any) -> Any:
+        if self.fixed:
+            return rstd * u
+        return rstd * (u - self.mean(u) - normal * self.mean(u * normal))
+
+    def followed(self, x: Any, mean: Any, rstd: Any) -> tuple[Any, Any]:
+        """The statistics of `x` that an op gave as constants, as functions of `x` where derivatives may be asked for."""
+        if self.fixed or not self.axes or not will_differentiate(x):
+            return mean, rstd
+        middle = self.mean(x)
+        mean = mean.detach() + (middle - middle.detach())
+        away = x - mean
+        spread = self.mean(away * away)
+        return mean, (rstd.detach().pow(-2) + (spread - spread.detach())).rsqrt()
+
+    def scaled(self, u: Any, weight: Any) -> Any:
+        return u if weight is None else u * weight.reshape(self.gamma)
+
+    def gathered(self, t: Any, like: Any) -> Any:
+        """A gradient of gamma or beta: what reaches all places where it is used."""
+        return (t.sum(self.spread) if self.spread else t).reshape(like)
+
+
+def backward(view: View, grad: Any, normal: Any, rstd: Any, weight: Any, needed: Any) -> tuple[Any, Any, Any]:
+    """The gradients of input, gamma and beta, over tensors or arrays alike."""
+    shape = (math.prod(view.gamma),) if weight is None else tuple(weight.shape)
+    return (view.project(view.scaled(grad, weight), normal, rstd) if needed[0] else None,
+            view.gathered(grad * normal, shape) if needed[1] else None, view.gathered(grad, shape) if needed[2] else None)
+
+
+def double_backward(view: View, grads: Any, grad_out: Any, normal: Any, rstd: Any, weight: Any) -> tuple[Any, Any, Any]:
+    """The gradients of grad_out, input and gamma, from those of what `backward` gave."""
+    to_input, to_weight, to_bias = grads
+    for_grad, for_input, for_weight = late.zeros_like(grad_out), None, None
+    if to_input is not None:
+        v = to_input.reshape(view.shape)
+        g = view.scaled(grad_out, weight)
+        through = view.project(v, normal, rstd)
+        for_grad = for_grad + view.scaled(through, weight)
+        if weight is not None:
+            for_weight = view.gathered(grad_out * through, weight.shape)
+        if not view.fixed:
+            a, b = view.mean(v * normal), view.mean(g * normal)
+            bend = view.mean(v * g) - view.mean(v) * view.mean(g) - a * b
+            for_input = -bend * rstd * rstd * normal - rstd * view.project(v * b + a * g, normal, rstd)
+    if to_weight is not None:
+        gamma = to_weight.reshape(view.gamma)
+        for_grad = for_grad + gamma * normal
+        through = view.project(gamma * grad_out, normal, rstd)
+        for_input = through if for_input is None else for_input + through
+    if to_bias is not None:
+        for_grad = for_grad + to_bias.reshape(view.gamma)
+    return for_grad, for_input, for_weight
+
+
+def tangents(view: View, x_t: Any, normal: Any, rstd: Any, weight: Any, weight_t: Any, bias_t: Any) -> tuple[Any, Any, Any]:
+    """The tangents of the result, the mean and rstd."""
+    x_t = x_t.reshape(view.shape)
+    made = view.scaled(view.project(x_t, normal, rstd), weight)
+    if weight_t is not None:
+        made = made + normal * weight_t.reshape(view.gamma)
+    if bias_t is not None:
+        made = made + bias_t.reshape(view.gamma)
+    return made, view.mean(x_t), -rstd * rstd * view.mean(normal * x_t)
+
+
+def backward_tangents(view: View, grad: Any, grad_t: Any, x_t: Any, normal: Any, rstd: Any, weight: Any, weight_t: Any,
+                      mask: Any) -> tuple[Any, Any, Any]:
+    """The tangents of what `backward` gives."""
+    x_t = x_t.reshape(view.shape)
+    g, g_t = view.scaled(grad, weight), view.scaled(grad_t, weight)
+    if weight_t is not None:
+        g_t = g_t + view.scaled(grad, weight_t)
+    normal_t = view.project(x_t, normal, rstd)
+    rstd_t = None if view.fixed else -rstd * rstd * view.mean(normal * x_t)
+    to_input = view.project(g_t, normal, rstd)
+    if rstd_t is not None:
+        to_input = to_input + rstd_t / rstd * view.project(g, normal, rstd) - rstd * (
+            normal_t * view.mean(g * normal) + normal * view.mean(g * normal_t))
+    shape = (math.prod(view.gamma),) if weight is None else weight.shape
+    return to_input, view.gathered(grad_t * normal + grad * normal_t, shape), view.gathered(grad_t, shape)
+
+
+def wide(dtype: Any) -> Any:
+    """The dtype in which half precision is computed."""
+    return dtype if dtype.kind == "f" and dtype.itemsize >= 4 else FLOAT32
+
+
+def statistics(xp: Any, values: Any, axes: Any, eps: float) -> tuple[Any, Any, Any]:
+    """The mean, variance and reciprocal of the deviation, in double precision."""
+    exact = values.astype(xp.float64)
+    mean = exact.mean(axes, keepdims=True)
+    variance = xp.square(exact - mean).mean(axes, keepdims=True)
+    return mean, variance, 1 / xp.sqrt(variance + eps)
+
+
+# ---- batch norm
+def batch_view(input: Any, training: bool) -> View:
+    rank = input.ndim
+    others = (0, *range(2, rank))
+    return View(tuple(input.shape), others, (1, input.shape[1]) + (1,) * (rank - 2), others, fixed=not training)
+
+
+def check_batch_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, *rest: Any) -> None:
+    check_mixed_dtypes(input, weight, bias, running_mean, running_var)
+    if input.array.dtype.kind not in "fV":
+        raise unsupported("batch_norm", input.array.dtype)
+
+
+def check_mixed_dtypes(input: Any, *parameters: Any) -> None:
+    """Parameters have the dtype of the input, or float32 when that is a half."""
+    given = [p.array.dtype for p in parameters if p is not None]
+    if all([d == input.array.dtype for d in given]):
+        return
+    if not all([d == np.float32 for d in given]):
+        raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
+    if input.array.dtype not in HALVES:
+        raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
+
+
+def batch_norm_kernel(xp: Any, input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool,
+                      momentum: float, eps: float) -> Any:
+    view = batch_view(input, training)
+    work = wide(input.dtype)
+    values = input.astype(work, copy=False)
+    kept = next((t.dtype for t in (weight, bias, running_mean) if t is not None), input.dtype)
+    if training:
+        mean, variance, rstd = statistics(xp, values, view.axes, eps)
+        saved = mean.reshape(-1).astype(kept), rstd.reshape(-1).astype(kept)
+        count = view.count
+        if running_mean is not None:
+            running_mean[...] = momentum * mean.reshape(-1) + (1 - momentum) * running_mean.astype(xp.float64)
+        if running_var is not None:
+            unbiased = variance.reshape(-1) * count / (count - 1) if count > 1 else variance.reshape(-1) * xp.nan
+            running_var[...] = momentum * unbiased + (1 - momentum) * running_var.astype(xp.float64)
+        mean, rstd = mean.astype(work), rstd.astype(work)
+    else:
+        saved = xp.zeros(0, kept), xp.zeros(0, kept)
+        mean = running_mean.reshape(view.gamma).astype(work)
+        rstd = (1 / xp.sqrt(running_var.reshape(view.gamma).astype(work) + number_like(xp, values, eps))).astype(work)
+    slope = rstd if weight is None else rstd * weight.reshape(view.gamma).astype(work)
+    shift = -mean * slope if bias is None else bias.reshape(view.gamma).astype(work) - mean * slope
+    made = values * slope + shift
+    return (xp.ascontiguousarray(made.astype(input.dtype, copy=False)), *saved)
+
+
+def batch_statistics(input: Any, running_mean: Any, running_var: Any, save_mean: Any, save_invstd: Any, train: bool,
+                     eps: float) -> tuple[View, Any, Any]:
+    """The view, the normalized input and rstd, over tensors."""
+    view = batch_view(input, train)
+    mean = (save_mean if train else running_mean).reshape(view.gamma)
+    rstd = save_invstd.reshape(view.gamma) if train else (running_var + eps).rsqrt().reshape(view.gamma)
+    mean, rstd = view.followed(input, mean, rstd)
+    return view, (input - mean) * rstd, rstd
+
+
+def batch_backward_kernel(xp: Any, grad_out: Any, input: Any, weight: Any, running_mean: Any, running_var: Any, save_mean: Any,
+                          save_invstd: Any, train: bool, eps: float, output_mask: Any) -> Any:
+    view = batch_view(input, train)
+    work = wide(input.dtype)
+    values, grad = input.astype(work, copy=False), grad_out.astype(work, copy=False)
+    if train:
+        mean, rstd = save_mean.reshape(view.gamma), save_invstd.reshape(view.gamma)
+    else:
+        mean = running_mean.reshape(view.gamma)
+        rstd = 1 / xp.sqrt(running_var.reshape(view.gamma) + number_like(xp, values, eps))
+    return array_backward(xp, view, grad, (values - mean) * rstd, rstd, weight, output_mask, input.dtype)
+
+
+def array_backward(xp: Any, view: View, grad: Any, normal: Any, rstd: Any, weight: Any, output_mask: Any, dtype: Any) -> Any:
+    """`backward` over arrays."""
+    def mean(u: Any) -> Any:
+        return u.sum(view.axes, keepdims=True) / number_like(xp, u, max(view.count, 1))
+
+    made: list[Any] = [None, None, None]
+    if output_mask[0]:
+        u = grad if weight is None else grad * weight.reshape(view.gamma).astype(grad.dtype)
+        projected = rstd * u if view.fixed else rstd * (u - mean(u) - normal * mean(u * normal))
+        made[0] = xp.ascontiguousarray(projected.astype(dtype, copy=False))
+    kept = dtype if weight is None else weight.dtype
+    size = view.gamma if weight is None else weight.shape
+    if output_mask[1]:
+        made[1] = (grad * normal).sum(view.spread).reshape(-1).astype(kept)
+    if output_mask[2]:
+        made[2] = grad.sum(view.spread).reshape(-1).astype(kept)
+    return tuple([None if m is None else m if i == 0 else m.reshape(size if weight is not None else m.shape)
+                  for i, m in enumerate(made)])
+
+
+def batch_rule(grad: Any, input: Any, weight: Any, running_mean: Any, running_var: Any, training: bool, eps: float,
+               result1: Any,
+               result2: Any, needed: Any) -> Any:
+    return call(native_batch_norm_backward, [grad, input, weight, running_mean, running_var, result1, result2, training, eps,
+                                             list(needed)])
+
+
+def batch_double(grads: Any, grad_out: Any, input: Any, weight: Any, running_mean: Any, running_var: Any, save_mean: Any,
+                 save_invstd: Any, train: bool, eps: float) -> Any:
+    view, normal, rstd = batch_statistics(input, running_mean, running_var, save_mean, save_invstd, train, eps)
+    for_grad, for_input, for_weight = double_backward(view, grads, grad_out, normal, rstd, weight)
+    return for_grad, for_input, for_weight
+
+
+def batch_tangent(input_p: Any, input_t: Any, weight_p: Any, weight_t: Any, bias_t: Any, running_mean: Any, running_var: Any,
+                  training: bool, eps: float, result1: Any, result2: Any) -> Any:
+    view, normal, rstd = batch_statistics(input_p, running_mean, running_var, result1, result2, training, eps)
+    return tangents(view, input_t, normal, rstd, weight_p, weight_t, bias_t)[0], None, None
+
+
+def batch_backward_tangent(grad_out_p: Any, grad_out_t: Any, input_p: Any, input_t: Any, weight_p: Any, weight_t: Any,
+                           running_mean: Any, running_var: Any, save_mean: Any, save_invstd: Any, train: bool, eps: float,
+                           output_mask: Any) -> Any:
+    view, normal, rstd = batch_statistics(input_p, running_mean, running_var, save_mean, save_invstd, train, eps)
+    return backward_tangents(view, grad_out_p, grad_out_t, input_t, normal, rstd, weight_p, weight_t, output_mask)
+
+
+native_batch_norm = defop(
+    "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, "
+    "float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+    kernel=batch_norm_kernel,
+    check=without_gradient("native_batch_norm", check_batch_norm, running_mean=3, running_var=4),
+    vjp={("input", "weight", "bias"): batch_rule}, jvp=batch_tangent,
+    batch=families.loop, variants="function", constant=(1, 2),
+)
+native_batch_norm_backward = defop(
+    "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, "
+    "Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+    kernel=batch_backward_kernel, check=without_gradient(
+        "native_batch_norm_backward", takes("batch_norm_backward_cpu", "FH", 1), running_mean=3, running_var=4),
+    vjp={("grad_out", "input", "weight"): batch_double}, jvp=batch_backward_tangent,
+    batch=families.loop, variants="",
+)
+
+
+def batch_norm_tensors(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float,
+                       eps: float, cudnn_enabled: bool) -> Any:
+    features = input.shape[1]
+    for name, t in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
+        if t is not None and t.numel() != features:
+            raise RuntimeError(f"{name} should contain {features} elements not {t.numel()}")
+        if t is None and not training and name.startswith("running"):
+            raise RuntimeError(f"{name} must be defined in evaluation mode")
+    return call(native_batch_norm, [input, weight, bias, running_mean, running_var, training, momentum, eps])[0]
+
+
+STATISTICS = "Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var"
+defop(f"batch_norm({STATISTICS}, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
+      kernel=batch_norm_tensors, composite=True, variants="function", out=False)
+
+
+def instance_norm_tensors(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: bool,
+                          momentum: float, eps: float, cudnn_enabled: bool) -> Any:
+    if not use_input_stats and (running_mean is None or running_var is None):
+        raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+    families.wrap_dim(1 if input.ndim else 0, input.ndim, scalar_ok=False)
+    shape = tuple(input.shape)
+    batch, channels = shape[:2]
+    weight, bias, mean, var = (None if t is None else t.repeat(batch) for t in (weight, bias, running_mean, running_var))
+    folded = input.contiguous().view((1, batch * channels, *shape[2:]))
+    made = batch_norm_tensors(folded, weight, bias, mean, var, use_input_stats, momentum, eps, cudnn_enabled)
+    for kept, each in ((running_mean, mean), (running_var, var)):
+        if kept is not None and each is not None and use_input_stats:
+            kept.detach().copy_(each.view((batch, channels)).mean(0, False))
+    return made.view(shape)
+
+
+defop(f"instance_norm({STATISTICS}, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor",
+      kernel=instance_norm_tensors, composite=True, variants="function", out=False)

@@ -1,0 +1,85 @@
+"""Padded sequences packed: the rows of each step that belong to a sequence, one step after the other."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.dispatch import call
+from retrograd.core.dtypes import BY_NUMPY
+from retrograd.core.opdef import defop
+from retrograd.ops import late
+from retrograd.ops.shared import families
+
+
+def pack_kernel(xp: Any, input: Any, lengths: Any, batch_first: bool) -> Any:
+    if lengths.ndim != 1 or lengths.dtype != np.int64:
+        raise RuntimeError(f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.ndim}D cpu "
+                           f"{BY_NUMPY[lengths.dtype].legacy} tensor")
+    steps = input.swapaxes(0, 1) if batch_first else input
+    if not input.size:
+        raise RuntimeError("Cannot pack empty tensors.")
+    if len(lengths) != steps.shape[1]:
+        raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {len(lengths)} "
+                           f"(batch_size={steps.shape[1]})")
+    if (lengths <= 0).any():
+        raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0")
+    if (lengths[1:] > lengths[:-1]).any():
+        raise RuntimeError("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
+                           "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement "
+                           "if you do not need ONNX exportability.")
+    sizes = (lengths > xp.arange(lengths[0])[:, None]).sum(1)
+    rows = [step[:size] for step, size in zip(steps, sizes, strict=False)]
+    return xp.concatenate(rows), sizes.astype(np.int64)
+
+
+def unpack_tensors(grad: Any, input_size: Any, batch_sizes: Any, batch_first: bool) -> Any:
+    first, second, *rest = input_size
+    made = grad.new_zeros((second, first, *rest) if batch_first else tuple(input_size))
+    start = 0
+    for t, size in enumerate(batch_sizes.tolist()):
+        made[t, :size] = grad[start:start + size]
+        start += size
+    return made.transpose(0, 1) if batch_first else made
+
+
+def with_examples_last(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """Examples of the same lengths are one more dimension of the rows; the sizes are the same for all."""
+    input, lengths, batch_first = args
+    if dims[1] is not None:
+        return families.loop(op, args, dims, size)
+    data, sizes = call(op, [input.movedim(dims[0], -1), lengths, batch_first])
+    return (data, sizes), (data.ndim - 1, None)
+
+
+backward = defop(
+    "_pack_padded_sequence_backward(Tensor grad, SymInt[] input_size, Tensor batch_sizes, bool batch_first) -> Tensor",
+    kernel=unpack_tensors, composite=True, variants="", out=False)
+forward = defop(
+    "_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, Tensor)",
+    kernel=pack_kernel, batch=with_examples_last, variants="function", real_only=True,
+    node="PackPaddedSequenceBackward0",
+    vjp=dict(input=lambda grad, input_sym_sizes, result1, batch_first: call(
+        backward, [grad, input_sym_sizes, result1, batch_first])),
+    jvp=lambda input_t, lengths, batch_first, result1: (call(forward, [input_t, lengths, batch_first])[0],
+                                                        late.zeros_like(result1)))
+
+
+def pad_tensors(data: Any, batch_sizes: Any, batch_first: bool, padding_value: Any, total_length: int) -> Any:
+    sizes = batch_sizes.tolist()
+    longest = len(sizes)
+    if total_length > 0:
+        if total_length < longest:
+            raise ValueError("Expected total_length to be at least the length of the longest sequence in input, but got "
+                             f"total_length={total_length} and max sequence length being {longest}")
+        longest = total_length
+    made, start = data.new_full((longest, sizes[0], *data.shape[1:]), padding_value), 0
+    for t, size in enumerate(sizes):
+        made[t, :size] = data[start:start + size]
+        start += size
+    lengths = late.tensor([sum([size > i for size in sizes]) for i in range(sizes[0])])
+    return (made.transpose(0, 1) if batch_first else made), lengths
+
+
+defop("_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool batch_first, Scalar padding_value, int total_length) -> "
+      "(Tensor, Tensor)", kernel=pad_tensors, composite=True, variants="function", out=False)

@@ -1,0 +1,101 @@
+"""Padding with elements of the tensor itself: mirrored at its ends, or its ends repeated."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.dispatch import call
+from retrograd.core.opdef import camel, defop
+from retrograd.ops import late
+from retrograd.ops.shared import families, geometry
+from retrograd.ops.shared.elementwise import unsupported
+
+
+def mirrored(size: int, before: int, after: int) -> Any:
+    """Which elements of a dimension stand at the positions of the padded one."""
+    places = np.abs(np.arange(-before, size + after))
+    return np.where(places >= size, 2 * (size - 1) - places, places)
+
+
+def repeated(size: int, before: int, after: int) -> Any:
+    return np.arange(-before, size + after).clip(0, size - 1)
+
+
+def check_padding(shape: Any, padding: Any, rank: int, is_mirror: bool) -> None:
+    if len(padding) != 2 * rank:
+        raise RuntimeError(f"padding size is expected to be {2 * rank}" + (f", but got: {len(padding)}" if is_mirror else ""))
+    batched = len(shape) == rank + 2
+    if len(shape) not in (rank + 1, rank + 2) or 0 in shape[1 if batched else 0:]:
+        raise RuntimeError(f"Expected {rank + 1}D or {rank + 2}D (batch mode) tensor with possibly 0 batch size and other "
+                           f"non-zero dimensions for input, but got: {list(shape)}")
+    for i in range(rank):
+        size, before, after = shape[-1 - i], padding[2 * i], padding[2 * i + 1]
+        if is_mirror and (before >= size or after >= size):
+            raise RuntimeError(f"Argument #{4 + 2 * i}: Padding size should be less than the corresponding input dimension, "
+                               f"but got: padding ({before}, {after}) at dimension {len(shape) - 1 - i} of input "
+                               f"{list(shape)}")
+    made = [shape[-1 - i] + padding[2 * i] + padding[2 * i + 1] for i in range(rank)]
+    if min(made) < 0 or (rank == 1 and made[0] < 1):
+        sizes, results = ([f"{s}: {n}" for s, n in zip("DHW"[3 - rank:], values, strict=True)]
+                          for values in (shape[-rank:], made[::-1]))
+        told = " ".join([*sizes[:-2], ", ".join(sizes[-2:])])
+        gap = " " if rank == 2 and not is_mirror else ""
+        raise RuntimeError(f"input ({told}{gap}) is too small. Calculated output {' '.join(results)}")
+
+
+def rows(name: str, rank: int, places: Any) -> None:
+    """Declare one kind of padding for the last `rank` dimensions."""
+    is_mirror = places is mirrored
+
+    def forward_kernel(xp: Any, self: Any, padding: Any) -> Any:
+        if self.dtype.kind == "b":
+            raise unsupported(name, self.dtype)
+        check_padding(self.shape, padding, rank, is_mirror)
+        result = self
+        for i in range(rank):
+            axis = self.ndim - 1 - i
+            result = result.take(places(self.shape[axis], padding[2 * i], padding[2 * i + 1]), axis)
+        made = geometry.new_in_format(result.shape, self.dtype, geometry.channels_last_like(self))
+        made[...] = result
+        return made
+
+    def backward_kernel(xp: Any, grad_output: Any, self: Any, padding: Any) -> Any:
+        if grad_output.dtype.kind not in "fVc":
+            raise unsupported(f"{name}_backward", grad_output.dtype)
+        check_padding(self.shape, padding, rank, is_mirror)
+        result = grad_output
+        for i in range(rank):
+            axis = self.ndim - 1 - i
+            size = self.shape[axis]
+            expected = size + padding[2 * i] + padding[2 * i + 1]
+            if grad_output.shape[axis] != expected:
+                side = ("width", "height", "depth")[i]
+                raise RuntimeError(f"grad_output {side} unexpected. Expected: {expected}, Got: {grad_output.shape[axis]}")
+            moved = xp.moveaxis(result, axis, 0)
+            summed = xp.zeros((size, *moved.shape[1:]), moved.dtype)
+            xp.add.at(summed, places(size, padding[2 * i], padding[2 * i + 1]), moved)
+            result = xp.moveaxis(summed, 0, axis)
+        made = geometry.new_in_format(self.shape, grad_output.dtype, geometry.channels_last_like(self))
+        made[...] = result
+        return made
+
+    stem = camel(name[:-1]) + "D"
+    columns: dict[str, Any] = dict(batch=families.folded, variants="")
+    backward = defop(
+        f"{name}_backward(Tensor grad_output, Tensor self, SymInt[{2 * rank}] padding) -> Tensor",
+        kernel=backward_kernel, node=f"{stem}BackwardBackward0", widen=True, out=False,
+        vjp=dict(grad_output=lambda grad, padding: call(forward, [grad, padding]),
+                 self=lambda grad, self_shape: late.zeros(self_shape, dtype=grad.dtype)),
+        jvp=lambda grad_output_t, self_p, padding: call(backward, [grad_output_t, self_p, padding]), **columns,
+    )
+    forward = defop(
+        f"{name}(Tensor self, SymInt[{2 * rank}] padding) -> Tensor",
+        kernel=forward_kernel, node=f"{stem}Backward0", jvp="linear",
+        vjp=dict(self=lambda grad, self, padding: call(backward, [grad, self, padding])), **columns,
+    )
+
+
+for rank in (1, 2, 3):
+    rows(f"reflection_pad{rank}d", rank, mirrored)
+    rows(f"replication_pad{rank}d", rank, repeated)

@@ -1,0 +1,495 @@
+"""Pooling: the maximum or the mean of windows, of fixed size or adapted to a wanted output size.
+
+NOTE [Separable means]
+An adaptive mean over a box is the mean along each dimension in turn, so it is one small matrix per dimension; its backward
+applies the transposed matrices. Windows of fixed size are strided views of the padded input.
+"""
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.dispatch import call
+from retrograd.core.dtypes import BY_NUMPY
+from retrograd.core.opdef import defop
+from retrograd.core.storage import empty_strided
+from retrograd.ops import late
+from retrograd.ops.nn.pool_checks import (
+    check_adaptive,
+    check_counts,
+    check_filled,
+    check_one,
+    check_rank_of_one,
+    check_windows,
+    widened,
+)
+from retrograd.ops.shared import families
+from retrograd.ops.shared.dtype_checks import takes
+from retrograd.ops.shared.elementwise import unsupported
+
+
+def packed(array: Any) -> Any:
+    """The array without gaps, and with the usual strides even where a size is 1."""
+    if not array.size:
+        return np.empty(array.shape, array.dtype)
+    return array.copy() if 1 in array.shape or not array.flags.c_contiguous else array
+
+
+def following(array: Any, source: Any) -> Any:
+    """The array with its channels last in memory if the source has them there."""
+    if not channels_last(source):
+        return array
+    n, c, h, w = array.shape
+    made = empty_strided(array.shape, (h * w * c, 1, w * c, c), array.dtype)
+    made[...] = array
+    return made
+
+
+def channels_last(array: Any) -> bool:
+    return array.ndim == 4 and not array.flags.c_contiguous and bool(array.transpose(0, 2, 3, 1).flags.c_contiguous)
+
+
+def output_size(n: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -> int:
+    """How many windows fit; with `ceil_mode` the last may overhang, if it starts inside."""
+    size = (n + 2 * p - d * (k - 1) - 1 + (s - 1 if ceil_mode else 0)) // s + 1
+    return size - 1 if ceil_mode and (size - 1) * s >= n + p else size
+
+
+class Windows:
+    """The settings of a pooling op, for inputs with `rank` pooled dimensions at the end."""
+
+    def __init__(self, rank: int, shape: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
+                 kind: str = "") -> None:
+        self.rank = rank
+        self.kernel, self.padding, self.dilation = (widened(v, rank) for v in (kernel, padding, dilation))
+        self.stride = widened(stride, rank) if isinstance(stride, int) or len(stride) else self.kernel
+        self.sizes = tuple(shape[-rank:])
+        self.lead = tuple(shape[:-rank])
+        if kind:
+            check_windows(kind, rank, shape, self.kernel, self.stride, self.padding, self.dilation)
+        self.output = tuple([output_size(*values, ceil_mode) for values in
+                             zip(self.sizes, self.kernel, self.stride, self.padding, self.dilation, strict=True)])
+        if kind and min(self.output) < 1:
+            ranked, made = ("x".join(map(str, [shape[-rank - 1], *sizes])) for sizes in (self.sizes, self.output))
+            raise RuntimeError(f"Given input size: ({ranked}). Calculated output size: ({made}). Output size is too small")
+
+    def padded(self, xp: Any, array: Any, value: Any) -> Any:
+        reach = [(o - 1) * s + d * (k - 1) + 1 for o, s, d, k in
+                 zip(self.output, self.stride, self.dilation, self.kernel, strict=True)]
+        sides = [(p, max(r - n - p, 0)) for p, r, n in zip(self.padding, reach, self.sizes, strict=True)]
+        return xp.pad(array, [(0, 0)] * len(self.lead) + sides, constant_values=value)
+
+    def of(self, xp: Any, padded: Any) -> Any:
+        """The windows as (*lead, *output, *kernel)."""
+        steps = padded.strides[-self.rank:]
+        return xp.lib.stride_tricks.as_strided(
+            padded, (*self.lead, *self.output, *self.kernel),
+            (*padded.strides[:-self.rank], *[s * t for s, t in zip(steps, self.stride, strict=True)],
+             *[s * d for s, d in zip(steps, self.dilation, strict=True)]), writeable=False)
+
+
+
+# ---- the maximum
+def max_pool_kernel(rank: int) -> Any:
+    def kernel(xp: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
+        check_counts("max", rank, kernel_size=kernel_size, stride=stride, padding=padding, dilation=dilation)
+        w = Windows(rank, self.shape, kernel_size, stride, padding, dilation, ceil_mode, "max")
+        if self.dtype.kind in "bc":
+            raise unsupported(f"max_pool{rank}d", self.dtype)
+        least = -xp.inf if self.dtype.kind in "fV" else xp.iinfo(self.dtype).min
+        flat = w.of(xp, w.padded(xp, self, least)).reshape(*w.lead, *w.output, math.prod(w.kernel))
+        # among equals the first counts, but the first must be inside: padding is never chosen, even against -inf
+        inside = w.of(xp, w.padded(xp, xp.ones(self.shape, bool), False)).reshape(flat.shape)
+        best = xp.where(inside, flat, least).argmax(-1)
+        lost = ~xp.take_along_axis(inside, best[..., None], -1)[..., 0]
+        best = xp.where(lost, inside.argmax(-1), best)
+        values = xp.take_along_axis(flat, best[..., None], -1)[..., 0]
+        places = xp.unravel_index(best, w.kernel)
+        index = xp.zeros(best.shape, xp.int64)
+        for d in range(rank):
+            start = xp.arange(w.output[d]).reshape([-1 if i == d else 1 for i in range(rank)]) * w.stride[d] - w.padding[d]
+            index = index * w.sizes[d] + start + places[d] * w.dilation[d]
+        return following(packed(values), self), following(packed(index), self)
+    return kernel
+
+
+def flat_gather(t: Any, indices: Any, rank: int) -> Any:
+    """The elements of `t` at indices into its last `rank` dimensions as one."""
+    lead, sizes, places = t.shape[:-rank], math.prod(t.shape[-rank:]), math.prod(indices.shape[-rank:])
+    return t.reshape((*lead, sizes)).gather(-1, indices.reshape((*lead, places))).reshape(indices.shape)
+
+
+def scatter_kernel(xp: Any, grad_output: Any, self: Any, indices: Any, rank: int) -> Any:
+    if grad_output.dtype.kind not in "fV":
+        raise unsupported(f"max_pool{rank}d_backward", grad_output.dtype)
+    lead = math.prod(self.shape[:-rank])
+    made = xp.zeros((lead, math.prod(self.shape[-rank:])), grad_output.dtype)
+    places = math.prod(indices.shape[-rank:])
+    xp.add.at(made, (xp.arange(lead)[:, None], indices.reshape(lead, places)), grad_output.reshape(lead, places))
+    return made.reshape(self.shape)
+
+
+def zero_like(grad: Any) -> Any:
+    return late.zeros_like(grad)
+
+
+def max_pool_rows(rank: int) -> Any:
+    window = (f"int[{rank}] kernel_size, int[{rank}] stride=[], int[{rank}] padding=0, int[{rank}] dilation=1, "
+              "bool ceil_mode=False")
+    settings = f"int[{rank}] kernel_size, int[{rank}] stride, int[{rank}] padding, int[{rank}] dilation, bool ceil_mode"
+    name = f"max_pool{rank}d_with_indices"
+    backward = defop(
+        f"{name}_backward(Tensor grad_output, Tensor self, {settings}, Tensor indices) -> Tensor",
+        kernel=lambda xp, grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices:
+            following(scatter_kernel(xp, grad_output, self, indices, rank), self),
+        vjp=dict(grad_output=lambda grad, indices: flat_gather(grad, indices, rank), self=zero_like),
+        jvp=lambda grad_output_t, self_p, kernel_size, stride, padding, dilation, ceil_mode, indices:
+            call(backward, [grad_output_t, self_p, kernel_size, stride, padding, dilation, ceil_mode, indices]),
+        batch=families.folded, widen=True, variants="", node=f"MaxPool{rank}DWithIndicesBackwardBackward0",
+    )
+    forward = defop(
+        f"{name}(Tensor self, {window}) -> (Tensor, Tensor)",
+        kernel=max_pool_kernel(rank), node=f"MaxPool{rank}DWithIndicesBackward0",
+        vjp=dict(self=lambda grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1:
+                 call(backward, [grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1])),
+        jvp=lambda self_t, result1: (flat_gather(self_t, result1, rank), zero_like(result1)),
+        batch=families.folded, variants="",
+    )
+    defop(f"max_pool{rank}d(Tensor self, {window}) -> Tensor",
+          kernel=lambda self, *settings: call(forward, [self, *settings])[0], composite=True, variants="function", out=False)
+    return forward
+
+
+max_pool2d_with_indices, max_pool3d_with_indices = max_pool_rows(2), max_pool_rows(3)
+
+
+def check_max_pool1d(self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> None:
+    shape = tuple(self.shape)
+    if len(shape) not in (2, 3) or 0 in shape[-2:]:
+        raise RuntimeError("max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but "
+                           f"got:{list(shape)}")
+    for name, value in (("kernel_size", kernel_size), ("stride", stride), ("padding", padding), ("dilation", dilation)):
+        if not isinstance(value, int) and len(value) != 1 and not (name == "stride" and not len(value)):
+            none, comma = "None, " * (name == "stride"), "," * (name in ("stride", "padding"))
+            raise RuntimeError(f"max_pool1d() {name} must be {none}an int, list of ints{comma} or tuple of ints of size 1 but "
+                               f"got size {len(value)}")
+    k, p, d = (widened(v, 1)[0] for v in (kernel_size, padding, dilation))
+    s = widened(stride, 1)[0] if isinstance(stride, int) or len(stride) else k
+    for name, value, least in (("kernel_size", k, 1), ("stride", s, 1), ("padding", p, 0), ("dilation", d, 1)):
+        if value < least:
+            raise RuntimeError(f"max_pool1d() {name} must be {'greater than zero' if least else 'non-negative'}, but got "
+                               f"{value}")
+        if name == "padding" and p > k // 2:
+            raise RuntimeError(f"max_pool1d() padding should be at most half of kernel size, but got padding={p} and "
+                               f"kernel_size={k}")
+    size = output_size(shape[-1], k, s, p, d, ceil_mode)
+    if size <= 0:
+        raise RuntimeError(f"max_pool1d() Invalid computed output size: {size}")
+
+
+def max_pool1d_pair(self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
+    check_rank_of_one("max_pool1d", self.ndim)
+    check_one("max_pool1d", kernel_size=kernel_size, stride=stride, padding=padding, dilation=dilation)
+    k, s, p, d = (widened(v, 1) if isinstance(v, int) or len(v) else () for v in (kernel_size, stride, padding, dilation))
+    values, indices = call(max_pool2d_with_indices, [self.unsqueeze(-2), (1, *k), (1, *s) if s else (), (0, *p), (1, *d),
+                                                     ceil_mode])
+    return values.squeeze(-2), indices.squeeze(-2)
+
+
+WINDOW1 = "int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False"
+defop(f"max_pool1d_with_indices(Tensor self, {WINDOW1}) -> (Tensor, Tensor)", kernel=max_pool1d_pair, composite=True,
+      variants="function", out=False)
+
+
+def max_pool1d(self: Any, *settings: Any) -> Any:
+    check_max_pool1d(self, *settings)
+    if self.array.dtype.kind not in "fV" and not families.will_differentiate(self):      # a kernel of its own
+        raise unsupported("max_pool1d_impl", self.array.dtype)
+    return max_pool1d_pair(self, *settings)[0]
+
+
+defop(f"max_pool1d(Tensor self, {WINDOW1}) -> Tensor", kernel=max_pool1d, composite=True, variants="function", out=False)
+
+
+# ---- the mean
+def divisors(xp: Any, w: Windows, count_include_pad: bool, divisor_override: Any, dtype: Any) -> Any:
+    """What the sum of each window is divided by."""
+    if divisor_override is not None:
+        return xp.asarray(divisor_override, dtype)
+    total = xp.ones((), xp.int64)
+    for d in range(w.rank):
+        start = xp.arange(w.output[d]) * w.stride[d] - w.padding[d]
+        end = xp.minimum(start + w.kernel[d], w.sizes[d] + w.padding[d])
+        if not count_include_pad:
+            start, end = xp.maximum(start, 0), xp.minimum(end, w.sizes[d])
+        total = total[..., None] * (end - start)
+    return total.astype(dtype)
+
+
+def divided(xp: Any, total: Any, count: Any) -> Any:
+    """The mean; of integers it is rounded towards zero."""
+    mean = total / count
+    return mean if mean.dtype == total.dtype else xp.trunc(mean).astype(total.dtype)
+
+
+def avg_pool_kernel(rank: int) -> Any:
+    def kernel(xp: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
+               divisor_override: Any) -> Any:
+        check_counts("avg", rank, kernel_size=kernel_size, stride=stride, padding=padding)
+        if divisor_override == 0:
+            raise RuntimeError("divisor must be not zero")
+        w = Windows(rank, self.shape, kernel_size, stride, padding, 1, ceil_mode, "avg")
+        total = w.of(xp, w.padded(xp, self, 0)).sum(tuple(range(-rank, 0)))
+        return following(packed(divided(xp, total, divisors(xp, w, count_include_pad, divisor_override, self.dtype))), self)
+    return kernel
+
+
+def avg_pool_backward_kernel(rank: int) -> Any:
+    def kernel(xp: Any, grad_output: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
+               count_include_pad: bool, divisor_override: Any) -> Any:
+        w = Windows(rank, self.shape, kernel_size, stride, padding, 1, ceil_mode)
+        share = divided(xp, grad_output, divisors(xp, w, count_include_pad, divisor_override, grad_output.dtype))
+        made = w.padded(xp, xp.zeros(self.shape, grad_output.dtype), 0)
+        for place in product(*map(range, w.kernel)):
+            window = tuple([slice(k, k + (o - 1) * s + 1, s) for k, o, s in zip(place, w.output, w.stride, strict=True)])
+            made[(..., *window)] += share
+        inside = tuple([slice(p, p + n) for p, n in zip(w.padding, w.sizes, strict=True)])
+        return following(packed(made[(..., *inside)]), self)
+    return kernel
+
+
+def avg_pool_rows(rank: int) -> Any:
+    rest = "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None"
+    settings = (f"int[{rank}] kernel_size, int[{rank}] stride, int[{rank}] padding, bool ceil_mode, bool count_include_pad, "
+                "int? divisor_override")
+    columns: Any = dict(batch=families.folded, widen=True)
+    # only the kernels of two dimensions know half precision
+    letters, suffix = ("FHL", "") if rank == 2 else ("FL", "_out_frame")
+    backward = defop(
+        f"avg_pool{rank}d_backward(Tensor grad_output, Tensor self, {settings}) -> Tensor",
+        kernel=avg_pool_backward_kernel(rank), check=takes(f"avg_pool{rank}d_backward{suffix}", letters),
+        node=f"AvgPool{rank}DBackwardBackward0",
+        vjp=dict(grad_output=lambda grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override:
+                 call(forward, [grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override]),
+                 self=zero_like),
+        jvp=lambda grad_output_t, self_p, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override:
+            call(backward, [grad_output_t, self_p, kernel_size, stride, padding, ceil_mode, count_include_pad,
+                            divisor_override]),
+        variants="", **columns)
+    forward = defop(
+        f"avg_pool{rank}d(Tensor self, int[{rank}] kernel_size, int[{rank}] stride=[], int[{rank}] padding=0, {rest}) -> "
+        "Tensor",
+        kernel=avg_pool_kernel(rank), check=takes(f"avg_pool{rank}d{suffix}", letters), node=f"AvgPool{rank}DBackward0",
+        jvp="linear", variants="",
+        vjp=dict(self=lambda grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: call(
+            backward, [grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override])), **columns)
+    return forward
+
+
+avg_pool2d, avg_pool3d = avg_pool_rows(2), avg_pool_rows(3)
+
+
+def avg_pool1d_tensor(self: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool) -> Any:
+    check_rank_of_one("avg_pool1d", self.ndim)
+    check_one("avg_pool1d", kernel_size=kernel_size, stride=stride, padding=padding)
+    k, p = widened(kernel_size, 1), widened(padding, 1)
+    s = widened(stride, 1) if isinstance(stride, int) or len(stride) else ()
+    return call(avg_pool2d, [self.unsqueeze(-2), (1, *k), (1, *s) if s else (), (0, *p), ceil_mode, count_include_pad,
+                             None]).squeeze(-2)
+
+
+defop("avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, "
+      "bool count_include_pad=True) -> Tensor", kernel=avg_pool1d_tensor, composite=True, variants="function", out=False)
+
+
+# ---- adapted to an output size
+def bins(n: int, out: int) -> list[tuple[int, int]]:
+    return [(i * n // out, -((-(i + 1) * n) // out)) for i in range(out)]
+
+
+def averaging(n: int, out: int, dtype: Any) -> Any:
+    """The matrix that takes the means of `out` bins of `n` elements."""
+    made = np.zeros((out, n), dtype)
+    for i, (start, end) in enumerate(bins(n, out)):
+        made[i, start:end] = 1 / (end - start)
+    return made
+
+
+def through_matrices(xp: Any, array: Any, matrices: Any) -> Any:
+    """Apply one matrix to each of the last dimensions."""
+    rank = len(matrices)
+    for d, matrix in enumerate(matrices):
+        axis = array.ndim - rank + d
+        with xp.errstate(all="ignore"):
+            mixed = xp.tensordot(array, matrix, ([axis], [1]))
+            if not xp.isfinite(mixed.sum()):          # infinities and NaNs may not reach where the matrix has no weights
+                last = xp.moveaxis(array, axis, -1)
+                for i, columns in enumerate(matrix != 0):
+                    mixed[..., i] = last[..., columns] @ matrix[i, columns]
+        array = xp.moveaxis(mixed, -1, axis)
+    return packed(array)
+
+
+def adaptive_avg_rows(rank: int) -> Any:
+    suffix = "" if rank == 2 else "_cpu"
+
+    def matrices(sizes: Any, output: Any, dtype: Any) -> Any:
+        return [averaging(n, o, dtype) for n, o in zip(sizes, output, strict=True)]
+
+    def backward_kernel(xp: Any, grad_output: Any, self: Any) -> Any:
+        check_filled(f"adaptive_avg_pool{rank}d_backward", "grad_output", grad_output.shape)
+        made = matrices(self.shape[-rank:], grad_output.shape[-rank:], grad_output.dtype)
+        return following(through_matrices(xp, grad_output, [m.T for m in made]), self)
+
+    def forward_kernel(xp: Any, self: Any, output_size: Any) -> Any:
+        output = widened(output_size, rank)
+        check_adaptive("avg", rank, self.shape, output)
+        return following(through_matrices(xp, self, matrices(self.shape[-rank:], output, self.dtype)), self)
+
+    backward = defop(
+        f"_adaptive_avg_pool{rank}d_backward(Tensor grad_output, Tensor self) -> Tensor",
+        kernel=backward_kernel,
+        vjp=dict(grad_output=lambda grad, grad_output_sym_sizes: call(forward, [grad, tuple(grad_output_sym_sizes[-rank:])]),
+                 self=zero_like),
+        jvp=lambda grad_output_t, self_p: call(backward, [grad_output_t, self_p]),
+        batch=families.folded, widen=True, variants="", node=f"AdaptiveAvgPool{rank}DBackwardBackward0",
+        check=takes(f"adaptive_avg_pool{rank}d_backward{suffix}", "FH"),
+    )
+    forward = defop(
+        f"_adaptive_avg_pool{rank}d(Tensor self, SymInt[{rank}] output_size) -> Tensor",
+        kernel=forward_kernel,
+        vjp=dict(self=lambda grad, self: call(backward, [grad, self])), jvp="linear",
+        batch=families.folded, widen=True, variants="", node=f"AdaptiveAvgPool{rank}DBackward0",
+        check=takes(f"adaptive_avg_pool{rank}d{suffix}", "FH"),
+    )
+
+    def public(self: Any, output_size: Any) -> Any:
+        output_size = widened(output_size, rank)
+        if len(output_size) != rank:
+            raise RuntimeError(f"adaptive_avg_pool{rank}d: output_size must be {rank}")
+        if min(output_size) < 0:
+            told = ", ".join(map(str, output_size[:2])) + "".join([f",{n}" for n in output_size[2:]])
+            raise RuntimeError(f"adaptive_avg_pool{rank}d: elements of output_size must be greater than or equal to 0 but "
+                               f"received {{{told}}}")
+        if output_size == (1,) * rank:
+            return self.mean(tuple(range(-1, -rank - 1, -1)), True)
+        return call(forward, [self, output_size])
+    defop(f"adaptive_avg_pool{rank}d(Tensor self, SymInt[{rank}] output_size) -> Tensor", kernel=public, composite=True,
+          variants="", out=False)
+    return public
+
+
+adaptive_avg_pool2d, adaptive_avg_pool3d = adaptive_avg_rows(2), adaptive_avg_rows(3)
+
+
+def adaptive_avg_pool1d(self: Any, output_size: Any) -> Any:
+    check_rank_of_one("adaptive_avg_pool1d", self.ndim)
+    check_one("adaptive_avg_pool1d", output_size=output_size)
+    return adaptive_avg_pool2d(self.unsqueeze(-2), (1, *widened(output_size, 1))).squeeze(-2)
+
+
+defop("adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", composite=True, variants="function", out=False,
+      kernel=adaptive_avg_pool1d)
+
+
+def adaptive_max_rows(rank: int) -> Any:
+    name, node = f"adaptive_max_pool{rank}d", f"AdaptiveMaxPool{rank}D"
+
+    def kernel(xp: Any, self: Any, output_size: Any) -> Any:
+        sizes, lead, output = self.shape[-rank:], self.shape[:-rank], widened(output_size, rank)
+        check_adaptive("max", rank, self.shape, output)
+        values, indices = xp.empty((*lead, *output), self.dtype), xp.empty((*lead, *output), xp.int64)
+        boxes = [list(enumerate(bins(n, o))) for n, o in zip(sizes, output, strict=True)]
+        for places in product(*boxes):
+            at = tuple([place for place, _ in places])
+            box = self[(..., *[slice(start, end) for _, (start, end) in places])]
+            flat = box.reshape(*lead, math.prod(box.shape[-rank:]))
+            best = flat.argmax(-1)
+            values[(..., *at)] = xp.take_along_axis(flat, best[..., None], -1)[..., 0]
+            index = xp.zeros(best.shape, xp.int64)
+            for inner, (_, (start, _)), n in zip(xp.unravel_index(best, box.shape[-rank:]), places, sizes, strict=True):
+                index = index * n + inner + start
+            indices[(..., *at)] = index
+        return following(values, self), following(indices, self)
+
+    def backward_kernel(xp: Any, grad_output: Any, self: Any, indices: Any) -> Any:
+        check_filled(f"{name}_backward", "grad_output", grad_output.shape)
+        return following(scatter_kernel(xp, grad_output, self, indices, rank), self)
+
+    backward = defop(
+        f"{name}_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
+        kernel=backward_kernel,
+        check=takes(f"{name}_backward", "FH"),
+        vjp=dict(grad_output=lambda grad, indices: flat_gather(grad, indices, rank), self=zero_like),
+        jvp=lambda grad_output_t, self_p, indices: call(backward, [grad_output_t, self_p, indices]),
+        batch=families.folded, widen=True, variants="", node=f"{node}BackwardBackward0",
+    )
+    return defop(
+        f"{name}(Tensor self, int[{rank}] output_size) -> (Tensor, Tensor)", kernel=kernel, node=f"{node}Backward0",
+        check=takes(f"{name}_cpu" if rank == 3 else name, "FH"),
+        vjp=dict(self=lambda grad, self, result1: call(backward, [grad, self, result1])), batch=families.folded,
+        jvp=lambda self_t, result1: (flat_gather(self_t, result1, rank), zero_like(result1)), variants="",
+    )
+
+
+adaptive_max_pool2d, adaptive_max_pool3d = adaptive_max_rows(2), adaptive_max_rows(3)
+
+
+def adaptive_max_pool1d_pair(self: Any, output_size: Any) -> Any:
+    check_rank_of_one("adaptive_max_pool1d", self.ndim)
+    check_one("adaptive_max_pool1d", output_size=output_size)
+    check_filled("adaptive_max_pool1d", "input", self.shape)
+    values, indices = call(adaptive_max_pool2d, [self.unsqueeze(-2), (1, *widened(output_size, 1))])
+    return values.squeeze(-2), indices.squeeze(-2)
+
+
+defop("adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)", kernel=adaptive_max_pool1d_pair,
+      composite=True, variants="function", out=False)
+
+
+# ---- maxima put back where they were
+def max_unpool_rows(rank: int) -> Any:
+    words = {2: "two elements (height, width)", 3: "three elements (depth, height, width)"}[rank]
+
+    def kernel(xp: Any, self: Any, indices: Any, output_size: Any, *windows: Any) -> Any:
+        if indices.dtype != xp.int64:
+            told = f" but got: {BY_NUMPY[indices.dtype].legacy}" if rank == 2 else ""
+            raise RuntimeError(f"elements in indices should be type int64{told}")
+        if self.dtype.kind not in "fV":
+            raise unsupported(f"max_unpool{rank}d", self.dtype)
+        if len(output_size) != rank:
+            raise RuntimeError(f"There should be exactly {words} in output_size, but got {len(output_size)} elements.")
+        if self.ndim not in (rank + 1, rank + 2):
+            raise RuntimeError(f"Input to max_unpooling{rank}d should be a {rank + 1}d or {rank + 2}d Tensor, but got a tensor "
+                               f"with {self.ndim} dimensions.")
+        if self.shape != indices.shape:
+            raise RuntimeError("Expected shape of indices to be same as that of the input tensor "
+                               f"({list(self.shape)}) but got indices tensor with shape: {list(indices.shape)}")
+        count, lead = math.prod(output_size), self.shape[:-rank]
+        outside = (indices < 0) | (indices >= count)
+        if outside.any():
+            raise RuntimeError(f"Found an invalid max index: {indices[outside][0]} (output volumes are of size "
+                               f"{'x'.join(map(str, output_size))})")
+        made = xp.zeros((math.prod(lead), count), self.dtype)
+        made[xp.arange(len(made))[:, None], indices.reshape(len(made), -1)] = self.reshape(len(made), -1)
+        return made.reshape(*lead, *output_size)
+
+    windows = "" if rank == 2 else ", int[3] stride, int[3] padding"
+    return defop(
+        f"max_unpool{rank}d(Tensor self, Tensor indices, SymInt[{rank}] output_size{windows}) -> Tensor", kernel=kernel,
+        vjp=dict(self=lambda grad, indices: flat_gather(grad, indices, rank)), jvp=put_back(rank), batch=families.folded,
+        variants="", node=f"MaxUnpool{rank}DBackward0",
+    )
+
+
+def put_back(rank: int) -> Any:
+    if rank == 2:
+        return lambda self_t, indices, output_size: call(max_unpool2d, [self_t, indices, output_size])
+    return lambda self_t, indices, output_size, stride, padding: call(
+        max_unpool3d, [self_t, indices, output_size, stride, padding])
+
+
+max_unpool2d, max_unpool3d = max_unpool_rows(2), max_unpool_rows(3)

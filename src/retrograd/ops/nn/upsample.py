@@ -1,0 +1,288 @@
+"""Resizing images and sequences: nearest, linear in one, two and three dimensions, cubic in two, and pixel shuffling.
+
+Every kind is one small matrix per dimension (see NOTE [Separable means] in pool.py), so that backward applies the transposed.
+"""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.dispatch import call
+from retrograd.core.opdef import defop
+from retrograd.ops.nn.pool import following, packed, through_matrices
+from retrograd.ops.shared import families, geometry
+from retrograd.ops.shared.dtype_checks import takes
+
+SCALES = {1: ("scales",), 2: ("scales_h", "scales_w"), 3: ("scales_d", "scales_h", "scales_w")}
+
+SMALL = 32        # images up to this size have a kernel of their own
+
+
+def step(n: int, out: int, scale: Any) -> float:
+    return 1 / scale if scale is not None and scale > 0 else n / out
+
+
+def nearest(n: int, out: int, scale: Any, exact: bool, dtype: Any) -> Any:
+    """The matrix that picks for each output the input under it."""
+    size = np.float32(step(n, out, scale))
+    places = np.arange(out, dtype=np.float32)
+    source = np.floor((places + np.float32(0.5)) * size if exact else places * size).astype(np.int64)
+    made = np.zeros((out, n), dtype)
+    made[np.arange(out), np.minimum(source, n - 1)] = 1
+    return made
+
+
+def linear(n: int, out: int, scale: Any, align_corners: bool, dtype: Any) -> Any:
+    """The matrix that mixes the two nearest inputs."""
+    work: Any = np.float64 if dtype == np.float64 else np.float32
+    places: Any = np.arange(out).astype(work)
+    if align_corners:
+        source = places * work((n - 1) / (out - 1) if out > 1 else 0)
+    else:
+        source = np.maximum((places + work(0.5)) * work(step(n, out, scale)) - work(0.5), work(0))
+    low = np.minimum(source.astype(np.int64), n - 1)
+    high = np.minimum(low + 1, n - 1)
+    share = np.clip(source - low, 0, 1).astype(dtype)
+    made = np.zeros((out, n), dtype)
+    made[np.arange(out), low] += 1 - share
+    made[np.arange(out), high] += share
+    return made
+
+
+def places_of(n: int, out: int, scale: Any, align_corners: bool, work: Any) -> Any:
+    """Where the outputs lie among the inputs, outside of them too."""
+    places: Any = np.arange(out).astype(work)
+    if align_corners:
+        return places * work((n - 1) / (out - 1) if out > 1 else 0)
+    return (places + work(0.5)) * work(step(n, out, scale)) - work(0.5)
+
+
+def bump(x: Any, a: float) -> Any:
+    """The cubic that is 1 at 0 and 0 at all other integers."""
+    x = np.abs(x)
+    near = ((a + 2) * x - (a + 3)) * x * x + 1
+    far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+    return np.where(x < 1, near, np.where(x < 2, far, 0))
+
+
+def hat(x: Any) -> Any:
+    return np.maximum(1 - np.abs(x), 0)
+
+
+def ripple(x: Any) -> Any:
+    """Lanczos' window of three waves."""
+    return np.where(np.abs(x) < 3, np.sinc(x) * np.sinc(x / 3), 0)
+
+
+def cubic(n: int, out: int, scale: Any, align_corners: bool, dtype: Any) -> Any:
+    """The matrix that mixes the four nearest inputs; at the ends the last one stands for those that are missing."""
+    work: Any = np.float64 if dtype == np.float64 else np.float32
+    source = places_of(n, out, scale, align_corners, work)
+    first = np.floor(source)
+    made = np.zeros((out, n), dtype)
+    for tap in range(-1, 3):
+        np.add.at(made, (np.arange(out), np.clip(first.astype(np.int64) + tap, 0, n - 1)),
+                  bump(source - first - tap, -0.75).astype(dtype))
+    return made
+
+
+def smoothed(kernel: Any, width: int) -> Any:
+    """The same for kernels that are as wide as the steps, so that nothing is passed over; they add up to 1."""
+    def matrix(n: int, out: int, scale: Any, align_corners: bool, dtype: Any) -> Any:
+        work: Any = np.float64 if dtype == np.float64 else np.float32
+        size = float(work((n - 1) / (out - 1) if out > 1 else 0)) if align_corners else float(work(step(n, out, scale)))
+        reach, shrink = (width / 2 * size, 1 / size) if size >= 1 else (width / 2, 1.0)
+        made = np.zeros((out, n), dtype)
+        for i in range(out):
+            center = size * (i + 0.5)
+            start, end = max(int(center - reach + 0.5), 0), min(int(center + reach + 0.5), n)
+            weights = kernel((np.arange(start, end) - center + 0.5) * shrink)
+            total = weights.sum()
+            made[i, start:end] = weights / total if total else weights
+        return made
+    return matrix
+
+
+def check_sizes(rank: int, shape: Any, output_size: Any) -> tuple[int, ...]:
+    """The wanted sizes, one for each dimension of the image."""
+    output = (output_size,) if isinstance(output_size, int) else tuple(output_size)
+    if len(output) != rank:
+        raise RuntimeError(f"It is expected output_size equals to {rank}, but got size {len(output)}")
+    if len(shape) != rank + 2:
+        raise RuntimeError(f"It is expected input_size equals to {rank + 2}, but got size {len(shape)}")
+    given = tuple(shape[2:])
+    if min(given) <= 0 or min(output) <= 0:
+        told, wanted = (", ".join([f"{d}: {n}" for d, n in zip("DHW"[3 - rank:], sizes, strict=True)])
+                        for sizes in (given, output))
+        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input ({told}) "
+                           f"{'and ' if rank == 1 else ''}output ({wanted})")
+    return output
+
+
+def unexpected(rank: int, d: int, shape: Any, expected: Any) -> str:
+    """What is wrong with the shape of a gradient."""
+    if rank > 1 and len(shape) != rank + 2:
+        return f"Expected grad_output to be a tensor of dimension {rank + 2} but got: dimension {len(shape)}"
+    if rank == 1:
+        size = shape[d] if d < len(shape) else 0
+        return (f"Expected a tensor of dimension {rank + 2} and tensor.size[{d}] == {expected[d]} but got: dimension "
+                f"{len(shape)} and tensor.size[{d}] = {size}")
+    return (f"Expected grad_output to have the same shape as output; output.size({d}) = {expected[d]} but got "
+            f"grad_output.size({d}) = {shape[d]}")
+
+
+def rows(name: str, rank: int, corners: bool, matrix: Any, node: str, checks: tuple[Any, Any] = (None, None)) -> Any:
+    """Declare an upsampling op, its backward, and the overload that takes scale factors as a list."""
+    scales = SCALES[rank]
+    align = ", bool align_corners" if corners else ""
+    tail = "".join(f", float? {s}=None" for s in scales)
+
+    def matrices(sizes: Any, output: Any, rest: Any, dtype: Any) -> Any:
+        align_corners, factors = (rest[0], rest[1:]) if corners else (None, rest)
+        return [matrix(n, o, f, align_corners, dtype) for n, o, f in zip(sizes, output, factors, strict=True)]
+
+    def forward_kernel(xp: Any, self: Any, output_size: Any, *rest: Any) -> Any:
+        sizes = check_sizes(rank, self.shape, output_size)
+        if 0 in self.shape[1:]:
+            raise RuntimeError(f"Non-empty {rank + 2}D data tensor expected but got a tensor with sizes {list(self.shape)}")
+        return following(through_matrices(xp, self, matrices(self.shape[-rank:], sizes, rest, self.dtype)), self)
+
+    def backward_kernel(xp: Any, grad_output: Any, output_size: Any, input_size: Any, *rest: Any) -> Any:
+        sizes = check_sizes(rank, input_size, output_size)
+        expected = (*input_size[:2], *sizes)
+        for d in range(rank + 2):
+            if grad_output.ndim != rank + 2 or grad_output.shape[d] != expected[d]:
+                raise RuntimeError(unexpected(rank, d, grad_output.shape, expected))
+        made = matrices(input_size[-rank:], sizes, rest, grad_output.dtype)
+        return following(through_matrices(xp, grad_output, [m.T for m in made]), grad_output)
+
+    arguments = ", ".join((["align_corners"] if corners else []) + list(scales))
+    scope: dict[str, Any] = {"call": call}
+    backward = defop(
+        f"{name}_backward(Tensor grad_output, SymInt[{rank}] output_size, SymInt[{rank + 2}] input_size{align}{tail}) -> "
+        "Tensor",
+        kernel=backward_kernel, check=checks[1] or takes(f"{name}_backward", "FH"), jvp="linear", batch=families.folded,
+        widen=True, variants="",
+        node=node.replace("Backward0", "BackwardBackward0"),
+        vjp=dict(grad_output=eval(f"lambda grad, output_size, {arguments}: call(forward[0], [grad, output_size, {arguments}])",
+                                  scope)))
+    scope["backward"] = backward
+    kind = "linear" if corners else "nearest"
+    refusal = takes(f"upsample_{'bi' * corners}{kind}2d_channels_last" if rank == 2 else f"compute_indices_weights_{kind}",
+                    "FH" if corners and rank != 2 else "FHU")
+    forward = defop(
+        f"{name}(Tensor self, SymInt[{rank}] output_size{align}{tail}) -> Tensor",
+        kernel=forward_kernel, check=checks[0] or refusal, jvp="linear", batch=families.folded, widen=True, variants="",
+        node=node,
+        vjp=dict(self=eval(f"lambda grad, self_sym_sizes, output_size, {arguments}: "
+                           f"call(backward, [grad, output_size, self_sym_sizes, {arguments}])", scope)))
+    scope["forward"] = [forward]
+
+    def by_list(input: Any, output_size: Any, *rest: Any) -> Any:
+        align_corners, factors = (rest[:1], rest[1]) if corners else ((), rest[0])
+        if (output_size is None) == (factors is None):
+            raise RuntimeError("Must specify exactly one of output_size and scale_factors")
+        given, listed = ("output_size", output_size) if factors is None else ("scale_factors", factors)
+        if len(listed) != input.ndim - 2:
+            raise RuntimeError(f"Expected static_cast<int64_t>({given}->size()) == spatial_dimensions to be true, but got "
+                               f"false.  (Could this error message be improved?  If so, please report an enhancement request "
+                               f"to PyTorch.)\n{given} has {len(listed)} numbers for an input of {input.ndim} dimensions, the "
+                               "last of which, from the third on, are resized.")
+        if output_size is None:
+            sizes = [math.floor(float(n) * f) for n, f in zip(input.shape[2:], factors, strict=True)]
+            if len(factors) < rank:
+                raise RuntimeError(f"ArrayRef: invalid index Index = {len(factors)}; Length = {len(factors)}")
+        else:
+            sizes = list(output_size)
+        return call(forward, [input, sizes, *align_corners, *(factors or [None] * rank)])
+    defop(f"{name}.vec(Tensor input, SymInt[]? output_size{align}, float[]? scale_factors) -> Tensor", kernel=by_list,
+          composite=True, variants="", out=False)
+    return forward
+
+
+for rank in (1, 2, 3):
+    rows(f"upsample_nearest{rank}d", rank, False,
+         lambda n, out, scale, corners, dtype: nearest(n, out, scale, False, dtype), f"UpsampleNearest{rank}DBackward0")
+    rows(f"_upsample_nearest_exact{rank}d", rank, False,
+         lambda n, out, scale, corners, dtype: nearest(n, out, scale, True, dtype), f"UpsampleNearestExact{rank}DBackward0")
+for kind, rank in (("Linear", 1), ("Bilinear", 2), ("Trilinear", 3)):
+    rows(f"upsample_{kind.lower()}{rank}d", rank, True, linear, f"Upsample{kind}{rank}DBackward0")
+rows("upsample_bicubic2d", 2, True, cubic, "UpsampleBicubic2DBackward0",
+     (takes("compute_indices_weights_cubic", "FH"), takes("upsample_bicubic2d_backward", "FH")))
+for kind, form, width in (("Bilinear", hat, 2), ("Bicubic", lambda x: bump(x, -0.5), 4), ("Lanczos", ripple, 6)):
+    name = f"upsample_{kind.lower()}2d_aa"
+    rows(f"_{name}", 2, True, smoothed(form, width), f"Upsample{kind}2DAaBackward0",
+         (takes("compute_index_ranges_weights", "F"), takes(f"{name}_backward_cpu", "F")))
+
+
+# ---- pixels from channels, and back
+def pixel_shuffle_kernel(xp: Any, self: Any, upscale_factor: int) -> Any:
+    if self.ndim < 3:
+        raise RuntimeError(f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {self.ndim} "
+                           "dimension(s)")
+    r, (c, h, w) = upscale_factor, self.shape[-3:]
+    if r <= 0:
+        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
+    if c % (r * r):
+        raise RuntimeError("pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
+                           f"upscale_factor, but input.size(-3)={c} is not divisible by {r * r}")
+    lead, n = self.shape[:-3], self.ndim - 3
+    split = self.reshape((*lead, c // (r * r), r, r, h, w)).transpose((*range(n), n, n + 3, n + 1, n + 4, n + 2))
+    return laid_out(xp, split.reshape((*lead, c // (r * r), h * r, w * r)), self)
+
+
+def pixel_unshuffle_kernel(xp: Any, self: Any, downscale_factor: int) -> Any:
+    if self.ndim < 3:
+        raise RuntimeError(f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {self.ndim} "
+                           "dimension(s)")
+    r, (c, h, w) = downscale_factor, self.shape[-3:]
+    if r <= 0:
+        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
+    for name, size in (("height", h), ("width", w)):
+        if size % r:
+            raise RuntimeError(f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size("
+                               f"{-2 if name == 'height' else -1})={size} is not divisible by {r}")
+    lead, n = self.shape[:-3], self.ndim - 3
+    split = self.reshape((*lead, c, h // r, r, w // r, r)).transpose((*range(n), n, n + 2, n + 4, n + 1, n + 3))
+    return laid_out(xp, split.reshape((*lead, c * r * r, h // r, w // r)), self)
+
+
+def laid_out(xp: Any, result: Any, like: Any) -> Any:
+    """The result in new memory, with its channels innermost if those of the input are."""
+    made = geometry.new_in_format(result.shape, result.dtype, geometry.channels_last_like(like))
+    made[...] = result
+    return made
+
+
+def batch_first(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """The rule for ops on the last dimensions of one tensor."""
+    return call(op, [families.move_to_front(args[0], dims[0]), *args[1:]]), 0
+
+
+pixel_shuffle = defop(
+    "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
+    kernel=pixel_shuffle_kernel, jvp="linear", batch=batch_first, variants="function",
+    vjp=dict(self=lambda grad, upscale_factor: call(pixel_unshuffle, [grad, upscale_factor])))
+pixel_unshuffle = defop(
+    "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
+    kernel=pixel_unshuffle_kernel, jvp="linear", batch=batch_first, variants="function",
+    vjp=dict(self=lambda grad, downscale_factor: call(pixel_shuffle, [grad, downscale_factor])))
+
+
+def channel_shuffle_kernel(xp: Any, self: Any, groups: int) -> Any:
+    if self.ndim < 3:
+        raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(self.shape)}")
+    n, c, *rest = self.shape
+    if groups <= 0:
+        raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
+    if c % groups:
+        raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
+    return following(packed(self.reshape((n, groups, c // groups, *rest)).swapaxes(1, 2).reshape(self.shape)), self)
+
+
+channel_shuffle = defop(
+    "channel_shuffle(Tensor self, SymInt groups) -> Tensor",
+    kernel=channel_shuffle_kernel, jvp="linear", batch=families.folded, variants="function",
+    vjp=dict(self=lambda grad, groups: call(channel_shuffle, [grad, grad.shape[1] // groups])))

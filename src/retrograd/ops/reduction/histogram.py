@@ -1,0 +1,153 @@
+"""Histograms.
+
+Counts do not change while elements stay in their bins, so they have derivatives by the weights alone; a density also by
+the widths of the bins, and the edges by whatever they were made of.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from retrograd.core.dtypes import BY_NUMPY
+from retrograd.core.opdef import defop
+from retrograd.ops import late
+from retrograd.ops.create.factories import linspace_values
+from retrograd.ops.shared import families
+from retrograd.ops.shared.elementwise import C_NAMES, unsupported
+from retrograd.ops.shared.reductions import read_evenly, spread_evenly, wide
+
+
+def check_histogram(self: Any, weight: Any) -> None:
+    if self.dtype.kind not in "fV":
+        raise unsupported("histogram_cpu", self.dtype)
+    if weight is not None and weight.dtype != self.dtype:
+        raise RuntimeError("torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the "
+                           f"same dtype, but got input({C_NAMES[BY_NUMPY[self.dtype].name]}), and "
+                           f"weight({C_NAMES[BY_NUMPY[weight.dtype].name]})")
+    if weight is not None and weight.size != self.size:
+        raise RuntimeError("torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor "
+                           f"excluding its innermost dimension, but got input with shape {[self.size, 1]} and weight with "
+                           f"shape {[weight.size]}")
+
+
+def histogram_edges(xp: Any, self: Any, bins: Any, range: Any, weight: Any, density: bool) -> Any:
+    if bins.dtype != self.dtype:
+        names = [C_NAMES[BY_NUMPY[a.dtype].name] for a in (self, bins)]
+        raise RuntimeError("torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with "
+                           f"dtype {names[0]} and bins for dimension 0 with dtype {names[1]}")
+    if bins.ndim != 1:
+        raise RuntimeError("torch.histogramdd: bins tensor should have one dimension, but got "
+                           f"{bins.ndim} dimensions in the bins tensor for dimension 0")
+    if not bins.size:
+        raise RuntimeError("torch.histogramdd: bins tensor should have at least 1 element, but got 0 elements in the bins "
+                           "tensor for dimension 0")
+    check_histogram(self, weight)
+    hist = xp.histogram(wide(self.reshape(-1)), wide(bins), weights=None if weight is None else wide(weight.reshape(-1)),
+                        density=density)[0]
+    return hist.astype(self.dtype), bins
+
+
+def histogram_count(xp: Any, self: Any, bins: int, range: Any, weight: Any, density: bool) -> Any:
+    if range is None and self.size and self.dtype.char not in "fd":
+        raise unsupported("histogramdd", self.dtype)
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    low, high = range if range is not None else (self.min(), self.max()) if self.size else (0, 1)
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    if self.dtype.kind == "b":
+        raise unsupported("linspace_cpu", self.dtype)
+    edges = linspace_values(xp, float(low), float(high), bins + 1, self.dtype)
+    return histogram_edges(xp, self, edges, None, weight, density)
+
+
+# ---- derivatives
+class Bins:
+    """Which elements are in which bins, and how much is in each."""
+
+    def __init__(self, self_: Any, weight: Any, edges: Any) -> None:
+        values = self_.detach().reshape(-1)
+        bounds = edges.detach()
+        last = bounds.shape[0] - 2
+        place = late.bucketize(values, bounds, right=True) - 1
+        self.inside = (place >= 0).logical_and(values <= bounds[-1])
+        self.place = place.clamp(0, last)             # the last bin has both its edges
+        self.widths = edges[1:] - edges[:-1]
+        self.total = self.count(late.ones_like(values) if weight is None else weight.reshape(-1)).sum()
+
+    def count(self, weight: Any) -> Any:
+        """The sum of the weights in each bin."""
+        return self.widths.new_zeros(self.widths.shape).index_add(0, self.place, weight * self.inside)
+
+    def read(self, t: Any) -> Any:
+        """The transpose of `count`: for each element the value of its bin."""
+        return t.index_select(0, self.place) * self.inside
+
+
+def histogram_gradients(grads: Any, self: Any, weight: Any, density: bool, hist: Any, edges: Any) -> tuple[Any, Any]:
+    """The gradients of the edges and of the weights."""
+    grad, for_edges = grads
+    for_edges = late.zeros_like(edges) if for_edges is None else for_edges
+    if grad is None:
+        return for_edges, None
+    bins = Bins(self, weight, edges)
+    if density:
+        shrinking = grad * hist / bins.widths
+        outer = shrinking.new_zeros(1)
+        for_edges = for_edges + late.cat([shrinking, outer]) - late.cat([outer, shrinking])
+        grad = (grad / bins.widths - (grad * hist).sum()) / bins.total
+    return for_edges, None if weight is None else bins.read(grad).reshape(weight.shape)
+
+
+def histogram_tangents(self: Any, edges_t: Any, weight: Any, weight_t: Any, density: bool, hist: Any, edges: Any) -> Any:
+    bins = Bins(self, weight, edges)
+    made = late.zeros_like(hist) if weight is None else bins.count(weight_t.reshape(-1))
+    if density:
+        made = (made / bins.widths - hist * made.sum()) / bins.total - hist * (edges_t[1:] - edges_t[:-1]) / bins.widths
+    return made, edges_t
+
+
+def extent_gradient(grad: Any, self: Any, edges: Any, range: Any) -> Any:
+    """The gradient of the elements, which have a say in the edges by the smallest and the largest of them."""
+    if range is not None or not self.numel():
+        return late.zeros_like(self)
+    share = late.linspace(0, 1, edges.shape[0], dtype=edges.dtype)
+    return spread_evenly((grad * (1 - share)).sum(), self, self.detach().amin()) + spread_evenly(
+        (grad * share).sum(), self, self.detach().amax())
+
+
+def extent_tangent(self: Any, self_t: Any, edges: Any, range: Any) -> Any:
+    if range is not None or not self.numel():
+        return late.zeros_like(edges)
+    share = late.linspace(0, 1, edges.shape[0], dtype=edges.dtype)
+    return read_evenly(self_t, self, self.detach().amin()) * (1 - share) + read_evenly(
+        self_t, self, self.detach().amax()) * share
+
+
+def by_edges_gradient(grads: Any, self: Any, weight: Any, density: bool, hist: Any, bin_edges: Any) -> Any:
+    return late.zeros_like(self), *histogram_gradients(grads, self, weight, density, hist, bin_edges)
+
+
+def by_count_gradient(grads: Any, self: Any, range: Any, weight: Any, density: bool, hist: Any, bin_edges: Any) -> Any:
+    for_edges, for_weight = histogram_gradients(grads, self, weight, density, hist, bin_edges)
+    return extent_gradient(for_edges, self, bin_edges, range), for_weight
+
+
+def by_count_tangent(self_p: Any, self_t: Any, range: Any, weight_p: Any, weight_t: Any, density: bool, hist: Any,
+                     bin_edges: Any) -> Any:
+    edges_t = extent_tangent(self_p, self_t, bin_edges, range)
+    return histogram_tangents(self_p, edges_t, weight_p, weight_t, density, hist, bin_edges)
+
+
+defop(
+    "histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> "
+    "(Tensor hist, Tensor bin_edges)",
+    kernel=lambda xp, self, bins, weight, density: histogram_edges(xp, self, bins.copy(), None, weight, density),
+    vjp={("self", "bins", "weight"): by_edges_gradient}, batch=families.loop,
+    jvp=lambda self_p, bins_t, weight_p, weight_t, density, hist, bin_edges:
+        histogram_tangents(self_p, bins_t, weight_p, weight_t, density, hist, bin_edges),
+)
+defop(
+    "histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> "
+    "(Tensor hist, Tensor bin_edges)",
+    kernel=histogram_count, vjp={("self", "weight"): by_count_gradient}, jvp=by_count_tangent, batch=families.loop,
+)

@@ -1,0 +1,614 @@
+"""Sums, means, products, variances, norms and the other reductions that combine all elements."""
+from __future__ import annotations
+
+import builtins
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from retrograd.core import dtypes
+from retrograd.core.api import expose
+from retrograd.core.dispatch import call
+from retrograd.core.dtypes import BY_NUMPY
+from retrograd.core.hooks import hooks
+from retrograd.core.opdef import defop
+from retrograd.core.tensor import FLAG_WRAPPER
+from retrograd.ops import late
+from retrograd.ops.memory.copy import cast_array
+from retrograd.ops.shared import families
+from retrograd.ops.shared.elementwise import blanked, over, times
+from retrograd.ops.shared.families import anywhere, conj, everything, is_watched, wrap_dim
+from retrograd.ops.shared.reductions import (
+    FLOAT64,
+    INT64,
+    accumulating,
+    along_dim,
+    axes_of,
+    dense,
+    flattened,
+    is_half,
+    is_integral,
+    legacy,
+    reduced_count,
+    refuse,
+    spread_sum,
+    total,
+    unsqueeze_all,
+    wide,
+)
+
+
+# ---- sum
+def sum_kernel(xp: Any, self: Any, dtype: Any) -> Any:
+    if dtype is None and self.dtype.kind in "fc" and self.flags.c_contiguous and self.itemsize > 2:
+        return xp.add.reduce(self, None)
+    return sum_dims_kernel(xp, self, None, False, dtype)
+
+
+def fast_sum(self: Any) -> Any:
+    """A few numbers are added sooner by Python than by NumPy."""
+    if self.size <= 8 and self.dtype.char in "fd":
+        return np.array(builtins.sum(self.tolist() if self.ndim == 1 else self.ravel().tolist()), self.dtype)
+    return sum_kernel(np, self, None)
+
+
+def sum_dims_kernel(xp: Any, self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    axes = axes_of(dim, self.ndim)
+    if dtype is None:
+        dtype = INT64 if is_integral(self) else self.dtype
+    x = wide(cast_array(self, dtype))
+    if dtype.kind == "b":
+        return xp.logical_or.reduce(x, axes, keepdims=keepdim)
+    if x.dtype.kind in "iu":
+        return dense(xp.add.reduce(x, axes, dtype=x.dtype, keepdims=keepdim))
+    return total(xp, x, axes, keepdim).astype(dtype, copy=False)
+
+
+sum_dims = defop(
+    "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    kernel=sum_dims_kernel,
+    vjp=dict(self=lambda grad, self_sym_sizes, dim, keepdim: spread_sum(grad, self_sym_sizes, dim, keepdim)),
+    jvp="linear", batch=along_dim, node="SumBackward1",
+)
+sum = defop(
+    "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+    kernel=sum_kernel, fast=fast_sum, lower="sum",
+    vjp=dict(self=lambda grad, self_sym_sizes: grad.expand(self_sym_sizes)),
+    jvp="linear", batch=flattened(sum_dims),
+)
+
+
+def nansum_kernel(xp: Any, self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    if self.dtype.kind == "c":
+        raise RuntimeError("nansum on CPU does not support complex inputs")
+    if not is_integral(self):
+        self = xp.where(xp.isnan(self), self.dtype.type(0), self)
+    return sum_dims_kernel(xp, self, dim, keepdim, dtype)
+
+
+def nansum_backward(grad: Any, self: Any, dim: Any, keepdim: bool) -> Any:
+    return spread_sum(grad.to(self.dtype), self.shape, dim, keepdim) * self.isnan().logical_not()
+
+
+nansum = defop(
+    "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    kernel=nansum_kernel,
+    vjp=dict(self=nansum_backward),
+    jvp=lambda self_p, self_t, dim, keepdim, dtype:
+        self_t.masked_fill(self_p.isnan(), 0).sum(dim, keepdim, dtype=dtype),
+    batch=along_dim,
+)
+
+
+# ---- mean
+def check_mean(self: Any, dtype: Any) -> None:
+    given = self.dtype if dtype is None else dtype
+    if given.kind in "iub":
+        word = "Input" if dtype is None else "Optional"
+        raise RuntimeError(f"mean(): could not infer output dtype. {word} dtype must be either a floating point or "
+                           f"complex dtype. Got: {BY_NUMPY[given].legacy}")
+
+
+def mean_dims_kernel(xp: Any, self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    check_mean(self, dtype)
+    axes = axes_of(dim, self.ndim)
+    dtype = dtype or self.dtype
+    summed = total(xp, wide(cast_array(self, dtype)), axes, keepdim)
+    return xp.asarray(xp.divide(summed, summed.dtype.type(reduced_count(self.shape, axes)))).astype(dtype, copy=False)
+
+
+def mean_kernel(xp: Any, self: Any, dtype: Any) -> Any:
+    if dtype is None and self.dtype.kind in "fc" and self.flags.c_contiguous and self.itemsize > 2:
+        return xp.add.reduce(self, None) / self.dtype.type(self.size)
+    return mean_dims_kernel(xp, self, None, False, dtype)
+
+
+def mean_backward(grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
+    count = reduced_count(shape, axes_of(dim, len(shape)))
+    return over(spread_sum(grad, shape, dim, keepdim), count)
+
+
+mean_dims = defop(
+    "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    kernel=mean_dims_kernel,
+    vjp=dict(self=lambda grad, self_sym_sizes, self_sym_numel, dim, keepdim:
+             mean_backward(grad, self_sym_sizes, dim, keepdim)),
+    jvp="linear", batch=along_dim, node="MeanBackward1",
+)
+mean = defop(
+    "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+    kernel=mean_kernel, fast=lambda self: mean_kernel(np, self, None),
+    vjp=dict(self=lambda grad, self_sym_sizes, self_sym_numel: over(grad.expand(self_sym_sizes), self_sym_numel)),
+    jvp="linear", batch=flattened(mean_dims),
+)
+
+
+def nanmean_composite(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    if self.dtype.category < 2:
+        raise RuntimeError("nanmean(): expected input to have floating point or complex dtype but got "
+                           f"{self.dtype.legacy}")
+    count = self.detach().isnan().logical_not().sum(dim, keepdim)
+    return self.nansum(dim, keepdim, dtype=dtype) / count
+
+
+nanmean = defop(
+    "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    kernel=nanmean_composite, composite=True,
+)
+
+
+# ---- prod
+def prod_dims_kernel(xp: Any, self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    axes = tuple(range(self.ndim)) if dim is None else axes_of((dim,), self.ndim)
+    if dtype is None:
+        dtype = INT64 if is_integral(self) else self.dtype
+    x = wide(cast_array(self, dtype))
+    if dtype.kind == "b":
+        return xp.logical_and.reduce(x, axes, keepdims=keepdim)
+    return dense(xp.multiply.reduce(x, axes, dtype=x.dtype, keepdims=keepdim)).astype(dtype, copy=False)
+
+
+def product_of_others(grad: Any, x: Any, dim: int) -> Any:
+    """The gradient of a product without division: what is before an element times what is behind it."""
+    count = x.shape[dim]
+    if x.numel() == 0 or count == 1:
+        return grad.expand(x.shape) if x.numel() == 0 else grad
+    shape = [1 if i == dim else n for i, n in enumerate(x.shape)]
+    ones = x.new_ones(shape, dtype=grad.dtype)
+    cat = late.cat
+    before = cat([ones, x.narrow(dim, 0, count - 1)], dim).cumprod(dim)
+    behind = cat([ones, x.narrow(dim, 1, count - 1).flip(dim)], dim).cumprod(dim).flip(dim)
+    return grad * conj(before * behind)
+
+
+def prod_backward(grad: Any, self: Any, result: Any) -> Any:
+    if self.ndim == 0:
+        return grad
+    zeros = int((everything(self) == 0).sum())
+    if zeros == 0:
+        return grad * conj(result / self)
+    if zeros > 1 and not is_watched() and not self._flags & FLAG_WRAPPER:      # examples may differ in their zeros
+        return late.zeros_like(self)
+    return product_of_others(grad, self.contiguous().view(-1), 0).view(self.shape)
+
+
+def prod_dim_backward(grad: Any, self: Any, result: Any, dim: int, keepdim: bool) -> Any:
+    if self.ndim == 0:
+        return grad
+    self = self.to(grad.dtype)
+    dim = wrap_dim(dim, self.ndim)
+    if not keepdim:
+        grad, result = grad.unsqueeze(dim), result.unsqueeze(dim)
+    if not anywhere(self == 0):
+        return grad * conj(result / self)
+    return product_of_others(grad, self, dim)
+
+
+def prod_jvp(self_p: Any, self_t: Any, result: Any) -> Any:
+    return conj((prod_backward(late.ones_like(result), self_p, result) * conj(self_t)).sum())
+
+
+def prod_dim_jvp(self_p: Any, self_t: Any, result: Any, dim: int, keepdim: bool) -> Any:
+    factors = prod_dim_backward(late.ones_like(result), self_p, result, dim, keepdim)
+    return conj((factors * conj(self_t.to(result.dtype))).sum(dim, keepdim))
+
+
+prod_dim = defop(
+    "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    kernel=prod_dims_kernel,
+    vjp=dict(self=prod_dim_backward), jvp=prod_dim_jvp, batch=along_dim, node="ProdBackward1",
+)
+prod = defop(
+    "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+    kernel=lambda xp, self, dtype: prod_dims_kernel(xp, self, None, False, dtype),
+    vjp=dict(self=lambda grad, self, result: prod_backward(grad, self.to(grad.dtype), result)),
+    jvp=prod_jvp, batch=flattened(prod_dim),
+)
+
+
+# ---- any, all, count_nonzero
+def truths(xp: Any, self: Any) -> Any:
+    return self if self.dtype.kind == "b" else self != self.dtype.type(0)
+
+
+def logical_kernel(name: str) -> Any:
+    def kernel(xp: Any, self: Any, dim: Any, keepdim: bool) -> Any:
+        dims = (dim,) if isinstance(dim, int) else dim
+        axes = () if dims is not None and not len(dims) else axes_of(dims, self.ndim)
+        result = dense(getattr(xp, name).reduce(truths(xp, self), axes, keepdims=keepdim))
+        return result.astype(self.dtype) if self.dtype.kind == "u" and self.itemsize == 1 else result
+    return kernel
+
+
+def logical_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """Here, unlike elsewhere, an empty list of dimensions means that none is reduced."""
+    if args[1] is not None and not len(args[1]):
+        return call(op, [families.move_to_front(args[0], dims[0]), *args[1:]]), 0
+    return along_dim(op, args, dims, size)
+
+
+any_kernel, all_kernel = logical_kernel("logical_or"), logical_kernel("logical_and")
+any_dim = defop("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", kernel=any_kernel, batch=along_dim)
+any_dims = defop("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", kernel=any_kernel,
+                 batch=logical_batch)
+any_ = defop("any(Tensor self) -> Tensor", kernel=lambda xp, self: any_kernel(xp, self, None, False),
+             batch=flattened(any_dim))
+all_dim = defop("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", kernel=all_kernel, batch=along_dim)
+all_dims = defop("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", kernel=all_kernel,
+                 batch=logical_batch)
+all_ = defop("all(Tensor self) -> Tensor", kernel=lambda xp, self: all_kernel(xp, self, None, False),
+             batch=flattened(all_dim))
+
+
+def count_nonzero_kernel(xp: Any, self: Any, dim: Any) -> Any:
+    axes = axes_of((dim,) if isinstance(dim, int) else dim, self.ndim)
+    return dense(xp.add.reduce(truths(xp, self), axes, dtype=INT64))
+
+
+count_nonzero_dims = defop(
+    "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor", kernel=count_nonzero_kernel, batch=along_dim)
+count_nonzero = defop("count_nonzero(Tensor self, int? dim=None) -> Tensor", kernel=count_nonzero_kernel,
+                      batch=lambda op, args, dims, size: along_dim(
+                          count_nonzero_dims, [args[0], () if args[1] is None else (args[1],)], dims, size))
+
+
+# ---- variance and standard deviation
+def moments(xp: Any, name: str, self: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
+    """Variance and mean, computed in float64 and not yet rounded."""
+    axes = axes_of(dim, self.ndim)
+    count = reduced_count(self.shape, axes)
+    correction = 1 if correction is None else correction
+    if (count if self.size else 0) - correction <= 0:
+        for _ in range(2 if self.dtype.kind == "c" else 1):       # real and imaginary part each have a variance
+            warnings.warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
+                          "reduction factor (input numel divided by output numel).", UserWarning, stacklevel=2)
+    x = self.astype(accumulating(self.dtype) if self.dtype.kind != "V" and not is_half(self) else FLOAT64)
+    # Distances from one of the elements, not the elements, so that equal elements have a variance of exactly 0.
+    first = x[tuple([slice(0, 1) if i in axes else slice(None) for i in range(x.ndim)])] if x.size else x.dtype.type(0)
+    away = x - first
+    offset = xp.divide(xp.add.reduce(away, axes, keepdims=True), count)
+    middle = xp.asarray(first + offset)
+    away = away - offset
+    squares = away * away if x.dtype.kind == "f" else away.real * away.real + away.imag * away.imag
+    freedom = max(count - correction, 0)
+    if freedom == 0 and x.dtype.kind == "c":           # each part may be 0 / 0
+        spread = xp.divide(xp.add.reduce(away.real * away.real, axes, keepdims=True), freedom) + xp.divide(
+            xp.add.reduce(away.imag * away.imag, axes, keepdims=True), freedom)
+    else:
+        spread = xp.asarray(xp.divide(xp.add.reduce(squares, axes, keepdims=True), freedom))
+    shape = middle.shape if keepdim else tuple([n for i, n in enumerate(self.shape) if i not in axes])
+    return dense(spread).reshape(shape), dense(middle).reshape(shape)
+
+
+def spread_kernel(name: str, root: bool, with_mean: bool) -> Any:
+    def kernel(xp: Any, self: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
+        if is_integral(self):
+            refused = name if with_mean else "std and var"
+            raise RuntimeError(f"{refused} only support floating point and complex dtypes")
+        spread, middle = moments(xp, name, self, dim, correction, keepdim)
+        real = self.real.dtype if self.dtype.kind == "c" else self.dtype
+        spread = xp.asarray(xp.sqrt(spread) if root else spread).astype(real)
+        return (spread, middle.astype(self.dtype)) if with_mean else spread
+    return kernel
+
+
+def var_backward(grad: Any, self: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
+    correction = 1 if correction is None else correction
+    if self.ndim == 0 or dim is None:
+        count, middle = self.numel(), self.mean()
+    else:
+        if not keepdim and self.ndim > 1:
+            grad = unsqueeze_all(grad, dim, self.ndim)
+        count = reduced_count(self.shape, axes_of(dim, self.ndim))
+        middle = self.mean(dim, True)
+    freedom = count - correction
+    if freedom <= 0 and (self.ndim == 0 or dim is None):
+        return grad * late.where(self == middle, math.nan, math.inf)
+    return times(grad, 2.0 / freedom if freedom else math.inf) * (self - middle)
+
+
+def std_backward(grad: Any, self: Any, result: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
+    return var_backward(blanked(grad / times(result, 2), result == 0), self, dim, correction, keepdim)
+
+
+def with_mean_backward(grads: Any, self: Any, spread: Any, dim: Any, keepdim: bool) -> Any:
+    """The two parts of a gradient: through the spread (a function of its gradient) and through the mean."""
+    parts = [] if grads[0] is None else [spread(grads[0])]
+    if grads[1] is not None:
+        parts.append(mean_backward(grads[1], self.shape, dim, keepdim))
+    return parts[0] + parts[1] if len(parts) == 2 else parts[0]
+
+
+def var_mean_backward(grads: Any, self: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
+    return with_mean_backward(grads, self, lambda grad: var_backward(grad, self, dim, correction, keepdim),
+                              dim, keepdim)
+
+
+def std_mean_backward(grads: Any, self: Any, result0: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
+    return with_mean_backward(grads, self, lambda grad: std_backward(grad, self, result0, dim, correction, keepdim),
+                              dim, keepdim)
+
+
+def var_jvp(self_p: Any, self_t: Any, result: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
+    ones = late.ones_like(result)
+    product = var_backward(ones, self_p, dim, correction, keepdim) * conj(self_t)
+    product = late.real(product) if product.is_complex() else product
+    return product.sum(dim, keepdim)
+
+
+def std_jvp(self_p: Any, self_t: Any, result: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
+    tangent = var_jvp(self_p, self_t, result, dim, correction, keepdim)
+    return (tangent / (2 * result)).masked_fill(result == 0, 0)
+
+
+def var_mean_jvp(self_p: Any, self_t: Any, result0: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
+    return var_jvp(self_p, self_t, result0, dim, correction, keepdim), self_t.mean(dim, keepdim)
+
+
+def std_mean_jvp(self_p: Any, self_t: Any, result0: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
+    return std_jvp(self_p, self_t, result0, dim, correction, keepdim), self_t.mean(dim, keepdim)
+
+
+CORRECTION = "(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
+DIM = "(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> "
+PLAIN = "(Tensor self, bool unbiased=True) -> "
+
+
+def define_spread(name: str, vjp: Any, jvp: Any, root: bool, with_mean: bool) -> Any:
+    """The three forms of one of var, std, var_mean and std_mean; the last two are spellings of the first."""
+    returns = "(Tensor, Tensor)" if with_mean else "Tensor"
+    variants = "function" if with_mean else "function, method"
+    defop(f"{name}.dim{DIM}{returns}", composite=True, variants=variants, out=not with_mean,
+          kernel=lambda self, dim, unbiased, keepdim: call(op, [self, dim, 1 if unbiased else 0, keepdim]))
+    op = defop(f"{name}.correction{CORRECTION}{returns}", kernel=spread_kernel(name, root, with_mean),
+               vjp=dict(self=vjp), jvp=jvp, batch=along_dim, variants=variants, out=not with_mean)
+    defop(f"{name}{PLAIN}{returns}", composite=True, variants=variants, out=False,
+          kernel=lambda self, unbiased: call(op, [self, None, 1 if unbiased else 0, False]))
+    return op
+
+
+var = define_spread("var", var_backward, var_jvp, False, False)
+std = define_spread("std", std_backward, std_jvp, True, False)
+var_mean = define_spread("var_mean", var_mean_backward, var_mean_jvp, False, True)
+std_mean = define_spread("std_mean", std_mean_backward, std_mean_jvp, True, True)
+
+
+# ---- norms
+def check_norm(self: Any, order: float, axes: Any, dim: Any, dtype: Any) -> None:
+    if is_integral(self):
+        raise RuntimeError("linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+                           f"{legacy(self)}")
+    if self.size == 0 and (order < 0 or order == math.inf):
+        word = f"{order:g}"
+        if not dim:
+            raise RuntimeError(f"linalg.vector_norm cannot compute the {word} norm on an empty tensor because the "
+                               "operation does not have an identity")
+        for axis, given in zip(axes, dim, strict=True):
+            if self.shape[axis] == 0:
+                raise RuntimeError(f"linalg.vector_norm cannot compute the {word} norm on the dimension {given}because "
+                                   "this dimension is empty and the operation does not have an identity")
+    if dtype is None:
+        return
+    given = BY_NUMPY[dtype]
+    if given.category < 2:
+        raise RuntimeError(f"linalg.vector_norm: dtype should be floating point or complex, but got {given.legacy}")
+    if given.is_complex != (self.dtype.kind == "c"):
+        kind = "complex" if self.dtype.kind == "c" else "real"
+        raise RuntimeError(f"linalg.vector_norm: dtype should be {kind} for {kind} inputs, but got {given.legacy}")
+    if dtypes.promote_types(BY_NUMPY[self.dtype], given) is not given:
+        raise RuntimeError(f"linalg.vector_norm: the dtype of the input ({legacy(self)}) should be convertible without "
+                           f"narrowing to the specified dtype ({given.legacy})")
+
+
+def vector_norm_kernel(xp: Any, self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    if isinstance(ord, complex):
+        raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
+    order = 2.0 if ord is None else float(ord)
+    axes = axes_of(dim, self.ndim)
+    check_norm(self, order, axes, dim, dtype)
+    dtype = dtype or self.dtype
+    x = wide(self.astype(dtype, copy=False))
+    result = xp.asarray(norm_of(xp, x, order, axes, keepdim))
+    real = x.real.dtype if dtype.kind == "c" else dtype
+    return dense(result).astype(real, copy=False)
+
+
+def norm_of(xp: Any, x: Any, order: float, axes: Any, keepdim: bool) -> Any:
+    if order == 2:
+        squares = x * x if x.dtype.kind != "c" else x.real * x.real + x.imag * x.imag
+        return xp.sqrt(total(xp, squares, axes, keepdim))
+    if order == 0:
+        return xp.add.reduce(x != 0, axes, dtype=INT64, keepdims=keepdim)
+    size = xp.abs(x)
+    if order == math.inf:
+        return xp.maximum.reduce(size, axes, keepdims=keepdim)
+    if order == -math.inf:
+        return xp.minimum.reduce(size, axes, keepdims=keepdim)
+    if order == 1:
+        return total(xp, size, axes, keepdim)
+    kind = size.dtype.type
+    return xp.power(total(xp, xp.power(size, kind(order)), axes, keepdim), kind(1.0 / order))
+
+
+def norm_backward(grad: Any, self: Any, p: Any, norm: Any, dim: Any, keepdim: bool) -> Any:
+    p = 2.0 if p is None else float(p)
+    if not keepdim and dim:
+        grad, norm = unsqueeze_all(grad, dim, self.ndim), unsqueeze_all(norm, dim, self.ndim)
+    if p == 0:
+        return None
+    if p == 1:
+        return self.sgn() * grad
+    if p == 2:
+        return grad * blanked(self / norm, norm == 0)
+    if math.isinf(p):
+        largest = (self.abs() == norm).logical_or(self.isnan().logical_and(norm.isnan()))
+        return self.sgn() * (grad / largest.sum(dim, True) * largest)
+    if p < 1:
+        scaled = self.sgn() * self.abs().pow(p - 1).masked_fill(self == 0, 0)
+        return scaled * grad * norm.pow(1 - p)
+    scaled = self.sgn() * self.abs().pow(p - 1) if p < 2 else self * self.abs().pow(p - 2)
+    return scaled * (grad / norm.pow(p - 1)).masked_fill(norm == 0, 0)
+
+
+def norm_jvp(self_p: Any, self_t: Any, p: Any, norm: Any, dim: Any, keepdim: bool) -> Any:
+    slope = norm_backward(late.ones_like(norm), self_p, p, norm, dim, keepdim)
+    if slope is None:
+        return late.zeros_like(norm)
+    product = slope * conj(self_t)
+    product = late.real(product) if product.is_complex() else product
+    return product.sum(dim, keepdim)
+
+
+vector_norm = defop(
+    "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) "
+    "-> Tensor",
+    kernel=vector_norm_kernel,
+    vjp=dict(self=lambda grad, self, ord, result, dim, keepdim: norm_backward(grad, self, ord, result, dim, keepdim)),
+    jvp=lambda self_p, self_t, ord, result, dim, keepdim: norm_jvp(self_p, self_t, ord, result, dim, keepdim),
+    batch=along_dim, variants="",
+)
+
+
+def old_norm_kernel(xp: Any, self: Any, p: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    if is_integral(self):
+        raise RuntimeError("norm(): input dtype should be either floating point or complex. Got "
+                           f"{legacy(self)} instead.")
+    return vector_norm_kernel(xp, self, p, dim, keepdim, dtype)
+
+
+def norm_rule(grad: Any, self: Any, p: Any, result: Any) -> Any:
+    return norm_backward(grad, self, p, result, None, True)
+
+
+def norm_dim_rule(grad: Any, self: Any, p: Any, result: Any, dim: Any, keepdim: bool) -> Any:
+    return norm_backward(grad, self, p, result, dim, keepdim)
+
+
+def norm_tangent(self_p: Any, self_t: Any, p: Any, result: Any) -> Any:
+    return norm_jvp(self_p, self_t, p, result, None, False)
+
+
+def norm_dim_tangent(self_p: Any, self_t: Any, p: Any, result: Any, dim: Any, keepdim: bool) -> Any:
+    return norm_jvp(self_p, self_t, p, result, dim, keepdim)
+
+
+norm_dims = defop(
+    "norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor",
+    kernel=old_norm_kernel, vjp=dict(self=norm_dim_rule), jvp=norm_dim_tangent, batch=along_dim, node="NormBackward1",
+    variants="",
+)
+norm_scalar = defop(
+    "norm.Scalar(Tensor self, Scalar p=2) -> Tensor",
+    kernel=old_norm_kernel, vjp=dict(self=norm_rule), jvp=norm_tangent,
+    batch=lambda op, args, dims, size: along_dim(norm_dims, [args[0], args[1], (), False], dims, size), variants="",
+)
+norm_dims_dtype = defop(
+    "norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor",
+    kernel=old_norm_kernel,
+    vjp=dict(self=lambda grad, self, p, result, dim, keepdim:
+             norm_backward(grad, self.to(grad.dtype), p, result, dim, keepdim)),
+    jvp=norm_dim_tangent, batch=along_dim, node="NormBackward3", variants="",
+)
+norm_dtype = defop(
+    "norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor",
+    kernel=lambda xp, self, p, dtype: old_norm_kernel(xp, self, p, None, False, dtype),
+    vjp=dict(self=lambda grad, self, p, result: norm_backward(grad, self.to(grad.dtype), p, result, None, True)),
+    jvp=norm_tangent,
+    batch=lambda op, args, dims, size: along_dim(norm_dims_dtype, [args[0], args[1], (), False, args[2]], dims, size),
+    node="NormBackward2", variants="",
+)
+
+
+@expose
+def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Any:
+    """The vector norm over some or all dimensions, or a matrix norm by name."""
+    dims = (dim,) if isinstance(dim, int) else dim if dim is None else tuple(dim)
+    if isinstance(p, str) and (p != "fro" or (dims is not None and len(dims) > 2)):
+        return late.linalg_matrix_norm(input, p, dims if dims is not None else (-2, -1), keepdim, dtype=dtype)
+    order = 2 if p is None or p == "fro" else p
+    result = call(vector_norm, [input, order, dims, bool(keepdim), dtype])
+    if out is None:
+        return result
+    hooks.assign_out(out, result, "norm")
+    return out
+
+
+# ---- logsumexp, trace
+def logsumexp_kernel(xp: Any, self: Any, dim: Any, keepdim: bool) -> Any:
+    axes = axes_of(dim, self.ndim)
+    if not dim and self.ndim and not keepdim:
+        raise RuntimeError(f"output with shape [] doesn't match the broadcast shape {[1] * self.ndim}")
+    x = self.astype(dtypes.get_default_dtype().numpy) if is_integral(self) else self
+    if self.size == 0:
+        return xp.log(total(xp, xp.exp(x), axes, keepdim))
+    largest = xp.asarray(xp.maximum.reduce(x.real, axes, keepdims=True))
+    largest = xp.where(xp.isinf(largest), largest.dtype.type(0), largest)
+    shape = largest.shape if keepdim else tuple([n for i, n in enumerate(x.shape) if i not in axes])
+    return xp.log(total(xp, xp.exp(x - largest), axes, keepdim)) + largest.reshape(shape)
+
+
+def logsumexp_backward(grad: Any, self: Any, result: Any, dim: Any, keepdim: bool) -> Any:
+    if not keepdim and self.ndim:
+        grad, result = unsqueeze_all(grad, dim, self.ndim), unsqueeze_all(result, dim, self.ndim)
+    return grad * conj((self - result).exp())
+
+
+def logsumexp_jvp(self_p: Any, self_t: Any, result: Any, dim: Any, keepdim: bool) -> Any:
+    if not keepdim and self_p.ndim:
+        result = unsqueeze_all(result, dim, self_p.ndim)
+    return ((self_p - result).exp() * self_t).sum(dim, keepdim)
+
+
+logsumexp = defop(
+    "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+    kernel=logsumexp_kernel, vjp=dict(self=logsumexp_backward), jvp=logsumexp_jvp, batch=along_dim, widen=True,
+)
+special_logsumexp = defop(
+    "special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", composite=True, variants="",
+    kernel=lambda self, dim, keepdim: call(logsumexp, [self, dim, keepdim]),
+)
+
+
+def trace_kernel(xp: Any, self: Any) -> Any:
+    refuse("trace", self, "b")
+    if self.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self.ndim}")
+    return sum_dims_kernel(xp, self.diagonal(), None, False, None)
+
+
+def trace_backward(grad: Any, self_sym_sizes: Any) -> Any:
+    rows, columns = self_sym_sizes
+    places = late.arange(0, min(rows, columns) * (columns + 1), columns + 1)
+    return grad.new_zeros(rows * columns).index_fill(0, places, grad).view(self_sym_sizes)
+
+
+def trace_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
+    return families.move_to_front(args[0], dims[0]).diagonal(0, 1, 2).sum(-1), 0
+
+
+trace = defop(
+    "trace(Tensor self) -> Tensor",
+    kernel=trace_kernel, vjp=dict(self=trace_backward), jvp="linear", batch=trace_batch,
+)

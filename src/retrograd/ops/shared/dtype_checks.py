@@ -1,0 +1,71 @@
+"""Checks for the `check` column: which dtypes an op takes, and the words in which it refuses all others."""
+from __future__ import annotations
+
+from typing import Any
+
+from retrograd.core.dtypes import BY_NUMPY
+from retrograd.core.state import tls
+from retrograd.core.tensor import Tensor, wants_grad
+from retrograd.ops.shared.elementwise import unsupported
+
+# NumPy's characters for the letters by which checks are told of dtypes.
+CHARACTERS = {"F": "fd", "H": "eE", "C": "FD", "I": "bhilqBHILQ", "L": "lq", "U": "B", "B": "?"}
+
+
+def takes(kernel: str, letters: str, place: int = 0) -> Any:
+    """A check that the tensor at `place` has a dtype that the named kernel was made for.
+
+    The letters: F float32 and float64, H the two of half precision, C complex, I all integers, L int64, U uint8, B bool.
+    """
+    characters = "".join([CHARACTERS[letter] for letter in letters])
+
+    def check(*args: Any) -> None:
+        t = args[place]
+        if isinstance(t, Tensor) and t.array.dtype.char not in characters:
+            raise unsupported(kernel, t.array.dtype)
+    return check
+
+
+def only(message: str, letters: str, place: int = 0, error: type[Exception] = RuntimeError) -> Any:
+    """A check like `takes` with words of its own; {} in them stands for the dtype that was refused."""
+    characters = "".join([CHARACTERS[letter] for letter in letters])
+
+    def check(*args: Any) -> None:
+        t = args[place]
+        if isinstance(t, Tensor) and t.array.dtype.char not in characters:
+            raise error(message.format(t.dtype.legacy))
+    return check
+
+
+def without_gradient(function: str, *checks: Any, **places: int) -> Any:
+    """A check for an op that has no derivatives by the named arguments, after other checks."""
+    def check(*args: Any) -> None:
+        for other in checks:
+            other(*args)
+        if tls.grad_enabled:
+            for name, i in places.items():
+                if isinstance(args[i], Tensor) and wants_grad(args[i]):
+                    raise RuntimeError(f"The function '{function}' is not differentiable with respect to argument '{name}'. "
+                                       "This input cannot have requires_grad True.")
+    return check
+
+
+def every(*checks: Any) -> Any:
+    """The checks one after the other."""
+    def check(*args: Any) -> None:
+        for each in checks:
+            each(*args)
+    return check
+
+
+def type_name(dtype: Any) -> str:
+    """The name of a class of tensors: the older ones have one, the others are called by what they are made of."""
+    legacy = BY_NUMPY[dtype].legacy
+    return f"CPU{legacy}Type" if legacy in ("Bool", "BFloat16", "ComplexFloat", "ComplexDouble") else f"torch.{legacy}Tensor"
+
+
+def check_types(function: str, number: int, name: str, dtype: Any, wanted: str) -> None:
+    """That an argument has one of the wanted types, as the functions of embeddings say it."""
+    if BY_NUMPY[dtype].legacy not in wanted.split(", "):
+        raise RuntimeError(f"Expected tensor for argument #{number} '{name}' to have one of the following scalar types: "
+                           f"{wanted}; but got {type_name(dtype)} instead (while checking arguments for {function})")

@@ -1,0 +1,178 @@
+"""What the tables of elementwise ops share: refusals of dtypes, aliases, and arithmetic with numbers for derivative rules.
+
+NOTE [Numbers in derivatives]
+`x * 2` in Python is mul.Tensor and leaves a MulBackward0; the derivative formulas that PyTorch ships call mul.Scalar and
+leave a MulBackward1. Whoever looks at the graph of a double backward sees the difference, so rules write `times(x, 2)`.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from retrograd.core.dispatch import call
+from retrograd.core.dtypes import BY_NUMPY, HALVES
+from retrograd.core.opdef import OPS, defop, find_packet, load
+from retrograd.core.state import tls
+from retrograd.core.tensor import Tensor, wants_grad
+from retrograd.ops import late
+from retrograd.ops.shared import families
+from retrograd.ops.shared.families import conj, number_like
+
+C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "bool": "bool",
+           "complex64": "c10::complex<float>", "complex128": "c10::complex<double>", "uint8": "unsigned char",
+           "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int",
+           "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int"}
+
+
+# ---- dtypes that an op refuses
+def unsupported(kernel: str, dtype: Any) -> NotImplementedError:
+    """The error for a dtype that the named kernel has no code for."""
+    return NotImplementedError(f'"{kernel}" not implemented for \'{BY_NUMPY[dtype].legacy}\'')
+
+
+def limited(name: str, kinds: str, compute: Any) -> Any:
+    """A kernel that takes only dtypes of the given NumPy kinds (V is bfloat16)."""
+    def kernel(xp: Any, self: Any, *rest: Any) -> Any:
+        if self.dtype.kind not in kinds:
+            raise unsupported(name, self.dtype)
+        return compute(xp, self, *rest)
+    return kernel
+
+
+def in_float32(compute: Any) -> Any:
+    """A kernel that computes half precision in float32, but on operands (numbers too) that were rounded to it before."""
+    def kernel(xp: Any, self: Any, other: Any) -> Any:
+        if self.dtype in HALVES:
+            return compute(xp, self.astype(xp.float32), other.astype(xp.float32)).astype(self.dtype)
+        return compute(xp, self, other)
+    return kernel
+
+
+def ufunc(name: str) -> Any:
+    """A kernel that is one NumPy function of all its tensors."""
+    return lambda xp, *args: getattr(xp, name)(*args)
+
+
+def refuse(message: str, kinds: str, error: type[Exception] = RuntimeError) -> Any:
+    """A check that raises for tensors of the given kinds, whatever they would be promoted to."""
+    def check(*args: Any) -> None:
+        for a in args:
+            if isinstance(a, Tensor) and a.array.dtype.kind in kinds:
+                raise error(message)
+    return check
+
+
+def no_complex_gradient(name: str) -> Any:
+    """A check for an op that computes with complex numbers but has no derivative for them."""
+    def check(self: Any, *args: Any) -> None:
+        if self.array.dtype.kind == "c" and tls.grad_enabled and wants_grad(self):
+            raise RuntimeError(f"{name} does not support automatic differentiation for outputs with complex dtype.")
+    return check
+
+
+# ---- for derivative rules
+def zeros(grad: Any) -> Any:
+    return late.zeros_like(grad)
+
+
+def where(condition: Any, yes: Any, no: Any) -> Any:
+    return late.where(condition, yes, no)
+
+
+def scalar_row(name: str, kernel: Any, rule: Any, **columns: Any) -> Any:
+    """Declare the overload with a number; calls by name never choose it, since the Tensor overload takes numbers too."""
+    alpha = ", Scalar alpha=1" if name in ("add", "sub") else ""
+    op = defop(f"{name}.Scalar(Tensor self, Scalar other{alpha}) -> Tensor", kernel=kernel, vjp=dict(self=rule),
+               jvp="elementwise", batch=families.pointwise, scalars=("other",), out=False,
+               node=f"{name.capitalize()}Backward1", **columns)
+    op.packet.overloads_.remove(op)
+    op.packet.schemas.remove(op.schema)
+    return op
+
+
+def check_sub(self: Any, other: Any, alpha: Any) -> None:
+    bools = [isinstance(x, bool) or (isinstance(x, Tensor) and x.array.dtype.kind == "b") for x in (self, other)]
+    if all(bools):
+        raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+                           "`logical_xor()` operator instead.")
+    if any(bools):
+        raise RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
+                           "invert a mask, use the `~` or `logical_not()` operator instead.")
+
+
+add_scalar = scalar_row(
+    "add", lambda xp, self, other, alpha: xp.add(self, number_like(xp, self, other * alpha)), lambda grad: grad,
+    promote="common")
+sub_scalar = scalar_row(
+    "sub", lambda xp, self, other, alpha: xp.subtract(self, number_like(xp, self, other * alpha)), lambda grad: grad,
+    promote="common", check=check_sub)
+mul_scalar = scalar_row(
+    "mul", lambda xp, self, other: xp.multiply(self, number_like(xp, self, other)),
+    lambda grad, other: times(grad, conj(other)), promote="common", widen=True)
+div_scalar = scalar_row(
+    "div", lambda xp, self, other: xp.true_divide(self, number_like(xp, self, other)),
+    lambda grad, other: over(grad, conj(other)), promote="float", widen=True)
+
+
+def plus(tensor: Any, number: Any) -> Any:
+    return call(add_scalar, [tensor, number, 1])
+
+
+def minus(tensor: Any, number: Any) -> Any:
+    return call(sub_scalar, [tensor, number, 1])
+
+
+def times(tensor: Any, number: Any) -> Any:
+    return call(mul_scalar, [tensor, number])
+
+
+def over(tensor: Any, number: Any) -> Any:
+    return call(div_scalar, [tensor, number])
+
+
+def blanked(fresh: Any, mask: Any) -> Any:
+    """0 where `mask` says, written into a value that nobody else has, which so keeps its memory order; transforms and the
+    like get a new one."""
+    return fresh.masked_fill(mask, 0) if must_not_write(fresh, mask) else fresh.masked_fill_(mask, 0)
+
+
+def must_not_write(fresh: Any, value: Any) -> bool:
+    """Whether transforms and the like forbid to write into a value that nobody else has."""
+    return bool(tls.slow_path and (tls.transforms or tls.dispatch_modes or tls.function_modes) or fresh._flags or value._flags)
+
+
+def less_from(number: Any, tensor: Any) -> Any:
+    """number - tensor."""
+    return call(find_packet("sub").Tensor, [number, tensor, 1])      # type: ignore[union-attr]
+
+
+def maybe_times(grad: Any, factor: Any) -> Any:
+    """grad * factor, without an op when the factor is 1."""
+    return grad if factor == 1 else times(grad, conj(factor))
+
+
+# ---- other names for the same op
+def alias_rows(name: str, original: str, *schemas: str, inplace: bool = True, out: bool = True, numbers: bool = False,
+               **columns: Any) -> None:
+    """Declare `name` as a composite that calls `original`; `schemas` are "overload(arguments)" of the functional forms."""
+    if original not in OPS:
+        load(original)
+    for schema in schemas:
+        overload, _, arguments = schema[:-1].partition("(")
+        dot = "." + overload if overload else ""
+        columns.update(composite=True, numbers=numbers, out=False)
+        meant = getattr(OPS[original], overload or "default")
+        defop(f"{name}{dot}({arguments}) -> Tensor", kernel=forwarder(original, overload or "default"), **columns)
+        if inplace:
+            written = arguments.replace("Tensor self", "Tensor(a!) self", 1)
+            defop(f"{name}_{dot}({written}) -> Tensor(a!)", kernel=forwarder(original + "_", overload or "default"),
+                  functional=meant, **columns)
+        if out:
+            star = "" if "*" in arguments else "*, "
+            form = f"{overload}_out" if overload not in ("", "Tensor") else "out"
+            defop(f"{name}.{form}({arguments}, {star}Tensor(a!) out) -> Tensor(a!)", kernel=forwarder(original, form),
+                  functional=meant, **columns)
+
+
+def forwarder(name: str, overload: str) -> Any:
+    """A composite kernel that hands its arguments to another op."""
+    return lambda *args: call(getattr(find_packet(name), overload), list(args))

@@ -1,0 +1,152 @@
+"""What many ops share: shape and batching rules by family, and the helpers that derivative rules are written with."""
+from __future__ import annotations
+
+from typing import Any
+
+from retrograd.core import forward
+from retrograd.core.dispatch import call
+from retrograd.core.state import tls
+from retrograd.core.tensor import FLAG_WRAPPER, Tensor, conj, wants_grad
+from retrograd.ops import late
+
+
+def wrap_dim(dim: int, ndim: int, *, scalar_ok: bool = True) -> int:
+    """A dimension counted from the front, or PyTorch's IndexError."""
+    size = max(ndim, 1) if scalar_ok else ndim
+    if not size:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    if not -size <= dim < size:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-size}, {size - 1}], but got {dim})")
+    return dim % size
+
+
+def wrap_dims(dims: Any, ndim: int) -> tuple[int, ...]:
+    """Several dimensions, each counted from the front and given only once."""
+    wrapped = tuple([wrap_dim(d, ndim) for d in dims])
+    if len(set(wrapped)) != len(wrapped):
+        repeated = next(d for i, d in enumerate(wrapped) if d in wrapped[:i])
+        raise RuntimeError(f"dim {repeated} appears multiple times in the list of dims")
+    return wrapped
+
+
+def is_watched() -> bool:
+    """Whether derivatives of what a rule computes may be asked for, so that it must not take a short cut."""
+    return tls.grad_enabled or forward.levels.current >= 0
+
+
+def will_differentiate(t: Any) -> bool:
+    """Whether derivatives by this tensor may be asked for, so that what they need must be computed."""
+    return bool(t._flags) or (tls.grad_enabled and wants_grad(t))
+
+
+def everything(t: Any) -> Any:
+    """The values of a tensor as an array; of all its examples, if it is batched."""
+    while t._flags & FLAG_WRAPPER:
+        t = t._extra.batch.value
+    t = t.detach()
+    return t.resolve_conj().resolve_neg().array if t._flags else t.array
+
+
+def anywhere(mask: Any) -> bool:
+    """Whether a mask holds for any element, of any example."""
+    return bool(everything(mask).any())
+
+
+def number_like(xp: Any, array: Any, number: Any) -> Any:
+    """A Python number as a 0-d array of the array's dtype."""
+    if isinstance(number, complex) and array.dtype.kind != "c":
+        if number.imag:
+            name = "double" if array.dtype.itemsize == 8 else "float"
+            raise RuntimeError(f"value cannot be converted to type {name} without overflow\n"
+                               f"{number} is complex, and the tensor is not.")
+        number = number.real
+    return xp.asarray(number).astype(array.dtype)
+
+
+# ---- batching: rule(op, args, dims, size) -> (result, its batch dimension)
+# `args` are in schema order; `dims` says for each where its batch dimension is (None: it has none; lists for lists).
+def move_to_front(t: Any, dim: int | None) -> Any:
+    return t if dim is None or dim == 0 else t.movedim(dim, 0)
+
+
+def pointwise(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """Batch dimension first, then as many ones as the other operands have dimensions more."""
+    ranks = [a.ndim - (d is not None) for a, d in zip(args, dims, strict=True) if isinstance(a, Tensor)]
+    rank = max(ranks)
+    moved = []
+    for a, d in zip(args, dims, strict=True):
+        if isinstance(a, Tensor) and d is not None:
+            a = move_to_front(a, d)
+            if a.ndim - 1 < rank:
+                a = a.reshape((a.shape[0],) + (1,) * (rank - a.ndim + 1) + tuple(a.shape[1:]))
+        moved.append(a)
+    result = call(op, moved)
+    return result, (0,) * len(result) if op.multiple else 0
+
+
+pointwise.elementwise = True  # type: ignore[attr-defined]
+
+
+def shift_dims(*names: str) -> Any:
+    """The rule for ops whose named arguments are dimensions: batch dimension first, the others count from behind it."""
+    def rule(op: Any, args: Any, dims: Any, size: int) -> Any:
+        params = op.schema.params
+        rank = next(a.ndim - 1 for a, d in zip(args, dims, strict=True) if isinstance(a, Tensor) and d is not None)
+        if rank == 0:                     # no dimension to count from
+            return loop(op, args, dims, size)
+        moved = []
+        for a, d, p in zip(args, dims, params, strict=True):
+            if isinstance(a, Tensor):
+                a = move_to_front(a, d) if d is not None else a.expand((size, *a.shape))
+            elif p.name in names and a is not None:
+                a = wrap_dim(a, rank) + 1 if isinstance(a, int) else tuple([wrap_dim(x, rank) + 1 for x in a])
+            moved.append(a)
+        result = call(op, moved)
+        return result, (0,) * len(result) if op.multiple else 0
+    return rule
+
+
+def folded(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """The rule for ops that treat every index of the first dimension alone: the examples are more of those."""
+    moved, count = [], 0
+    for a, d, p in zip(args, dims, op.schema.params, strict=True):
+        if isinstance(a, Tensor):
+            a = move_to_front(a, d) if d is not None else a.expand((size, *a.shape))
+            count = a.shape[1]
+            a = a.reshape((size * count, *a.shape[2:]))
+        elif p.name == "input_size":
+            a = (size * a[0], *a[1:])
+        moved.append(a)
+    result = call(op, moved)
+    if op.multiple:
+        return tuple([r if r is None else r.reshape((size, count, *r.shape[1:])) for r in result]), tuple(
+            [None if r is None else 0 for r in result])
+    return result.reshape((size, count, *result.shape[1:])), 0
+
+
+def element_by_element(name: str) -> Any:
+    """The rule for ops that treat the elements of one argument alone; if another one is batched, a loop."""
+    def rule(op: Any, args: Any, dims: Any, size: int) -> Any:
+        batched = [i for i, d in enumerate(dims) if d is not None]
+        if [op.schema.params[i].name for i in batched] != [name]:
+            return loop(op, args, dims, size)
+        return call(op, args), dims[batched[0]]
+    rule.loops = True  # type: ignore[attr-defined]
+    return rule
+
+
+def loop(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """One call per example; right for every op, and slow."""
+    def pick(a: Any, d: Any, i: int) -> Any:
+        if isinstance(d, (list, tuple)):
+            return [pick(x, y, i) for x, y in zip(a, d, strict=True)]
+        return a if d is None else a.select(d, i)
+    results = [call(op, [pick(a, d, i) for a, d in zip(args, dims, strict=True)]) for i in range(size)]
+    stack = late.stack
+    if op.multiple:          # an output that was not asked for is None
+        return tuple([None if r[0] is None else stack(list(r)) for r in zip(*results, strict=True)]), (0,) * len(results[0])
+    return stack(results), 0
+
+
+__all__ = ["anywhere", "conj", "element_by_element", "everything", "folded", "is_watched", "loop", "move_to_front",
+           "number_like", "pointwise", "shift_dims", "will_differentiate", "wrap_dim", "wrap_dims"]

@@ -1,0 +1,30 @@
+"""Ops that do nothing useful: PyTorch's tests of the machinery around ops call them."""
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from retrograd.core.opdef import defop
+from retrograd.ops.shared import families
+from retrograd.ops.views.copies import add_copy
+
+
+def warn_and_pass(grad: Any) -> Any:
+    warnings.warn("Warn from backward", UserWarning, stacklevel=2)
+    return grad
+
+
+# The gradient is wrong on purpose: it shows which formula ran (other devices have other ones).
+defop("_test_autograd_multiple_dispatch.fullcoverage(Tensor self) -> Tensor",
+      kernel=lambda xp, self: self.copy(), vjp=dict(self=lambda grad, self_sym_sizes: grad.expand(self_sym_sizes) + 1),
+      jvp="linear", batch=families.pointwise, variants="function", real_only=True)
+defop("_test_autograd_multiple_dispatch.ntonly(Tensor self, bool b) -> Tensor",
+      kernel=lambda self, b: self.clone(), composite=True, variants="function", out=False)
+add_copy(defop(
+    "_test_autograd_multiple_dispatch_view(Tensor(a) self) -> Tensor(a)",
+    kernel=lambda xp, self: self.reshape(-1), vjp=dict(self=lambda grad, self_sym_sizes: grad.reshape(self_sym_sizes)),
+    jvp="linear", batch=families.loop, variants="function", real_only=True))
+_test_warn_in_autograd = defop(
+    "_test_warn_in_autograd(Tensor self) -> Tensor",
+    kernel=lambda xp, self: self.copy(), vjp=dict(self=warn_and_pass), jvp="linear", batch=families.pointwise, variants="",
+    real_only=True, elementwise=False)        # (not so, but then its rule, which warns, would be tried out beforehand)

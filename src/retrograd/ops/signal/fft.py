@@ -1,0 +1,334 @@
+"""Fourier transforms: three kernels (complex to complex, real to complex and back) and the public functions made of them.
+
+NOTE [Normalization]
+The kernels' `normalization` is a number: 0 leaves sums as they are, 1 divides by the root of the number of points, 2 by
+the number. `norm` of the public functions says which direction gets the factor.
+"""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from retrograd.core import dtypes, storage
+from retrograd.core.dispatch import call
+from retrograd.core.opdef import defop
+from retrograd.ops import late
+from retrograd.ops.shared import families
+from retrograd.ops.shared.dtype_checks import every, only
+from retrograd.ops.shared.families import wrap_dim
+from retrograd.ops.views.slicing import slice_
+
+
+# ---- kernels
+def scaled(array: Any, points: int, normalization: int) -> Any:
+    if normalization == 0:
+        return array
+    factor = 1 / math.sqrt(points) if normalization == 1 else 1 / points
+    return array * array.real.dtype.type(factor)
+
+
+def laid_out(source: Any, result: Any, dim: Any) -> Any:
+    """The result with the transformed dimensions innermost, the others in the order of the input's memory."""
+    rest = sorted([d for d in range(source.ndim) if d not in dim], key=lambda d: -source.strides[d])
+    order = [*rest, *dim]
+    strides = [0] * result.ndim
+    step = 1
+    for d in reversed(order):
+        strides[d] = step
+        step *= max(result.shape[d], 1)
+    if storage.strides_of(result) == tuple(strides):
+        return result
+    made = storage.empty_strided(result.shape, strides, result.dtype)
+    made[...] = result
+    return made
+
+
+def by_stride(source: Any, dim: Any) -> list[int]:
+    """The dimensions in the order of memory."""
+    return sorted(dim, key=lambda d: -source.strides[d])
+
+
+def positive(dim: Any, ndim: int) -> list[int]:
+    return [wrap_dim(d, ndim) for d in dim]
+
+
+def points_of(shape: Any, dim: Any) -> int:
+    return math.prod([shape[d] for d in dim])
+
+
+def c2c_kernel(xp: Any, self: Any, dim: Any, normalization: int, forward: bool) -> Any:
+    axes = positive(dim, self.ndim)
+    if not axes:
+        return self.copy()
+    made = xp.fft.fftn(self, axes=axes) if forward else xp.fft.ifftn(self, axes=axes, norm="forward")
+    made = made.astype(self.dtype, copy=False)
+    return laid_out(self, scaled(made, points_of(self.shape, axes), normalization), by_stride(self, axes))
+
+
+def r2c_kernel(xp: Any, self: Any, dim: Any, normalization: int, onesided: bool) -> Any:
+    axes = positive(dim, self.ndim)
+    kind = np.complex128 if self.dtype.char == "d" else np.complex64
+    made = (xp.fft.rfftn if onesided else xp.fft.fftn)(self, axes=axes).astype(kind, copy=False)
+    order = [*by_stride(self, axes[:-1]), axes[-1]]
+    return laid_out(self, scaled(made, points_of(self.shape, axes), normalization), order)
+
+
+def c2r_kernel(xp: Any, self: Any, dim: Any, normalization: int, last_dim_size: int) -> Any:
+    axes = positive(dim, self.ndim)
+    sizes = [*[self.shape[d] for d in axes[:-1]], last_dim_size]
+    made = xp.fft.irfftn(self, sizes, axes, norm="forward").astype(self.real.dtype, copy=False)
+    return laid_out(self, scaled(made, math.prod(sizes), normalization), [*by_stride(self, axes[:-1]), axes[-1]])
+
+
+# ---- derivatives: the adjoint of a transform is one in the other direction
+def r2c_gradient(grad: Any, self: Any, dim: Any, normalization: int, onesided: bool) -> Any:
+    if onesided:
+        last = wrap_dim(dim[-1], self.ndim)
+        missing = self.shape[last] - grad.shape[last]
+        if missing > 0:
+            whole = grad.new_zeros([*grad.shape[:last], self.shape[last], *grad.shape[last + 1:]])
+            whole.narrow(last, 0, grad.shape[last]).copy_(grad)
+            grad = whole
+    return late.real(call(c2c, [grad, dim, normalization, False]))
+
+
+def c2r_gradient(grad: Any, dim: Any, normalization: int) -> Any:
+    """The half that is not stored adds its share to the stored one."""
+    made = call(r2c, [grad, dim, normalization, True])
+    last = wrap_dim(dim[-1], grad.ndim)
+    doubled = grad.shape[last] - made.shape[last]
+    if doubled > 0:
+        made.narrow(last, 1, doubled).mul_(2)
+    return made
+
+
+c2c = defop(
+    "_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor",
+    kernel=c2c_kernel, check=only("Only supports complex dtypes, but found: {}", "C"), jvp="linear",
+    batch=families.shift_dims("dim"), node="FftC2CBackward0", variants="function",
+    vjp=dict(self=lambda grad, dim, normalization, forward: call(c2c, [grad, dim, normalization, not forward])),
+)
+r2c = defop(
+    "_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor",
+    kernel=r2c_kernel, vjp=dict(self=r2c_gradient), jvp="linear", batch=families.shift_dims("dim"), node="FftR2CBackward0",
+    variants="function", check=every(only("Only supports floating-point dtypes, but found: {}", "FH"),
+                                     only("MKL FFT doesn't support tensors of type: {}", "F")),
+)
+c2r = defop(
+    "_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor",
+    kernel=c2r_kernel, vjp=dict(self=c2r_gradient), jvp="linear", batch=families.shift_dims("dim"), node="FftC2RBackward0",
+    variants="function", check=only("Only supports complex dtypes, but found: {}", "C"),
+)
+
+
+# ---- arguments
+def mode_of(norm: Any, forward: bool) -> int:
+    if norm is None or norm == "backward":
+        return 0 if forward else 2
+    if norm == "forward":
+        return 2 if forward else 0
+    if norm == "ortho":
+        return 1
+    raise RuntimeError(f'Invalid normalization mode: "{norm}"')
+
+
+def prepared(self: Any, need_complex: bool) -> Any:
+    """The input in a dtype that has a transform."""
+    dtype = self.dtype
+    if dtype.category >= 2 and self.array.dtype.char not in "fdFD":
+        raise RuntimeError(f"Unsupported dtype {dtype.legacy}")
+    if dtype.category < 2:
+        dtype = dtypes.get_default_dtype()
+    if need_complex and not dtype.is_complex:
+        dtype = dtypes.complex128 if dtype is dtypes.float64 else dtypes.complex64
+    return self if dtype is self.dtype else self.to(dtype)
+
+
+def check_points(n: int) -> None:
+    if n < 1:
+        raise RuntimeError(f"Invalid number of data points ({n}) specified")
+
+
+def one_dim(self: Any, dim: int) -> int:
+    if self.ndim == 0:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return wrap_dim(dim, self.ndim)
+
+
+def resized(x: Any, dims: Any, sizes: Any) -> Any:
+    """The input cut or padded with zeros to the given sizes."""
+    pad = [0] * (2 * x.ndim)
+    for d, n in zip(dims, sizes, strict=True):
+        if n == -1:
+            continue
+        check_points(n)
+        if x.shape[d] < n:
+            pad[2 * (x.ndim - 1 - d) + 1] = n - x.shape[d]
+        elif x.shape[d] > n:
+            x = call(slice_, [x, d, 0, n, 1])
+    return late.constant_pad_nd(x, pad) if any(pad) else x
+
+
+def shape_and_dims(self: Any, shape: Any, dim: Any) -> tuple[list[int], list[int]]:
+    """Which dimensions are transformed, and the sizes they are to have."""
+    if dim is not None:
+        dims = [wrap_dim(d, self.ndim) for d in dim]
+        if len(set(dims)) != len(dims):
+            raise RuntimeError("FFT dims must be unique")
+    if shape is not None:
+        if dim is not None and len(dim) != len(shape):
+            raise RuntimeError("When given, dim and shape arguments must have the same length")
+        if len(shape) > self.ndim:
+            raise RuntimeError(f"Got shape with {len(shape)} values but input tensor only has {self.ndim} dimensions.")
+        if dim is None:
+            dims = list(range(self.ndim - len(shape), self.ndim))
+        sizes = [self.shape[d] if n == -1 else n for d, n in zip(dims, shape, strict=True)]
+    else:
+        dims = list(range(self.ndim)) if dim is None else dims
+        sizes = [self.shape[d] for d in dims]
+    for n in sizes:
+        check_points(n)
+    return dims, sizes
+
+
+# ---- one dimension
+def complex_transform(self: Any, n: Any, dim: int, norm: Any, forward: bool) -> Any:
+    x = prepared(self, False)
+    axis = one_dim(x, dim)
+    check_points(x.shape[axis] if n is None else n)
+    x = resized(x, [axis], [n]) if n is not None else x
+    mode = mode_of(norm, forward)
+    if x.is_complex():
+        return call(c2c, [x, (axis,), mode, forward])
+    made = call(r2c, [x, (axis,), mode, False])
+    return made if forward else made.conj()
+
+
+def real_transform(name: str, self: Any, n: Any, dim: int, norm: Any, forward: bool) -> Any:
+    if self.is_complex():
+        raise RuntimeError(f"{name} expects a real input tensor, but got {self.dtype.legacy}")
+    x = prepared(self, False)
+    axis = one_dim(x, dim)
+    check_points(x.shape[axis] if n is None else n)
+    x = resized(x, [axis], [n]) if n is not None else x
+    made = call(r2c, [x, (axis,), mode_of(norm, forward), True])
+    return made if forward else made.conj()
+
+
+def to_real_transform(self: Any, n: Any, dim: int, norm: Any, forward: bool) -> Any:
+    x = prepared(self, True)
+    axis = one_dim(x, dim)
+    size = 2 * (x.shape[axis] - 1) if n is None else n
+    check_points(size)
+    x = resized(x, [axis], [size // 2 + 1]) if n is not None else x
+    return call(c2r, [x.conj() if forward else x, (axis,), mode_of(norm, forward), size])
+
+
+ONE = "(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor"
+for name, kernel in dict(
+        fft=lambda self, n, dim, norm: complex_transform(self, n, dim, norm, True),
+        ifft=lambda self, n, dim, norm: complex_transform(self, n, dim, norm, False),
+        rfft=lambda self, n, dim, norm: real_transform("rfft", self, n, dim, norm, True),
+        irfft=lambda self, n, dim, norm: to_real_transform(self, n, dim, norm, False),
+        hfft=lambda self, n, dim, norm: to_real_transform(self, n, dim, norm, True),
+        ihfft=lambda self, n, dim, norm: real_transform("ihfft", self, n, dim, norm, False)).items():
+    defop(f"fft_{name}{ONE}", kernel=kernel, composite=True, variants="")
+
+
+# ---- several dimensions
+def complex_transforms(self: Any, s: Any, dim: Any, norm: Any, forward: bool) -> Any:
+    dims, sizes = shape_and_dims(self, s, dim)
+    x = resized(prepared(self, True), dims, sizes)
+    return call(c2c, [x, tuple(dims), mode_of(norm, forward), forward])
+
+
+def real_transforms(self: Any, s: Any, dim: Any, norm: Any) -> Any:
+    if self.is_complex():
+        raise RuntimeError(f"rfftn expects a real-valued input tensor, but got {self.dtype.legacy}")
+    x = prepared(self, False)
+    dims, sizes = shape_and_dims(x, s, dim)
+    if not dims:
+        raise RuntimeError("rfftn must transform at least one axis")
+    return call(r2c, [resized(x, dims, sizes), tuple(dims), mode_of(norm, True), True])
+
+
+def halved_dims(self: Any, s: Any, dim: Any) -> tuple[list[int], list[int], int]:
+    """Dimensions and sizes of a transform to real numbers; the last size is that of its stored half."""
+    dims, sizes = shape_and_dims(self, s, dim)
+    if not dims:
+        raise RuntimeError("irfftn must transform at least one axis")
+    last = 2 * (self.shape[dims[-1]] - 1) if s is None or s[-1] == -1 else s[-1]
+    check_points(last)
+    return dims, [*sizes[:-1], last // 2 + 1], last
+
+
+def to_real_transforms(self: Any, s: Any, dim: Any, norm: Any) -> Any:
+    dims, sizes, last = halved_dims(self, s, dim)
+    x = resized(prepared(self, True), dims, sizes)
+    return call(c2r, [x, tuple(dims), mode_of(norm, False), last])
+
+
+def hermitian_transforms(self: Any, s: Any, dim: Any, norm: Any) -> Any:
+    dims, sizes, last = halved_dims(self, s, dim)
+    x = resized(prepared(self, True), dims, sizes)
+    mode = mode_of(norm, True)
+    if len(dims) > 1:
+        x = call(c2c, [x, tuple(dims[:-1]), mode, True])
+    return call(c2r, [x.conj(), (dims[-1],), mode, last])
+
+
+def inverse_hermitian_transforms(self: Any, s: Any, dim: Any, norm: Any) -> Any:
+    if self.is_complex():
+        raise RuntimeError(f"Only supports floating-point dtypes, but found: {self.dtype.legacy}")
+    x = prepared(self, False)
+    dims, sizes = shape_and_dims(x, s, dim)
+    if not dims:
+        raise RuntimeError("ihfftn must transform at least one axis")
+    mode = mode_of(norm, False)
+    made = call(r2c, [resized(x, dims, sizes), (dims[-1],), mode, True])
+    if len(dims) == 1:
+        return made.conj()
+    return call(c2c, [late.conj_physical(made), tuple(dims[:-1]), mode, False])
+
+
+MANY = {"fft": lambda self, s, dim, norm: complex_transforms(self, s, dim, norm, True),
+        "ifft": lambda self, s, dim, norm: complex_transforms(self, s, dim, norm, False),
+        "rfft": real_transforms, "irfft": to_real_transforms, "hfft": hermitian_transforms,
+        "ihfft": inverse_hermitian_transforms}
+for name, kernel in MANY.items():
+    defop(f"fft_{name}n(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", kernel=kernel,
+          composite=True, variants="")
+    defop(f"fft_{name}2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor", kernel=kernel,
+          composite=True, variants="")
+
+
+# ---- frequencies
+def shifted(sign: int) -> Any:
+    def composite(self: Any, dim: Any) -> Any:
+        dims = list(range(self.ndim)) if dim is None else [wrap_dim(d, self.ndim) for d in dim]
+        return late.roll(self, [(self.shape[d] + (sign < 0)) // 2 for d in dims], dims)
+    return composite
+
+
+defop("fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor", kernel=shifted(1), composite=True, variants="", out=False)
+defop("fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor", kernel=shifted(-1), composite=True, variants="", out=False)
+
+
+def frequencies(n: int, d: float, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    kind = dtype or dtypes.get_default_dtype()
+    made = late.arange(n, dtype=kind)
+    half = n - (n // 2)
+    call(slice_, [made, 0, half, None, 1]).copy_(late.arange(-(n // 2), 0, dtype=kind))
+    return made.mul_(1.0 / (n * d)) if n else made
+
+
+def half_frequencies(n: int, d: float, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    return late.arange(n // 2 + 1, dtype=dtype or dtypes.get_default_dtype()).mul_(1.0 / (n * d))
+
+
+FACTORY = ("(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) "
+           "-> Tensor")
+defop(f"fft_fftfreq{FACTORY}", kernel=frequencies, composite=True, variants="")
+defop(f"fft_rfftfreq{FACTORY}", kernel=half_frequencies, composite=True, variants="")

@@ -1,0 +1,117 @@
+"""Window functions for signal processing, and the Vandermonde matrix."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from retrograd.core import dtypes
+from retrograd.core.kernels import HALVES
+from retrograd.core.opdef import defop
+from retrograd.ops.create.factories import OPTIONS, default, public
+
+
+def window(name: str, length: int, periodic: bool, dtype: Any, values: Any) -> Any:
+    """The window of `length` points; a periodic one is a symmetric one with its last point left off."""
+    dtype = dtype or default()
+    if dtype.kind not in "fcV":
+        found = INTEGERS[dtypes.BY_NUMPY[dtype].name]
+        raise RuntimeError(f"{name} expects floating point dtypes, got: TensorOptions(dtype={found}"
+                           ", device=cpu, layout=Strided (default), requires_grad=false (default), pinned_memory=false, "
+                           "memory_format=(nullopt))")
+    if length < 0:
+        raise RuntimeError(f"{name} requires non-negative window_length, got window_length={length}")
+    if length < 2:
+        return np.ones(length, dtype)
+    count = length + 1 if periodic else length
+    work = np.dtype(np.float32) if dtype in HALVES else dtype
+    return values(np.arange(count).astype(work), count, work)[:length].astype(dtype)
+
+
+INTEGERS = {"bool": "bool", "int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char",
+            "uint8": "unsigned char"}
+
+
+def cosine(alpha: float, beta: float) -> Any:
+    def values(x: Any, count: int, work: Any) -> Any:
+        x *= work.type(math.pi * 2 / (count - 1))
+        return np.cos(x) * work.type(-beta) + work.type(alpha)
+    return values
+
+
+def bartlett(x: Any, count: int, work: Any) -> Any:
+    x *= work.type(2 / (count - 1))
+    first = ((count - 1) >> 1) + 1
+    x[first:] = x[first:] * work.type(-1) + work.type(2)
+    return x
+
+
+def blackman(x: Any, count: int, work: Any) -> Any:
+    x *= work.type(math.pi / (count - 1))
+    return np.cos(x * work.type(4)) * work.type(0.08) - np.cos(x * work.type(2)) * work.type(0.5) + work.type(0.42)
+
+
+def kaiser(beta: float) -> Any:
+    def values(x: Any, count: int, work: Any) -> Any:
+        half = (count - 1) / 2
+        ratio = np.asarray((x.astype(np.float64) - half) / half)
+        return (np.i0(beta * np.sqrt(np.maximum(1 - ratio * ratio, 0))) / np.i0(beta)).astype(work)
+    return values
+
+
+def declare(name: str, overload: str, params: str, kernel: Any) -> Any:
+    return defop(f"{name}{overload}({params}, *, {OPTIONS}) -> Tensor", kernel=kernel, variants=""), params
+
+
+LENGTH = "int window_length"
+PERIODIC = "int window_length, bool periodic"
+for name, shape in (("hann_window", cosine(0.5, 0.5)), ("bartlett_window", bartlett), ("blackman_window", blackman)):
+    public(name, [
+        declare(name, "", LENGTH, lambda xp, n, dtype, layout, device, pin_memory, name=name, shape=shape:
+                window(name, n, True, dtype, shape)),
+        declare(name, ".periodic", PERIODIC, lambda xp, n, periodic, dtype, layout, device, pin_memory, name=name, shape=shape:
+                window(name, n, periodic, dtype, shape)),
+    ], out=False)
+public("hamming_window", [
+    declare("hamming_window", "", LENGTH, lambda xp, n, dtype, layout, device, pin_memory:
+            window("hamming_window", n, True, dtype, cosine(0.54, 0.46))),
+    declare("hamming_window", ".periodic", PERIODIC, lambda xp, n, periodic, dtype, layout, device, pin_memory:
+            window("hamming_window", n, periodic, dtype, cosine(0.54, 0.46))),
+    declare("hamming_window", ".periodic_alpha", PERIODIC + ", float alpha",
+            lambda xp, n, periodic, alpha, dtype, layout, device, pin_memory:
+            window("hamming_window", n, periodic, dtype, cosine(alpha, 0.46))),
+    declare("hamming_window", ".periodic_alpha_beta", PERIODIC + ", float alpha, float beta",
+            lambda xp, n, periodic, alpha, beta, dtype, layout, device, pin_memory:
+            window("hamming_window", n, periodic, dtype, cosine(alpha, beta))),
+], out=False)
+public("kaiser_window", [
+    declare("kaiser_window", "", LENGTH, lambda xp, n, dtype, layout, device, pin_memory:
+            window("kaiser_window", n, True, dtype, kaiser(12.0))),
+    declare("kaiser_window", ".periodic", PERIODIC, lambda xp, n, periodic, dtype, layout, device, pin_memory:
+            window("kaiser_window", n, periodic, dtype, kaiser(12.0))),
+    declare("kaiser_window", ".beta", PERIODIC + ", float beta",
+            lambda xp, n, periodic, beta, dtype, layout, device, pin_memory:
+            window("kaiser_window", n, periodic, dtype, kaiser(beta))),
+], out=False)
+
+
+def vander_tensor(x: Any, N: Any, increasing: bool) -> Any:
+    """Powers of the elements of `x`, as the columns of a matrix."""
+    if x.ndim != 1:
+        raise RuntimeError(f"x must be a one-dimensional tensor but it has {x.ndim} dimensions.")
+    count = x.shape[0] if N is None else N
+    if count < 0:
+        raise RuntimeError("N must be non-negative.")
+    shape = (x.shape[0], count)
+    if x.dtype.category < 2:
+        x = x.to(dtypes.int64)
+    result = x.new_ones(shape)
+    if count > 1:
+        rest = x.unsqueeze(1).expand((shape[0], count - 1)).clone()
+        result.narrow(1, 1, count - 1).copy_(rest.cumprod(1))
+    return result if increasing else result.flip([1])
+
+
+vander = defop("vander(Tensor x, int? N=None, bool increasing=False) -> Tensor", kernel=vander_tensor, composite=True,
+               variants="function", out=False)

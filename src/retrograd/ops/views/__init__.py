@@ -1,0 +1,1 @@
+"""Ops whose results share memory with their input."""

@@ -1,0 +1,229 @@
+"""Complex numbers: real and imaginary parts as views, lazy conjugation and negation, building complex tensors."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograd.core import dtypes, storage
+from retrograd.core.api import EXTRA_METHODS, expose
+from retrograd.core.dispatch import call
+from retrograd.core.kernels import broadcast_problem
+from retrograd.core.opdef import defop
+from retrograd.core.tensor import FLAG_CONJ, FLAG_NEG, FLAG_SPARSE
+from retrograd.ops import late
+from retrograd.ops.memory.copy import clone
+from retrograd.ops.shared import geometry
+from retrograd.ops.shared.families import move_to_front, pointwise
+from retrograd.ops.views.slicing import select
+
+PARTS = {np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): np.dtype(np.float64)}
+WHOLES = {part: whole for whole, part in PARTS.items()}
+
+
+def batch_contiguous(op: Any, args: Any, dims: Any, size: int) -> Any:
+    return op(move_to_front(args[0], dims[0]).contiguous()), 0
+
+
+def batch_front(op: Any, args: Any, dims: Any, size: int) -> Any:
+    return op(move_to_front(args[0], dims[0])), 0
+
+
+# ---- complex as real and back
+def real_pairs(xp: Any, self: Any) -> Any:
+    part = PARTS.get(self.dtype)
+    if part is None:
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    strides = [s * 2 for s in storage.strides_of(self)]
+    return geometry.reinterpreted(self, part, (*self.shape, 2), (*strides, 1), storage.offset_of(self) * 2)
+
+
+def complex_pairs(xp: Any, self: Any) -> Any:
+    whole = WHOLES.get(self.dtype)
+    if whole is None:
+        raise RuntimeError("view_as_complex is only supported for half, float and double tensors, but got a tensor of "
+                           f"scalar type: {dtypes.BY_NUMPY[self.dtype].legacy}")
+    shape, strides, offset = self.shape, storage.strides_of(self), storage.offset_of(self)
+    if not shape:
+        raise RuntimeError("Input tensor must have one or more dimensions")
+    if shape[-1] != 2:
+        raise RuntimeError("Tensor must have a last dimension of size 2")
+    if strides[-1] != 1:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    if any([s % 2 for s in strides[:-1]]):
+        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+    if offset % 2:
+        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
+    return geometry.reinterpreted(self, whole, shape[:-1], [s // 2 for s in strides[:-1]], offset // 2)
+
+
+def refuse_conj(self: Any) -> None:
+    if self._flags & FLAG_CONJ:
+        raise RuntimeError("view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate "
+                           "tensor so you can view it as real, use self.resolve_conj(); however, be warned that the resulting "
+                           "tensor will NOT alias the original.")
+
+
+view_as_real = defop(
+    "view_as_real(Tensor(a) self) -> Tensor(a)",
+    kernel=real_pairs, check=refuse_conj, vjp=dict(self=lambda grad: late.view_as_complex(grad.contiguous())),
+    jvp="linear", batch=batch_front, variants="function", out=False,
+)
+view_as_complex = defop(
+    "view_as_complex(Tensor(a) self) -> Tensor(a)",
+    kernel=complex_pairs, vjp=dict(self=lambda grad: late.view_as_real(grad.contiguous().resolve_conj())),
+    jvp="linear", batch=batch_contiguous, variants="function", out=False,
+)
+
+
+# ---- lazy conjugation and negation
+lazy_conj = defop(
+    "_conj(Tensor(a) self) -> Tensor(a)",
+    kernel=lambda xp, self: self[...], flips=FLAG_CONJ,
+    vjp=dict(self=lambda grad: conj(grad)), jvp="linear", batch=batch_front, out=False,
+)
+neg_view = defop(
+    "_neg_view(Tensor(a) self) -> Tensor(a)",
+    kernel=lambda xp, self: self[...], flips=FLAG_NEG,
+    vjp=dict(self=lambda grad: -grad), jvp="linear", batch=batch_front, out=False,
+)
+
+
+@expose
+def conj(input: Any) -> Any:
+    """A view that is the conjugate; the tensor itself if it is real."""
+    if input._flags & FLAG_SPARSE and input.array.dtype.kind == "c":
+        return late.conj_physical(input)
+    return call(lazy_conj, [input]) if input.array.dtype.kind == "c" else input
+
+
+@expose
+def resolve_conj(input: Any) -> Any:
+    """The tensor with its conjugation carried out."""
+    return call(clone, [input, None]) if input._flags & FLAG_CONJ else input
+
+
+@expose
+def resolve_neg(input: Any) -> Any:
+    """The tensor with its negation carried out."""
+    return call(clone, [input, None]) if input._flags & FLAG_NEG else input
+
+
+@expose(method=False)
+def is_conj(input: Any) -> bool:
+    """Whether the tensor is a lazy conjugate."""
+    return bool(input._flags & FLAG_CONJ)
+
+
+@expose(method=False)
+def is_neg(input: Any) -> bool:
+    """Whether the tensor is a lazy negative."""
+    return bool(input._flags & FLAG_NEG)
+
+
+def conj_kernel(xp: Any, self: Any) -> Any:
+    return xp.conjugate(self) if self.dtype.kind == "c" else self.copy(order="K")
+
+
+physical = defop(
+    "_conj_physical(Tensor self) -> Tensor",
+    kernel=conj_kernel,
+    vjp=dict(self=lambda grad: grad.conj_physical()), jvp="linear", batch=pointwise, variants="",
+)
+physical_inplace = defop(
+    "conj_physical_(Tensor(a!) self) -> Tensor(a!)",
+    kernel=conj_kernel,
+    vjp=dict(self=lambda grad: grad.conj_physical()), jvp="linear", batch=pointwise, node="ConjPhysicalBackward1", out=False,
+)
+defop("conj_physical(Tensor self) -> Tensor", composite=True,
+      kernel=lambda self: call(physical, [self]) if self.array.dtype.kind == "c" else self)
+
+
+# ---- parts
+@expose(method=False)
+def real(input: Any) -> Any:
+    """The real part as a view; the tensor itself if it is real."""
+    if input.array.dtype.kind != "c":
+        return input
+    pairs = call(view_as_real, [call(lazy_conj, [input]) if input._flags & FLAG_CONJ else input])
+    return call(select, [pairs, pairs.array.ndim - 1, 0])
+
+
+@expose(method=False)
+def imag(input: Any) -> Any:
+    """The imaginary part as a view."""
+    if input.array.dtype.kind != "c":
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    if input._flags & FLAG_CONJ:
+        pairs = call(neg_view, [call(view_as_real, [call(lazy_conj, [input])])])
+    else:
+        pairs = call(view_as_real, [input])
+    return call(select, [pairs, pairs.array.ndim - 1, 1])
+
+
+def set_real(self: Any, value: Any) -> None:
+    late.copy_(real(self), value)
+
+
+def set_imag(self: Any, value: Any) -> None:
+    late.copy_(imag(self), value)
+
+
+EXTRA_METHODS["real"] = property(real, set_real)
+EXTRA_METHODS["imag"] = property(imag, set_imag)
+
+
+# ---- building
+def check_parts(first: Any, second: Any) -> None:
+    names = [dtypes.BY_NUMPY[a.dtype].legacy for a in (first, second)]
+    if any([n not in ("Float", "Double", "Half") for n in names]):
+        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {names[0]} and "
+                           f"{names[1]}")
+    if names[0] != names[1]:
+        raise RuntimeError(f"Expected object of scalar type {names[0]} but got scalar type {names[1]} for second "
+                           f"argument")
+    problem = broadcast_problem(first.shape, second.shape)
+    if problem is not None:
+        raise RuntimeError(problem)
+    if names[0] == "Half":
+        raise RuntimeError("complex tensors of half precision are not supported")
+
+
+def complex_kernel(xp: Any, real: Any, imag: Any) -> Any:
+    check_parts(real, imag)
+    made = real.astype(WHOLES[real.dtype]) + xp.zeros_like(imag)
+    made = xp.array(made)
+    made.imag = imag
+    return made
+
+
+def polar_kernel(xp: Any, abs: Any, angle: Any) -> Any:
+    if abs.dtype.char == angle.dtype.char == "e":
+        raise NotImplementedError("\"polar_cpu\" not implemented for 'Half'")
+    check_parts(abs, angle)
+    cosine = xp.multiply(abs, xp.cos(angle))
+    made = xp.array(cosine, dtype=WHOLES[abs.dtype])
+    made.imag = xp.multiply(abs, xp.sin(angle))
+    return made
+
+
+def polar_rule(grad: Any, result: Any) -> Any:
+    conjugate = grad.conj()
+    return late.real(conjugate * result.sgn()), late.real(conjugate * (result * 1j))
+
+
+def polar_jvp(abs_t: Any, angle_p: Any, angle_t: Any, result: Any) -> Any:
+    one = late.polar(angle_p.new_ones(()).expand(angle_p.shape), angle_p)
+    return abs_t * one + angle_t * (result * 1j)
+
+
+complex_ = defop(
+    "complex(Tensor real, Tensor imag) -> Tensor",
+    kernel=complex_kernel,
+    vjp=dict(real=lambda grad, real, imag: late.real(grad), imag=lambda grad, real, imag: late.imag(grad)),
+    jvp=lambda real_t, imag_t: late.complex(real_t, imag_t), batch=pointwise, variants="function",
+)
+polar = defop(
+    "polar(Tensor abs, Tensor angle) -> Tensor",
+    kernel=polar_kernel, vjp={("abs", "angle"): polar_rule}, jvp=polar_jvp, batch=pointwise, variants="function",
+)

@@ -1,0 +1,50 @@
+"""The copying twins of view ops: `permute_copy` and its like give a contiguous copy instead of a view."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.opdef import OpDef, defop
+from retrograd.ops.memory import copy
+from retrograd.ops.shared import families
+from retrograd.ops.shared.elementwise import limited
+from retrograd.ops.shared.elementwise import ufunc as by_name
+from retrograd.ops.views import complex as complexes
+from retrograd.ops.views import shape, slicing
+
+
+def copying(kernel: Any) -> Any:
+    """The kernel of a view op with its result copied."""
+    def copied(xp: Any, *args: Any) -> Any:
+        made = kernel(xp, *args)
+        if isinstance(made, list):
+            return [np.array(m, order="C") for m in made]
+        return np.array(made, order="C")
+    return copied
+
+
+def add_copy(op: OpDef) -> None:
+    head, _, rest = op.schema.text.partition("(")
+    name, _, overload = head.partition(".")
+    text = f"{name}_copy{'.' + overload if overload else ''}({rest}"
+    for mark in ("(a -> *)", "(a)"):
+        text = text.replace(mark, "")
+    defop(text, kernel=copying(op.kernel), vjp=op.vjp, jvp=op.jvp, batch=op.batch, node=f"{op.node_name}_copy",
+          variants="function", real_only=name in ("select", "slice", "view_as_complex") or op.real_only)
+
+
+for view_op in (
+    shape.view, shape.view_as_dtype, shape.expand, shape.as_strided, shape.t, shape.transpose, shape.permute, shape.squeeze,
+    shape.squeeze_dim, shape.squeeze_dims, shape.unsqueeze, slicing.select, slicing.slice_, slicing.diagonal, slicing.unfold,
+    slicing.unbind, slicing.split_tensor, slicing.split_with_sizes, complexes.view_as_real, complexes.view_as_complex,
+    copy.alias, copy.detach,
+):
+    add_copy(view_op)
+for schema, node, ufunc in (("_conj_copy(Tensor self) -> Tensor", "ConjBackward0_copy", "conjugate"),
+                            ("_neg_view_copy(Tensor self) -> Tensor", "NegViewBackward0_copy", "negative")):
+    rule = (lambda grad: grad.conj()) if ufunc == "conjugate" else (lambda grad: grad.neg())
+    compute = copying(by_name(ufunc))
+    kernel = compute if ufunc == "conjugate" else limited("neg_cpu", "iufcV", compute)
+    defop(schema, kernel=kernel, vjp=dict(self=rule), jvp="linear", batch=families.pointwise, node=node,
+          variants="function", real_only=True, elementwise=False)

@@ -1,0 +1,83 @@
+"""In-place view ops: they give a tensor another geometry over its memory, and leave it the same object.
+
+NOTE [Changing a tensor's own geometry]
+Nothing is written, so the base of a view keeps its history: the tensor alone gets a new node on top of the one it had,
+and its recipe one more step. All the same the op counts as a write: the version goes up, leaves that require grad are
+refused, and so are views whose recipe cannot be trusted; how a view was made stays with it.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from retrograd.core.dispatch import gradient_mask
+from retrograd.core.forward import tangent_of
+from retrograd.core.graph import set_history
+from retrograd.core.hooks import hooks
+from retrograd.core.kernels import compute_arrays
+from retrograd.core.opdef import OpDef, defop
+from retrograd.core.record import record
+from retrograd.core.state import switches, tls
+from retrograd.core.tensor import FLAG_DUAL, FLAG_INFERENCE, FLAG_WRAPPER, bump, new_view, wants_grad
+from retrograd.core.views import check_inplace
+from retrograd.ops.views import shape
+
+
+def change_geometry(op: OpDef, args: Any) -> Any:
+    """Run `op`, recording it if a gradient is wanted, and make its result the geometry of its first argument."""
+    t = args[0]
+    if switches.any_mode and tls.transforms:
+        hooks.captured(op, t)
+    if t._flags & FLAG_WRAPPER:
+        return hooks.batched_geometry(t, op.functional, args[1:])
+    if not op._ready:
+        op.prepare()
+    tangent = tangent_of(t) if t._flags & FLAG_DUAL else None
+    mask = gradient_mask(op, args) if tls.grad_enabled else 0
+    check_inplace(t, mask != 0 or wants_grad(t))
+    array = compute_arrays(op, args)
+    node = record(op, args, mask, False) if mask else None
+    before = t.array.shape
+    t.array = array
+    if tangent is not None:
+        change_geometry(op, [tangent, *args[1:]])
+    if t._flags & FLAG_INFERENCE:
+        return t
+    bump(t)
+    view = t._view
+    # PyTorch's recipe of a view with another dtype than its base forgets such a step, and its tests hold it to that.
+    forgets = view is not None and view.base.array.dtype is not array.dtype and before == array.shape and not tls.view_replay
+    if view is not None and not forgets:
+        t._view = new_view(view.base, op.functional, args[1:], -1, view, view.creation, view.version)
+    if node is not None:
+        node._shape, node._dtype = array.shape, array.dtype
+        set_history(t, node, 0)          # a gradient that is retained stays the one of the geometry it was asked for
+        if view is not None:
+            t._view.version = t._counter.n
+    return t
+
+
+def refuse_batches(self: Any) -> None:
+    if self.array.ndim > 2:
+        raise RuntimeError(f"t_() expects a tensor with <= 2 dimensions, but self is {self.array.ndim}D")
+
+
+def inplace_view(schema: str, functional: OpDef, node: str, check: Any = None) -> OpDef:
+    """Declare the in-place form of a view op; its nodes are numbered apart from the functional form's."""
+    op = OpDef(functional.schema, functional.kernel, vjp=functional.vjp, jvp=functional.jvp, batch=functional.batch,
+               node=node,
+               functional=functional, check=check)
+    return defop(schema, kernel=lambda self, *rest: change_geometry(op, [self, *rest]), composite=True,
+                 variants="method",
+                 out=False)
+
+
+inplace_view("as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a!)",
+             shape.as_strided, "AsStridedBackward1").variants = "function, method"
+inplace_view("t_(Tensor(a!) self) -> Tensor(a!)", shape.t, "TBackward1", refuse_batches)
+inplace_view("transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", shape.transpose, "TransposeBackward1")
+inplace_view("swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)", shape.transpose, "TransposeBackward1")
+inplace_view("swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", shape.transpose, "TransposeBackward1")
+inplace_view("squeeze_(Tensor(a!) self) -> Tensor(a!)", shape.squeeze, "SqueezeBackward3")
+inplace_view("squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)", shape.squeeze_dim, "SqueezeBackward4")
+inplace_view("squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)", shape.squeeze_dims, "SqueezeBackward5")
+inplace_view("unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", shape.unsqueeze, "UnsqueezeBackward1")
