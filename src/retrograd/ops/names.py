@@ -14,7 +14,7 @@ from typing import Any
 
 stored: Any
 try:
-    from retrograd.ops import _names as stored  # type: ignore[no-redef, attr-defined, unused-ignore]
+    import retrograd.ops._names as stored  # type: ignore[no-redef, import-not-found, unused-ignore]
 except ImportError:                 # a source tree that nothing was run in yet
     stored = None
 
