@@ -393,7 +393,7 @@ def packet_call(packet: Any, args: Any, kwargs: Any) -> Any:
         index, bound = resolve(packet.name, packet.schemas, args, kwargs)
     except TypeError:
         if wanted_by_another(args, kwargs):
-            return METHODS["__torch_function__"](packet, args, kwargs)
+            return hooks.torch_function(packet, args, kwargs)
         raise
     return call(packet.overloads_[index], bound)
 
@@ -403,7 +403,7 @@ def op_call(op: Any, args: Any, kwargs: Any) -> Any:
         bound = op.schema.bind(args, kwargs)
     except TypeError:
         if wanted_by_another(args, kwargs):
-            return METHODS["__torch_function__"](op, args, kwargs)
+            return hooks.torch_function(op, args, kwargs)
         raise
     return call(op, bound)
 
