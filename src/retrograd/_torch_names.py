@@ -40,19 +40,20 @@ def rename(module: ModuleType) -> None:
     under_torch = "torch" + name.removeprefix(PACKAGE)
     sys.modules.setdefault(under_torch, module)
     for value in list(vars(module).values()):
-        if isinstance(value, (type, FunctionType)) and value.__module__ == name:
-            rename_one(value, under_torch)
+        rename_one(value, name, under_torch)
 
 
-def rename_one(value: Any, under_torch: str) -> None:
+def rename_one(value: Any, name: str, under_torch: str) -> None:
+    """Rename a class or function of the module `name`, and the members that the class defines."""
+    if not isinstance(value, (type, FunctionType)) or value.__module__ != name:
+        return
     try:
         value.__module__ = under_torch
     except (AttributeError, TypeError):         # a compiled class keeps its name
         return
     if isinstance(value, type):
-        for member in vars(value).values():
-            if isinstance(member, (type, FunctionType)) and member.__module__.startswith(PACKAGE):
-                rename_one(member, under_torch)
+        for member in list(vars(value).values()):
+            rename_one(member, name, under_torch)
 
 
 class RenamingFinder:

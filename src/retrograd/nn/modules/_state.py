@@ -8,7 +8,7 @@ from typing import Any
 
 from retrograd import no_grad
 from retrograd.nn.modules._hooks import add
-from retrograd.nn.parameter import Parameter
+from retrograd.nn.parameter import Parameter, is_lazy
 from retrograd.overrides import is_tensor_like
 from retrograd.utils.hooks import RemovableHandle
 
@@ -222,9 +222,10 @@ class Stateful:
             error_msgs.append(f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
                               f"checkpoint but received {type(value)}")
             return
-        if param.ndim == 0 and value.ndim == 1:       # what very old checkpoints have in the place of scalars
-            value = value[0]
-        if value.shape != param.shape:
+        lazy = is_lazy(param)
+        if not lazy and len(param.shape) == 0 and len(value.shape) == 1 and value.shape[0] == 1:
+            value = value[0]                    # what very old checkpoints have in the place of scalars
+        if not lazy and value.shape != param.shape:
             error_msgs.append(f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, the shape "
                               f"in current model is {param.shape}.")
             return

@@ -6,8 +6,9 @@ from typing import Any
 import retrograd as torch
 from retrograd.nn import functional as F
 from retrograd.nn import init
+from retrograd.nn.modules.lazy import LazyModuleMixin
 from retrograd.nn.modules.module import Module
-from retrograd.nn.parameter import Parameter
+from retrograd.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
 
 
 class _NormBase(Module):
@@ -126,3 +127,128 @@ class BatchNorm3d(_BatchNorm):
 
     def _check_input_dim(self, input: Any) -> None:
         expect(input, (5,))
+
+
+class _LazyNormBase(LazyModuleMixin, _NormBase):
+    """What lazy norms share: num_features is the size of the first input's second dimension."""
+
+    weight: Any
+    bias: Any
+    running_mean: Any
+    running_var: Any
+
+    def __init__(self, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True, track_running_stats: bool = True,
+                 device: Any = None, dtype: Any = None, *, bias: bool = True) -> None:
+        super().__init__(0, eps, momentum, False, False, device, dtype, bias=False)
+        self.affine, self.track_running_stats = affine, track_running_stats
+        if affine:
+            self.weight = UninitializedParameter(device=device, dtype=dtype)
+            if bias:
+                self.bias = UninitializedParameter(device=device, dtype=dtype)
+        if track_running_stats:
+            self.running_mean = UninitializedBuffer(device=device, dtype=dtype)
+            self.running_var = UninitializedBuffer(device=device, dtype=dtype)
+            self.num_batches_tracked = torch.tensor(0, dtype=torch.long, device=device)
+
+    def reset_parameters(self) -> None:
+        """Start again, if the shapes are known."""
+        if not self.has_uninitialized_params() and self.num_features != 0:
+            super().reset_parameters()
+
+    def initialize_parameters(self, input: Any) -> None:  # type: ignore[override]
+        """Take num_features from the input."""
+        if self.has_uninitialized_params():
+            self.num_features = input.shape[1]
+            for tensor in (self.weight, self.bias, self.running_mean, self.running_var):
+                if tensor is not None:
+                    tensor.materialize((self.num_features,))
+            self.reset_parameters()
+        self.num_features = self.num_features or input.shape[1]     # 0 still, if a state_dict gave the shapes
+
+
+class LazyBatchNorm1d(_LazyNormBase, _BatchNorm):
+    """A BatchNorm1d whose num_features comes from its first input.
+
+    >>> import retrograd as torch
+    >>> norm = torch.nn.LazyBatchNorm1d()
+    >>> _ = norm(torch.ones(2, 3))
+    >>> norm.num_features
+    3
+    """
+
+    cls_to_become = BatchNorm1d
+    _check_input_dim = BatchNorm1d._check_input_dim
+
+
+class LazyBatchNorm2d(_LazyNormBase, _BatchNorm):
+    """A BatchNorm2d whose num_features comes from its first input.
+
+    >>> import retrograd as torch
+    >>> norm = torch.nn.LazyBatchNorm2d()
+    >>> _ = norm(torch.ones(2, 3, 4, 4))
+    >>> norm.num_features
+    3
+    """
+
+    cls_to_become = BatchNorm2d
+    _check_input_dim = BatchNorm2d._check_input_dim
+
+
+class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
+    """A BatchNorm3d whose num_features comes from its first input.
+
+    >>> import retrograd as torch
+    >>> norm = torch.nn.LazyBatchNorm3d()
+    >>> _ = norm(torch.ones(2, 3, 1, 2, 2))
+    >>> norm.num_features
+    3
+    """
+
+    cls_to_become = BatchNorm3d
+    _check_input_dim = BatchNorm3d._check_input_dim
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch norm of any rank whose statistics are those of all processes; of one process it is batch norm.
+
+    >>> import retrograd as torch
+    >>> torch.nn.SyncBatchNorm(2, affine=False)(torch.tensor([[1.0, 10.0], [3.0, 30.0]]))
+    tensor([[-1.0000, -1.0000],
+            [ 1.0000,  1.0000]])
+    """
+
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+                 track_running_stats: bool = True, process_group: Any = None, device: Any = None, dtype: Any = None, *,
+                 bias: bool = True) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+        self.process_group = process_group
+
+    def _check_input_dim(self, input: Any) -> None:
+        if input.dim() < 2:
+            raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+        if input.size(1) == 0:
+            raise ValueError("SyncBatchNorm number of input channels should be non-zero")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Any, process_group: Any = None) -> Any:
+        """The module with a SyncBatchNorm in the place of each batch norm in it.
+
+        >>> import retrograd as torch
+        >>> torch.nn.SyncBatchNorm.convert_sync_batchnorm(torch.nn.Sequential(torch.nn.BatchNorm1d(2)))
+        Sequential(
+          (0): SyncBatchNorm(2, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
+        )
+        """
+        made = module
+        if isinstance(module, _BatchNorm):
+            made = SyncBatchNorm(module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats,
+                                 process_group, bias=module.bias is not None)
+            for name in ("weight", "bias") if module.affine else ():
+                setattr(made, name, getattr(module, name))
+            for name in ("running_mean", "running_var", "num_batches_tracked", "training"):
+                setattr(made, name, getattr(module, name))
+            if hasattr(module, "qconfig"):
+                made.qconfig = module.qconfig
+        for name, child in module.named_children():
+            made.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return made

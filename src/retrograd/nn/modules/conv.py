@@ -7,9 +7,10 @@ from typing import Any
 import retrograd as torch
 from retrograd.nn import functional as F
 from retrograd.nn import init
+from retrograd.nn.modules.lazy import LazyModuleMixin
 from retrograd.nn.modules.module import Module
 from retrograd.nn.modules.utils import _ntuple, _reverse_repeat_tuple
-from retrograd.nn.parameter import Parameter
+from retrograd.nn.parameter import Parameter, UninitializedParameter
 
 
 class _ConvNd(Module):
@@ -19,6 +20,8 @@ class _ConvNd(Module):
                      "kernel_size"]
     rank = 0
     transposed = False
+    weight: Any
+    bias: Any
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
                  output_padding: Any, groups: int, bias: bool, padding_mode: str, device: Any, dtype: Any) -> None:
@@ -51,13 +54,17 @@ class _ConvNd(Module):
                     self._reversed_padding_repeated_twice[2 * i + 1] = total - total // 2
         else:
             self._reversed_padding_repeated_twice = _reverse_repeat_tuple(self.padding, 2)
-        channels = (in_channels, out_channels // groups) if self.transposed else (out_channels, in_channels // groups)
-        self.weight = Parameter(torch.empty((*channels, *self.kernel_size), device=device, dtype=dtype))
+        self.weight = Parameter(torch.empty(self._weight_shape(), device=device, dtype=dtype))
         if bias:
             self.bias = Parameter(torch.empty(out_channels, device=device, dtype=dtype))
         else:
             self.register_parameter("bias", None)
         self.reset_parameters()
+
+    def _weight_shape(self) -> tuple[int, ...]:
+        into, out = self.in_channels, self.out_channels
+        channels = (into, out // self.groups) if self.transposed else (out, into // self.groups)
+        return (*channels, *self.kernel_size)
 
     def reset_parameters(self) -> None:
         """Draw new parameters."""
@@ -207,3 +214,126 @@ class ConvTranspose3d(_ConvTransposeNd):
     """
 
     rank = 3
+
+
+class _LazyConvXdMixin(LazyModuleMixin):
+    """What lazy convolutions share: in_channels comes from the first input."""
+
+    def _set_lazily(self: Any, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
+        self.out_channels = out_channels
+        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        if bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+
+    def reset_parameters(self: Any) -> None:
+        """Draw new parameters, if their shapes are known."""
+        if not self.has_uninitialized_params() and self.in_channels != 0:
+            super().reset_parameters()  # type: ignore[misc]
+
+    def initialize_parameters(self: Any, input: Any, *args: Any, **kwargs: Any) -> None:
+        """Take in_channels from the input."""
+        if not self.has_uninitialized_params():
+            return
+        self.in_channels = self._get_in_channels(input)
+        if self.in_channels % self.groups != 0:
+            raise ValueError("in_channels must be divisible by groups")
+        self.weight.materialize(self._weight_shape())
+        if self.bias is not None:
+            self.bias.materialize((self.out_channels,))
+        self.reset_parameters()
+
+    def _get_in_channels(self: Any, input: Any) -> int:
+        single = self._get_num_spatial_dims() + 1
+        if input.dim() not in (single, single + 1):
+            raise RuntimeError(f"Expected {single}D (unbatched) or {single + 1}D (batched) input to {type(self).__name__}, but "
+                               f"got input of size: {input.shape}")
+        return int(input.shape[input.dim() - single])
+
+    def _get_num_spatial_dims(self: Any) -> int:
+        return int(self.rank)
+
+
+class _LazyPlain(_LazyConvXdMixin):
+    """The base of lazy convolutions that are not transposed."""
+
+    def __init__(self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+                 groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None,
+                 dtype: Any = None) -> None:
+        super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode)
+        self._set_lazily(out_channels, bias, device, dtype)
+
+
+class _LazyTransposed(_LazyConvXdMixin):
+    """The base of lazy transposed convolutions."""
+
+    def __init__(self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
+                 groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros", device: Any = None,
+                 dtype: Any = None) -> None:
+        super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode)
+        self._set_lazily(out_channels, bias, device, dtype)
+
+
+class LazyConv1d(_LazyPlain, Conv1d):
+    """A Conv1d whose in_channels comes from its first input.
+
+    >>> import retrograd as torch
+    >>> torch.nn.LazyConv1d(3, 2)(torch.ones(1, 2, 5)).shape
+    torch.Size([1, 3, 4])
+    """
+
+    cls_to_become = Conv1d
+
+
+class LazyConv2d(_LazyPlain, Conv2d):
+    """A Conv2d whose in_channels comes from its first input.
+
+    >>> import retrograd as torch
+    >>> torch.nn.LazyConv2d(3, 2)(torch.ones(1, 2, 5, 5)).shape
+    torch.Size([1, 3, 4, 4])
+    """
+
+    cls_to_become = Conv2d
+
+
+class LazyConv3d(_LazyPlain, Conv3d):
+    """A Conv3d whose in_channels comes from its first input.
+
+    >>> import retrograd as torch
+    >>> torch.nn.LazyConv3d(3, 2)(torch.ones(1, 2, 5, 5, 5)).shape
+    torch.Size([1, 3, 4, 4, 4])
+    """
+
+    cls_to_become = Conv3d
+
+
+class LazyConvTranspose1d(_LazyTransposed, ConvTranspose1d):
+    """A ConvTranspose1d whose in_channels comes from its first input.
+
+    >>> import retrograd as torch
+    >>> torch.nn.LazyConvTranspose1d(3, 2)(torch.ones(1, 2, 5)).shape
+    torch.Size([1, 3, 6])
+    """
+
+    cls_to_become = ConvTranspose1d
+
+
+class LazyConvTranspose2d(_LazyTransposed, ConvTranspose2d):
+    """A ConvTranspose2d whose in_channels comes from its first input.
+
+    >>> import retrograd as torch
+    >>> torch.nn.LazyConvTranspose2d(3, 2)(torch.ones(1, 2, 5, 5)).shape
+    torch.Size([1, 3, 6, 6])
+    """
+
+    cls_to_become = ConvTranspose2d
+
+
+class LazyConvTranspose3d(_LazyTransposed, ConvTranspose3d):
+    """A ConvTranspose3d whose in_channels comes from its first input.
+
+    >>> import retrograd as torch
+    >>> torch.nn.LazyConvTranspose3d(3, 2)(torch.ones(1, 2, 5, 5, 5)).shape
+    torch.Size([1, 3, 6, 6, 6])
+    """
+
+    cls_to_become = ConvTranspose3d

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from retrograd.nn import functional as F
-from retrograd.nn.modules.batchnorm import _NormBase, expect
+from retrograd.nn.modules.batchnorm import _LazyNormBase, _NormBase, expect
 
 
 class _InstanceNorm(_NormBase):
@@ -63,3 +63,45 @@ class InstanceNorm3d(_InstanceNorm):
     """
 
     ranks = (4, 5)
+
+
+class LazyInstanceNorm1d(_LazyNormBase, _InstanceNorm):
+    """An InstanceNorm1d whose num_features comes from its first input.
+
+    >>> import retrograd as torch
+    >>> norm = torch.nn.LazyInstanceNorm1d(affine=True)
+    >>> _ = norm(torch.ones(2, 3, 4))
+    >>> norm.weight.shape
+    torch.Size([3])
+    """
+
+    cls_to_become = InstanceNorm1d
+    ranks = InstanceNorm1d.ranks
+
+
+class LazyInstanceNorm2d(_LazyNormBase, _InstanceNorm):
+    """An InstanceNorm2d whose num_features comes from its first input.
+
+    >>> import retrograd as torch
+    >>> norm = torch.nn.LazyInstanceNorm2d(affine=True)
+    >>> _ = norm(torch.ones(2, 3, 4, 4))
+    >>> norm.weight.shape
+    torch.Size([3])
+    """
+
+    cls_to_become = InstanceNorm2d
+    ranks = InstanceNorm2d.ranks
+
+
+class LazyInstanceNorm3d(_LazyNormBase, _InstanceNorm):
+    """An InstanceNorm3d whose num_features comes from its first input.
+
+    >>> import retrograd as torch
+    >>> norm = torch.nn.LazyInstanceNorm3d(affine=True)
+    >>> _ = norm(torch.ones(2, 3, 1, 2, 2))
+    >>> norm.weight.shape
+    torch.Size([3])
+    """
+
+    cls_to_become = InstanceNorm3d
+    ranks = InstanceNorm3d.ranks

@@ -1,4 +1,4 @@
-"""Linear maps: Identity, Linear, Bilinear."""
+"""Linear maps: Identity, Linear, Bilinear, LazyLinear."""
 from __future__ import annotations
 
 import math
@@ -6,8 +6,9 @@ from typing import Any
 
 import retrograd as torch
 from retrograd.nn import functional, init
+from retrograd.nn.modules.lazy import LazyModuleMixin
 from retrograd.nn.modules.module import Module
-from retrograd.nn.parameter import Parameter
+from retrograd.nn.parameter import Parameter, UninitializedParameter
 
 
 class Identity(Module):
@@ -38,6 +39,7 @@ class Linear(Module):
     in_features: int
     out_features: int
     weight: Any
+    bias: Any
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
@@ -105,3 +107,42 @@ class Bilinear(Module):
     def extra_repr(self) -> str:
         return (f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
                 f"bias={self.bias is not None}")
+
+
+class LazyLinear(LazyModuleMixin, Linear):
+    """A Linear whose in_features is the last size of its first input.
+
+    >>> import retrograd as torch
+    >>> torch.nn.LazyLinear(4)(torch.ones(2, 3)).shape
+    torch.Size([2, 4])
+    """
+
+    cls_to_become = Linear
+
+    def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(0, 0, False)
+        self.out_features = out_features
+        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        if bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+
+    def reset_parameters(self) -> None:
+        """Draw new parameters, if their shapes are known."""
+        if not self.has_uninitialized_params() and self.in_features != 0:
+            super().reset_parameters()
+
+    def initialize_parameters(self, input: Any) -> None:  # type: ignore[override]
+        """Take in_features from the input."""
+        found = input.shape[-1]
+        if self.has_uninitialized_params():
+            with torch.no_grad():
+                self.in_features = found
+                self.weight.materialize((self.out_features, found))
+                if self.bias is not None:
+                    self.bias.materialize((self.out_features,))
+                self.reset_parameters()
+        if self.in_features == 0:
+            if found != self.weight.shape[-1]:
+                raise AssertionError(f"The in_features inferred from input: {found} is not equal to in_features from "
+                                     f"self.weight: {self.weight.shape[-1]}")
+            self.in_features = found
