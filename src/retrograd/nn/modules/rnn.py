@@ -80,7 +80,7 @@ class RNNBase(Module):
         self.bidirectional, self.proj_size = bidirectional, proj_size
         place = {"device": device, "dtype": dtype}
         rows, real = GATES[mode] * hidden_size, proj_size or hidden_size
-        self._all_names: list[list[str]] = []
+        self._all_weights: list[list[str]] = []
         for layer in range(num_layers):
             width = input_size if layer == 0 else real * (1 + bidirectional)
             for direction in range(1 + bidirectional):
@@ -92,7 +92,7 @@ class RNNBase(Module):
                     shapes["weight_hr" + end] = (proj_size, hidden_size)
                 for name, shape in shapes.items():
                     self.register_parameter(name, Parameter(torch.empty(shape, **place)))
-                self._all_names.append(list(shapes))
+                self._all_weights.append(list(shapes))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -106,7 +106,26 @@ class RNNBase(Module):
 
     @property
     def all_weights(self) -> list[list[Any]]:
-        return [[getattr(self, name) for name in names] for names in self._all_names]
+        return [[getattr(self, name) for name in names] for names in self._all_weights]
+
+    @property
+    def _flat_weights_names(self) -> list[str]:
+        return [name for names in self._all_weights for name in names]
+
+    @property
+    def _flat_weights(self) -> list[Any]:
+        return [getattr(self, name) for name in self._flat_weights_names]
+
+    def __getstate__(self) -> dict[str, Any]:
+        # PyTorch keeps these lists in the object, so a pickle that it can read has them
+        return {**self.__dict__, "_flat_weights_names": self._flat_weights_names, "_flat_weights": self._flat_weights}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = {name: value for name, value in state.items() if not name.startswith("_flat_weight")}
+        if "all_weights" in state:              # its name in old files
+            state["_all_weights"] = state.pop("all_weights")
+        state.setdefault("proj_size", 0)
+        super().__setstate__(state)
 
     def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"

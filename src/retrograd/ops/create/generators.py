@@ -33,6 +33,12 @@ class Generator(generator.Generator):
         """A new generator that will draw what this one would draw next."""
         return Generator(self._device).set_state(self.get_state())
 
+    def __setstate__(self, state: Any) -> None:
+        """Called for files of `torch.save`: the state is a seed, an offset, and all of it as bytes."""
+        if not isinstance(state, tuple) or len(state) != 3:
+            raise TypeError("the state of a generator must be a seed, an offset and a tensor of bytes")
+        self.set_state(state[2])
+
     def __reduce__(self) -> Any:
         return (restore, (str(self._device), generator.Generator.get_state(self)))
 

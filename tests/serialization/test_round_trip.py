@@ -14,7 +14,7 @@ import retrograd as torch
 from retrograd import serialization
 from retrograd.testing import assert_close
 
-GOLDEN = Path(__file__).parent / "golden" / "torch_2_13.pt"      # written by PyTorch 2.13.0
+GOLDEN = Path(__file__).parent.parent / "golden" / "torch_2_13.pt"      # written by PyTorch 2.13.0
 
 
 class Something:

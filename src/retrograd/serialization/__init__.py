@@ -1,0 +1,32 @@
+"""`save` and `load`: objects with tensors in files that PyTorch can read, and the files that PyTorch writes.
+
+A file is a zip archive: `data.pkl` is a pickle of the object in which the memory of tensors is named by number, `data/N`
+that memory as it is, little-endian. Tensors that share memory share it again after loading. Reading is safe unless the caller
+says `weights_only=False`: see NOTE [What a file can do] in allowlist.py.
+"""
+from __future__ import annotations
+
+from retrograd.serialization.inspect_file import get_unsafe_globals_in_checkpoint
+from retrograd.serialization.options import (
+    LoadEndianness,
+    add_safe_globals,
+    clear_safe_globals,
+    get_crc32_options,
+    get_default_load_endianness,
+    get_default_mmap_options,
+    get_safe_globals,
+    safe_globals,
+    set_crc32_options,
+    set_default_load_endianness,
+    set_default_mmap_options,
+)
+from retrograd.serialization.places import default_restore_location, location_tag, register_package
+from retrograd.serialization.reading import load
+from retrograd.serialization.writing import save
+
+__all__ = [
+    "LoadEndianness", "add_safe_globals", "clear_safe_globals", "default_restore_location", "get_crc32_options",
+    "get_default_load_endianness", "get_default_mmap_options", "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load",
+    "location_tag", "register_package", "safe_globals", "save", "set_crc32_options", "set_default_load_endianness",
+    "set_default_mmap_options",
+]

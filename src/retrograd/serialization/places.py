@@ -1,0 +1,68 @@
+"""Where storages go when they are loaded: `map_location`, and the devices that programs register."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from retrograd.serialization.errors import ArchiveError, shown
+
+PACKAGES: list[tuple[int, Callable[[Any], str | None], Callable[[Any, str], Any]]] = []
+
+
+def register_package(priority: int, tagger: Callable[[Any], str | None],
+                     deserializer: Callable[[Any, str], Any]) -> None:
+    """Add a kind of place: `tagger` names the place of a storage, `deserializer` puts one there; both may return None.
+
+    >>> register_package(1000, lambda storage: None, lambda storage, location: None)
+    >>> _ = PACKAGES.pop()
+    """
+    PACKAGES.append((priority, tagger, deserializer))
+    PACKAGES.sort(key=lambda package: package[0])
+
+
+def location_tag(storage: Any) -> str:
+    """The name of the place where a storage is.
+
+    >>> location_tag(UntypedStorage(2))
+    'cpu'
+    """
+    for _, tagger, _ in PACKAGES:
+        location = tagger(storage)
+        if location:
+            return location
+    return "cpu"
+
+
+def default_restore_location(storage: Any, location: str) -> Any:
+    """Put a storage that was read into the place of that name.
+
+    >>> len(default_restore_location(UntypedStorage(2), "cpu"))
+    2
+    """
+    for _, _, deserializer in PACKAGES:
+        result = deserializer(storage, location)
+        if result is not None:
+            return result
+    if location in ("cpu", "meta"):
+        return storage
+    kind = location.partition(":")[0]
+    if kind in ("cuda", "mps", "xpu", "hpu", "xla", "mtia"):
+        raise ArchiveError(f"Attempting to deserialize object on a {kind.upper()} device but torch.{kind}.is_available() is "
+                           "False. If you are running on a CPU-only machine, please use torch.load with "
+                           "map_location=torch.device('cpu') to map your storages to the CPU.")
+    raise ArchiveError(f"don't know how to restore data location of {type(storage).__module__}.{type(storage).__name__} "
+                       f"(tagged with {shown(location)})")
+
+
+def placement(map_location: Any) -> Callable[[Any, str], Any]:
+    """What `map_location` means for one storage that was saved at a location."""
+    if map_location is None:
+        return default_restore_location
+    if isinstance(map_location, dict):
+        return lambda storage, location: default_restore_location(storage, str(map_location.get(location, location)))
+    if callable(map_location):
+        def chosen(storage: Any, location: str) -> Any:
+            result = map_location(storage, location)
+            return default_restore_location(storage, location) if result is None else result
+        return chosen
+    return lambda storage, location: default_restore_location(storage, str(map_location))

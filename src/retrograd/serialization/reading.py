@@ -1,0 +1,87 @@
+"""`load`: objects from the files that `save` and PyTorch write, old ones included."""
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+from retrograd.serialization.archive import Archive, map_file
+from retrograd.serialization.errors import ArchiveError, EmptyFileError, UnpicklingError
+from retrograd.serialization.legacy import LegacyFile
+from retrograd.serialization.options import safe_names
+from retrograd.serialization.places import placement
+from retrograd.serialization.trusted import trusted_unpickler
+from retrograd.serialization.unpickler import SafeUnpickler
+
+NOT_ZIP = ("the file is not a zip archive, which is what torch.save has written since PyTorch 1.6, and not one in the older "
+           "format either")
+
+
+def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: bool | None = None,
+         mmap: bool | None = None, **pickle_load_args: Any) -> Any:
+    """Read an object from a path or from a file opened for reading bytes.
+
+    Only tensors, numbers, strings and plain containers are read, unless `weights_only` is False; then the file may run any
+    code, so its source must be trusted. `map_location` says where storages go that were saved on another device.
+
+    >>> import os, tempfile, retrograd as torch
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.pt")
+    >>> torch.save([torch.eye(2)], path)
+    >>> load(path)
+    [tensor([[1., 0.],
+            [0., 1.]])]
+    """
+    if weights_only is None:
+        weights_only = pickle_module is None
+    elif weights_only and pickle_module is not None:
+        raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
+    is_path = isinstance(f, (str, os.PathLike))
+    if mmap and not is_path:
+        raise ValueError("f must be a file path in order to use the mmap argument")
+    if not is_path and not (hasattr(f, "seek") and hasattr(f, "read") and hasattr(f, "tell")):
+        raise AttributeError(f"'{type(f).__name__}' object has no attribute 'seek'. You can only torch.load from a file that "
+                             "is seekable. Please pre-load the data into a buffer like io.BytesIO and try to load from it "
+                             "instead.")
+    pickle_load_args.setdefault("encoding", "utf-8")
+
+    def start(data: bytes, position: int, load_storage: Callable[[Any], Any], size: int = 0) -> Any:
+        if weights_only:
+            return SafeUnpickler(data, load_storage, safe_names(), pickle_load_args["encoding"], position, size)
+        return trusted_unpickler(data, position, load_storage, pickle_module or pickle, **pickle_load_args)
+
+    with open(f, "rb") if is_path else nullcontext(f) as file:
+        try:
+            return read(file, placement(map_location), start, f if mmap else None)
+        except UnpicklingError as error:
+            if not weights_only or isinstance(error, (ArchiveError, EmptyFileError)):
+                raise
+            raise UnpicklingError(
+                "Weights only load failed. This file can still be loaded, to do so you have two options, do those steps only "
+                "if you trust the source of the checkpoint. \n\t(1) Re-running `torch.load` with `weights_only` set to `False` "
+                "will likely succeed, but it can result in arbitrary code execution. Do it only if you got the file from a "
+                "trusted source.\n\t(2) Alternatively, to load with `weights_only=True` please check the recommended steps in "
+                f"the following error message.\n\tWeightsUnpickler error: {error}") from None
+
+
+def read(file: Any, place: Callable[[Any, str], Any], start: Callable[..., Any], mapped_path: Any) -> Any:
+    """The object in an open file of either format."""
+    beginning = file.tell()
+    magic = file.read(4)
+    if not magic:
+        raise EmptyFileError("Ran out of input: the file is empty")
+    if magic == b"PK\x03\x04":
+        archive = Archive(file, place, None if mapped_path is None else map_file(mapped_path))
+        try:
+            unpickler = start(archive.read("data.pkl"), 0, archive.load_storage, archive.file_size)
+            return unpickler.load()
+        finally:
+            archive.close()
+    if mapped_path is not None:
+        raise RuntimeError("mmap can only be used with files saved with `torch.save(_use_new_zipfile_serialization=True), "
+                           "please torch.save your checkpoint with this option in order to use mmap.")
+    if magic[:1] != b"\x80":
+        raise UnpicklingError(NOT_ZIP)
+    file.seek(beginning)
+    return LegacyFile(file.read(), place).load(start)
