@@ -20,6 +20,7 @@ from importlib import import_module
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import Distribution, DistributionFinder
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
@@ -186,6 +187,7 @@ def install() -> None:
     sys.modules["torch"] = retrograd
     take_identity()
     multiprocessing.spawn.get_preparation_data = prepare_child
+    ForkingPickler.register(Tensor, send_tensor)
     # Importing a module puts it into its parent, also where something else of that name belongs (autograd.gradcheck, a
     # function): such modules must count as imported already.
     for name, module in list(sys.modules.items()):
@@ -205,6 +207,11 @@ def take_identity() -> None:
     module.torch = retrograd
     for name in ("__config__", "__future__", "torch_version", "version"):
         setattr(module, name, import_module(f"{PACKAGE}.{name}"))
+
+
+def send_tensor(tensor: Tensor) -> Any:
+    """How queues of `multiprocessing` send tensors, also where the program does not import `torch.multiprocessing`."""
+    return import_module(f"{PACKAGE}.multiprocessing").reductions.reduce_tensor(tensor)
 
 
 plain_preparation_data = multiprocessing.spawn.get_preparation_data

@@ -10,7 +10,8 @@ import numpy as np
 from retrograd.core import dtypes
 from retrograd.core.api import EXTRA_FUNCTIONS, expose
 from retrograd.core.device import CPU
-from retrograd.core.storage import UntypedStorage, bytes_of
+from retrograd.core.shared_memory import new_shared
+from retrograd.core.storage import UntypedStorage, bytes_of, offset_of, owner_of, storage_of
 from retrograd.core.tensor import Tensor
 
 __all__ = ["STORAGE_TYPES", "TypedStorage", "UntypedStorage"]
@@ -138,7 +139,7 @@ class TypedStorage:
         return False
 
     def is_shared(self) -> bool:
-        return False
+        return self._untyped_storage.is_shared()
 
 
 for method, dtype_name in dict(float="float32", double="float64", half="float16", bfloat16="bfloat16", long="int64",
@@ -182,3 +183,39 @@ def tensor_storage(self: Tensor) -> TypedStorage:
 
 class Warned:
     deprecated = False
+
+
+@expose(plain=False)
+def is_shared(self: Tensor) -> bool:
+    """Whether other processes can be let into the memory of a tensor."""
+    return storage_of(self.array).is_shared()
+
+
+@expose(plain=False)
+def share_memory_(self: Tensor) -> Tensor:
+    """Move a tensor to memory that it shares with the processes that it is sent to; tensors over its old memory stay there."""
+    if self.is_shared():
+        return self
+    if self._base is not None:
+        raise NotImplementedError("share_memory_ cannot move a view: its base would stay where it is. Call it on the base, "
+                                  f"which has shape {tuple(self._base.shape)}, before taking the view")
+    memory = bytes_of(owner_of(self.array))
+    shared = new_shared(memory.nbytes)
+    shared[...] = memory
+    moved = self.detach()
+    moved.array = np.ndarray(self.array.shape, self.array.dtype, shared,
+                             0 if 0 in self.array.shape else offset_of(self.array) * self.array.itemsize, self.array.strides)
+    self.data = moved
+    return self
+
+
+@expose
+def is_pinned(self: Tensor, device: Any = None) -> bool:
+    """Whether a tensor is in pinned memory, which there is none of without an accelerator."""
+    return False
+
+
+@expose(plain=False)
+def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """A copy in pinned memory."""
+    raise RuntimeError("Cannot access accelerator device when none is available.")

@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from retrograd.core.device import CPU
+from retrograd.core.shared_memory import descriptor_of, new_shared
 
 compiled: Any = None
 try:
@@ -317,7 +318,18 @@ class UntypedStorage:
         return False
 
     def is_shared(self) -> bool:
-        return False
+        return descriptor_of(self.owner) is not None
+
+    @classmethod
+    def _new_shared(cls, size: int, *, device: Any = "cpu") -> UntypedStorage:
+        return cls(new_shared(size))
+
+    def share_memory_(self) -> UntypedStorage:
+        """Only where the memory is shared already: NumPy arrays over it would not see it move."""
+        if not self.is_shared():
+            raise NotImplementedError(f"a storage of {len(self)} bytes cannot be moved to shared memory: tensors may be using "
+                                      "its memory. Tensor.share_memory_ moves one tensor.")
+        return self
 
     def tolist(self) -> list[int]:
         return bytes_of(self.owner).tolist()

@@ -4,7 +4,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-LATER = ("_mode_utils", "_python_dispatch", "_pytree", "checkpoint", "hooks")
+LATER = ("_mode_utils", "_python_dispatch", "_pytree", "checkpoint", "data", "hooks")
 
 
 def __getattr__(name: str) -> Any:

@@ -526,6 +526,15 @@ class Module(Hooked, Stateful):
         """
         return self._apply(lambda t: t.type(dst_type))
 
+    def share_memory(self) -> Self:
+        """Move all parameters and buffers to memory that processes share.
+
+        >>> import retrograd as torch
+        >>> torch.nn.Linear(2, 2).share_memory().weight.is_shared()
+        True
+        """
+        return self._apply(lambda t: t.share_memory_())
+
     def float(self) -> Self:
         """Convert floating point parameters and buffers to float32.
 
