@@ -42,6 +42,7 @@ def is_namedtuple(data: Any) -> bool:
 
 def filled(like: Any, values: Any) -> Any:
     """`values` in a container like `like`: a copy of it where it can be changed, which keeps its other attributes."""
+    made: Any
     try:
         if isinstance(like, MutableMapping):
             made = copy.copy(like)
