@@ -21,7 +21,7 @@ LAYERS = {
 }
 NO_HIDDEN_IMPORTS = ("core", "ops", "autograd")
 # These are written as a user would write them: no layer from above, except the documented parts of autograd.
-PUBLIC_ONLY = ("nn", "optim", "utils", "distributed")
+PUBLIC_ONLY = ("nn", "optim", "utils", "distributed", "distributions")
 INTERNAL = set(LAYERS) - {"autograd"}
 # parts of the core that PyTorch keeps, by name, under torch.utils
 CORE_UNDER_UTILS = ("retrograd.utils._mode_utils", "retrograd.utils._python_dispatch")

@@ -15,10 +15,14 @@ MADE_UP = "gradients that are made up, to show which rule was called"
 UNDIFFERENTIATED = {
     "_test_autograd_multiple_dispatch": MADE_UP, "_test_autograd_multiple_dispatch_view": MADE_UP,
     "_test_autograd_multiple_dispatch_view_copy": MADE_UP, "_test_warn_in_autograd": MADE_UP,
+    "_sample_dirichlet": "its gradient follows the quantile of a sample: tests/distributions",
+    "_standard_gamma": "as _sample_dirichlet",
     "special_zeta.other_scalar": "its only input has a derivative that is no known function",
 }
 # The derivative is refused, in PyTorch's words.
 NO_RULE = {
+    "_dirichlet_grad": "the second derivative of a quantile is no known function",
+    "binomial": "samples are counts",
     "geqrf": "the reflectors of a QR factorization are differentiated through linalg_qr",
     "embedding_renorm_": "a constraint on parameters, which is applied to them and not differentiated",
     "_unique": "which of several equal elements a unique one comes from is not determined",

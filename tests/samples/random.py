@@ -170,3 +170,37 @@ def dropout(make: Maker) -> Iterator[Sample]:
 @samples("native_dropout_backward.default")
 def native_dropout_backward(make: Maker) -> Iterator[Sample]:
     yield Sample(make(2, 3), make.mask(2, 3), 2.0)
+
+
+@samples("_standard_gamma.default")
+def standard_gamma(make: Maker) -> Iterator[Sample]:
+    # Gradients follow the quantile of a sample, not the steps by which it was drawn: differences do not show them.
+    yield Sample(make(2, 3, low=0.1, high=5.0), grad=False)
+    yield Sample(make(low=0.1, high=0.9), grad=False)
+    yield Sample(make(0, 2, low=0.1, high=0.9), grad=False)
+
+
+@samples("_sample_dirichlet.default")
+def sample_dirichlet(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(2, 3, low=0.1, high=5.0), grad=False)
+    yield Sample(make(3, low=0.1, high=0.9), grad=False)
+
+
+@samples("_standard_gamma_grad.default")
+def standard_gamma_grad(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(2, 3, low=0.1, high=5.0, requires_grad=False), make(2, 3, low=0.1, high=5.0))
+    yield Sample(torch.tensor([2.0, 2000.0, 900.0], dtype=torch.float64),
+                 torch.tensor([40.0, 1990.0, 950.0], dtype=torch.float64, requires_grad=True))
+
+
+@samples("_dirichlet_grad.default")
+def dirichlet_grad(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(2, 3, low=0.1, high=0.9, requires_grad=False), make(2, 3, low=0.1, high=2.0, requires_grad=False),
+                 make(2, 3, low=3.0, high=5.0, requires_grad=False))
+
+
+@samples("binomial.default")
+def binomial(make: Maker) -> Iterator[Sample]:
+    counts = torch.tensor([[1.0], [10.0], [100.0]], dtype=torch.float64)
+    yield Sample(counts, make(3, 4, low=0.1, high=0.9, requires_grad=False))
+    yield Sample(torch.tensor(5.0, dtype=torch.float64), torch.tensor(0.5, dtype=torch.float64))

@@ -14,9 +14,9 @@ TABLES = """
     indexing.index views.inplace lists.join nn.layer_norm linalg.solve linalg.norms loss.kernels loss.composite
     loss.margin indexing.masked linalg.matmul shared.meta linalg.distance elementwise.integers nn.pixel_shuffle
     memory.apply nn.batch_norm reduction.statistics elementwise.operators nn.packing nn.padding elementwise.arithmetic
-    nn.pool elementwise.binary views.quick create.random reduction.sums memory.resize reduction.scan indexing.scatter
-    views.shape views.slicing reduction.sort sparse elementwise.special linalg.spectral signal.stft memory.tangents
-    shared.testing elementwise.unary nn.unfold nn.upsample views.copies signal.windows
+    nn.pool elementwise.binary views.quick create.random create.sampling reduction.sums memory.resize reduction.scan
+    indexing.scatter views.shape views.slicing reduction.sort sparse elementwise.special linalg.spectral signal.stft
+    memory.tangents shared.testing elementwise.unary nn.unfold nn.upsample views.copies signal.windows
 """.split()
 
 

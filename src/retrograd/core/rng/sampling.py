@@ -126,13 +126,13 @@ def poisson(gen: Generator, rates: Array) -> Array:
     """Poisson counts with the given rates, in their type: `poisson`."""
     if not bool((rates >= 0).all()):
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    source = _Rewindable(gen, expected=4 * rates.size + 16)
+    source = Rewindable(gen, expected=4 * rates.size + 16)
     counts = [_poisson_count(float(rate), source) for rate in rates.ravel().tolist()]
     source.close()
     return np.array(counts, np.float64).astype(rates.dtype).reshape(rates.shape)
 
 
-class _Rewindable:
+class Rewindable:
     """Uniform draws read ahead in bulk; closing it rewinds the generator to just after the last one used."""
 
     def __init__(self, gen: Generator, expected: int) -> None:
@@ -154,7 +154,7 @@ class _Rewindable:
         self._gen.words(2 * self._used)
 
 
-def _poisson_count(rate: float, draw: _Rewindable) -> int:
+def _poisson_count(rate: float, draw: Rewindable) -> int:
     if rate == 0:
         return 0
     if rate >= 10:
@@ -167,7 +167,7 @@ def _poisson_count(rate: float, draw: _Rewindable) -> int:
     return count
 
 
-def _poisson_by_rejection(rate: float, draw: _Rewindable) -> int:
+def _poisson_by_rejection(rate: float, draw: Rewindable) -> int:
     """Hoermann's transformed rejection (1993), whose cost does not grow with the rate."""
     log_rate = math.log(rate)
     b = 0.931 + 2.53 * math.sqrt(rate)

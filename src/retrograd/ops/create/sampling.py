@@ -1,0 +1,116 @@
+"""Gamma, Dirichlet and binomial samples, and the derivatives of the first two with respect to their parameters."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograd.core import dtypes
+from retrograd.core.dispatch import call
+from retrograd.core.kernels import broadcast_problem
+from retrograd.core.opdef import NOT_IMPLEMENTED, defop
+from retrograd.core.rng import rejection
+from retrograd.ops.create.implicit_gradients import dirichlet_grad, standard_gamma_grad
+from retrograd.ops.create.random import source_of, unsupported
+from retrograd.ops.elementwise.special import missing
+from retrograd.ops.shared import families
+
+SINGLE_OR_DOUBLE = (np.float32, np.float64)
+
+
+def check_dtype(name: str, array: Any) -> None:
+    if array.dtype not in SINGLE_OR_DOUBLE:
+        raise unsupported(name, array.dtype)
+
+
+def batch_in_front(op: Any, args: Any, dims: Any, size: int) -> Any:
+    return call(op, [families.move_to_front(args[0], dims[0]), *args[1:]]), 0
+
+
+# ---- gamma
+def gamma_kernel(xp: Any, self: Any, generator: Any) -> Any:
+    check_dtype("gamma_cpu", self)
+    made = rejection.standard_gamma(source_of(generator), np.ascontiguousarray(self).reshape(self.shape))
+    return np.maximum(np.nan_to_num(made, nan=0.0).astype(self.dtype), np.finfo(self.dtype).tiny)
+
+
+def gamma_grad_kernel(xp: Any, self: Any, output: Any) -> Any:
+    check_dtype("_standard_gamma_grad_cpu", self)
+    return standard_gamma_grad(self, output).astype(self.dtype)
+
+
+def gamma_grad_by_output(grad: Any, self: Any, output: Any, result: Any) -> Any:
+    # -(log p)_a - g (log p)_x, where g is the result and p the density
+    return grad * (self.digamma() - output.log() - result * ((self - 1) / output - 1))
+
+
+standard_gamma_grad_ = defop(
+    "_standard_gamma_grad(Tensor self, Tensor output) -> Tensor", kernel=gamma_grad_kernel,
+    vjp=dict(self=missing("_standard_gamma_grad"), output=gamma_grad_by_output), jvp="elementwise", batch=families.pointwise,
+    meta=lambda xp, self, output: self, variants="function", node="StandardGammaGradBackward0",
+)
+standard_gamma = defop(
+    "_standard_gamma(Tensor self, Generator? generator=None) -> Tensor", kernel=gamma_kernel,
+    vjp=dict(self=lambda grad, self, result: grad * call(standard_gamma_grad_, [self, result])),
+    jvp="elementwise", batch=batch_in_front, meta=lambda xp, self, generator: self, variants="function",
+    node="StandardGammaBackward0",
+)
+
+
+# ---- Dirichlet
+def dirichlet_kernel(xp: Any, self: Any, generator: Any) -> Any:
+    check_dtype("dirichlet", self)
+    made = rejection.standard_gamma(source_of(generator), np.ascontiguousarray(self).reshape(self.shape)).astype(np.float64)
+    shares = (made / made.sum(-1, keepdims=True)).astype(self.dtype)
+    limits = np.finfo(self.dtype)
+    return np.clip(shares, limits.tiny, np.nextafter(self.dtype.type(1), self.dtype.type(0)))
+
+
+def dirichlet_grad_kernel(xp: Any, x: Any, alpha: Any, total: Any) -> Any:
+    check_dtype("_dirichlet_grad_cpu", x)
+    return dirichlet_grad(x, alpha, total).astype(x.dtype)
+
+
+def dirichlet_slope(self: Any, result: Any) -> Any:
+    """How far each share moves with its own concentration, before the others make room."""
+    total = self.sum(-1, True).expand_as(self)
+    return call(dirichlet_grad_, [result, self, total])
+
+
+dirichlet_grad_ = defop(
+    "_dirichlet_grad(Tensor x, Tensor alpha, Tensor total) -> Tensor", kernel=dirichlet_grad_kernel,
+    vjp=NOT_IMPLEMENTED, batch=families.pointwise, meta=lambda xp, x, alpha, total: x, variants="function",
+)
+sample_dirichlet = defop(
+    "_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor", kernel=dirichlet_kernel,
+    vjp=dict(self=lambda grad, self, result: dirichlet_slope(self, result) * (grad - (result * grad).sum(-1, True))),
+    jvp=lambda self_t, self, result: spread(dirichlet_slope(self, result) * self_t, result),
+    batch=batch_in_front, meta=lambda xp, self, generator: self, variants="function", node="SampleDirichletBackward0",
+)
+
+
+def spread(moved: Any, result: Any) -> Any:
+    return moved - result * moved.sum(-1, True)
+
+
+# ---- binomial
+def binomial_kernel(xp: Any, count: Any, prob: Any, generator: Any) -> Any:
+    for name, array in (("count", count), ("prob", prob)):
+        if array.dtype.kind not in "fV":
+            raise ValueError(f"binomial only supports floating-point dtypes for {name}, got: "
+                             f"{dtypes.BY_NUMPY[array.dtype].legacy}")
+    if count.dtype != prob.dtype:
+        names = [dtypes.BY_NUMPY[array.dtype].legacy for array in (prob, count)]
+        raise RuntimeError(f"Found dtype {names[0]} but expected {names[1]}")
+    check_dtype("binomial_cpu", count)
+    problem = broadcast_problem(count.shape, prob.shape)
+    if problem is not None:
+        raise RuntimeError(problem)
+    return rejection.binomial(source_of(generator), *np.broadcast_arrays(count, prob))
+
+
+binomial = defop(
+    "binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor", kernel=binomial_kernel,
+    vjp=NOT_IMPLEMENTED, batch=families.pointwise, variants="function",
+    meta=lambda xp, count, prob, generator: np.empty(np.broadcast_shapes(count.shape, prob.shape), count.dtype),
+)
