@@ -133,7 +133,11 @@ class TypedStorage:
         return self
 
     def resizable(self) -> bool:
-        return False
+        return self._untyped_storage.resizable()
+
+    @property
+    def filename(self) -> str | None:
+        return self._untyped_storage.filename
 
     def is_pinned(self, device: Any = "cuda") -> bool:
         return False
@@ -156,6 +160,11 @@ class StorageType(type):
 
     def __call__(cls, size: Any = 0, *, wrap_storage: Any = None, device: Any = None) -> Any:
         return TypedStorage(size, wrap_storage=wrap_storage, dtype=cls.dtype)
+
+    def from_file(cls, filename: Any, shared: bool = False, size: int = 0) -> TypedStorage:
+        """The elements in a file; see UntypedStorage.from_file."""
+        untyped = UntypedStorage.from_file(filename, shared, size * cls.dtype.itemsize)
+        return TypedStorage(wrap_storage=untyped, dtype=cls.dtype)
 
     def __instancecheck__(cls, value: Any) -> bool:
         return isinstance(value, TypedStorage) and value.dtype is cls.dtype

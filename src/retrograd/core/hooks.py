@@ -46,6 +46,7 @@ class Hooks:
         self.ones_like: Service = later("retrograd.ops.memory.copy", "ones_like")              # (out, shape, dtype)
         self.is_channels_last: Service = later("retrograd.ops.memory.copy", "is_channels_last")
         self.warn_resized: Service = later("retrograd.ops.memory.resize", "warn_resized")
+        self.resize_storage: Service = later("retrograd.core.resizing", "resize_storage")      # (storage, bytes)
         self.meta: Service = later("retrograd.ops.shared.meta", "meta")                        # (op, args)
         # ---- sparse tensors (ops/sparse)
         self.sparse: Service = later("retrograd.ops.sparse", "sparse")                         # (op, args)

@@ -6,6 +6,7 @@ somebody asks: then one Storage per owner, found again as long as it lives.
 """
 from __future__ import annotations
 
+import os
 from ctypes import addressof, c_char
 from typing import Any
 from weakref import WeakValueDictionary
@@ -13,6 +14,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from retrograd.core.device import CPU
+from retrograd.core.hooks import hooks
 from retrograd.core.shared_memory import descriptor_of, new_shared
 
 compiled: Any = None
@@ -234,9 +236,12 @@ def empty_strided(shape: Any, strides: Any, dtype: Any) -> Any:
 class UntypedStorage:
     """The bytes under one or more tensors."""
 
-    __slots__ = ("__weakref__", "owner")
+    __slots__ = ("__weakref__", "filename", "owner", "parked", "waiting")
 
     def __init__(self, owner: Any = 0) -> None:
+        self.filename: str | None = None      # of a shared file in memory
+        self.parked: Any = None               # what tensors refer to that do not fit into the storage since it was resized,
+        self.waiting: list[Any] = []          # and how they lie in it once they fit again
         # users give a number of bytes, or the bytes; the library the array that owns the memory
         if isinstance(owner, int):
             owner = np.zeros(owner, np.uint8)
@@ -304,14 +309,36 @@ class UntypedStorage:
         bytes_of(self.owner)[...] = bytes_of(given.owner)
         return self
 
+    @classmethod
+    def from_file(cls, filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """The bytes of a file in memory; writes reach the file if `shared` is true, which also makes or extends it."""
+        path = os.fspath(filename)
+        try:
+            with open(path, ("r+b" if os.path.exists(path) else "w+b") if shared else "rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                if size < nbytes and not shared:
+                    raise RuntimeError(f"file <{path}> size <{size}> is smaller than the required mapping size <{nbytes}>")
+                if size < nbytes:
+                    file.truncate(nbytes)
+                mapped = np.memmap(file, np.uint8, "r+" if shared else "c", 0, (nbytes,)) if nbytes else np.empty(0, np.uint8)
+        except OSError as error:
+            mode = "read-write" if shared else "read-only"
+            raise RuntimeError(f"unable to open file <{path}> in {mode} mode: {error.strerror} ({error.errno})") from None
+        made = cls(np.asarray(mapped))
+        made.filename = path if shared else None
+        return made
+
     def resizable(self) -> bool:
-        return False
+        return self.owner.base is None
 
     def resize_(self, size: int) -> UntypedStorage:
-        """Only to the size that it has: NumPy arrays over this memory would not see it move."""
+        """Give the storage another size; tensors on it move with it, and read zeros while they do not fit."""
+        if not self.resizable():
+            raise RuntimeError("Trying to resize storage that is not resizable")
+        if size < 0:
+            raise RuntimeError(f"a storage cannot have {size} bytes")
         if size != len(self):
-            raise NotImplementedError(f"a storage of {len(self)} bytes cannot be resized to {size}: tensors may be using its "
-                                      "memory. Tensor.resize_ gives one tensor another size.")
+            hooks.resize_storage(self, size)
         return self
 
     def is_pinned(self, device: Any = "cuda") -> bool:
@@ -348,6 +375,6 @@ def storage_of(array: Any) -> UntypedStorage:
     """The storage of `array`, the same object for all arrays over the same memory."""
     owner = owner_of(array)
     found = STORAGES.get(id(owner))
-    if found is None or found.owner is not owner:
+    if found is None or (found.owner is not owner and found.parked is not owner):
         found = STORAGES[id(owner)] = UntypedStorage(owner)
     return found

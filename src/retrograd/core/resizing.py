@@ -1,0 +1,66 @@
+"""`UntypedStorage.resize_`: moves a storage to memory of another size, with all tensors that lie in it."""
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.hooks import hooks
+from retrograd.core.storage import STORAGES, UntypedStorage, bytes_of, offset_of, owner_of
+from retrograd.core.tensor import Tensor
+
+
+def resize_storage(stored: UntypedStorage, nbytes: int) -> None:
+    """Move `stored` to memory of `nbytes` bytes.
+
+    NumPy arrays do not see their memory move, so every tensor gets a new array. Tensors that no longer fit wait for the
+    storage to grow again; until then they have their shape, and zeros for values.
+    """
+    old = stored.owner
+    memory = np.zeros(nbytes, np.uint8)
+    kept = min(nbytes, old.nbytes)
+    memory[:kept] = bytes_of(old)[:kept]
+    def forget(reference: Any) -> None:
+        if not any([waiting[0]() is not None for waiting in stored.waiting]):
+            KEPT.pop(id(stored), None)
+
+    found = [(weakref.ref(t, forget), t.array.dtype, *geometry(t.array)) for t in tensors_on(old)] + stored.waiting
+    stored.owner, stored.waiting = memory, []
+    STORAGES[id(memory)] = stored
+    for reference, dtype, offset, shape, strides in found:
+        tensor = reference()
+        if tensor is None:
+            continue
+        last = offset + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)]) + dtype.itemsize
+        if last <= nbytes or 0 in shape:
+            tensor.array = np.ndarray(shape, dtype, memory, 0 if 0 in shape else offset, strides)
+        else:
+            if stored.parked is None:
+                stored.parked = np.zeros(16, np.uint8)
+                STORAGES[id(stored.parked)] = stored
+            tensor.array = np.ndarray(shape, dtype, stored.parked, 0, (0,) * len(shape))
+            tensor.array.flags.writeable = False
+            stored.waiting.append((reference, dtype, offset, shape, strides))
+    if stored.waiting:
+        KEPT[id(stored)] = stored
+    else:
+        KEPT.pop(id(stored), None)
+
+
+KEPT: dict[int, UntypedStorage] = {}          # storages that tensors wait for, which do not refer to them
+
+
+def tensors_on(owner: Any) -> list[Any]:
+    """All tensors whose memory is that of `owner`."""
+    return [t for t in gc.get_objects() if issubclass(type(t), Tensor) and type(t.array) is np.ndarray
+            and owner_of(t.array) is owner]
+
+
+def geometry(array: Any) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+    """Offset in bytes, shape, and strides in bytes."""
+    return offset_of(array) * array.itemsize, array.shape, array.strides
+
+
+hooks.resize_storage = resize_storage
