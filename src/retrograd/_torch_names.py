@@ -12,6 +12,8 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import FunctionType, ModuleType
 from typing import Any
 
+from retrograd._plain import PlainFinder
+
 PACKAGE = "retrograd"
 # Packages whose modules PyTorch does not have; their classes are published elsewhere.
 INTERNAL = ("core", "ops", "codegen", "transforms", "compile", "as_torch", "nested", "legacy", "methods")
@@ -62,10 +64,20 @@ class RenamingFinder:
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
         if not is_public(name):
             return None
-        spec = PathFinder.find_spec(name, path, target)
+        spec = find_file(name, path, target)
         if spec is not None and spec.loader is not None:
             spec.loader = RenamingLoader(spec.loader)
         return spec
+
+
+def find_file(name: str, path: Sequence[str] | None, target: ModuleType | None) -> ModuleSpec | None:
+    """Find the file of a module; with RETROGRAD_PLAIN set, the package's own finder sees no compiled ones."""
+    plain: Any = next((finder for finder in sys.meta_path if isinstance(finder, PlainFinder)), PathFinder)
+    try:
+        spec: ModuleSpec | None = plain.find_spec(name, path, target)
+    except ModuleNotFoundError:
+        return None
+    return spec
 
 
 class RenamingLoader(Loader):
