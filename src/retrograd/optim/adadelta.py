@@ -3,11 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import retrograd as torch
-from retrograd.optim.optimizer import EachParameter, check, check_eps, check_lr, number
+from retrograd.optim._rule import Rule, add_, advance, average_squares_, count, decay_, zeros
 
 
-class Adadelta(EachParameter):
+class Adadelta(Rule):
     """Adadelta.
 
     >>> import retrograd as torch
@@ -24,25 +23,19 @@ class Adadelta(EachParameter):
     def __init__(self, params: Any, lr: Any = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0,
                  foreach: bool | None = None, *, capturable: bool = False, maximize: bool = False,
                  differentiable: bool = False) -> None:
-        check_lr(lr)
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}")
-        check_eps(eps)
-        check("weight_decay", weight_decay)
-        super().__init__(params, dict(lr=lr, rho=rho, eps=eps, weight_decay=weight_decay, maximize=maximize,
-                                      capturable=capturable, foreach=foreach, differentiable=differentiable))
+        super().__init__(params, lr=lr, rho=rho, eps=eps, weight_decay=weight_decay, maximize=maximize, capturable=capturable,
+                         foreach=foreach, differentiable=differentiable)
 
-    def _update(self, param: Any, grad: Any, group: dict[str, Any]) -> None:
-        kept, rho, eps = self.state[param], group["rho"], group["eps"]
-        if not kept:
-            kept["step"] = torch.tensor(0.0, dtype=torch.float32)
-            kept["square_avg"] = torch.zeros_like(param, memory_format=torch.preserve_format)
-            kept["acc_delta"] = torch.zeros_like(param, memory_format=torch.preserve_format)
-        kept["step"] += 1
-        if group["weight_decay"] != 0:
-            grad = grad.add(param, alpha=group["weight_decay"])
-        squares, steps = kept["square_avg"], kept["acc_delta"]
-        squares.mul_(rho).addcmul_(grad, grad, value=1 - rho)
-        delta = steps.add(eps).sqrt_().div_(squares.add(eps).sqrt_()).mul_(grad)
-        steps.mul_(rho).addcmul_(delta, delta, value=1 - rho)
-        param.add_(delta, alpha=-number(group["lr"]))
+    def _start(self, state: dict[str, Any], param: Any, group: dict[str, Any]) -> None:
+        state.update(step=count(), square_avg=zeros(param), acc_delta=zeros(param))
+
+    def _update(self, param: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
+        rho, eps, squares, steps = group["rho"], group["eps"], state["square_avg"], state["acc_delta"]
+        advance(state)
+        grad = decay_(param, grad, group)
+        average_squares_(squares, grad, rho)
+        delta = steps.add(eps).sqrt_() / squares.add(eps).sqrt_() * grad
+        average_squares_(steps, delta, rho)
+        add_(param, delta, -group["lr"])

@@ -4,10 +4,10 @@ from __future__ import annotations
 from typing import Any
 
 import retrograd as torch
-from retrograd.optim.optimizer import Optimizer, check, check_lr, loss_of, number
+from retrograd.optim._rule import Rule, add_ratio_, advance, count, decay_, raised
 
 
-class Adagrad(Optimizer):
+class Adagrad(Rule):
     """Adagrad.
 
     >>> import retrograd as torch
@@ -21,40 +21,41 @@ class Adagrad(Optimizer):
     tensor([0.2764])
     """
 
+    _not_negative = ("lr_decay", "weight_decay", "initial_accumulator_value")
+    _no_sparse = None
+
     def __init__(self, params: Any, lr: Any = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
                  initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: bool | None = None, *,
                  maximize: bool = False,
                  differentiable: bool = False, fused: bool | None = None) -> None:
-        check_lr(lr)
-        check("lr_decay", lr_decay)
-        check("weight_decay", weight_decay)
-        check("initial_accumulator_value", initial_accumulator_value)
-        if not eps >= 0.0:
-            raise ValueError(f"Invalid epsilon value: {eps}")
-        super().__init__(params, dict(lr=lr, lr_decay=lr_decay, eps=eps, weight_decay=weight_decay,
-                                      initial_accumulator_value=initial_accumulator_value, foreach=foreach, maximize=maximize,
-                                      differentiable=differentiable, fused=fused))
+        super().__init__(params, lr=lr, lr_decay=lr_decay, eps=eps, weight_decay=weight_decay,
+                         initial_accumulator_value=initial_accumulator_value, foreach=foreach, maximize=maximize,
+                         differentiable=differentiable, fused=fused)
         for group in self.param_groups:
             for param in group["params"]:
-                start = complex(initial_accumulator_value, initial_accumulator_value) if param.is_complex() else (
-                    initial_accumulator_value)
-                self.state[param] = {"step": torch.tensor(0.0, dtype=torch.float32),
-                                     "sum": torch.full_like(param, start, memory_format=torch.preserve_format)}
+                self._start(self.state[param], param, group)
 
-    def step(self, closure: Any = None) -> Any:
-        """Take one step."""
-        loss = loss_of(closure)
-        for group in self.param_groups:
-            with torch.set_grad_enabled(group["differentiable"]):
-                for param in group["params"]:
-                    if param.grad is None:
-                        continue
-                    kept = self.state[param]
-                    grad = -param.grad if group["maximize"] else param.grad
-                    kept["step"] += 1
-                    if group["weight_decay"] != 0:
-                        grad = grad.add(param, alpha=group["weight_decay"])
-                    rate = number(group["lr"]) / (1 + (kept["step"].item() - 1) * group["lr_decay"])
-                    kept["sum"].addcmul_(grad, grad, value=1)
-                    param.addcdiv_(grad, kept["sum"].sqrt().add_(group["eps"]), value=-rate)
-        return loss
+    def _start(self, state: dict[str, Any], param: Any, group: dict[str, Any]) -> None:
+        start = self.defaults["initial_accumulator_value"]
+        start = complex(start, start) if param.is_complex() else start
+        state.update(step=count(), sum=torch.full_like(param, start, memory_format=torch.preserve_format))
+
+    def _update(self, param: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
+        squares, sparse = state["sum"], grad.is_sparse
+        rate = -group["lr"] / (1 + (advance(state) - 1) * group["lr_decay"])
+        if sparse and group["weight_decay"] != 0:
+            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+        if sparse:
+            grad = grad.coalesce()
+            squares.add_(with_values(grad, grad._values().pow(2)))
+            size = squares.sparse_mask(grad)._values().sqrt_().add_(group["eps"])
+            param.add_(with_values(grad, grad._values() / size), alpha=rate)
+        else:
+            grad = decay_(param, grad, group)
+            squares.addcmul_(grad, grad, value=1)
+            add_ratio_(param, grad, raised(squares.sqrt(), group["eps"]), rate)
+
+
+def with_values(sparse: Any, values: Any) -> Any:
+    """A sparse tensor with other values at the same places."""
+    return torch.sparse_coo_tensor(sparse._indices(), values, sparse.size())

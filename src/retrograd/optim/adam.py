@@ -1,13 +1,23 @@
-"""Adam and AdamW: steps scaled by running averages of gradients and of their squares."""
+"""Adam: steps scaled by running averages of gradients and of their squares."""
 from __future__ import annotations
 
 from typing import Any
 
-import retrograd as torch
-from retrograd.optim.optimizer import EachParameter, check, check_betas, check_eps, check_lr, number
+from retrograd import Tensor
+from retrograd.optim._rule import (
+    Rule,
+    add_ratio_,
+    advance,
+    average_,
+    average_squares_,
+    count,
+    decay_,
+    keep_largest_,
+    zeros,
+)
 
 
-class Adam(EachParameter):
+class Adam(Rule):
     """Adam; with `decoupled_weight_decay` the decay does not go through the averages.
 
     >>> from retrograd import nn, ones, optim
@@ -25,75 +35,41 @@ class Adam(EachParameter):
                  weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None, maximize: bool = False,
                  capturable: bool = False, differentiable: bool = False, fused: bool | None = None,
                  decoupled_weight_decay: bool = False) -> None:
-        check_lr(lr)
-        check_eps(eps)
-        check_betas(betas)
-        check("weight_decay", weight_decay)
-        super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad,
-                                      maximize=maximize,
-                                      foreach=foreach, capturable=capturable, differentiable=differentiable, fused=fused,
-                                      decoupled_weight_decay=decoupled_weight_decay))
+        if isinstance(lr, Tensor) and foreach and not capturable:
+            raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
+        super().__init__(params, lr=lr, betas=checked_betas(betas, foreach, capturable), eps=eps, weight_decay=weight_decay,
+                         amsgrad=amsgrad, maximize=maximize, foreach=foreach, capturable=capturable,
+                         differentiable=differentiable, fused=fused, decoupled_weight_decay=decoupled_weight_decay)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        for group in self.param_groups:
-            for name, value in (("amsgrad", False), ("maximize", False), ("foreach", None), ("capturable", False),
-                                ("differentiable", False), ("decoupled_weight_decay", False), ("fused", None)):
-                group.setdefault(name, value)
-        for kept in self.state.values():
-            if kept and not torch.is_tensor(kept["step"]):
-                kept["step"] = torch.tensor(float(kept["step"]), dtype=torch.float32)
-
-    def _update(self, param: Any, grad: Any, group: dict[str, Any]) -> None:
-        kept = self.state[param]
-        if not kept:
-            kept["step"] = torch.tensor(0.0, dtype=torch.float32)
-            kept["exp_avg"] = torch.zeros_like(param, memory_format=torch.preserve_format)
-            kept["exp_avg_sq"] = torch.zeros_like(param, memory_format=torch.preserve_format)
-            if group["amsgrad"]:
-                kept["max_exp_avg_sq"] = torch.zeros_like(param, memory_format=torch.preserve_format)
-        beta1, beta2 = (number(beta) for beta in group["betas"])
-        lr, decay = number(group["lr"]), group["weight_decay"]
-        kept["step"] += 1
-        if decay != 0:
-            if group["decoupled_weight_decay"]:
-                param.mul_(1 - lr * decay)
-            else:
-                grad = grad.add(param, alpha=decay)
-        average, squares = kept["exp_avg"], kept["exp_avg_sq"]
-        average.lerp_(grad, 1 - beta1)
-        squares.mul_(beta2).addcmul_(grad, grad.conj(), value=1 - beta2)
-        step = kept["step"].item()
-        correction1, correction2 = 1 - beta1 ** step, 1 - beta2 ** step
+    def _start(self, state: dict[str, Any], param: Any, group: dict[str, Any]) -> None:
+        state.update(step=count(), exp_avg=zeros(param), exp_avg_sq=zeros(param))
         if group["amsgrad"]:
-            most = kept["max_exp_avg_sq"]
-            torch.maximum(most, squares, out=most)
-            squares = most
-        denominator = (squares.sqrt() / correction2 ** 0.5).add_(group["eps"])
-        param.addcdiv_(average, denominator, value=-(lr / correction1))
+            state["max_exp_avg_sq"] = zeros(param)
+
+    def _update(self, param: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
+        (beta1, beta2), average, squares = group["betas"], state["exp_avg"], state["exp_avg_sq"]
+        if state["step"].requires_grad:
+            raise RuntimeError("`requires_grad` is not supported for `step` in differentiable mode")
+        step = advance(state)
+        grad = decay_(param, grad, group)
+        average_(average, grad, beta1)
+        average_squares_(squares, grad, beta2)
+        if group["amsgrad"]:
+            keep_largest_(state["max_exp_avg_sq"], squares)
+            squares = state["max_exp_avg_sq"]
+        size = (squares.sqrt() / (1 - beta2 ** step) ** 0.5).add_(group["eps"])
+        add_ratio_(param, average, size, -(group["lr"] / (1 - beta1 ** step)))
 
 
-class AdamW(Adam):
-    """Adam with weight decay that does not go through the averages.
-
-    >>> import retrograd as torch
-    >>> w = torch.nn.Parameter(torch.tensor([1.0]))
-    >>> optimizer = torch.optim.AdamW([w], lr=0.5, weight_decay=0.1)
-    >>> for _ in range(2):
-    ...     optimizer.zero_grad()
-    ...     (w * w).sum().backward()
-    ...     optimizer.step()
-    >>> w.detach()
-    tensor([-0.0307])
-    """
-
-    def __init__(self, params: Any, lr: Any = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-                 weight_decay: float = 1e-2, amsgrad: bool = False, *, maximize: bool = False, foreach: bool | None = None,
-                 capturable: bool = False, differentiable: bool = False, fused: bool | None = None) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize,
-                         capturable=capturable, differentiable=differentiable, fused=fused, decoupled_weight_decay=True)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        for group in self.param_groups:
-            group["decoupled_weight_decay"] = True
+def checked_betas(betas: Any, foreach: bool | None, capturable: bool) -> tuple[Any, Any]:
+    """Both betas as numbers or as tensors without dimensions."""
+    tensors = [isinstance(beta, Tensor) for beta in betas]
+    if any(tensors) != all(tensors) or not all([isinstance(beta, (float, int, Tensor)) for beta in betas]):
+        raise ValueError("betas must be either both floats or both Tensors")
+    for i, beta in enumerate(betas):
+        if isinstance(beta, Tensor):
+            if foreach and not capturable:
+                raise ValueError(f"betas[{i}] as a Tensor is not supported for capturable=False and foreach=True")
+            if beta.numel() != 1:
+                raise ValueError(f"Tensor betas[{i}] must be 1-element")
+    return tuple(beta.squeeze() if isinstance(beta, Tensor) and beta.dim() else beta for beta in betas)  # type: ignore[return-value]

@@ -3,11 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import retrograd as torch
-from retrograd.optim.optimizer import EachParameter, check, check_betas, check_eps, check_lr, number
+from retrograd.optim._rule import Rule, add_ratio_, advance, average_, count, decay_, keep_largest_, zeros
 
 
-class Adamax(EachParameter):
+class Adamax(Rule):
     """Adamax.
 
     >>> import retrograd as torch
@@ -24,25 +23,16 @@ class Adamax(EachParameter):
     def __init__(self, params: Any, lr: Any = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
                  weight_decay: float = 0, foreach: bool | None = None, *, maximize: bool = False, differentiable: bool = False,
                  capturable: bool = False) -> None:
-        check_lr(lr)
-        check_eps(eps)
-        check_betas(betas)
-        check("weight_decay", weight_decay)
-        super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, foreach=foreach,
-                                      maximize=maximize, differentiable=differentiable, capturable=capturable))
+        super().__init__(params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, foreach=foreach, maximize=maximize,
+                         differentiable=differentiable, capturable=capturable)
 
-    def _update(self, param: Any, grad: Any, group: dict[str, Any]) -> None:
-        kept = self.state[param]
-        if not kept:
-            kept["step"] = torch.tensor(0.0, dtype=torch.float32)
-            kept["exp_avg"] = torch.zeros_like(param, memory_format=torch.preserve_format)
-            kept["exp_inf"] = torch.zeros_like(param, memory_format=torch.preserve_format)
-        beta1, beta2 = group["betas"]
-        kept["step"] += 1
-        if group["weight_decay"] != 0:
-            grad = grad.add(param, alpha=group["weight_decay"])
-        average, largest = kept["exp_avg"], kept["exp_inf"]
-        average.lerp_(grad, 1 - beta1)
-        largest.copy_(torch.maximum(largest.mul_(beta2), grad.abs().add_(group["eps"])))
-        rate = number(group["lr"]) / (1 - beta1 ** kept["step"].item())
-        param.addcdiv_(average, largest, value=-rate)
+    def _start(self, state: dict[str, Any], param: Any, group: dict[str, Any]) -> None:
+        state.update(step=count(), exp_avg=zeros(param), exp_inf=zeros(param))
+
+    def _update(self, param: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
+        (beta1, beta2), average, largest = group["betas"], state["exp_avg"], state["exp_inf"]
+        step = advance(state)
+        grad = decay_(param, grad, group)
+        average_(average, grad, beta1)
+        keep_largest_(largest.mul_(beta2), grad.abs().add_(group["eps"]))
+        add_ratio_(param, average, largest, -group["lr"] / (1 - beta1 ** step))

@@ -4,10 +4,10 @@ from __future__ import annotations
 from typing import Any
 
 import retrograd as torch
-from retrograd.optim.optimizer import EachParameter, check, check_lr, number
+from retrograd.optim._rule import Rule, advance, count, decay_, number, scalar_dtype, zeros
 
 
-class ASGD(EachParameter):
+class ASGD(Rule):
     """Averaged gradient descent; the averages are `state[param]['ax']`.
 
     >>> import retrograd as torch
@@ -21,30 +21,27 @@ class ASGD(EachParameter):
     tensor([0.6400])
     """
 
+    _captured = "params, mus, etas, and state_steps"
+
     def __init__(self, params: Any, lr: Any = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6,
                  weight_decay: float = 0, foreach: bool | None = None, maximize: bool = False, differentiable: bool = False,
                  capturable: bool = False) -> None:
-        check_lr(lr)
-        check("weight_decay", weight_decay)
-        super().__init__(params, dict(lr=lr, lambd=lambd, alpha=alpha, t0=t0, weight_decay=weight_decay, foreach=foreach,
-                                      maximize=maximize, differentiable=differentiable, capturable=capturable))
+        super().__init__(params, lr=lr, lambd=lambd, alpha=alpha, t0=t0, weight_decay=weight_decay, foreach=foreach,
+                         maximize=maximize, differentiable=differentiable, capturable=capturable)
 
-    def _update(self, param: Any, grad: Any, group: dict[str, Any]) -> None:
-        kept, lr, lambd = self.state[param], number(group["lr"]), group["lambd"]
-        if not kept:
-            kept["step"] = torch.zeros((), dtype=torch.float32)
-            kept["eta"] = torch.as_tensor(lr, dtype=torch.float32).clone()
-            kept["mu"] = torch.ones((), dtype=torch.float32)
-            kept["ax"] = torch.zeros_like(param, memory_format=torch.preserve_format)
-        if group["weight_decay"] != 0:
-            grad = grad.add(param, alpha=group["weight_decay"])
-        kept["step"] += 1
-        eta, step = kept["eta"].item(), kept["step"].item()
+    def _start(self, state: dict[str, Any], param: Any, group: dict[str, Any]) -> None:
+        state.update(step=count(), eta=torch.tensor(number(group["lr"]), dtype=scalar_dtype()),
+                     mu=torch.ones((), dtype=scalar_dtype()), ax=zeros(param))
+
+    def _update(self, param: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
+        lr, lambd, mean = number(group["lr"]), group["lambd"], state["ax"]
+        step, eta, mu = advance(state), state["eta"].item(), state["mu"].item()
+        grad = decay_(param, grad, group)
         param.mul_(1 - lambd * eta)
         param.add_(grad, alpha=-eta)
-        if kept["mu"].item() != 1:
-            kept["ax"].add_(param.sub(kept["ax"]).mul_(kept["mu"].item()))
+        if mu != 1:
+            mean.add_(param.sub(mean).mul_(mu))
         else:
-            kept["ax"].copy_(param)
-        kept["eta"].copy_(torch.as_tensor(lr / ((1 + lambd * lr * step) ** group["alpha"])))
-        kept["mu"].copy_(torch.as_tensor(1 / max(1, step - group["t0"])))
+            mean.copy_(param)
+        state["eta"].fill_(lr / ((1 + lambd * lr * step) ** group["alpha"]))
+        state["mu"].fill_(1 / max(1, step - group["t0"]))

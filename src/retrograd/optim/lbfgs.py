@@ -5,9 +5,15 @@ from collections.abc import Callable
 from typing import Any
 
 import retrograd as torch
-from retrograd.optim.optimizer import Optimizer, check_lr, number
+from retrograd.optim._rule import check, number
+from retrograd.optim.optimizer import Optimizer
 
 Probe = Callable[[float], tuple[float, Any]]
+
+
+def as_real(tensor: Any) -> Any:
+    """A complex tensor as pairs of real numbers."""
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
 
 
 class LBFGS(Optimizer):
@@ -30,7 +36,7 @@ class LBFGS(Optimizer):
     def __init__(self, params: Any, lr: Any = 1, max_iter: int = 20, max_eval: int | None = None,
                  tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9, history_size: int = 100,
                  line_search_fn: str | None = None) -> None:
-        check_lr(lr)
+        check({"lr": lr}, ())
         if max_eval is None:
             max_eval = max_iter * 5 // 4
         super().__init__(params, dict(lr=lr, max_iter=max_iter, max_eval=max_eval, tolerance_grad=tolerance_grad,
@@ -42,11 +48,15 @@ class LBFGS(Optimizer):
 
     def _gathered(self) -> Any:
         """All gradients as one vector."""
-        return torch.cat([p.new_zeros(p.numel()) if p.grad is None else p.grad.reshape(-1) for p in self._params])
+        found = []
+        for p in self._params:
+            grad = torch.zeros_like(p) if p.grad is None else p.grad.to_dense() if p.grad.is_sparse else p.grad
+            found.append(as_real(grad).reshape(-1))
+        return torch.cat(found)
 
     def _move(self, length: float, direction: Any) -> None:
         start = 0
-        for p in self._params:
+        for p in map(as_real, self._params):
             p.add_(direction[start:start + p.numel()].view_as(p), alpha=length)
             start += p.numel()
 

@@ -11,11 +11,13 @@ from typing import Any
 
 import retrograd as torch
 from retrograd import Tensor
+from retrograd.autograd.profiler import profiler_enabled, record_function
 from retrograd.utils.hooks import RemovableHandle
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
 Hook = Callable[..., Any]
+ParamsT = Iterable[Any]
 
 
 class Required:
@@ -65,22 +67,32 @@ def register_optimizer_step_post_hook(hook: Hook) -> RemovableHandle:
 
 
 def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
-    """A class's `step`, surrounded by the hooks."""
+    """A class's `step`, surrounded by the hooks and seen by a profiler."""
     @functools.wraps(step)
     def hooked(self: Any, *args: Any, **kwargs: Any) -> Any:
-        everything = (self, *args)
-        for hook in chain(list(global_pre_hooks.values()), list(self._optimizer_step_pre_hooks.values())):
-            result = hook(self, everything, kwargs)
-            if result is not None:
-                if not (isinstance(result, tuple) and len(result) == 2):
-                    raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got {result}.")
-                everything, kwargs = result
-        made = step(*everything, **kwargs)
-        for hook in chain(list(self._optimizer_step_post_hooks.values()), list(global_post_hooks.values())):
-            hook(self, everything, kwargs)
-        return made
+        if profiler_enabled():
+            with record_function(f"Optimizer.step#{type(self).__name__}.step"):
+                return run_with_hooks(step, self, args, kwargs)
+        return run_with_hooks(step, self, args, kwargs)
     hooked.hooked = True  # type: ignore[attr-defined]
     return hooked
+
+
+def run_with_hooks(step: Callable[..., Any], self: Any, args: Any, kwargs: Any) -> Any:
+    before, after = self.__dict__.get("_optimizer_step_pre_hooks"), self.__dict__.get("_optimizer_step_post_hooks")
+    if not (before or after or global_pre_hooks or global_post_hooks):
+        return step(self, *args, **kwargs)
+    everything = (self, *args)
+    for hook in chain(list(global_pre_hooks.values()), list((before or {}).values())):
+        result = hook(self, everything, kwargs)
+        if result is not None:
+            if not (isinstance(result, tuple) and len(result) == 2):
+                raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got {result}.")
+            everything, kwargs = result
+    made = step(*everything, **kwargs)
+    for hook in chain(list((after or {}).values()), list(global_post_hooks.values())):
+        hook(self, everything, kwargs)
+    return made
 
 
 def loss_of(closure: Callable[[], Any] | None) -> Any:
@@ -89,11 +101,6 @@ def loss_of(closure: Callable[[], Any] | None) -> Any:
         return None
     with torch.enable_grad():
         return closure()
-
-
-def number(value: Any) -> Any:
-    """A setting that may be a one-element tensor, as a number."""
-    return value.item() if isinstance(value, Tensor) else value
 
 
 class Optimizer:
@@ -112,6 +119,7 @@ class Optimizer:
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
         self._hook_stores()
+        self._patch_step_function()
         if isinstance(params, Tensor):
             raise TypeError("params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
                             + params.type())
@@ -123,18 +131,18 @@ class Optimizer:
         if not isinstance(groups[0], dict):
             groups = [{"params": groups}]
         for group in groups:
-            self.add_param_group(dict(group) if isinstance(group, dict) else group)
+            self.add_param_group(group)
 
     def _hook_stores(self) -> None:
         for name in ("step_pre", "step_post", "state_dict_pre", "state_dict_post", "load_state_dict_pre",
                      "load_state_dict_post"):
             self.__dict__.setdefault(f"_optimizer_{name}_hooks", OrderedDict())
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        step = cls.__dict__.get("step")
-        if step is not None and not hasattr(step, "hooked"):
-            cls.step = with_hooks(step)  # type: ignore[method-assign]
+    def _patch_step_function(self) -> None:
+        """Let the class's `step` run hooks; a subclass that never comes here keeps its own `step` as it is."""
+        cls = type(self)
+        if not getattr(cls.step, "hooked", None):
+            cls.step = with_hooks(cls.step)  # type: ignore[method-assign]
 
     def __getstate__(self) -> dict[str, Any]:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
@@ -142,6 +150,7 @@ class Optimizer:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._hook_stores()
+        self._patch_step_function()
         self.defaults.setdefault("differentiable", False)
 
     def __repr__(self) -> str:
@@ -245,12 +254,13 @@ class Optimizer:
         for hook in self._optimizer_state_dict_pre_hooks.values():  # type: ignore[attr-defined]
             hook(self)
         numbers: dict[int, int] = {}
-        groups = []
+        groups, start = [], 0
         for group in self.param_groups:
             packed = {key: value for key, value in group.items() if key != "params"}
-            for param in group["params"]:
-                numbers.setdefault(id(param), len(numbers))
+            for i, param in enumerate(group["params"], start):
+                numbers.setdefault(id(param), i)
             packed["params"] = [numbers[id(param)] for param in group["params"]]
+            start += len(packed["params"])
             groups.append(packed)
         state = {numbers[id(key)] if isinstance(key, Tensor) else key: value for key, value in self.state.items()}
         made: dict[str, Any] = {"state": state, "param_groups": groups}
@@ -285,7 +295,7 @@ class Optimizer:
         state: Any = defaultdict(dict)
         for key, value in state_dict["state"].items():
             if key in params:
-                state[params[key]] = self._cast(params[key], value, None)
+                state[params[key]] = cast(params[key], value, key, state_dict["param_groups"])
             else:
                 state[key] = value
         updated = []
@@ -298,17 +308,17 @@ class Optimizer:
         for hook in self._optimizer_load_state_dict_post_hooks.values():  # type: ignore[attr-defined]
             hook(self)
 
-    def _cast(self, param: Any, value: Any, key: Any) -> Any:
-        """Loaded state in the dtype of its parameter; the count of steps stays as it is."""
-        if isinstance(value, Tensor):
-            if key == "step":
-                return value
-            return value.to(dtype=param.dtype, device=param.device) if param.is_floating_point() else value
-        if isinstance(value, dict):
-            return {k: self._cast(param, v, k) for k, v in value.items()}
-        if isinstance(value, Iterable) and not isinstance(value, str):
-            return type(value)(self._cast(param, v, None) for v in value)  # type: ignore[call-arg]
-        return value
+    @staticmethod
+    def _process_value_according_to_param_policy(param: Any, value: Any, param_id: Any, param_groups: Any,
+                                                 key: Any = None) -> Any:
+        """A loaded tensor in the dtype and on the device of its parameter; the count of steps has its own."""
+        group = next((group for group in param_groups if param_id in group["params"]), {})
+        if key == "step":
+            special = group.get("capturable", False) or group.get("fused", False)
+            return value.to(dtype=torch.float32, device=param.device) if special else value
+        if param.is_floating_point():
+            return value.to(dtype=param.dtype, device=param.device)
+        return value.to(device=param.device)
 
     # ---- use
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -325,12 +335,19 @@ class Optimizer:
         >>> print(w.grad)
         None
         """
+        if profiler_enabled():
+            with record_function(f"Optimizer.zero_grad#{type(self).__name__}.zero_grad"):
+                self._zero_grads(set_to_none)
+        else:
+            self._zero_grads(set_to_none)
+
+    def _zero_grads(self, set_to_none: bool) -> None:
         for group in self.param_groups:
             for param in group["params"]:
-                if param.grad is None:
-                    continue
                 if set_to_none:
                     param.grad = None
+                    continue
+                if param.grad is None:
                     continue
                 if param.grad.grad_fn is not None:
                     param.grad.detach_()
@@ -387,6 +404,10 @@ class Optimizer:
         if len(param_group["params"]) != len({id(p) for p in param_group["params"]}):
             warnings.warn("optimizer contains a parameter group with duplicate parameters; in future, this will cause an "
                           "error; see github.com/pytorch/pytorch/issues/40967 for more information", stacklevel=3)
+        named = "param_names" in param_group
+        if any([("param_names" in group) != named for group in self.param_groups]):
+            raise ValueError("all optimizer param groups should be with/without names. cannot add param group "
+                             f"{'with names' if named else 'without names'} to the optimizer")
         known = {id(p) for group in self.param_groups for p in group["params"]}
         if any([id(p) in known for p in param_group["params"]]):
             raise ValueError("some parameters appear in more than one parameter group")
@@ -403,45 +424,12 @@ class Optimizer:
         param_group["param_names"] = [name for name, _ in named]
 
 
-def check_lr(lr: Any) -> None:
-    if isinstance(lr, Tensor) and lr.numel() != 1:
-        raise ValueError("Tensor lr must be 1-element")
-    if not lr >= 0.0:
-        raise ValueError(f"Invalid learning rate: {lr}")
-
-
-def check(name: str, value: Any) -> None:
-    if not value >= 0.0:
-        raise ValueError(f"Invalid {name} value: {value}")
-
-
-def check_eps(eps: Any) -> None:
-    if not eps >= 0.0:
-        raise ValueError(f"Invalid epsilon value: {eps}")
-
-
-def check_betas(betas: Any) -> None:
-    for i, beta in enumerate(betas):
-        if not 0.0 <= beta < 1.0:
-            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
-
-
-class EachParameter(Optimizer):
-    """The base of optimizers that treat each parameter alone; a subclass defines `_update`."""
-
-    _no_sparse = ""               # other words for the refusal of sparse gradients
-
-    def step(self, closure: Any = None) -> Any:
-        """Take one step."""
-        loss = loss_of(closure)
-        for group in self.param_groups:
-            with torch.set_grad_enabled(group["differentiable"]):
-                for param in group["params"]:
-                    if param.grad is not None:
-                        if param.grad.is_sparse:
-                            raise RuntimeError(self._no_sparse or f"{type(self).__name__} does not support sparse gradients")
-                        self._update(param, -param.grad if group["maximize"] else param.grad, group)
-        return loss
-
-    def _update(self, param: Any, grad: Any, group: dict[str, Any]) -> None:
-        raise NotImplementedError
+def cast(param: Any, value: Any, param_id: Any, groups: Any, key: Any = None) -> Any:
+    """Loaded state as the parameter wants it, inside dictionaries and other containers too."""
+    if isinstance(value, Tensor):
+        return Optimizer._process_value_according_to_param_policy(param, value, param_id, groups, key)
+    if isinstance(value, dict):
+        return {k: cast(param, v, param_id, groups, k) for k, v in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return type(value)(cast(param, v, param_id, groups) for v in value)  # type: ignore[call-arg]
+    return value

@@ -4,10 +4,10 @@ from __future__ import annotations
 from typing import Any
 
 import retrograd as torch
-from retrograd.optim.optimizer import EachParameter, check_lr, number
+from retrograd.optim._rule import Rule, advance, count, number, zeros
 
 
-class Rprop(EachParameter):
+class Rprop(Rule):
     """Resilient backpropagation.
 
     >>> import retrograd as torch
@@ -21,26 +21,28 @@ class Rprop(EachParameter):
     tensor([0.7800])
     """
 
+    _not_negative = ()
+
     def __init__(self, params: Any, lr: Any = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
                  step_sizes: tuple[float, float] = (1e-6, 50), *, capturable: bool = False, foreach: bool | None = None,
                  maximize: bool = False, differentiable: bool = False) -> None:
-        check_lr(lr)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
-        super().__init__(params, dict(lr=lr, etas=etas, step_sizes=step_sizes, foreach=foreach, maximize=maximize,
-                                      differentiable=differentiable, capturable=capturable))
+        super().__init__(params, lr=lr, etas=etas, step_sizes=step_sizes, foreach=foreach, maximize=maximize,
+                         differentiable=differentiable, capturable=capturable)
 
-    def _update(self, param: Any, grad: Any, group: dict[str, Any]) -> None:
-        kept, (shrink, grow), (least, most) = self.state[param], group["etas"], group["step_sizes"]
-        if not kept:
-            kept["step"] = torch.zeros((), dtype=torch.float32)
-            kept["prev"] = torch.zeros_like(param, memory_format=torch.preserve_format)
-            kept["step_size"] = torch.full_like(grad, number(group["lr"]))
-        kept["step"] += 1
-        sign = grad.mul(kept["prev"]).sign()
+    def _start(self, state: dict[str, Any], param: Any, group: dict[str, Any]) -> None:
+        lr = number(group["lr"])
+        size = torch.full_like(param.grad, complex(lr, lr) if param.is_complex() else lr)
+        state.update(step=count(), prev=zeros(param), step_size=size)
+
+    def _update(self, param: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
+        (shrink, grow), (least, most), before, size = group["etas"], group["step_sizes"], state["prev"], state["step_size"]
+        advance(state)
+        sign = grad.detach().mul(before.detach()).sign()
         turned = sign < 0
-        factor = torch.where(sign > 0, grow, torch.where(turned, shrink, 1.0)).to(param.dtype)
-        kept["step_size"].mul_(factor).clamp_(least, most)
+        factor = torch.where(sign > 0, grow, torch.where(turned, shrink, torch.where(sign == 0, 1.0, sign)))
+        size.mul_(factor.to(param.dtype)).clamp_(least, most)
         grad = grad.masked_fill(turned, 0)              # no step where the gradient has changed its sign
-        param.addcmul_(grad.sign(), kept["step_size"], value=-1)
-        kept["prev"].copy_(grad)
+        param.addcmul_(grad.sign(), size, value=-1)
+        before.copy_(grad)

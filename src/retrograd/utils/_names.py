@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from types import FunctionType
 from typing import Any
 
-PRIVATE_HOMES = ("nn.modules._", "nn.functions.", "optim.lr_scheduler.")
+PRIVATE_HOMES = ("nn.modules._", "nn.functions.", "optim.lr_scheduler.", "optim._")
 
 
 def publish(namespace: dict[str, Any], names: Iterable[str]) -> None:

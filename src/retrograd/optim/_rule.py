@@ -1,0 +1,220 @@
+"""What optimizers share: one way to be made, and one way to step.
+
+NOTE [One formula per optimizer]
+A subclass of `Rule` says in `_start` what it keeps for a parameter and in `_update` how it changes one, in place and on real
+numbers. `Rule` does the rest: gradients that are missing, sparse or to be maximized, complex parameters (the formula sees
+views of their real and imaginary parts), hyperparameters that are tensors, gradient scaling and `differentiable`. In that
+mode the formula runs on clones of the state, since a step's graph needs the state as it was, and hyperparameters stay
+tensors, so that they get gradients. `foreach` and `fused` ask for the same result from one call over all parameters of a
+group: `_step_group` is the place for it.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import retrograd as torch
+from retrograd import Tensor
+from retrograd.optim.optimizer import Optimizer, loss_of
+
+CAPTURABLE = ["cuda", "xpu", "hpu", "privateuseone", "xla"]      # devices whose steps can be captured in a graph
+# Settings that states saved by older versions lack.
+ADDED_LATER = {"amsgrad": False, "capturable": False, "centered": False, "decoupled_weight_decay": False,
+               "differentiable": False, "foreach": None, "fused": None, "maximize": False, "momentum": 0, "nesterov": False}
+
+
+class Rule(Optimizer):
+    """The base of optimizers that treat each parameter alone; see NOTE [One formula per optimizer]."""
+
+    _not_negative: tuple[str, ...] = ("weight_decay",)      # settings that are checked besides lr, eps and betas
+    _no_sparse: str | None = ""                             # why sparse gradients are refused; None if they are not
+    _captured = "params and state_steps"
+    _on_reals = True                                        # complex parameters are pairs of real ones
+
+    def __init__(self, params: Any, **settings: Any) -> None:
+        self._check(settings)
+        super().__init__(params, settings)
+        if settings.get("fused"):
+            if settings.get("differentiable"):
+                raise RuntimeError("`fused` does not support `differentiable`")
+            if settings.get("foreach"):
+                raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+            self._step_supports_amp_scaling = True
+
+    def _check(self, settings: dict[str, Any]) -> None:
+        check(settings, self._not_negative)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for name, value in ADDED_LATER.items():
+                if name in self.defaults:
+                    group.setdefault(name, value)
+        for kept in self.state.values():
+            if isinstance(kept, dict) and "step" in kept and not isinstance(kept["step"], Tensor):
+                kept["step"] = torch.tensor(float(kept["step"]), dtype=scalar_dtype())
+
+    def step(self, closure: Any = None) -> Any:
+        """Take one step; `closure` recomputes the loss."""
+        with torch.set_grad_enabled(bool(self.defaults.get("differentiable", False))):
+            loss = loss_of(closure)
+            for group in self.param_groups:
+                self._step_group(group)
+        return loss
+
+    def _step_group(self, group: dict[str, Any]) -> None:
+        """Change all parameters of a group that have gradients."""
+        differentiable, maximize = group.get("differentiable", False), group.get("maximize", False)
+        settings = group if differentiable else with_numbers(group)
+        found_inf, scale = self.__dict__.get("found_inf"), self.__dict__.get("grad_scale")
+        if found_inf is not None and found_inf.item():
+            return
+        for param in group["params"]:
+            grad = param.grad
+            if grad is None:
+                continue
+            if grad.is_sparse and self._no_sparse is not None:
+                raise RuntimeError(self._no_sparse or f"{type(self).__name__} does not support sparse gradients")
+            if group.get("capturable") and param.device.type == "cpu":
+                raise AssertionError(f"If capturable=True, {self._captured} must be on supported devices: {CAPTURABLE}.")
+            if group.get("fused") and not param.is_floating_point():
+                raise RuntimeError("`fused=True` requires all the params to be floating point Tensors of supported devices: "
+                                   f"['mps', 'cuda', 'xpu', 'hpu', 'cpu', 'mtia', 'privateuseone'] but {param.dtype} and "
+                                   f"{param.device.type}")
+            if scale is not None:
+                grad.div_(scale)
+            state = self.state[param] if self._keeps_state(group) else {}
+            if not state:
+                self._start(state, param, group)
+            if differentiable:
+                for name, value in state.items():
+                    if isinstance(value, Tensor) and name != "step":
+                        state[name] = value.clone()
+            grad = -grad if maximize else grad
+            if self._on_reals and param.is_complex():
+                parts = {name: torch.view_as_real(value) if isinstance(value, Tensor) and value.is_complex() else value
+                         for name, value in state.items()}
+                self._update(torch.view_as_real(param), torch.view_as_real(grad.resolve_conj()), parts, settings)
+            else:
+                self._update(param, grad, state, settings)
+
+    def _keeps_state(self, group: dict[str, Any]) -> bool:
+        return True
+
+    def _start(self, state: dict[str, Any], param: Any, group: dict[str, Any]) -> None:
+        """Fill the state of a parameter before its first step."""
+
+    def _update(self, param: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
+        """Change a parameter and its state in place."""
+        raise NotImplementedError
+
+
+# ---- being made
+def check(settings: dict[str, Any], not_negative: tuple[str, ...]) -> None:
+    """Refuse settings outside of their range, in PyTorch's words."""
+    lr = settings["lr"]
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    if not lr >= 0.0:
+        raise ValueError(f"Invalid learning rate: {lr}")
+    if "eps" in settings and not settings["eps"] >= 0.0:
+        raise ValueError(f"Invalid epsilon value: {settings['eps']}")
+    for i, beta in enumerate(settings.get("betas", ())):
+        if not 0.0 <= beta < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+    for name in not_negative:
+        if not settings[name] >= 0.0:
+            raise ValueError(f"Invalid {name} value: {settings[name]}")
+
+
+def scalar_dtype() -> Any:
+    """The dtype of step counts."""
+    return torch.float64 if torch.get_default_dtype() == torch.float64 else torch.float32
+
+
+def count() -> Any:
+    """A step count at 0."""
+    return torch.tensor(0.0, dtype=scalar_dtype())
+
+
+def zeros(param: Any) -> Any:
+    """A buffer shaped and laid out as a parameter."""
+    return torch.zeros_like(param, memory_format=torch.preserve_format)
+
+
+# ---- stepping
+def number(value: Any) -> Any:
+    """A setting that may be a one-element tensor, as a number."""
+    return value.item() if isinstance(value, Tensor) else value
+
+
+def with_numbers(group: dict[str, Any]) -> dict[str, Any]:
+    """The group with numbers in the place of tensors."""
+    if not any([isinstance(value, Tensor) or type(value) is tuple for value in group.values()]):
+        return group
+    return {name: value if name == "params" else tuple(number(v) for v in value) if type(value) is tuple else number(value)
+            for name, value in group.items()}
+
+
+def advance(state: dict[str, Any]) -> float:
+    """Count one step more, and return how many there are."""
+    state["step"] += 1
+    return float(state["step"].item())
+
+
+def plus(a: Any, b: Any, scale: Any) -> Any:
+    """a + scale * b, where the scale may be a tensor that wants a gradient."""
+    return a + b.clone() * scale if isinstance(scale, Tensor) else a.add(b, alpha=scale)      # b may change before backward
+
+
+def add_(a: Any, b: Any, scale: Any) -> None:
+    """a += scale * b."""
+    if isinstance(scale, Tensor):
+        a.add_(b * scale)
+    else:
+        a.add_(b, alpha=scale)
+
+
+def add_ratio_(a: Any, numerator: Any, denominator: Any, scale: Any) -> None:
+    """a += scale * numerator / denominator."""
+    if isinstance(scale, Tensor):
+        a.addcdiv_(numerator * scale, denominator)
+    else:
+        a.addcdiv_(numerator, denominator, value=scale)
+
+
+def decay_(param: Any, grad: Any, group: dict[str, Any]) -> Any:
+    """Weight decay: on the parameter itself if it is decoupled, else by the gradient that is returned."""
+    decay = group["weight_decay"]
+    if isinstance(decay, Tensor) or decay != 0:
+        if group.get("decoupled_weight_decay"):
+            param.mul_(1 - group["lr"] * decay)
+        else:
+            return plus(grad, param, decay)
+    return grad
+
+
+def average_(average: Any, value: Any, beta: Any) -> None:
+    """average = beta * average + (1 - beta) * value."""
+    weight = 1 - beta
+    average.lerp_(value, weight.to(average.dtype) if isinstance(weight, Tensor) else weight)
+
+
+def average_squares_(average: Any, value: Any, beta: Any) -> None:
+    """average = beta * average + (1 - beta) * value**2."""
+    if isinstance(beta, Tensor):
+        average_(average, value * value, beta)
+    else:
+        average.mul_(beta).addcmul_(value, value, value=1 - beta)
+
+
+def keep_largest_(largest: Any, value: Any) -> None:
+    """largest = max(largest, value)."""
+    if torch.is_grad_enabled():         # the graph needs what was there before
+        largest.copy_(torch.maximum(largest.clone(), value))
+    else:
+        torch.maximum(largest, value, out=largest)
+
+
+def raised(root: Any, eps: float) -> Any:
+    """root + eps, in place where no graph has kept the root."""
+    return root.add(eps) if torch.is_grad_enabled() else root.add_(eps)
