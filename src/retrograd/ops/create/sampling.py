@@ -60,7 +60,7 @@ standard_gamma = defop(
 # ---- Dirichlet
 def dirichlet_kernel(xp: Any, self: Any, generator: Any) -> Any:
     check_dtype("dirichlet", self)
-    made = rejection.standard_gamma(source_of(generator), np.ascontiguousarray(self).reshape(self.shape)).astype(np.float64)
+    made = rejection.standard_gamma(source_of(generator), np.ascontiguousarray(self, np.float64).reshape(self.shape))
     shares = (made / made.sum(-1, keepdims=True)).astype(self.dtype)
     limits = np.finfo(self.dtype)
     return np.clip(shares, limits.tiny, np.nextafter(self.dtype.type(1), self.dtype.type(0)))

@@ -1,0 +1,10 @@
+"""Parallelism applied to modules: names that programs import, which raise when they are used."""
+from __future__ import annotations
+
+from retrograd.distributed._absent import absent
+
+NAMES = (
+    "checkpoint", "contract", "replicate",
+)
+__all__ = [*NAMES]
+globals().update(absent(__name__, *NAMES))

@@ -1,0 +1,1 @@
+"""Sharded tensors, the predecessors of distributed tensors."""

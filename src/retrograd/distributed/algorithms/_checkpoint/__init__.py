@@ -1,0 +1,1 @@
+"""Checkpointing of activations in sharded models."""

@@ -1,0 +1,10 @@
+"""How gradients are sent: names that programs import, which raise when they are used."""
+from __future__ import annotations
+
+from retrograd.distributed._absent import absent
+
+NAMES = (
+    "DDPCommHookType", "register_ddp_comm_hook",
+)
+__all__ = [*NAMES]
+globals().update(absent(__name__, *NAMES))

@@ -1,0 +1,10 @@
+"""Compressed gradients: names that programs import, which raise when they are used."""
+from __future__ import annotations
+
+from retrograd.distributed._absent import absent
+
+NAMES = (
+    "PowerSGDState", "batched_powerSGD_hook", "powerSGD_hook",
+)
+__all__ = [*NAMES]
+globals().update(absent(__name__, *NAMES))

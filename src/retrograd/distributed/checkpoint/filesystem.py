@@ -1,0 +1,10 @@
+"""Checkpoints in files: names that programs import, which raise when they are used."""
+from __future__ import annotations
+
+from retrograd.distributed._absent import absent
+
+NAMES = (
+    "FileSystem", "FileSystemBase", "FileSystemReader", "FileSystemWriter",
+)
+__all__ = [*NAMES]
+globals().update(absent(__name__, *NAMES))

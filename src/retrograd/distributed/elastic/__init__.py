@@ -1,0 +1,1 @@
+"""Launching processes that may fail: names that programs import."""

@@ -1,0 +1,10 @@
+"""Launching from a program: names that programs import, which raise when they are used."""
+from __future__ import annotations
+
+from retrograd.distributed._absent import absent
+
+NAMES = (
+    "LaunchConfig", "elastic_launch", "launch_agent",
+)
+__all__ = [*NAMES]
+globals().update(absent(__name__, *NAMES))
