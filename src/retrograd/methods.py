@@ -598,6 +598,7 @@ PROPERTIES = dict(
     is_nested=property(lambda self: bool(self._flags & FLAG_SPARSE) and getattr(self._extra.sparse, "is_nested", False)),
     is_quantized=property(lambda self: False),
     is_mkldnn=property(lambda self: False),
+    **{f"is_{kind}": property(lambda self: False) for kind in ("ipu", "maia", "mps", "mtia", "vulkan", "xla", "xpu")},
     name=property(lambda self: None),
     T=property(lambda self: late.numpy_T(self)),
     mT=property(lambda self: late.mT(self)),

@@ -20,7 +20,8 @@ from retrograd.core.tensor import Tensor
 from retrograd.ops.load import load_all
 
 __all__ = ["BaseTorchFunctionMode", "DisableTorchFunctionSubclass", "TorchFunctionMode", "disabled_torch_function",
-           "enable_reentrant_dispatch", "get_default_nowrap_functions", "get_overridable_functions",
+           "enable_reentrant_dispatch", "get_default_nowrap_functions", "get_ignored_functions", "get_overridable_functions",
+           "get_testing_overrides",
            "handle_torch_function", "has_torch_function", "is_tensor_like", "is_tensor_method_or_property",
            "resolve_name", "wrap_torch_function"]
 
@@ -132,3 +133,50 @@ def is_tensor_method_or_property(func: Any) -> bool:
     """
     name = getattr(func, "__name__", "")
     return name == "__get__" or getattr(Tensor, name, None) is func
+
+
+def _get_current_function_mode_stack() -> list[Any]:
+    """The modes in force, from the outermost in."""
+    return list(tls.function_modes)
+
+
+def _get_current_function_mode() -> Any:
+    """The innermost mode in force, or None."""
+    return tls.function_modes[-1] if tls.function_modes else None
+
+
+def get_ignored_functions() -> set[Any]:
+    """Public functions that take no part, because they take no tensors or make them from nothing.
+
+    >>> import retrograd as torch
+    >>> torch.zeros in get_ignored_functions(), torch.sin in get_ignored_functions()
+    (True, False)
+    """
+    load_all()
+    functions = {**api.FUNCTIONS, **api.EXTRA_FUNCTIONS}
+    return {function for name, function in functions.items() if name in IGNORED}
+
+
+IGNORED = frozenset("""
+    typename is_tensor is_storage set_default_tensor_type set_default_device get_default_device set_rng_state get_rng_state
+    manual_seed initial_seed seed save load set_printoptions fork from_numpy tensor arange as_tensor bartlett_window
+    blackman_window complex empty empty_strided eye from_file full hamming_window hann_window kaiser_window linspace logspace
+    normal ones promote_types rand randn randperm range result_type scalar_tensor sparse_coo_tensor sparse_compressed_tensor
+    sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor tril_indices triu_indices zeros can_cast randint
+    asarray from_dlpack get_default_dtype set_default_dtype is_grad_enabled set_grad_enabled
+""".split())
+
+
+def get_testing_overrides() -> dict[Any, Any]:
+    """For every function that takes part, one with the same parameters that returns -1.
+
+    >>> import retrograd as torch
+    >>> get_testing_overrides()[torch.sin](torch.ones(1))
+    -1
+    """
+    made = {}
+    for functions in get_overridable_functions().values():
+        for function in functions:
+            if callable(function):
+                made[function] = lambda *args, **kwargs: -1
+    return made

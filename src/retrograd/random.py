@@ -6,7 +6,8 @@ from typing import Any
 
 from retrograd.ops.create.generators import default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 
-__all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
+__all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state",
+           "thread_safe_generator"]
 
 
 class fork_rng(ContextDecorator):
@@ -24,3 +25,11 @@ class fork_rng(ContextDecorator):
     def __exit__(self, *args: object) -> None:
         if self.enabled:
             default_generator.set_state(self.states.pop())
+
+
+def thread_safe_generator() -> Any:
+    """The generator of a loader's worker thread; None elsewhere, which means the default generator.
+
+    >>> thread_safe_generator()
+    """
+    return None

@@ -1,4 +1,4 @@
-"""Settings of the whole process that programs make: determinism, precision of matrix products, threads.
+"""Settings of the whole process that programs make: determinism, precision of matrix products, threads, default device.
 
 Ops are deterministic, compute in the precision of their dtype and run in the thread that calls them (how many threads a matrix
 product takes is up to NumPy's own library), so these settings are kept and told, and change nothing.
@@ -6,14 +6,19 @@ product takes is up to NumPy's own library), so these settings are kept and told
 from __future__ import annotations
 
 import os
+from functools import cache
 from typing import Any
 
-from retrograd.core.device import device
+import retrograd as torch
+from retrograd.core.device import device as device_class
+from retrograd.core.hooks import hooks
+from retrograd.core.state import tls
+from retrograd.core.subclass import TorchFunctionMode
 
 __all__ = ["are_deterministic_algorithms_enabled", "get_default_device", "get_deterministic_debug_mode",
            "get_float32_matmul_precision", "get_num_interop_threads", "get_num_threads",
            "is_deterministic_algorithms_warn_only_enabled", "set_deterministic_debug_mode", "set_float32_matmul_precision",
-           "set_num_interop_threads", "set_num_threads", "use_deterministic_algorithms"]
+           "set_default_device", "set_num_interop_threads", "set_num_threads", "use_deterministic_algorithms"]
 
 
 class Settings:
@@ -150,10 +155,72 @@ def get_num_interop_threads() -> int:
     return Settings.interop_threads
 
 
-def get_default_device() -> device:
+# ---- the default device
+CONSTRUCTORS = """
+    arange as_tensor asarray bartlett_window blackman_window empty empty_permuted empty_strided eye full hamming_window
+    hann_window kaiser_window linspace logspace ones rand randint randn randperm range scalar_tensor sparse_bsc_tensor
+    sparse_bsr_tensor
+    sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor tensor tril_indices triu_indices zeros
+""".split()
+
+
+@cache
+def _device_constructors() -> set[Any]:
+    """The functions that take their device from the scope if they are not told one."""
+    named = {getattr(torch, name) for name in CONSTRUCTORS if hasattr(torch, name)}
+    return named | {torch.fft.fftfreq, torch.fft.rfftfreq}
+
+
+class DeviceContext(TorchFunctionMode):
+    """A scope in which new tensors are made on `device`.
+
+    >>> with DeviceContext("meta"):
+    ...     torch.ones(2).device
+    device(type='meta')
+    """
+
+    def __init__(self, device: Any) -> None:
+        self.device = device_class(device)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func in _device_constructors() and kwargs.get("device") is None:
+            kwargs = {**kwargs, "device": self.device}
+        return func(*args, **kwargs)
+
+
+class Default:
+    """The scope that `set_default_device` has entered, which is never left."""
+
+    context: DeviceContext | None = None
+
+
+def set_default_device(device: Any) -> None:
+    """Make new tensors on `device` from now on; None means the cpu again.
+
+    >>> set_default_device("meta")
+    >>> torch.ones(2).device, torch.get_default_device()
+    (device(type='meta'), device(type='meta'))
+    >>> set_default_device(None)
+    """
+    if Default.context is not None:
+        Default.context.__exit__(None, None, None)
+        Default.context = None
+    if device is not None:
+        Default.context = DeviceContext(device)
+        Default.context.__enter__()
+
+
+def get_default_device() -> Any:
     """Where new tensors are made.
 
     >>> get_default_device()
     device(type='cpu')
     """
-    return device("cpu")
+    for mode in reversed(tls.function_modes):
+        if isinstance(mode, DeviceContext):
+            return mode.device
+    return device_class("cpu")
+
+
+hooks.device_context = DeviceContext

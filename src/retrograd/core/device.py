@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from retrograd.core.hooks import hooks
+
 # The kinds that PyTorch has names for; tensors exist on the first and on "meta" (see `missing`).
 KNOWN = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy",
          "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone")
@@ -37,6 +39,18 @@ class device:
             index = int(number)
         self.type = kind
         self.index = index
+
+    def __enter__(self) -> device:
+        """New tensors are made on this device until the scope is left."""
+        context = hooks.device_context(self)
+        if not hasattr(self, "_entered"):
+            self._entered: list[Any] = []
+        self._entered.append(context)
+        context.__enter__()
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        self._entered.pop().__exit__(*args)
 
     def __repr__(self) -> str:
         return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"

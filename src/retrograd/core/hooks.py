@@ -31,6 +31,7 @@ class Hooks:
         self.dispatch_subclass: Service = later("retrograd.core.modes", "dispatch_subclass")   # (op, args)
         self.autocast: Service = later("retrograd.core.autocast", "autocast")                  # (op, args)
         # ---- tensors from data, copies and gradients (ops/create, ops/memory)
+        self.device_context: Service = later("retrograd.settings", "device_context")      # (device) -> scope
         self.legacy: Service = later("retrograd.legacy", "legacy")                             # (args, kwargs) -> array
         self.to_device: Service = later("retrograd.ops.create.from_data", "to_device")
         self.to: Service = later("retrograd.ops.memory.copy", "to")

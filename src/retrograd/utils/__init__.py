@@ -4,7 +4,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-LATER = ("_mode_utils", "_python_dispatch", "_pytree", "checkpoint", "data", "hooks")
+LATER = ("_device", "_foreach_utils", "_mode_utils", "_python_dispatch", "_pytree", "backcompat", "benchmark", "checkpoint",
+         "collect_env", "cpp_extension", "data", "deterministic", "dlpack", "flop_counter", "hooks", "model_zoo", "tensorboard",
+         "weak")
 
 
 def __getattr__(name: str) -> Any:

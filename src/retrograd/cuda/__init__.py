@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from importlib import import_module
 from typing import Any
 
 __all__ = ["Event", "Stream", "current_device", "current_stream", "device", "device_count", "empty_cache", "get_arch_list",
@@ -156,7 +157,7 @@ class device:
         pass
 
 
-class stream:
+class StreamContext:
     """A scope in which work goes to another stream; None changes nothing.
 
     >>> with stream(None): pass
@@ -171,3 +172,95 @@ class stream:
 
     def __exit__(self, *args: object) -> None:
         pass
+
+
+stream = StreamContext
+ExternalStream = Stream
+
+
+class CUDAGraph:
+    """Work on a device that was recorded, to be done again."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise RuntimeError("Tried to instantiate dummy base class CUDAGraph: it needs a CUDA device")
+
+
+class graph:
+    """A scope whose work is recorded into a graph."""
+
+    def __init__(self, cuda_graph: Any, *args: Any, **kwargs: Any) -> None:
+        raise RuntimeError("torch.cuda.Stream requires CUDA support")
+
+
+class MemPool:
+    """Memory of a device that is set apart."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise RuntimeError("Tried to instantiate dummy base class _MemPool: it needs a CUDA device")
+
+
+def make_graphed_callables(callables: Any, sample_args: Any, **options: Any) -> Any:
+    """Functions whose work was recorded, which needs a device."""
+    return CUDAGraph()
+
+
+def graph_pool_handle() -> Any:
+    """A pool of memory that graphs share, which needs a device."""
+    raise RuntimeError("Tried to instantiate dummy base class _graph_pool_handle: it needs a CUDA device")
+
+
+def is_current_stream_capturing() -> bool:
+    """Whether work is being recorded.
+
+    >>> is_current_stream_capturing()
+    False
+    """
+    return False
+
+
+class CudaError(RuntimeError):
+    """An error of the CUDA driver."""
+
+
+class DeferredCudaCallError(Exception):
+    """An error of a call that waited for a device."""
+
+
+class OutOfMemoryError(RuntimeError):
+    """The memory of a device is full."""
+
+
+has_half, has_magma = True, False
+default_generators: tuple[Any, ...] = ()
+get_sync_debug_mode = set_sync_debug_mode = set_stream = current_blas_handle = cudart = needs_device
+get_device_index = caching_allocator_alloc = caching_allocator_delete = needs_device
+is_tf32_supported = is_available
+memory_cached = max_memory_cached = memory_allocated
+reset_accumulated_memory_stats = reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
+memory_stats_as_nested_dict = memory_stats
+
+
+def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+    """What the allocator counts, as a table.
+
+    >>> memory_summary()
+    'There is no CUDA device, and so no memory of one.'
+    """
+    return "There is no CUDA device, and so no memory of one."
+
+
+class device_of(device):
+    """A scope in which the device of a tensor is the current one; it changes nothing for tensors on the cpu.
+
+    >>> import retrograd as torch
+    >>> with device_of(torch.ones(1)): pass
+    """
+
+    def __init__(self, obj: Any) -> None:
+        super().__init__(obj.get_device() if obj.is_cuda else -1)
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("amp", "graphs", "memory", "nvtx", "random", "streams"):
+        return import_module(f"retrograd.cuda.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

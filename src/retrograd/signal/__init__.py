@@ -1,0 +1,6 @@
+"""Signals: the windows of `torch.signal.windows`."""
+from __future__ import annotations
+
+from retrograd.signal import windows
+
+__all__ = ["windows"]

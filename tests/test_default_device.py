@@ -1,0 +1,33 @@
+"""The device that new tensors are made on: by scope, and from now on."""
+from __future__ import annotations
+
+import retrograd as torch
+
+
+def test_scope_gives_new_tensors_its_device() -> None:
+    with torch.device("meta") as scope:
+        assert scope == torch.device("meta") == torch.get_default_device()
+        assert torch.ones(2).is_meta and torch.tensor([1.0]).is_meta and torch.nn.Linear(2, 2).weight.is_meta
+        assert not torch.ones(2, device="cpu").is_meta and not torch.ones_like(torch.ones(1, device="cpu")).is_meta
+        with torch.device("cpu"):
+            assert not torch.arange(3).is_meta
+        assert torch.arange(3).is_meta
+    assert not torch.ones(2).is_meta and torch.get_default_device() == torch.device("cpu")
+
+
+def test_one_device_object_can_be_entered_twice() -> None:
+    device = torch.device("meta")
+    with device:
+        with device:
+            pass
+        assert torch.zeros(1).is_meta
+    assert not torch.zeros(1).is_meta
+
+
+def test_default_device_stays_until_it_is_set_again() -> None:
+    torch.set_default_device("meta")
+    try:
+        assert torch.zeros(1).is_meta and torch.get_default_device().type == "meta"
+    finally:
+        torch.set_default_device(None)
+    assert not torch.zeros(1).is_meta
