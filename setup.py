@@ -56,6 +56,9 @@ def hot_modules() -> list[Extension]:
         if source.exists() and source.stem != "__init__":
             name = ".".join(source.relative_to(SRC).with_suffix("").parts)
             found.append(Extension(name, [source.as_posix()], depends=["setup.py"]))
+    for source in sorted((SRC / "retrograd").rglob("*.pyx")):       # what has no plain form
+        name = ".".join(source.relative_to(SRC).with_suffix("").parts)
+        found.append(Extension(name, [source.as_posix()], depends=["setup.py"]))
     return found
 
 

@@ -26,9 +26,14 @@ from retrograd.core.state import switches, tls
 from retrograd.core.tensor import COMPILED, FLAG_SUBCLASS, FUNCTIONS_BY_NAME, Tensor, install, put_into
 from retrograd.core.tensor import operators as table
 
-shortcuts: Any = None
-if not COMPILED:
+shortcuts: Any
+binder: Any
+if COMPILED:
+    from retrograd.core import binder  # type: ignore[attr-defined, no-redef, unused-ignore]
+    shortcuts = None
+else:
     from retrograd.core import shortcuts
+    binder = None
 
 FUNCTIONS: dict[str, Any] = {}        # torch.<name>
 TENSOR_METHODS: dict[str, Any] = {}   # Tensor.<name>, made from the op tables
@@ -178,10 +183,37 @@ def make_inplace(name: str, is_method: bool) -> Any:
 TWO_TENSORS = r"\(Tensor \w+, Tensor \w+(, \*.*)?\) -> Tensor$"
 
 
+def make_entry(name: str, is_method: bool) -> Any:
+    """The public function or method for an op name in the compiled core (see NOTE [Binding] in binder.pyx)."""
+    packet = find_packet(name)
+    assert packet is not None
+    forms = []
+    for op in packet.overloads_:
+        if is_method and (op.schema.is_out or not op.schema.takes_self):
+            continue
+        defaults = [p.default for p in op.schema.params]
+        if not is_method and "int reduction=1" in op.schema.text:        # see `make_unreduced`
+            defaults[[p.name for p in op.schema.params].index("reduction")] = 0
+        form = binder.form_of(op, is_method, defaults)
+        if form is None:                 # this overload, and so those after it, are for the schemas to bind
+            break
+        forms.append(form)
+    entry = binder.Entry(name, forms, lambda args, kwargs: general(*args, **kwargs), is_method)
+    unreduced = [] if is_method else [op for op in packet.overloads_ if "int reduction=1" in op.schema.text]
+    general = make_unreduced(name, unreduced[0]) if unreduced else lambda *args, **kwargs: call_named(
+        name, args, kwargs, is_method, entry)
+    return entry
+
+
 def make(name: str, is_method: bool) -> Any:
     """The public function or method for an op name, by the leanest way that its overloads allow."""
     packet = find_packet(name)
     assert packet is not None
+    if COMPILED:
+        entry = make_entry(name, is_method)
+        entry.__module__ = "torch"
+        entry.__doc__ = documentation.documentation(packet, name, is_method)
+        return entry
     rows = packet.overloads_[:packet.declared]
     function = None
     for op in rows:

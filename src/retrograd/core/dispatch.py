@@ -282,19 +282,22 @@ def has_defaults(op: Any, args: Any) -> bool:
 
 
 def call_general(op: Any, args: Any) -> Any:
-    """Autograd and kernel in one, for tensors that have nothing unusual about them."""
+    """Autograd and kernel in one, for tensors without flags while no mode is on."""
     if op.composite:
         return op.compute(*args)
     if not op.simple:
         return autograd(op, args)
     values = list(args)
+    mask = 0
+    records = op.differentiable and (switches.any_mode == 0 or tls.grad_enabled)
     for i in op.tensor_args:
         value = args[i]
         if isinstance(value, Tensor):
             t = value
             values[i] = t.array
-    mask = 0
-    if op.differentiable and (switches.any_mode == 0 or tls.grad_enabled):
+        elif isinstance(value, list):
+            values[i] = [None if item is None else item.array for item in value]
+    if records:
         bit = 1
         for i in op.inputs:
             value = args[i]
@@ -302,9 +305,22 @@ def call_general(op: Any, args: Any) -> Any:
                 t = value
                 if t._requires or (t._view is not None and t._view.base._requires):
                     mask |= bit
+            elif isinstance(value, list):
+                for item in value:
+                    if item is not None and wants_grad(item):
+                        mask |= bit
+                        break
             bit <<= 1
     node = record(op, args, mask, False) if mask else None
     z = run_kernel(op, args, values)
+    if op.multiple:
+        results = [None if a is None else new_tensor(a if type(a) is ndarray else np.asarray(a)) for a in z]
+        made = results if op.returns_list else op.result_type(*results) if op.result_type is not None else tuple(results)
+        if op.is_view:
+            view_results(op, args, made)
+        if node is not None:
+            finish(op, node, mask, made)
+        return made
     if type(z) is not ndarray:
         z = np.asarray(z)
     out = new_tensor(z)
@@ -314,6 +330,9 @@ def call_general(op: Any, args: Any) -> Any:
         else:
             out._counter = counter_of(args[0])
     if node is not None and (z.dtype.kind in "fcV" or not dropped(op, z)):
+        if op.has_lists:
+            finish(op, node, mask, (out,))
+            return out
         node._shape = z.shape
         node._dtype = z.dtype
         out._node = node

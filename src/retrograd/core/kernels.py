@@ -15,9 +15,15 @@ from retrograd.core import dtypes, storage
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.tensor import Tensor
 
+probe: Any
+try:
+    from retrograd.core import probe  # type: ignore[no-redef, unused-ignore]
+except ImportError:                 # nothing is compiled
+    probe = None
+
 ndarray = np.ndarray
 HALVES = dtypes.HALVES
-FLOAT32 = np.dtype(np.float32)
+FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
 def compute_arrays(op: Any, args: Any) -> Any:
@@ -30,8 +36,25 @@ def compute_arrays(op: Any, args: Any) -> Any:
 
 def run_kernel(op: Any, args: Any, values: Any) -> Any:
     """Run the kernel on `values`, the arguments with arrays in the place of tensors."""
-    if op.check is not None:
+    uniform = 0 if op.is_inplace else uniformity(op, values)
+    if op.check is not None and not (uniform == 2 and op.checks_dtypes):
         op.check(*args)
+    if op.native is not None:
+        result = op.native(*values)
+        if result is not None:
+            return result
+    if uniform:
+        for i in op.dtype_args:
+            if values[i] is not None:
+                values[i] = values[i].numpy
+        try:
+            if op.direct:
+                return run_direct(op, operands(op, values))
+            return op.compute(np, *values)
+        except (ValueError, IndexError, TypeError) as error:
+            if op.promote is not None:
+                check_shapes(op, args)
+            raise explain(op, args, error) from None
     if op.is_inplace and (op.promote is not None or op.name in GUARDED):
         check_overlap(args[0].array, [args[i] for i in op.tensor_args])
     for i in op.dtype_args:
@@ -54,6 +77,36 @@ def run_kernel(op: Any, args: Any, values: Any) -> Any:
     if order is not None and type(result) is ndarray and result.ndim > 1:
         result = in_order(op, order, result)
     return result
+
+
+def plain_uniformity(op: Any, values: Any) -> int:
+    """0 if the operands need promotion or widening or decide on the memory order of the result, else 1; 2 if they are
+    all float32 or float64 besides."""
+    common = None
+    answer = 2
+    alike = op.promote is not None or op.elementwise
+    for i in op.tensor_args:
+        value = values[i]
+        if value is None:
+            continue
+        if type(value) is not ndarray:
+            return 0
+        dtype = value.dtype
+        if dtype is not FLOAT32 and dtype is not FLOAT64:
+            if (op.widen or alike) and dtype.num > 16 or op.floats or alike and op.scalar_args:
+                return 0
+            answer = 1
+        if alike:
+            if common is not None and dtype is not common:
+                return 0
+            common = dtype
+        if op.elementwise and value.ndim > 1 and not (value.flags.c_contiguous and value.size and (
+                1 not in value.shape or is_row_major(value))):
+            return 0
+    for i in op.scalar_args:
+        if type(values[i]) is complex:
+            return 0
+    return answer
 
 
 def run_direct(op: Any, arrays: Any) -> Any:
@@ -274,3 +327,4 @@ def broadcast_problem(a: Any, b: Any) -> str | None:
     return None
 
 
+uniformity: Any = plain_uniformity if probe is None else probe.uniformity

@@ -127,6 +127,8 @@ class OpDef:
         self.flips = flips                    # lazy bits (FLAG_CONJ, FLAG_NEG) that the results have other than the input
         self.scalars = scalars                # Scalar arguments that take part in dtype promotion
         self.check: Any = check
+        self.checks_dtypes: bool = getattr(check, "takes_floats", False)     # `check` has nothing against float32 and float64
+        self.native: Any = None               # a compiled kernel of all arguments (arrays for tensors); None if it refuses them
         self.exact: bool = exact
         self.leading: int = leading
         self.constant: tuple[int, ...] = constant
@@ -180,8 +182,8 @@ class OpDef:
         tensors = len(self.tensor_args)
         self.shortcut: int = tensors if (self.fast is not None and tensors in (1, 2) and not self.is_inplace and not self.is_out
                                          and self.tensor_args == tuple(range(tensors))) else 0
-        self.simple: bool = not (self.multiple or self.is_inplace or self.is_out or self.has_lists or self.device_arg >= 0
-                                 or not self.tensor_args or self.flips or self.kernel is None or self.real_only)
+        self.simple: bool = not (self.is_inplace or self.is_out or self.device_arg >= 0 or not self.tensor_args or self.flips
+                                 or self.kernel is None or self.real_only or self.vjp == NOT_IMPLEMENTED)
         self._ready = True
 
     def compile_rules(self) -> None:

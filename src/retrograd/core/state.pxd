@@ -2,7 +2,7 @@
 cimport cython
 
 cdef class Switches:
-    cdef public long any_mode
+    cdef public long any_mode, function_modes
 
 @cython.locals(state=dict)
 cpdef set_grad_enabled(enabled)

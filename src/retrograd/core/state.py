@@ -20,10 +20,11 @@ import numpy as np
 class Switches:
     """What the fast path tests before anything else; one instance, `switches`."""
 
-    __slots__ = ("any_mode",)
+    __slots__ = ("any_mode", "function_modes")
 
     def __init__(self) -> None:
         self.any_mode: int = 0
+        self.function_modes: int = 0      # how many TorchFunctionModes are on, in all threads
 
 
 switches = Switches()

@@ -181,11 +181,13 @@ class TorchFunctionMode:
 
     def __enter__(self) -> Any:
         tls.function_modes.append(self)
+        switches.function_modes += 1
         add_slow_path(1)
         return self
 
     def __exit__(self, *args: object) -> None:
         tls.function_modes.pop()
+        switches.function_modes -= 1
         add_slow_path(-1)
 
     @classmethod

@@ -23,6 +23,7 @@ def takes(kernel: str, letters: str, place: int = 0) -> Any:
         t = args[place]
         if isinstance(t, Tensor) and t.array.dtype.char not in characters:
             raise unsupported(kernel, t.array.dtype)
+    check.takes_floats = "F" in letters  # type: ignore[attr-defined]
     return check
 
 
@@ -34,6 +35,7 @@ def only(message: str, letters: str, place: int = 0, error: type[Exception] = Ru
         t = args[place]
         if isinstance(t, Tensor) and t.array.dtype.char not in characters:
             raise error(message.format(t.dtype.legacy))
+    check.takes_floats = "F" in letters  # type: ignore[attr-defined]
     return check
 
 
@@ -55,6 +57,7 @@ def every(*checks: Any) -> Any:
     def check(*args: Any) -> None:
         for each in checks:
             each(*args)
+    check.takes_floats = all([getattr(each, "takes_floats", False) for each in checks])  # type: ignore[attr-defined]
     return check
 
 

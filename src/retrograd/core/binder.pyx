@@ -1,0 +1,323 @@
+# cython: language_level=3, annotation_typing=False, boundscheck=False, wraparound=False, nonecheck=False, initializedcheck=False, auto_pickle=False
+"""The entry of every public function and method in the compiled core: one callable, no code per op.
+
+NOTE [Binding]
+`Entry` holds a `Form` per overload: what each argument must be, and the defaults. A call is bound to the first form that
+fits and goes to `dispatch.call` with its arguments in schema order. A form is passed over only if it certainly does not
+fit. What only the schemas know (synonyms of keywords, tensors in the place of numbers, NumPy's numbers, overriding
+classes and modes, error texts) goes to `general`, which binds the same call slowly.
+
+Entries are called by vectorcall and are method descriptors, so that `x.sum(0)` makes neither a tuple nor a bound method.
+There is no plain form of this file: without a compiler the functions are written out by codegen/python.py.
+"""
+from cpython.object cimport PyObject, PyTypeObject
+from cpython.list cimport PyList_New, PyList_SET_ITEM
+from cpython.ref cimport Py_INCREF
+from sys import intern
+from types import MethodType
+from retrograd.core.dispatch cimport call
+from retrograd.core.opdef cimport OpDef
+from retrograd.core.state cimport Switches
+from retrograd.core.tensor cimport Tensor
+from retrograd.core.device import device as device_class
+from retrograd.core.dtypes import dtype as dtype_class
+from retrograd.core.schema import KEYWORD_SYNONYMS, REQUIRED as REQUIRED_
+from retrograd.core.state import switches as switches_
+from retrograd.core.tensor import Size as Size_, FLAG_SUBCLASS as FLAG_SUBCLASS_
+
+cdef extern from *:
+    """
+    #include <numpy/arrayobject.h>
+    static void make_vectorcall(PyTypeObject *t, Py_ssize_t offset) {
+        t->tp_vectorcall_offset = offset; t->tp_call = PyVectorcall_Call;
+        t->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR;
+        PyType_Modified(t);
+    }
+    static int is_real(PyObject *array) {
+        int t = PyArray_TYPE((PyArrayObject *)array);
+        return t == NPY_FLOAT || t == NPY_DOUBLE;
+    }
+    #define NO_OFFSET(n) PyVectorcall_NARGS(n)
+    """
+    void make_vectorcall(PyTypeObject *t, Py_ssize_t offset)
+    bint is_real(PyObject *array)
+    Py_ssize_t NO_OFFSET(size_t n)
+    PyTypeObject *Py_TYPE(PyObject *o)
+    bint PyLong_CheckExact(PyObject *o)
+    bint PyFloat_CheckExact(PyObject *o)
+    bint PyComplex_CheckExact(PyObject *o)
+    bint PyTuple_CheckExact(PyObject *o)
+    bint PyList_CheckExact(PyObject *o)
+    bint PyUnicode_CheckExact(PyObject *o)
+    bint PyBool_Check(PyObject *o)
+    bint PyObject_TypeCheck(PyObject *o, PyTypeObject *t)
+    double PyLong_AsDouble(PyObject *o) except? -1
+    Py_ssize_t PyTuple_GET_SIZE(PyObject *o)
+    PyObject *PyTuple_GET_ITEM(PyObject *o, Py_ssize_t i)
+    Py_ssize_t PyList_GET_SIZE(PyObject *o)
+    PyObject *PyList_GET_ITEM(PyObject *o, Py_ssize_t i)
+    Py_ssize_t PySequence_Fast_GET_SIZE(PyObject *o)
+    PyObject *PySequence_Fast_GET_ITEM(PyObject *o, Py_ssize_t i)
+    PyObject *Py_None
+
+cdef enum Kind:
+    TENSOR, TENSOR_OR_NUMBER, INT, BOOL, FLOAT, SCALAR, STR, DTYPE, DEVICE, INTS, TENSORS, OTHER
+
+cdef dict KINDS = {"Tensor": TENSOR, "int": INT, "bool": BOOL, "float": FLOAT, "Scalar": SCALAR, "str": STR, "ScalarType": DTYPE,
+                   "Device": DEVICE}
+cdef enum: MOST = 32
+cdef Switches switches = switches_
+cdef object REQUIRED = REQUIRED_
+cdef object Size = Size_
+cdef int FLAG_SUBCLASS = FLAG_SUBCLASS_
+cdef frozenset SYNONYMS = frozenset([synonym for names in KEYWORD_SYNONYMS.values() for synonym in names])
+
+
+cdef class Form:
+    """How calls bind to one overload."""
+
+    cdef OpDef op
+    cdef int count, least, required, positional, varargs
+    cdef int kind[MOST]
+    cdef bint optional[MOST]
+    cdef int size[MOST]
+    cdef tuple names
+    cdef list defaults
+
+    def __init__(self, OpDef op, bint is_method, defaults):
+        params = op.schema.params
+        self.op = op
+        self.count = len(params)
+        self.positional = sum([not p.kwarg_only for p in params])
+        self.required = max([i + 1 for i, p in enumerate(params) if p.required], default=0)
+        self.varargs = (1 if is_method else 0) if op.schema.takes_varargs(is_method) else -1
+        self.least = sum([p.required for p in params])
+        self.names = tuple([intern("input" if p.name == "self" and p.type == "Tensor" else p.name) for p in params])
+        self.defaults = defaults
+        for i, p in enumerate(params):
+            self.optional[i] = p.optional or p.default is None
+            self.size[i] = p.list_size or 0
+            self.kind[i] = OTHER
+            if not p.is_list:
+                self.kind[i] = KINDS.get(p.type, OTHER)
+                if p.type == "Tensor" and op.numbers and not p.writes:
+                    self.kind[i] = TENSOR_OR_NUMBER
+            elif p.type == "int" and not (p.default == () and not p.optional):
+                self.kind[i] = INTS
+            elif p.type == "Tensor" and not p.item_optional:
+                self.kind[i] = TENSORS
+
+
+cdef object NO = object()          # the overload certainly does not take this argument
+cdef object ASK = object()         # only the schemas know
+
+
+cdef inline bint is_tensor(PyObject *v) noexcept:
+    return Py_TYPE(v) is <PyTypeObject *>Tensor or PyObject_TypeCheck(v, <PyTypeObject *>Tensor)
+
+
+cdef inline object ints(PyObject *v):
+    """A tuple of ints as such; NO or ASK if it is none."""
+    cdef Py_ssize_t i, n
+    if PyTuple_CheckExact(v) or <object>Py_TYPE(v) is Size:
+        n = PyTuple_GET_SIZE(v)
+        for i in range(n):
+            if not PyLong_CheckExact(PyTuple_GET_ITEM(v, i)):
+                return ASK
+        return <object>v if PyTuple_CheckExact(v) else tuple(<object>v)
+    if PyList_CheckExact(v):
+        n = PyList_GET_SIZE(v)
+        for i in range(n):
+            if not PyLong_CheckExact(PyList_GET_ITEM(v, i)):
+                return ASK
+        return tuple(<list>v)
+    return NO if is_number(v) or v is Py_None or is_real_tensor(v) or PyUnicode_CheckExact(v) else ASK
+
+
+cdef inline bint is_number(PyObject *v) noexcept:
+    return PyLong_CheckExact(v) or PyFloat_CheckExact(v) or PyBool_Check(v) or PyComplex_CheckExact(v)
+
+
+cdef inline bint is_real_tensor(PyObject *v) noexcept:
+    return Py_TYPE(v) is <PyTypeObject *>Tensor and is_real(<PyObject *>(<Tensor>v).array)
+
+
+cdef inline bint is_plain(PyObject *v) noexcept:
+    """Whether the type of a value says all that there is to say of it."""
+    return is_number(v) or PyTuple_CheckExact(v) or PyList_CheckExact(v) or PyUnicode_CheckExact(v) or v is Py_None
+
+
+cdef object fit(Form form, Py_ssize_t i, PyObject *v):
+    """The argument in canonical form, NO or ASK."""
+    cdef int kind = form.kind[i]
+    cdef Py_ssize_t k
+    if kind == TENSOR or kind == TENSOR_OR_NUMBER:
+        if is_tensor(v):
+            return ASK if (<Tensor>v)._flags & FLAG_SUBCLASS else <object>v
+        if v is Py_None and form.optional[i]:
+            return None
+        if kind == TENSOR_OR_NUMBER and is_number(v):
+            return <object>v
+        return NO if is_plain(v) else ASK
+    if v is Py_None:
+        return None if form.optional[i] else ASK
+    if kind == INT:
+        if PyLong_CheckExact(v):
+            return <object>v
+        return NO if is_plain(v) or is_real_tensor(v) else ASK
+    if kind == BOOL:
+        return <object>v if PyBool_Check(v) else NO if is_plain(v) or is_tensor(v) else ASK
+    if kind == SCALAR:
+        return <object>v if is_number(v) else NO if is_plain(v) else ASK
+    if kind == FLOAT:
+        if PyFloat_CheckExact(v):
+            return <object>v
+        return PyLong_AsDouble(v) if PyLong_CheckExact(v) and not PyBool_Check(v) else ASK
+    if kind == INTS:
+        if form.size[i] and PyLong_CheckExact(v):
+            return (<object>v,) if form.size[i] == 1 else (<object>v,) * form.size[i]
+        return ints(v)
+    if kind == TENSORS:
+        if not (PyTuple_CheckExact(v) or PyList_CheckExact(v)):
+            return NO if is_number(v) or is_tensor(v) or PyUnicode_CheckExact(v) else ASK
+        for k in range(PySequence_Fast_GET_SIZE(v)):
+            if not is_tensor(PySequence_Fast_GET_ITEM(v, k)) or (<Tensor>PySequence_Fast_GET_ITEM(v, k))._flags & FLAG_SUBCLASS:
+                return ASK
+        return list(<object>v)
+    if kind == STR:
+        return <object>v if PyUnicode_CheckExact(v) else NO if is_plain(v) else ASK
+    if kind == DTYPE:
+        return <object>v if type(<object>v) is dtype_class else ASK
+    if kind == DEVICE:
+        return <object>v if type(<object>v) is device_class else ASK
+    return ASK
+
+
+cdef class Entry:
+    """A public function or a method of Tensor."""
+
+    cdef void *vectorcall
+    cdef list forms
+    cdef object general
+    cdef bint is_method
+    cdef object name
+    cdef dict __dict__
+    cdef object __weakref__
+
+    def __cinit__(self):
+        self.vectorcall = <void *>enter
+
+    def __init__(self, name, forms, general, is_method):
+        self.name = name
+        for attribute, value in (("__name__", name), ("__qualname__", name), ("__module__", "torch")):
+            setattr(self, attribute, value)
+        self.forms, self.general, self.is_method = forms, general, is_method
+
+    def __get__(self, instance, owner):
+        return self if instance is None or not self.is_method else MethodType(self, instance)
+
+    def __repr__(self):
+        return f"<method '{self.name}' of 'torch.Tensor' objects>" if self.is_method else f"<built-in method {self.name}>"
+
+    def __reduce__(self):
+        return (getattr, (Tensor, self.name)) if self.is_method else self.name
+
+
+cdef PyObject *enter(PyObject *entry, PyObject **args, size_t flags, PyObject *keywords) except NULL:
+    made = bound_call(<Entry>entry, args, NO_OFFSET(flags), keywords)
+    Py_INCREF(made)
+    return <PyObject *>made
+
+
+cdef object bound_call(Entry self, PyObject **args, Py_ssize_t given, PyObject *keywords):
+    cdef Form form
+    cdef list bound
+    cdef Py_ssize_t named = 0 if keywords is NULL else PyTuple_GET_SIZE(keywords)
+    cdef Py_ssize_t i, k, taken
+    cdef PyObject *name
+    if switches.function_modes:
+        return by_schema(self, args, given, keywords, named)
+    for form in self.forms:
+        taken = given
+        if form.varargs >= 0 and given > form.varargs and PyLong_CheckExact(args[form.varargs]):
+            taken = form.varargs + 1
+        if taken > form.positional or taken + named > form.count or taken + named < form.least:
+            continue
+        bound = PyList_New(form.count)
+        value = None
+        for i in range(taken):
+            if taken != given and i == form.varargs or form.varargs == i and PyLong_CheckExact(args[i]):
+                value = gathered(args, i, given)
+            else:
+                value = fit(form, i, args[i])
+            if value is NO or value is ASK:
+                break
+            Py_INCREF(value)
+            PyList_SET_ITEM(bound, i, value)
+        if value is NO:
+            continue
+        if value is ASK:
+            break
+        for i in range(taken, form.count):
+            value = form.defaults[i]
+            Py_INCREF(value)
+            PyList_SET_ITEM(bound, i, value)
+        value = None
+        for k in range(named):
+            name = PyTuple_GET_ITEM(keywords, k)
+            value = NO
+            for i in range(taken, form.count):
+                if PyTuple_GET_ITEM(<PyObject *>form.names, i) is name and not (self.is_method and i == 0):
+                    value = fit(form, i, args[given + k])
+                    bound[i] = value
+                    break
+            if value is NO and <object>name in SYNONYMS:
+                value = ASK
+            if value is NO or value is ASK:
+                break
+        if value is NO:
+            continue
+        if value is ASK:
+            break
+        for i in range(taken, form.required):
+            if PyList_GET_ITEM(<PyObject *>bound, i) is <PyObject *>REQUIRED:
+                break
+        else:
+            return run(form, bound)
+    return by_schema(self, args, given, keywords, named)
+
+
+cdef object run(Form form, list bound):
+    made = call(form.op, bound)
+    return tuple(<list>made) if type(made) is list else made
+
+
+cdef object gathered(PyObject **args, Py_ssize_t first, Py_ssize_t given):
+    """The ints of x.view(2, 3) as a tuple."""
+    cdef Py_ssize_t i
+    cdef list found = []
+    for i in range(first, given):
+        if not PyLong_CheckExact(args[i]):
+            return ASK
+        found.append(<object>args[i])
+    return tuple(found)
+
+
+cdef object by_schema(Entry self, PyObject **args, Py_ssize_t given, PyObject *keywords, Py_ssize_t named):
+    cdef Py_ssize_t i
+    cdef dict kwargs = {}
+    for i in range(named):
+        kwargs[<object>PyTuple_GET_ITEM(keywords, i)] = <object>args[given + i]
+    return self.general(tuple([<object>args[i] for i in range(given)]), kwargs)
+
+
+cdef Entry probe = Entry.__new__(Entry)
+make_vectorcall(<PyTypeObject *>Entry, <char *>&probe.vectorcall - <char *><void *>probe)
+
+
+def form_of(op, is_method, defaults):
+    """The form of an overload; None if its calls are for the schema to bind."""
+    params = op.schema.params
+    if len(params) > MOST or is_method and (not params or params[0].name != "self" or op.schema.is_out):
+        return None
+    return Form(op, is_method, defaults)

@@ -1,0 +1,63 @@
+# cython: language_level=3, annotation_typing=False, boundscheck=False, wraparound=False, nonecheck=False, initializedcheck=False, auto_pickle=False
+"""Questions about the operands of a kernel, answered in C; kernels.py has the same in Python."""
+from cpython.object cimport PyObject
+from retrograd.core.opdef cimport OpDef
+
+cdef extern from *:
+    """
+    #define PY_ARRAY_UNIQUE_SYMBOL retrograd_probe
+    #include <numpy/arrayobject.h>
+    static int is_array(PyObject *o) { return Py_TYPE(o) == &PyArray_Type; }
+    static int ndim(PyObject *o) { return PyArray_NDIM((PyArrayObject *)o); }
+    static int type_of(PyObject *o) { return PyArray_TYPE((PyArrayObject *)o); }
+    /* Whether the strides are those of a new array, also along dimensions of size 1. */
+    static int is_row_major(PyObject *o) {
+        PyArrayObject *a = (PyArrayObject *)o;
+        npy_intp wanted = PyArray_ITEMSIZE(a);
+        for (int i = PyArray_NDIM(a) - 1; i >= 0; i--) {
+            if (PyArray_STRIDE(a, i) != wanted || PyArray_DIM(a, i) == 0) return 0;
+            wanted *= PyArray_DIM(a, i);
+        }
+        return 1;
+    }
+    static int start(void) { import_array1(-1); return 0; }
+    """
+    bint is_array(PyObject *o)
+    int type_of(PyObject *o)
+    bint is_row_major(PyObject *o)
+    int ndim(PyObject *o)
+    PyObject *PyList_GET_ITEM(PyObject *o, Py_ssize_t i)
+    int start() except -1
+    int NPY_FLOAT, NPY_DOUBLE
+
+start()
+
+
+def uniformity(OpDef op, list values):
+    """0 if the operands need promotion or widening or decide on the memory order of the result, else 1; 2 if they are
+    all float32 or float64 besides."""
+    cdef PyObject *value
+    cdef int common = -1, kind, answer = 2
+    cdef Py_ssize_t i
+    cdef bint alike = op.promote is not None or op.elementwise
+    for i in op.tensor_args:
+        value = PyList_GET_ITEM(<PyObject *>values, i)
+        if value is <PyObject *>None:
+            continue
+        if not is_array(value):
+            return 0
+        kind = type_of(value)
+        if kind != NPY_FLOAT and kind != NPY_DOUBLE:
+            if op.widen and kind > 16 or op.floats or alike and (kind > 16 or op.scalar_args):
+                return 0
+            answer = 1
+        if alike:
+            if common >= 0 and kind != common:
+                return 0
+            common = kind
+        if op.elementwise and ndim(value) > 1 and not is_row_major(value):
+            return 0
+    for i in op.scalar_args:
+        if type(values[i]) is complex:
+            return 0
+    return answer
