@@ -109,3 +109,14 @@ def test_custom_function_casts_its_inputs_and_repeats_its_state() -> None:
             out = Product.apply(x @ x)
         out.sum().backward()
     assert seen == [(torch.float32, False), False]
+
+
+def test_a_cast_made_without_grad_is_not_kept_for_training() -> None:
+    weight = matrix(requires_grad=True)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        with torch.no_grad():
+            weight @ weight
+        out = weight @ weight
+    assert out.requires_grad
+    out.sum().backward()
+    assert weight.grad is not None

@@ -31,6 +31,7 @@ import retrograd  # noqa: E402
 from retrograd.autograd.backward import grad as retrograd_grad  # noqa: E402
 from retrograd.core import storage  # noqa: E402
 from retrograd.core.api import ops  # noqa: E402
+from retrograd.core.tensor import new_tensor  # noqa: E402
 from retrograd.ops.create.generators import default_generator  # noqa: E402
 from tests.ops import cases  # noqa: E402
 
@@ -218,7 +219,7 @@ def array_of(side: Side, t: Any) -> Any:
 
 def seeded(side: Side, like: Any, purpose: int, requires_grad: bool = False) -> Any:
     array = cases.direction(np.random.default_rng(purpose), array_of(side, like))
-    made = side.tensor(retrograd.Tensor(np.array(array, order="C")), None).to(like.dtype)
+    made = side.tensor(new_tensor(np.array(array, order="C")), None).to(like.dtype)
     return made.requires_grad_() if requires_grad else made
 
 

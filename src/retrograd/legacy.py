@@ -10,11 +10,12 @@ from retrograd.core import dtypes
 from retrograd.core.api import EXTRA_FUNCTIONS, expose
 from retrograd.core.arguments import resolve
 from retrograd.core.convert import MISMATCH, to_int
+from retrograd.core.dispatch import call
 from retrograd.core.hooks import hooks
-from retrograd.core.saved import alias
+from retrograd.core.opdef import find_packet
 from retrograd.core.schema import Schema
 from retrograd.core.storage import UntypedStorage
-from retrograd.core.tensor import Size, Tensor, wrap
+from retrograd.core.tensor import Size, Tensor, init_tensor, wrap
 from retrograd.ops.create.factories import C_NAMES, check_size
 from retrograd.ops.create.from_data import Once, data_array
 from retrograd.ops.memory.resize import C_WORDS, typed
@@ -43,13 +44,14 @@ def construct(dtype: Any, args: Any, kwargs: Any, strict: bool = True) -> Any:
         name, value = kwargs.popitem()
         args = (Size(value),) if name == "size" else (value,)
     if kwargs:
-        resolve("new", FORMS, args, {**kwargs, "device": device})
+        resolve("new", FORMS, args, kwargs if device is None else {**kwargs, "device": device})
     if not args:
         return wrap(np.empty(0, target.numpy))
     first = args[0]
     if len(args) == 1:
         if isinstance(first, Tensor):
             return same_tensor(first, target, strict and dtype is not None)
+        first = getattr(first, "_untyped_storage", first)
         if isinstance(first, UntypedStorage):
             return wrap(typed(first, target.numpy))
         if isinstance(first, Size):
@@ -70,7 +72,7 @@ def construct(dtype: Any, args: Any, kwargs: Any, strict: bool = True) -> Any:
 def same_tensor(other: Any, target: Any, strict: bool) -> Any:
     if strict and other.dtype is not target:
         raise TypeError(f"expected {options(target)} (got {options(other.dtype)})")
-    return alias(other)
+    return call(find_packet("alias").default, [other])   # type: ignore[union-attr]
 
 
 def options(dtype: Any) -> str:
@@ -108,12 +110,21 @@ TYPES = {made.__name__: made for made in [
 EXTRA_FUNCTIONS.update(TYPES)
 
 
-def tensor_array(args: Any, kwargs: Any) -> Any:
-    """The array for Tensor(...) when it was not called with an array."""
-    return construct(None, args, kwargs, strict=False).array
+def made_of(args: Any, kwargs: Any) -> Any:
+    """The tensor that Tensor(...) stands for."""
+    return construct(None, args, kwargs, strict=False)
 
 
-hooks.legacy = tensor_array
+def fill(t: Any, args: Any, kwargs: Any) -> None:
+    """Make a bare object the tensor that Tensor(...) stands for."""
+    made = made_of(args, kwargs)
+    init_tensor(t, made.array)
+    t._flags, t._requires, t._node, t._nr = made._flags, made._requires, made._node, made._nr
+    t._counter, t._view = made._counter, made._view
+
+
+hooks.legacy = made_of
+hooks.construct = fill
 
 
 @expose(plain=False)

@@ -19,6 +19,7 @@ from retrograd.core.graph import accumulator
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import CALLERS
 from retrograd.core.origin import DATA, DETACHED, SWITCHED_OFF, note_detached
+from retrograd.core.reserved import is_reserved
 from retrograd.core.state import switches, tls
 from retrograd.core.tensor import (
     FLAG_CONJ,
@@ -196,11 +197,11 @@ def detach_(self: Any) -> Any:
 def get_data(self: Any) -> Any:
     if self._flags & FLAG_WRAPPER:
         return hooks.batched_get_data(self)
-    if switches.any_mode and tls.dispatch_modes:
+    if switches.any_mode and tls.dispatch_modes or dispatches(self):
         t = saved.watcher.detach(self)
         t._counter = None
     else:
-        t = Tensor(self.array)
+        t = new_tensor(self.array)
         t._flags = self._flags & ~(FLAG_SUBCLASS | FLAG_DUAL)
         if self._flags & FLAG_SPARSE:
             extra_of(t).sparse = self._extra.sparse.copy()
@@ -233,6 +234,8 @@ def numpy(self: Any, *, force: bool = False) -> Any:
         hooks.batched_data(self)
     if self._flags & FLAG_SPARSE and self.is_nested:
         hooks.nested_answers["numpy"](self)
+    if self._flags & FLAG_SUBCLASS and subclass.overrides_dispatch(type(self)):
+        raise RuntimeError(".numpy() is not supported for tensor subclasses.")
     if force and self._flags & FLAG_SPARSE:
         self = late.to_dense(self.detach())
     if force:
@@ -260,6 +263,18 @@ def __array__(self: Any, dtype: Any = None, copy: Any = None) -> Any:
     return array if dtype is None else array.astype(dtype, copy=False)
 
 
+def __array_wrap__(self: Any, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+    """The tensor for what a NumPy function has made of this one; PyTorch gives truth values as uint8."""
+    if array.dtype == np.bool_:
+        array = array.astype(np.uint8)
+    return late.from_numpy(np.asarray(array))
+
+
+def dispatches(t: Any) -> bool:
+    """Whether `t` is of a class with a `__torch_dispatch__` that sees ops now."""
+    return bool(t._flags & FLAG_SUBCLASS) and not tls.dispatch_disabled and subclass.overrides_dispatch(type(t))
+
+
 def item(self: Any) -> Any:
     """The value of a tensor with one element as a Python number."""
     if self.array.size != 1:
@@ -270,6 +285,9 @@ def item(self: Any) -> Any:
     if self._flags:
         if self._flags & FLAG_WRAPPER:
             return hooks.batched_item(self)
+        if dispatches(self):
+            local_scalar_dense.prepare()
+            return hooks.dispatch_subclass(local_scalar_dense, [self])
         if self._flags & FLAG_META:
             raise RuntimeError("Tensor.item() cannot be called on meta tensors")
         if self._flags & FLAG_SPARSE:
@@ -287,6 +305,8 @@ def tolist(self: Any) -> Any:
         if self.is_nested:
             hooks.nested_answers["tolist"](self)
         raise RuntimeError(NO_STORAGE)
+    if self._flags & FLAG_SUBCLASS and subclass.overrides_dispatch(type(self)):
+        raise RuntimeError(f".tolist() is not supported for tensor subclasses, got {type(self).__name__}")
     array = resolve(self).array
     if array.dtype.kind == "V":
         array = array.astype(np.float32)
@@ -336,7 +356,18 @@ def tensor_repr(self: Any) -> str:
     if self._flags & (FLAG_CONJ | FLAG_NEG):
         shown = resolve(self)
         shown._node, shown._requires = self._node, self._requires
+    if dispatches(self):
+        shown = shown_values(self)
     return printing.tensor_str(shown)
+
+
+def shown_values(self: Any) -> Any:
+    """A tensor of class and history as `self`, with values that its `__torch_dispatch__` gives."""
+    values = [t.item() for t in late.unbind(late.reshape(self.detach(), (-1,)), 0)]
+    array = np.array(values).astype(self.array.dtype).reshape(self.array.shape)
+    made = subclass.instance(type(self), new_tensor(array))
+    made._node, made._requires = self._node, self._requires
+    return made
 
 
 # ---- geometry
@@ -396,10 +427,14 @@ def data_ptr(self: Any) -> int:
         if self.is_nested:
             return hooks.nested_answers["data_ptr"](self)
         raise RuntimeError(NO_STORAGE)
+    if self._flags & FLAG_SUBCLASS and is_reserved(self.array):
+        return 0
     return storage.address(self.array) if self.array.size else 0
 
 
 def untyped_storage(self: Any) -> Any:
+    if self._flags & FLAG_SUBCLASS and is_reserved(self.array):
+        raise RuntimeError("Attempted to access the data pointer on an invalid python storage.")
     if self._flags & FLAG_SPARSE:
         if self.is_nested:
             return hooks.nested_answers["untyped_storage"](self)
@@ -608,7 +643,7 @@ PROPERTIES = dict(
 
 PLAIN = dict(
     backward=tensor_backward, requires_grad_=requires_grad_, detach=detach, detach_=detach_, numpy=numpy, __array__=__array__,
-    item=item, tolist=tolist, __int__=lambda self: int(number_of(self, "int64_t")),
+    __array_wrap__=__array_wrap__, item=item, tolist=tolist, __int__=lambda self: int(number_of(self, "int64_t")),
     __float__=lambda self: float(number_of(self, "double")), __complex__=lambda self: complex(number_of(self)),
     __index__=__index__, __format__=__format__, __contains__=__contains__,
     __iter__=__iter__, size=size, stride=stride, storage_offset=storage_offset, data_ptr=data_ptr,

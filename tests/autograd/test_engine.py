@@ -600,3 +600,21 @@ def test_a_pass_runs_in_the_thread_that_asked_for_it() -> None:
 
     in_threads(1, work)
     assert seen == expected
+
+
+def test_a_leaf_frozen_after_the_graph_was_built_gets_no_gradient() -> None:
+    for freeze in (lambda t: t.requires_grad_(False), lambda t: t.detach_(), lambda t: setattr(t, "requires_grad", False)):
+        x, w = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+        y = x * w
+        freeze(x)
+        y.sum().backward()
+        assert x.grad is None and w.grad.tolist() == [1, 1]
+
+
+def test_a_leaf_frozen_and_freed_again_gets_its_gradient() -> None:
+    x = torch.ones(2, requires_grad=True)
+    y = x * 2
+    x.requires_grad_(False)
+    x.requires_grad_(True)
+    y.sum().backward()
+    assert x.grad.tolist() == [2, 2]

@@ -15,6 +15,7 @@ from retrograd.autograd import forward_ad as fw
 from retrograd.autograd.backward import grad
 from retrograd.autograd.grad_mode import inference_mode, no_grad
 from retrograd.core.state import switches
+from retrograd.core.tensor import new_tensor
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +27,7 @@ def closed_levels() -> Iterator[None]:
 
 
 def tensor(*values: float, requires_grad: bool = False) -> Any:
-    return torch.Tensor(np.array(values, np.float64)).requires_grad_(requires_grad)
+    return new_tensor(np.array(values, np.float64)).requires_grad_(requires_grad)
 
 
 def dual(values: Any, tangents: Any) -> Any:
@@ -151,7 +152,7 @@ def test_dual_needs_a_level() -> None:
 
 
 def test_dual_refuses_what_cannot_be_its_parts() -> None:
-    whole = torch.Tensor(np.array([1, 2]))
+    whole = new_tensor(np.array([1, 2]))
     with fw.dual_level():
         x = dual((1, 2), (1, 2))
         with pytest.raises(ValueError, match=r"Expected tangent to be floating point or complex, but got: torch\.int64"):
@@ -178,8 +179,8 @@ def test_dual_of_a_tensor_that_requires_grad_is_recorded() -> None:
 
 
 def test_tangent_of_another_layout_is_copied() -> None:
-    square = torch.Tensor(np.arange(4.0).reshape(2, 2))
-    bar = torch.Tensor(np.ones((2, 2)))
+    square = new_tensor(np.arange(4.0).reshape(2, 2))
+    bar = new_tensor(np.ones((2, 2)))
     with fw.dual_level():
         x = fw.make_dual(square.t(), bar)
         assert tangent(x) is not bar and tangent(x).stride() == (1, 2)
@@ -209,7 +210,7 @@ def test_layout_of_single_and_absent_elements_does_not_matter() -> None:
 @pytest.mark.parametrize("other", ["", "conj", "_neg_view"])
 def test_tangent_with_other_bits_is_copied(primal: str, other: str) -> None:
     def make(method: str) -> Any:
-        made = torch.Tensor(np.arange(4) + 1j)
+        made = new_tensor(np.arange(4) + 1j)
         return getattr(made, method)() if method else made
 
     x, bar = make(primal), make(other)
@@ -249,15 +250,15 @@ def test_products_follow_the_product_rule() -> None:
 
 def test_tangent_takes_the_shape_of_a_broadcast_result() -> None:
     with fw.dual_level():
-        x = fw.make_dual(torch.Tensor(np.ones((3, 1))), torch.Tensor(np.ones((3, 1))))
+        x = fw.make_dual(new_tensor(np.ones((3, 1))), new_tensor(np.ones((3, 1))))
         for made in (x + tensor(1, 2), x / tensor(1, 2), tensor(1, 2) - x):
             assert tangent(made).shape == (3, 2) and tangent(made).stride() == made.stride()
 
 
 def test_elementwise_ops_of_complex_numbers() -> None:
-    z = torch.Tensor(np.array([1 + 2j]))
+    z = new_tensor(np.array([1 + 2j]))
     with fw.dual_level():
-        x = fw.make_dual(z, torch.Tensor(np.array([3 + 1j])))
+        x = fw.make_dual(z, new_tensor(np.array([3 + 1j])))
         assert tangent(x.sin()).tolist() == [pytest.approx(complex(np.cos(1 + 2j) * (3 + 1j)))]
         assert tangent(x / (2 + 1j)).tolist() == [pytest.approx((3 + 1j) / (2 + 1j))]
 
@@ -385,10 +386,10 @@ def test_write_of_a_dual_gives_the_target_a_tangent() -> None:
 
 @pytest.mark.parametrize("write", [lambda x, y: x.add_(y), lambda x, y: x.mul_(y), lambda x, y: x.copy_(y)])
 def test_write_of_a_dual_through_a_view_gives_the_base_a_tangent(write: Callable[[Any, Any], Any]) -> None:
-    base = torch.Tensor(np.arange(4.0).reshape(2, 2) + 1)
+    base = new_tensor(np.arange(4.0).reshape(2, 2) + 1)
     view = base.transpose(0, 1)
     with fw.dual_level():
-        write(view, fw.make_dual(torch.Tensor(np.arange(4.0).reshape(2, 2)), torch.Tensor(np.ones((2, 2)))))
+        write(view, fw.make_dual(new_tensor(np.arange(4.0).reshape(2, 2)), new_tensor(np.ones((2, 2)))))
         assert tangent(view)._base is tangent(base)
         before = tangent(base).clone()
         view *= 2
@@ -396,10 +397,10 @@ def test_write_of_a_dual_through_a_view_gives_the_base_a_tangent(write: Callable
 
 
 def test_base_and_view_of_the_same_layout_share_one_tangent() -> None:
-    base = torch.Tensor(np.zeros((2, 2)))
+    base = new_tensor(np.zeros((2, 2)))
     view = base.view(2, 2)
     with fw.dual_level():
-        x = fw.make_dual(torch.Tensor(np.zeros((2, 2))), torch.Tensor(np.ones((2, 2))))
+        x = fw.make_dual(new_tensor(np.zeros((2, 2))), new_tensor(np.ones((2, 2))))
         view.copy_(x)
         assert tangent(view) is tangent(base) and tangent(view) is not tangent(x)
 
@@ -426,7 +427,7 @@ def test_copy_does_not_share_the_tangent() -> None:
         target = tensor(0, 0)
         target.copy_(x)
         assert tangent(target) is not tangent(x) and numbers(tangent(target)) == [3, 4]
-        wide = torch.Tensor(np.zeros((3, 2)))
+        wide = new_tensor(np.zeros((3, 2)))
         wide.copy_(x)
         assert numbers(tangent(wide)) == [[3, 4]] * 3
 

@@ -1,6 +1,8 @@
 """From tables to functions and methods: what is called how, and what a call without some arguments means."""
 from __future__ import annotations
 
+import pytest
+
 import retrograd as torch
 
 
@@ -16,3 +18,19 @@ def test_the_first_argument_of_a_function_may_be_named() -> None:
     assert torch.sum(input=x).item() == 2
     assert torch.add(input=x, other=x).tolist() == [2, 2]
     assert x.add(other=x).tolist() == [2, 2]
+
+
+
+@pytest.mark.parametrize("name", ["min", "max"])
+def test_one_element_integer_tensor_is_an_operand_and_no_dim(name: str) -> None:
+    function, x = getattr(torch, name), torch.tensor([[3]])
+    for other in (torch.tensor([[0]]), torch.tensor([0]), torch.tensor(0)):
+        assert function(x, other).tolist() == getattr(x, name)(other).tolist() == [[0 if name == "min" else 3]]
+    assert function(x, torch.tensor(0), True).values.tolist() == [[3]]
+
+
+def test_integers_that_are_no_sizes_are_taken_of_tensors_without_dimensions_only() -> None:
+    x = torch.arange(4).view(2, 2)
+    assert x.argmax(torch.tensor(0)).tolist() == [1, 1] and x.reshape(torch.tensor([4])).shape == (4,)
+    with pytest.raises(TypeError, match=r"argmax\(\): argument 'dim' \(position 1\) must be int, not Tensor"):
+        x.argmax(torch.tensor([0]))

@@ -21,8 +21,8 @@ def test_docstring_shows_the_arguments_and_an_example() -> None:
 
 def test_every_overload_has_a_line() -> None:
     assert torch.max.__doc__.split("\n")[:3] == [
-        "max(input, dim, keepdim=False, *, out=None) -> (Tensor values, Tensor indices)", "max(input, *, out=None) -> Tensor",
-        "max(input, other, *, out=None) -> Tensor"]
+        "max(input, other, *, out=None) -> Tensor",
+        "max(input, dim, keepdim=False, *, out=None) -> (Tensor values, Tensor indices)", "max(input, *, out=None) -> Tensor"]
 
 
 def test_function_without_an_example_shows_its_arguments() -> None:

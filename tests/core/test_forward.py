@@ -105,3 +105,10 @@ def test_a_complex_number_makes_the_tangent_complex() -> None:
     with forward_ad.dual_level():
         assert forward_ad.unpack_dual(dual(1.0) + 1j).tangent.dtype is torch.complex64
         assert forward_ad.unpack_dual(dual(1.0) - 1j).tangent.dtype is torch.complex64
+
+
+def test_detach_in_place_drops_the_tangent() -> None:
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(torch.ones(2), torch.ones(2)) * 2
+        dual.detach_()
+        assert forward_ad.unpack_dual(dual).tangent is None and forward_ad.unpack_dual(dual * 2).tangent is None

@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import retrograd as torch
 from retrograd.autograd.backward import grad
+from retrograd.core.tensor import new_tensor
 
 few = settings(max_examples=150, derandomize=True, deadline=None, database=None)
 SHAPES = st.sampled_from([(4,), (2, 3), (3, 1, 2), (2, 3, 4), (1, 2, 3, 2)])
@@ -46,7 +46,7 @@ def indexed(draw: Any, advanced: bool = True) -> tuple[tuple[int, ...], tuple[An
 
 
 def as_tensors(index: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple([torch.Tensor(np.array(i)) if isinstance(i, np.ndarray) else i for i in index])
+    return tuple([new_tensor(np.array(i)) if isinstance(i, np.ndarray) else i for i in index])
 
 
 def fits_numpy(index: tuple[Any, ...]) -> bool:
@@ -65,7 +65,7 @@ def test_reading_gives_what_numpy_gives(case: Any) -> None:
     shape, index = case
     if fits_numpy(index):
         array = numbered(shape)
-        np.testing.assert_array_equal(torch.Tensor(array)[as_tensors(index)].array, array[index])
+        np.testing.assert_array_equal(new_tensor(array)[as_tensors(index)].array, array[index])
 
 
 @given(indexed(advanced=False))
@@ -73,7 +73,7 @@ def test_reading_gives_what_numpy_gives(case: Any) -> None:
 def test_basic_index_is_a_view(case: Any) -> None:
     shape, index = case
     array = numbered(shape)
-    view = torch.Tensor(array)[index]
+    view = new_tensor(array)[index]
     assert np.shares_memory(view.array, array) or view.numel() == 0
     view.zero_()
     expected = numbered(shape)
@@ -85,10 +85,10 @@ def test_basic_index_is_a_view(case: Any) -> None:
 @few
 def test_gradient_counts_how_often_each_element_was_read(case: Any) -> None:
     shape, index = case
-    x = torch.Tensor(numbered(shape)).requires_grad_()
+    x = new_tensor(numbered(shape)).requires_grad_()
     read = x[as_tensors(index)]
     found, = grad(read.sum(), x)
-    positions = torch.Tensor(np.arange(x.numel()).reshape(shape))[as_tensors(index)]
+    positions = new_tensor(np.arange(x.numel()).reshape(shape))[as_tensors(index)]
     expected = np.bincount(positions.array.reshape(-1), minlength=x.numel()).reshape(shape)
     np.testing.assert_array_equal(found.array, expected)
 
@@ -103,8 +103,8 @@ def test_writing_does_what_numpy_does(case: Any, with_tensor: bool) -> None:
     expected = array.copy()
     places = np.arange(array.size).reshape(shape)[index]
     values = -1.0 - places                 # the same for places that are written more than once
-    x = torch.Tensor(array)
-    x[as_tensors(index)] = torch.Tensor(np.array(values)) if with_tensor else -7.0
+    x = new_tensor(array)
+    x[as_tensors(index)] = new_tensor(np.array(values)) if with_tensor else -7.0
     expected[index] = values if with_tensor else -7.0
     np.testing.assert_array_equal(x.array, expected)
 
@@ -115,8 +115,8 @@ def test_gradient_of_a_write_reaches_the_value_and_what_was_left(case: Any) -> N
     shape, index = case
     if not fits_numpy(index):
         return
-    x = torch.Tensor(numbered(shape)).requires_grad_()
-    value = torch.Tensor(np.array(2.0)).requires_grad_()
+    x = new_tensor(numbered(shape)).requires_grad_()
+    value = new_tensor(np.array(2.0)).requires_grad_()
     y = x * 3
     y[as_tensors(index)] = value
     of_x, of_value = grad(y.sum(), (x, value), allow_unused=True)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import retrograd as torch
 from retrograd.core import dtypes
+from retrograd.core.tensor import new_tensor
 
 DTYPES = [dtypes.bool_, dtypes.uint8, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.float16,
           dtypes.bfloat16, dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128]
@@ -24,7 +25,7 @@ def operands(draw: Any) -> tuple[Any, Any]:
     """Two operands, at least one of them a tensor."""
     def tensor() -> Any:
         shape = draw(st.sampled_from(SHAPES))
-        return torch.Tensor(np.ones(shape).astype(draw(st.sampled_from(DTYPES)).numpy))
+        return new_tensor(np.ones(shape).astype(draw(st.sampled_from(DTYPES)).numpy))
     first = tensor()
     second = draw(st.sampled_from(NUMBERS)) if draw(st.booleans()) else tensor()
     return (first, second) if draw(st.booleans()) else (second, first)
@@ -77,5 +78,5 @@ def test_write_in_place_keeps_the_dtype_or_is_refused(pair: Any) -> None:
 
 @pytest.mark.parametrize(("first", "second"), list(itertools.product(DTYPES, DTYPES)), ids=str)
 def test_table_is_what_ops_do(first: Any, second: Any) -> None:
-    a, b = torch.Tensor(np.ones(2).astype(first.numpy)), torch.Tensor(np.ones(2).astype(second.numpy))
+    a, b = new_tensor(np.ones(2).astype(first.numpy)), new_tensor(np.ones(2).astype(second.numpy))
     assert (a * b).dtype is dtypes.promote_types(first, second)

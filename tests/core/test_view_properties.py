@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import retrograd as torch
 from retrograd.autograd.backward import grad
+from retrograd.core.tensor import new_tensor
 
 few = settings(max_examples=80, derandomize=True, deadline=None, database=None)
 
@@ -95,7 +95,7 @@ def start(shape: tuple[int, ...]) -> Any:
 @few
 def test_base_and_views_agree_with_numpy(case: Any) -> None:
     shape, program = case
-    arrays, tensors = [start(shape)], [torch.Tensor(start(shape))]
+    arrays, tensors = [start(shape)], [new_tensor(start(shape))]
     writes = 0
     for kind, source, detail in program:
         array, t = arrays[source], tensors[source]
@@ -115,7 +115,7 @@ def test_base_and_views_agree_with_numpy(case: Any) -> None:
             t.mul_(t)
         else:
             array[...] = detail
-            t.copy_(torch.Tensor(np.array(detail)))
+            t.copy_(new_tensor(np.array(detail)))
     for array, t in zip(arrays, tensors, strict=True):
         np.testing.assert_array_equal(t.array, array)
         assert t._version == writes
@@ -126,7 +126,7 @@ def test_base_and_views_agree_with_numpy(case: Any) -> None:
 @few
 def test_gradients_are_those_of_a_program_without_writes(case: Any) -> None:
     shape, program = case
-    x, y = torch.Tensor(start(shape)).requires_grad_(), torch.Tensor(np.array(1.5)).requires_grad_()
+    x, y = new_tensor(start(shape)).requires_grad_(), new_tensor(np.array(1.5)).requires_grad_()
     tensors = [x * 1]
     for kind, source, detail in program:
         t = tensors[source]
@@ -151,7 +151,7 @@ def total(tensors: Any) -> Any:
     """A different weight for each element of each tensor."""
     result = None
     for i, t in enumerate(tensors):
-        weights = torch.Tensor(np.cos(np.arange(t.numel()) + i).reshape(t.shape))
+        weights = new_tensor(np.cos(np.arange(t.numel()) + i).reshape(t.shape))
         part = (t * weights).sum()
         result = part if result is None else result + part
     return result
@@ -164,7 +164,7 @@ def without_writes(base: Any, y: Any, program: Any) -> list[Any]:
         if kind == "view":
             places.append(of_array(places[source], detail))
             continue
-        where = torch.Tensor(places[source].reshape(-1).astype(np.int64))
+        where = new_tensor(places[source].reshape(-1).astype(np.int64))
         flat = base.reshape(-1)
         old = flat[where]
         if kind == "mul":
@@ -177,6 +177,6 @@ def without_writes(base: Any, y: Any, program: Any) -> list[Any]:
             new = old * 0 + y
         keep = np.ones(base.numel())
         keep[places[source].reshape(-1)] = 0
-        spread = torch.Tensor(np.eye(base.numel())[:, places[source].reshape(-1)])       # puts `new` in its places
-        base = (flat * torch.Tensor(keep) + (spread * new).sum(1)).reshape(base.shape)
-    return [base.reshape(-1)[torch.Tensor(p.reshape(-1).astype(np.int64))].reshape(p.shape) for p in places]
+        spread = new_tensor(np.eye(base.numel())[:, places[source].reshape(-1)])       # puts `new` in its places
+        base = (flat * new_tensor(keep) + (spread * new).sum(1)).reshape(base.shape)
+    return [base.reshape(-1)[new_tensor(p.reshape(-1).astype(np.int64))].reshape(p.shape) for p in places]

@@ -316,3 +316,15 @@ def test_errors_about_views_say_in_which_mode_they_were_made() -> None:
     with pytest.raises(RuntimeError, match="A view was created in no_grad mode and is being modified inplace with grad mode "
                                            "enabled. This view is the output of a function that returns multiple views."):
         part.mul_(leaf(1.0)[0])
+
+
+@pytest.mark.parametrize("write", [
+    lambda x: x.add_(1), lambda x: x[0].add_(1), lambda x: x.__setitem__(0, 5.0), lambda x: x.view(6).mul_(2),
+    lambda x: x.copy_(torch.ones(2, 3, requires_grad=True)), lambda x: x.t().zero_()])
+def test_a_leaf_that_is_a_view_is_not_written_to(write: Any) -> None:
+    x = torch.zeros(6).view(2, 3).requires_grad_()
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used in"):
+        write(x)
+    with torch.no_grad():
+        x.add_(1)
+    assert x.is_leaf and x.tolist() == [[1, 1, 1]] * 2

@@ -14,6 +14,7 @@ import numpy as np
 import retrograd as torch
 from retrograd.core import forward, storage
 from retrograd.core.opdef import FORMS, NOT_IMPLEMENTED, OPS, OpDef, find_packet
+from retrograd.core.tensor import new_tensor
 from retrograd.ops.create.generators import default_generator
 from retrograd.ops.load import load_all
 from tests.samples import REGISTRY, Maker, Sample
@@ -195,7 +196,7 @@ def those(condition: Callable[[Case], Any], among: list[Case] = CASES) -> dict[s
 def like(t: Any, values: Any, *, requires_grad: bool = False) -> Any:
     """A tensor with these values and, if its elements do not overlap, the memory layout of `t`."""
     values = np.asarray(values)
-    made = torch.Tensor(np.array(values)) if overlaps(t.array) else forward.zeros_in_layout(torch.Tensor(values), t)
+    made = new_tensor(np.array(values)) if overlaps(t.array) else forward.zeros_in_layout(new_tensor(values), t)
     made.array[...] = values
     return made.requires_grad_() if requires_grad else made
 

@@ -12,6 +12,7 @@ from retrograd.autograd.backward import grad
 from retrograd.autograd.grad_mode import no_grad
 from retrograd.core import dtypes
 from retrograd.core.opdef import NOT_IMPLEMENTED, find_packet
+from retrograd.core.tensor import new_tensor
 from retrograd.ops.shared import families
 from tests.ops.cases import (
     TABLE,
@@ -72,7 +73,7 @@ class Pullback:
     def gradients(self, arrays: Any, cotangents: Any, create_graph: bool = False) -> tuple[list[Any], list[Any]]:
         """What was differentiated (the inputs, the cotangents) and the gradients of the inputs."""
         given, results = self.outputs(arrays)
-        seeds = [torch.Tensor(np.array(v)).requires_grad_(create_graph) for v in cotangents]
+        seeds = [new_tensor(np.array(v)).requires_grad_(create_graph) for v in cotangents]
         made = grad(results, given, seeds, create_graph=create_graph, allow_unused=True)
         return [*given, *seeds], list(made)
 
@@ -115,7 +116,7 @@ def test_second_gradient_agrees_with_finite_differences(case: Case) -> None:
     second: Any = [None] * len(variables)
     if recorded:
         second = grad([gradients[i] for i in recorded], variables,
-                      [torch.Tensor(np.array(weights[i])) for i in recorded], allow_unused=True)
+                      [new_tensor(np.array(weights[i])) for i in recorded], allow_unused=True)
     actual = sum([inner(value(g), u) for g, u in zip(second, directions, strict=True) if g is not None])
     assert close(actual, pullback.slope(first), pullback.tolerance)
 
@@ -157,7 +158,7 @@ def test_missing_rule_is_an_error_in_either_mode(case: Case) -> None:
 
 @pytest.mark.parametrize("name", ["igamma", "igammac", "special_zeta"])
 def test_derivative_that_is_no_known_function_is_refused(name: str) -> None:
-    x, y = [torch.Tensor(np.array([1.5, 2.5])).requires_grad_() for _ in range(2)]
+    x, y = [new_tensor(np.array([1.5, 2.5])).requires_grad_() for _ in range(2)]
     op = TABLE[f"{name}.default"]
     with pytest.raises(NotImplementedError, match="the derivative for .* is not implemented"):
         grad(op(x, y).sum(), [x])
@@ -192,7 +193,7 @@ def test_batch_rule_agrees_with_a_loop(case: Case, number: str) -> None:
         # only a batch that lies in front leaves each example in one piece, as some ops need it
         position = 0 if is_layout(case.op) or case.op.name == "view" else int(random.integers(array.ndim + 1))
         other = array * 0.9 if array.dtype.kind in "fc" else array
-        stacked.append(torch.Tensor(np.stack([array, other], position)))
+        stacked.append(new_tensor(np.stack([array, other], position)))
         if k is None:
             dims[i] = position
         else:
@@ -272,7 +273,7 @@ def test_inplace_form_agrees(case: Case) -> None:
         given, results = pullback.outputs(pullback.inputs)
         again = floating(case.call(case.differentiable, given, form))
         assert len(again) == len(results)
-        seeds = [torch.Tensor(v) for v in pullback.cotangents]
+        seeds = [new_tensor(v) for v in pullback.cotangents]
         for a, b in zip(grad(again, given, seeds, allow_unused=True), grad(results, given, seeds, allow_unused=True),
                         strict=True):
             assert_same(None if a is None else value(a), None if b is None else value(b), case)
@@ -296,7 +297,7 @@ def test_inplace_form_has_the_same_tangents(case: Case) -> None:
         random = case.random("inplace")
         given = [like(t, value(t), requires_grad=True) for t in case.tensors(case.differentiable)]
         with forward_ad.dual_level():
-            duals = [forward_ad.make_dual(t, torch.Tensor(np.array(direction(random, value(t))))) for t in given]
+            duals = [forward_ad.make_dual(t, new_tensor(np.array(direction(random, value(t))))) for t in given]
             tangent = forward_ad.unpack_dual(case.call(case.differentiable, duals, op)[0]).tangent
             assert tangent is not None
             wanted = grad(tangent, given, torch.ones_like(tangent), allow_unused=True) if tangent.requires_grad else [None]
@@ -311,7 +312,7 @@ def test_out_form_agrees(case: Case) -> None:
     form.prepare()
     plain = [t.detach() for t in case.tensors()]
     expected = case.call(case.places, plain)
-    outs = [torch.Tensor(np.empty(0, t.array.dtype)) for t in expected]
+    outs = [new_tensor(np.empty(0, t.array.dtype)) for t in expected]
     returned = outputs(invoke(form, [*case.arguments(case.places, plain), *outs]))
     for got, out, wanted in zip(returned, outs, expected, strict=True):
         assert got is out
@@ -367,7 +368,7 @@ def test_single_precision_agrees_with_double(case: Case) -> None:
 
 @pytest.mark.parametrize(**those(lambda case: case.places and not is_random(case.op) and not is_layout(case.op)))
 def test_layout_in_memory_makes_no_difference(case: Case) -> None:
-    expected = case.call(case.places, [torch.Tensor(np.ascontiguousarray(value(t)).reshape(t.shape)) for t in case.tensors()])
+    expected = case.call(case.places, [new_tensor(np.ascontiguousarray(value(t)).reshape(t.shape)) for t in case.tensors()])
     for actual, wanted in zip(case.call(case.places, [with_gaps(t) for t in case.tensors()]), expected, strict=True):
         if isinstance(wanted, torch.Tensor):
             assert_same(value(actual), value(wanted), case)
@@ -378,7 +379,7 @@ def test_layout_in_memory_makes_no_difference(case: Case) -> None:
 def with_gaps(t: Any) -> Any:
     array = value(t)
     if array.ndim == 0:
-        return torch.Tensor(np.array(array))
+        return new_tensor(np.array(array))
     wide = np.zeros((*array.shape[:-1], array.shape[-1] * 2), array.dtype)
     wide[..., ::2] = array
-    return torch.Tensor(wide[..., ::2])
+    return new_tensor(wide[..., ::2])

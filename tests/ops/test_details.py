@@ -7,16 +7,17 @@ import numpy as np
 import pytest
 
 import retrograd as torch
+from retrograd.core.tensor import new_tensor
 
 WRAPPED = 2**64
 
 
 def fortran(*shape: int, dtype: Any = np.float64) -> Any:
-    return torch.Tensor(np.asfortranarray(np.arange(1, 1 + int(np.prod(shape))).reshape(shape).astype(dtype)))
+    return new_tensor(np.asfortranarray(np.arange(1, 1 + int(np.prod(shape))).reshape(shape).astype(dtype)))
 
 
 def plain(*shape: int) -> Any:
-    return torch.Tensor(np.arange(1.0, 1 + int(np.prod(shape))).reshape(shape))
+    return new_tensor(np.arange(1.0, 1 + int(np.prod(shape))).reshape(shape))
 
 
 # ---- memory order
@@ -461,7 +462,7 @@ def test_gradient_of_affine_grid_in_any_memory_order() -> None:
     theta = plain(2, 2, 3).requires_grad_()
     grid = torch.nn.functional.affine_grid(theta, (2, 1, 3, 3), align_corners=True)
     grad = plain(*grid.shape)
-    turned = torch.Tensor(np.asfortranarray(grad.numpy()))
+    turned = new_tensor(np.asfortranarray(grad.numpy()))
     first, second = (torch.autograd.grad(grid, theta, g, retain_graph=True)[0] for g in (grad, turned))
     assert np.array_equal(first.numpy(), second.numpy())
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import retrograd as torch
+from retrograd.core.tensor import new_tensor
 
 
 class Sample:
@@ -48,24 +49,24 @@ class Maker:
         if dtype.is_complex:
             values = values + 1j * self.random.uniform(-1.0, 1.0, shape)
         array = np.array(values, order=order).astype(dtype.numpy, order="K") if shape else np.asarray(values, dtype.numpy)
-        made = torch.Tensor(array)
+        made = new_tensor(array)
         return made.requires_grad_() if requires_grad and dtype.category >= 2 else made
 
     def noncontiguous(self, *shape: int, **kwargs: Any) -> Any:
         """A tensor whose memory has gaps."""
         wide = self(*shape[:-1], shape[-1] * 2, **{**kwargs, "requires_grad": False})
-        made = torch.Tensor(wide.array[..., ::2])
+        made = new_tensor(wide.array[..., ::2])
         return made.requires_grad_() if kwargs.get("requires_grad", True) else made
 
     def channels_last(self, n: int, c: int, h: int, w: int) -> Any:
         """An image whose channels lie side by side."""
-        return torch.Tensor(self(n, h, w, c, requires_grad=False).array.transpose(0, 3, 1, 2)).requires_grad_()
+        return new_tensor(self(n, h, w, c, requires_grad=False).array.transpose(0, 3, 1, 2)).requires_grad_()
 
     def index(self, high: int, *shape: int, low: int = 0, dtype: Any = np.int64) -> Any:
-        return torch.Tensor(np.asarray(self.random.integers(low, high, shape), dtype))
+        return new_tensor(np.asarray(self.random.integers(low, high, shape), dtype))
 
     def mask(self, *shape: int) -> Any:
-        return torch.Tensor(np.asarray(self.random.random(shape) < 0.5))
+        return new_tensor(np.asarray(self.random.random(shape) < 0.5))
 
 
 Entry = Callable[[Maker], Iterator[Sample]]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import retrograd as torch
+from retrograd.core.tensor import new_tensor
 from tests.samples import Maker, Sample, samples
 
 
@@ -28,7 +29,7 @@ def with_gradient(make: Maker, *args: Any) -> Iterator[Sample]:
          "hardsigmoid.default", "hardswish.default", "log_sigmoid.default", "log_sigmoid_forward.default")
 def without_parameters(make: Maker) -> Iterator[Sample]:
     yield from plain(make)
-    yield Sample(torch.Tensor(np.array([0.0, -3.0, 3.0, 6.0, -0.0])).requires_grad_(), grad=False, note="corners")
+    yield Sample(new_tensor(np.array([0.0, -3.0, 3.0, 6.0, -0.0])).requires_grad_(), grad=False, note="corners")
 
 
 @samples("sigmoid_backward.default", "tanh_backward.default", "silu_backward.default", "mish_backward.default",

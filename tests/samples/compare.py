@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-import retrograd as torch
+from retrograd.core.tensor import new_tensor
 from tests.samples import Maker, Sample, samples
 
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
@@ -19,7 +19,7 @@ def comparisons(make: Maker) -> Iterator[Sample]:
     yield Sample(make.index(3, 2, 3), make.index(3, 2, 3))
     yield Sample(make(), make(2))
     yield Sample(make.noncontiguous(2, 3), make(2, 3, order="F"))
-    yield Sample(torch.Tensor(np.array([np.nan, 1.0])), torch.Tensor(np.array([np.nan, 1.0])))
+    yield Sample(new_tensor(np.array([np.nan, 1.0])), new_tensor(np.array([np.nan, 1.0])))
 
 
 @samples(*[f"{name}.Scalar" for name in (*COMPARISONS, *LONG_NAMES)])
@@ -46,7 +46,7 @@ def closeness(make: Maker) -> Iterator[Sample]:
     a = make(3, 4, requires_grad=False)
     yield Sample(a, a)
     yield Sample(a, make(3, 4, requires_grad=False), 0.5, 0.5)
-    yield Sample(torch.Tensor(np.array([np.nan])), torch.Tensor(np.array([np.nan])), equal_nan=True)
+    yield Sample(new_tensor(np.array([np.nan])), new_tensor(np.array([np.nan])), equal_nan=True)
     yield Sample(make.index(3, 4), make.index(3, 4))
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-import retrograd as torch
+from retrograd.core.tensor import new_tensor
 from tests.samples import Maker, Sample, samples
 
 
 def bags(make: Maker) -> tuple[Any, Any, Any]:
-    return make(6, 3), make.index(6, 7), torch.Tensor(np.array([0, 3, 3]))
+    return make(6, 3), make.index(6, 7), new_tensor(np.array([0, 3, 3]))
 
 
 @samples("_embedding_bag.default", "embedding_bag.default")

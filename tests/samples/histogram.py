@@ -5,14 +5,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-import retrograd as torch
+from retrograd.core.tensor import new_tensor
 from tests.samples import Maker, Sample, samples
 
 
 @samples("histogram.bins_tensor")
 def histogram_bins(make: Maker) -> Iterator[Sample]:
     for density in (False, True):
-        bins = torch.Tensor(np.array([-1.7, -0.52, 0.48, 1.6])).requires_grad_()
+        bins = new_tensor(np.array([-1.7, -0.52, 0.48, 1.6])).requires_grad_()
         yield Sample(make(10), bins, density=density)
         yield Sample(make(2, 5), bins, weight=make(2, 5, low=0.5), density=density)
 

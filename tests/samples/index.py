@@ -6,11 +6,12 @@ from collections.abc import Iterator
 import numpy as np
 
 import retrograd as torch
+from retrograd.core.tensor import new_tensor
 from tests.samples import Maker, Sample, samples
 
 
 def vector(*values: int) -> torch.Tensor:
-    return torch.Tensor(np.array(values, np.int64))
+    return new_tensor(np.array(values, np.int64))
 
 
 @samples("_unsafe_index.Tensor")
@@ -23,7 +24,7 @@ def unsafe_index(make: Maker) -> Iterator[Sample]:
     yield Sample(make.noncontiguous(3, 4), [make.index(3, 2, 2, dtype=np.int32)])
     yield Sample(make(3, 4), [make.index(1, 0)], note="empty")
     yield Sample(make(0, 4), [None, vector(1, 2)])
-    yield Sample(make(3, 4), [torch.Tensor(np.asarray(1))], note="0-d index")
+    yield Sample(make(3, 4), [new_tensor(np.asarray(1))], note="0-d index")
     yield Sample(make(3, 4, dtype=torch.complex128), [vector(1, 1)])
 
 

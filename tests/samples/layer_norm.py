@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-import retrograd as torch
+from retrograd.core.tensor import new_tensor
 from tests.samples import Maker, Sample, samples
 
 
@@ -18,8 +18,8 @@ def native_layer_norm(make: Maker) -> Iterator[Sample]:
 @samples("native_layer_norm_backward.default")
 def native_layer_norm_backward(make: Maker) -> Iterator[Sample]:
     input = make(3, 4, requires_grad=False)     # its mean and deviation would have to move with it
-    mean = torch.Tensor(input.array.mean(1, keepdims=True))
-    rstd = torch.Tensor(1 / np.sqrt(input.array.var(1, keepdims=True) + 1e-5))
+    mean = new_tensor(input.array.mean(1, keepdims=True))
+    rstd = new_tensor(1 / np.sqrt(input.array.var(1, keepdims=True) + 1e-5))
     yield Sample(make(3, 4), input, (4,), mean, rstd, make(4), make(4), (True, True, True))
 
 
@@ -38,7 +38,7 @@ def native_group_norm(make: Maker) -> Iterator[Sample]:
 def native_group_norm_backward(make: Maker) -> Iterator[Sample]:
     input = make(2, 4, 3, requires_grad=False)
     groups = input.array.reshape(2, 2, 6)
-    mean, rstd = torch.Tensor(groups.mean(2)), torch.Tensor(1 / np.sqrt(groups.var(2) + 1e-5))
+    mean, rstd = new_tensor(groups.mean(2)), new_tensor(1 / np.sqrt(groups.var(2) + 1e-5))
     yield Sample(make(2, 4, 3), input, mean, rstd, make(4), 2, 4, 3, 2, (True, True, True))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import retrograd as torch
+from retrograd.core.tensor import new_tensor
 from tests.samples import Maker, Sample, samples
 
 COMPLEX = torch.complex128
@@ -14,7 +15,7 @@ SHAPES = ((3, 3), (2, 3, 3), (0, 3, 3), (0, 0))
 
 
 def tensor(array: Any) -> Any:
-    return torch.Tensor(np.array(array)).requires_grad_()
+    return new_tensor(np.array(array)).requires_grad_()
 
 
 def hermitian(A: Any, *rest: Any) -> Any:
@@ -66,7 +67,7 @@ def inverse(make: Maker) -> Iterator[Sample]:
     for shape in SHAPES:
         yield Sample(regular(make, *shape))
     yield Sample(regular(make, 3, 3, dtype=COMPLEX))
-    yield Sample(torch.Tensor(np.array(regular(make, 3, 3).detach().array, order="F")).requires_grad_())
+    yield Sample(new_tensor(np.array(regular(make, 3, 3).detach().array, order="F")).requires_grad_())
 
 
 @samples("logdet.default")
@@ -121,8 +122,8 @@ def lu_unpack(make: Maker) -> Iterator[Sample]:
     yield Sample(*factors(make, 3, 3))
     yield Sample(*factors(make, 2, 3, 3), True, False)
     yield Sample(*factors(make, 3, 3), False, True, grad=False)
-    yield Sample(make(4, 3), torch.Tensor(np.array([2, 2, 4], np.int32)))
-    yield Sample(make(3, 4), torch.Tensor(np.array([1, 3, 3], np.int32)))
+    yield Sample(make(4, 3), new_tensor(np.array([2, 2, 4], np.int32)))
+    yield Sample(make(3, 4), new_tensor(np.array([1, 3, 3], np.int32)))
 
 
 @samples("linalg_lu_solve.default")

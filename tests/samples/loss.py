@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-import retrograd as torch
+from retrograd.core.tensor import new_tensor
 from tests.samples import Maker, Sample, samples
 
 
@@ -68,7 +68,7 @@ def nll_loss_forward(make: Maker) -> Iterator[Sample]:
 
 @samples("nll_loss_backward.default")
 def nll_loss_backward(make: Maker) -> Iterator[Sample]:
-    yield Sample(make(), make(3, 4), make.index(4, 3), None, 1, -100, torch.Tensor(np.array(3.0)))
+    yield Sample(make(), make(3, 4), make.index(4, 3), None, 1, -100, new_tensor(np.array(3.0)))
 
 
 @samples("nll_loss2d_forward.default")
@@ -79,7 +79,7 @@ def nll_loss2d_forward(make: Maker) -> Iterator[Sample]:
 
 @samples("nll_loss2d_backward.default")
 def nll_loss2d_backward(make: Maker) -> Iterator[Sample]:
-    yield Sample(make(), make(2, 3, 2, 2), make.index(3, 2, 2, 2), None, 1, -100, torch.Tensor(np.array(8.0)))
+    yield Sample(make(), make(2, 3, 2, 2), make.index(3, 2, 2, 2), None, 1, -100, new_tensor(np.array(8.0)))
 
 
 @samples("nll_loss.default", "nll_loss_nd.default", "cross_entropy_loss.default")
@@ -109,19 +109,19 @@ def poisson_nll_loss(make: Maker) -> Iterator[Sample]:
 
 @samples("hinge_embedding_loss.default")
 def hinge_embedding_loss(make: Maker) -> Iterator[Sample]:
-    signs = torch.Tensor(np.where(make.mask(3, 4).array, 1.0, -1.0))
+    signs = new_tensor(np.where(make.mask(3, 4).array, 1.0, -1.0))
     for reduction in (0, 1, 2):
         yield Sample(make(3, 4), signs, 1.0, reduction)
 
 
 @samples("cosine_embedding_loss.default")
 def cosine_embedding_loss(make: Maker) -> Iterator[Sample]:
-    yield Sample(make(3, 4), make(3, 4), torch.Tensor(np.array([1.0, -1.0, 1.0])), 0.1)
+    yield Sample(make(3, 4), make(3, 4), new_tensor(np.array([1.0, -1.0, 1.0])), 0.1)
 
 
 @samples("margin_ranking_loss.default")
 def margin_ranking_loss(make: Maker) -> Iterator[Sample]:
-    yield Sample(make(3), make(3), torch.Tensor(np.array([1.0, -1.0, 1.0])), 0.1)
+    yield Sample(make(3), make(3), new_tensor(np.array([1.0, -1.0, 1.0])), 0.1)
 
 
 @samples("triplet_margin_loss.default")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import retrograd as torch
+from retrograd.core.tensor import new_tensor
 from tests.samples import Maker, Sample, samples
 
 
@@ -59,7 +60,7 @@ def of_integers(make: Maker) -> Iterator[Sample]:
 @samples("heaviside.default")
 def heaviside(make: Maker) -> Iterator[Sample]:
     yield Sample(make(3, 4), make(3, 4))
-    yield Sample(torch.Tensor(np.array([0.0, 1.0, -1.0])), make(3), note="at the step")
+    yield Sample(new_tensor(np.array([0.0, 1.0, -1.0])), make(3), note="at the step")
 
 
 @samples("frexp.Tensor")
@@ -91,7 +92,7 @@ def fill_diagonal(make: Maker) -> Iterator[Sample]:
 @samples("is_nonzero.default")
 def is_nonzero(make: Maker) -> Iterator[Sample]:
     yield Sample(make(1))
-    yield Sample(torch.Tensor(np.array(0.0)))
+    yield Sample(new_tensor(np.array(0.0)))
 
 
 @samples("is_same_size.default")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-import retrograd as torch
+from retrograd.core.tensor import new_tensor
 from tests.samples import Maker, Sample, samples
 
 
@@ -51,7 +51,7 @@ def gradient_spacings_dims(make: Maker) -> Iterator[Sample]:
 
 
 def places(count: int) -> Any:
-    return torch.Tensor(np.arange(count) ** 1.5)
+    return new_tensor(np.arange(count) ** 1.5)
 
 
 @samples("gradient.tensorarrayint")
@@ -71,7 +71,7 @@ def gradient_of_dims(make: Maker) -> Iterator[Sample]:
 
 @samples("quantile.default", "nanquantile.default")
 def quantiles(make: Maker) -> Iterator[Sample]:
-    yield Sample(make(3, 5), torch.Tensor(np.array([0.1, 0.6])), 1)
+    yield Sample(make(3, 5), new_tensor(np.array([0.1, 0.6])), 1)
 
 
 @samples("quantile.scalar", "nanquantile.scalar")

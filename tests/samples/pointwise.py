@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import retrograd as torch
+from retrograd.core.tensor import new_tensor
 from tests.samples import Maker, Sample, samples
 
 
@@ -87,8 +88,8 @@ def extremes(make: Maker) -> Iterator[Sample]:
     yield Sample(make(3, 1), make(4))
     yield Sample(make(), make(2, 3))
     yield Sample(make.noncontiguous(3, 4), make(3, 4, order="F"))
-    ties = torch.Tensor(np.array([1.0, 2.0, np.nan])).requires_grad_()
-    yield Sample(ties, torch.Tensor(np.array([1.0, 3.0, 1.0])), grad=False, note="tie and nan")
+    ties = new_tensor(np.array([1.0, 2.0, np.nan])).requires_grad_()
+    yield Sample(ties, new_tensor(np.array([1.0, 3.0, 1.0])), grad=False, note="tie and nan")
 
 
 @samples("clamp.default", "clip.default")
@@ -97,7 +98,7 @@ def bounds(make: Maker) -> Iterator[Sample]:
     yield Sample(make(3, 4), min=0.3)
     yield Sample(make(), max=0.3)
     yield Sample(make.noncontiguous(3, 4), 1.0, -1.0)
-    yield Sample(torch.Tensor(np.array([-1.0, 1.0, 2.0])).requires_grad_(), -1, 1, grad=False, note="at the bounds")
+    yield Sample(new_tensor(np.array([-1.0, 1.0, 2.0])).requires_grad_(), -1, 1, grad=False, note="at the bounds")
     yield Sample(make.index(9, 4, low=-9), 0, 3)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import retrograd as torch
+from retrograd.core.tensor import new_tensor
 from tests.samples import Maker, Sample, samples
 
 
@@ -16,8 +17,8 @@ def power(make: Maker) -> Iterator[Sample]:
     yield Sample(make(low=0.2), make())
     yield Sample(make.noncontiguous(2, 3, low=0.2), make(2, 3, order="F"))
     yield Sample(make(2, dtype=torch.complex128), make(2, dtype=torch.complex128))
-    zero = torch.Tensor(np.zeros(3)).requires_grad_()
-    yield Sample(zero, torch.Tensor(np.array([0.0, 1.0, 2.0])).requires_grad_(), grad=False, note="base zero")
+    zero = new_tensor(np.zeros(3)).requires_grad_()
+    yield Sample(zero, new_tensor(np.array([0.0, 1.0, 2.0])).requires_grad_(), grad=False, note="base zero")
 
 
 @samples("pow.Tensor_Scalar", "float_power.Tensor_Scalar")
@@ -55,7 +56,7 @@ def signs(make: Maker) -> Iterator[Sample]:
     yield Sample(make(0, 2))
     yield Sample(make.noncontiguous(2, 3))
     yield Sample(make.index(9, 3, low=-9))
-    yield Sample(torch.Tensor(np.array([0.0, -0.0, 2.0])).requires_grad_(), grad=False, note="zero")
+    yield Sample(new_tensor(np.array([0.0, -0.0, 2.0])).requires_grad_(), grad=False, note="zero")
 
 
 @samples("copysign.Tensor", "nextafter.default", "atan2.default", "arctan2.default", "hypot.default", "logaddexp.default",
@@ -80,7 +81,7 @@ def weighted_logarithm(make: Maker) -> Iterator[Sample]:
     yield Sample(make(3, 4), make(3, 4, low=0.2))
     yield Sample(make(3, 1), make(4, low=0.2))
     yield Sample(make(), make(low=0.2))
-    yield Sample(torch.Tensor(np.zeros(2)).requires_grad_(), make(2, low=0.0, high=0.0), grad=False, note="zero")
+    yield Sample(new_tensor(np.zeros(2)).requires_grad_(), make(2, low=0.0, high=0.0), grad=False, note="zero")
 
 
 @samples("xlogy.Scalar_Self")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import retrograd as torch
+from retrograd.core.tensor import new_tensor
 from tests.samples import Maker, Sample, samples
 
 
@@ -66,12 +67,12 @@ def randint_like_low_generator(make: Maker) -> Iterator[Sample]:
 
 @samples("randint_like.Tensor")
 def randint_like_tensor(make: Maker) -> Iterator[Sample]:
-    yield Sample(make(2, 3), torch.Tensor(np.array(5)))
+    yield Sample(make(2, 3), new_tensor(np.array(5)))
 
 
 @samples("randint_like.Tensor_generator")
 def randint_like_tensor_generator(make: Maker) -> Iterator[Sample]:
-    yield Sample(make(2, 3), torch.Tensor(np.array(5)), generator=torch.Generator())
+    yield Sample(make(2, 3), new_tensor(np.array(5)), generator=torch.Generator())
 
 
 @samples("randint.default")

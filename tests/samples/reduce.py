@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import retrograd as torch
+from retrograd.core.tensor import new_tensor
 from tests.samples import Maker, Sample, samples
 
 
@@ -23,7 +24,7 @@ def tensors(make: Maker) -> Iterator[Any]:
 
 def tensor(values: Any) -> Any:
     """A tensor of chosen values that requires grad."""
-    return torch.Tensor(np.asarray(values, np.float64)).requires_grad_()
+    return new_tensor(np.asarray(values, np.float64)).requires_grad_()
 
 
 @samples("sum.default", "mean.default")

@@ -6,20 +6,21 @@ from collections.abc import Iterator
 import numpy as np
 
 import retrograd as torch
+from retrograd.core.tensor import new_tensor
 from tests.samples import Maker, Sample, samples
 from tests.samples.index import vector
 
 
 def table(*rows: list[int]) -> torch.Tensor:
-    return torch.Tensor(np.array(rows, np.int64))
+    return new_tensor(np.array(rows, np.int64))
 
 
 def one(value: int) -> torch.Tensor:
-    return torch.Tensor(np.asarray(value, np.int64))
+    return new_tensor(np.asarray(value, np.int64))
 
 
 def values(*numbers: float) -> torch.Tensor:
-    return torch.Tensor(np.array(numbers)).requires_grad_()
+    return new_tensor(np.array(numbers)).requires_grad_()
 
 
 @samples("gather.default")

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 import retrograd as torch
+from retrograd.core.tensor import new_tensor
 from tests.samples import Maker, Sample, samples
 
-PLACES = torch.Tensor(np.arange(12).reshape(3, 4) % 3 != 0)
-OTHERS = torch.Tensor(np.arange(12).reshape(3, 4) % 4 < 2)
+PLACES = new_tensor(np.arange(12).reshape(3, 4) % 3 != 0)
+OTHERS = new_tensor(np.arange(12).reshape(3, 4) % 4 < 2)
 
 
 def coo(t: Any, places: Any = PLACES) -> Any:
@@ -27,22 +28,22 @@ def dense(t: Any) -> list[Any]:
 
 @samples("_sparse_coo_tensor_with_dims_and_tensors.default")
 def from_parts(make: Maker) -> Iterator[Sample]:
-    indices = torch.Tensor(np.array([[0, 2, 2], [1, 0, 3]]))
+    indices = new_tensor(np.array([[0, 2, 2], [1, 0, 3]]))
     yield Sample(2, 0, (3, 4), indices, make(3), layout=torch.sparse_coo, after=dense)
     yield Sample(2, 1, (3, 4, 2), indices, make(3, 2), layout=torch.sparse_coo, after=dense, note="dense dimension")
-    repeated = torch.Tensor(np.array([[0, 2, 2], [1, 0, 0]]))
+    repeated = new_tensor(np.array([[0, 2, 2], [1, 0, 0]]))
     yield Sample(2, 0, (3, 4), repeated, make(3), layout=torch.sparse_coo, after=dense, note="uncoalesced")
 
 
 @samples("_sparse_compressed_tensor_unsafe.default")
 def from_compressed_parts(make: Maker) -> Iterator[Sample]:
-    ends, columns = torch.Tensor(np.array([0, 1, 1, 3])), torch.Tensor(np.array([1, 0, 3]))
+    ends, columns = new_tensor(np.array([0, 1, 1, 3])), new_tensor(np.array([1, 0, 3]))
     yield Sample(ends, columns, make(3), (3, 4), layout=torch.sparse_csr, after=dense)
 
 
 @samples("_coalesce.default")
 def coalesce(make: Maker) -> Iterator[Sample]:
-    places = torch.Tensor(np.array([[0, 2, 2], [1, 0, 0]]))
+    places = new_tensor(np.array([[0, 2, 2], [1, 0, 0]]))
     yield Sample(make(3), before=lambda t: [torch.sparse_coo_tensor(places, t, (3, 4))], after=dense)
 
 
@@ -54,7 +55,7 @@ def values(make: Maker) -> Iterator[Sample]:
 
 @samples("_sparse_values_at.default")
 def values_at(make: Maker) -> Iterator[Sample]:
-    yield Sample(make(3, 4), torch.Tensor(np.array([[0, 2], [1, 0]])), before=lambda t, indices: [coo(t), indices])
+    yield Sample(make(3, 4), new_tensor(np.array([[0, 2], [1, 0]])), before=lambda t, indices: [coo(t), indices])
 
 
 @samples("to_dense.default", "_to_dense.default")

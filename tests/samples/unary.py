@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import retrograd as torch
+from retrograd.core.tensor import new_tensor
 from tests.samples import Maker, Sample, samples
 
 
@@ -19,7 +20,7 @@ def everywhere(make: Maker, low: float, high: float) -> Iterator[Sample]:
 
 
 def numbers(values: Any) -> Any:
-    return torch.Tensor(np.array(values)).requires_grad_()
+    return new_tensor(np.array(values)).requires_grad_()
 
 
 @samples("sin.default", "cos.default", "tan.default", "sinh.default", "cosh.default", "exp.default", "exp2.default",

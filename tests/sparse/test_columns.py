@@ -10,6 +10,7 @@ import retrograd as torch
 from retrograd.autograd import forward_ad
 from retrograd.autograd.backward import grad
 from retrograd.core.opdef import NOT_IMPLEMENTED
+from retrograd.core.tensor import new_tensor
 from retrograd.func import vmap
 from tests.ops import test_columns
 from tests.ops.cases import ABOUT_SPARSE, SPARSE_CASES, Case, floating, has_gradient, like, those, value
@@ -44,7 +45,7 @@ def test_forward_mode_is_refused(case: Case) -> None:
 
 @pytest.mark.parametrize(**differentiable)
 def test_batching_is_refused(case: Case) -> None:
-    stacked = [torch.Tensor(np.stack([value(t)] * 2)) for t in case.tensors(case.differentiable)]
+    stacked = [new_tensor(np.stack([value(t)] * 2)) for t in case.tensors(case.differentiable)]
     with pytest.raises((NotImplementedError, RuntimeError)):
         vmap(lambda *tensors: case.observe(case.differentiable, tensors))(*stacked)
 

@@ -9,6 +9,7 @@ import pytest
 import retrograd as torch
 from retrograd.autograd import forward_ad
 from retrograd.autograd.backward import grad
+from retrograd.core.tensor import new_tensor
 from retrograd.transforms.vmap import _vmap
 from tests.ops.cases import Case, direction, floating, has_gradient, is_batchable, like, those, value
 
@@ -26,9 +27,9 @@ def test_batched_gradients_agree_with_a_loop(case: Case) -> None:
     given, results = differentiated(case)
     random = case.random("batched")
     vectors = [np.stack([direction(random, value(t)) for _ in range(2)]) for t in results]
-    batched = grad(results, given, [torch.Tensor(v) for v in vectors], retain_graph=True, allow_unused=True,
+    batched = grad(results, given, [new_tensor(v) for v in vectors], retain_graph=True, allow_unused=True,
                    is_grads_batched=True)
-    single = [grad(results, given, [torch.Tensor(np.array(v[i])) for v in vectors], retain_graph=True, allow_unused=True)
+    single = [grad(results, given, [new_tensor(np.array(v[i])) for v in vectors], retain_graph=True, allow_unused=True)
               for i in range(2)]
     compare(batched, single)
 
@@ -44,8 +45,8 @@ def test_batched_tangents_agree_with_a_loop(case: Case) -> None:
             duals = [forward_ad.make_dual(like(t, value(t)), tangent) for t, tangent in zip(tensors, tangents, strict=True)]
             unpacked = [forward_ad.unpack_dual(t) for t in floating(case.observe(case.differentiable, duals))]
             return tuple([torch.zeros_like(p) if t is None else t for p, t in unpacked])
-    single = [jvp(*[torch.Tensor(np.array(v[i])) for v in vectors]) for i in range(2)]
-    compare(_vmap(jvp)(*[torch.Tensor(v) for v in vectors]), single)
+    single = [jvp(*[new_tensor(np.array(v[i])) for v in vectors]) for i in range(2)]
+    compare(_vmap(jvp)(*[new_tensor(v) for v in vectors]), single)
 
 
 def compare(batched: Any, single: Any) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import retrograd as torch
+from retrograd.core.tensor import new_tensor
 from retrograd.func import functionalize, grad, jvp, vmap
 from retrograd.utils._python_dispatch import TorchDispatchMode
 
@@ -118,7 +119,7 @@ VIEWS = {"select", "slice", "view", "t", "diagonal", "unsqueeze", "squeeze", "tr
 
 
 def example() -> Any:
-    return torch.Tensor(np.array([[0.5, -1.0], [2.0, 3.0]]))
+    return new_tensor(np.array([[0.5, -1.0], [2.0, 3.0]]))
 
 
 @pytest.mark.parametrize("function", STREAMS)
@@ -147,7 +148,7 @@ def test_values_and_written_inputs_are_those_of_the_function(function: Any, remo
 
 @pytest.mark.parametrize("function", [select_and_write, write_everywhere, write_permuted, change_geometry])
 def test_derivatives_are_those_of_the_function(function: Any) -> None:
-    x, weight = example(), torch.Tensor(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    x, weight = example(), new_tensor(np.array([[1.0, 2.0], [3.0, 4.0]]))
 
     def loss(f: Any) -> Any:
         return lambda x: (f(x * x).reshape(2, 2) * weight).sum()

@@ -8,6 +8,7 @@ import pytest
 
 import retrograd as torch
 from retrograd import nn
+from retrograd.core.tensor import new_tensor
 from retrograd.func import grad, hessian, laplacian, vmap
 
 functional = nn.functional
@@ -36,7 +37,7 @@ FUNCTIONS = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_laplacian_is_the_trace_of_the_hessian(name: str) -> None:
     function = FUNCTIONS[name]
-    x = torch.Tensor(np.random.default_rng(0).uniform(0.3, 1.0, (3, 3)))
+    x = new_tensor(np.random.default_rng(0).uniform(0.3, 1.0, (3, 3)))
     got = laplacian(function)(x)
     want = hessian(function)(x).reshape((*got.shape, 9, 9)).diagonal(0, -2, -1).sum(-1)
     assert got.shape == want.shape
@@ -45,7 +46,7 @@ def test_laplacian_is_the_trace_of_the_hessian(name: str) -> None:
 
 def network() -> Any:
     random = np.random.default_rng(1)
-    weights = [torch.Tensor(random.normal(size=shape)) for shape in ((16, 5), (16, 16), (1, 16))]
+    weights = [new_tensor(random.normal(size=shape)) for shape in ((16, 5), (16, 16), (1, 16))]
 
     def mlp(x: Any) -> Any:
         for weight in weights[:-1]:
@@ -56,7 +57,7 @@ def network() -> Any:
 
 def test_network_in_a_batch_and_differentiated() -> None:
     mlp = network()
-    points = torch.Tensor(np.random.default_rng(2).normal(size=(4, 5)))
+    points = new_tensor(np.random.default_rng(2).normal(size=(4, 5)))
     want = vmap(lambda x: hessian(mlp)(x).trace())(points)
     np.testing.assert_allclose(vmap(laplacian(mlp))(points).numpy(), want.numpy(), rtol=1e-9)
     np.testing.assert_allclose(grad(laplacian(mlp))(points[0]).numpy(),

@@ -9,6 +9,7 @@ import pytest
 import retrograd as torch
 from retrograd.autograd import forward_ad
 from retrograd.autograd.backward import grad
+from retrograd.core.tensor import new_tensor
 from retrograd.func import jvp, vjp, vmap
 from tests.ops.cases import CASES, Case, direction, has_gradient, is_batchable, is_layout, like, those, value
 
@@ -37,7 +38,7 @@ def push_forward(case: Case, tensors: Tensors, directions: Tensors) -> Tensors:
 
 
 def vectors(random: np.random.Generator, tensors: Any) -> Tensors:
-    return tuple([torch.Tensor(np.array(direction(random, value(t)))) for t in tensors])
+    return tuple([new_tensor(np.array(direction(random, value(t)))) for t in tensors])
 
 
 # ---- one level
@@ -121,7 +122,7 @@ def test_third_derivatives_agree_whatever_the_modes(case: Case) -> None:
 @pytest.mark.parametrize(**those(is_batchable))
 def test_batching_commutes_with_derivatives(case: Case) -> None:
     random = case.random("batching")
-    examples = [inputs(case), tuple([torch.Tensor(np.array(value(t) * 0.9)) for t in inputs(case)])]
+    examples = [inputs(case), tuple([new_tensor(np.array(value(t) * 0.9)) for t in inputs(case)])]
     results = [run(case, *example) for example in examples]
     cotangents = [vectors(random, each) for each in results]
     gradients = [pull_back(case, *each) for each in zip(examples, cotangents, strict=True)]
@@ -136,8 +137,8 @@ def test_batching_commutes_with_derivatives(case: Case) -> None:
     assert_same(vmap(each)(*x), y)
     # an example must lie in one piece where the layout counts
     outer = 0 if is_layout(case.op) else -1
-    twice = [torch.Tensor(np.stack([value(t), value(t)[::-1]], outer)) for t in x]
-    assert_same(vmap(vmap(each), in_dims=outer)(*twice), [torch.Tensor(np.stack([value(t), value(t)[::-1]])) for t in y])
+    twice = [new_tensor(np.stack([value(t), value(t)[::-1]], outer)) for t in x]
+    assert_same(vmap(vmap(each), in_dims=outer)(*twice), [new_tensor(np.stack([value(t), value(t)[::-1]])) for t in y])
     assert_same(each_gradient(x, v), g)
     assert_same(vjp(vmap(each), *x)[1](v), g)
     u = [vectors(random, example) for example in examples]
@@ -147,12 +148,12 @@ def test_batching_commutes_with_derivatives(case: Case) -> None:
 
 
 def stacked(rows: list[Tensors]) -> Tensors:
-    return tuple([torch.Tensor(np.stack([value(t) for t in column])) for column in zip(*rows, strict=True)])
+    return tuple([new_tensor(np.stack([value(t) for t in column])) for column in zip(*rows, strict=True)])
 
 
 def assert_same(made: Any, expected: Any) -> None:
     for a, b in zip(made, expected, strict=True):
         want = np.zeros_like(value(a)) if b is None else value(b)
-        assert a.dtype == torch.Tensor(want).dtype
+        assert a.dtype == new_tensor(want).dtype
         relative, absolute = (1e-4, 1e-5) if want.dtype in (np.float32, np.complex64) else (1e-6, 1e-7)
         np.testing.assert_allclose(value(a), want, relative, absolute, equal_nan=True)

@@ -8,6 +8,7 @@ import pytest
 
 import retrograd as torch
 from retrograd.core.opdef import NOT_IMPLEMENTED
+from retrograd.core.tensor import new_tensor
 from retrograd.func import jet, jvp
 from tests.ops.cases import Case, direction, is_random, like, those, value
 
@@ -27,7 +28,7 @@ def test_jet_agrees_with_nested_forward_mode(case: Case) -> None:
     places = case.flowing
     inputs = [like(t, value(t)) for t in case.tensors(case.differentiable)]
     random = case.random("jet")
-    series = [[torch.Tensor(np.array(direction(random, value(t)))) for _ in range(ORDER)] for t in inputs]
+    series = [[new_tensor(np.array(direction(random, value(t)))) for _ in range(ORDER)] for t in inputs]
 
     def function(*tensors: Any) -> Any:
         made = case.observe(case.differentiable, list(tensors))

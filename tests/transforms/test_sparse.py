@@ -9,6 +9,7 @@ import pytest
 
 import retrograd as torch
 from retrograd.autograd.functional import jacobian
+from retrograd.core.tensor import new_tensor
 from retrograd.func import (
     color_hessian,
     color_jacobian,
@@ -57,7 +58,7 @@ SCALARS = {
 
 
 def point() -> Any:
-    return torch.Tensor(np.random.default_rng(0).uniform(0.2, 0.9, 20))
+    return new_tensor(np.random.default_rng(0).uniform(0.2, 0.9, 20))
 
 
 @pytest.mark.parametrize("mode", ["auto", "forward", "reverse"])
@@ -94,7 +95,7 @@ def test_coloring_serves_other_points() -> None:
 
 
 def test_ten_thousand_variables() -> None:
-    x = torch.Tensor(np.random.default_rng(1).normal(size=10_000))
+    x = new_tensor(np.random.default_rng(1).normal(size=10_000))
     made = sparse_jacobian(stencil)(x)
     assert made.shape == (9_998, 10_000)
     assert made.nnz == 3 * 9_998

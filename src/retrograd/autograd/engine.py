@@ -207,7 +207,7 @@ def loop(task: Any) -> None:
                 if hooks is None and leaf._extra is None and not watched:
                     grad = grads[0]
                     grads = None
-                    if grad is not None:
+                    if grad is not None and leaf._requires:
                         accumulate(leaf, grad, task.create_graph, 0)
                 else:
                     run_accumulator(task, node, grads)
@@ -304,7 +304,7 @@ def run_accumulator(task: Any, node: Any, grads: Any) -> None:
     recorder = tls.profiler
     event = None if recorder is None else recorder.begin_node(node, grads)
     grad = grads[0]
-    if grad is not None:
+    if grad is not None and variable._requires:               # the leaf may have been frozen since
         accumulate(variable, grad, task.create_graph, 1)      # `grads` holds it too
     if event is not None:
         recorder.end_of(event)

@@ -9,7 +9,7 @@ import numpy as np
 from retrograd.autograd import engine
 from retrograd.core.dtypes import get_default_dtype
 from retrograd.core.hooks import hooks
-from retrograd.core.tensor import Tensor
+from retrograd.core.tensor import Tensor, new_tensor
 
 __all__ = ["Variable", "VariableMeta"]
 
@@ -56,7 +56,7 @@ class Variable(metaclass=VariableMeta):
             warnings.warn("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.", UserWarning,
                           stacklevel=2)
         if data is None:
-            made = Tensor(np.empty(0, get_default_dtype().numpy))
+            made = new_tensor(np.empty(0, get_default_dtype().numpy))
         elif isinstance(data, Tensor):
             made = hooks.detach(data)
         else:

@@ -162,7 +162,8 @@ def make_inplace(name: str, is_method: bool) -> Any:
     found: list[Any] = []
 
     def method(*args: Any, **kwargs: Any) -> Any:
-        if len(args) == 2 and not kwargs and type(args[0]) is Tensor and not (switches.any_mode and tls.function_modes):
+        if len(args) == 2 and not kwargs and type(args[0]) is Tensor and not (switches.any_mode and tls.function_modes) and (
+                isinstance(args[1], (Tensor, int, float, complex))):
             if not found:
                 packet = find_packet(name)
                 assert packet is not None

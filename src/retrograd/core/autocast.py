@@ -92,7 +92,7 @@ def cast(t: Any, target: Any, lower: Any) -> Any:
             t.device is not CPU):
         return t
     keep = (target is lower and t.dtype is dtypes.float32 and state.cache_enabled and t.requires_grad and t.is_leaf
-            and t._view is None)
+            and t._view is None and tls.grad_enabled)
     if not keep:
         return hooks.to(t, target)
     found = state.casts.get((id(t), target))

@@ -142,6 +142,13 @@ def to_scalar(value: Any) -> Any:
     return _plain_number(value)
 
 
+def to_fixed_int(value: Any) -> Any:
+    """An integer that is no size or index: of tensors, only those without dimensions stand for it."""
+    if type(value) is not int and is_tensor(value) and value.ndim:
+        return MISMATCH
+    return to_int(value)
+
+
 def to_int(value: Any) -> Any:
     if type(value) is int:
         return value
@@ -311,11 +318,14 @@ def converter_for(
     none_means: Any = None,
     item_optional: bool = False,
     numbers_as_tensors: bool = False,
+    symbolic: bool = False,
 ) -> Converter:
     """The converter for a schema type; it returns the canonical value, or MISMATCH."""
     single = _SINGLE.get(type_name, accept_anything)
     if numbers_as_tensors and type_name == "Tensor":
         single = to_tensor_or_number
+    if type_name == "int" and not symbolic:
+        single = to_fixed_int
     convert = single
     if is_list:
         if type_name == "int":

@@ -348,11 +348,7 @@ def make_view(op: Any, source: Any, args: Any, array: Any) -> Any:
         out = new_tensor(array)
         mark_view(op, args, source, out)
         return out
-    out = Tensor.__new__(Tensor)          # views are made as often as tensors, so the steps are written out
-    out.array = array
-    out._flags = out._nr = 0
-    out._requires = False
-    out._node = out._grad = out._sink = out._extra = None
+    out = new_tensor(array)
     counter = source._counter
     if counter is None:
         counter = counter_of(source)

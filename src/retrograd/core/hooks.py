@@ -32,7 +32,8 @@ class Hooks:
         self.autocast: Service = later("retrograd.core.autocast", "autocast")                  # (op, args)
         # ---- tensors from data, copies and gradients (ops/create, ops/memory)
         self.device_context: Service = later("retrograd.settings", "device_context")      # (device) -> scope
-        self.legacy: Service = later("retrograd.legacy", "legacy")                             # (args, kwargs) -> array
+        self.construct: Service = later("retrograd.legacy", "construct")                       # (tensor, args, kwargs)
+        self.legacy: Service = later("retrograd.legacy", "legacy")                             # (args, kwargs) -> tensor
         self.to_device: Service = later("retrograd.ops.create.from_data", "to_device")
         self.to: Service = later("retrograd.ops.memory.copy", "to")
         self.scalar_tensor: Service = later("retrograd.ops.create.factories", "scalar_tensor")

@@ -338,8 +338,9 @@ class Packet:
     def add(self, op: OpDef) -> None:
         op.packet = self
         setattr(self, op.overload, op)
-        self.overloads_.append(op)
-        self.schemas.append(op.schema)
+        place = next((i for i, s in enumerate(self.schemas) if takes_number_for_tensor(s, op.schema)), len(self.schemas))
+        self.overloads_.insert(place, op)
+        self.schemas.insert(place, op.schema)
 
     def overloads(self) -> list[str]:
         return [op.overload for op in self.overloads_]
@@ -356,6 +357,18 @@ class Packet:
 
     def __str__(self) -> str:
         return f"aten.{self.name}"
+
+
+def takes_number_for_tensor(first: Schema, second: Schema) -> bool:
+    """Whether `first` has an integer where `second` has a tensor: a tensor that could be either is a tensor."""
+    if first.is_out != second.is_out:
+        return False
+    for a, b in zip(first.params, second.params, strict=False):
+        if a.kwarg_only or b.kwarg_only:
+            return False
+        if a.type != b.type or a.is_list != b.is_list:
+            return a.type == "int" and b.type == "Tensor" and not (a.is_list or b.is_list)
+    return False
 
 
 OPS: dict[str, Packet] = {}           # by name; ops of users (see library/) by "namespace::name"

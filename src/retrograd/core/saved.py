@@ -96,7 +96,9 @@ def save_input(node: Any, slot: int, t: Any) -> None:
 
 def save_output(node: Any, slot: int, t: Any, nr: int) -> None:
     """Keep output `nr` of `node` in `slot`, without holding the output itself."""
-    if t._counter is None and t._flags == 0 and (switches.any_mode == 0 or tls.run_flags <= 1) and type(t) is Tensor:
+    # Only an output that leads to `node` shares its counter later; of any other the alias carries the counter from now on.
+    if t._node is node and t._counter is None and t._flags == 0 and type(t) is Tensor and (
+            switches.any_mode == 0 or tls.run_flags <= 1):
         node._saved[slot] = t.array
         return
     hooks = tls.saved_hooks if switches.any_mode else None
@@ -208,6 +210,8 @@ def modified(node: Any, slot: int, t: Any) -> RuntimeError:
     """The error about a saved tensor that was written to."""
     expected = 0 if node._versions is None else node._versions[slot]
     output = node._op.saved_outputs[slot] if node._op is not None else -1
+    if output >= 0 and (t.dtype.category < 2 or output in node._op.constant):      # no gradient comes from it
+        return modified_error(t, expected, None, 0, node)
     if output < 0 and t._view is not None:
         operators.dispatcher.refresh(t)
     return modified_error(t, expected, node if output >= 0 else t._node, output if output >= 0 else t._nr, node)

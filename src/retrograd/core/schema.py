@@ -71,6 +71,7 @@ class Param:
         alias: str | None = None,
         writes: bool = False,
         numbers_as_tensors: bool = False,
+        symbolic: bool = False,
     ) -> None:
         self.name = name
         self.type = type
@@ -92,6 +93,7 @@ class Param:
             none_means=() if is_list and default == () and not optional else None,
             item_optional=item_optional,
             numbers_as_tensors=numbers_as_tensors and not writes,
+            symbolic=symbolic,
         )
 
     @property
@@ -312,7 +314,7 @@ def _parse_params(inside: str, allow_numbers: bool) -> tuple[Param, ...]:
         if item.strip() == "*":
             kwarg_only = True
             continue
-        base, alias, modifiers, name, default = _match_item(item)
+        base, alias, modifiers, name, default, symbolic = _match_item(item)
         is_list = "[" in modifiers
         size = _LIST_SIZE.search(modifiers)
         list_size = int(size[1]) if size and size[1] else None
@@ -329,6 +331,7 @@ def _parse_params(inside: str, allow_numbers: bool) -> tuple[Param, ...]:
                 alias=_alias_name(alias),
                 writes=alias is not None and "!" in alias,
                 numbers_as_tensors=allow_numbers,
+                symbolic=symbolic,
             )
         )
     return tuple(params)
@@ -339,19 +342,19 @@ def _parse_returns(text: str) -> tuple[Return, ...]:
         text = text[1:-1]
     returns: list[Return] = []
     for item in _COMMA.split(text) if text.strip() else ():
-        base, alias, modifiers, name, _ = _match_item(item)
+        base, alias, modifiers, name, _, _ = _match_item(item)
         returns.append(
             Return(base, "[" in modifiers, name, _alias_name(alias), alias is not None and "!" in alias)
         )
     return tuple(returns)
 
 
-def _match_item(item: str) -> tuple[str, str | None, str, Any, str | None]:
+def _match_item(item: str) -> tuple[str, str | None, str, Any, str | None, bool]:
     match = _ITEM.match(item.strip())
     if match is None:
         raise ValueError(f"cannot parse {item!r} in an operator schema")
     base, alias, modifiers, name, default = match.groups()
-    return _BASE_TYPES.get(base, base), alias, modifiers, name, default
+    return _BASE_TYPES.get(base, base), alias, modifiers, name, default, base == "SymInt"
 
 
 def _alias_name(alias: str | None) -> str | None:

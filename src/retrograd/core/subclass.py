@@ -17,8 +17,9 @@ from retrograd.core.hooks import hooks
 from retrograd.core.modes import disabled_torch_dispatch, overrides_dispatch
 from retrograd.core.opdef import find_packet
 from retrograd.core.origin import note_made
+from retrograd.core.reserved import reserved_array
 from retrograd.core.state import add_slow_path, switches, tls
-from retrograd.core.storage import contiguous_strides, empty_strided
+from retrograd.core.storage import contiguous_strides
 from retrograd.core.tensor import FLAG_SPARSE, FLAG_SUBCLASS, Tensor, extra_of, init_tensor, new_tensor
 
 
@@ -209,9 +210,12 @@ class BaseTorchFunctionMode(TorchFunctionMode):
 
 
 # ---- making instances
+bare = Tensor.__new__         # before `construct` takes its place: an object without any state
+
+
 def instance(cls: Any, t: Any) -> Any:
     """An object of class `cls` with the state of tensor `t`."""
-    made = Tensor.__new__(cls)
+    made = bare(cls)
     init_tensor(made, t.array)
     made._flags = t._flags & ~FLAG_SUBCLASS
     if cls is not Tensor and (overrides_function(cls) or overrides_dispatch(cls)):
@@ -261,17 +265,20 @@ def make_wrapper_subclass(cls: Any, size: Any, strides: Any = None, storage_offs
         raise RuntimeError(f"{cls.__name__} must define __torch_dispatch__")
     shape = tuple([int(n) for n in size])
     numpy_dtype = (dtype or get_default_dtype()).numpy
-    array = empty_strided(shape, tuple(strides) if strides is not None else contiguous_strides(shape), numpy_dtype)
+    array = reserved_array(shape, tuple(strides) if strides is not None else contiguous_strides(shape), numpy_dtype,
+                           int(storage_offset or 0))
     if device is not None and device != CPU and str(device) != "cpu":
         raise RuntimeError(f"retrograd has no {device} tensors on this machine")
     return make_subclass(cls, new_tensor(array), requires_grad)
 
 
 def construct(cls: Any, *args: Any, **kwargs: Any) -> Any:
-    """`cls(data)` and `cls(2, 3)` for a subclass without a `__new__` of its own."""
-    if len(args) == 1 and isinstance(args[0], Tensor):
-        return instance(cls, hooks.detach(args[0]))
-    return instance(cls, new_tensor(hooks.legacy(args, kwargs)))
+    """`Tensor.__new__`: what `cls(data)` and `cls(2, 3)` make, and `super().__new__(cls, data)` in a subclass."""
+    if not isinstance(cls, type) or not issubclass(cls, Tensor):
+        raise TypeError(f"Tensor.__new__(X): X is not a type object ({type(cls).__name__})" if not isinstance(cls, type) else
+                        f"Tensor.__new__({cls.__name__}): {cls.__name__} is not a subtype of Tensor")
+    with DisableTorchFunctionSubclass():
+        return instance(cls, hooks.legacy(args, kwargs))
 
 
 # ---- defining classes
@@ -285,8 +292,6 @@ def init_subclass(cls: Any, /, **kwargs: Any) -> None:
     """Prepare a new subclass of Tensor."""
     if cls.__init__ is Tensor.__init__:
         cls.__init__ = ignore_arguments
-    if cls.__new__ is Tensor.__new__:
-        cls.__new__ = staticmethod(construct)
     if overrides_dispatch(cls) and getattr(cls.__torch_function__, "__func__", None) is default_torch_function:
         cls.__torch_function__ = disabled_torch_function      # whoever overrides the one is not wrapped by the other
     if overrides_function(cls):
@@ -354,7 +359,8 @@ def find_alias() -> None:
 
 
 MEMBERS: dict[str, Any] = dict(
-    as_subclass=as_subclass, _make_subclass=staticmethod(make_subclass),
+    as_subclass=as_subclass, __new__=staticmethod(construct), __array_priority__=1000,
+    _make_subclass=staticmethod(make_subclass),
     _make_wrapper_subclass=staticmethod(make_wrapper_subclass),
     __init_subclass__=classmethod(init_subclass), __torch_function__=classmethod(default_torch_function),
     __torch_dispatch__=staticmethod(disabled_torch_dispatch),

@@ -51,6 +51,8 @@ cdef class Tensor:
     cdef dict __dict__
     cdef object __weakref__
 
+cdef bint NATIVE
+
 cpdef init_tensor(Tensor t, array)
 @cython.locals(t=Tensor)
 cpdef Tensor new_tensor(array)

@@ -183,19 +183,21 @@ class Tensor:
     __slots__ = ("__dict__", "__weakref__", "_counter", "_extra", "_grad", "_node", "_nr", "_flags", "_requires", "_sink",
                  "_view", "array")
 
-    def __init__(self, array: Any = None) -> None:
-        if array is None:                 # a subclass calls super().__init__(); __new__ has done everything
-            return
-        self.array = array
-        self._flags: int = 0                # FLAG_* flags
-        self._requires: bool = False      # for a leaf: what the user said; for the rest: that there is a node
-        self._node: Any = None            # the node that computed this tensor
-        self._nr: int = 0                 # which of the node's outputs it is
-        self._counter: Any = None
-        self._view: Any = None
-        self._grad: Any = None
-        self._sink: Any = None            # weak reference to a leaf's AccumulateGrad
-        self._extra: Any = None
+    array: Any
+    _flags: int           # FLAG_* flags
+    _requires: bool       # for a leaf: what the user said; for the rest: that there is a node
+    _node: Any            # the node that computed this tensor
+    _nr: int              # which of the node's outputs it is
+    _counter: Any
+    _view: Any
+    _grad: Any
+    _sink: Any            # weak reference to a leaf's AccumulateGrad
+    _extra: Any
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # Of a subclass, `__new__` has done everything; so has that of this class where it is written in Python.
+        if type(self) is Tensor and getattr(self, "array", None) is None:
+            hooks.construct(self, args, kwargs)
 
     # ---- operators
     def __add__(self, other: Any) -> Any:
@@ -474,7 +476,7 @@ def init_tensor(t: Any, array: Any) -> None:
 
 def new_tensor(array: Any) -> Any:
     """A tensor on `array`; what every op makes, so it skips `Tensor.__init__`, which is for users."""
-    t = Tensor.__new__(Tensor)
+    t = Tensor.__new__(Tensor) if NATIVE else object.__new__(Tensor)
     t.array = array
     t._flags = t._nr = 0
     t._requires = False
@@ -536,6 +538,7 @@ def conj(value: Any) -> Any:
 
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+NATIVE: bool = type(Tensor.__dict__["__init__"]) is not type(Size.__dict__["numel"])      # the same, for compiled code
 COMPILED: bool = type(Tensor.__dict__["__init__"]) is not type(Size.__dict__["numel"])
 
 

@@ -18,7 +18,7 @@ from retrograd.core.origin import remember
 from retrograd.core.saved import FREED
 from retrograd.core.state import set_grad_enabled, switches, tls
 from retrograd.core.storage import address, empty_strided, offset_of, strided, strides_of
-from retrograd.core.tensor import FLAG_INFERENCE, Tensor, counter_of, extra_of, new_tensor, new_view, wants_grad
+from retrograd.core.tensor import FLAG_DUAL, FLAG_INFERENCE, Tensor, counter_of, extra_of, new_tensor, new_view, wants_grad
 
 DEFAULT, IN_CUSTOM_FUNCTION, MULTI_OUTPUT_NODE, NO_GRAD_MODE, INFERENCE_MODE = range(5)
 
@@ -183,7 +183,7 @@ def check_inplace(t: Any, wanted: bool) -> None:
     if view is not None:
         if view.creation != DEFAULT:
             raise RuntimeError(creation_error(t, view.creation, write=True, indirect=False))
-        if view.base._requires and view.base._node is None:
+        if view.base._node is None and wants_grad(t):     # the base, or a view of it that was made a leaf
             raise RuntimeError(VIEW_OF_LEAF)
     if wants_grad(t) and t._node is None:
         raise RuntimeError(LEAF)
@@ -353,5 +353,8 @@ def detach_inplace(t: Any) -> None:
     if t._node is not None:
         counter_of(t)                     # its node learns of later writes through it
         extra_of(t).detached = True       # graphs that saved it must refuse it
+    if t._flags & FLAG_DUAL:
+        t._flags &= ~FLAG_DUAL
+        t._extra.tangent = None
     t._node, t._nr, t._requires = None, 0, False
 

@@ -352,7 +352,7 @@ def zeros_in_layout(t: Any, like: Any) -> Any:
     count = int(np.prod(sizes, dtype=np.int64))
     memory = np.zeros(count * length, like.array.dtype)
     outer = [int(np.prod(sizes[i + 1:], dtype=np.int64)) * length for i in range(len(sizes))]
-    value = Tensor(strided(memory, (*sizes, *like.array.shape), (*outer, *strides), offset))
+    value = new_tensor(strided(memory, (*sizes, *like.array.shape), (*outer, *strides), offset))
     value._flags = like._flags & (FLAG_CONJ | FLAG_NEG)
     for owner in reversed(chain):
         value = make_batched(value, 0, owner)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core.tensor import Tensor
+from retrograd.core.tensor import Tensor, new_tensor
 from retrograd.transforms.arguments import argument_paths, replace_arguments, select_arguments
 from retrograd.transforms.coloring import Coloring, color_hessian, color_jacobian
 from retrograd.transforms.grad import grad, run_vjp
@@ -160,7 +160,7 @@ def seeds(coloring: Coloring, tensors: list[Any]) -> list[Any]:
         size = t.array.size
         array = np.zeros((coloring.count, size), t.array.dtype)
         array[coloring.colors[start:start + size], np.arange(size)] = 1
-        made.append(Tensor(array.reshape((coloring.count, *t.array.shape))))
+        made.append(new_tensor(array.reshape((coloring.count, *t.array.shape))))
         start += size
     return made
 

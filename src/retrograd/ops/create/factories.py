@@ -17,7 +17,7 @@ from retrograd.core.opdef import defop
 from retrograd.core.rng.fused import fma_float32, fma_float64
 from retrograd.core.schema import Schema
 from retrograd.core.state import switches, tls
-from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor
+from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor, new_tensor
 from retrograd.ops import late
 from retrograd.ops.memory.copy import channels_last_strides, format_strides, meta_array
 from retrograd.ops.shared import families
@@ -50,11 +50,11 @@ def public(name: str, forms: Any, *, fast: Any = None, method: bool = False, pla
             if not kwargs:
                 array = fast(args, None)
                 if array is not None:
-                    return Tensor(array)
+                    return new_tensor(array)
             else:
                 array = quick(fast, args, kwargs)
                 if array is not None:
-                    made = Tensor(array)
+                    made = new_tensor(array)
                     made._requires = kwargs.get("requires_grad", False)
                     return made
         if overridden(args, kwargs):

@@ -15,9 +15,10 @@ from retrograd.core.dispatch import resolve as resolved_bits
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import HALVES
 from retrograd.core.origin import note_made
+from retrograd.core.reserved import is_reserved
 from retrograd.core.schema import Schema
 from retrograd.core.state import switches, tls
-from retrograd.core.tensor import FLAG_META, FUNCTIONS_BY_NAME, Tensor, wrap
+from retrograd.core.tensor import FLAG_META, FLAG_SUBCLASS, FUNCTIONS_BY_NAME, Tensor, wrap
 from retrograd.ops import late
 from retrograd.ops.create.factories import NO_PINNED, require_grad
 from retrograd.ops.memory.copy import copied, format_strides, meta_array
@@ -59,9 +60,9 @@ def tensor(*args: Any, **kwargs: Any) -> Any:
     if len(args) == 1 and not kwargs and (not switches.any_mode or not tls.slow_path):
         kind = type(args[0])
         if kind is float:
-            return Tensor(np.asarray(args[0], dtypes.get_default_dtype().numpy))
+            return wrap(np.asarray(args[0], dtypes.get_default_dtype().numpy))
         if kind is list:
-            return Tensor(sequence_array(args[0], None))
+            return wrap(sequence_array(args[0], None))
     if overridden(args, kwargs):
         return hooks.torch_function(tensor, args, kwargs)
     _, (data, dtype, device, pin_memory, requires_grad, _names) = resolve("tensor", [TENSOR], args, kwargs)
@@ -76,7 +77,9 @@ def from_data(data: Any, dtype: Any, device: Any, pin_memory: bool, requires_gra
         raise RuntimeError(NO_PINNED)
     array = None
     if isinstance(data, Tensor):
-        if data._flags & FLAG_META:
+        if data._flags & FLAG_SUBCLASS and is_reserved(data.array):
+            made = late.clone(data.detach()) if dtype is None else data.detach().to(dtype, copy=True)
+        elif data._flags & FLAG_META:
             made = late.empty_like(data.detach(), dtype=dtype)
         else:
             source = resolved_bits(data).array

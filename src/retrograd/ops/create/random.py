@@ -14,7 +14,7 @@ from retrograd.core.hooks import hooks
 from retrograd.core.kernels import broadcast_problem, check_writable
 from retrograd.core.opdef import defop
 from retrograd.core.schema import Schema
-from retrograd.core.tensor import Tensor
+from retrograd.core.tensor import new_tensor
 from retrograd.ops import late
 from retrograd.ops.create.factories import (
     OPTIONS,
@@ -53,7 +53,7 @@ def unsupported(name: str, dtype: Any) -> Exception:
 
 
 def words_of(dtype: Any) -> str:
-    return type_words(Tensor(np.empty(0, dtype)))
+    return type_words(new_tensor(np.empty(0, dtype)))
 
 
 # ---- distributions over an array's geometry

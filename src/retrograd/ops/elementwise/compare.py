@@ -5,8 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core.dispatch import overrides_dispatch
 from retrograd.core.dtypes import get_default_dtype
-from retrograd.core.opdef import defop
+from retrograd.core.hooks import hooks
+from retrograd.core.opdef import defop, find_packet
+from retrograd.core.state import switches, tls
+from retrograd.core.tensor import FLAG_SUBCLASS
 from retrograd.ops.shared import families
 from retrograd.ops.shared.elementwise import alias_rows, limited, ufunc, unsupported, zeros
 from retrograd.ops.shared.families import number_like
@@ -71,6 +75,18 @@ def isclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) ->
     return close.logical_or(actual.isfinite().logical_and(actual.le(allowed)))
 
 
+def seen_whole(name: str, kernel: Any) -> Any:
+    """A comparison made of other ops that dispatch modes and `__torch_dispatch__` see as one op."""
+    def compare(*args: Any) -> Any:
+        op = find_packet(name).default        # type: ignore[union-attr]
+        if switches.any_mode and tls.dispatch_modes:
+            return hooks.dispatch_mode(op, list(args))
+        if (args[0]._flags | args[1]._flags) & FLAG_SUBCLASS and not tls.dispatch_disabled and overrides_dispatch(op, args):
+            return hooks.dispatch_subclass(op, list(args))
+        return kernel(*args)
+    return compare
+
+
 def equal(self: Any, other: Any) -> bool:
     """Whether two tensors have the same shape and elements."""
     a, b = (t.detach() for t in (self, other))
@@ -80,8 +96,8 @@ def equal(self: Any, other: Any) -> bool:
 defop("isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor",
       kernel=isclose, composite=True, out=False)
 defop("allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool",
-      kernel=lambda *args: bool(np.all(isclose(*args).array)), composite=True, out=False)
-defop("equal(Tensor self, Tensor other) -> bool", kernel=equal, composite=True, out=False)
+      kernel=seen_whole("allclose", lambda *args: bool(np.all(isclose(*args).array))), composite=True, out=False)
+defop("equal(Tensor self, Tensor other) -> bool", kernel=seen_whole("equal", equal), composite=True, out=False)
 
 
 # ---- logic: any number is true unless it is zero

@@ -5,17 +5,16 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core import dtypes
 from retrograd.core.opdef import find_packet
-from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor, operators
+from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor, new_tensor, operators
 from retrograd.ops import late
 
 NUMBERS = (int, float, complex, np.number, np.bool_)
 
 
 def binary(op: Any, a: Any, b: Any) -> Any:
-    """A binary operator whose right operand is neither tensor nor number: arrays are computed by NumPy, the rest refused."""
-    if isinstance(b, np.ndarray) and op.fast is not None:
-        return Tensor(np.asarray(op.fast(a.numpy(), b)))
+    """A binary operator whose right operand is neither tensor nor number: an array takes over, the rest is refused."""
     return NotImplemented
 
 
@@ -27,7 +26,9 @@ def comparison(name: str) -> Any:
     def compare(self: Any, other: Any) -> Any:
         if isinstance(other, (Tensor, *NUMBERS)):
             return operators.dispatcher.binary(op, self, other)
-        return binary(op, self, other)
+        if name == "eq" and isinstance(other, np.ndarray) and other.dtype in dtypes.BY_NUMPY:
+            return operators.dispatcher.binary(op, self, new_tensor(other))
+        return NotImplemented
     return compare
 
 
@@ -50,7 +51,7 @@ def rsub(self: Any, other: Any) -> Any:
 
 def rdiv(self: Any, other: Any) -> Any:
     """other / self."""
-    if not isinstance(other, (Tensor, *NUMBERS)):
+    if not isinstance(other, (Tensor, np.ndarray, *NUMBERS)):
         return NotImplemented
     return self.reciprocal() * other
 

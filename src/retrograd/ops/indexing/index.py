@@ -16,7 +16,7 @@ from retrograd.core.indexing import parse_index
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
 from retrograd.core.state import switches, tls
-from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor, bump, wants_grad
+from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor, bump, new_tensor, wants_grad
 from retrograd.ops import late
 from retrograd.ops.memory.copy import alias, copied
 from retrograd.ops.shared import families
@@ -213,7 +213,7 @@ def batched_indices(indices: Any, dims: Any, size: int) -> tuple[list[Any], int]
             index = families.move_to_front(index, dim)
             index = index.reshape((size,) + (1,) * (rank - index.ndim + 1) + tuple(index.shape[1:]))
         made.append(index)
-    batch = Tensor(np.arange(size).reshape((size,) + (1,) * rank))
+    batch = new_tensor(np.arange(size).reshape((size,) + (1,) * rank))
     return [batch, *made], rank
 
 
@@ -642,8 +642,8 @@ def as_value(self: Any, value: Any) -> Any:
         raise TypeError(f"can't assign a {type_name(value)} to a torch.{self.dtype.legacy}Tensor")
     dtype = self.array.dtype
     if dtype.itemsize == 2 and dtype.kind in "fV":      # half precisions are not checked for room
-        return Tensor(number_array(value, np.dtype(np.float64)).astype(dtype))
-    return Tensor(number_array(value, dtype))
+        return new_tensor(number_array(value, np.dtype(np.float64)).astype(dtype))
+    return new_tensor(number_array(value, dtype))
 
 
 C_NAMES = {"bool": "bool", "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t",
@@ -713,8 +713,8 @@ def as_index_tensor(value: Any) -> Any:
         if value.dtype.kind == "O":
             value = late.tensor(value.tolist()).array
     if value.dtype.kind == "b" or value.dtype == np.uint8:
-        return Tensor(value)
-    return Tensor(value.astype(INT64))
+        return new_tensor(value)
+    return new_tensor(value.astype(INT64))
 
 
 indexing.as_index_tensor = as_index_tensor

@@ -12,7 +12,7 @@ from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import NOT_IMPLEMENTED, OPS, defop
-from retrograd.core.tensor import Tensor
+from retrograd.core.tensor import new_tensor
 from retrograd.ops import late
 from retrograd.ops.indexing.index import add_at, common_shape, iteration_strides, laid_out, number_array
 from retrograd.ops.shared import families
@@ -328,7 +328,7 @@ def one_hot_of(self: Any, num_classes: int = -1) -> Any:
     if not values.size:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
-        return Tensor(np.zeros((*values.shape, num_classes), np.int64))
+        return new_tensor(np.zeros((*values.shape, num_classes), np.int64))
     if values.min() < 0:
         raise RuntimeError("Class values must be non-negative.")
     if num_classes == -1:

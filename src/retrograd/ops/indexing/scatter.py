@@ -12,7 +12,7 @@ from retrograd.core.graph import Node, connect, describe_outputs, set_history
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import defop
 from retrograd.core.state import tls
-from retrograd.core.tensor import Tensor, wants_grad
+from retrograd.core.tensor import Tensor, new_tensor, wants_grad
 from retrograd.ops import late
 from retrograd.ops.indexing.index import INDEX_DTYPES, INT64, add_at, common_shape, laid_out, number_array
 from retrograd.ops.memory.copy import copied, format_strides
@@ -285,7 +285,7 @@ def refused(t: Any, message: str) -> Any:
     node = Error()
     node.message = message
     connect(node, [t])
-    out = Tensor(t.array)
+    out = new_tensor(t.array)
     describe_outputs(node, (out,))
     set_history(out, node, 0)
     return out
@@ -574,7 +574,7 @@ def index_fill_tensor_kernel(xp: Any, self: Any, dim: int, index: Any, value: An
 
 
 def unique_sorted(index: Any) -> Any:
-    return Tensor(np.unique(index.array))
+    return new_tensor(np.unique(index.array))
 
 
 index_fill_tensor = defop(

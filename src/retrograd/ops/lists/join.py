@@ -10,7 +10,7 @@ from retrograd.core import dtypes
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import defop, find_packet
-from retrograd.core.tensor import Tensor
+from retrograd.core.tensor import new_tensor
 from retrograd.ops import late
 from retrograd.ops.memory.copy import cast_array, clone, contiguous_format, copied, format_strides, real_if
 from retrograd.ops.shared import geometry
@@ -237,7 +237,7 @@ def combinations_kernel(self: Any, r: int, with_replacement: bool) -> Any:
         for place in index_combinations(range(size), r):
             mask[place] = True
     grids = meshgrid(*[self] * r, indexing="ij")
-    return call(stack, [[g.masked_select(Tensor(mask)) for g in grids], 1])
+    return call(stack, [[g.masked_select(new_tensor(mask)) for g in grids], 1])
 
 
 defop("combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor", kernel=combinations_kernel,
@@ -566,7 +566,7 @@ def padded_in_a_circle(self: Any, pad: Any) -> Any:
         if before > size or after > size:
             raise RuntimeError("Padding value causes wrapping around more than once.")
         if before or after:
-            self = late.index_select(self, d, Tensor(np.arange(-before, size + after) % size))
+            self = late.index_select(self, d, new_tensor(np.arange(-before, size + after) % size))
     return self
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.opdef import defop
-from retrograd.core.tensor import FLAG_WRAPPER, Tensor
+from retrograd.core.tensor import FLAG_WRAPPER, Tensor, new_tensor
 from retrograd.ops import late
 from retrograd.ops.loss.kernels import MEAN, reduced
 from retrograd.ops.shared import families
@@ -48,7 +48,7 @@ class OverTensors:
     maximum = staticmethod(lambda x, y: late.maximum(x, y))
     where = staticmethod(lambda condition, x, y: late.where(condition, x, y))
     stack = staticmethod(lambda parts: late.stack(parts))
-    constant = staticmethod(lambda values: Tensor(values))
+    constant = staticmethod(lambda values: new_tensor(values))
     like = staticmethod(lambda x, other: x.to(other.dtype))
     join = staticmethod(lambda parts, axis: late.cat(parts, axis))
 
@@ -347,7 +347,7 @@ def ctc_loss_tensors(log_probs: Any, targets: Any, input_lengths: Any, target_le
     else:
         lengths = numbers(target_lengths, "target_lengths")
         loss = call(ctc_of_lists, [frames, targets, numbers(input_lengths), lengths, blank, zero_infinity])[0]
-        counts = Tensor(np.maximum(lengths, 1)).to(loss.dtype)
+        counts = new_tensor(np.maximum(lengths, 1)).to(loss.dtype)
     if zero_infinity:
         loss = late.where(loss == np.inf, 0.0, loss)
     if reduction == MEAN:

@@ -15,6 +15,7 @@ from retrograd.core.modes import install_detach
 from retrograd.core.opdef import defop, find_packet
 from retrograd.core.origin import DETACHED, note_detached
 from retrograd.core.record import record
+from retrograd.core.reserved import reserved_array
 from retrograd.core.saved import alias as plain_alias
 from retrograd.core.state import switches, tls
 from retrograd.core.tensor import (
@@ -245,8 +246,7 @@ def change_device(self: Any, dtype: Any, device: Any) -> Any:
 
 def meta_array(shape: Any, strides: Any, dtype: Any) -> Any:
     """An array that has a geometry but no memory: nothing may ever read it."""
-    dtype = np.dtype(dtype)
-    return np.lib.stride_tricks.as_strided(np.zeros(1, dtype), tuple(shape), tuple([s * dtype.itemsize for s in strides]))
+    return reserved_array(shape, strides, dtype)
 
 
 def copy_kernel(xp: Any, self: Any, src: Any, non_blocking: bool) -> Any:
@@ -337,7 +337,7 @@ def copy_to_layout(grad: Any, shape: Any, strides: Any) -> Any:
     if grad._flags & FLAG_SUBCLASS or (switches.any_mode and tls.dispatch_modes):
         target = empty_beside(grad, shape, strides, None, None, None)
     else:
-        target = Tensor(storage.empty_strided(shape, strides, grad.array.dtype))
+        target = new_tensor(storage.empty_strided(shape, strides, grad.array.dtype))
     return late.copy_(target, grad)
 
 
@@ -394,7 +394,7 @@ def ones_like(out: Any, shape: Any, dtype: Any) -> Any:
     """The gradient that backward starts with."""
     if isinstance(out, Tensor) and ((switches.any_mode and tls.slow_path) or out._flags):
         return late.ones_like(out, memory_format=preserve_format)
-    return Tensor(np.ones(shape, dtype))
+    return new_tensor(np.ones(shape, dtype))
 
 
 def cast(grad: Any, dtype: Any) -> Any:

@@ -18,7 +18,7 @@ import numpy as np
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.opdef import defop
-from retrograd.core.tensor import Tensor
+from retrograd.core.tensor import new_tensor
 from retrograd.ops import late
 from retrograd.ops.shared import families
 from retrograd.ops.shared.elementwise import unsupported
@@ -319,7 +319,7 @@ def affine_kernel(xp: Any, theta: Any, size: Any, align_corners: bool) -> Any:
 
 
 def affine_backward_tensors(grad: Any, size: Any, align_corners: bool) -> Any:
-    points = Tensor(base_points(np, size, align_corners, grad.dtype.numpy))
+    points = new_tensor(base_points(np, size, align_corners, grad.dtype.numpy))
     points = points.expand((size[0], *points.shape)).transpose(1, 2)
     return points.bmm(grad.reshape((size[0], points.shape[2], grad.shape[-1]))).transpose(1, 2)
 

@@ -8,7 +8,7 @@ import numpy as np
 from retrograd.core import dtypes, storage
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import array_of, check_writable, compute_arrays
-from retrograd.core.tensor import FLAG_META, Tensor, wrap
+from retrograd.core.tensor import FLAG_META, Tensor, new_tensor, wrap
 from retrograd.ops.memory.copy import meta_array
 
 
@@ -40,7 +40,7 @@ def stand_in(value: Any) -> Any:
         strides = storage.strides_of(value.array)
         array = storage.empty_strided(value.array.shape, strides, value.array.dtype)
         storage.owner_of(array)[...] = 0
-        return Tensor(array)
+        return new_tensor(array)
     if isinstance(value, (list, tuple)) and any(isinstance(item, Tensor) for item in value):
         return [stand_in(item) for item in value]
     return value

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retrograd.core.hooks import hooks
-from retrograd.core.tensor import Tensor, new_tensor
+from retrograd.core.tensor import new_tensor
 from retrograd.ops import late
 from retrograd.ops.memory.copy import sparse_bsc, sparse_bsr, sparse_csr
 from retrograd.ops.sparse.coo import (
@@ -242,7 +242,7 @@ def masked(t: Any, mask: Any) -> Any:
         picked = whole[rows[:, None, None] * height + down, columns[:, None, None] * width + across]
     else:
         picked = whole[rows, columns]
-    return with_entry_values(mask, Tensor(np.ascontiguousarray(picked.reshape(values.shape))))
+    return with_entry_values(mask, new_tensor(np.ascontiguousarray(picked.reshape(values.shape))))
 
 
 hooks.to_compressed = to_compressed

@@ -67,7 +67,7 @@ for kind in (sparse_csr, sparse_csc, sparse_bsr, sparse_bsc):
 @compressed_kernel("_to_dense")
 def to_dense_kernel(op: Any, self: Any, dtype: Any, masked_grad: Any) -> Any:
     made = dense_of(self)
-    return Tensor(made if dtype is None else cast_array(made, dtype.numpy))
+    return new_tensor(made if dtype is None else cast_array(made, dtype.numpy))
 
 
 @compressed_kernel("_to_sparse")
@@ -238,10 +238,10 @@ def mul_kernel(op: Any, self: Any, other: Any) -> Any:
         return with_entry_values(self, on_values(op, data_of(self).values, other))
     if is_sparse(other):
         return back(pointwise.sparse_product(op, coalesced(as_coo(self)), coalesced(matrix_of(other))), self)
-    whole = Tensor(np.ascontiguousarray(np.broadcast_to(other.array, self.array.shape)))
+    whole = new_tensor(np.ascontiguousarray(np.broadcast_to(other.array, self.array.shape)))
     dtype = common_dtype(self, other)
     values = data_of(self).values.array * data_of(masked(whole, self)).values.array
-    return with_entry_values(self, Tensor(values.astype(dtype, copy=False)))
+    return with_entry_values(self, new_tensor(values.astype(dtype, copy=False)))
 
 
 @compressed_kernel("mul_.Tensor", "mul_.Scalar")
@@ -259,7 +259,7 @@ def add_kernel(op: Any, self: Any, other: Any, alpha: Any) -> Any:
         return back(made, self)
     dense, sparse = (other, self) if is_sparse(self) else (self, other)
     if is_sparse(self) and alpha != 1:
-        dense = Tensor(dense.array * dense.array.dtype.type(alpha))
+        dense = new_tensor(dense.array * dense.array.dtype.type(alpha))
         alpha = 1
     return pointwise.dense_plus_sparse(dense, matrix_of(sparse), alpha)
 
@@ -295,7 +295,7 @@ def emptied(self: Any, dtype: Any) -> Any:
 @compressed_kernel("fill_.Scalar")
 def fill_in_place(op: Any, self: Any, value: Any) -> Any:
     values = data_of(self).values.array
-    return assigned(self, with_entry_values(self, Tensor(np.full(values.shape, value, values.dtype))))
+    return assigned(self, with_entry_values(self, new_tensor(np.full(values.shape, value, values.dtype))))
 
 
 # ---- copies
@@ -328,10 +328,10 @@ def copy_kernel(op: Any, self: Any, src: Any, non_blocking: bool) -> Any:
 def like_kernel(op: Any, self: Any, dtype: Any, layout: Any, *rest: Any) -> Any:
     wanted = dtype.numpy if dtype is not None else self.array.dtype
     if layout is strided:
-        return Tensor(np.full(self.array.shape, op.name == "ones_like", wanted))
+        return new_tensor(np.full(self.array.shape, op.name == "ones_like", wanted))
     if op.name == "zeros_like":
         return emptied(self, wanted)
-    return with_entry_values(self, Tensor(np.full(data_of(self).values.array.shape, op.name == "ones_like", wanted)))
+    return with_entry_values(self, new_tensor(np.full(data_of(self).values.array.shape, op.name == "ones_like", wanted)))
 
 
 # ---- sums, products, shapes
@@ -352,7 +352,7 @@ def mm_kernel(op: Any, self: Any, mat2: Any) -> Any:
     made = products.mm_kernel(op, matrix_of(self), matrix_of(mat2))
     if is_coo(made):
         return to_compressed(made, layout_of(self if is_compressed(self) else mat2), None, None)
-    return Tensor(np.ascontiguousarray(made.array))
+    return new_tensor(np.ascontiguousarray(made.array))
 
 
 @compressed_kernel("addmm", "_sparse_addmm")

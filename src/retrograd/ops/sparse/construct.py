@@ -12,7 +12,7 @@ from retrograd.core.dispatch import call, compute
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import defop
 from retrograd.core.saved import alias
-from retrograd.core.tensor import Tensor, wants_grad
+from retrograd.core.tensor import Tensor, new_tensor, wants_grad
 from retrograd.ops import late
 from retrograd.ops.memory.copy import sparse_coo, strided
 from retrograd.ops.sparse.coo import (
@@ -80,11 +80,11 @@ values_at = defop(
 @sparse_kernel("_sparse_values_at")
 def values_at_kernel(op: Any, self: Any, indices: Any) -> Any:
     if is_coo(self) and sparse_dim_of(self) == indices.array.shape[0]:
-        return Tensor(rows_at(self, indices.array)[0])
+        return new_tensor(rows_at(self, indices.array)[0])
     whole = late.to_dense(self.detach()) if is_sparse(self) else self
     split = indices.array.shape[0]
     rows = whole.array.reshape(row_count(whole.array.shape[:split]), *whole.array.shape[split:])
-    return Tensor(rows[keys_of(indices.array, whole.array.shape)])
+    return new_tensor(rows[keys_of(indices.array, whole.array.shape)])
 
 
 compressed_kernel("_sparse_values_at")(values_at_kernel)
@@ -238,7 +238,7 @@ hooks.missing_method = missing_simple
 # ---- factories with layout=, and tensors like a sparse one
 def like(self: Any, dtype: Any, layout: Any) -> Any:
     if layout is not None and layout is strided:
-        return Tensor(np.zeros(self.array.shape, dtype.numpy if dtype is not None else self.array.dtype))
+        return new_tensor(np.zeros(self.array.shape, dtype.numpy if dtype is not None else self.array.dtype))
     return empty_coo(self.array.shape, dtype.numpy if dtype is not None else self.array.dtype, sparse_dim_of(self))
 
 
@@ -253,7 +253,7 @@ def zeros_like_kernel(op: Any, self: Any, dtype: Any, layout: Any, device: Any, 
 def zeros_kernel(op: Any, size: Any, dtype: Any, layout: Any, device: Any, *rest: Any) -> Any:
     wanted = (dtype or dtypes.get_default_dtype()).numpy
     if layout is not sparse_coo:
-        return hooks.to_compressed(Tensor(np.zeros(tuple(size), wanted)), layout, None, None)
+        return hooks.to_compressed(new_tensor(np.zeros(tuple(size), wanted)), layout, None, None)
     return empty_coo(tuple(size), wanted)
 
 
@@ -261,7 +261,7 @@ def zeros_kernel(op: Any, size: Any, dtype: Any, layout: Any, device: Any, *rest
 def new_zeros_kernel(op: Any, self: Any, size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
     wanted = dtype.numpy if dtype is not None else self.array.dtype
     if layout is strided:
-        return Tensor(np.zeros(tuple(size), wanted))
+        return new_tensor(np.zeros(tuple(size), wanted))
     return empty_coo(tuple(size), wanted)
 
 
@@ -271,7 +271,7 @@ def no_filling(op: Any, self: Any, *rest: Any) -> Any:
         name, overload = "fill_", "Scalar"
 
     if rest and any([r is strided for r in rest]):
-        plain = Tensor(np.zeros(self.array.shape, self.array.dtype))
+        plain = new_tensor(np.zeros(self.array.shape, self.array.dtype))
         return compute(op, [plain, *rest])
     raise missing(Fill, [self], "SparseCPU")
 
@@ -323,7 +323,7 @@ def resize_kernel(op: Any, self: Any, size: Any, sparse_dim: int, dense_dim: int
                                    f"{list(size[first:last])}) on a non-empty sparse tensor is not supported.")
         grown = np.zeros((values.shape[0], *size[split:]), values.dtype)
         grown[tuple([slice(n) for n in values.shape])] = values
-        made = sparse_tensor(Coo(data_of(self).indices, Tensor(grown), data_of(self).coalesced), size)
+        made = sparse_tensor(Coo(data_of(self).indices, new_tensor(grown), data_of(self).coalesced), size)
     self._extra.sparse, self.array = made._extra.sparse, made.array
     return self
 

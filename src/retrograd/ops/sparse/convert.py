@@ -10,7 +10,7 @@ from retrograd.core.dispatch import call
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import defop
 from retrograd.core.saved import alias
-from retrograd.core.tensor import Tensor, new_tensor
+from retrograd.core.tensor import new_tensor
 from retrograd.ops import late
 from retrograd.ops.memory.copy import cast_array, sparse_coo, strided
 from retrograd.ops.sparse.construct import coo_unsafe, missing_simple
@@ -69,7 +69,7 @@ to_dense = defop(
 def to_dense_kernel(op: Any, self: Any, dtype: Any, masked_grad: Any) -> Any:
     if dtype is not None:
         raise RuntimeError("dtype argument is not supported by sparse_to_dense")
-    return Tensor(dense_array(self))
+    return new_tensor(dense_array(self))
 
 
 # ---- to sparse

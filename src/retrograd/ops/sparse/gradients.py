@@ -8,7 +8,7 @@ import numpy as np
 
 from retrograd.core.dtypes import int64
 from retrograd.core.hooks import hooks
-from retrograd.core.tensor import Tensor
+from retrograd.core.tensor import new_tensor
 from retrograd.ops import late
 from retrograd.ops.shared.families import wrap_dim
 from retrograd.ops.sparse.construct import coo_unsafe
@@ -21,11 +21,11 @@ def gather_gradient(self: Any, dim: int, index: Any, grad: Any) -> Any:
     shape, rank = self.array.shape, self.array.ndim
     if rank == 0:
         count = max(index.array.size, 1)
-        return coo_unsafe(Tensor(np.zeros((0, count), np.int64)), late.reshape(grad, (count,)), ())
+        return coo_unsafe(new_tensor(np.zeros((0, count), np.int64)), late.reshape(grad, (count,)), ())
     places = index.array if index.array.ndim else index.array[None]
     columns = np.stack([np.broadcast_to(n, places.shape).reshape(-1) for n in np.indices(places.shape, sparse=True)])
     columns[wrap_dim(dim, rank)] = places.reshape(-1)
-    return coo_unsafe(Tensor(columns.astype(np.int64)), late.reshape(grad, (-1,)), shape)
+    return coo_unsafe(new_tensor(columns.astype(np.int64)), late.reshape(grad, (-1,)), shape)
 
 
 def embedding_gradient(grad: Any, indices: Any, rows: int, padding_idx: int, scale_grad_by_freq: bool) -> Any:
@@ -36,7 +36,7 @@ def embedding_gradient(grad: Any, indices: Any, rows: int, padding_idx: int, sca
     flat = late.reshape(indices, (-1,))
     values = late.reshape(grad, (-1, width))
     if padding_idx != -1:
-        kept = Tensor(np.nonzero(flat.array != padding_idx)[0])
+        kept = new_tensor(np.nonzero(flat.array != padding_idx)[0])
         flat, values = late.index_select(flat, 0, kept), late.index_select(values, 0, kept)
     return coo_unsafe(late.to(late.reshape(flat, (1, -1)), int64), values, (rows, width))
 
@@ -65,7 +65,7 @@ def unshared(data: Any) -> bool:
 
 def lone_count() -> int:
     """The reference count of a part that only its Coo holds."""
-    probe = Coo(Tensor(np.zeros(1)), None, True)
+    probe = Coo(new_tensor(np.zeros(1)), None, True)
     return getrefcount(probe.indices)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from retrograd.core import dtypes
 from retrograd.core.kernels import broadcast_problem
-from retrograd.core.tensor import Tensor
+from retrograd.core.tensor import Tensor, new_tensor
 from retrograd.ops.sparse.coo import (
     add_rows,
     coalesced,
@@ -49,7 +49,7 @@ def on_summed_values(op: Any, self: Any, *rest: Any) -> Any:
 @sparse_kernel("neg", "conj_physical", "_conj_physical", "positive", "_conj")
 def on_stored_values(op: Any, self: Any, *rest: Any) -> Any:
     if op.name == "_conj":
-        return with_values(self, Tensor(np.conj(values_of(self))))
+        return with_values(self, new_tensor(np.conj(values_of(self))))
     return with_values(self, on_values(op, data_of(self).values, *rest))
 
 
@@ -133,7 +133,7 @@ def dense_plus_sparse(self: Any, other: Any, alpha: Any) -> Any:
         raise RuntimeError(sizes_differ(self, other))
     made = np.array(self.array, dtype=common_dtype(self, other), order="C")
     add_rows(rows_over(made, sparse_dim_of(other)), other, None if alpha == 1 else alpha)
-    return Tensor(made)
+    return new_tensor(made)
 
 
 def merged(self: Any, other: Any, alpha: Any, dtype: Any) -> Any:
@@ -217,7 +217,8 @@ def sparse_product(op: Any, self: Any, other: Any) -> Any:
     """The places that both have. Entries of one stay as listed; the other is summed by place first."""
     for one, two in ((self, other), (other, self)):
         if one.array.ndim == 0:
-            return with_values(two, Tensor((values_of(two) * dense_array(one)).astype(common_dtype(self, other), copy=False)))
+            product = (values_of(two) * dense_array(one)).astype(common_dtype(self, other), copy=False)
+            return with_values(two, new_tensor(product))
     split = sparse_dim_of(self)
     if split != sparse_dim_of(other) or self.array.shape[:split] != other.array.shape[:split] or (
             self.array.ndim != other.array.ndim):

@@ -7,7 +7,7 @@ import numpy as np
 
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import NOT_IMPLEMENTED, defop
-from retrograd.core.tensor import Tensor
+from retrograd.core.tensor import new_tensor
 from retrograd.ops import late
 from retrograd.ops.linalg.matmul import expandable
 from retrograd.ops.shared.families import conj
@@ -55,7 +55,7 @@ def sparse_times_dense(sparse: Any, dense: Any) -> Any:
 def flipped(t: Any) -> Any:
     """The transpose of a sparse or dense matrix, below autograd."""
     if not is_sparse(t):
-        return Tensor(t.array.T)
+        return new_tensor(t.array.T)
     return new_coo(indices_of(t)[::-1], values_of(t), t.array.shape[::-1])
 
 
@@ -63,7 +63,7 @@ def matrix_product(a: Any, b: Any) -> Any:
     """The product as an array, one of the two being sparse."""
     if is_sparse(a):
         return sparse_times_dense(a, b)
-    return sparse_times_dense(flipped(b), Tensor(np.ascontiguousarray(a.array.T))).T
+    return sparse_times_dense(flipped(b), new_tensor(np.ascontiguousarray(a.array.T))).T
 
 
 def sparse_times_sparse(a: Any, b: Any) -> Any:
@@ -91,7 +91,7 @@ def mm_kernel(op: Any, self: Any, mat2: Any) -> Any:
         made = sparse_times_sparse(self, mat2)
         made._extra.sparse.coalesced = True
         return made
-    return Tensor(matrix_product(self, mat2))
+    return new_tensor(matrix_product(self, mat2))
 
 
 @sparse_kernel("mv")
@@ -101,7 +101,7 @@ def mv_kernel(op: Any, self: Any, vec: Any) -> Any:
                            f"SparseTensor Dim: {self.array.ndim} Tensor Dim: {vec.array.ndim}")
     if self.array.shape[1] != vec.array.shape[0]:
         raise RuntimeError("mv: expected self.size(-1) == vec.size(-1)")
-    return Tensor(sparse_times_dense(self, Tensor(vec.array[:, None]))[:, 0])
+    return new_tensor(sparse_times_dense(self, new_tensor(vec.array[:, None]))[:, 0])
 
 
 @sparse_kernel("addmm", "_sparse_addmm")
@@ -119,7 +119,7 @@ def addmm_kernel(op: Any, self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any
         made = made * made.dtype.type(alpha)
     if beta != 0:
         made = made + (self.array if beta == 1 else self.array * self.array.dtype.type(beta))
-    return Tensor(made)
+    return new_tensor(made)
 
 
 # ---- torch.sparse.mm and addmm, whose gradients for the sparse operand are sparse too
@@ -149,7 +149,7 @@ sparse_addmm = defop(
 
 
 def zeros_for(a: Any, b: Any, rows: int, columns: int) -> Any:
-    return Tensor(np.zeros((rows, columns), (b if is_sparse(a) else a).array.dtype))
+    return new_tensor(np.zeros((rows, columns), (b if is_sparse(a) else a).array.dtype))
 
 
 def sparse_mm_tensors(sparse: Any, dense: Any) -> Any:

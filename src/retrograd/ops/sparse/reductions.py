@@ -7,7 +7,7 @@ import numpy as np
 
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import defop
-from retrograd.core.tensor import Tensor
+from retrograd.core.tensor import new_tensor
 from retrograd.ops import late
 from retrograd.ops.shared import families
 from retrograd.ops.shared.families import wrap_dim
@@ -38,7 +38,7 @@ def sum_kernel(op: Any, self: Any, dtype: Any) -> Any:
 def any_kernel(op: Any, self: Any, dim: Any = None, keepdim: bool = False) -> Any:
     if dim:
         raise missing(op, [self], "SparseCPU")
-    return Tensor(np.asarray(values_of(coalesced(self)).any()))
+    return new_tensor(np.asarray(values_of(coalesced(self)).any()))
 
 
 @sparse_kernel("linalg_vector_norm")
@@ -46,7 +46,7 @@ def norm_kernel(op: Any, self: Any, ord: Any, dim: Any, keepdim: bool, dtype: An
     if dim and len(dim) != self.array.ndim:
         raise RuntimeError("norm_sparse currently only supports full reductions, so 'dim' must either be empty or contain all "
                            "dimensions of the input")
-    return on_values(op, Tensor(values_of(coalesced(self)).reshape(-1)), ord, None, False, dtype)
+    return on_values(op, new_tensor(values_of(coalesced(self)).reshape(-1)), ord, None, False, dtype)
 
 
 @sparse_kernel("sum.dim_IntList")
@@ -61,7 +61,7 @@ def sum_dim_kernel(op: Any, self: Any, dim: Any, keepdim: bool, dtype: Any) -> A
     if not keepdim:
         return made
     for d in sorted(dims):
-        made = unsqueezed(made, d) if is_sparse(made) else Tensor(np.expand_dims(made.array, d))
+        made = unsqueezed(made, d) if is_sparse(made) else new_tensor(np.expand_dims(made.array, d))
     return made
 
 
@@ -76,7 +76,7 @@ def summed(self: Any, dims: Any) -> Any:
     kept = [d for d in range(split) if d not in dims]
     shape = tuple([n for d, n in enumerate(self.array.shape) if d not in dims])
     if not kept:
-        return Tensor(np.asarray(values.sum(0, dtype=values.dtype)))
+        return new_tensor(np.asarray(values.sum(0, dtype=values.dtype)))
     if len(kept) == split:
         return new_coo(indices.copy(), values, shape, True)
     made = coalesced(new_coo(np.ascontiguousarray(indices[kept]), values, shape))

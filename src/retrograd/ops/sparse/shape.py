@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core.tensor import Tensor
+from retrograd.core.tensor import new_tensor
 from retrograd.ops.shared.families import wrap_dim
 from retrograd.ops.sparse.coo import (
     common_dtype,
@@ -147,7 +147,7 @@ def selected(self: Any, dim: int, index: int) -> Any:
         return new_coo(indices, np.take(values, index, dim - split + 1), rest)
     here = indices[dim] == index
     if split == 1:
-        return Tensor(np.asarray(values[here].sum(0, dtype=values.dtype)))
+        return new_tensor(np.asarray(values[here].sum(0, dtype=values.dtype)))
     return new_coo(np.delete(indices[:, here], dim, 0), values[here], rest)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from retrograd.core import printing
 from retrograd.core.hooks import hooks
-from retrograd.core.tensor import Tensor
+from retrograd.core.tensor import new_tensor
 from retrograd.ops import late
 from retrograd.ops.memory.copy import cast_array
 from retrograd.ops.sparse.coo import (
@@ -58,7 +58,7 @@ def assign(out: Any, value: Any) -> None:
     else:
         whole = late.to_dense(value)
         if out.array.shape != whole.array.shape:
-            out.array = Tensor(whole.array.astype(out.array.dtype)).array
+            out.array = new_tensor(whole.array.astype(out.array.dtype)).array
         out.array[...] = cast_array(whole.array, out.array.dtype)
 
 

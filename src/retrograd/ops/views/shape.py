@@ -12,7 +12,7 @@ from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
-from retrograd.core.tensor import Tensor
+from retrograd.core.tensor import Tensor, new_tensor
 from retrograd.ops import late
 from retrograd.ops.memory.copy import alias, clone, contiguous, contiguous_format
 from retrograd.ops.shared import geometry
@@ -299,14 +299,14 @@ def as_strided_backward(grad: Any, self_geometry: Any, size: Any, stride: Any, s
     memory = grad.new_zeros((length,))
     places = np.arange(length)
     if out_overlaps:
-        index = Tensor(storage.strided(places, size, stride, offset).reshape(-1))
+        index = new_tensor(storage.strided(places, size, stride, offset).reshape(-1))
         memory = memory.index_add_(0, index, grad.reshape(-1))
     else:
         memory.as_strided(size, stride, offset).copy_(grad)
     if in_overlaps:
         index = storage.strided(places, inner, inner_steps, start).reshape(-1)
         count = np.bincount(index, minlength=length).astype(grad.array.dtype)
-        memory.div_(Tensor(count))
+        memory.div_(new_tensor(count))
     return memory.as_strided(shape, steps, start)
 
 
