@@ -17,7 +17,7 @@ LAYERS = {
     "ops": {"core", "codegen", "ops"},
     "autograd": {"core", "ops", "autograd"},
     "transforms": {"core", "ops", "autograd", "transforms"},
-    "compile": {"core", "codegen", "ops", "autograd", "transforms", "compile", "fx"},
+    "compile": {"core", "codegen", "ops", "autograd", "transforms", "compile", "fx", "nn"},
 }
 NO_HIDDEN_IMPORTS = ("core", "ops", "autograd")
 # These are written as a user would write them: no layer from above, except the documented parts of autograd.

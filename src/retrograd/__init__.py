@@ -63,16 +63,15 @@ __version__ = "0.1.0"
 newaxis = None
 _PACKAGE = __name__     # `__name__` is "torch" after as_torch.install()
 # Imported when first asked for, as `retrograd.nn` or by `import retrograd.nn`.
-_LATER = ("__config__", "__future__", "accelerator", "amp", "ao", "backends", "compiler", "cpu", "cuda", "distributed",
-          "distributions", "fft", "func", "functional", "futures", "fx", "hub", "jit", "library", "linalg", "masked",
-          "monitor", "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler",
-          "quantization", "quasirandom", "random", "return_types",
-          "serialization", "signal", "sparse", "special", "storage", "testing", "torch_version", "types", "utils", "version",
-          "xpu")
+_LATER = ("__config__", "__future__", "accelerator", "amp", "ao", "backends", "compile", "compiler", "cpu", "cuda",
+          "distributed", "distributions", "fft", "func", "functional", "futures", "fx", "hub", "jit", "library", "linalg",
+          "masked", "monitor", "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler",
+          "quantization", "quasirandom", "random", "return_types", "serialization", "signal", "sparse", "special",
+          "storage", "testing", "torch_version", "types", "utils", "version", "xpu")
 _ELSEWHERE = {
     "SymInt": "nested.symbols", "_assert": "fx._checks", "Tag": "library.tags", "load": "serialization", "lobpcg": "_lobpcg",
     "save": "serialization", "set_printoptions": "core.printing", "vmap": "transforms.vmap",
-    "GradScaler": "amp.grad_scaler", "compile": "compiler", "pca_lowrank": "_lowrank", "svd_lowrank": "_lowrank",
+    "GradScaler": "amp.grad_scaler", "pca_lowrank": "_lowrank", "svd_lowrank": "_lowrank",
     "typename": "_identity", "get_device_module": "_identity", "compiled_with_cxx11_abi": "_identity",
     "is_vulkan_available": "_identity", "has_lapack": "_identity", "has_mkl": "_identity", "has_openmp": "_identity",
     "has_spectral": "_identity", "set_flush_denormal": "_identity", "get_file_path": "_identity",

@@ -83,26 +83,48 @@ PRIVATE: dict[str, dict[str, str]] = {
         "unique_dim": "ops.sort:unique_dim",
     },
     "_dynamo": {
+        "OptimizedModule": "compiler:OptimizedModule",
+        "allow_in_graph": "compiler:allow_in_graph",
+        "assume_constant_result": "compiler:assume_constant_result",
+        "compiled_autograd": "@_dynamo.compiled_autograd",
+        "config": "@_dynamo.config",
         "disable": "compiler:disable",
+        "explain": "compiler:explain",
         "graph_break": "compiler:graph_break",
+        "is_compiling": "compiler:is_compiling",
+        "list_backends": "compiler:list_backends",
         "mark_dynamic": "compiler:mark_dynamic",
+        "mark_static": "compiler:mark_static",
+        "mark_static_address": "compiler:mark_static_address",
+        "maybe_mark_dynamic": "compiler:maybe_mark_dynamic",
         "optimize": "compiler:optimize",
         "optimize_assert": "compiler:optimize_assert",
+        "register_backend": "compiler:register_backend",
         "reset": "compiler:reset",
     },
+    "_dynamo.backends.common": {},
     "_dynamo.backends.debugging": {
         "aot_eager": "compiler:aot_eager",
+        "eager": "compiler:eager",
+    },
+    "_dynamo.backends.registry": {
+        "list_backends": "compiler:list_backends",
+        "register_backend": "compiler:register_backend",
     },
     "_dynamo.compiled_autograd": {
-        "AutogradCompilerInstance": "compile.compiled_autograd:Capture",
-        "COMPILE_COUNTER": "compile.compiled_autograd:capture_ids",
         "_disable": "compile.compiled_autograd:disable",
         "_enable": "compile.compiled_autograd:enable",
-        "compiled_autograd_enabled": "compile.compiled_autograd:enabled",
-        "reset": "compile.compiled_autograd:reset",
     },
-    "_dynamo.config": {
-        "patch": "compiler:patch_config",
+    "_dynamo.convert_frame": {
+        "register_bytecode_hook": "compiler:register_bytecode_hook",
+    },
+    "_dynamo.eval_frame": {
+        "OptimizedModule": "compiler:OptimizedModule",
+    },
+    "_dynamo.exc": {
+        "BackendCompilerFailed": "compiler:BackendCompilerFailed",
+        "InvalidBackend": "compiler:InvalidBackend",
+        "Unsupported": "compiler:Unsupported",
     },
     "_dynamo.utils": {
         "counters": "compiler:counters",
@@ -113,9 +135,7 @@ PRIVATE: dict[str, dict[str, str]] = {
     },
     "_inductor": {
         "compile": "compiler:compile_graph",
-    },
-    "_inductor.config": {
-        "patch": "compiler:patch_config",
+        "config": "@_inductor.config",
     },
     "_library.autograd": {
         "autograd_fallback_mode": "library.fallback:autograd_fallback_mode",
@@ -128,7 +148,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "infer_schema": "library:infer_schema",
     },
     "_logging": {
-        "set_logs": "logging:set_logs",
+        "set_logs": "compiler:set_logs",
     },
     "_ops": {
         "OpOverload": "core.opdef:OpDef",
@@ -164,6 +184,13 @@ PRIVATE: dict[str, dict[str, str]] = {
     },
 }
 
+# Modules of torch that are modules of retrograd under another name, or objects with attributes that programs set.
+SAME: dict[str, str] = {
+    "_dynamo.compiled_autograd": "compile.compiled_autograd:",
+    "_dynamo.config": "compile.state:config",
+    "_inductor.config": "compile.state:backend_config",
+}
+
 PACKAGE = retrograd.__name__
 
 
@@ -196,7 +223,8 @@ def install() -> None:
             sys.modules["torch" + name.removeprefix(PACKAGE)] = module
     _torch_names.install()
     for name, homes in PRIVATE.items():
-        add_names(find_or_make_module(name), name, homes)
+        if name not in SAME:
+            add_names(find_or_make_module(name), name, homes)
 
 
 def take_identity() -> None:
@@ -311,6 +339,10 @@ def find_module(name: str) -> ModuleType | None:
     """Return retrograd's module `name` (without the package), a made-up private one included; None if missing."""
     if name in MADE_UP:
         return MADE_UP[name]
+    if name in SAME:
+        MADE_UP[name] = look_up(SAME[name])
+        add_names(MADE_UP[name], name, PRIVATE.get(name, {}))
+        return MADE_UP[name]
     full = f"{PACKAGE}.{name}"
     try:
         return import_module(full)
@@ -364,8 +396,12 @@ NOWHERE = object()
 
 def look_up(home: str) -> Any:
     """Return what "module:name" under the package stands for, or NOWHERE."""
+    if home.startswith("@"):
+        return find_module(home[1:])
     where, _, attribute = home.partition(":")
     module = find_module(where) if where else retrograd
+    if not attribute:
+        return module
     return NOWHERE if module is None else getattr(module, attribute, NOWHERE)
 
 

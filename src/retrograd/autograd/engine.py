@@ -63,6 +63,13 @@ def run_backward(roots: Any, grads: Any, keep_graph: bool, create_graph: bool, i
     `inputs` are edges too, or None for all leaves. With `accumulate_grad` the inputs' nodes run (backward); without,
     the gradients arriving there are returned (grad).
     """
+    if services.compiled_backward is not None:
+        return services.compiled_backward(roots, grads, keep_graph, create_graph, inputs, accumulate_grad)
+    return run_pass(roots, grads, keep_graph, create_graph, inputs, accumulate_grad)
+
+
+def run_pass(roots: Any, grads: Any, keep_graph: bool, create_graph: bool, inputs: Any, accumulate_grad: bool) -> Any:
+    """`run_backward` by the engine itself."""
     task = GraphTask(keep_graph, create_graph)
     count_dependencies(task, roots)
     if inputs is not None:

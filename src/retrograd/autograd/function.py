@@ -197,6 +197,7 @@ class BackwardCFunction(Node, FunctionCtx):
     _positions: Any = ()          # which arguments of forward were tensors
     _arguments = 0                # how many arguments it had
     _freed = False
+    _given_tensors: Any = None    # saved tensors that a compiled backward pass has unpacked already
     _output_facts: Any = None
     _plain_outputs: Any = ()
     _in_jvp = False
@@ -209,6 +210,8 @@ class BackwardCFunction(Node, FunctionCtx):
         """What forward saved, checked for changes since."""
         if self._in_jvp:
             return () if self.saved_for_forward is None else tuple(self.saved_for_forward)
+        if self._given_tensors is not None:
+            return self._given_tensors
         if self._freed:
             raise RuntimeError(FREED)
         if self._saved is None:

@@ -72,6 +72,8 @@ class Hooks:
         # ---- the backward pass (autograd/anomaly.py)
         self.anomaly: Service = later("retrograd.autograd.anomaly", "anomaly")                 # (node, grads, wanted)
         self.anomaly_report: Service = later("retrograd.autograd.anomaly", "anomaly_report")   # (node)
+        # ---- compiled autograd, while it is on: takes the arguments of engine.run_backward
+        self.compiled_backward: Service | None = None
         # ---- transforms
         self.transform_function: Service = later("retrograd.transforms.functions", "transform_function")
         self.vmap: Service = later("retrograd.transforms.vmap", "vmap")                        # (one, grads, allow_unused)

@@ -374,7 +374,12 @@ class SavedTensor:
                     raise RuntimeError(DETACHED)
                 return t
             return restore_output(t, owner, self._nr)
-        t = self._hooks[1](self._packed)
+        return self.with_history(self._hooks[1](self._packed), owner)
+
+    def with_history(self, t: Any, owner: Any) -> Any:
+        """What the unpack hook returned, with the history of the tensor that was packed; `owner` saved it."""
+        if self._producer is not None:
+            owner = self._producer()
         if not isinstance(t, Tensor):
             raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
                             f"{type(t).__name__}")

@@ -146,8 +146,7 @@ class Writer:
         """What the code calls a function, a type or another object."""
         if is_ours(obj) and obj is not retrograd.device:
             name = qualified_name(obj) if not isinstance(obj, type) else type_repr(obj)
-            if name.startswith("torch."):
-                self.ours[name] = obj
+            if name.startswith("torch.") and self.ours.setdefault(name, obj) is obj:
                 return name
         name = qualified_name(obj) if callable(obj) and not isinstance(obj, type) else type_repr(obj)
         if "." not in name and hasattr(builtins, name):

@@ -1,0 +1,51 @@
+"""Compiling programs. The package and the function `compile` have one name: importing the package gives the function."""
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+
+def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False, dynamic: bool | None = None,
+            backend: Any = None, mode: str | None = None, options: dict[str, Any] | None = None,
+            disable: bool = False) -> Any:
+    """Compile a function or module; also a decorator. A compiled function does what the function does.
+
+    Its ops are recorded and given to `backend` as fx graphs, one for each sequence that occurs. What a graph cannot hold
+    splits it, unless `fullgraph` makes that an error.
+
+    >>> import retrograd as torch
+    >>> @torch.compile
+    ... def f(x):
+    ...     return torch.sin(x) + 1
+    >>> f(torch.zeros(2))
+    tensor([1., 1.])
+    """
+    if mode is not None and options is not None:
+        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
+    if mode is not None and mode not in ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"):
+        raise RuntimeError(f"Unrecognized mode={mode}, should be one of: default, reduce-overhead, max-autotune, "
+                           "max-autotune-no-cudagraphs")
+    if model is None:
+        def decorate(function: Callable[..., Any]) -> Any:
+            if function is None:
+                raise RuntimeError("Model can't be None")
+            return compile(function, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options,
+                           disable=disable)
+        return decorate
+    if not callable(model):
+        raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
+    if disable:
+        return model
+    return import_module(f"{PACKAGE}.api").compiled(model, backend, fullgraph, dynamic, options)
+
+
+# The function takes the module's place, as what `import` finds and as the attribute of the package.
+PACKAGE = __name__
+compile.compile = compile           # type: ignore[attr-defined]
+module = sys.modules[__name__]
+compile.__name__ = __name__         # `from retrograd.compile import recorder` goes by it
+for name in ("__path__", "__spec__", "__file__", "__package__", "__loader__"):
+    setattr(compile, name, getattr(module, name))
+sys.modules[__name__] = compile     # type: ignore[assignment]

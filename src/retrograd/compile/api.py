@@ -1,0 +1,182 @@
+"""Compiled functions and modules: what `compile` returns."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from retrograd.compile import compiled_autograd, state
+from retrograd.compile.backends import find_backend
+from retrograd.compile.recorder import Known, Recorder, Segment, Unsupported, Variant, known_programs, recorders, spans
+from retrograd.compile.recorder import variant_numbers as numbers
+from retrograd.compile.segment_graph import build
+from retrograd.core.graph import sequence
+from retrograd.fx import GraphModule
+from retrograd.nn import Module
+
+__all__ = ["OptimizedModule", "Program", "Unsupported"]
+
+
+class Program:
+    """A function together with the settings that it was compiled with."""
+
+    def __init__(self, function: Callable[..., Any], backend: Any, fullgraph: bool, dynamic: bool | None,
+                 options: dict[str, Any] | None) -> None:
+        self.function, self.backend = function, backend
+        self.compiler = find_backend(backend)
+        self.fullgraph, self.dynamic, self.options = fullgraph, dynamic, options
+        self.compiled_autograd = bool(state.config.compiled_autograd)     # as it is now, whatever it will be
+        owner = getattr(function, "__self__", None)
+        notes = owner.meta if isinstance(owner, GraphModule) else {}
+        self.steals: list[str] = notes.get("steal_args", [])
+        if dynamic is None and notes.get("symbolic_sizes"):
+            self.dynamic = True
+
+    # ---- calling
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if state.stance.name == "force_eager" or state.config.disable:
+            return self.function(*args, **kwargs)
+        with self.backward_scope():
+            outer = recorders.current()
+            if outer is not None and outer.recording:     # inside of another one: its ops are that one's
+                return self.function(*args, **kwargs)
+            result = self.record(args, kwargs)
+        if self.steals and args and isinstance(args[0], list):
+            args[0].clear()
+        return result
+
+    def record(self, args: Any, kwargs: Any) -> Any:
+        recorder = Recorder(self)
+        recorders.enter(recorder)
+        try:
+            with recorder:
+                result = self.function(*args, **kwargs)
+            recorder.end_segment()
+        finally:
+            recorders.leave()
+        return result
+
+    def backward_scope(self) -> AbstractContextManager[None]:
+        """Compiled autograd for the time of the call, if it was on when the function was compiled."""
+        if not self.compiled_autograd or compiled_autograd.in_region():
+            return nullcontext()
+        dynamic = self.dynamic if self.dynamic is not None else not state.config.assume_static_by_default
+        fullgraph = state.config.compiled_autograd_kwargs_override.get("fullgraph", self.fullgraph)
+        return compiled_autograd.enable(backward_compiler(self.backend, fullgraph, self.dynamic), dynamic,
+                                        ignore_active_disable_ctx=False)
+
+    # ---- compiling
+    def finish(self, segment: Segment) -> None:
+        """Find the variant of a segment that has been recorded, or make one."""
+        known = known_programs.setdefault(code_of(self.function), Known())
+        key = tuple(segment.key)
+        settings = (self.compiler, self.fullgraph, self.dynamic, compiled_autograd.is_enabled(), key)
+        variants = known.variants.setdefault(settings, [])
+        variant = next((v for v in variants if v.fits(segment.sizes)), None)
+        if variant is None:
+            if variants:
+                state.recompiles_log.debug("Recompiling %s: sizes %s do not fit", self.function, segment.sizes)
+            variant = Variant(self.symbolic(known, key, segment), next(numbers))
+            variants.append(variant)
+            self.compile_variant(segment, variant)
+        known.sizes[key] = segment.sizes
+        variant.calls += 1
+        spans.add(segment.first_node, sequence.n, variant)
+
+    def symbolic(self, known: Known, key: Any, segment: Segment) -> list[int | None]:
+        """The sizes that a new variant is for."""
+        changed = known.symbols.setdefault(key, set())
+        before = known.sizes.get(key)
+        if before is not None:
+            changed.update([i for i, (old, new) in enumerate(zip(before, segment.sizes, strict=True)) if old != new])
+        if self.dynamic is False:
+            changed = set()
+        return [None if n > 1 and (self.dynamic or i in changed or i in segment.marked) else n
+                for i, n in enumerate(segment.sizes)]
+
+    def compile_variant(self, segment: Segment, variant: Variant) -> None:
+        module, examples, _ = build(segment, variant, "inputs" in self.steals)
+        state.counters["stats"]["unique_graphs"] += 1
+        state.counters["stats"]["calls_captured"] += len(segment.events)
+        state.counters["frames"]["ok"] += 1
+        variant.graph_module = module
+        variant.compiled = self.compiler(module, examples)
+        for node in module.graph.nodes:           # a compiled graph must not keep the tensors of its first call
+            node.meta.pop("example_value", None)
+            node.meta.pop("val", None)
+
+
+def code_of(function: Any) -> Any:
+    """What a function's segments are kept by."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    function = getattr(function, "__func__", function)
+    code = getattr(function, "__code__", None)
+    if code is None:
+        code = getattr(vars(type(function)).get("__call__"), "__code__", None)
+    return code if code is not None else type(function)
+
+
+compilers: dict[Any, Callable[[GraphModule], Any]] = {}
+
+
+def backward_compiler(backend: Any, fullgraph: bool, dynamic: bool | None) -> Callable[[GraphModule], Any]:
+    """What compiles captured backward passes with the settings of a compiled function."""
+    key = (backend, fullgraph, dynamic)
+    if key not in compilers:
+        def compile_backward(module: GraphModule) -> Any:
+            state.counters["compiled_autograd"]["compiles"] += 1
+            return compiled(module, backend, fullgraph, dynamic, None)
+        compilers[key] = compile_backward
+    return compilers[key]
+
+
+def compiled(function: Any, backend: Any, fullgraph: bool, dynamic: bool | None, options: dict[str, Any] | None) -> Any:
+    """`function` (or a module) compiled."""
+    if isinstance(function, Module):
+        if isinstance(function, OptimizedModule):
+            function = function._orig_mod
+        return OptimizedModule(function, Program(function.__call__, backend, fullgraph, dynamic, options))
+    original = getattr(function, "_torchdynamo_orig_callable", None)
+    if original is not None and not getattr(function, "_torchdynamo_disable", False):
+        function = original
+    program = Program(function, backend, fullgraph, dynamic, options)
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return program(*args, **kwargs)
+    run._torchdynamo_orig_callable = function     # type: ignore[attr-defined]
+    run._program = program                        # type: ignore[attr-defined]
+    return run
+
+
+class OptimizedModule(Module):
+    """A compiled module: calls are recorded, everything else is the original's."""
+
+    def __init__(self, module: Module, program: Program) -> None:
+        super().__init__()
+        self.__dict__["_program"] = program
+        self._orig_mod = module
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:     # type: ignore[override]
+        return self._program(*args, **kwargs)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self._program(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_orig_mod":
+            return self._modules["_orig_mod"]
+        return getattr(self._orig_mod, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("_orig_mod", "training") or name in self.__dict__:
+            super().__setattr__(name, value)
+            if name == "training" and "_orig_mod" in self.__dict__.get("_modules", {}):
+                self._orig_mod.training = value
+            return
+        setattr(self._orig_mod, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._orig_mod, name)

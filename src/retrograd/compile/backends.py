@@ -1,0 +1,87 @@
+"""Backends: what turns a captured graph into something that can be called."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from retrograd.compile import state
+from retrograd.fx import GraphModule
+
+Backend = Callable[[GraphModule, list[Any]], Callable[..., Any]]
+
+
+def eager(gm: GraphModule, example_inputs: list[Any], **options: Any) -> Callable[..., Any]:
+    """The graph itself."""
+    return gm.forward
+
+
+def aot_eager(gm: GraphModule, example_inputs: list[Any], **options: Any) -> Callable[..., Any]:
+    """The graph itself; its ops are below autograd already."""
+    return gm.forward
+
+
+def compile_graph(gm: GraphModule, example_inputs: list[Any], options: Any = None) -> Callable[..., Any]:
+    """The graph after the passes that the configuration names."""
+    for when in ("post_grad_custom_pre_pass", "post_grad_custom_post_pass"):
+        change = getattr(state.backend_config, when, None)
+        if change is not None:
+            change(gm.graph)
+    return gm.forward
+
+
+BACKENDS: dict[str, Backend] = {"eager": eager, "aot_eager": aot_eager, "inductor": compile_graph}
+
+
+def register_backend(compiler_fn: Backend | None = None, name: str | None = None, tags: Any = ()) -> Any:
+    """Give a backend a name, under which `compile` finds it.
+
+    >>> import retrograd as torch
+    >>> @torch.compiler.register_backend
+    ... def counting(gm, example_inputs):
+    ...     print(len(gm.graph.nodes), "nodes")
+    ...     return gm.forward
+    >>> torch.compile(lambda x: x + 1, backend="counting")(torch.ones(2))
+    3 nodes
+    tensor([2., 2.])
+    """
+    def register(function: Backend) -> Backend:
+        BACKENDS[name or function.__name__] = function
+        return function
+    return register if compiler_fn is None else register(compiler_fn)
+
+
+class Default:
+    """The backend that is taken if none is named."""
+
+    backend: Any = "inductor"
+
+
+default = Default()
+
+
+def find_backend(backend: Any) -> Backend:
+    if backend is None:
+        backend = default.backend
+    if callable(backend):
+        return backend
+    if backend not in BACKENDS:
+        raise InvalidBackend(f"Invalid backend: {backend!r}, see `torch._dynamo.list_backends()` for available backends: "
+                             f"{', '.join(sorted(BACKENDS))}")
+    return BACKENDS[backend]
+
+
+class BackendCompilerFailed(RuntimeError):
+    """A backend raised an error."""
+
+
+class InvalidBackend(RuntimeError):
+    """No backend has that name."""
+
+
+def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
+    """The names of the backends.
+
+    >>> list_backends()
+    ['aot_eager', 'eager', 'inductor']
+    """
+    return sorted(BACKENDS)

@@ -1,0 +1,349 @@
+"""Compiled autograd: the engine's walk over the nodes, captured as a graph, compiled once and used again.
+
+NOTE [The cache]
+A trie: from the root, one step for every node call with its key (see collect.py). A compiled pass hangs at the end of its
+path, so that a miss can be put down to the first node that differs. There is one trie for each compiler and for each
+setting of anomaly mode. Sizes are not in the keys. With `dynamic=False` a pass also remembers the sizes it was made for;
+those that turn out to change are symbolic from then on, at the price of one capture more.
+While a compiled pass runs, compiled autograd is off: a backward inside of it is the engine's.
+"""
+from __future__ import annotations
+
+import functools
+import itertools
+import threading
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from retrograd.autograd.engine import GraphTask, count_dependencies, find_needed, run_pass, run_task
+from retrograd.autograd.grad_mode import set_multithreading_enabled
+from retrograd.compile import state
+from retrograd.compile.backward_graph import Builder
+from retrograd.compile.collect import Collector, root_key
+from retrograd.compile.recorder import recorders, variant_of
+from retrograd.core.hooks import hooks as services
+from retrograd.core.state import tls
+from retrograd.fx import GraphModule
+
+NESTED = ("Trying to run compiled autograd within another compiled autograd call, this is not supported yet. "
+          "You can turn off compiled autograd by either:\n"
+          "1. Moving the unsupported autograd call outside of the torch.compile'd region.\n"
+          "2. Wrapping the unsupported autograd call with torch._dynamo.compiled_autograd._disable().\n"
+          "3. Setting torch._dynamo.config.compiled_autograd=False for the torch.compile call containing the unsupported "
+          "autograd call.\n4. Setting torch._dynamo.config.compiled_autograd=False at the start of the program.")
+
+
+class Entry:
+    """A compiled pass."""
+
+    def __init__(self, compiled: Callable[..., Any], module: Any, sizes: list[int | None], number: int) -> None:
+        self.compiled, self.module, self.number = compiled, module, number
+        self.sizes = sizes                        # what a size must be; None: anything
+        self.hits = 0
+
+
+class Step:
+    """One step of the trie."""
+
+    def __init__(self) -> None:
+        self.following: dict[Any, Step] = {}
+        self.entry: Entry | None = None
+
+
+class State:
+    """The state of the process."""
+
+    def __init__(self) -> None:
+        self.compiler: Any = None
+        self.dynamic = False
+        self.depth = 0                            # how many scopes are open
+        self.disabled_depth = 0                   # how many of those that switch it off
+        self.running: int | None = None           # the thread in which a compiled pass runs
+        self.roots: dict[Any, Step] = {}
+        self.verbose = False
+        self.last_miss: str | None = None
+
+
+ours = State()
+compiled_autograd_enabled = False                 # whether some scope has switched it on; programs read it
+COMPILE_COUNTER: Iterator[int] = itertools.count()       # numbers the graphs
+
+
+# ---- switching it on and off
+def set_compiler(compiler: Any, dynamic: bool) -> tuple[Any, bool]:
+    """Install a compiler (None: none); return what was there before."""
+    before = ours.compiler, ours.dynamic
+    ours.compiler, ours.dynamic = compiler, bool(dynamic) if compiler is not None else False
+    update_service()
+    return before
+
+
+def update_service() -> None:
+    """Let the engine hand over its passes if there is a compiler, or somebody records ops and must know of them."""
+    services.compiled_backward = None if ours.compiler is None and not recorders.active else run
+
+
+recorders.changed = update_service
+
+
+@contextmanager
+def enable(compiler_fn: Callable[[GraphModule], Callable[..., Any]], dynamic: bool = True,
+           ignore_active_disable_ctx: bool = True) -> Iterator[None]:
+    """A scope in which backward passes are captured and given to `compiler_fn`, whose result runs them.
+
+    >>> import retrograd as torch
+    >>> from retrograd.compile import compiled_autograd
+    >>> x = torch.tensor([3.0], requires_grad=True)
+    >>> with compiled_autograd.enable(lambda module: print(type(module).__name__) or module):
+    ...     (x * x).backward()
+    CompiledAutograd0
+    >>> x.grad
+    tensor([6.])
+    >>> compiled_autograd.reset()
+    """
+    if not isinstance(dynamic, bool):
+        raise AssertionError(f"Expected dynamic to be bool, got {type(dynamic)}")
+    if ours.disabled_depth and not ignore_active_disable_ctx or state.stance.name == "force_eager":
+        yield
+        return
+    global compiled_autograd_enabled
+    before_verbose = ours.verbose
+    before = set_compiler(compiler_fn, dynamic)
+    before_enabled, compiled_autograd_enabled = compiled_autograd_enabled, True
+    ours.verbose = state.is_on(state.verbose_log)
+    ours.depth += 1
+    depth = ours.depth
+    before_threads = tls.multithreading
+    set_multithreading_enabled(False)
+    try:
+        yield
+    finally:
+        if ours.depth != depth:
+            raise AssertionError("Nested Compiled Autograd Contexts must return before their parent context")
+        ours.depth -= 1
+        compiled_autograd_enabled, ours.verbose = before_enabled, before_verbose
+        set_compiler(*before)
+        set_multithreading_enabled(before_threads)
+
+
+@contextmanager
+def disable() -> Iterator[None]:
+    """A scope in which backward passes are the engine's, also in functions that were compiled with compiled autograd.
+
+    >>> from retrograd.compile import compiled_autograd
+    >>> with compiled_autograd.disable():
+    ...     compiled_autograd.is_enabled()
+    False
+    """
+    global compiled_autograd_enabled
+    before = set_compiler(None, False)
+    before_enabled, compiled_autograd_enabled = compiled_autograd_enabled, False
+    ours.disabled_depth += 1
+    try:
+        yield
+    finally:
+        ours.disabled_depth -= 1
+        compiled_autograd_enabled = before_enabled
+        set_compiler(*before)
+
+
+def is_enabled() -> bool:
+    return ours.compiler is not None
+
+
+def in_region() -> bool:
+    """Whether a compiled pass is running."""
+    return ours.running is not None
+
+
+def reset() -> None:
+    """Switch it off and forget all compiled passes."""
+    global COMPILE_COUNTER, compiled_autograd_enabled
+    if ours.running is not None:
+        raise AssertionError("reset() should not be called inside of a compiled autograd region")
+    set_compiler(None, False)
+    compiled_autograd_enabled = False
+    ours.depth = 0
+    ours.roots = {}
+    COMPILE_COUNTER = itertools.count()
+    ours.verbose = False
+    ours.last_miss = None
+
+
+def set_verbose_logger(logger: Any) -> bool:
+    ours.verbose = logger is not None
+    return True
+
+
+state.when_reset.append(reset)
+
+
+# ---- running
+def run(roots: Any, grads: Any, keep_graph: bool, create_graph: bool, inputs: Any, accumulate_grad: bool) -> Any:
+    """The engine's `run_backward`, by way of a graph."""
+    recorder = recorders.current()
+    if recorder is not None and recorder.recording:
+        with recorder.suspended("backward"):
+            return run(roots, grads, keep_graph, create_graph, inputs, accumulate_grad)
+    if ours.compiler is None:
+        return run_pass(roots, grads, keep_graph, create_graph, inputs, accumulate_grad)
+    if ours.running is not None:
+        raise NotImplementedError(NESTED)
+    task = GraphTask(keep_graph, create_graph)
+    count_dependencies(task, roots)
+    if inputs is not None:
+        find_needed(task, roots, inputs, accumulate_grad)
+    collector = Collector(task, roots, grads, variant_of)
+    results: list[Any] = []
+
+    def work(task: Any) -> None:
+        collector.collect()
+        entry = find(collector)
+        results.extend(execute(entry, collector))
+        if not keep_graph:
+            release(collector)
+    run_task(task, (), (), work)
+    return results
+
+
+def find(collector: Collector) -> Entry:
+    """The compiled pass for what was collected; a new one if there is none."""
+    anomaly = (tls.anomaly, tls.check_nan)
+    step = ours.roots.setdefault((compiler_key(ours.compiler), anomaly), Step())
+    miss = None
+    names = ["torch::autograd::GraphRoot", *[call.name for call in collector.calls]]
+    for i, key in enumerate([root_key(collector), *[call.key for call in collector.calls]]):
+        following = step.following.get(key)
+        if following is None:
+            if miss is None:
+                before = [key_size(k) for k in step.following]
+                miss = (f"Cache miss due to new autograd node: {names[i]} (NodeCall {i}) with key size {key_size(key)}, "
+                        f"previous key sizes={before}")
+            following = step.following[key] = Step()
+        step = following
+    # the sizes of nodes that a compiled forward with symbolic sizes has made are symbolic too
+    sizes: list[int | None] = [None if ours.dynamic or i in collector.symbolic else size
+                               for i, size in enumerate(collector.sizes)]
+    entry = step.entry
+    if entry is not None:
+        changed = [i for i, (old, new) in enumerate(zip(entry.sizes, collector.sizes, strict=True)) if old not in (None, new)]
+        if not changed:
+            entry.hits += 1
+            return entry
+        sizes = [None if i in changed else old for i, old in enumerate(entry.sizes)]
+        miss = (f"Cache miss due to {len(changed)} changed tensor shapes (total of {len(sizes)}): "
+                + ", ".join([f"sizes[{i}]" for i in changed]))
+    ours.last_miss = miss
+    if ours.verbose and miss is not None:
+        state.verbose_log.debug(miss)
+    step.entry = capture(collector, sizes)
+    return step.entry
+
+
+def compiler_key(compiler: Any) -> Any:
+    """What a compiler is known by: two closures of the same code over the same values are the same compiler."""
+    if isinstance(compiler, functools.partial):
+        return (compiler_key(compiler.func), tuple([compiler_key(a) for a in compiler.args]),
+                tuple([(name, compiler_key(a)) for name, a in compiler.keywords.items()]))
+    if isinstance(compiler, types.MethodType):
+        return compiler_key(compiler.__func__), compiler_key(compiler.__self__)
+    if isinstance(compiler, types.FunctionType):
+        cells = [cell.cell_contents for cell in compiler.__closure__ or ()]
+        return (compiler.__code__, tuple([c if c is compiler else compiler_key(c) for c in cells]),
+                tuple([compiler_key(value) for value in compiler.__defaults__ or ()]))
+    return compiler if compiler is None or isinstance(compiler, str | int | float) else Same(compiler)
+
+
+class Same:
+    """An object as a key: itself, however it compares."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and other.value is self.value
+
+
+def key_size(key: Any) -> int:
+    return sum([key_size(part) for part in key]) if isinstance(key, tuple) else 1
+
+
+def capture(collector: Collector, sizes: list[int | None]) -> Entry:
+    """Make the graph and give it to the compiler."""
+    number = next(COMPILE_COUNTER)
+    module = Builder(collector, number).build()
+    module.meta["symbolic_sizes"] = None in sizes
+    state.counters["compiled_autograd"]["captures"] += 1
+    if ours.verbose:
+        state.verbose_log.debug("Compiled autograd graph\n%s", module.print_readable(print_output=False))
+    elif state.is_on(state.graph_log):
+        state.graph_log.info("Compiled autograd graph\n%s", module.print_readable(print_output=False))
+    return Entry(ours.compiler(module), module, sizes, number)
+
+
+def execute(entry: Entry, collector: Collector) -> Any:
+    """Run a compiled pass. Its list of inputs is handed over: whoever runs it may empty it."""
+    check = tls.anomaly and tls.check_nan
+    leaves = [call.me for call in collector.calls if call.kind == "accumulate"]
+    watched = [(ref, collector.inputs[ref.number]) for ref in leaves] if check else []
+    for ref, leaf in watched:
+        if leaf._grad is not None and has_nan(leaf._grad):
+            raise AssertionError(f"Compiled autograd: inputs[{ref.number}] was found to be already having NaN gradient. "
+                                 "This is not supported.")
+    ours.running = threading.get_ident()
+    before = set_compiler(None, False)
+    try:
+        inputs = collector.inputs
+        collector.inputs = []
+        results = entry.compiled(inputs, tuple(collector.sizes), list(collector.scalars), collector.hooks,
+                                 collector.packed_data)
+        inputs.clear()
+    finally:
+        ours.running = None
+        set_compiler(*before)
+    check_nans(watched, results or [])
+    return results or []
+
+
+def check_nans(watched: list[Any], results: Any) -> None:
+    if not watched and not (tls.anomaly and tls.check_nan):
+        return
+    bad = [f"inputs[{ref.number}]" for ref, leaf in watched if leaf._grad is not None and has_nan(leaf._grad)]
+    if bad:
+        raise RuntimeError(f"Compiled Autograd returned NaN gradients for parameters: {','.join(bad)}.")
+    bad = [f"outputs[{i}]" for i, grad in enumerate(results) if grad is not None and has_nan(grad)]
+    if bad:
+        raise RuntimeError(f"Compiled Autograd returned NaN gradients for output nodes: {','.join(bad)}.")
+
+
+def has_nan(t: Any) -> bool:
+    return bool((t != t).any())
+
+
+def release(collector: Collector) -> None:
+    for call in collector.calls:
+        if call.runs and call.kind != "accumulate" and (call.node._saved is not None or call.node._op is None):
+            call.node._release()
+
+
+# ---- asking
+def cache_info() -> list[Entry]:
+    """All compiled passes."""
+    found: list[Entry] = []
+    todo = list(ours.roots.values())
+    while todo:
+        step = todo.pop()
+        if step.entry is not None:
+            found.append(step.entry)
+        todo.extend(step.following.values())
+    return sorted(found, key=lambda entry: entry.number)
+
+
+def last_miss() -> str | None:
+    """Why the last capture was needed."""
+    return ours.last_miss

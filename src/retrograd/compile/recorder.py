@@ -1,0 +1,359 @@
+"""The recorder: while a compiled function runs, its ops are written down and matched with what has been seen before.
+
+NOTE [Python always runs]
+A compiled function runs as the Python it is, every time; ops run as they come, so results, errors and side effects are
+those of an uncompiled call. What is written down is cut into segments, at the places where Python asks for a value or does
+something that a graph cannot hold (a graph break). A segment that has not been seen before becomes an fx graph and is given
+to the backend.
+
+NOTE [Sizes of a segment]
+The key of a segment has its ops, how they are connected, dtypes, numbers of dimensions and constants. The sizes of its
+inputs and the integers among its arguments are a list beside it. A Variant is a segment with its list of sizes, in which None
+stands for a symbol. With `dynamic=None` all sizes are fixed at first and those that are seen to change are symbols in
+the next variant; with `dynamic=True` they are symbols from the start. Sizes of 0 and 1 are never symbols.
+"""
+from __future__ import annotations
+
+import builtins
+import itertools
+import threading
+import traceback
+import weakref
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from retrograd.compile import state, steps
+from retrograd.core.graph import sequence
+from retrograd.core.modes import TorchDispatchMode
+from retrograd.core.state import add_slow_path, tls
+from retrograd.core.tensor import Tensor
+
+
+class Unsupported(RuntimeError):
+    """A graph break in a function that was compiled with fullgraph=True."""
+
+
+class Event:
+    """One op: what was called, with what; tensors are numbers of values."""
+
+    __slots__ = ("args", "function", "kwargs", "line", "result")
+
+    def __init__(self, function: Any, args: Any, kwargs: Any, result: Any, line: str) -> None:
+        self.function, self.args, self.kwargs, self.result, self.line = function, args, kwargs, result, line
+
+
+class Value:
+    """A tensor of the segment, by number."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+class Size:
+    """An integer of the segment, by number."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+class Variant:
+    """A segment that has been compiled, for sizes that are fixed or symbols (None)."""
+
+    def __init__(self, sizes: list[int | None], number: int) -> None:
+        self.sizes, self.number = sizes, number
+        self.dynamic = None in sizes
+        self.compiled: Any = None
+        self.graph_module: Any = None
+        self.calls = 0
+
+    def fits(self, sizes: list[int]) -> bool:
+        return all([old == new if old is not None else new > 1 for old, new in zip(self.sizes, sizes, strict=True)])
+
+
+class Segment:
+    """Ops in a row."""
+
+    def __init__(self) -> None:
+        self.first_node = sequence.n              # the number of the last node that was recorded before it
+        self.events: list[Event] = []
+        self.key: list[Any] = []
+        self.sizes: list[int] = []
+        self.marked: set[int] = set()             # sizes that the program has declared to be symbols
+        self.count = 0                            # how many values there are
+        self.known: dict[int, tuple[int, Any]] = {}       # id of a tensor -> its number, and what gives it while it lives
+        self.inputs: dict[int, Any] = {}          # number -> a tensor that comes from outside
+        self.results: dict[int, Any] = {}         # number -> a weak reference to a tensor that was computed
+
+    def find(self, t: Any) -> int | None:
+        found = self.known.get(id(t))
+        return found[0] if found is not None and found[1]() is t else None
+
+    def number_of(self, t: Any) -> Value:
+        number = self.find(t)
+        if number is None:
+            number = self.count
+            self.count += 1
+            self.known[id(t)] = number, lambda: t
+            self.inputs[number] = t
+            self.key.append(("input", number, t.array.dtype.str, t.array.ndim, t.requires_grad, type(t).__name__))
+            marks = getattr(t, "_dynamo_dynamic_indices", None) or ()
+            for dim, n in enumerate(t.array.shape):
+                if dim in marks:
+                    self.marked.add(len(self.sizes))
+                self.sizes.append(n)
+        return Value(number)
+
+    def template(self, value: Any) -> Any:
+        """An argument as it is written down."""
+        if isinstance(value, Tensor):
+            return self.number_of(value)
+        if isinstance(value, tuple | list):
+            return [self.template(item) for item in value]
+        if isinstance(value, dict):
+            return {key: self.template(item) for key, item in value.items()}
+        if type(value) is int and value > 1:
+            self.sizes.append(value)
+            return Size(len(self.sizes) - 1)
+        return value
+
+    def add(self, function: Any, args: Any, kwargs: Any, result: Any, line: str) -> None:
+        args, kwargs = [self.template(a) for a in args], self.template(kwargs)
+        self.key.append((function, frozen(args), frozen(kwargs)))
+        self.events.append(Event(function, args, kwargs, self.note(result), line))
+
+    def note(self, result: Any) -> Any:
+        """Number the tensors of a result."""
+        if isinstance(result, Tensor):
+            number = self.find(result)
+            if number is None:
+                number = self.count
+                self.count += 1
+                self.results[number] = weakref.ref(result)
+                self.known[id(result)] = number, self.results[number]
+            return Value(number)
+        return [self.note(item) for item in result] if isinstance(result, tuple | list) else result
+
+    def living(self) -> list[int]:
+        return [number for number, reference in self.results.items() if reference() is not None]
+
+
+def frozen(template: Any) -> Any:
+    """A template as part of a key."""
+    if type(template) is Value:
+        return "value", template.number
+    if type(template) is Size:
+        return "size"
+    if isinstance(template, list):
+        return tuple([frozen(item) for item in template])
+    if isinstance(template, dict):
+        return tuple([(key, frozen(item)) for key, item in template.items()])
+    if isinstance(template, float | complex | int):
+        return type(template), repr(template)
+    return template if getattr(type(template), "__hash__", None) is not None else (type(template), id(template))
+
+
+# ---- what is known of a program
+class Known:
+    """What has been seen of one code object."""
+
+    def __init__(self) -> None:
+        self.variants: dict[Any, list[Variant]] = {}      # (settings, key of a segment) -> its variants
+        self.sizes: dict[Any, list[int]] = {}             # key of a segment -> the sizes that it had last
+        self.symbols: dict[Any, set[int]] = {}            # key of a segment -> sizes that have changed
+
+
+known_programs: weakref.WeakKeyDictionary[Any, Known] = weakref.WeakKeyDictionary()
+variant_numbers: Iterator[int] = itertools.count()
+
+
+class Spans:
+    """Which compiled segment the nodes of the graph were recorded in, by their sequence numbers."""
+
+    LIMIT = 100_000
+
+    def __init__(self) -> None:
+        self.starts: list[int] = []
+        self.ends: list[tuple[int, Variant]] = []
+
+    def add(self, start: int, end: int, variant: Variant) -> None:
+        if end > start:
+            place = bisect_right(self.starts, start)
+            self.starts.insert(place, start)
+            self.ends.insert(place, (end, variant))
+            if len(self.starts) > self.LIMIT:
+                del self.starts[:self.LIMIT // 2], self.ends[:self.LIMIT // 2]
+
+    def find(self, number: int) -> Variant | None:
+        place = bisect_right(self.starts, number - 1) - 1
+        if place < 0 or number > self.ends[place][0]:
+            return None
+        return self.ends[place][1]
+
+
+spans = Spans()
+
+
+def variant_of(node: Any) -> Variant | None:
+    """The compiled segment that a node was recorded in."""
+    return spans.find(node._seq)
+
+
+def forget() -> None:
+    known_programs.clear()
+    spans.starts.clear()
+    spans.ends.clear()
+
+
+state.when_reset.append(forget)
+
+
+# ---- recorders
+class OfThread(threading.local):
+    """The recorder of a thread."""
+
+    recorder: Any = None
+
+
+class Active:
+    """How many recorders there are, and who wants to know."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.changed: Callable[[], None] = lambda: None
+        self.by_thread = OfThread()
+
+    @property
+    def active(self) -> bool:
+        return self.count > 0
+
+    def current(self) -> Recorder | None:
+        return self.by_thread.recorder
+
+    def enter(self, recorder: Recorder) -> None:
+        recorder.outer = self.by_thread.recorder
+        self.by_thread.recorder = recorder
+        self.count += 1
+        if self.count == 1:
+            builtins.print = seen_print
+        self.changed()
+
+    def leave(self) -> None:
+        self.by_thread.recorder = self.by_thread.recorder.outer
+        self.count -= 1
+        if self.count == 0:
+            builtins.print = plain_print
+        self.changed()
+
+
+recorders = Active()
+plain_print = builtins.print
+
+
+def seen_print(*args: Any, **kwargs: Any) -> None:
+    """`print` while something is recorded: a graph cannot hold it."""
+    recorder = recorders.current()
+    if recorder is None or not recorder.recording:
+        plain_print(*args, **kwargs)
+        return
+    with recorder.suspended("call of print"):
+        plain_print(*args, **kwargs)
+
+
+class Recorder(TorchDispatchMode):
+    """Writes down the ops of one call of a compiled function."""
+
+    def __init__(self, program: Any) -> None:
+        self.program = program                    # what compiles segments: see api.py
+        self.segment = Segment()
+        self.recording = True
+        self.breaks = 0
+        self.outer: Recorder | None = None        # the recorder of this thread that is suspended meanwhile
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if not self.recording:
+            return func(*args, **kwargs)
+        if func.__name__ in VALUES_ASKED:
+            self.break_graph(f"Tensor.item() or a branch on a tensor: {func}")
+            return func(*args, **kwargs)
+        self.recording = False                    # what a kernel calls is no op of the program
+        try:
+            result = func(*args, **kwargs)
+        finally:
+            self.recording = True
+        self.segment.add(func, args, kwargs, result, "")
+        return result
+
+    # ---- segments
+    def break_graph(self, reason: str) -> None:
+        """End the segment because of something that no graph can hold."""
+        if self.program.fullgraph:
+            raise Unsupported(f"{reason}\n\nfrom user code:\n{user_lines()}\nThe function was compiled with "
+                              "fullgraph=True: take the cause out of it, or compile it without.")
+        self.breaks += 1
+        steps.graph_breaks.count += 1
+        state.counters["graph_break"][reason] += 1
+        self.end_segment()
+
+    def end_segment(self) -> None:
+        segment, self.segment = self.segment, Segment()
+        if segment.events:
+            self.recording = False
+            try:
+                with self.off():
+                    self.program.finish(segment)
+            finally:
+                self.recording = True
+        self.segment = Segment()
+
+    @contextmanager
+    def off(self) -> Iterator[None]:
+        """A scope in which this mode sees nothing."""
+        modes = tls.dispatch_modes
+        place = modes.index(self) if self in modes else -1
+        if place >= 0:
+            modes.pop(place)
+            add_slow_path(-1)
+        try:
+            yield
+        finally:
+            if place >= 0:
+                modes.insert(place, self)
+                add_slow_path(1)
+
+    @contextmanager
+    def suspended(self, reason: str) -> Iterator[None]:
+        """A graph break with something in it that is not recorded."""
+        self.break_graph(reason)
+        self.recording = False
+        try:
+            with self.off():
+                yield
+        finally:
+            self.recording = True
+            self.segment = Segment()
+
+
+VALUES_ASKED = ("_local_scalar_dense.default", "item.default", "is_nonzero.default")
+
+
+def end_current_segment() -> None:
+    recorder = recorders.current()
+    if recorder is not None and recorder.recording:
+        recorder.end_segment()
+
+
+steps.graph_breaks.end_segment = end_current_segment
+
+
+def user_lines() -> str:
+    """The innermost lines of the program, without this library's."""
+    home = __file__.rpartition("/compile/")[0]
+    frames = [frame for frame in traceback.extract_stack() if not frame.filename.startswith(home)]
+    return "".join(traceback.StackSummary.from_list(frames[-2:]).format())

@@ -1,0 +1,117 @@
+"""What programs can ask and set about compiling: counters, configuration, stance, logs."""
+from __future__ import annotations
+
+import functools
+import itertools
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import ContextDecorator
+from types import ModuleType
+from typing import Any
+
+counters: defaultdict[str, Counter[str]] = defaultdict(Counter)
+
+
+class Config(ModuleType):
+    """Settings by name, as attributes of a module; those that mean nothing here are kept, since programs read them back."""
+
+    def __init__(self, name: str, **values: Any) -> None:
+        super().__init__(name)
+        self.__dict__.update(values)
+
+    def patch(self, name: Any = None, value: Any = None, **values: Any) -> Patch:
+        """A scope or decorator in which settings have other values: patch("name", value), patch(name=value), patch(dict)."""
+        if isinstance(name, str):
+            values[name] = value
+        elif name is not None:
+            values.update(name)
+        return Patch(self, values)
+
+
+MISSING = object()
+
+
+class Patch(ContextDecorator):
+    """Other values for a while."""
+
+    def __init__(self, config: Config, values: dict[str, Any]) -> None:
+        self.config, self.values = config, values
+        self.before: list[dict[str, Any]] = []
+
+    def __enter__(self) -> None:
+        self.before.append({name: self.config.__dict__.get(name, MISSING) for name in self.values})
+        self.config.__dict__.update(self.values)
+
+    def __exit__(self, *exc: object) -> None:
+        for name, value in self.before.pop().items():
+            if value is MISSING:
+                self.config.__dict__.pop(name, None)
+            else:
+                self.config.__dict__[name] = value
+
+    def __call__(self, function: Any) -> Any:
+        if isinstance(function, type):            # every test of a class
+            for name, member in list(vars(function).items()):
+                if name.startswith("test") and callable(member):
+                    setattr(function, name, self(member))
+            return function
+
+        @functools.wraps(function)
+        def patched(*args: Any, **kwargs: Any) -> Any:
+            with Patch(self.config, self.values):
+                return function(*args, **kwargs)
+        return patched
+
+
+config = Config("config", compiled_autograd=False, compiled_autograd_kwargs_override={}, assume_static_by_default=True,
+                automatic_dynamic_shapes=True, cache_size_limit=8, recompile_limit=8, suppress_errors=False, verbose=False,
+                capture_scalar_outputs=False, capture_dynamic_output_shape_ops=False, optimize_ddp=True,
+                fail_on_recompile_limit_hit=False, error_on_recompile=False, specialize_int=False, specialize_float=False,
+                inline_inbuilt_nn_modules=True, record_runtime_overhead=True, disable=False)
+backend_config = Config("config", post_grad_custom_post_pass=None, post_grad_custom_pre_pass=None,
+                        enable_auto_functionalized_v2=True, fallback_random=False, max_autotune=False)
+
+
+class Stance:
+    """"default", "force_eager", "eager_on_recompile" or "fail_on_recompile"."""
+
+    def __init__(self) -> None:
+        self.name = "default"
+
+
+stance = Stance()
+
+# ---- logs
+graph_log = logging.getLogger("torch._dynamo.compiled_autograd.__compiled_autograd")
+verbose_log = logging.getLogger("torch._dynamo.compiled_autograd.__compiled_autograd_verbose")
+recompiles_log = logging.getLogger("torch._dynamo.guards.__recompiles")
+graph_breaks_log = logging.getLogger("torch._dynamo.symbolic_convert.__graph_breaks")
+LOGS = {"compiled_autograd": graph_log, "compiled_autograd_verbose": verbose_log, "recompiles": recompiles_log,
+        "graph_breaks": graph_breaks_log}
+
+
+def set_logs(**levels: Any) -> None:
+    """Switch logs on or off by name: set_logs(compiled_autograd_verbose=True)."""
+    for name, level in levels.items():
+        logger = LOGS.get(name)
+        if logger is None:
+            logger = LOGS[name] = logging.getLogger(f"torch.{name}")
+        on = level if isinstance(level, bool) else level is not None
+        logger.setLevel((logging.DEBUG if isinstance(level, bool) else level) if on else logging.NOTSET)
+        if on and not logger.handlers and not logging.getLogger().handlers:
+            logger.addHandler(logging.StreamHandler())
+
+
+def is_on(logger: logging.Logger) -> bool:
+    return logger.level not in (logging.NOTSET,) and logger.level <= logging.DEBUG
+
+
+graph_ids: Iterator[int] = itertools.count()
+when_reset: list[Callable[[], None]] = []
+
+
+def reset() -> None:
+    """Forget everything that has been compiled."""
+    for forget in when_reset:
+        forget()

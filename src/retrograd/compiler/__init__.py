@@ -1,0 +1,283 @@
+"""What programs say to and ask of the compiler, under PyTorch's names."""
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy
+
+import retrograd as torch
+from retrograd.compile import backends
+from retrograd.compile import compile as compile_function
+from retrograd.compile import state as _state
+from retrograd.compile.api import OptimizedModule, compiled
+from retrograd.compile.backends import (
+    BackendCompilerFailed,
+    InvalidBackend,
+    aot_eager,
+    compile_graph,
+    eager,
+    list_backends,
+    register_backend,
+)
+from retrograd.compile.recorder import Unsupported, recorders
+from retrograd.compile.state import counters, set_logs
+from retrograd.utils import _pytree as pytree
+
+__all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable", "explain",
+           "get_default_backend", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends",
+           "nested_compile_region", "reset", "set_default_backend", "set_stance", "substitute_in_graph", "wrap_numpy"]
+
+config = _state.config
+aot_ids: Iterator[int] = itertools.count()
+
+
+def compile(*args: Any, **kwargs: Any) -> Any:
+    """The same as `retrograd.compile`."""
+    return compile_function(*args, **kwargs)
+
+
+def reset() -> None:
+    """Forget all compiled graphs, counters excepted.
+
+    >>> reset()
+    """
+    _state.reset()
+
+
+def is_compiling() -> bool:
+    """Whether the code that asks is being compiled: never, since it is run as it is.
+
+    >>> is_compiling()
+    False
+    """
+    return False
+
+
+def is_dynamo_compiling() -> bool:
+    return False
+
+
+def is_exporting() -> bool:
+    return False
+
+
+def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
+    """Leave a function out of compiled functions that call it; also a decorator.
+
+    >>> import retrograd as torch
+    >>> @torch.compiler.disable
+    ... def log(x):
+    ...     return x.tolist()
+    >>> torch.compile(lambda x: log(x + 1))(torch.ones(2))
+    [2.0, 2.0]
+    """
+    if fn is None:
+        return lambda function: disable(function, recursive, reason=reason)
+    if isinstance(fn, torch.nn.Module):
+        fn.__dict__["forward"] = disable(fn.forward)
+        return fn
+    function = getattr(fn, "_torchdynamo_orig_callable", fn)
+
+    @functools.wraps(function)
+    def left_out(*args: Any, **kwargs: Any) -> Any:
+        recorder = recorders.current()
+        if recorder is None or not recorder.recording:
+            return function(*args, **kwargs)
+        with recorder.suspended(reason or "call of a function that is left out of compiling"):
+            return function(*args, **kwargs)
+    left_out._torchdynamo_disable = True          # type: ignore[attr-defined]
+    left_out._torchdynamo_orig_callable = function      # type: ignore[attr-defined]
+    return left_out
+
+
+def graph_break(msg: str = "") -> None:
+    """End the graph here."""
+    recorder = recorders.current()
+    if recorder is not None and recorder.recording:
+        recorder.break_graph(f"graph_break({msg!r})" if msg else "call of graph_break")
+
+
+def allow_in_graph(fn: Any) -> Any:
+    """Declare that a function may be in a graph: every one may.
+
+    >>> allow_in_graph(abs) is abs
+    True
+    """
+    return [allow_in_graph(each) for each in fn] if isinstance(fn, list | tuple) else fn
+
+
+def assume_constant_result(fn: Any) -> Any:
+    """Declare that a function returns the same value every time; it is called all the same."""
+    return fn
+
+
+def substitute_in_graph(original_fn: Any, *, can_constant_fold_through: bool = False,
+                        skip_signature_check: bool = False) -> Any:
+    """A decorator that changes nothing: it offers a tracer another function in place of `original_fn`, which is run here."""
+    return lambda function: function
+
+
+def nested_compile_region(fn: Any = None, **options: Any) -> Any:
+    """The function itself, whose ops are part of the graph around it; also a decorator with arguments."""
+    return fn if fn is not None else lambda function: function
+
+
+def wrap_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of NumPy arrays as a function of tensors.
+
+    >>> import numpy, retrograd as torch
+    >>> wrap_numpy(lambda x: numpy.sort(x))(torch.tensor([2, 1]))
+    tensor([1, 2])
+    """
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = pytree.tree_map_only(torch.Tensor, lambda x: x.numpy(), (args, kwargs))
+        return pytree.tree_map_only(numpy.ndarray, torch.as_tensor, fn(*args, **kwargs))
+    return wrapped
+
+
+def set_default_backend(backend: Any) -> None:
+    """Choose the backend that `compile` takes if it is not told one."""
+    backends.default.backend = "inductor" if backend is None else backend
+
+
+def get_default_backend() -> Any:
+    """The backend that `compile` takes if it is not told one.
+
+    >>> get_default_backend()
+    'inductor'
+    """
+    return backends.default.backend
+
+
+def cudagraph_mark_step_begin() -> None:
+    """Tell CUDA graphs, of which there are none, that another step begins.
+
+    >>> cudagraph_mark_step_begin()
+    """
+
+
+class set_stance:
+    """How compiled functions behave from now on, or in a scope: "default" or "force_eager" (as if they were not compiled).
+
+    >>> import retrograd as torch
+    >>> with torch.compiler.set_stance("force_eager"):
+    ...     torch.compile(lambda x: x + 1)(torch.ones(1))
+    tensor([2.])
+    """
+
+    STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile", "aot_eager_then_compile",
+               "eager_then_compile")
+
+    def __init__(self, stance: str = "default", *, skip_guard_eval_unsafe: bool = False, force_backend: Any = None) -> None:
+        if stance not in self.STANCES:
+            raise RuntimeError(f"invalid torch.compile stance '{stance}'")
+        self.stance = stance
+        self.before = _state.stance.name
+        _state.stance.name = stance
+
+    def __enter__(self) -> None:
+        _state.stance.name = self.stance
+
+    def __exit__(self, *exc: object) -> None:
+        _state.stance.name = self.before
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        _state.stance.name = self.before
+
+        @functools.wraps(function)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            with set_stance(self.stance):
+                return function(*args, **kwargs)
+        return run
+
+
+def mark_dynamic(t: Any, index: Any, *, hint_override: Any = None, min: int | None = None, max: int | None = None,
+                 specialize_on: Any = None) -> None:
+    """Declare that sizes of a tensor change from call to call, so that they are symbols from the start.
+
+    >>> import retrograd as torch
+    >>> mark_dynamic(torch.ones(2, 3), 0)
+    """
+    marks = getattr(t, "_dynamo_dynamic_indices", None)
+    if marks is None:
+        marks = t._dynamo_dynamic_indices = set()
+    marks.update(index if isinstance(index, list | tuple) else [index])
+
+
+maybe_mark_dynamic = mark_dynamic
+
+
+def mark_static(t: Any, index: Any = None) -> None:
+    """Take back `mark_dynamic`."""
+    marks = getattr(t, "_dynamo_dynamic_indices", None) or set()
+    marks.difference_update(marks if index is None else index if isinstance(index, list | tuple) else [index])
+
+
+mark_static_address = mark_static
+
+
+def optimize(backend: Any = "inductor", *, nopython: bool = False, dynamic: bool | None = None, **options: Any) -> Any:
+    """`compile` with its arguments in another order: optimize(backend)(function)."""
+    return lambda function: compiled(function, backend, nopython, dynamic, None)
+
+
+def optimize_assert(backend: Any = "inductor", *, dynamic: bool | None = None, **options: Any) -> Any:
+    return optimize(backend, nopython=True, dynamic=dynamic)
+
+
+def set_locals_to_steal(gm: Any, names: list[str]) -> None:
+    """Declare which arguments of a graph module are lists that it may empty."""
+    gm.meta["steal_args"] = list(names)
+
+
+class BytecodeHook:
+    """A hook on rewritten bytecode, of which there is none: it is never called."""
+
+    def __init__(self, hook: Callable[..., Any]) -> None:
+        self.hook = hook
+
+    def remove(self) -> None:
+        pass
+
+
+def register_bytecode_hook(hook: Callable[..., Any]) -> BytecodeHook:
+    return BytecodeHook(hook)
+
+
+class ExplainOutput:
+    """What `explain` found."""
+
+    def __init__(self, graphs: list[Any], break_reasons: list[str]) -> None:
+        self.graphs, self.break_reasons = graphs, break_reasons
+        self.graph_count = len(graphs)
+        self.graph_break_count = len(break_reasons)
+        self.op_count = sum([node.op == "call_function" for graph in graphs for node in graph.graph.nodes])
+        self.source = "\n".join([graph.code for graph in graphs])
+
+    def __repr__(self) -> str:
+        reasons = "".join([f"\n  Break Reason {i + 1}:\n    Reason: {reason}" for i, reason in enumerate(self.break_reasons)])
+        return (f"Graph Count: {self.graph_count}\nGraph Break Count: {self.graph_break_count}\nOp Count: {self.op_count}\n"
+                f"Break Reasons:{reasons}")
+
+
+def explain(fn: Callable[..., Any], *extra_args: Any, **extra_kwargs: Any) -> Any:
+    """A function that runs `fn` and says what graphs it has and where they are broken.
+
+    >>> import retrograd as torch
+    >>> explain(lambda x: torch.relu(x) + 1)(torch.ones(2)).graph_count
+    1
+    """
+    def run(*args: Any, **kwargs: Any) -> ExplainOutput:
+        graphs: list[Any] = []
+
+        def keep(gm: Any, example_inputs: Any) -> Any:
+            graphs.append(gm)
+            return gm.forward
+        before = _state.counters["graph_break"].copy()
+        compiled(fn, keep, False, None, None)(*args, **kwargs)
+        reasons = list((_state.counters["graph_break"] - before).elements())
+        return ExplainOutput(graphs, reasons)
+    return run(*extra_args, **extra_kwargs) if extra_args or extra_kwargs else run

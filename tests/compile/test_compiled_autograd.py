@@ -1,0 +1,441 @@
+"""Compiled autograd: gradients and side effects are the engine's; passes are captured once for each structure."""
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import retrograd as torch
+from retrograd import fx, nn
+from retrograd.compile import compiled_autograd
+from retrograd.compile.state import backend_config, config, counters
+from retrograd.utils.checkpoint import checkpoint
+
+
+@pytest.fixture(autouse=True)
+def clean() -> Iterator[None]:
+    torch.compiler.reset()
+    counters.clear()
+    yield
+    torch.compiler.reset()
+    counters.clear()
+
+
+def as_it_is(module: Any) -> Any:
+    return module
+
+
+def captures() -> int:
+    return counters["compiled_autograd"]["captures"] if "compiled_autograd" in counters else 0
+
+
+def both(program: Any, times: int = 2) -> int:
+    """Compare what a program yields with compiled autograd and without; return the number of captures."""
+    torch.manual_seed(0)
+    expected = [list(program()) for _ in range(times)]
+    torch.manual_seed(0)
+    with compiled_autograd.enable(as_it_is):
+        got = [list(program()) for _ in range(times)]
+    for a, b in zip(flat(got), flat(expected), strict=True):
+        if isinstance(b, torch.Tensor):
+            assert torch.equal(a, b) and a.dtype is b.dtype and a.stride() == b.stride() and a.requires_grad == b.requires_grad
+        else:
+            assert a == b
+    return captures()
+
+
+def flat(values: Any) -> list[Any]:
+    if isinstance(values, list | tuple):
+        return [item for value in values for item in flat(value)]
+    return [values]
+
+
+def mlp() -> nn.Sequential:
+    return nn.Sequential(nn.Linear(4, 5), nn.ReLU(), nn.Linear(5, 3), nn.Sigmoid())
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, factor: float) -> Any:
+        ctx.save_for_backward(x, x)
+        ctx.factor = factor
+        return x * factor
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        a, b = ctx.saved_tensors
+        return grad * ctx.factor + a * b * 0 * a.shape[0], None
+
+
+# ---- programs
+def train() -> Iterator[Any]:
+    model = mlp()
+    for batch in (2, 3, 5):
+        model(torch.randn(batch, 4)).sum().backward()
+        yield [p.grad for p in model.parameters()]
+        model.zero_grad()
+
+
+def fan_in() -> Iterator[Any]:
+    y = torch.randn(1, 4, requires_grad=True)
+    torch.sigmoid(torch.randn(3, 4) * y + torch.sin(y) + y.cos()).sum().backward()
+    yield y.grad
+
+
+def custom_function() -> Iterator[Any]:
+    for n in (3, 7):
+        x = torch.arange(float(n)).requires_grad_()
+        Scale.apply(x, float(n)).sum().backward()
+        yield x.grad
+
+
+def all_hooks() -> Iterator[Any]:
+    seen: list[str] = []
+    model = mlp()
+    weight = model[0].weight
+    weight.register_hook(lambda g: seen.append("tensor") or g * 2)
+
+    def triple(t: Any) -> None:
+        seen.append("accumulated")
+        t.grad.mul_(3)
+    weight.register_post_accumulate_grad_hook(triple)
+    sink = weight.view_as(weight).grad_fn.next_functions[0][0]
+    sink.register_prehook(lambda gs: seen.append("pre") or (gs[0] + 1,))
+    sink.register_hook(lambda gi, go: seen.append("post") or None)
+    out = model(torch.randn(2, 4))
+    out.grad_fn.register_hook(lambda gi, go: seen.append("node") or (gi[0] * 5,))
+    out.retain_grad()
+    out.sum().backward()
+    yield [p.grad for p in model.parameters()], out.grad, seen
+
+
+def views_and_writes() -> Iterator[Any]:
+    x = torch.randn(3, 4, requires_grad=True)
+    y = x * 2
+    y[1:].mul_(torch.randn(2, 4))
+    y[:, 0].zero_()
+    (y.t() @ y).sum().backward()
+    yield x.grad
+
+
+def second_order() -> Iterator[Any]:
+    x = torch.randn(3, requires_grad=True)
+    first, = torch.autograd.grad((x ** 3).sum(), x, create_graph=True)
+    second, = torch.autograd.grad((first.tanh() * x).sum(), x, create_graph=True)
+    second.sum().backward()
+    yield x.grad, first.detach(), second.detach()
+
+
+def lists_and_several_outputs() -> Iterator[Any]:
+    x, y = torch.randn(2, 3, requires_grad=True), torch.randn(2, 3, requires_grad=True)
+    a, b, _ = torch.cat([x, y, x * y], 1).split(3, dim=1)
+    values, places = torch.stack([a, b]).max(0)
+    torch.autograd.backward([values.sum(), a.sort()[0].prod()])
+    yield x.grad, y.grad, places
+
+
+def complex_and_mixed() -> Iterator[Any]:
+    x = torch.randn(3, dtype=torch.complex64, requires_grad=True)
+    w = torch.randn(3, requires_grad=True)
+    d = torch.randn(3, dtype=torch.float64, requires_grad=True)
+    ((x * w).abs() + d).sum().backward()
+    yield x.grad, w.grad, d.grad
+
+
+def saved_hooks() -> Iterator[Any]:
+    order: list[str] = []
+    x = torch.randn(3, requires_grad=True)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t.detach().numpy().copy(),
+                                                  lambda a: order.append("unpack") or torch.from_numpy(a)):
+        y = (x.sin() * x.exp()).sum()
+    y.backward()
+    yield x.grad, order
+
+
+def checkpointed() -> Iterator[Any]:
+    for reentrant in (False, True):
+        model = mlp()
+        x = torch.randn(2, 4, requires_grad=True)
+        runs: list[int] = []
+        out = checkpoint(lambda t, m=model, r=runs: r.append(1) or m(t), x, use_reentrant=reentrant)
+        out.sum().backward()
+        yield x.grad, [p.grad for p in model.parameters()], len(runs)
+
+
+def accumulated() -> Iterator[Any]:
+    x = torch.randn(3, requires_grad=True)
+    for _ in range(3):
+        (x * x).sum().backward()
+        yield x.grad.clone()
+    kept = x.grad
+    (x * 2).sum().backward()
+    yield x.grad is kept
+    strided = torch.randn(4, 3).t().requires_grad_()
+    (strided * 2).sum().backward()
+    yield strided.grad, strided.grad.stride()
+
+
+def none_gradients() -> Iterator[Any]:
+    class Half(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            ctx.set_materialize_grads(False)
+            return x * 2, y * 3
+
+        @staticmethod
+        def backward(ctx: Any, gx: Any, gy: Any) -> Any:
+            return gx, None if gy is None else gy * 3
+    x, y = torch.randn(2, requires_grad=True), torch.randn(2, requires_grad=True)
+    a, b = Half.apply(x.exp(), y.exp())
+    a.sum().backward()
+    yield x.grad, y.grad
+
+
+def module_hooks() -> Iterator[Any]:
+    model = mlp()
+    seen: list[Any] = []
+    model[2].register_full_backward_hook(lambda m, gi, go: seen.append(go[0].sum().item()))
+    model[0].register_full_backward_pre_hook(lambda m, go: (go[0] * 2,))
+    model(torch.randn(2, 4)).sum().backward()
+    yield [p.grad for p in model.parameters()], seen
+
+
+def callbacks() -> Iterator[Any]:
+    done: list[int] = []
+    x = torch.randn(2, requires_grad=True)
+    x.register_hook(lambda g: torch.autograd.Variable._execution_engine.queue_callback(lambda: done.append(1)))
+    (x * 2).sum().backward()
+    yield done
+
+
+PROGRAMS = {f.__name__: f for f in (train, fan_in, custom_function, all_hooks, views_and_writes, second_order,
+                                    lists_and_several_outputs, complex_and_mixed, saved_hooks, checkpointed, accumulated,
+                                    none_gradients, module_hooks, callbacks)}
+CAPTURES = {"train": 1, "fan_in": 1, "custom_function": 1, "all_hooks": 1, "views_and_writes": 1, "second_order": 3,
+            "lists_and_several_outputs": 1, "accumulated": 4}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program_gives_the_engines_results(name: str) -> None:
+    count = both(PROGRAMS[name])
+    assert count == CAPTURES.get(name, count) and count >= 1
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_compiled_pass_gives_the_engines_results(name: str, backend: str) -> None:
+    torch.manual_seed(0)
+    expected = flat([list(PROGRAMS[name]()) for _ in range(2)])
+    torch.manual_seed(0)
+    with compiled_autograd.enable(lambda module: torch.compile(module, backend=backend)):
+        got = flat([list(PROGRAMS[name]()) for _ in range(2)])
+    assert all([torch.equal(a, b) if isinstance(b, torch.Tensor) else a == b for a, b in zip(got, expected, strict=True)])
+
+
+# ---- what shares a capture
+def count(program: Any, values: Any, **options: Any) -> int:
+    with compiled_autograd.enable(as_it_is, **options):
+        for value in values:
+            x = torch.ones(3, 4, requires_grad=True)
+            program(x, value)
+    return captures()
+
+
+@pytest.mark.parametrize(("program", "values", "expected"), [
+    (lambda x, v: (x * v).sum().backward(), [2.0, 3.0], 1),
+    (lambda x, v: x.pow(v).sum().backward(), [2, 3], 2),
+    (lambda x, v: x.sum(v).sum().backward(), [0, 1], 2),
+    (lambda x, v: x[:, :v].sum().backward(), [1, 2, 3], 1),
+    (lambda x, v: x.expand(v, 3, 4).sum().backward(), [2, 5], 1),
+    (lambda x, v: (x * x if v else x * (x + 0)).sum().backward(), [True, False], 2),
+    (lambda x, v: x.to(v).sum().backward(), [torch.float32, torch.float64], 2),
+    (lambda x, v: x.sum().backward(retain_graph=v), [True, False], 1),
+    (lambda x, v: torch.autograd.grad(x.sum(), x) if v else x.sum().backward(), [True, False], 2),
+    (lambda x, v: (x.register_hook(v), (x * 2).sum().backward()), [lambda g: g, lambda g: g * 2, lambda g: None], 1),
+    (lambda x, v: ([x.register_hook(print_nothing) for _ in range(v)], (x * 2).sum().backward()), [1, 2], 2),
+])
+def test_captures_depend_on_structure_alone(program: Any, values: Any, expected: int) -> None:
+    assert count(program, values) == expected
+
+
+def print_nothing(grad: Any) -> None:
+    return None
+
+
+def test_size_that_changes_is_a_symbol_from_then_on() -> None:
+    with compiled_autograd.enable(as_it_is, dynamic=False):
+        for n in (2, 3, 4, 5):
+            torch.ones(n, requires_grad=True).exp().sum().backward()
+    assert captures() == 2
+    assert "changed tensor shapes" in str(compiled_autograd.last_miss())
+
+
+def test_every_compiler_is_asked() -> None:
+    for compiler in (lambda m: m, lambda m: m.forward):
+        with compiled_autograd.enable(compiler):
+            torch.ones(2, requires_grad=True).exp().sum().backward()
+    assert captures() == 2
+
+
+def test_miss_names_the_first_node_that_differs() -> None:
+    with compiled_autograd.enable(as_it_is):
+        torch.ones(2, requires_grad=True).exp().sum().backward()
+        assert str(compiled_autograd.last_miss()).startswith(
+            "Cache miss due to new autograd node: torch::autograd::GraphRoot (NodeCall 0)")
+        torch.ones(2, requires_grad=True).sin().sum().backward()
+    assert str(compiled_autograd.last_miss()).startswith("Cache miss due to new autograd node: SinBackward0 (NodeCall 2)")
+
+
+def test_graph_takes_what_may_change() -> None:
+    modules: list[Any] = []
+    x = torch.ones(2, 3, requires_grad=True)
+    x.register_hook(lambda g: g)
+    with compiled_autograd.enable(lambda m: modules.append(m) or m):
+        (x * x.exp()).sum().backward()
+    module = modules[0]
+    assert isinstance(module, fx.GraphModule) and type(module).__name__ == "CompiledAutograd0"
+    assert [n.name for n in module.graph.find_nodes(op="placeholder")] == ["inputs", "sizes", "scalars", "hooks", "packed_data"]
+    text = module.print_readable(print_output=False)
+    assert "code: MulBackward0 (NodeCall 2)" in text and "hook_type = 'tensor_pre_hook'" in text
+
+
+# ---- scopes
+def test_innermost_scope_counts_and_scopes_are_nested() -> None:
+    used: list[str] = []
+    with compiled_autograd.enable(lambda m: used.append("outer") or m):
+        with compiled_autograd.enable(lambda m: used.append("inner") or m):
+            torch.ones(1, requires_grad=True).exp().backward()
+        with compiled_autograd.disable():
+            torch.ones(1, requires_grad=True).exp().backward()
+        torch.ones(1, requires_grad=True).exp().backward()
+    torch.ones(1, requires_grad=True).exp().backward()
+    assert used == ["inner", "outer"] and not compiled_autograd.is_enabled()
+
+
+def test_scopes_must_end_in_order() -> None:
+    outer, inner = compiled_autograd.enable(as_it_is), compiled_autograd.enable(as_it_is)
+    outer.__enter__()
+    inner.__enter__()
+    with pytest.raises(AssertionError, match="Nested Compiled Autograd Contexts must return before their parent context"):
+        outer.__exit__(None, None, None)
+
+
+def test_dynamic_must_be_a_bool() -> None:
+    with pytest.raises(AssertionError, match="Expected dynamic to be bool, got <class 'str'>"):
+        compiled_autograd.enable(as_it_is, dynamic="no").__enter__()     # type: ignore[arg-type]
+
+
+def test_backward_inside_of_a_compiled_one_is_the_engines() -> None:
+    x = torch.ones(2, requires_grad=True)
+
+    def hook(grad: Any) -> Any:
+        assert compiled_autograd.in_region()
+        inner = torch.ones(2, requires_grad=True)
+        with torch.enable_grad():
+            inner.exp().sum().backward()
+        return grad * inner.grad
+    x.register_hook(hook)
+    with compiled_autograd.enable(as_it_is):
+        (x * 2).sum().backward()
+    assert captures() == 1 and torch.allclose(x.grad, 2 * torch.ones(2).exp())
+
+
+def test_switching_it_on_inside_is_refused() -> None:
+    x = torch.ones(2, requires_grad=True)
+
+    def hook(grad: Any) -> None:
+        with compiled_autograd.enable(as_it_is), torch.enable_grad():
+            torch.ones(2, requires_grad=True).sum().backward()
+    x.register_hook(hook)
+    with compiled_autograd.enable(as_it_is), pytest.raises(NotImplementedError, match="within another compiled autograd call"):
+        (x * 2).sum().backward()
+    assert not compiled_autograd.in_region()
+
+
+def test_other_threads_are_captured_too() -> None:
+    x = torch.ones(2, requires_grad=True)
+    with compiled_autograd.enable(as_it_is):
+        thread = threading.Thread(target=lambda: x.exp().sum().backward())
+        thread.start()
+        thread.join()
+    assert captures() == 1 and x.grad is not None
+
+
+def test_compiled_function_uses_the_setting_of_its_compilation() -> None:
+    x = torch.ones(2, requires_grad=True)
+
+    def step() -> None:
+        x.exp().sum().backward()
+    with config.patch(compiled_autograd=True):
+        inside = torch.compile(step)
+    outside = torch.compile(step)
+    outside()
+    assert captures() == 0
+    inside()
+    inside()
+    assert captures() == 1
+    with compiled_autograd.disable():
+        inside()
+    assert captures() == 1
+
+
+# ---- errors
+def test_freed_graph_and_changed_tensor_are_refused() -> None:
+    x = torch.ones(2, requires_grad=True)
+    y = x.exp().sum()
+    with compiled_autograd.enable(as_it_is):
+        y.backward()
+        with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
+            y.backward()
+        z = x.exp()
+        loss = (z * z).sum()
+        z.detach().add_(1)
+        with pytest.raises(RuntimeError, match="has been modified by an inplace operation"):
+            loss.backward()
+
+
+def test_user_error_comes_through() -> None:
+    x = torch.ones(2, requires_grad=True)
+    x.register_hook(lambda g: 1 / 0)
+    with compiled_autograd.enable(as_it_is), pytest.raises(ZeroDivisionError):
+        x.exp().sum().backward()
+    assert compiled_autograd.in_region() is False and torch.is_grad_enabled()
+
+
+def test_gradient_of_the_wrong_shape_is_refused() -> None:
+    class Wrong(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return torch.ones(7)
+    with compiled_autograd.enable(as_it_is), pytest.raises(
+            RuntimeError, match=r"invalid gradient at index 0 - got \[7\] but expected shape compatible with \[3\]"):
+        Wrong.apply(torch.ones(3, requires_grad=True)).sum().backward()
+
+
+def test_anomaly_mode_finds_gradients_that_are_no_numbers() -> None:
+    def run() -> None:
+        x = torch.zeros(2, requires_grad=True)
+        (x.sqrt() * 0).sum().backward()
+    with compiled_autograd.enable(as_it_is):
+        run()
+        with pytest.warns(UserWarning), torch.autograd.detect_anomaly(), pytest.raises(
+                RuntimeError, match="Compiled Autograd returned NaN gradients for parameters"):
+            run()
+    assert captures() == 2
+
+
+def test_configuration_is_patched_for_a_while() -> None:
+    with config.patch("new_setting", 3):
+        assert config.new_setting == 3
+
+        @config.patch(new_setting=4)
+        def inner() -> int:
+            return config.new_setting
+        assert inner() == 4 and config.new_setting == 3
+    assert not hasattr(config, "new_setting") and backend_config.fallback_random is False
