@@ -102,3 +102,29 @@ def unpool_2d(make: Maker) -> Iterator[Sample]:
 @samples("max_unpool3d.default")
 def unpool_3d(make: Maker) -> Iterator[Sample]:
     yield Sample(make(1, 1, 1, 2, 2), torch.tensor([[[[[0, 3], [13, 30]]]]]), (2, 4, 4), (2, 2, 2), (0, 0, 0))
+
+
+@samples("fractional_max_pool2d.default")
+def fractional_2d(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(2, 2, 5, 6), (2, 3), (3, 2), make(2, 2, 2, low=0.0, high=1.0, requires_grad=False))
+    yield Sample(make(1, 4, 4), 2, (1, 3), make(1, 1, 2, low=0.0, high=1.0, requires_grad=False), note="one window")
+    yield Sample(make(0, 1, 4, 4), 2, 2, make(0, 1, 2, low=0.0, high=1.0, requires_grad=False), note="empty")
+
+
+@samples("fractional_max_pool3d.default")
+def fractional_3d(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(1, 2, 4, 5, 4), 2, (2, 3, 2), make(1, 2, 3, low=0.0, high=1.0, requires_grad=False))
+
+
+@samples("fractional_max_pool2d_backward.default")
+def fractional_2d_backward(make: Maker) -> Iterator[Sample]:
+    input, sample = make(1, 2, 5, 6), make(1, 2, 2, low=0.0, high=1.0, requires_grad=False)
+    indices = torch.ops.aten.fractional_max_pool2d(input.detach(), 2, (3, 2), sample)[1]
+    yield Sample(make(1, 2, 3, 2), input, 2, (3, 2), indices)
+
+
+@samples("fractional_max_pool3d_backward.default")
+def fractional_3d_backward(make: Maker) -> Iterator[Sample]:
+    input, sample = make(1, 2, 4, 5, 4), make(1, 2, 3, low=0.0, high=1.0, requires_grad=False)
+    indices = torch.ops.aten.fractional_max_pool3d(input.detach(), 2, (2, 3, 2), sample)[1]
+    yield Sample(make(1, 2, 2, 3, 2), input, 2, (2, 3, 2), indices)

@@ -1,4 +1,4 @@
-"""Pooling as functions."""
+"""Pooling as functions: means and maxima of windows."""
 from __future__ import annotations
 
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import retrograd as torch
 from retrograd import ops
 from retrograd.nn.functions.base import aten, overridable
+from retrograd.nn.functions.unpool import each
 
 avg_pool1d = torch.avg_pool1d
 avg_pool2d = aten("avg_pool2d", doc="""The mean of each window of an image.
@@ -65,6 +66,42 @@ def max_pool3d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 
     tensor([[[[[7.]]]]])
     """
     return pooled(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+@overridable
+def max_pool1d_with_indices(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+                            ceil_mode: bool = False, return_indices: bool = False) -> Any:
+    """The maximum of each window of a sequence, and where it is.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.max_pool1d_with_indices(torch.ones(1, 2), 2)[1].item()
+    0
+    """
+    return pooled(1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices=True)
+
+
+@overridable
+def max_pool2d_with_indices(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+                            ceil_mode: bool = False, return_indices: bool = False) -> Any:
+    """The maximum of each window of an image, and where it is.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.max_pool2d_with_indices(torch.ones(1, 2, 2), 2)[1].item()
+    0
+    """
+    return pooled(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices=True)
+
+
+@overridable
+def max_pool3d_with_indices(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+                            ceil_mode: bool = False, return_indices: bool = False) -> Any:
+    """The maximum of each window of a volume, and where it is.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.max_pool3d_with_indices(torch.ones(1, 2, 2, 2), 2)[1].item()
+    0
+    """
+    return pooled(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices=True)
 
 
 def filled(output_size: Any, input: Any, rank: int) -> list[int]:
@@ -144,71 +181,37 @@ def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: bool = Fal
     return made if return_indices else made[0]
 
 
-def each(value: Any, rank: int) -> tuple[int, ...]:
-    return (value,) * rank if isinstance(value, int) else tuple(value)
+@overridable
+def adaptive_max_pool1d_with_indices(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+    """Maxima of as many windows as wanted, and where they are.
 
-
-def unpooled_size(input: Any, kernel: Any, stride: Any, padding: Any, output_size: Any) -> list[int]:
-    """The size of what was pooled, which must be near the one that fits best."""
-    rank = len(kernel)
-    best = [(n - 1) * s + k - 2 * p for n, s, k, p in zip(input.shape[-rank:], stride, kernel, padding, strict=True)]
-    if output_size is None:
-        return best
-    if len(output_size) == rank + 2:
-        output_size = output_size[2:]
-    if len(output_size) != rank:
-        raise ValueError(f"output_size should be a sequence containing {rank} or {rank + 2} elements, but it has a length of "
-                         f"'{len(output_size)}'")
-    for d, (wanted, n, s) in enumerate(zip(output_size, best, stride, strict=True)):
-        if not n - s < wanted < n + s:
-            raise ValueError(f'invalid output_size "{output_size}" (dim {d} must be between {n - s} and {n + s})')
-    return list(output_size)
+    >>> import retrograd as torch
+    >>> torch.nn.functional.adaptive_max_pool1d_with_indices(torch.ones(1, 2), 1)[1].item()
+    0
+    """
+    return adaptive_max_pool1d(input, output_size, return_indices=True)
 
 
 @overridable
-def max_unpool1d(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
-                 output_size: Any = None) -> Any:
-    """The maxima of a sequence where they were found, and zeros elsewhere.
+def adaptive_max_pool2d_with_indices(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+    """Maxima of as many boxes of an image as wanted, and where they are.
 
     >>> import retrograd as torch
-    >>> top, where = torch.nn.functional.max_pool1d(torch.tensor([[1.0, 5.0, 3.0, 2.0]]), 2, return_indices=True)
-    >>> torch.nn.functional.max_unpool1d(top, where, 2)
-    tensor([[0., 5., 3., 0.]])
+    >>> torch.nn.functional.adaptive_max_pool2d_with_indices(torch.ones(1, 2, 2), 1)[1].item()
+    0
     """
-    kernel, padding = each(kernel_size, 1), each(padding, 1)
-    size = unpooled_size(input, kernel, kernel if stride is None else each(stride, 1), padding, output_size)
-    return ops.aten.max_unpool2d(input.unsqueeze(-1), indices.unsqueeze(-1), [*size, 1]).squeeze(-1)
+    return adaptive_max_pool2d(input, output_size, return_indices=True)
 
 
 @overridable
-def max_unpool2d(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
-                 output_size: Any = None) -> Any:
-    """The maxima of an image where they were found, and zeros elsewhere.
+def adaptive_max_pool3d_with_indices(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+    """Maxima of as many boxes of a volume as wanted, and where they are.
 
     >>> import retrograd as torch
-    >>> top, where = torch.nn.functional.max_pool2d(torch.tensor([[[1.0, 2.0], [6.0, 3.0]]]), 2, return_indices=True)
-    >>> torch.nn.functional.max_unpool2d(top, where, 2)
-    tensor([[[0., 0.],
-             [6., 0.]]])
+    >>> torch.nn.functional.adaptive_max_pool3d_with_indices(torch.ones(1, 2, 2, 2), 1)[1].item()
+    0
     """
-    kernel, padding = each(kernel_size, 2), each(padding, 2)
-    size = unpooled_size(input, kernel, kernel if stride is None else each(stride, 2), padding, output_size)
-    return ops.aten.max_unpool2d(input, indices, size)
-
-
-@overridable
-def max_unpool3d(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
-                 output_size: Any = None) -> Any:
-    """The maxima of a volume where they were found, and zeros elsewhere.
-
-    >>> import retrograd as torch
-    >>> top, where = torch.nn.functional.max_pool3d(torch.arange(8.0).view(1, 2, 2, 2), 2, return_indices=True)
-    >>> torch.nn.functional.max_unpool3d(top, where, 2).flatten().tolist()
-    [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 7.0]
-    """
-    kernel, padding = each(kernel_size, 3), each(padding, 3)
-    steps = kernel if stride is None else each(stride, 3)
-    return ops.aten.max_unpool3d(input, indices, unpooled_size(input, kernel, steps, padding, output_size), steps, padding)
+    return adaptive_max_pool3d(input, output_size, return_indices=True)
 
 
 def power_mean(mean: Any, norm_type: float, count: int) -> Any:

@@ -492,6 +492,6 @@ class Softmax2d(Module):
 
 __all__ = ["CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid",
            "LogSoftmax", "Mish", "MultiheadAttention", "PReLU", "RReLU", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid",
-           "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign", "Switched", "Tanh", "Tanhshrink",
+           "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink",
            "Threshold"]
 publish(globals(), __all__)

@@ -13,6 +13,20 @@ from retrograd.nn.modules.module import Module, indent
 from retrograd.utils._names import publish
 
 
+class Container(Module):
+    """Modules by name; the base that containers had once.
+
+    >>> import retrograd as torch
+    >>> torch.nn.Container(act=torch.nn.ReLU()).act
+    ReLU()
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__()
+        for key, value in kwargs.items():
+            self.add_module(key, value)
+
+
 class Sequential(Module):
     """Modules called one after the other.
 
@@ -283,5 +297,5 @@ class ModuleDict(Module):
             self[key] = module
 
 
-__all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
+__all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 publish(globals(), __all__)

@@ -1,11 +1,14 @@
 """Losses as modules."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 from retrograd.nn import functional as F
 from retrograd.nn.functions.loss import legacy_get_string
+from retrograd.nn.modules.linear import Linear
+from retrograd.nn.modules.linear_cross_entropy_options import LinearCrossEntropyOptions
 from retrograd.nn.modules.module import Module
 
 
@@ -402,3 +405,49 @@ class CTCLoss(_Loss):
 
     def forward(self, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any) -> Any:
         return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity)
+
+
+class NLLLoss2d(NLLLoss):
+    """NLLLoss of images, under the name it had once.
+
+    >>> import retrograd as torch
+    >>> torch.nn.NLLLoss2d()(torch.ones(1, 2, 1, 1), torch.zeros(1, 1, 1, dtype=torch.long)).item()
+    -1.0
+    """
+
+
+class LinearCrossEntropyLoss(_WeightedLoss):
+    """Cross entropy of a linear map that belongs to the loss, in chunks if `options` say so.
+
+    >>> import retrograd as torch
+    >>> loss = torch.nn.LinearCrossEntropyLoss(5, 10, out_features=(4,))
+    >>> loss(torch.ones(2, 5), torch.zeros(2, 4, dtype=torch.long)).shape
+    torch.Size([])
+    """
+
+    __constants__ = ["num_classes", "out_features", "reduction", "ignore_index", "label_smoothing"]
+
+    def __init__(self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (), bias: bool = False,
+                 device: Any = None, dtype: Any = None, reduction: str = "mean", weight: Any = None,
+                 ignore_index: int | None = None, label_smoothing: float = 0.0,
+                 options: LinearCrossEntropyOptions | None = None) -> None:
+        if weight is not None and tuple(weight.shape) != (num_classes,):
+            raise RuntimeError(f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
+        if not 0 <= label_smoothing <= 1.0:
+            raise RuntimeError(f"expected label_smoothing to be in range [0, 1], got {label_smoothing}")
+        super().__init__(weight, reduction=reduction)
+        self.num_classes, self.out_features, self.ignore_index = num_classes, out_features, ignore_index
+        self.label_smoothing, self.options = label_smoothing, options
+        self.linear = Linear(in_features, math.prod(out_features, start=num_classes), bias=bias, device=device, dtype=dtype)
+
+    def forward(self, input: Any, target: Any) -> Any:
+        shape, bias = (self.num_classes, *self.out_features), self.linear.bias
+        return F.linear_cross_entropy(input, self.linear.weight.reshape((*shape, self.linear.in_features)), target,
+                                      linear_bias=None if bias is None else bias.reshape(shape), weight=self.weight,
+                                      reduction=self.reduction, ignore_index=self.ignore_index,
+                                      label_smoothing=self.label_smoothing, options=self.options)
+
+    def extra_repr(self) -> str:
+        return (f"in_features={self.linear.in_features}, num_classes={self.num_classes}, out_features={self.out_features}, "
+                f"bias={self.linear.bias is not None}, reduction={self.reduction}, ignore_index={self.ignore_index}, "
+                f"label_smoothing={self.label_smoothing}, options={self.options}")

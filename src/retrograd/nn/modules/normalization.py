@@ -133,3 +133,27 @@ class LocalResponseNorm(Module):
 
     def extra_repr(self) -> str:
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
+class CrossMapLRN2d(Module):
+    """LocalResponseNorm of images, in the form that sums squares over neighbouring channels.
+
+    >>> import retrograd as torch
+    >>> torch.nn.CrossMapLRN2d(3, alpha=3.0, beta=1.0)(torch.ones(1, 2, 1, 1)).flatten()
+    tensor([0.3333, 0.3333])
+    """
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def forward(self, input: Any) -> Any:
+        reach, squares = (self.size - 1) // 2, input.pow(2)
+        total = F.pad(squares, (0, 0, 0, 0, reach, reach)).unfold(1, 2 * reach + 1, 1).sum(-1)
+        # PyTorch's running sum never drops the first channel again.
+        first = F.pad(squares[:, :1].expand(-1, max(input.size(1) - reach - 1, 0), -1, -1), (0, 0, 0, 0, reach + 1, 0))
+        total = total + first[:, :input.size(1)]
+        return input * (total * (self.alpha / self.size) + self.k).pow(-self.beta)
+
+    def extra_repr(self) -> str:
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

@@ -5,6 +5,7 @@ from typing import Any
 
 from retrograd.nn import functional as F
 from retrograd.nn.modules.module import Module
+from retrograd.nn.modules.utils import _ntuple
 
 
 class _MaxPoolNd(Module):
@@ -323,3 +324,54 @@ class LPPool3d(_LPPoolNd):
 
     def forward(self, input: Any) -> Any:
         return F.lp_pool3d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+
+
+class _FractionalMaxPoolNd(Module):
+    """The base of fractional max pooling."""
+
+    __constants__ = ["kernel_size", "return_indices", "output_size", "output_ratio"]
+    rank = 0
+
+    def __init__(self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
+                 _random_samples: Any = None) -> None:
+        super().__init__()
+        name, repeated = type(self).__name__, _ntuple(self.rank)
+        if self.rank == 3 and any([size <= 0 for size in repeated(kernel_size)]):
+            raise ValueError(f"kernel_size must greater than zero, but got {kernel_size}")
+        self.kernel_size, self.return_indices = repeated(kernel_size), return_indices
+        self.register_buffer("_random_samples", _random_samples)
+        self.output_size = None if output_size is None else repeated(output_size)
+        self.output_ratio = None if output_ratio is None else repeated(output_ratio)
+        if output_size is None and output_ratio is None:
+            raise ValueError(f"{name} requires specifying either an output size, or a pooling ratio")
+        if output_size is not None and output_ratio is not None:
+            raise ValueError("only one of output_size and output_ratio may be specified")
+        if self.output_ratio is not None and not all([0 < ratio < 1 for ratio in self.output_ratio]):
+            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+
+    def forward(self, input: Any) -> Any:
+        pool = getattr(F, f"fractional_max_pool{self.rank}d")
+        return pool(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,
+                    _random_samples=self._random_samples)
+
+
+class FractionalMaxPool2d(_FractionalMaxPoolNd):
+    """Maxima of windows of images at random places.
+
+    >>> import retrograd as torch
+    >>> torch.nn.FractionalMaxPool2d(2, output_ratio=0.5)(torch.ones(1, 6, 6)).shape
+    torch.Size([1, 3, 3])
+    """
+
+    rank = 2
+
+
+class FractionalMaxPool3d(_FractionalMaxPoolNd):
+    """Maxima of windows of volumes at random places.
+
+    >>> import retrograd as torch
+    >>> torch.nn.FractionalMaxPool3d(2, output_ratio=0.5)(torch.ones(1, 6, 6, 6)).shape
+    torch.Size([1, 3, 3, 3])
+    """
+
+    rank = 3
