@@ -23,6 +23,7 @@ from setuptools.command.build_py import build_py
 SRC = Path("src")
 C_DIR = Path("build") / "cython"
 KERNELS = "retrograd.core._kernels"
+NATIVE = "retrograd.core._native"
 KERNELS_C = C_DIR / "retrograd" / "core" / "_kernels.c"
 
 # Types come from the .pxd files only: annotations in the sources are for mypy and must not change what runs.
@@ -68,6 +69,9 @@ def extensions() -> list[Extension]:
     found = hot_modules()
     if (SRC / "retrograd" / "codegen" / "small_kernels.py").exists():
         found.append(Extension(KERNELS, [KERNELS_C.as_posix()], depends=["setup.py"]))
+    native = SRC / "retrograd" / "core" / "native"
+    found.append(Extension(NATIVE, [c.as_posix() for c in sorted(native.glob("*.c"))],
+                           depends=["setup.py", *[h.as_posix() for h in sorted(native.glob("*.h"))]]))
     return found
 
 
@@ -129,7 +133,7 @@ class BuildExt(build_ext):
 
         if any(module.name == KERNELS for module in self.extensions) and not generate_kernels():
             self.extensions = [module for module in self.extensions if module.name != KERNELS]
-        hot = [module for module in self.extensions if module.name != KERNELS]
+        hot = [module for module in self.extensions if module.name not in (KERNELS, NATIVE)]
         if hot:
             translate(hot)
         for module in self.extensions:
@@ -140,7 +144,7 @@ class BuildExt(build_ext):
     def build_extensions(self) -> None:
         if self.compiler.compiler_type != "msvc":
             for module in self.extensions:
-                module.extra_compile_args += KERNEL_FLAGS if module.name == KERNELS else UNIX_FLAGS
+                module.extra_compile_args += KERNEL_FLAGS if module.name in (KERNELS, NATIVE) else UNIX_FLAGS
                 if sys.platform.startswith("linux"):
                     # symbols nobody reads are an eighth of the package, and gaps between code and data two pages of each file
                     module.extra_link_args += ["-Wl,--strip-all", "-Wl,-z,noseparate-code"]

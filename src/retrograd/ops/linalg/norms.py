@@ -12,8 +12,8 @@ from retrograd.core.hooks import hooks
 from retrograd.core.opdef import defop
 from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor, new_tensor
 from retrograd.ops import late
-from retrograd.ops.linalg import factors as factorize
-from retrograd.ops.linalg.factors import check_floating, check_square, column_major, legacy, supported
+from retrograd.ops.linalg import lapack
+from retrograd.ops.linalg.factors import check_floating, check_matrix, check_square, column_major, legacy, supported
 from retrograd.ops.linalg.solve import linalg_inv, linalg_inv_ex, linalg_solve, stacked
 from retrograd.ops.linalg.spectral import as_tolerance, linalg_eigvalsh, linalg_svdvals
 from retrograd.ops.reduction.sums import norm_dims, norm_scalar, vector_norm
@@ -42,7 +42,7 @@ def check_reflections(name: str, input: Any, tau: Any) -> None:
 def householder_kernel(xp: Any, input: Any, tau: Any) -> Any:
     check_reflections("torch.linalg.householder_product", input, tau)
     supported("orgqr_cpu", input)
-    return column_major(factorize.householder_product(xp, input, tau))
+    return column_major(lapack.householder_product(xp, input, tau))
 
 
 def reflection_vector(vectors: Any, k: int) -> Any:
@@ -132,7 +132,7 @@ def ormqr_kernel(xp: Any, self: Any, input2: Any, input3: Any, left: bool, trans
     if input3.shape[side] != self.shape[-2]:
         raise RuntimeError(f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]")
     supported("ormqr_cpu", self)
-    return column_major(factorize.reflect(xp, self, input2, input3, left, transpose))
+    return column_major(lapack.reflect(xp, self, input2, input3, left, transpose))
 
 
 def ormqr_gradients(grad: Any, self: Any, input2: Any, input3: Any, left: bool, transpose: bool, result: Any,
@@ -162,7 +162,7 @@ ormqr = defop(
 def matrix_exp_kernel(xp: Any, self: Any) -> Any:
     check_square("linalg.matrix_exp", self)
     check_floating("linalg.matrix_exp", self)
-    return factorize.matrix_exp(xp, self)
+    return lapack.matrix_exp(xp, self)
 
 
 def exp_derivative(matrix: Any, change: Any) -> Any:
@@ -223,7 +223,7 @@ def matrix_dims(self: Any, dim: Any) -> tuple[int, int]:
 
 
 def check_matrix_norm(self: Any) -> None:
-    factorize.check_matrix("linalg.matrix_norm", self.array)
+    check_matrix("linalg.matrix_norm", self.array)
     check_floating("linalg.matrix_norm", self.array)
 
 
@@ -257,7 +257,7 @@ def matrix_norm(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any
     first, second = matrix_dims(self, dim)
     if size not in (1.0, 2.0, math.inf):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
-    factorize.check_floating("linalg.matrix_norm", self.array, low_precision=size != 2.0)
+    check_floating("linalg.matrix_norm", self.array, low_precision=size != 2.0)
     extreme = late.amin if float(ord) < 0 else largest_or_zero
     if size == 2.0:
         x = self if dtype is None else self.to(dtype)
@@ -275,7 +275,7 @@ def matrix_norm_by_name(self: Any, ord: str, dim: Any, keepdim: bool, dtype: Any
     if ord not in ("fro", "nuc"):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     first, second = matrix_dims(self, dim)
-    factorize.check_floating("linalg.matrix_norm", self.array, low_precision=ord != "nuc")
+    check_floating("linalg.matrix_norm", self.array, low_precision=ord != "nuc")
     if ord == "fro":
         return call(vector_norm, [self, 2, (first, second), keepdim, dtype])
     x = self if dtype is None else self.to(dtype)
@@ -404,7 +404,7 @@ defop("linalg_cond.p_str(Tensor self, str p) -> Tensor", kernel=cond_by_name, co
 
 def matrix_rank(input: Any, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
     name = "torch.linalg.matrix_rank"
-    factorize.check_matrix(name, input.array, "input")
+    check_matrix(name, input.array, "input")
     for what, value in (("atol", atol), ("rtol", rtol)):
         if isinstance(value, Tensor) and value.is_complex():
             raise RuntimeError(f"{name}: {what} tensor of complex type is not supported. Got {value.dtype.legacy}")

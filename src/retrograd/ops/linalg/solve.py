@@ -13,13 +13,15 @@ from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
 from retrograd.core.tensor import FLAG_WRAPPER, FUNCTIONS_BY_NAME
 from retrograd.ops import late
-from retrograd.ops.linalg import factors as factorize
+from retrograd.ops.linalg import lapack
 from retrograd.ops.linalg.factors import (
-    adjoint,
+    broadcast_batch,
     check_floating,
     check_info,
     check_matrix,
+    check_pivots,
     check_square,
+    check_unpack,
     column_major,
     legacy,
     not_positive,
@@ -27,9 +29,11 @@ from retrograd.ops.linalg.factors import (
     singular_solve,
     supported,
 )
+from retrograd.ops.linalg.lapack import INT32, adjoint
 from retrograd.ops.shared import families
 from retrograd.ops.shared.elementwise import times
 from retrograd.ops.shared.families import everything, is_watched, will_differentiate
+from retrograd.ops.shared.triangles import lower_part, upper_part
 
 
 # ---- batching
@@ -85,8 +89,8 @@ def cholesky_kernel(name: str) -> Any:
         supported("cholesky_cpu", self, even_empty=False)
         if not self.size:
             made = self.copy() if name == "cholesky" else column_major(self)
-            return made if name == "cholesky" else (made, xp.zeros(self.shape[:-2], factorize.INT32))
-        made, info = factorize.cholesky(xp, self, upper)
+            return made if name == "cholesky" else (made, xp.zeros(self.shape[:-2], INT32))
+        made, info = lapack.cholesky(xp, self, upper)
         if check_errors or name == "cholesky":
             check_info(info, name, not_positive)
         if name == "cholesky":
@@ -157,11 +161,9 @@ def cholesky_solve_kernel(xp: Any, self: Any, input2: Any, upper: bool) -> Any:
         if array.ndim < 2:
             raise RuntimeError(f"{name} should have at least 2 dimensions, but has {array.ndim} dimensions instead")
     check_systems("cholesky_solve", self, input2)
-    b, factor = factorize.broadcast_batch(self, input2)
+    b, factor = broadcast_batch(self, input2)
     supported("cholesky_solve_cpu", b)
-    lower = adjoint(factor) if upper else factor
-    inner = factorize.solve_triangular(xp, lower, b, False, False)
-    return column_major(factorize.solve_triangular(xp, adjoint(lower), inner, True, False))
+    return column_major(lapack.cholesky_solve(xp, factor, b, upper))
 
 
 def check_systems(name: str, b: Any, a: Any) -> None:
@@ -199,14 +201,9 @@ defop(
 def cholesky_inverse_kernel(xp: Any, self: Any, upper: bool) -> Any:
     check_square("cholesky_inverse", self)
     supported("cholesky_inverse_out_cpu", self)
-    diagonal = xp.diagonal(self, 0, -2, -1) == 0
-    if diagonal.any():
-        info = xp.where(diagonal.any(-1), xp.argmax(diagonal, -1) + 1, 0)
-        check_info(xp.asarray(info), "cholesky_inverse", singular_inverse)
-    lower = adjoint(self) if upper else self
-    unit = xp.broadcast_to(xp.eye(self.shape[-1], dtype=self.dtype), self.shape)
-    inverse = factorize.solve_triangular(xp, lower, unit, False, False)
-    return column_major(adjoint(inverse) @ inverse)
+    made, info = lapack.cholesky_inverse(xp, self, upper)
+    check_info(info, "cholesky_inverse", singular_inverse)
+    return column_major(made)
 
 
 def cholesky_inverse_gradient(grad: Any, self: Any, upper: bool, result: Any) -> Any:
@@ -229,12 +226,7 @@ defop(
 def inv_kernel(xp: Any, A: Any, check_errors: bool) -> Any:
     check_square("linalg.inv", A)
     check_floating("linalg.inv", A, low_precision=False)
-    info = xp.zeros(A.shape[:-2], factorize.INT32)
-    try:
-        made = xp.linalg.inv(A)
-    except xp.linalg.LinAlgError:
-        lu, pivots, info = factorize.lu_factor(xp, A)
-        made = factorize.lu_solve(xp, lu, pivots, xp.broadcast_to(xp.eye(A.shape[-1], dtype=A.dtype), A.shape))
+    made, info = lapack.inverse(xp, A)
     if check_errors:
         check_info(info, "linalg.inv_ex", singular_inverse)
     return column_major(made), info
@@ -286,11 +278,11 @@ def solve_kernel(xp: Any, A: Any, B: Any, left: bool, check_errors: bool) -> Any
         raise RuntimeError("linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this "
                            "case linalg.solve is equivalent to B / A.squeeze(-1)")
     supported("lu_cpu", A, even_empty=False)
-    lu, pivots, info = factorize.lu_factor(xp, A)
+    lu, pivots, info = lapack.lu_factor(xp, A)
     if left:
-        made = factorize.lu_solve(xp, lu, pivots, b)
+        made = lapack.lu_solve(xp, lu, pivots, b)
     else:
-        made = adjoint(factorize.lu_solve(xp, lu, pivots, adjoint(b), True))
+        made = adjoint(lapack.lu_solve(xp, lu, pivots, adjoint(b), True))
     if check_errors:
         check_info(info, "torch.linalg.solve_ex", singular_solve)
     made = made[..., 0] if vector else made
@@ -357,10 +349,7 @@ def solve_triangular_kernel(xp: Any, self: Any, B: Any, upper: bool, left: bool,
     check_product("linalg.solve_triangular", self, B, left)
     supported("triangular_solve_cpu", self)
     B = B.astype(self.dtype, copy=False)
-    if left:
-        return column_major(factorize.solve_triangular(xp, self, B, upper, unitriangular))
-    made = factorize.solve_triangular(xp, self.swapaxes(-1, -2), B.swapaxes(-1, -2), not upper, unitriangular)
-    return column_major(made.swapaxes(-1, -2))
+    return column_major(lapack.solve_triangular(xp, self, B, upper, unitriangular, left))
 
 
 def masked(t: Any, upper: bool, unitriangular: bool) -> Any:
@@ -398,9 +387,9 @@ def old_triangular_kernel(xp: Any, self: Any, A: Any, upper: bool, transpose: bo
                                f"{array.ndim} dimensions instead")
     check_systems("triangular_solve", self, A)
     supported("triangular_solve_cpu", self)
-    b, coefficients = factorize.broadcast_batch(self, A)
+    b, coefficients = broadcast_batch(self, A)
     matrix = coefficients.swapaxes(-1, -2) if transpose else coefficients
-    made = factorize.solve_triangular(xp, matrix, b, upper != transpose, unitriangular)
+    made = lapack.solve_triangular(xp, matrix, b, upper != transpose, unitriangular)
     return column_major(made), column_major(coefficients)
 
 
@@ -443,8 +432,8 @@ def det_parts(xp: Any, name: str, A: Any) -> Any:
     check_square(name, A)
     check_floating(name, A, low_precision=name != "linalg.slogdet")
     supported("lu_cpu", A, even_empty=False)
-    lu, pivots, _ = factorize.lu_factor(xp, A)
-    return lu, pivots, xp.diagonal(lu, 0, -2, -1), factorize.parity_of(xp, pivots).astype(A.dtype)
+    lu, pivots, _ = lapack.lu_factor(xp, A)
+    return lu, pivots, xp.diagonal(lu, 0, -2, -1), lapack.parity_of(xp, pivots).astype(A.dtype)
 
 
 def det_kernel(xp: Any, A: Any) -> Any:
@@ -583,7 +572,7 @@ def division_by_zero(name: str, info: Any) -> None:
 
 def lu_factor_kernel(xp: Any, A: Any, pivot: bool, check_errors: bool) -> Any:
     check_lu("torch.lu_factor", A, pivot)
-    lu, pivots, info = factorize.lu_factor(xp, A)
+    lu, pivots, info = lapack.lu_factor(xp, A)
     if check_errors:
         division_by_zero("torch.linalg.lu_factor_ex", info)
     return column_major(lu), pivots, info
@@ -591,7 +580,7 @@ def lu_factor_kernel(xp: Any, A: Any, pivot: bool, check_errors: bool) -> Any:
 
 def lu_kernel(xp: Any, A: Any, pivot: bool) -> Any:
     check_lu("linalg.lu", A, pivot)
-    lu, pivots, _ = factorize.lu_factor(xp, A)
+    lu, pivots, _ = lapack.lu_factor(xp, A)
     return unpacked(xp, lu, pivots, True, True)
 
 
@@ -600,11 +589,11 @@ def unpacked(xp: Any, lu: Any, pivots: Any, data: bool, permutation: bool) -> An
     k = min(rows, columns)
     P, L, U = (xp.empty(0, lu.dtype) for _ in range(3))
     if permutation:
-        P = factorize.permutation_matrix(xp, factorize.permutation_of(xp, pivots, rows), lu.dtype)
+        P = lapack.permutation_matrix(xp, lapack.permutation_of(xp, pivots, rows), lu.dtype)
     if data:
-        L = xp.array(xp.tril(lu[..., :k], -1), order="C")
+        L = lower_part(lu[..., :k], -1)
         L[..., xp.arange(k), xp.arange(k)] = 1
-        U = xp.array(xp.triu(lu[..., :k, :]), order="C")
+        U = upper_part(lu[..., :k, :])
     return P, L, U
 
 
@@ -694,10 +683,10 @@ linalg_lu = defop(
 
 
 def lu_unpack_kernel(xp: Any, LU_data: Any, LU_pivots: Any, unpack_data: bool, unpack_pivots: bool) -> Any:
-    if unpack_pivots and LU_pivots.dtype != factorize.INT32:
+    if unpack_pivots and LU_pivots.dtype != INT32:
         raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this "
                            "function is intended to be used with the output produced by torch.linalg.lu_factor")
-    factorize.check_unpack(LU_data, LU_pivots if unpack_pivots else None)
+    check_unpack(LU_data, LU_pivots if unpack_pivots else None)
     return unpacked(xp, LU_data, LU_pivots, unpack_data, unpack_pivots)
 
 
@@ -732,13 +721,13 @@ def lu_solve_kernel(xp: Any, LU: Any, pivots: Any, B: Any, left: bool, adjoint: 
     if LU.dtype != B.dtype:
         raise RuntimeError(f"linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type {legacy(LU)} and "
                            f"B of type {legacy(B)} instead")
-    factorize.check_pivots(LU, pivots)
+    check_pivots(LU, pivots)
     check_product("linalg.lu_solve", LU, B, left)
     supported("linalg.lu_solve_cpu", LU, even_empty=False)
     if left:
-        return column_major(factorize.lu_solve(xp, LU, pivots, B, adjoint))
-    made = factorize.lu_solve(xp, LU, pivots, factorize.adjoint(B), not adjoint)
-    return xp.ascontiguousarray(factorize.adjoint(made))
+        return column_major(lapack.lu_solve(xp, LU, pivots, B, adjoint))
+    made = lapack.lu_solve(xp, LU, pivots, lapack.adjoint(B), not adjoint)
+    return xp.ascontiguousarray(lapack.adjoint(made))
 
 
 def lu_solve_gradients(grad: Any, LU: Any, pivots: Any, result: Any, left: bool, adjoint: bool, needed: Any) -> Any:

@@ -13,8 +13,17 @@ import numpy as np
 from retrograd.core.opdef import NOT_IMPLEMENTED, defop
 from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor
 from retrograd.ops import late
-from retrograd.ops.linalg import factors as factorize
-from retrograd.ops.linalg.factors import adjoint, check_floating, check_matrix, check_square, column_major, legacy, supported
+from retrograd.ops.linalg import lapack
+from retrograd.ops.linalg.factors import (
+    LinAlgError,
+    check_floating,
+    check_matrix,
+    check_square,
+    column_major,
+    legacy,
+    supported,
+)
+from retrograd.ops.linalg.lapack import adjoint
 from retrograd.ops.linalg.solve import linalg_solve, linalg_solve_triangular, run_stacked, stacked
 from retrograd.ops.shared.elementwise import must_not_write, times
 from retrograd.ops.shared.families import everything, will_differentiate
@@ -141,7 +150,7 @@ def eigh_kernel(xp: Any, A: Any, UPLO: str, compute_v: bool) -> Any:
             return xp.linalg.eigvalsh(A, UPLO.upper()), xp.empty(0, A.dtype)
         values, vectors = xp.linalg.eigh(A, UPLO.upper())
     except xp.linalg.LinAlgError:
-        raise factorize.LinAlgError(
+        raise LinAlgError(
             f"linalg.eigh: {where_failed(xp, A)}The algorithm failed to converge because the input matrix is ill-conditioned "
             f"or has too many repeated eigenvalues (error code: {A.shape[-1] - 1}).") from None
     return values, column_major(vectors)
@@ -286,7 +295,7 @@ def svd_kernel(xp: Any, A: Any, full_matrices: bool, compute_uv: bool, driver: A
             return xp.empty(0, A.dtype), S, xp.empty(0, A.dtype)
         U, S, Vh = xp.linalg.svd(matrix, full_matrices)
     except xp.linalg.LinAlgError:
-        raise factorize.LinAlgError(
+        raise LinAlgError(
             f"linalg.svd: {where_failed(xp, A)}The algorithm failed to converge because the input matrix contained non-finite "
             "values.") from None
     U, Vh = U.astype(A.dtype, copy=False), Vh.astype(A.dtype, copy=False)
@@ -491,30 +500,16 @@ def lstsq_kernel(xp: Any, self: Any, b: Any, rcond: Any, driver: Any) -> Any:
     vector = self.ndim - 1 == b.ndim and b.shape == self.shape[:-1]
     right = b[..., None] if vector else b
     rows, columns = self.shape[-2:]
-    batch = np.broadcast_shapes(self.shape[:-2], right.shape[:-2])
-    U, S, Vh = xp.linalg.svd(self, False)
-    bound = (max(rows, columns) * np.finfo(self.dtype).eps if rcond is None else rcond) * S.max(-1, keepdims=True, initial=0)
-    kept = S > bound if driver != "gels" else xp.ones(S.shape, bool)
-    with xp.errstate(all="ignore"):
-        inverse = xp.where(kept, 1 / S, 0).astype(S.dtype)
-    made = adjoint(Vh) @ (inverse[..., None] * (adjoint(U) @ right))
-    made = xp.broadcast_to(made, (*batch, *made.shape[-2:])).astype(self.dtype, copy=False)
-    rank = xp.asarray(kept.sum(-1), xp.int64) if driver != "gels" else xp.empty(0, xp.int64)
-    residuals = xp.empty(0, S.dtype)
+    bound = max(rows, columns) * np.finfo(self.dtype).eps if rcond is None else rcond
+    made, ranks, values = lapack.least_squares(xp, self, right, driver, bound)
+    empty = xp.empty(0, values.dtype)
+    rank = ranks.astype(xp.int64) if driver != "gels" else xp.empty(0, xp.int64)
+    residuals = empty
     if rows > columns and driver != "gelsy" and (driver == "gels" or (rank == columns).all()):
-        difference = self @ made - right
-        residuals = (xp.abs(difference) ** 2).sum(-2)
-    solution = xp.ascontiguousarray(made[..., 0]) if vector else column_major_rows(made, max(rows, columns))
-    values = S if driver in ("gelsd", "gelss") else xp.empty(0, S.dtype)
-    return solution, residuals, rank, values
-
-
-def column_major_rows(array: Any, rows: int) -> Any:
-    """The array as the first rows of a larger one that is stored by columns."""
-    whole = np.empty((*array.shape[:-2], array.shape[-1], max(rows, 1)), array.dtype)
-    made = whole[..., :array.shape[-2]].swapaxes(-1, -2)
-    made[...] = array
-    return made
+        residuals = (xp.abs(made[..., columns:, :]) ** 2).sum(-2)
+    made = made[..., :columns, :]
+    solution = xp.ascontiguousarray(made[..., 0]) if vector else made
+    return solution, residuals, rank, values if driver in ("gelsd", "gelss") else empty
 
 
 def check_lstsq(self: Any, b: Any, driver: Any) -> None:

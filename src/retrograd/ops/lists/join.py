@@ -15,6 +15,7 @@ from retrograd.ops import late
 from retrograd.ops.memory.copy import cast_array, clone, contiguous_format, copied, format_strides, real_if
 from retrograd.ops.shared import geometry
 from retrograd.ops.shared.families import loop, move_to_front, shift_dims, wrap_dim, wrap_dims
+from retrograd.ops.shared.triangles import lower_part, upper_part
 from retrograd.ops.views.shape import expand, meshgrid, reshaped, unpacked, unsafe_view
 from retrograd.ops.views.slicing import slice_
 
@@ -431,25 +432,22 @@ def batch_front(op: Any, args: Any, dims: Any, size: int) -> Any:
     return op(move_to_front(args[0], dims[0]), *args[1:]), 0
 
 
-def triangle(name: str, keep: Any) -> Any:
+def triangle(name: str, part: Any) -> Any:
     def kernel(xp: Any, self: Any, diagonal: int) -> Any:
         if self.ndim < 2:
             raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-        made = xp.array(self, order="C")
-        rows, columns = self.shape[-2:]
-        made[..., ~keep(xp.arange(columns) - xp.arange(rows)[:, None], diagonal)] = 0
-        return made
+        return part(self, diagonal)
     return kernel
 
 
 tril = defop(
     "tril(Tensor self, SymInt diagonal=0) -> Tensor",
-    kernel=triangle("tril", lambda distance, diagonal: distance <= diagonal), inplace=True,
+    kernel=triangle("tril", lower_part), inplace=True,
     vjp=dict(self=lambda grad, diagonal: grad.tril(diagonal)), jvp="linear", batch=batch_front,
 )
 triu = defop(
     "triu(Tensor self, SymInt diagonal=0) -> Tensor",
-    kernel=triangle("triu", lambda distance, diagonal: distance >= diagonal), inplace=True,
+    kernel=triangle("triu", upper_part), inplace=True,
     vjp=dict(self=lambda grad, diagonal: grad.triu(diagonal)), jvp="linear", batch=batch_front,
 )
 

@@ -1,0 +1,10 @@
+/* The module `retrograd.core._native`: algorithms in C that neither NumPy, SciPy nor a generated loop has. */
+#define NATIVE_MAIN
+#include "native.h"
+#define EACH(X) X(lapack) X(clear_triangle)
+#define DECLARE(name) FUNCTION(name);
+#define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL},
+EACH(DECLARE)
+static PyMethodDef methods[] = {EACH(METHOD) {NULL, NULL, 0, NULL}};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_native", NULL, -1, methods};
+PyMODINIT_FUNC PyInit__native(void) { import_array(); return PyModule_Create(&module); }

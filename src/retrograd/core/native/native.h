@@ -1,0 +1,30 @@
+/* What the files of the library of algorithms share. A function answers None where it does not take its arguments: the
+   caller then computes with NumPy. */
+#ifndef RETROGRAD_NATIVE_H
+#define RETROGRAD_NATIVE_H
+#define PY_SSIZE_T_CLEAN
+#ifndef NPY_NO_DEPRECATED_API
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#endif
+#ifndef NATIVE_MAIN
+#define NO_IMPORT_ARRAY
+#endif
+#define PY_ARRAY_UNIQUE_SYMBOL retrograd_algorithms_api
+#include <Python.h>
+#include <numpy/arrayobject.h>
+#include <stdint.h>
+#include <string.h>
+#define HIDDEN __attribute__((visibility("hidden")))
+#define FUNCTION(name) HIDDEN PyObject *name(PyObject *module, PyObject *const *args, Py_ssize_t given)
+/* One loop compiled for several instruction sets, chosen when the library is loaded. */
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
+#define CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define CLONES
+#endif
+static inline PyArrayObject *array_at(PyObject *const *args, Py_ssize_t i) {
+  return PyArray_Check(args[i]) ? (PyArrayObject *)args[i] : NULL; }
+/* Contiguous, aligned and in the byte order of this machine: what the loops read and write directly. */
+static inline int plain(PyArrayObject *a) { return a && PyArray_ISCARRAY_RO(a); }
+static inline int code_of(PyArrayObject *a) { return PyArray_DESCR(a)->type_num; }
+#endif

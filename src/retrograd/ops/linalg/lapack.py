@@ -1,0 +1,315 @@
+"""Factorizations and solvers of LAPACK over stacks of matrices, through the routines that SciPy carries.
+
+All functions work along the last two dimensions. A matrix that cannot be factorized is no error here: `info` says where
+the trouble began (1-based, 0 for none), and the numbers are what LAPACK leaves there.
+"""
+from __future__ import annotations
+
+import ctypes
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.algorithms import native
+from retrograd.ops.shared.triangles import cleared, lower_part, upper_part
+
+INT32 = np.dtype(np.int32)
+LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}       # of the routines' names, by NumPy's letters of dtypes
+BLOCK = 64                                               # columns that LAPACK treats at once, for the size of its workspace
+
+
+@cache
+def address_of(name: str) -> int:
+    """Where a routine such as dgetrf is: all its operands are pointers."""
+    from scipy.linalg import cython_blas, cython_lapack
+    library = cython_lapack if name in cython_lapack.__pyx_capi__ else cython_blas
+    capsule = library.__pyx_capi__[name]
+    name_of, pointer_of = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+    name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return int(pointer_of(capsule, name_of(capsule)))
+
+
+def run(name: str, dtype: Any, count: int, *operands: Any) -> None:
+    """Call a routine for each of `count` matrices.
+
+    An int or a letter is passed as such; an array moves on along its first dimension, an array in a tuple stays.
+    """
+    routine = address_of(LETTERS[dtype.char] + name)
+    if native is not None:
+        native.lapack(routine, count, *operands)
+    else:
+        run_from_python(routine, count, operands)
+
+
+def run_from_python(routine: int, count: int, operands: Any) -> None:
+    kept: list[Any] = []                                  # what the pointers point at
+    places = []
+    for operand in operands:
+        if isinstance(operand, (int, str)):
+            kept.append(ctypes.c_int(operand) if isinstance(operand, int) else ctypes.c_char(operand.encode()))
+            places.append((ctypes.addressof(kept[-1]), 0))
+        elif isinstance(operand, tuple):
+            places.append((operand[0].ctypes.data, 0))
+        else:
+            places.append((operand.ctypes.data, operand.strides[0] if count > 1 else 0))
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(operands))(routine)
+    for k in range(count):
+        function(*[start + k * step for start, step in places])
+
+
+# ---- layouts
+def count_of(batch: Any) -> int:
+    return math.prod(batch)
+
+
+def by_columns(a: Any, batch: Any = None) -> Any:
+    """A copy as one stack with each matrix stored by columns, for LAPACK to work in: (count, columns, rows)."""
+    batch = a.shape[:-2] if batch is None else batch
+    rows, columns = a.shape[-2:]
+    made = np.empty((*batch, columns, rows), a.dtype)
+    made[...] = a.swapaxes(-1, -2)
+    return made.reshape((count_of(batch), columns, rows))
+
+
+def matrices(work: Any, batch: Any) -> Any:
+    """The stack of LAPACK's results as matrices."""
+    return work.reshape((*batch, *work.shape[1:])).swapaxes(-1, -2)
+
+
+def operand(a: Any, batch: Any) -> Any:
+    """The stack of matrices stored by columns, to be read only: without a copy where that is possible."""
+    stored = a.swapaxes(-1, -2)
+    if count_of(a.shape[:-2]) == 1 and count_of(batch) != 1:
+        return (np.ascontiguousarray(stored).reshape(stored.shape[-2:]),)
+    if a.shape[:-2] != batch:
+        stored = np.broadcast_to(stored, (*batch, *stored.shape[-2:]))
+    return np.ascontiguousarray(stored).reshape((count_of(batch), *stored.shape[-2:]))
+
+
+def adjoint(array: Any) -> Any:
+    swapped = array.swapaxes(-1, -2)
+    return swapped.conj() if array.dtype.kind == "c" else swapped
+
+
+def turned(dtype: Any) -> str:
+    """The letter for the adjoint of a matrix."""
+    return "C" if dtype.kind == "c" else "T"
+
+
+# ---- LU
+def lu_factor(xp: Any, a: Any) -> tuple[Any, Any, Any]:
+    """L and U in one array, the row exchanges (1-based) and info, by elimination with partial pivoting."""
+    rows, columns = a.shape[-2:]
+    batch, steps = a.shape[:-2], min(rows, columns)
+    if not a.size:
+        return a.copy(), np.empty((*batch, steps), INT32), np.zeros(batch, INT32)
+    work = by_columns(a)
+    pivots, info = np.empty((len(work), steps), INT32), np.zeros(len(work), INT32)
+    run("getrf", a.dtype, len(work), rows, columns, work, rows, pivots, info)
+    return matrices(work, batch), pivots.reshape((*batch, steps)), info.reshape(batch)
+
+
+def permutation_of(xp: Any, pivots: Any, rows: int) -> Any:
+    """For each row of the factorized matrix, the row of the original that it was."""
+    count, steps = count_of(pivots.shape[:-1]), pivots.shape[-1]
+    order = np.empty((count, rows))
+    order[...] = np.arange(rows)
+    if count and steps:
+        exchanges = np.ascontiguousarray(pivots).reshape((count, steps))
+        run("laswp", order.dtype, count, 1, order, rows, 1, steps, exchanges, 1)
+    return order.astype(np.int64).reshape((*pivots.shape[:-1], rows))
+
+
+def permutation_matrix(xp: Any, order: Any, dtype: Any) -> Any:
+    """P with A = P L U."""
+    rows = order.shape[-1]
+    made = np.zeros((*order.shape, rows), dtype)
+    np.put_along_axis(made, order[..., None, :], 1, -2)
+    return made
+
+
+def parity_of(xp: Any, pivots: Any) -> Any:
+    """1 or -1 for an even or odd number of row exchanges."""
+    moved = (pivots != np.arange(1, pivots.shape[-1] + 1)).sum(-1)
+    return np.where(moved % 2 == 1, -1, 1)
+
+
+def lu_solve(xp: Any, lu: Any, pivots: Any, b: Any, adjoint_system: bool = False) -> Any:
+    """X with A X = B (or A^H X = B) from the factors of A; leading dimensions broadcast."""
+    batch = np.broadcast_shapes(lu.shape[:-2], b.shape[:-2])
+    n, columns = b.shape[-2:]
+    work = by_columns(b, batch)
+    if work.size:
+        factors, exchanges = operand(lu, batch), operand(pivots[..., None], batch)
+        run("getrs", b.dtype, len(work), turned(b.dtype) if adjoint_system else "N", n, columns, factors, n, exchanges, work, n,
+            (np.zeros(1, INT32),))
+    return matrices(work, batch)
+
+
+def inverse(xp: Any, a: Any) -> tuple[Any, Any]:
+    """The inverses, and info; where there is none, the factors are left."""
+    n, batch = a.shape[-1], a.shape[:-2]
+    work = by_columns(a)
+    info, pivots = np.zeros(len(work), INT32), np.empty((len(work), n), INT32)
+    if work.size:
+        run("getrf", a.dtype, len(work), n, n, work, n, pivots, info)
+        space = (np.empty(n * BLOCK, a.dtype),)
+        run("getri", a.dtype, len(work), n, work, n, pivots, space, n * BLOCK, info)
+    return matrices(work, batch), info.reshape(batch)
+
+
+def solve_triangular(xp: Any, a: Any, b: Any, upper: bool, unit: bool, left: bool = True) -> Any:
+    """X with A X = B or X A = B, reading one triangle of A; leading dimensions broadcast."""
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    rows, columns = b.shape[-2:]
+    n = a.shape[-1]
+    work = by_columns(b, batch)
+    if work.size:
+        by_rows = n > 1 and a.strides[-1] == a.itemsize
+        factor = operand(a.swapaxes(-1, -2) if by_rows else a, batch)
+        with np.errstate(all="ignore"):
+            run("trsm", b.dtype, len(work), "L" if left else "R", "U" if upper != by_rows else "L", "T" if by_rows else "N",
+                "U" if unit else "N", rows, columns, (np.ones(1, b.dtype),), factor, n, work, rows)
+    return matrices(work, batch)
+
+
+# ---- Cholesky
+def cholesky(xp: Any, a: Any, upper: bool) -> tuple[Any, Any]:
+    """The factor that the given triangle of each matrix has, and info."""
+    n, batch = a.shape[-1], a.shape[:-2]
+    work = by_columns(a)
+    info = np.zeros(len(work), INT32)
+    run("potrf", a.dtype, len(work), "U" if upper else "L", n, work, n, info)
+    return matrices(cleared(work, 0, upper), batch), info.reshape(batch)
+
+
+def cholesky_solve(xp: Any, factor: Any, b: Any, upper: bool) -> Any:
+    """X with A X = B from a factor of A; leading dimensions broadcast."""
+    batch = np.broadcast_shapes(factor.shape[:-2], b.shape[:-2])
+    n, columns = b.shape[-2:]
+    work = by_columns(b, batch)
+    if work.size:
+        run("potrs", b.dtype, len(work), "U" if upper else "L", n, columns, operand(factor, batch), n, work, n,
+            (np.zeros(1, INT32),))
+    return matrices(work, batch)
+
+
+def cholesky_inverse(xp: Any, factor: Any, upper: bool) -> tuple[Any, Any]:
+    """The inverse of A from a factor of A, and info."""
+    n, batch = factor.shape[-1], factor.shape[:-2]
+    work = by_columns(factor)
+    info = np.zeros(len(work), INT32)
+    if work.size:
+        run("potri", factor.dtype, len(work), "U" if upper else "L", n, work, n, info)
+        half = lower_part(work, -1) if upper else upper_part(work, 1)       # work has columns for rows
+        whole = half + adjoint(half)
+        diagonal = np.arange(n)
+        whole[:, diagonal, diagonal] = work[:, diagonal, diagonal]
+        work = whole
+    return matrices(work, batch), info.reshape(batch)
+
+
+# ---- reflections
+def householder_product(xp: Any, vectors: Any, tau: Any) -> Any:
+    """The first columns of the product of the reflections I - tau v v^H; v is 1 on the diagonal, 0 above it."""
+    rows, columns = vectors.shape[-2:]
+    work = by_columns(vectors)
+    if work.size:
+        scales = np.ascontiguousarray(tau).reshape((len(work), tau.shape[-1]))
+        run("ungqr" if tau.dtype.kind == "c" else "orgqr", tau.dtype, len(work), rows, columns, tau.shape[-1], work, rows,
+            scales, (np.empty(columns * BLOCK, tau.dtype),), columns * BLOCK, (np.zeros(1, INT32),))
+    return matrices(work, vectors.shape[:-2])
+
+
+def reflect(xp: Any, vectors: Any, tau: Any, other: Any, left: bool, transpose: bool) -> Any:
+    """The product of the reflections (or its adjoint), applied to a matrix from the left or the right."""
+    rows, columns = other.shape[-2:]
+    batch, count = other.shape[:-2], tau.shape[-1]
+    work = by_columns(other)
+    if work.size and count:
+        size = max(rows, columns) * BLOCK + BLOCK * (BLOCK + 1)
+        scales = np.ascontiguousarray(tau).reshape((len(work), count))
+        run("unmqr" if tau.dtype.kind == "c" else "ormqr", tau.dtype, len(work), "L" if left else "R",
+            turned(tau.dtype) if transpose else "N", rows, columns, count, operand(vectors, batch), vectors.shape[-2], scales,
+            work, rows, (np.empty(size, tau.dtype),), size, (np.zeros(1, INT32),))
+    return matrices(work, batch)
+
+
+# ---- least squares
+def least_squares(xp: Any, a: Any, b: Any, driver: str, rcond: float) -> tuple[Any, Any, Any]:
+    """Solutions in the first rows of a larger matrix, ranks and singular values, by one of LAPACK's four drivers."""
+    rows, columns = a.shape[-2:]
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    width, high, small = b.shape[-1], max(rows, columns, 1), min(rows, columns)
+    count = count_of(batch)
+    right = np.zeros((*batch, width, high), a.dtype)
+    right[..., :rows] = b.swapaxes(-1, -2)
+    work, right = by_columns(a, batch), right.reshape((count, width, high))
+    rank, values = np.zeros(count, INT32), np.zeros((count, small), a.real.dtype)
+    if not (count and rows and columns):
+        return matrices(right, batch), rank.reshape(batch), values.reshape((*batch, small))
+    bound = np.full(1, rcond, values.dtype)
+    shape = (rows, columns, width, work, rows, right, high)
+    own: tuple[Any, ...] = {"gels": (), "gelsy": (np.zeros((count, columns), INT32), (bound,), rank)}.get(
+        driver, (values, (bound,), rank))
+    head = ("N", *shape) if driver == "gels" else (*shape, *own)
+    real = (np.empty(1, values.dtype),) if a.dtype.kind == "c" and driver != "gels" else ()
+    whole = (np.empty(1, INT32),) if driver == "gelsd" else ()
+    # with -1 for its size, the routine says what workspace it wants
+    space, info = np.empty(1, a.dtype), np.zeros(1, INT32)
+    run(driver, a.dtype, 1, *head, (space,), -1, *[(x,) for x in (*real, *whole)], (info,))
+    size = max(1, int(space[0].real))
+    wanted = int(real[0][0]) if driver == "gelsd" and real else max(2 * columns, 5 * small)
+    spaces = [np.empty(size, a.dtype), *[np.empty(max(1, wanted), x.dtype) for x in real],
+              *[np.empty(max(1, int(x[0])), INT32) for x in whole]]
+    run(driver, a.dtype, count, *head, (spaces[0],), size, *[(x,) for x in spaces[1:]], (info,))
+    return matrices(right, batch), rank.reshape(batch), values.reshape((*batch, small))
+
+
+# ---- the exponential
+# The degree of the Taylor polynomial and the 1-norm up to which its error is below the unit of rounding.
+DEGREES = {4: ((4, 5.1e-2), (8, 5.8e-1), (12, 1.46), (16, 2.4)), 8: ((8, 4.99e-2), (12, 2.99e-1), (16, 7.8e-1))}
+
+
+def matrix_exp(xp: Any, a: Any) -> Any:
+    """By scaling and squaring of a Taylor polynomial, which takes few products by Paterson and Stockmeyer's scheme."""
+    n = a.shape[-1]
+    if a.size == 0:
+        return a.copy()
+    real = a.real.dtype
+    flat = a.reshape((-1, n, n))
+    size = np.abs(flat).sum(-2).max(-1)
+    size = np.where(np.isfinite(size), size, 0)
+    choices = DEGREES[8 if real.itemsize == 8 else 4]
+    degree, limit = next((c for c in choices if size.max() <= c[1]), choices[-1])
+    squarings = np.maximum(0, np.ceil(np.log2(np.maximum(size, 1e-300) / limit))).astype(np.int64)
+    most = int(squarings.max(initial=0))
+    if most:
+        flat = flat * (0.5 ** squarings)[:, None, None].astype(real)
+    with np.errstate(all="ignore"):
+        result = taylor(flat, degree, real)
+        for step in range(most):
+            squared = result @ result
+            result = squared if (squarings > step).all() else np.where((squarings > step)[:, None, None], squared, result)
+    return result.reshape(a.shape).astype(a.dtype, copy=False)
+
+
+def taylor(x: Any, degree: int, real: Any) -> Any:
+    """The sum of x^k / k! to a degree that is a multiple of four: three powers, then Horner's scheme in the fourth."""
+    second = x @ x
+    third, fourth = second @ x, second @ second
+    diagonal = np.arange(x.shape[-1])
+
+    def part(k: int) -> Any:
+        made = x * real.type(1 / math.factorial(k + 1)) + second * real.type(1 / math.factorial(k + 2))
+        made += third * real.type(1 / math.factorial(k + 3))
+        made[:, diagonal, diagonal] += real.type(1 / math.factorial(k))
+        return made
+
+    result = part(degree - 4) + fourth * real.type(1 / math.factorial(degree))
+    for k in range(degree - 8, -1, -4):
+        result = part(k) + fourth @ result
+    return result

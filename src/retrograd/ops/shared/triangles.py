@@ -1,0 +1,38 @@
+"""Triangles of matrices, over arrays."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.algorithms import native
+
+
+def beyond(rows: int, columns: int, k: int, upper: bool) -> Any:
+    """Where there are elements right of a diagonal (`upper`) or left of it."""
+    return ~np.tri(rows, columns, k, dtype=bool) if upper else np.tri(rows, columns, k - 1, dtype=bool)
+
+
+def cleared(fresh: Any, k: int, upper: bool) -> Any:
+    """The array, which nobody else has, with zeros right of a diagonal (`upper`) or left of it."""
+    if native is None or native.clear_triangle(fresh, k, upper) is None:
+        np.copyto(fresh, 0, "unsafe", where=beyond(*fresh.shape[-2:], k, upper))
+    return fresh
+
+
+def lower_part(a: Any, k: int = 0) -> Any:
+    """A copy with zeros above a diagonal.
+
+    >>> lower_part(np.ones((2, 2))).tolist()
+    [[1.0, 0.0], [1.0, 1.0]]
+    """
+    return cleared(np.array(a, order="C"), k, True)
+
+
+def upper_part(a: Any, k: int = 0) -> Any:
+    """A copy with zeros below a diagonal.
+
+    >>> upper_part(np.ones((2, 2))).tolist()
+    [[1.0, 1.0], [0.0, 1.0]]
+    """
+    return cleared(np.array(a, order="C"), k, False)
