@@ -1,7 +1,9 @@
 /* The module `retrograd.core._native`: algorithms in C that neither NumPy, SciPy nor a generated loop has. */
 #define NATIVE_MAIN
 #include "native.h"
-#define EACH(X) X(lapack) X(clear_triangle)
+#define EACH(X) X(lapack) X(clear_triangle) X(random_unit) X(random_normal) X(random_exponential) \
+  X(random_below) X(random_remainder) X(random_permutation) X(random_poisson) \
+  X(select_rows) X(search_rows) X(take_along) X(put_along) X(put_rows) X(keep) X(spread) X(nonzero)
 #define DECLARE(name) FUNCTION(name);
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL},
 EACH(DECLARE)

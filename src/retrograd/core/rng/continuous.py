@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 
+from retrograd.core.algorithms import native
 from retrograd.core.rng.boxmuller import BLOCK, normal_blocks_float32, normal_blocks_float64
 from retrograd.core.rng.fused import fma_float32, fma_float64
 from retrograd.core.rng.libm import exact_exp, exact_log1p, exact_tan
@@ -93,6 +94,10 @@ def normal(
     n = element_count(shape)
     if n < BLOCK or not contiguous:
         return narrow(_affine(_normal_pairs(gen, n), mean, std, dtype), dtype).reshape(shape)
+    if native is not None and (dtype == FLOAT64 or dtype == FLOAT32):
+        made = np.empty(shape, dtype)
+        native.random_normal(gen.memory(), made, std, mean)
+        return made
     if dtype == FLOAT64:
         values = unit_float64(gen, n + (BLOCK if n % BLOCK else 0))
         return fma_float64(_normal_blocks(values, n), std, mean).reshape(shape)
@@ -179,6 +184,10 @@ def exponential(gen: Generator, shape: Shape, lambd: float = 1.0, npdtype: DType
     if not lambd > 0.0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
     dtype = np.dtype(npdtype)
+    if native is not None and (dtype == FLOAT64 or dtype == FLOAT32):
+        made = np.empty(shape, dtype)
+        native.random_exponential(gen.memory(), made, -1.0 / lambd)
+        return made
     values = -unit_float64(gen, element_count(shape))
     values = exact_log1p(values) if dtype == FLOAT64 else np.log1p(values, out=values)
     values *= -1.0 / lambd

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from retrograd.core.algorithms import native
 from retrograd.core.rng.continuous import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Shape, element_count, narrow
 from retrograd.core.rng.mersenne import Generator
-from retrograd.core.rng.unit import unit_float32, unit_float64, unit_int53
+from retrograd.core.rng.unit import FEW, unit_float32, unit_float64, unit_int53
 
 if TYPE_CHECKING:      # numpy.typing takes long to import
     from numpy.typing import DTypeLike, NDArray
@@ -41,6 +42,10 @@ def bernoulli(gen: Generator, shape: Shape, p: float | Array, npdtype: DTypeLike
         if not 0.0 <= p <= 1.0:
             raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
         # Comparing before the exact scaling by 2**-53 saves a conversion.
+        if native is not None and n > FEW:
+            made = np.empty(shape, dtype)
+            if native.random_below(gen.memory(), made, math.ceil(p * 2.0**53)) is not None:
+                return made
         return (unit_int53(gen, n) < np.uint64(math.ceil(p * 2.0**53))).astype(dtype).reshape(shape)
     if not bool(((p >= 0) & (p <= 1)).all()):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
@@ -89,6 +94,10 @@ def _largest(dtype: np.dtype[Any]) -> int:
 def _offset_remainder(gen: Generator, shape: Shape, low: int, span: int, dtype: np.dtype[Any]) -> Array:
     """low + word % span, wrapping like unsigned 64-bit integers."""
     n = element_count(shape)
+    if native is not None and n > FEW and span < 2**64:
+        made = np.empty(shape, np.int64)
+        if native.random_remainder(gen.memory(), made, low, span) is not None:
+            return _cast_int64(made, dtype)
     if span >= _WIDE_RANGE:
         values = gen.random_uint64(n)
         values %= np.uint64(span)

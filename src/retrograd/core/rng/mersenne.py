@@ -98,6 +98,10 @@ class Generator:
     def initial_seed(self) -> int:
         return self._seed
 
+    def memory(self) -> Any:
+        """The twister's words and position, for compiled code to draw from."""
+        return self._memory
+
     def random_uint32(self, n: int) -> NDArray[np.uint32]:
         """Draw n 32-bit words."""
         return self.words(n).astype(np.uint32)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from retrograd.core.algorithms import native
 from retrograd.core.rng.continuous import exponential
 from retrograd.core.rng.mersenne import Generator
 from retrograd.core.rng.unit import unit_float64
@@ -24,6 +25,9 @@ def randperm(gen: Generator, n: int, npdtype: DTypeLike = np.int64) -> Array:
     """A permutation of 0..n-1 by Fisher and Yates' forward shuffle, which costs n - 1 draws."""
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+    made = np.empty(n, np.int64)
+    if native is not None and native.random_permutation(gen.memory(), made) is not None:
+        return made.astype(npdtype, copy=False)
     steps = max(n - 1, 0)
     words = gen.words(steps) if n < _FEW_ENOUGH_FOR_32_BITS else gen.random_uint64(steps)
     here = np.arange(steps, dtype=np.uint64)
@@ -126,6 +130,10 @@ def poisson(gen: Generator, rates: Array) -> Array:
     """Poisson counts with the given rates, in their type: `poisson`."""
     if not bool((rates >= 0).all()):
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+    if native is not None:
+        drawn = np.array(rates, np.float64, order="C")
+        native.random_poisson(gen.memory(), drawn)
+        return drawn.astype(rates.dtype)
     source = Rewindable(gen, expected=4 * rates.size + 16)
     counts = [_poisson_count(float(rate), source) for rate in rates.ravel().tolist()]
     source.close()

@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from retrograd.core.algorithms import native
 from retrograd.core.rng.mersenne import Generator
 
 if TYPE_CHECKING:      # numpy.typing takes long to import
     from numpy.typing import NDArray
 
+FEW = 64                # so many draws cost less with NumPy than a look at the twister's memory
 _LOW_24_BITS = np.uint64((1 << 24) - 1)
 _LOW_21_BITS = np.uint64((1 << 21) - 1)
 _HALF_WORD = np.uint64(32)
@@ -18,6 +20,10 @@ _SCALE_24 = np.float32(2.0**-24)
 
 def unit_float32(gen: Generator, n: int) -> NDArray[np.float32]:
     """n values k * 2**-24, from the low 24 bits of one word each."""
+    if native is not None and n > FEW:
+        made = np.empty(n, np.float32)
+        native.random_unit(gen.memory(), made)
+        return made
     words = gen.words(n)
     words &= _LOW_24_BITS
     result: NDArray[np.float32] = words.astype(np.float32)
@@ -36,6 +42,10 @@ def unit_int53(gen: Generator, n: int) -> NDArray[np.uint64]:
 
 def unit_float64(gen: Generator, n: int) -> NDArray[np.float64]:
     """n values k * 2**-53."""
+    if native is not None and n > FEW:
+        made = np.empty(n)
+        native.random_unit(gen.memory(), made)
+        return made
     result: NDArray[np.float64] = unit_int53(gen, n).astype(np.float64)
     result *= 2.0**-53
     return result

@@ -20,6 +20,7 @@ from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor, bump, new_tensor, w
 from retrograd.ops import late
 from retrograd.ops.memory.copy import alias, copied
 from retrograd.ops.shared import families
+from retrograd.ops.shared.along import add_flat, keep, nonzero, put_rows
 from retrograd.ops.shared.geometry import view_strides
 from retrograd.ops.views.slicing import select, slice_
 
@@ -46,7 +47,7 @@ def positions(shape: Any, indices: Any) -> list[Any]:
                 warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
                               "instead.", UserWarning, stacklevel=2)
             check_mask(shape, index, len(made))
-            made.extend(np.nonzero(index))
+            made.extend(nonzero(index) if index.ndim else np.nonzero(index))
         else:
             raise IndexError(WRONG_INDEX_DTYPE)
     if len(made) > len(shape):
@@ -176,6 +177,9 @@ def index_kernel(xp: Any, self: Any, indices: Any) -> Any:
             return self.take(first, axis=0)
         except IndexError:
             pass                              # the general way has the right words for it
+    if first is not None and first.dtype.kind == "b" and first.ndim and first.shape == self.shape[:first.ndim] and (
+            self.flags.c_contiguous):
+        return keep(self, first)
     if not any([i is not None for i in indices]):
         return self.copy()
     place = Place(self.shape, indices)
@@ -307,13 +311,15 @@ def add_at(target: Any, index: Any, values: Any) -> None:
     if not target.size or not values.size:
         return
     places = [i for i in index if isinstance(i, ndarray)] if isinstance(index, tuple) else [index]
-    if len(places) == 1 and isinstance(places[0], ndarray) and places[0].ndim == 1 and values.size >= 16 * places[0].size:
+    if len(places) == 1 and isinstance(places[0], ndarray) and places[0].ndim == 1:
         dim = 0 if not isinstance(index, tuple) else next(d for d, i in enumerate(index) if isinstance(i, ndarray))
-        if add_rows(np.moveaxis(target, dim, 0), places[0], np.moveaxis(values, dim, 0)):
+        if put_rows(target, places[0], values, dim, "+"):
+            return
+        if values.size >= 16 * places[0].size and add_rows(np.moveaxis(target, dim, 0), places[0], np.moveaxis(values, dim, 0)):
             return
     if target.flags.c_contiguous and target.ndim:
         flat = np.arange(target.size).reshape(target.shape)[index]
-        np.add.at(target.reshape(-1), flat.reshape(-1), np.ascontiguousarray(values).reshape(-1))
+        add_flat(target.reshape(-1), flat.reshape(-1), np.ascontiguousarray(values).reshape(-1))
     else:
         np.add.at(target, index, values)
 

@@ -16,6 +16,8 @@ from retrograd.core.tensor import new_tensor
 from retrograd.ops import late
 from retrograd.ops.indexing.index import add_at, common_shape, iteration_strides, laid_out, number_array
 from retrograd.ops.shared import families
+from retrograd.ops.shared.along import keep, put_masked
+from retrograd.ops.shared.along import nonzero as positions_of
 from retrograd.ops.shared.dtype_checks import check_types
 from retrograd.ops.shared.elementwise import C_NAMES, must_not_write
 
@@ -83,7 +85,7 @@ where_scalar = defop(
 
 # ---- nonzero
 def nonzero_kernel(xp: Any, self: Any) -> Any:
-    found = xp.stack(xp.nonzero(self)) if self.ndim else xp.zeros((0, int(bool(self != 0))), np.int64)
+    found = positions_of(self) if self.ndim else xp.zeros((0, int(bool(self != 0))), np.int64)
     return found.T if found.shape[1] else storage.empty_strided(found.T.shape, (1, 0), found.dtype)
 
 
@@ -179,7 +181,7 @@ def masked_select_kernel(xp: Any, self: Any, mask: Any) -> Any:
     if mask.dtype.kind != "b":
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     shape = common_shape(mask.shape, self.shape)
-    return xp.broadcast_to(self, shape)[xp.broadcast_to(mask, shape)]
+    return keep(xp.broadcast_to(self, shape), xp.broadcast_to(mask, shape)) if shape else self[mask]
 
 
 def masked_select_backward(grad: Any, self: Any, mask: Any) -> Any:
@@ -210,7 +212,7 @@ def masked_scatter_kernel(xp: Any, self: Any, mask: Any, source: Any) -> Any:
     count = int(xp.count_nonzero(mask))
     if count > source.size:
         raise RuntimeError("Number of elements of source < number of ones in mask")
-    result[mask] = source.reshape(-1)[:count]
+    put_masked(result, mask, source.reshape(-1)[:count])
     return result
 
 

@@ -17,9 +17,11 @@ from retrograd.ops import late
 from retrograd.ops.indexing.index import INDEX_DTYPES, INT64, add_at, common_shape, laid_out, number_array
 from retrograd.ops.memory.copy import copied, format_strides
 from retrograd.ops.shared import families
+from retrograd.ops.shared.along import add_flat, put_elements, put_rows, take_elements
 from retrograd.ops.shared.elementwise import times, unsupported
 from retrograd.ops.shared.families import anywhere, conj, everything, wrap_dim
 
+HOW = {"sum": "+", "prod": "*", "amax": ">", "amin": "<"}
 REDUCTIONS = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum"}
 
 
@@ -132,6 +134,10 @@ def along_vector(op: Any, args: Any, dims: Any, size: int) -> Any:
 # ---- gather
 def gather_kernel(xp: Any, self: Any, dim: int, index: Any, sparse_grad: bool) -> Any:
     dim = wrap_dim(dim, self.ndim)
+    if index.ndim == self.ndim and index.size and index.dtype in INDEX_DTYPES:
+        made = take_elements(self, index, dim)
+        if made is not None:
+            return made
     check_scatter("gather", self, dim, index, None)
     if not index.size:
         return xp.empty(index.shape, self.dtype)
@@ -158,6 +164,13 @@ def scatter_into(name: str, self: Any, dim: int, index: Any, src: Any, reduce: s
     """A copy of `self` into which `src` (None stands for no shape of its own) was written or reduced."""
     dim = wrap_dim(dim, self.ndim)
     value = src if src.ndim == 0 and name == "scatter value" else None
+    how = "=" if reduce is None else HOW.get(reduce) if include_self else None
+    source = src if value is not None else src[tuple([slice(n) for n in index.shape])] if src.ndim == index.ndim else None
+    if how and index.size and index.dtype in INDEX_DTYPES and source is not None and src.dtype == self.dtype and (
+            value is not None or source.shape == index.shape):
+        result = self.copy()
+        if put_elements(result, index, source, dim, how):
+            return result
     check_scatter(name.split()[0], self, dim, index, None if value is not None else src)
     result = self.copy()
     if not index.size:
@@ -176,6 +189,10 @@ def reduce_at(target: Any, places: Any, source: Any, reduce: str, include_self: 
     if not include_self:
         target[places] = neutral(reduce, target.dtype)
     name = REDUCTIONS[reduce]
+    dims = [d for d, p in enumerate(places) if isinstance(p, np.ndarray)]
+    if len(dims) == 1 and reduce in HOW and places[dims[0]].ndim == 1 and put_rows(target, places[dims[0]], source, dims[0],
+                                                                                    HOW[reduce]):
+        return
     if name == "add":
         add_at(target, places, source)
     else:
@@ -480,6 +497,8 @@ def index_add_kernel(xp: Any, self: Any, dim: int, index: Any, source: Any, alph
     if alpha != 1:
         source = source * number_array(alpha, self.dtype)
     result = self.copy()
+    if put_rows(at_least_1d(result), at_least_1d(index), at_least_1d(source), dim, "+"):
+        return result
     add_at(at_least_1d(result), rows(dim, index), at_least_1d(source))
     return result
 
@@ -533,6 +552,8 @@ def index_copy_kernel(xp: Any, self: Any, dim: int, index: Any, source: Any) -> 
         wrong = index[(index < 0) | (index >= size)].flat[0]
         raise IndexError(f"index_copy_(): index {wrong} is out of bounds for dimension {dim} with size {size}")
     result = self.copy()
+    if put_rows(at_least_1d(result), at_least_1d(index), at_least_1d(source), dim, "="):
+        return result
     at_least_1d(result)[rows(dim, index)] = at_least_1d(source)
     return result
 
@@ -698,7 +719,7 @@ def put_kernel(xp: Any, self: Any, index: Any, source: Any, accumulate: bool) ->
     flat = self.flatten()
     places, values = index.reshape(-1), source.reshape(-1)
     if accumulate:
-        np.add.at(flat, places, values)
+        add_flat(flat, np.where(places < 0, places + flat.size, places), values)
     else:
         flat[places] = values
     result = flat.reshape(self.shape)

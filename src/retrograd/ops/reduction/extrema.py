@@ -8,6 +8,7 @@ import numpy as np
 from retrograd.core.opdef import defop
 from retrograd.ops import late
 from retrograd.ops.reduction import selection
+from retrograd.ops.shared.along import order_rows, select_rows, take_along
 from retrograd.ops.shared.families import wrap_dim
 from retrograd.ops.shared.reductions import (
     FLOAT32,
@@ -30,7 +31,7 @@ NAMED = "(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor in
 
 def taken(xp: Any, self: Any, indices: Any, axis: int, keepdim: bool) -> tuple[Any, Any]:
     """The elements at `indices` (which have size 1 along `axis`), and the indices."""
-    values = xp.take_along_axis(self, indices, axis)
+    values = take_along(self, indices, axis)
     if not keepdim:
         values, indices = values.squeeze(axis), indices.squeeze(axis)
     return dense(values), dense(indices)
@@ -219,7 +220,9 @@ def median_positions(xp: Any, self: Any, axis: int, ignore_nan: bool) -> Any:
     blank = x != x
     counted = x.shape[-1] - blank.sum(-1, keepdims=True) if ignore_nan else xp.full((*x.shape[:-1], 1), x.shape[-1])
     middle = xp.maximum(counted - 1, 0) // 2
-    indices = xp.take_along_axis(xp.argsort(x, -1, kind="stable"), middle, -1)
+    indices = select_rows(x, "m", middle)
+    if indices is None:
+        indices = xp.take_along_axis(order_rows(x), middle, -1)
     for row in [tuple(row) for row in xp.argwhere(xp.asarray(counted[..., 0] == 0))]:
         order = list(range(x.shape[-1]))
         selection.nth_element(order, 0, selection.ascending(x[row].tolist()))
@@ -237,11 +240,12 @@ def median_kernel(ignore_nan: bool) -> Any:
             blank = 0 if self.dtype.kind in "iu" else float("nan")
             return xp.asarray(xp.iinfo(self.dtype).min if wide_integer else blank).astype(self.dtype)
         refuse("median_cpu", self, "cb")
-        ordered = xp.sort(self.reshape(-1))
-        blanks = int(xp.count_nonzero(ordered != ordered))
+        flat = self.reshape(-1)
+        blanks = int(xp.count_nonzero(flat != flat))
         if blanks and not ignore_nan:
-            return ordered[-1]
-        return ordered[max(self.size - blanks - 1, 0) // 2]
+            return flat[xp.argmax(flat != flat)]
+        middle = max(self.size - blanks - 1, 0) // 2
+        return xp.partition(flat, middle)[middle]
     return kernel
 
 
@@ -278,8 +282,10 @@ def mode_kernel(xp: Any, self: Any, dim: int, keepdim: bool) -> Any:
     if self.size:
         refuse("mode_cpu", self, "c")
     x = xp.moveaxis(self, axis, -1)
-    order = xp.argsort(x, -1, kind="stable")
-    odd = range(0) if x.shape[-1] <= selection.SMALL and not (x != x).any() else xp.ndindex(x.shape[:-1])
+    blank = bool((x != x).any())
+    order = None if blank else select_rows(x, "o", 0)
+    odd: Any = () if order is not None or not blank and x.shape[-1] <= selection.SMALL else xp.ndindex(x.shape[:-1])
+    order = order_rows(x) if order is None else order
     for row in odd:
         places = list(range(x.shape[-1]))
         values = x[row].tolist()
@@ -311,8 +317,10 @@ def kthvalue_kernel(xp: Any, self: Any, k: int, dim: int, keepdim: bool) -> Any:
         return self.copy(), xp.zeros((), INT64)
     refuse("kthvalue_cpu", self, "cb")
     x = xp.moveaxis(self, axis, -1)
-    order = xp.argsort(x, -1, kind="stable")
-    indices = order[..., k - 1:k].copy()
+    found = select_rows(x, "k", k - 1)
+    if found is not None:
+        return taken(xp, self, xp.moveaxis(found, -1, axis), axis, keepdim)
+    indices = order_rows(x)[..., k - 1:k].copy()
     for row in ambiguous_rows(xp, x, indices):
         indices[(*row, 0)] = selection.quickselect(x[row].tolist(), k - 1)
     return taken(xp, self, xp.moveaxis(indices, -1, axis), axis, keepdim)

@@ -11,6 +11,7 @@ from retrograd.ops import late
 from retrograd.ops.memory.copy import format_strides
 from retrograd.ops.reduction import selection
 from retrograd.ops.shared import families
+from retrograd.ops.shared.along import keep, order_rows, search_rows, select_rows, take_along
 from retrograd.ops.shared.families import wrap_dim
 from retrograd.ops.shared.reductions import (
     FLOAT64,
@@ -28,10 +29,7 @@ from retrograd.ops.shared.reductions import (
 # ---- sort
 def positions(xp: Any, x: Any, axis: int, descending: bool) -> Any:
     """The order of the elements along `axis`; equal ones keep theirs, NaN counts as the largest."""
-    if not descending:
-        return xp.argsort(x, axis, kind="stable")
-    backwards = xp.argsort(xp.flip(x, axis), axis, kind="stable")
-    return xp.flip(x.shape[axis] - 1 - backwards, axis)
+    return xp.moveaxis(order_rows(xp.moveaxis(x, axis, -1), descending), -1, axis)
 
 
 def laid_out(like: Any, array: Any) -> Any:
@@ -51,7 +49,7 @@ def sort_kernel(xp: Any, self: Any, dim: int, descending: bool) -> Any:
     if self.ndim == 0:
         return self.copy(), xp.zeros((), INT64)
     indices = positions(xp, wide(self), axis, descending)
-    return laid_out(self, xp.take_along_axis(self, indices, axis)), laid_out(self, indices)
+    return laid_out(self, take_along(self, indices, axis)), laid_out(self, indices)
 
 
 def sort_backward(grad: Any, self_sym_sizes: Any, dim: int, indices: Any) -> Any:
@@ -93,14 +91,17 @@ def topk_kernel(xp: Any, self: Any, k: int, dim: int, largest: bool, sorted: boo
     if self.ndim == 0:
         return self.copy(), xp.zeros((), INT64)
     indices = xp.moveaxis(topk_positions(xp, xp.moveaxis(wide(self), axis, -1), k, largest, sorted), -1, axis)
-    return dense(xp.take_along_axis(self, indices, axis)), dense(indices)
+    return dense(take_along(self, indices, axis)), dense(indices)
 
 
 def topk_positions(xp: Any, x: Any, k: int, largest: bool, sorted: bool) -> Any:
     """The positions of the k largest (or smallest) elements along the last dimension."""
-    order = positions(xp, x, x.ndim - 1, largest)
     if k == 0:
-        return xp.empty((*order.shape[:-1], 0), order.dtype)
+        return xp.empty((*x.shape[:-1], 0), INT64)
+    found = select_rows(x, "t", k, largest, sorted)
+    if found is not None:
+        return found
+    order = positions(xp, x, x.ndim - 1, largest)
     ordered = xp.take_along_axis(x, order, -1)[..., :k + 1]
     again = (ordered[..., 1:] == ordered[..., :-1]) | ((ordered != ordered)[..., 1:] & (ordered != ordered)[..., :-1])
     rows = xp.ndindex(x.shape[:-1]) if not sorted else [tuple(row) for row in xp.argwhere(xp.asarray(again.any(-1)))]
@@ -129,9 +130,23 @@ def unique_kernel(xp: Any, self: Any, return_inverse: bool, return_counts: bool)
     """Values in ascending order, where each element went, how often each value occurs; NaNs are all different."""
     refuse("unique", self, "c")
     x = wide(self)
-    values, inverse, counts = xp.unique(x.reshape(-1), return_inverse=True, return_counts=True, equal_nan=False)
-    return (values.astype(self.dtype), inverse.reshape(self.shape) if return_inverse else xp.empty(0, INT64),
-            counts if return_counts else xp.empty(0, INT64))
+    flat = x.reshape(-1)
+    if return_inverse or return_counts:
+        order = order_rows(flat)
+        ordered = take_along(flat, order, 0)
+    else:
+        ordered = xp.sort(flat)
+    fresh = xp.ones(flat.shape, bool)
+    xp.not_equal(ordered[1:], ordered[:-1], out=fresh[1:])
+    none = xp.empty(0, INT64)
+    inverse = counts = none
+    if return_inverse:
+        inverse = xp.empty(flat.shape, INT64)
+        inverse[order] = xp.cumsum(fresh) - 1
+        inverse = inverse.reshape(self.shape)
+    if return_counts:
+        counts = xp.diff(xp.append(xp.flatnonzero(fresh), flat.size))
+    return keep(ordered, fresh).astype(self.dtype), inverse, counts
 
 
 def runs(xp: Any, rows: Any) -> tuple[Any, Any, Any]:
@@ -264,16 +279,9 @@ def search(xp: Any, bounds: Any, x: Any, out_int32: bool, right: bool) -> Any:
     """Where each of `x` would be inserted among `bounds`, row by row if there are rows."""
     refuse("searchsorted_out_cpu", x, "cb")
     refuse("searchsorted_out_cpu", bounds, "c")
-    side = "right" if right else "left"
     common = xp.result_type(wide(bounds), wide(x))
     bounds, x = wide(bounds).astype(common), wide(x).astype(common)
-    result = xp.empty(x.shape, xp.int32 if out_int32 else INT64)
-    if bounds.ndim == 1:
-        result[...] = xp.searchsorted(bounds, x, side)
-    else:
-        for row in xp.ndindex(bounds.shape[:-1]):
-            result[row] = xp.searchsorted(bounds[row], x[row], side)
-    return result
+    return search_rows(bounds, x, right).astype(xp.int32 if out_int32 else INT64, copy=False)
 
 
 def searchsorted_kernel(xp: Any, sorted_sequence: Any, self: Any, out_int32: bool, right: bool, side: Any,

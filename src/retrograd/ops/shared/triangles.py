@@ -16,7 +16,8 @@ def beyond(rows: int, columns: int, k: int, upper: bool) -> Any:
 def cleared(fresh: Any, k: int, upper: bool) -> Any:
     """The array, which nobody else has, with zeros right of a diagonal (`upper`) or left of it."""
     if native is None or native.clear_triangle(fresh, k, upper) is None:
-        np.copyto(fresh, 0, "unsafe", where=beyond(*fresh.shape[-2:], k, upper))
+        rows, columns = fresh.shape[-2:]
+        np.copyto(fresh, 0, "unsafe", where=beyond(rows, columns, k, upper))
     return fresh
 
 

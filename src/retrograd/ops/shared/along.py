@@ -1,0 +1,124 @@
+"""Reading and writing by positions along one dimension, sorting and selecting rows: in C where it was built, with NumPy
+otherwise."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.algorithms import native
+
+INT64 = np.dtype(np.int64)
+UFUNCS = {"+": np.add, "*": np.multiply, ">": np.maximum, "<": np.minimum}
+
+
+def flat_index(index: Any) -> Any:
+    """The positions as the compiled loops read them."""
+    return np.ascontiguousarray(index, INT64)
+
+
+def take_along(x: Any, index: Any, axis: int) -> Any:
+    """The elements at positions that are known to be within range; dimensions other than `axis` agree.
+
+    >>> take_along(np.array([[1, 2], [3, 4]]), np.array([[1], [0]]), 1).tolist()
+    [[2], [3]]
+    """
+    if native is not None:
+        made = np.empty(index.shape, x.dtype)
+        if native.take_along(np.ascontiguousarray(x), flat_index(index), made, axis % x.ndim):
+            return made
+    return np.take_along_axis(x, index, axis)
+
+
+def take_elements(x: Any, index: Any, axis: int) -> Any:
+    """The same, or None: where nothing is compiled, for other shapes, and where a position is out of range."""
+    if native is None or not x.ndim:
+        return None
+    made = np.empty(index.shape, x.dtype)
+    return made if native.take_along(np.ascontiguousarray(x), flat_index(index), made, axis) else None
+
+
+def put_elements(target: Any, index: Any, source: Any, axis: int, how: str) -> bool:
+    """Write (`=`) or reduce (`+ * > <`) elements into `target`; False, and nothing done, in the same cases."""
+    return bool(native is not None and target.ndim and native.put_along(
+        target, flat_index(index), source if source.ndim == 0 else np.ascontiguousarray(source), axis, how))
+
+
+def put_rows(target: Any, index: Any, source: Any, axis: int, how: str) -> bool:
+    """The same for rows at the positions in a vector."""
+    return bool(native is not None and target.ndim and native.put_rows(
+        target, flat_index(index), np.ascontiguousarray(source), axis, how))
+
+
+def add_flat(target: Any, index: Any, values: Any) -> None:
+    """target[index] += values for vectors, each duplicate counted."""
+    if not put_elements(target, index, values, 0, "+"):
+        np.add.at(target, index, values)
+
+
+# ---- masks
+def keep(x: Any, mask: Any) -> Any:
+    """x[mask] for a mask over the leading dimensions.
+
+    >>> keep(np.array([1, 2, 3]), np.array([True, False, True])).tolist()
+    [1, 3]
+    """
+    made = native.keep(x, mask) if native is not None else None
+    return x[mask] if made is None else made
+
+
+def put_masked(target: Any, mask: Any, values: Any) -> None:
+    """target[mask] = values, of which there are enough."""
+    if native is None or not native.spread(target, np.ascontiguousarray(mask), np.ascontiguousarray(values)):
+        target[mask] = values
+
+
+def nonzero(x: Any) -> Any:
+    """Where elements are not zero: one row for each dimension, of which there is one at least."""
+    made = native.nonzero(np.ascontiguousarray(x)) if native is not None else None
+    return np.stack(np.nonzero(x)) if made is None else made
+
+
+# ---- order
+def order_rows(x: Any, descending: bool = False) -> Any:
+    """The order of the elements along the last dimension; equal ones keep theirs, NaN counts as the largest.
+
+    >>> order_rows(np.array([3, 1, 2])).tolist()
+    [1, 2, 0]
+    """
+    if native is not None and x.ndim:
+        made = np.empty(x.shape, INT64)
+        if native.select_rows(np.ascontiguousarray(x), made, "s", 0, descending, True) is not None:
+            return made
+    if not descending:
+        return np.argsort(x, -1, kind="stable")
+    backwards = np.argsort(np.flip(x, -1), -1, kind="stable")
+    return np.flip(x.shape[-1] - 1 - backwards, -1)
+
+
+def select_rows(x: Any, what: str, k: Any, descending: bool = False, sorted: bool = True) -> Any:
+    """Positions along the last dimension by the steps of `reduction.selection`, or None where nothing is compiled.
+
+    `what` is t for the k first, o for an order, k for element k by quickselect, m for element k by value and position.
+    """
+    if native is None or not x.ndim:
+        return None
+    size = x.shape[-1] if what == "o" else k if what == "t" else 1
+    made = np.empty((*x.shape[:-1], size), INT64)
+    k = k if isinstance(k, int) else np.ascontiguousarray(k, INT64)
+    return None if native.select_rows(np.ascontiguousarray(x), made, what, k, descending, sorted) is None else made
+
+
+def search_rows(bounds: Any, x: Any, right: bool) -> Any:
+    """Where each of `x` would be inserted among sorted `bounds`: one row for all, or one for each row of `x`."""
+    if native is not None and x.ndim:
+        made = np.empty(x.shape, INT64)
+        if native.search_rows(np.ascontiguousarray(bounds), np.ascontiguousarray(x), made, right) is not None:
+            return made
+    side: Any = "right" if right else "left"
+    if bounds.ndim == 1:
+        return np.asarray(np.searchsorted(bounds, x, side))
+    made = np.empty(x.shape, INT64)
+    for row in np.ndindex(bounds.shape[:-1]):
+        made[row] = np.searchsorted(bounds[row], x[row], side)
+    return made
