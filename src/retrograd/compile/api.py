@@ -7,10 +7,10 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from retrograd.compile import compiled_autograd, state
-from retrograd.compile.backends import find_backend
+from retrograd.compile.backends import BackendCompilerFailed, find_backend
 from retrograd.compile.recorder import Known, Recorder, Segment, Unsupported, Variant, known_programs, recorders, spans
 from retrograd.compile.recorder import variant_numbers as numbers
-from retrograd.compile.segment_graph import build
+from retrograd.compile.segment_graph import SegmentGraph
 from retrograd.core.graph import sequence
 from retrograd.fx import GraphModule
 from retrograd.nn import Module
@@ -96,12 +96,21 @@ class Program:
                 for i, n in enumerate(segment.sizes)]
 
     def compile_variant(self, segment: Segment, variant: Variant) -> None:
-        module, examples, _ = build(segment, variant, "inputs" in self.steals)
+        made = SegmentGraph(segment, variant, "inputs" in self.steals)
+        module = made.module
         state.counters["stats"]["unique_graphs"] += 1
         state.counters["stats"]["calls_captured"] += len(segment.events)
         state.counters["frames"]["ok"] += 1
         variant.graph_module = module
-        variant.compiled = self.compiler(module, examples)
+        try:
+            variant.compiled = self.compiler(module, made.examples)
+        except Exception as raised:
+            if state.config.suppress_errors:
+                return
+            name = self.backend if isinstance(self.backend, str) else getattr(self.backend, "__name__", self.backend)
+            raise BackendCompilerFailed(f"backend={name!r} raised:\n{type(raised).__name__}: {raised}") from raised
+        if not callable(variant.compiled):
+            raise BackendCompilerFailed(f"backend={self.backend!r} must return something callable, not {variant.compiled!r}")
         for node in module.graph.nodes:           # a compiled graph must not keep the tensors of its first call
             node.meta.pop("example_value", None)
             node.meta.pop("val", None)
@@ -180,3 +189,15 @@ class OptimizedModule(Module):
 
     def __delattr__(self, name: str) -> None:
         delattr(self._orig_mod, name)
+
+    def __len__(self) -> int:
+        return len(self._orig_mod)                # type: ignore[arg-type]
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._orig_mod[index]              # type: ignore[index]
+
+    def __iter__(self) -> Any:
+        return iter(self._orig_mod)               # type: ignore[call-overload]
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self._orig_mod)})

@@ -5,62 +5,84 @@ import operator
 from typing import Any
 
 from retrograd.compile.recorder import Segment, Size, Value, Variant
+from retrograd.core.device import device
+from retrograd.core.dtypes import dtype
 from retrograd.fx import Graph, GraphModule, Node
+from retrograd.ops.memory.copy import layout, memory_format
+
+PLAIN = (int, float, complex, str, type(None), dtype, device, layout, memory_format)
 
 
-def build(segment: Segment, variant: Variant, boxed: bool) -> tuple[GraphModule, list[Any], list[int]]:
-    """The module, example inputs for it, and the numbers of the values that it returns.
+class SegmentGraph:
+    """The graph of a segment: the module, example inputs for it, and the numbers of the values that it returns.
 
-    With `boxed` its first argument is the list of all tensors; otherwise they are arguments of their own.
+    If `boxed`, its first argument is the list of all tensors; otherwise they are arguments of their own.
     """
-    graph = Graph()
-    values: dict[int, Node] = {}
-    examples: list[Any] = []
-    if boxed:
-        box = graph.placeholder("L_inputs_")
-        tensors = list(segment.inputs.values())
-        box.meta["example_value"] = box.meta["val"] = tensors
-        examples.append(tensors)
-        for i, number in enumerate(segment.inputs):
-            values[number] = graph.call_function(operator.getitem, (box, i))
-    else:
-        for i, (number, t) in enumerate(segment.inputs.items()):
-            values[number] = graph.placeholder(f"arg{i}_1")
-            values[number].meta["example_value"] = values[number].meta["val"] = t
-            examples.append(t)
-    symbols: dict[int, Node] = {}
 
-    def symbol(number: int) -> Any:
-        if variant.sizes[number] is not None:
-            return segment.sizes[number]
-        if number not in symbols:
-            after = [*[v for v in graph.nodes if v.op == "placeholder"]]
-            with graph.inserting_after(after[-1]) if after else graph.inserting_before():
-                symbols[number] = graph.placeholder(f"s{len(symbols)}")
-            symbols[number].meta["example_value"] = segment.sizes[number]
-            examples.append(segment.sizes[number])
-        return symbols[number]
+    def __init__(self, segment: Segment, variant: Variant, boxed: bool) -> None:
+        self.segment, self.variant = segment, variant
+        self.graph = Graph()
+        self.values: dict[int, Node] = {}
+        self.examples: list[Any] = []
+        self.symbols: dict[int, Node] = {}
+        self.others: dict[int, Node] = {}         # objects that no code can write down, such as random generators
+        self.add_inputs(boxed)
+        for event in segment.events:
+            node = self.graph.call_function(event.function, tuple(self.fill(event.args)), self.fill(event.kwargs),
+                                            name=event.function.__name__.partition(".")[0])
+            self.take(event.result, node)
+        self.living = segment.living()
+        self.graph.output(tuple([self.values[number] for number in self.living]))
+        self.module = GraphModule({}, self.graph, f"GraphModule_{variant.number}")
 
-    def fill(template: Any) -> Any:
+    def add_inputs(self, boxed: bool) -> None:
+        inputs = self.segment.inputs
+        if boxed:
+            box = self.argument("L_inputs_", list(inputs.values()))
+            for i, number in enumerate(inputs):
+                self.values[number] = self.graph.call_function(operator.getitem, (box, i))
+            return
+        for i, (number, t) in enumerate(inputs.items()):
+            self.values[number] = self.argument(f"arg{i}_1", t)
+
+    def argument(self, name: str, example: Any) -> Node:
+        """One more argument, after those that there are."""
+        places = [node for node in self.graph.nodes if node.op == "placeholder"]
+        with self.graph.inserting_after(places[-1]) if places else self.graph.inserting_before():
+            made = self.graph.placeholder(name)
+        made.meta["example_value"] = made.meta["val"] = example
+        self.examples.append(example)
+        return made
+
+    def fill(self, template: Any) -> Any:
+        """What stands in the graph for an argument that was written down."""
         if type(template) is Value:
-            return values[template.number]
+            return self.values[template.number]
         if type(template) is Size:
-            return symbol(template.number)
+            return self.symbol(template.number)
         if isinstance(template, list):
-            return [fill(item) for item in template]
-        return {key: fill(item) for key, item in template.items()} if isinstance(template, dict) else template
+            return [self.fill(item) for item in template]
+        if isinstance(template, dict):
+            return {key: self.fill(item) for key, item in template.items()}
+        if isinstance(template, PLAIN):
+            return template
+        if id(template) not in self.others:
+            self.others[id(template)] = self.argument(f"object{len(self.others)}", template)
+        return self.others[id(template)]
 
-    def take(result: Any, node: Node) -> None:
+    def symbol(self, number: int) -> Any:
+        size = self.segment.sizes[number]
+        if self.variant.sizes[number] is not None:
+            return size
+        if number not in self.symbols:
+            self.symbols[number] = self.argument(f"s{len(self.symbols)}", size)
+        return self.symbols[number]
+
+    def take(self, result: Any, node: Node) -> None:
+        """Note which values the results of a node are."""
         if type(result) is Value:
-            values[result.number] = node
+            self.values[result.number] = node
         elif isinstance(result, list):
             for i, item in enumerate(result):
                 if isinstance(item, Value | list):
-                    take(item, graph.call_function(operator.getitem, (node, i)))
-    for event in segment.events:
-        node = graph.call_function(event.function, tuple(fill(event.args)), fill(event.kwargs),
-                                   name=event.function.__name__.partition(".")[0])
-        take(event.result, node)
-    living = segment.living()
-    graph.output(tuple([values[number] for number in living]))
-    return GraphModule({}, graph, f"GraphModule_{variant.number}"), examples, living
+                    self.take(item, self.graph.call_function(operator.getitem, (node, i)))

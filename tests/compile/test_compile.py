@@ -1,0 +1,252 @@
+"""What compile records and gives to backends, and what programs can say to it."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import retrograd as torch
+from retrograd import fx, nn
+from retrograd.compile.recorder import Unsupported
+from retrograd.compile.state import counters
+
+
+@pytest.fixture(autouse=True)
+def clean() -> Iterator[None]:
+    torch.compiler.reset()
+    counters.clear()
+    yield
+    torch.compiler.reset()
+    counters.clear()
+
+
+class Keep:
+    """A backend that keeps the graphs it is given."""
+
+    def __init__(self) -> None:
+        self.graphs: list[Any] = []
+        self.inputs: list[Any] = []
+
+    def __call__(self, module: Any, inputs: Any) -> Any:
+        self.graphs.append(module)
+        self.inputs.append(inputs)
+        return module.forward
+
+    def names(self) -> list[list[str]]:
+        return [[node.name for node in graph.graph.nodes if node.op == "call_function"] for graph in self.graphs]
+
+
+def graphs_of(function: Any, *calls: Any, **options: Any) -> Keep:
+    keep = Keep()
+    compiled = torch.compile(function, backend=keep, **options)
+    for args in calls:
+        compiled(*args)
+    return keep
+
+
+def test_backend_gets_a_graph_of_ops_and_example_inputs() -> None:
+    x = torch.ones(2, 3)
+    keep = graphs_of(lambda t: torch.relu(t) + t.sum(), (x,))
+    module = keep.graphs[0]
+    assert isinstance(module, fx.GraphModule) and keep.names() == [["relu", "sum_1", "add"]]
+    assert keep.inputs[0][0] is x and torch.equal(module(x)[-1], torch.relu(x) + x.sum())
+    assert counters["stats"] == {"unique_graphs": 1, "calls_captured": 3}
+
+
+def test_graph_returns_what_is_still_alive() -> None:
+    keep = graphs_of(lambda t: (t * 2).exp(), (torch.ones(2),))
+    assert len(keep.graphs[0].graph.output_node().args[0]) == 1
+
+
+@pytest.mark.parametrize(("options", "expected"), [({}, 2), ({"dynamic": True}, 1), ({"dynamic": False}, 4)])
+def test_sizes_that_change(options: Any, expected: int) -> None:
+    calls = [(torch.ones(n, 3),) for n in (2, 3, 4, 5, 2)]
+    assert len(graphs_of(lambda t: t.exp() * 2, *calls, **options).graphs) == expected
+
+
+def test_sizes_zero_and_one_are_not_symbols() -> None:
+    assert len(graphs_of(lambda t: t * 2, *[(torch.ones(n),) for n in (4, 1, 0, 5, 1, 0)], dynamic=True).graphs) == 3
+
+
+def test_marked_size_is_a_symbol_from_the_start() -> None:
+    keep = Keep()
+    f = torch.compile(lambda t: t * 2, backend=keep)
+    for n in (3, 4, 5):
+        t = torch.ones(n, 2)
+        torch.compiler.mark_dynamic(t, 0)
+        f(t)
+    assert len(keep.graphs) == 1
+
+
+def test_symbols_are_arguments_of_the_graph() -> None:
+    keep = graphs_of(lambda t, n: t.repeat(n), (torch.ones(3), 4), dynamic=True)
+    assert [n.name for n in keep.graphs[0].graph.find_nodes(op="placeholder")] == ["arg0_1", "s0"]
+    assert keep.graphs[0](torch.ones(3), 2)[0].shape == (6,)
+
+
+def test_another_sequence_is_another_graph() -> None:
+    keep = graphs_of(lambda t, flag: t.sin() if flag else t.cos(), *[(torch.ones(2), flag) for flag in (True, False, True)])
+    assert keep.names() == [["sin"], ["cos"]]
+
+
+def test_value_that_is_asked_for_splits_the_graph() -> None:
+    one = torch.ones(2)
+    keep = graphs_of(lambda t: (t * 2 if t.sum().item() > 0 else t * 3) + 1, (one,), (one,), (-one,))
+    assert keep.names() == [["sum_1"], ["mul", "add"], ["mul", "add"]]
+    assert sum(counters["graph_break"].values()) == 3
+
+
+def test_print_and_disabled_functions_split_the_graph(capsys: Any) -> None:
+    @torch.compiler.disable
+    def outside(t: Any) -> Any:
+        return t.exp()
+
+    def f(t: Any) -> Any:
+        y = t * 2
+        print("here")
+        z = outside(y)
+        return z + 1
+    assert graphs_of(f, (torch.ones(2),)).names() == [["mul"], ["add"]]
+    assert capsys.readouterr().out == "here\n"
+
+
+def test_fullgraph_refuses_a_break_and_names_the_line() -> None:
+    f = torch.compile(lambda t: t * 2 if t.sum() > 0 else t, fullgraph=True)
+    with pytest.raises(Unsupported, match=r"(?s)_local_scalar_dense.*from user code:.*fullgraph=True"):
+        f(torch.ones(2))
+    assert torch.compile(lambda t: t * 2, fullgraph=True)(torch.ones(1)).tolist() == [2.0]
+
+
+def test_backend_by_name() -> None:
+    assert torch.compiler.list_backends() == ["aot_eager", "eager", "inductor"]
+    with pytest.raises(torch.compiler.InvalidBackend, match="Invalid backend: 'nonsense'"):
+        torch.compile(lambda t: t, backend="nonsense")
+
+
+def test_error_of_a_backend_names_it() -> None:
+    def broken(module: Any, inputs: Any) -> Any:
+        raise ValueError("cannot")
+    with pytest.raises(torch.compiler.BackendCompilerFailed, match="backend='broken' raised:\nValueError: cannot"):
+        torch.compile(lambda t: t + 1, backend=broken)(torch.ones(1))
+
+
+def test_default_backend_can_be_set() -> None:
+    keep = Keep()
+    torch.compiler.set_default_backend(keep)
+    try:
+        torch.compile(lambda t: t + 1)(torch.ones(1))
+    finally:
+        torch.compiler.set_default_backend(None)
+    assert len(keep.graphs) == 1 and torch.compiler.get_default_backend() == "inductor"
+
+
+def test_compile_is_a_decorator_with_and_without_arguments() -> None:
+    @torch.compile
+    def f(t: Any) -> Any:
+        return t + 1
+
+    @torch.compile(backend="eager", dynamic=True)
+    def g(t: Any) -> Any:
+        """Adds two."""
+        return t + 2
+    assert f(torch.zeros(1)).item() == 1 and g(torch.zeros(1)).item() == 2
+    assert g.__name__ == "g" and g.__doc__ == "Adds two."
+    with pytest.raises(AssertionError, match="A callable function is expected"):
+        torch.compile(3)    # type: ignore[arg-type]
+    with pytest.raises(RuntimeError, match="Either mode or options can be specified"):
+        torch.compile(f, mode="default", options={"a": 1})
+    with pytest.raises(RuntimeError, match="Unrecognized mode=fast"):
+        torch.compile(f, mode="fast")
+    assert torch.compile(f, disable=True) is f
+
+
+def test_compiled_module_is_the_module_to_everybody() -> None:
+    net = nn.Sequential(nn.Linear(2, 3), nn.ReLU())
+    compiled = torch.compile(net)
+    assert isinstance(compiled, nn.Module) and compiled[0] is net[0] and len(compiled) == 2 and compiled._orig_mod is net
+    assert [id(p) for p in compiled.parameters()] == [id(p) for p in net.parameters()]
+    assert list(compiled.state_dict()) == [f"_orig_mod.{name}" for name in net.state_dict()]
+    compiled.eval()
+    assert not net.training and not net[0].training
+    compiled.note = "new"
+    assert net.note == "new"
+    x = torch.ones(1, 2)
+    assert torch.equal(compiled(x), net(x))
+
+
+def test_stance_makes_calls_eager() -> None:
+    keep = Keep()
+    f = torch.compile(lambda t: t + 1, backend=keep)
+    with torch.compiler.set_stance("force_eager"):
+        f(torch.ones(1))
+    assert not keep.graphs
+
+    @torch.compiler.set_stance("force_eager")
+    def eager() -> Any:
+        return f(torch.ones(1))
+    eager()
+    assert not keep.graphs
+    f(torch.ones(1))
+    assert len(keep.graphs) == 1
+    with pytest.raises(RuntimeError, match="invalid torch.compile stance 'odd'"):
+        torch.compiler.set_stance("odd")
+
+
+def test_explain_counts_graphs_and_breaks() -> None:
+    def f(t: Any) -> Any:
+        y = t.sin()
+        torch.compiler.graph_break("because")
+        return y.cos() + 1
+    found = torch.compiler.explain(f)(torch.ones(2))
+    assert (found.graph_count, found.graph_break_count, found.op_count) == (2, 1, 3)
+    assert "because" in str(found) and "torch.ops.aten.sin.default" in found.source
+
+
+def test_compiled_graph_keeps_no_tensors() -> None:
+    import weakref
+    keep = Keep()
+    x = torch.ones(2)
+    torch.compile(lambda t: t + 1, backend=keep)(x)
+    keep.inputs.clear()
+    gone = weakref.ref(x)
+    del x
+    assert gone() is None
+
+
+def test_reset_forgets_graphs() -> None:
+    keep = Keep()
+    f = torch.compile(lambda t: t + 1, backend=keep)
+    f(torch.ones(1))
+    f(torch.ones(1))
+    assert len(keep.graphs) == 1
+    torch.compiler.reset()
+    f(torch.ones(1))
+    assert len(keep.graphs) == 2
+
+
+def test_print_is_pythons_own_afterwards() -> None:
+    before = print
+    torch.compile(lambda t: t + 1)(torch.ones(1))
+    assert print is before
+
+
+def test_compiled_graphs_are_used_under_names_of_torch() -> None:
+    import subprocess
+    import sys
+    program = """
+import retrograd.as_torch; retrograd.as_torch.install()
+import torch, torch._dynamo, torch._dynamo.config, torch._inductor.config
+from torch._dynamo import compiled_autograd, config
+from torch._dynamo.utils import counters
+config.compiled_autograd = True
+assert torch._dynamo.config is config and torch._dynamo.config.compiled_autograd
+x = torch.ones(2, requires_grad=True)
+torch.compile(lambda: x.exp().sum().backward(), backend="eager")()
+assert counters["compiled_autograd"]["captures"] == 1
+torch._dynamo.reset()
+assert compiled_autograd.compiled_autograd_enabled is False and next(compiled_autograd.COMPILE_COUNTER) == 0
+print(torch._dynamo.explain(lambda t: t + 1)(x).graph_count)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout == "1\n", done.stderr

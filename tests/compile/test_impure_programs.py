@@ -1,0 +1,43 @@
+"""Impure and hostile programs: what they return, raise and change is the same compiled as uncompiled, call by call."""
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+import retrograd as torch
+from tests.compile.programs import gradients_and_structures, python_state, values_and_memory
+from tests.compile.programs.base import PROGRAMS, Compile
+
+MODULES = (python_state, values_and_memory, gradients_and_structures)     # importing them fills PROGRAMS
+
+
+def observe(value: Any) -> Any:
+    """A value as something that can be compared, its memory layout included."""
+    if isinstance(value, torch.Tensor):
+        return ("tensor", type(value).__name__, str(value.dtype), tuple(value.shape), value.stride(), value.requires_grad,
+                value.detach().as_subclass(torch.Tensor).resolve_conj().tolist())
+    if isinstance(value, dict):
+        return {key: observe(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [observe(item) for item in value]
+    return value
+
+
+def observations(name: str, compile: Compile) -> list[Any]:
+    random.seed(0)
+    return [observe(value) for value in PROGRAMS[name](compile)]
+
+
+@pytest.mark.parametrize("options", [{"backend": "eager"}, {}, {"backend": "aot_eager", "dynamic": True}, {"dynamic": False}],
+                         ids=["eager", "default", "dynamic", "static"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program_does_the_same_compiled(name: str, options: dict[str, Any]) -> None:
+    torch.compiler.reset()
+    expected = observations(name, lambda f: f)
+    assert observations(name, lambda f: torch.compile(f, **options)) == expected
+
+
+def test_there_are_many_programs() -> None:
+    assert len(PROGRAMS) >= 100
