@@ -77,10 +77,10 @@ PRIVATE: dict[str, dict[str, str]] = {
         "UndefinedGrad": "autograd.function:UndefinedGrad",
     },
     "_C._nn": {
-        "_test_warn_in_autograd": "ops.testing:_test_warn_in_autograd",
+        "_test_warn_in_autograd": "ops.shared.testing:_test_warn_in_autograd",
     },
     "_VF": {
-        "unique_dim": "ops.sort:unique_dim",
+        "unique_dim": "ops.reduction.sort:unique_dim",
     },
     "_dynamo": {
         "OptimizedModule": "compiler:OptimizedModule",
