@@ -214,6 +214,32 @@ def test_compiled_graph_keeps_no_tensors() -> None:
     assert gone() is None
 
 
+def test_result_of_a_programs_own_backend_counts() -> None:
+    runs: list[int] = []
+
+    def swap(module: Any, inputs: Any) -> Any:
+        for node in module.graph.nodes:
+            if node.target is torch.ops.aten.relu.default:
+                node.target = torch.ops.aten.neg.default
+        module.recompile()
+        return lambda *args: runs.append(1) or module(*args)
+    f = torch.compile(lambda t: torch.relu(t) * 2, backend=swap)
+    assert [f(torch.ones(1)).item(), f(torch.ones(1) * 3).item()] == [-2.0, -6.0] and len(runs) == 2
+
+
+def test_own_backend_writes_and_draws_once() -> None:
+    def write(t: Any) -> Any:
+        t.add_(1)
+        return t * 2
+    x = torch.zeros(2)
+    assert torch.compile(write, backend=Keep())(x).tolist() == [2.0, 2.0] and x.tolist() == [1.0, 1.0]
+    draw = torch.compile(lambda: torch.rand(2) + 1, backend=Keep())
+    torch.manual_seed(0)
+    got = [draw(), draw(), torch.rand(2)]
+    torch.manual_seed(0)
+    assert all([torch.equal(a, b) for a, b in zip(got, [torch.rand(2) + 1, torch.rand(2) + 1, torch.rand(2)], strict=True)])
+
+
 def test_reset_forgets_graphs() -> None:
     keep = Keep()
     f = torch.compile(lambda t: t + 1, backend=keep)

@@ -30,8 +30,12 @@ def observations(name: str, compile: Compile) -> list[Any]:
     return [observe(value) for value in PROGRAMS[name](compile)]
 
 
-@pytest.mark.parametrize("options", [{"backend": "eager"}, {}, {"backend": "aot_eager", "dynamic": True}, {"dynamic": False}],
-                         ids=["eager", "default", "dynamic", "static"])
+def own_backend(module: Any, inputs: Any) -> Any:
+    return module.forward
+
+
+@pytest.mark.parametrize("options", [{"backend": "eager"}, {}, {"backend": "aot_eager", "dynamic": True}, {"dynamic": False},
+                                     {"backend": own_backend}], ids=["eager", "default", "dynamic", "static", "own"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program_does_the_same_compiled(name: str, options: dict[str, Any]) -> None:
     torch.compiler.reset()

@@ -27,12 +27,14 @@ from retrograd.core.hooks import hooks as services
 from retrograd.core.state import tls
 from retrograd.fx import GraphModule
 
-NESTED = ("Trying to run compiled autograd within another compiled autograd call, this is not supported yet. "
-          "You can turn off compiled autograd by either:\n"
-          "1. Moving the unsupported autograd call outside of the torch.compile'd region.\n"
-          "2. Wrapping the unsupported autograd call with torch._dynamo.compiled_autograd._disable().\n"
-          "3. Setting torch._dynamo.config.compiled_autograd=False for the torch.compile call containing the unsupported "
-          "autograd call.\n4. Setting torch._dynamo.config.compiled_autograd=False at the start of the program.")
+TURN_OFF = ("You can turn off compiled autograd by either:\n"
+            "1. Moving the unsupported autograd call outside of the torch.compile'd region.\n"
+            "2. Wrapping the unsupported autograd call in the torch._dynamo.compiled_autograd._disable() context manager.\n"
+            "3. Setting torch._dynamo.config.compiled_autograd=False for the torch.compile call containing the unsupported "
+            "autograd call.\n4. Setting torch._dynamo.config.compiled_autograd=False at the start of the program.")
+NESTED = ("Trying to run compiled autograd within another compiled autograd call, this is not supported yet. " + TURN_OFF)
+
+TRACED = "TRACED GRAPH\n ===== Compiled autograd graph =====\n %s"
 
 
 class Entry:
@@ -218,7 +220,7 @@ def find(collector: Collector) -> Entry:
         following = step.following.get(key)
         if following is None:
             if miss is None:
-                before = [key_size(k) for k in step.following]
+                before = [key_size(k) for k in step.following if k[0] == key[0] or i and k[0][:2] == key[0][:2]]
                 miss = (f"Cache miss due to new autograd node: {names[i]} (NodeCall {i}) with key size {key_size(key)}, "
                         f"previous key sizes={before}")
             following = step.following[key] = Step()
@@ -280,9 +282,9 @@ def capture(collector: Collector, sizes: list[int | None]) -> Entry:
     module.meta["symbolic_sizes"] = None in sizes
     state.counters["compiled_autograd"]["captures"] += 1
     if ours.verbose:
-        state.verbose_log.debug("Compiled autograd graph\n%s", module.print_readable(print_output=False))
+        state.verbose_log.debug(TRACED, module.print_readable(print_output=False))
     elif state.is_on(state.graph_log):
-        state.graph_log.info("Compiled autograd graph\n%s", module.print_readable(print_output=False))
+        state.graph_log.info(TRACED, module.print_readable(print_output=False))
     return Entry(ours.compiler(module), module, sizes, number)
 
 
@@ -293,8 +295,8 @@ def execute(entry: Entry, collector: Collector) -> Any:
     watched = [(ref, collector.inputs[ref.number]) for ref in leaves] if check else []
     for ref, leaf in watched:
         if leaf._grad is not None and has_nan(leaf._grad):
-            raise AssertionError(f"Compiled autograd: inputs[{ref.number}] was found to be already having NaN gradient. "
-                                 "This is not supported.")
+            raise AssertionError(f"Compiled autograd running under anomaly mode with inputs[{ref.number}] already having NaN "
+                                 f"gradient. This is not supported. {TURN_OFF}")
     ours.running = threading.get_ident()
     before = set_compiler(None, False)
     try:

@@ -69,7 +69,7 @@ class Variant:
         self.sizes, self.number = sizes, number
         self.dynamic = None in sizes
         self.compiled: Any = None
-        self.graph_module: Any = None
+        self.graph: Any = None                    # its SegmentGraph
         self.calls = 0
 
     def fits(self, sizes: list[int]) -> bool:
@@ -138,6 +138,10 @@ class Segment:
                 self.known[id(result)] = number, self.results[number]
             return Value(number)
         return [self.note(item) for item in result] if isinstance(result, tuple | list) else result
+
+    def is_pure(self) -> bool:
+        """Whether running the ops once more would change nothing."""
+        return not any([event.function._schema.is_mutable for event in self.events])
 
     def living(self) -> list[int]:
         return [number for number, reference in self.results.items() if reference() is not None]

@@ -24,6 +24,7 @@ class SegmentGraph:
         self.graph = Graph()
         self.values: dict[int, Node] = {}
         self.examples: list[Any] = []
+        self.arguments: list[tuple[str, Any]] = []        # where each comes from in a segment: see `arguments_of`
         self.symbols: dict[int, Node] = {}
         self.others: dict[int, Node] = {}         # objects that no code can write down, such as random generators
         self.add_inputs(boxed)
@@ -38,20 +39,21 @@ class SegmentGraph:
     def add_inputs(self, boxed: bool) -> None:
         inputs = self.segment.inputs
         if boxed:
-            box = self.argument("L_inputs_", list(inputs.values()))
+            box = self.argument("L_inputs_", list(inputs.values()), ("box", list(inputs)))
             for i, number in enumerate(inputs):
                 self.values[number] = self.graph.call_function(operator.getitem, (box, i))
             return
         for i, (number, t) in enumerate(inputs.items()):
-            self.values[number] = self.argument(f"arg{i}_1", t)
+            self.values[number] = self.argument(f"arg{i}_1", t, ("input", number))
 
-    def argument(self, name: str, example: Any) -> Node:
+    def argument(self, name: str, example: Any, source: tuple[str, Any]) -> Node:
         """One more argument, after those that there are."""
         places = [node for node in self.graph.nodes if node.op == "placeholder"]
         with self.graph.inserting_after(places[-1]) if places else self.graph.inserting_before():
             made = self.graph.placeholder(name)
         made.meta["example_value"] = made.meta["val"] = example
         self.examples.append(example)
+        self.arguments.append(source)
         return made
 
     def fill(self, template: Any) -> Any:
@@ -67,7 +69,7 @@ class SegmentGraph:
         if isinstance(template, PLAIN):
             return template
         if id(template) not in self.others:
-            self.others[id(template)] = self.argument(f"object{len(self.others)}", template)
+            self.others[id(template)] = self.argument(f"object{len(self.others)}", template, ("object", None))
         return self.others[id(template)]
 
     def symbol(self, number: int) -> Any:
@@ -75,8 +77,22 @@ class SegmentGraph:
         if self.variant.sizes[number] is not None:
             return size
         if number not in self.symbols:
-            self.symbols[number] = self.argument(f"s{len(self.symbols)}", size)
+            self.symbols[number] = self.argument(f"s{len(self.symbols)}", size, ("size", number))
         return self.symbols[number]
+
+    def arguments_of(self, segment: Segment) -> list[Any] | None:
+        """The arguments of the graph as another run of the segment has them; None if they cannot be known."""
+        made: list[Any] = []
+        for kind, key in self.arguments:
+            if kind == "object":
+                return None
+            made.append([segment.inputs[number] for number in key] if kind == "box" else
+                        segment.inputs[key] if kind == "input" else segment.sizes[key])
+        return made
+
+    def forget_tensors(self) -> None:
+        """Let go of the run that the graph was made of."""
+        self.segment, self.examples, self.others = Segment(), [], {}
 
     def take(self, result: Any, node: Node) -> None:
         """Note which values the results of a node are."""
