@@ -188,22 +188,32 @@ def make_entry(name: str, is_method: bool) -> Any:
     """The public function or method for an op name in the compiled core (see NOTE [Binding] in binder.pyx)."""
     packet = find_packet(name)
     assert packet is not None
-    forms = []
-    for op in packet.overloads_:
-        if is_method and (op.schema.is_out or not op.schema.takes_self):
-            continue
-        defaults = [p.default for p in op.schema.params]
-        if not is_method and "int reduction=1" in op.schema.text:        # see `make_unreduced`
-            defaults[[p.name for p in op.schema.params].index("reduction")] = 0
-        form = binder.form_of(op, is_method, defaults)
-        if form is None:                 # this overload, and so those after it, are for the schemas to bind
-            break
-        forms.append(form)
-    entry = binder.Entry(name, forms, lambda args, kwargs: general(*args, **kwargs), is_method)
-    unreduced = [] if is_method else [op for op in packet.overloads_ if "int reduction=1" in op.schema.text]
-    general = make_unreduced(name, unreduced[0]) if unreduced else lambda *args, **kwargs: call_named(
+    losses = [] if is_method else [op for op in packet.overloads_ if "int reduction=1" in op.schema.text]
+    general = make_unreduced(name, losses[0]) if losses else lambda *args, **kwargs: call_named(
         name, args, kwargs, is_method, entry)
+    entry = entry_of(name, packet.schemas, packet.overloads_, general, is_method)
     return entry
+
+
+def entry_of(name: str, schemas: Any, targets: Any, general: Any, is_method: bool) -> Any:
+    """A function that binds its calls to the first schema that fits and runs its target; None in plain Python."""
+    if not COMPILED:
+        return None
+
+    def forms() -> list[Any]:
+        found: list[Any] = []
+        for schema, target in zip(schemas, targets, strict=True):
+            if is_method and (schema.is_out or not schema.takes_self):
+                continue
+            defaults = [p.default for p in schema.params]
+            if not is_method and "int reduction=1" in schema.text:        # see `make_unreduced`
+                defaults[[p.name for p in schema.params].index("reduction")] = 0
+            form = binder.form_of(schema, target, is_method, defaults)
+            if form is None:             # this overload, and so those after it, are for the schemas to bind
+                break
+            found.append(form)
+        return found
+    return binder.Entry(name, forms, lambda args, kwargs: general(*args, **kwargs), is_method)
 
 
 def make(name: str, is_method: bool) -> Any:

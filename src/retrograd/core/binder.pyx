@@ -15,6 +15,7 @@ from cpython.list cimport PyList_New, PyList_SET_ITEM
 from cpython.ref cimport Py_INCREF
 from sys import intern
 from types import MethodType
+from numpy import ndarray as ndarray_
 from retrograd.core.dispatch cimport call
 from retrograd.core.opdef cimport OpDef
 from retrograd.core.state cimport Switches
@@ -69,14 +70,16 @@ cdef enum: MOST = 32
 cdef Switches switches = switches_
 cdef object REQUIRED = REQUIRED_
 cdef object Size = Size_
+cdef type ndarray = ndarray_
 cdef int FLAG_SUBCLASS = FLAG_SUBCLASS_
 cdef frozenset SYNONYMS = frozenset([synonym for names in KEYWORD_SYNONYMS.values() for synonym in names])
 
 
 cdef class Form:
-    """How calls bind to one overload."""
+    """How calls bind to one overload, and what they run: an op, or a function of the bound arguments."""
 
     cdef OpDef op
+    cdef object target
     cdef int count, least, required, positional, varargs
     cdef int kind[MOST]
     cdef bint optional[MOST]
@@ -84,13 +87,14 @@ cdef class Form:
     cdef tuple names
     cdef list defaults
 
-    def __init__(self, OpDef op, bint is_method, defaults):
-        params = op.schema.params
-        self.op = op
+    def __init__(self, schema, target, bint is_method, defaults):
+        params = schema.params
+        self.op = target if type(target) is OpDef else None
+        self.target = target
         self.count = len(params)
         self.positional = sum([not p.kwarg_only for p in params])
         self.required = max([i + 1 for i, p in enumerate(params) if p.required], default=0)
-        self.varargs = (1 if is_method else 0) if op.schema.takes_varargs(is_method) else -1
+        self.varargs = (1 if is_method else 0) if schema.takes_varargs(is_method) else -1
         self.least = sum([p.required for p in params])
         self.names = tuple([intern("input" if p.name == "self" and p.type == "Tensor" else p.name) for p in params])
         self.defaults = defaults
@@ -100,7 +104,7 @@ cdef class Form:
             self.kind[i] = OTHER
             if not p.is_list:
                 self.kind[i] = KINDS.get(p.type, OTHER)
-                if p.type == "Tensor" and op.numbers and not p.writes:
+                if p.type == "Tensor" and schema.allow_numbers_as_tensors and not p.writes:
                     self.kind[i] = TENSOR_OR_NUMBER
             elif p.type == "int" and not (p.default == () and not p.optional):
                 self.kind[i] = INTS
@@ -139,7 +143,7 @@ cdef inline bint is_number(PyObject *v) noexcept:
 
 
 cdef inline bint is_real_tensor(PyObject *v) noexcept:
-    return Py_TYPE(v) is <PyTypeObject *>Tensor and is_real(<PyObject *>(<Tensor>v).array)
+    return Py_TYPE(v) is <PyTypeObject *>Tensor and type((<Tensor>v).array) is ndarray and is_real(<PyObject *>(<Tensor>v).array)
 
 
 cdef inline bint is_plain(PyObject *v) noexcept:
@@ -198,7 +202,7 @@ cdef class Entry:
 
     cdef void *vectorcall
     cdef list forms
-    cdef object general
+    cdef object make_forms, general
     cdef bint is_method
     cdef object name
     cdef dict __dict__
@@ -207,11 +211,11 @@ cdef class Entry:
     def __cinit__(self):
         self.vectorcall = <void *>enter
 
-    def __init__(self, name, forms, general, is_method):
+    def __init__(self, name, make_forms, general, is_method):
         self.name = name
         for attribute, value in (("__name__", name), ("__qualname__", name), ("__module__", "torch")):
             setattr(self, attribute, value)
-        self.forms, self.general, self.is_method = forms, general, is_method
+        self.make_forms, self.general, self.is_method = make_forms, general, is_method      # parsing schemas can wait
 
     def __get__(self, instance, owner):
         return self if instance is None or not self.is_method else MethodType(self, instance)
@@ -237,6 +241,8 @@ cdef object bound_call(Entry self, PyObject **args, Py_ssize_t given, PyObject *
     cdef PyObject *name
     if switches.function_modes:
         return by_schema(self, args, given, keywords, named)
+    if self.forms is None:
+        self.forms = self.make_forms()
     for form in self.forms:
         taken = given
         if form.varargs >= 0 and given > form.varargs and PyLong_CheckExact(args[form.varargs]):
@@ -288,7 +294,7 @@ cdef object bound_call(Entry self, PyObject **args, Py_ssize_t given, PyObject *
 
 
 cdef object run(Form form, list bound):
-    made = call(form.op, bound)
+    made = call(form.op, bound) if form.op is not None else form.target(bound)
     return tuple(<list>made) if type(made) is list else made
 
 
@@ -315,9 +321,9 @@ cdef Entry probe = Entry.__new__(Entry)
 make_vectorcall(<PyTypeObject *>Entry, <char *>&probe.vectorcall - <char *><void *>probe)
 
 
-def form_of(op, is_method, defaults):
+def form_of(schema, target, is_method, defaults):
     """The form of an overload; None if its calls are for the schema to bind."""
-    params = op.schema.params
-    if len(params) > MOST or is_method and (not params or params[0].name != "self" or op.schema.is_out):
+    params = schema.params
+    if len(params) > MOST or is_method and (not params or params[0].name != "self" or schema.is_out):
         return None
-    return Form(op, is_method, defaults)
+    return Form(schema, target, is_method, defaults)

@@ -31,6 +31,8 @@ cdef class Dispatch(Dispatcher):
 cpdef call(OpDef op, args)
 cdef bint has_defaults(OpDef op, args) except -1
 cpdef call_plain(OpDef op, args)
+@cython.locals(target=Tensor)
+cpdef call_inplace(OpDef op, args)
 @cython.locals(t=Tensor, out=Tensor, node=OpNode, values=list, mask=int, bit=int, records=bint)
 cpdef call_general(OpDef op, args)
 cpdef call_long(OpDef op, args)

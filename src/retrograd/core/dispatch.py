@@ -151,18 +151,20 @@ class Dispatch(Dispatcher):
         if isinstance(b, Tensor):
             other = b
             y = other.array
-            if a._flags or other._flags or x.dtype is not y.dtype or (y.ndim and y.shape != x.shape):
+            if a._flags or other._flags or switches.any_mode and tls.slow_path:
                 return call_operator(op, [a, b, *op.tail])
+            if x.dtype is not y.dtype or (y.ndim and y.shape != x.shape):
+                return call_inplace(op, [a, b, *op.tail])
             requires = requires or other._requires or other._view is not None
             if requires and x is not y and (x.base is not None or y.base is not None):
                 check_overlap(x, (other,))
         else:
-            if a._flags or not number_fits(op, x, b):
+            if a._flags or switches.any_mode and tls.slow_path:
                 return call_operator(op, [a, b, *op.tail])
+            if not number_fits(op, x, b):
+                return call_inplace(op, [a, b, *op.tail])
             y = b
         if switches.any_mode:
-            if tls.slow_path:
-                return call_operator(op, [a, b, *op.tail])
             requires = requires and tls.grad_enabled
         if not x.flags.c_contiguous or (op.floats and x.dtype.kind not in "fcV"):
             return call_general(op, [a, b, *op.tail])
@@ -267,7 +269,24 @@ def call_plain(op: Any, args: Any) -> Any:
             return dispatcher.unary(op, args[0])
         if isinstance(args[0], Tensor) and isinstance(args[1], Tensor):
             return dispatcher.binary(op, args[0], args[1])
+    if op.is_inplace and not op.composite:
+        if op.writes_pair and list(args[2:]) == list(op.tail):
+            if not op.functional._ready:
+                op.functional.prepare()
+            return dispatcher.inplace(op, args[0], args[1])
+        return call_inplace(op, args)
     return call_general(op, args)
+
+
+def call_inplace(op: Any, args: Any) -> Any:
+    """An in-place op on tensors without flags while no mode is on; without the layers where nothing is recorded."""
+    target = args[0]
+    if (switches.any_mode == 0 or tls.grad_enabled) and (wants_grad(target) or target._view is not None or (
+            op.differentiable and gradient_mask(op, args))):
+        return autograd(op, args)
+    write_into(op, target, compute_arrays(op, args))
+    bump(target)
+    return target
 
 
 def has_defaults(op: Any, args: Any) -> bool:
@@ -285,7 +304,7 @@ def call_general(op: Any, args: Any) -> Any:
     """Autograd and kernel in one, for tensors without flags while no mode is on."""
     if op.composite:
         return op.compute(*args)
-    if not op.simple:
+    if not op.simple or op.device_arg >= 0 and (args[op.device_arg] is not None or args[op.device_arg - 1] is not None):
         return autograd(op, args)
     values = list(args)
     mask = 0

@@ -36,7 +36,11 @@ def compute_arrays(op: Any, args: Any) -> Any:
 
 def run_kernel(op: Any, args: Any, values: Any) -> Any:
     """Run the kernel on `values`, the arguments with arrays in the place of tensors."""
-    uniform = 0 if op.is_inplace else uniformity(op, values)
+    uniform = uniformity(op, values)
+    if op.is_inplace:
+        if uniform and written(op, values, args):
+            return values[0]
+        uniform = 0
     if op.check is not None and not (uniform == 2 and op.checks_dtypes):
         op.check(*args)
     if op.native is not None:
@@ -77,6 +81,23 @@ def run_kernel(op: Any, args: Any, values: Any) -> Any:
     if order is not None and type(result) is ndarray and result.ndim > 1:
         result = in_order(op, order, result)
     return result
+
+
+def written(op: Any, values: Any, args: Any) -> bool:
+    """Whether an in-place op of one function could write its result at once, into memory that no other operand shares."""
+    functional, target = op.functional, values[0]
+    if functional is None or functional.ufunc is None or not op.direct or op.check is not None or op.name in GUARDED or (
+            not target.flags.c_contiguous):
+        return False
+    arrays = [values[i] for i in op.tensor_args]
+    for other in arrays:
+        if other is not target and (other.shape != target.shape or other.base is not None or target.base is not None):
+            return False
+    try:
+        functional.ufunc(*arrays, out=target)
+    except TypeError:             # a dtype that NumPy refuses
+        return False
+    return True
 
 
 def plain_uniformity(op: Any, values: Any) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import dtypes, storage
-from retrograd.core.api import EXTRA_FUNCTIONS, EXTRA_METHODS, overridden
+from retrograd.core.api import EXTRA_FUNCTIONS, EXTRA_METHODS, entry_of, overridden
 from retrograd.core.arguments import resolve
 from retrograd.core.dispatch import call
 from retrograd.core.hooks import hooks
@@ -45,6 +45,12 @@ def public(name: str, forms: Any, *, fast: Any = None, method: bool = False, pla
         schemas.append(Schema(f"{name}({params},{star} {'Tensor? out=None, ' if out else ''}{PUBLIC_OPTIONS}) -> Tensor"))
         orders.append(None)
 
+    def order_of(index: int) -> Any:
+        order = orders[index]
+        if order is None:
+            order = orders[index] = argument_order(forms[index][0], schemas[index])
+        return order
+
     def function(*args: Any, **kwargs: Any) -> Any:
         if fast is not None and (not switches.any_mode or not tls.slow_path):
             if not kwargs:
@@ -60,11 +66,10 @@ def public(name: str, forms: Any, *, fast: Any = None, method: bool = False, pla
         if overridden(args, kwargs):
             return hooks.torch_function(function, args, kwargs)
         index, bound = resolve(name, schemas, args, kwargs, method)
-        op = forms[index][0]
-        order = orders[index]
-        if order is None:
-            order = orders[index] = argument_order(op, schemas[index])
-        return make(op, order, bound)
+        return make(forms[index][0], order_of(index), bound)
+    if fast is None:
+        targets = [lambda bound, i=i: make(forms[i][0], order_of(i), bound) for i in range(len(forms))]
+        function = entry_of(name, schemas, targets, function, method) or function
     function.__name__ = function.__qualname__ = name
     function.__module__ = "torch"
     FUNCTIONS_BY_NAME[name] = function
