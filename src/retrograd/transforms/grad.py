@@ -15,7 +15,7 @@ from retrograd.autograd.backward import check_gradient, input_edge
 from retrograd.autograd.engine import run_backward
 from retrograd.autograd.function import run_function
 from retrograd.core.dispatch import autograd
-from retrograd.core.state import set_grad_enabled, tls
+from retrograd.core.state import set_flag, set_grad_enabled, tls
 from retrograd.core.tensor import FLAG_WRAPPER, Tensor, wants_grad
 from retrograd.ops import late
 from retrograd.transforms import functions
@@ -33,6 +33,7 @@ class Grad(Level):
 
     def __init__(self) -> None:
         self.mode_below: bool = tls.grad_enabled
+        self.inference_below: bool = tls.inference
         self.watchers: Any = None     # the dispatch modes, which only see what is below all levels
 
     def run(self, op: Any, args: Any) -> Any:
@@ -116,6 +117,7 @@ class beneath(only_outer):
 
     def __enter__(self) -> None:
         self.mode = set_grad_enabled(tls.grad_enabled and self.level.mode_below)
+        self.inference = set_flag("inference", True) if self.level.inference_below else None
         self.modes = tls.dispatch_modes
         if self.level.watchers is not None:
             tls.dispatch_modes = self.level.watchers
@@ -125,18 +127,21 @@ class beneath(only_outer):
         super().__exit__()
         tls.dispatch_modes = self.modes
         set_grad_enabled(self.mode)
+        if self.inference is not None:
+            set_flag("inference", self.inference)
 
 
 @contextmanager
 def reverse_level(level: Grad) -> Iterator[Grad]:
     """Make `level` the innermost one, with recording on."""
-    level.mode_below = tls.grad_enabled
+    level.mode_below, level.inference_below = tls.grad_enabled, tls.inference
     with running(level), living(level):
-        was = set_grad_enabled(True)
+        was = set_grad_enabled(True), set_flag("inference", False)
         try:
             yield level
         finally:
-            set_grad_enabled(was)
+            set_grad_enabled(was[0])
+            set_flag("inference", was[1])
 
 
 def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -187,6 +192,8 @@ def run_grad(func: Any, argnums: Any, has_aux: bool, args: Any, kwargs: Any) -> 
         if output.array.ndim:
             raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
                                f"{output.array.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?")
+        if output.array.dtype.kind == "c":
+            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {output.dtype}")
         grads = pull_back(level, [output_edge(output, level)], leaf_edges(leaves), leaves, [late.ones_like(output)],
                           False)
         value = level.unwrap(output)
@@ -222,7 +229,7 @@ def run_vjp(func: Any, primals: Any, argnums: Any, has_aux: bool) -> Any:
             output, aux = output
             aux = unwrap_aux(aux, level)
         outputs, out_spec = flatten(output)
-        if not outputs:
+        if not outputs or len(outputs) == 1 and outputs[0] is None:
             raise RuntimeError("vjp(f, *primals): Expected f to be a function that has non-empty output (got output = "
                                f"{outputs})")
         for out in outputs:

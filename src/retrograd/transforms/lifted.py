@@ -17,7 +17,7 @@ from typing import Any
 from retrograd.core.dispatch import call
 from retrograd.core.hooks import hooks
 from retrograd.core.state import tls
-from retrograd.core.tensor import FLAG_SPARSE, FLAG_WRAPPER, Extra, Tensor, bump, counter_of, new_tensor
+from retrograd.core.tensor import FLAG_INFERENCE, FLAG_SPARSE, FLAG_WRAPPER, Extra, Tensor, bump, counter_of, new_tensor
 from retrograd.ops import late
 from retrograd.transforms import batching
 from retrograd.transforms.base import Transform, only_outer
@@ -42,7 +42,8 @@ def lift(value: Any, owner: Any, tangent: Any = None, parent: Any = None, source
     array = value.array.view()
     array.flags.writeable = False
     t = new_tensor(array)
-    t._flags = FLAG_WRAPPER | value._flags & (CARRIED | FLAG_SPARSE)
+    # Whatever inference mode says of the level below: this one records.
+    t._flags = FLAG_WRAPPER | value._flags & (CARRIED & ~FLAG_INFERENCE | FLAG_SPARSE)
     extra = t._extra = Extra()
     extra.batch = Lifted(value, owner, tangent, parent, source)
     if value._flags & FLAG_SPARSE:

@@ -77,7 +77,7 @@ def merged(dicts: Any) -> Any:
     """The one dict of what is to be replaced."""
     if isinstance(dicts, dict):
         return dicts
-    if not isinstance(dicts, Sequence) or isinstance(dicts, str):
+    if not isinstance(dicts, Sequence):
         raise ValueError("Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
                          f"{type(dicts)}")
     if not all([isinstance(d, dict) for d in dicts]):

@@ -12,6 +12,7 @@ from typing import Any
 
 from retrograd.core.hooks import hooks
 from retrograd.core.tensor import Tensor
+from retrograd.ops.create.generators import default_generator
 from retrograd.ops import late
 from retrograd.ops.shared.families import wrap_dim
 from retrograd.transforms import functions, lifted
@@ -109,7 +110,10 @@ def in_chunks(func: Any, leaves: Any, dims: Any, spec: TreeSpec, size: int, chun
               kwargs: Any) -> Any:
     """Run `chunk` examples at a time and put the results together."""
     results = []
+    drawn_from = default_generator.get_state() if randomness == "same" else None
     for start in range(0, size, chunk):
+        if drawn_from is not None:          # every chunk draws what the first one drew
+            default_generator.set_state(drawn_from)
         length = min(chunk, size - start)
         part = [leaf if dim is None else leaf.narrow(dim, start, length) for leaf, dim in zip(leaves, dims, strict=True)]
         results.append(run(func, part, dims, spec, length, out_dims, randomness, kwargs))

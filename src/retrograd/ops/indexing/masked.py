@@ -154,6 +154,10 @@ def fill_tensor_kernel(xp: Any, self: Any, mask: Any, value: Any) -> Any:
 
 def fill_tensor_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
     self, mask, value = args
+    (rank,) = families.example_ranks([value], [dims[2]])
+    if rank:
+        raise RuntimeError("masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                           f"{rank} dimension(s).")
     if dims[2] is None:
         return families.pointwise(op, args, dims, size)
     result, dim = families.pointwise(where, [mask, value.to(self.dtype), self], [dims[1], dims[2], dims[0]], size)

@@ -303,13 +303,28 @@ def mat2_gradient(grad: Any, mat1: Any, sizes: Any, strides: Any, alpha: Any) ->
 
 
 # ---- batching
+def check_ranks(name: str, args: Any, dims: Any, *expected: int) -> None:
+    """Refuse factors whose examples are no vectors or matrices: a product of stacks would accept them."""
+    found = families.example_ranks(args, dims)
+    if found != list(expected):
+        if name == "dot":
+            raise RuntimeError(f"Got wrong shapes for dot: the examples have {found[0]} and {found[1]} dimensions, not 1 and 1")
+        raise RuntimeError(f"Shape mismatch: Got incorrect dims for {name}(a, b). a has dim {found[0]}and b has dim "
+                           f"{found[1]}but expected them to have dim {expected[0]} and dim {expected[1]}")
+
+
+FACTOR_RANKS = {"mm": (2, 2), "bmm": (3, 3), "mv": (2, 1), "dot": (1, 1)}
+
+
 def batched_mm(op: Any, args: Any, dims: Any, size: int) -> Any:
     """A stack of matrix products."""
+    check_ranks(op.name, args, dims, *FACTOR_RANKS[op.name])
     a, b = (families.move_to_front(t, d) for t, d in zip(args, dims, strict=True))
     return call(bmm, [a, b]) if op is mm and None not in dims else late.matmul(a, b), 0
 
 
 def batched_mv(op: Any, args: Any, dims: Any, size: int) -> Any:
+    check_ranks("mv", args, dims, 2, 1)
     a, b = (families.move_to_front(t, d) for t, d in zip(args, dims, strict=True))
     if dims[1] is None:
         return late.matmul(a, b), 0
@@ -317,6 +332,7 @@ def batched_mv(op: Any, args: Any, dims: Any, size: int) -> Any:
 
 
 def batched_dot(op: Any, args: Any, dims: Any, size: int) -> Any:
+    check_ranks("dot", args, dims, 1, 1)
     a, b = (families.move_to_front(t, d) for t, d in zip(args, dims, strict=True))
     a = conj(a) if op.name == "vdot" else a
     return (a * b).sum(-1), 0
@@ -369,6 +385,12 @@ addmm_ = defop(
 
 def sum_batch(name: str, args: Any, dims: Any, size: int) -> Any:
     """Batched beta * self + alpha * product."""
+    if name == "outer":
+        for which, rank in zip(("vec1", "vec2"), families.example_ranks(args[1:3], dims[1:3]), strict=True):
+            if rank != 1:
+                raise RuntimeError(f"addr: Expected 1-D argument {which}, but got {rank}-D")
+    else:
+        check_ranks(name, args[1:3], dims[1:3], *FACTOR_RANKS[name])
     self, first, second, beta, alpha = args
     first, second = families.move_to_front(first, dims[1]), families.move_to_front(second, dims[2])
     if dims[1] is None and dims[2] is None:
@@ -391,6 +413,7 @@ def sum_batch(name: str, args: Any, dims: Any, size: int) -> Any:
 
 def batched_addbmm(op: Any, args: Any, dims: Any, size: int) -> Any:
     """The matrices of all examples at once, summed for each."""
+    check_ranks("bmm", args[1:3], dims[1:3], 3, 3)
     self, left, right = [families.move_to_front(t, d) if d is not None else t.unsqueeze(0)
                          for t, d in zip(args[:3], dims[:3], strict=True)]
     made = plainly(late.matmul(left, right).sum(1), args[4])

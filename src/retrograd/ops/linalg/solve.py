@@ -46,6 +46,10 @@ def stacked(*ranks: int) -> Any:
 
 def run_stacked(op: Any, args: Any, dims: Any, size: int, ranks: tuple[int, ...]) -> Any:
     places = [i for i in op.tensor_args if args[i] is not None]
+    for i, rank in zip(places, ranks, strict=False):
+        if args[i].array.ndim - (dims[i] is not None) < rank:
+            name = op.name.replace("linalg_", "linalg.").lstrip("_")
+            raise RuntimeError(f"{name}: The input tensor {op.schema.params[i].name} must have at least {rank} dimensions.")
     extra = max([args[i].ndim - (dims[i] is not None) - rank for i, rank in zip(places, ranks, strict=False)])
     moved = list(args)
     for i, rank in zip(places, ranks, strict=False):

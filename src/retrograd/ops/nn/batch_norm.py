@@ -252,13 +252,25 @@ def batch_backward_tangent(grad_out_p: Any, grad_out_t: Any, input_p: Any, input
     return backward_tangents(view, grad_out_p, grad_out_t, input_t, normal, rstd, weight_p, weight_t, output_mask)
 
 
+def batched_batch_norm(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """Example by example; statistics that all of them share cannot be updated by each."""
+    shared = any([args[i] is not None and dims[i] is None for i in (3, 4)])
+    if args[5] and shared and dims[0] is not None:
+        raise RuntimeError("Batch norm got a batched tensor as input while the running_mean or running_var, which will be "
+                           "updated in place, were not batched.\nIf you are using a module and do not need eval mode, please "
+                           "set `track_running_stats` to be False.If you are using a prebuilt module and do not need eval "
+                           "mode, please see the functorch website for resources on how to patch your module to work with "
+                           "vmap")
+    return families.loop(op, args, dims, size)
+
+
 native_batch_norm = defop(
     "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, "
     "float momentum, float eps) -> (Tensor, Tensor, Tensor)",
     kernel=batch_norm_kernel,
     check=without_gradient("native_batch_norm", check_batch_norm, running_mean=3, running_var=4),
     vjp={("input", "weight", "bias"): batch_rule}, jvp=batch_tangent,
-    batch=families.loop, variants="function", constant=(1, 2),
+    batch=batched_batch_norm, variants="function", constant=(1, 2),
 )
 native_batch_norm_backward = defop(
     "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, "

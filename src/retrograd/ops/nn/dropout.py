@@ -9,6 +9,7 @@ import numpy as np
 from retrograd.core import generator
 from retrograd.core.dtypes import BY_NUMPY, get_default_dtype
 from retrograd.core.opdef import defop
+from retrograd.core.state import tls
 from retrograd.ops import late
 from retrograd.ops.create.generators import default_generator
 from retrograd.ops.shared import families
@@ -28,9 +29,12 @@ def dropped(input: Any, p: float, train: bool, inplace: bool, feature: bool = Fa
         if len(shape) < 2:
             raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
         noise = late.empty((*shape[:2], *[1] * (len(shape) - 2)), dtype=input.dtype)
+    elif tls.transforms:
+        noise = late.empty(shape, dtype=input.dtype)
     else:
         noise = late.empty_like(input)
-    noise.bernoulli_(1 - p)
+    # Under vmap all examples share new memory, which each of them may need a draw of its own for: not in place.
+    noise = late.bernoulli(noise, 1 - p) if tls.transforms else noise.bernoulli_(1 - p)
     if not alpha:
         noise.div_(1 - p)
         return input.mul_(noise) if inplace else input * noise

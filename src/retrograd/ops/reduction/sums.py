@@ -605,6 +605,9 @@ def trace_backward(grad: Any, self_sym_sizes: Any) -> Any:
 
 
 def trace_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
+    (rank,) = families.example_ranks(args, dims)
+    if rank != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {rank}")
     return families.move_to_front(args[0], dims[0]).diagonal(0, 1, 2).sum(-1), 0
 
 

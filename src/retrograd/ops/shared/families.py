@@ -69,6 +69,11 @@ def move_to_front(t: Any, dim: int | None) -> Any:
     return t if dim is None or dim == 0 else t.movedim(dim, 0)
 
 
+def example_ranks(args: Any, dims: Any) -> list[int]:
+    """How many dimensions an example of each of these tensors has."""
+    return [t.array.ndim - (dim is not None) for t, dim in zip(args, dims, strict=True)]
+
+
 def pointwise(op: Any, args: Any, dims: Any, size: int) -> Any:
     """Batch dimension first, then as many ones as the other operands have dimensions more."""
     ranks = [a.ndim - (d is not None) for a, d in zip(args, dims, strict=True) if isinstance(a, Tensor)]

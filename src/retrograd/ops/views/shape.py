@@ -44,6 +44,8 @@ def batch_expand(op: Any, args: Any, dims: Any, size: int) -> Any:
 
 def batch_t(op: Any, args: Any, dims: Any, size: int) -> Any:
     t = move_to_front(args[0], dims[0])
+    if t.ndim > 3:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {t.ndim - 1}D")
     return (t.transpose(1, 2) if t.ndim == 3 else t), 0
 
 
@@ -55,7 +57,8 @@ def batch_permute(op: Any, args: Any, dims: Any, size: int) -> Any:
 def batch_squeeze(op: Any, args: Any, dims: Any, size: int) -> Any:
     t = move_to_front(args[0], dims[0])
     given = range(t.ndim - 1) if len(args) == 1 else args[1] if isinstance(args[1], (list, tuple)) else (args[1],)
-    return call(squeeze_dims, [t, [wrap_dim(d, t.ndim - 1) + 1 for d in given] if t.ndim > 1 else []]), 0
+    wrapped = [wrap_dim(d, t.ndim - 1) + 1 for d in given]
+    return call(squeeze_dims, [t, wrapped if t.ndim > 1 else []]), 0
 
 
 def batch_unsqueeze(op: Any, args: Any, dims: Any, size: int) -> Any:
