@@ -12,8 +12,8 @@ from typing import Any
 
 from retrograd.core.hooks import hooks
 from retrograd.core.tensor import Tensor
-from retrograd.ops.create.generators import default_generator
 from retrograd.ops import late
+from retrograd.ops.create.generators import default_generator
 from retrograd.ops.shared.families import wrap_dim
 from retrograd.transforms import functions, lifted
 from retrograd.transforms.base import running
