@@ -62,7 +62,7 @@ def run_jvp(func: Any, primals: Any, tangents: Any, argnums: Any, strict: bool, 
             output, aux = output
             aux = unwrap_aux(aux, level)
         outputs, out_spec = flatten(output)
-        if not outputs or len(outputs) == 1 and outputs[0] is None:
+        if len(outputs) == 1 and outputs[0] is None:
             raise RuntimeError(API + f"Expected f to be a function that has non-empty output (got output = {outputs})")
         for out in outputs:
             if not isinstance(out, Tensor):
