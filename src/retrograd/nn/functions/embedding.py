@@ -60,7 +60,7 @@ def embedding_bag(input: Any, weight: Any, offsets: Any = None, max_norm: float 
         if offsets is not None:
             raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
                              f"sequences. However, found offsets of type {type(offsets)}")
-        offsets = torch.arange(0, input.numel(), input.size(1), dtype=input.dtype)
+        offsets, include_last_offset = torch.arange(0, input.numel(), input.size(1), dtype=input.dtype), False
         input = input.reshape(-1)
         if per_sample_weights is not None:
             per_sample_weights = per_sample_weights.reshape(-1)

@@ -36,6 +36,8 @@ def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: st
     if mode == "lanczos" and (not antialias or align_corners):
         raise ValueError("Lanczos mode does not support align_corners=True" if align_corners else
                          "Lanczos mode requires antialias=True")
+    if recompute_scale_factor and size is not None:
+        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
     if recompute_scale_factor and sizes is None:
         sizes = [math.floor(float(n) * f) for n, f in zip(input.shape[2:], factors, strict=True)]
         factors = None

@@ -21,6 +21,7 @@ def pairs_of(source: Any, name: str) -> Iterator[tuple[str, Any]]:
     if hasattr(source, "items"):
         yield from source.items()
         return
+    name = name.replace("Parameters", "Parameter")
     for i, pair in enumerate(source):
         if not isinstance(pair, Iterable):
             raise TypeError(f"{name} update sequence element #{i} should be Iterable; is{type(pair).__name__}")

@@ -249,6 +249,17 @@ class Hooked:
         return add(self._backward_hooks, hook, prepend=prepend)
 
     # ---- the call
+    _compiled_call_impl: Any = None
+
+    def _wrapped_call_impl(self, *args: Any, **kwargs: Any) -> Any:
+        if self._compiled_call_impl is not None:
+            return self._compiled_call_impl(*args, **kwargs)
+        if self._backward_hooks or self._backward_pre_hooks or self._forward_hooks or self._forward_pre_hooks or (
+                everywhere.backward_pre_hooks or everywhere.backward_hooks or everywhere.forward_hooks
+                or everywhere.forward_pre_hooks):
+            return self._call_impl(*args, **kwargs)
+        return self.forward(*args, **kwargs)
+
     def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
         if not (self._backward_hooks or self._backward_pre_hooks or self._forward_hooks or self._forward_pre_hooks
                 or everywhere.backward_pre_hooks or everywhere.backward_hooks or everywhere.forward_hooks

@@ -15,12 +15,12 @@ def as_parameter(value: Any) -> Any:
     return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
 
-def describe(key: Any, value: Any) -> str:
+def describe(key: Any, value: Any, legacy: bool = False) -> str:
     if not isinstance(value, Tensor):
         return f"  ({key}): Object of type: {type(value).__name__}"
     kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
     sizes = "x".join(str(n) for n in value.size())
-    return f"  ({key}): {kind} containing: [{value.dtype} of size {sizes}]"
+    return f"  ({key}): {kind} containing: [{value.data.type() if legacy else value.dtype} of size {sizes}]"
 
 
 class ParameterList(Module):
@@ -101,8 +101,6 @@ class ParameterDict(Module):
             self.update(parameters)
 
     def __getitem__(self, key: Any) -> Any:
-        if key not in self._keys:
-            raise KeyError(key)
         return getattr(self, self._checked(key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -190,11 +188,11 @@ class ParameterDict(Module):
 
     def update(self, parameters: Any) -> None:
         """Add all of a mapping, or of pairs."""
-        for key, value in pairs_of(parameters, "ParameterDict"):
+        for key, value in pairs_of(parameters, "ParametersDict"):
             self[key] = value
 
     def extra_repr(self) -> str:
-        return "\n".join(describe(key, value) for key, value in self.items())
+        return "\n".join(describe(key, value, legacy=True) for key, value in self.items())
 
     def __call__(self, input: Any) -> Any:
         raise RuntimeError("ParameterDict should not be called.")

@@ -62,7 +62,8 @@ class _NormBase(Module):
         if (version is None or version < 2) and self.track_running_stats:      # the count came with version 2
             key = prefix + "num_batches_tracked"
             if key not in state_dict:
-                state_dict[key] = torch.tensor(0, dtype=torch.long)
+                now = self.num_batches_tracked
+                state_dict[key] = torch.tensor(0, dtype=torch.long) if now is None or now.is_meta else now
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
 
 

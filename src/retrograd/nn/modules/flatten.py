@@ -42,7 +42,7 @@ class Unflatten(Module):
         if not isinstance(dim, int):
             raise TypeError("unflattened_size must be a tuple of tuples for named dims")
         if not isinstance(unflattened_size, (tuple, list)):
-            raise TypeError(f"unflattened_size must be tuple of ints, but found type {type(unflattened_size).__name__}")
+            raise TypeError(f"unflattened_size must be a tuple of ints, but found type {type(unflattened_size).__name__}")
         for i, size in enumerate(unflattened_size):
             if not isinstance(size, int):
                 raise TypeError(f"unflattened_size must be tuple of ints, but found element of type {type(size).__name__} at "

@@ -7,6 +7,7 @@ from typing import Any
 
 from retrograd.nn import functional as F
 from retrograd.nn.functions.loss import legacy_get_string
+from retrograd.nn.modules.distance import PairwiseDistance
 from retrograd.nn.modules.linear import Linear
 from retrograd.nn.modules.linear_cross_entropy_options import LinearCrossEntropyOptions
 from retrograd.nn.modules.module import Module
@@ -314,7 +315,7 @@ class TripletMarginWithDistanceLoss(_Loss):
         super().__init__(None, None, reduction)
         if margin <= 0:
             raise ValueError(f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin} instead")
-        self.distance_function = F.pairwise_distance if distance_function is None else distance_function
+        self.distance_function = PairwiseDistance() if distance_function is None else distance_function
         self.margin, self.swap = margin, swap
 
     def forward(self, anchor: Any, positive: Any, negative: Any) -> Any:

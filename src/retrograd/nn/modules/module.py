@@ -79,7 +79,7 @@ class Module(Hooked, Stateful):
         """
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
-    __call__: Callable[..., Any] = Hooked._call_impl
+    __call__: Callable[..., Any] = Hooked._wrapped_call_impl
 
     # ---- registering
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
@@ -254,6 +254,9 @@ class Module(Hooked, Stateful):
     def __dir__(self) -> list[str]:
         names = {*dir(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers}
         return sorted([name for name in names if not name[0].isdigit()])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_compiled_call_impl"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -505,7 +508,14 @@ class Module(Hooked, Stateful):
             if memory_format is not None and t.ndim in (4, 5):
                 return t.to(device or t.device, wanted, non_blocking, memory_format=memory_format)
             return t.to(device or t.device, wanted, non_blocking)
-        return self._apply(convert)
+
+        try:
+            return self._apply(convert)
+        except NotImplementedError as error:
+            if str(error).startswith("Cannot copy out of meta tensor; no data!"):
+                raise NotImplementedError(f"{error} Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() when "
+                                          "moving module from meta to a different device.") from None
+            raise
 
     def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
         """Move to `device` without copying values.
@@ -589,8 +599,34 @@ class Module(Hooked, Stateful):
             ...
         AssertionError: Torch not compiled with CUDA enabled
         """
-        place = "cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device
+        return self._move("cuda", device)
+
+    def xpu(self, device: Any = None) -> Self:
+        """Move all parameters and buffers to an XPU."""
+        return self._move("xpu", device)
+
+    def ipu(self, device: Any = None) -> Self:
+        """Move all parameters and buffers to an IPU."""
+        return self._move("ipu", device)
+
+    def mtia(self, device: Any = None) -> Self:
+        """Move all parameters and buffers to an MTIA device."""
+        return self._move("mtia", device)
+
+    def _move(self, kind: str, device: Any) -> Self:
+        place = kind if device is None else f"{kind}:{device}" if isinstance(device, int) else device
         return self._apply(lambda t: t.to(place))
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Compile what calling the module does, as `torch.compile` compiles a function.
+
+        >>> import retrograd as torch
+        >>> layer = torch.nn.ReLU()
+        >>> layer.compile()
+        >>> layer(torch.tensor([-1.0, 2.0]))
+        tensor([0., 2.])
+        """
+        self._compiled_call_impl = torch.compile(self._call_impl, *args, **kwargs)
 
     def train(self, mode: bool = True) -> Self:
         """Set whether the module and all below are training.

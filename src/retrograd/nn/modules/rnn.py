@@ -143,20 +143,29 @@ class RNNBase(Module):
         if isinstance(input, PackedSequence):
             return self._run_packed(input, states)
         if input.dim() not in (2, 3):
-            raise ValueError(f"{self._get_name()}: Expected input to be 2D or 3D, got {input.dim()}D instead")
+            raise ValueError(f"{self._get_name()}: Expected input to be 2D or 3D, got {input.dim()}D tensor instead")
         if input.size(-1) != self.input_size:
             raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}")
         batched = input.dim() == 3
         sequence_dim = 1 if self.batch_first and batched else 0
         values = input if batched else input.unsqueeze(1)
         values = values.transpose(0, 1) if sequence_dim == 1 else values
-        if states is not None and not batched:
-            states = tuple([state.unsqueeze(1) for state in states])
+        if states is not None:
+            self._check_ranks(batched, states)
+            states = states if batched else tuple([state.unsqueeze(1) for state in states])
         values, finals = self._layers(values, states, values.size(1), None)
         output = values.transpose(0, 1) if sequence_dim == 1 else values
         if not batched:
             return output.squeeze(1), tuple([f.squeeze(1) for f in finals])
         return output, finals
+
+    def _check_ranks(self, batched: bool, states: tuple[Any, ...]) -> None:
+        wanted, kind = (3, "batched") if batched else (2, "unbatched")
+        ranks = [state.dim() for state in states]
+        if any([rank != wanted for rank in ranks]):
+            names, found = ("hx and cx", f"({ranks[0]}-D, {ranks[-1]}-D) tensors") if len(states) == 2 else (
+                "hx", f"{ranks[0]}-D tensor")
+            raise RuntimeError(f"For {kind} {wanted}-D input, {names} should also be {wanted}-D but got {found}")
 
     def _run_packed(self, input: PackedSequence, states: tuple[Any, ...] | None) -> tuple[Any, tuple[Any, ...]]:
         data, batch_sizes, order, back = input
@@ -177,11 +186,11 @@ class RNNBase(Module):
         if states is None:
             states = tuple([torch.zeros(self.num_layers * directions, batch, size, dtype=values.dtype)
                             for size in self._sizes()])
-        for state, size in zip(states, self._sizes(), strict=True):
+        for i, (state, size) in enumerate(zip(states, self._sizes(), strict=True)):
             expected = (self.num_layers * directions, batch, size)
             if tuple(state.size()) != expected:
-                raise RuntimeError(f"Expected hidden {'size ' if state is states[0] else ''}{expected}, got "
-                                   f"{list(state.size())}")
+                which = f"[{i}]" if self.mode == "LSTM" else ""
+                raise RuntimeError(f"Expected hidden{which} size {expected}, got {list(state.size())}")
         last: list[list[Any]] = [[] for _ in states]
         run = self._layer if sizes is None else functools.partial(self._packed_layer, sizes)
         for layer in range(self.num_layers):
@@ -333,6 +342,15 @@ class RNNCellBase(Module):
         nonlinearity = self.__dict__.get("nonlinearity", "tanh")
         return text + (f", nonlinearity={nonlinearity}" if nonlinearity != "tanh" else "")
 
+    def _check_states(self, input: Any, states: tuple[Tensor, ...]) -> None:
+        if input.size(1) != self.input_size:
+            raise RuntimeError(f"input has inconsistent input_size: got {input.size(1)} expected {self.input_size}")
+        for i, state in enumerate(states):
+            if state.size(0) != input.size(0):
+                raise RuntimeError(f"Input batch size {input.size(0)} doesn't match hidden{i} batch size {state.size(0)}")
+            if state.size(1) != self.hidden_size:
+                raise RuntimeError(f"hidden{i} has inconsistent hidden_size: got {state.size(1)}, expected {self.hidden_size}")
+
     def _step(self, mode: str, input: Any, states: tuple[Tensor, ...] | None) -> tuple[Any, ...]:
         if input.dim() not in (1, 2):
             raise ValueError(f"{self._get_name()}: Expected input to be 1D or 2D, got {input.dim()}D instead")
@@ -343,6 +361,7 @@ class RNNCellBase(Module):
             states = (zeros,) * (1 + (mode == "LSTM"))
         elif not batched:
             states = tuple([state.unsqueeze(0) for state in states])
+        self._check_states(values, states)
         made = STEPS[mode](F.linear(values, self.weight_ih, self.bias_ih), states, self.weight_hh, self.bias_hh, None)
         return made if batched else tuple([m.squeeze(0) for m in made])
 

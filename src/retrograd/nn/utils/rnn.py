@@ -107,6 +107,9 @@ def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, pad
     (tensor([[1., 2.],
             [3., 0.]]), tensor([2, 1]))
     """
+    if total_length is not None and total_length < sequence.batch_sizes.size(0):
+        raise ValueError("Expected total_length to be at least the length of the longest sequence in input, but got "
+                         f"total_length={total_length} and max sequence length being {sequence.batch_sizes.size(0)}")
     padded, lengths = torch._pad_packed_sequence(sequence.data, sequence.batch_sizes, batch_first, padding_value,
                                                  -1 if total_length is None else total_length)
     order = sequence.unsorted_indices

@@ -556,8 +556,11 @@ Supported combinations for non-constant padding:
 
 
 def padded_in_a_circle(self: Any, pad: Any) -> Any:
-    """Padding with elements from the other end, one dimension after the other."""
+    """Padding with elements from the other end, one dimension after the other; negative padding cuts off first."""
     ndim = self.array.ndim
+    if any([p < 0 for p in pad]):
+        self = call(constant_pad_nd, [self, [min(p, 0) for p in pad], 0.0])
+        pad = [max(p, 0) for p in pad]
     for i in range(len(pad) // 2):
         d = ndim - 1 - i
         size, before, after = self.array.shape[d], pad[2 * i], pad[2 * i + 1]

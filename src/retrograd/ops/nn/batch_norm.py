@@ -140,6 +140,8 @@ def batch_view(input: Any, training: bool) -> View:
 
 
 def check_batch_norm(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, *rest: Any) -> None:
+    if input.numel() == 0:
+        raise RuntimeError(f"input tensor must have at least one element, but got input_sizes = {list(input.shape)}")
     check_mixed_dtypes(input, weight, bias, running_mean, running_var)
     if input.array.dtype.kind not in "fV":
         raise unsupported("batch_norm", input.array.dtype)
@@ -290,6 +292,9 @@ def batch_norm_tensors(input: Any, weight: Any, bias: Any, running_mean: Any, ru
             raise RuntimeError(f"{name} should contain {features} elements not {t.numel()}")
         if t is None and not training and name.startswith("running"):
             raise RuntimeError(f"{name} must be defined in evaluation mode")
+    if input.numel() == 0:              # an empty batch says nothing about its statistics
+        made = input.clone() if weight is None else input * weight[0]
+        return made if bias is None else made + bias[0]
     return call(native_batch_norm, [input, weight, bias, running_mean, running_var, training, momentum, eps])[0]
 
 

@@ -65,8 +65,19 @@ def check_bag(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool,
         if starts[-1] > len(rows):
             raise RuntimeError(f"offsets[-1] can not be greater than input's length {len(rows)} but got offsets[-1] of "
                                f"{starts[-1]}")
+        if (starts < 0).any() or (starts > len(rows)).any():
+            raise IndexError(f"index out of range in self\nOffsets {starts.tolist()} are not all between 0 and {len(rows)}, "
+                             "the number of indices.")
+        if (starts[1:] < starts[:-1]).any():
+            raise RuntimeError("Expected i < index_size to be true, but got false.  (Could this error message be improved?  If "
+                               "so, please report an enhancement request to PyTorch.)\nOffsets must not decrease, as in "
+                               f"{starts.tolist()}.")
     if len(rows) and (rows.min() < 0 or rows.max() >= weight.shape[0]):
-        wrong = rows[(rows < 0) | (rows >= weight.shape[0])][0]
+        place = int(((rows < 0) | (rows >= weight.shape[0])).argmax())
+        wrong = rows[place]
+        if mode != MAX and weight.array.dtype.char == "f":
+            raise RuntimeError(f"Index {place} of input takes value {wrong} which is not in the valid range "
+                               f"[0, {weight.shape[0]})")
         raise RuntimeError(f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {wrong}")
 
 
@@ -142,9 +153,12 @@ embedding_bag_row = defop(
 
 def embedding_bag_tensors(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool, mode: int, sparse: bool,
                           per_sample_weights: Any, include_last_offset: bool, padding_idx: Any = None) -> Any:
-    padding = -1 if padding_idx is None else padding_idx
+    rows = weight.shape[0]
+    if padding_idx is not None and not -rows <= padding_idx < rows:
+        raise RuntimeError(f"padding_idx must be within the number of embeddings, {-rows} through {rows - 1}, but got "
+                           f"{padding_idx}")
     return call(embedding_bag_row, [weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights,
-                                    include_last_offset, padding + weight.shape[0] if padding < -1 else padding])
+                                    include_last_offset, -1 if padding_idx is None else padding_idx % rows])
 
 
 FOUR = "(Tensor, Tensor, Tensor, Tensor)"

@@ -121,6 +121,14 @@ def check_sizes(rank: int, shape: Any, output_size: Any) -> tuple[int, ...]:
     return output
 
 
+def bytes_through_matrices(xp: Any, array: Any, matrices: Any) -> Any:
+    """Mixtures of bytes, rounded and clamped after each dimension, the last one first."""
+    for d in range(1, len(matrices) + 1):
+        mixed = xp.moveaxis(xp.tensordot(array.astype(xp.float32), matrices[-d], ([array.ndim - d], [1])), -1, array.ndim - d)
+        array = xp.clip(xp.floor(mixed + xp.float32(0.5)), 0, 255).astype(xp.uint8)
+    return packed(array)
+
+
 def unexpected(rank: int, d: int, shape: Any, expected: Any) -> str:
     """What is wrong with the shape of a gradient."""
     if rank > 1 and len(shape) != rank + 2:
@@ -147,6 +155,8 @@ def rows(name: str, rank: int, corners: bool, matrix: Any, node: str, checks: tu
         sizes = check_sizes(rank, self.shape, output_size)
         if 0 in self.shape[1:]:
             raise RuntimeError(f"Non-empty {rank + 2}D data tensor expected but got a tensor with sizes {list(self.shape)}")
+        if self.dtype == xp.uint8 and corners:
+            return following(bytes_through_matrices(xp, self, matrices(self.shape[-rank:], sizes, rest, np.float32)), self)
         return following(through_matrices(xp, self, matrices(self.shape[-rank:], sizes, rest, self.dtype)), self)
 
     def backward_kernel(xp: Any, grad_output: Any, output_size: Any, input_size: Any, *rest: Any) -> Any:
@@ -210,11 +220,11 @@ for rank in (1, 2, 3):
 for kind, rank in (("Linear", 1), ("Bilinear", 2), ("Trilinear", 3)):
     rows(f"upsample_{kind.lower()}{rank}d", rank, True, linear, f"Upsample{kind}{rank}DBackward0")
 rows("upsample_bicubic2d", 2, True, cubic, "UpsampleBicubic2DBackward0",
-     (takes("compute_indices_weights_cubic", "FH"), takes("upsample_bicubic2d_backward", "FH")))
+     (takes("compute_indices_weights_cubic", "FHU"), takes("upsample_bicubic2d_backward", "FH")))
 for kind, form, width in (("Bilinear", hat, 2), ("Bicubic", lambda x: bump(x, -0.5), 4), ("Lanczos", ripple, 6)):
     name = f"upsample_{kind.lower()}2d_aa"
     rows(f"_{name}", 2, True, smoothed(form, width), f"Upsample{kind}2DAaBackward0",
-         (takes("compute_index_ranges_weights", "F"), takes(f"{name}_backward_cpu", "F")))
+         (takes("compute_index_ranges_weights", "FU"), takes(f"{name}_backward_cpu", "F")))
 
 
 # ---- pixels from channels, and back
