@@ -19,6 +19,7 @@ from retrograd.ops.nn.pool import channels_last, following, packed, widened
 from retrograd.ops.shared import families
 from retrograd.ops.shared.dtype_checks import takes
 from retrograd.ops.shared.elementwise import times
+from retrograd.ops.shared.images import convolve
 
 
 # ---- the three products, over arrays
@@ -63,6 +64,9 @@ def as_rows(array: Any, groups: int) -> Any:
 def correlate(xp: Any, array: Any, weight: Any, g: Geometry) -> Any:
     batch, outputs = array.shape[0], weight.shape[0]
     sizes = g.output(array.shape[2:])
+    done = convolve("correlate", array, weight, (batch, outputs, *sizes), g)
+    if done is not None:
+        return done
     made = xp.matmul(weight.reshape(g.groups, outputs // g.groups, math.prod(weight.shape[1:])), columns(xp, array, g))
     return packed(made.reshape(outputs, batch, *sizes).swapaxes(0, 1))
 
@@ -71,6 +75,9 @@ def spread(xp: Any, grad: Any, weight: Any, g: Geometry, sizes: Any) -> Any:
     """Send each output back to the window it came from; `sizes` are those of the result."""
     batch, outputs = grad.shape[:2]
     per_group = weight.shape[1]
+    done = convolve("spread", (batch, g.groups * per_group, *sizes), weight, grad, g)
+    if done is not None:
+        return done
     flat = weight.reshape(g.groups, outputs // g.groups, math.prod(weight.shape[1:]))
     cols = xp.matmul(flat.swapaxes(1, 2), as_rows(grad, g.groups))
     cols = cols.reshape(g.groups * per_group, *g.kernel, batch, *grad.shape[2:])
@@ -85,6 +92,9 @@ def spread(xp: Any, grad: Any, weight: Any, g: Geometry, sizes: Any) -> Any:
 
 def match(xp: Any, grad: Any, array: Any, g: Geometry) -> Any:
     outputs, per_group = grad.shape[1], array.shape[1] // g.groups
+    done = convolve("match", array, (outputs, per_group, *g.kernel), grad, g)
+    if done is not None:
+        return done
     made = xp.matmul(as_rows(grad, g.groups), columns(xp, array, g).swapaxes(1, 2))
     return packed(made.reshape(outputs, per_group, *g.kernel))
 

@@ -27,8 +27,10 @@ from retrograd.ops.nn.pool_checks import (
     widened,
 )
 from retrograd.ops.shared import families
+from retrograd.ops.shared.along import put_elements
 from retrograd.ops.shared.dtype_checks import takes
 from retrograd.ops.shared.elementwise import unsupported
+from retrograd.ops.shared.images import adapted_edges, edges, pool
 
 
 def packed(array: Any) -> Any:
@@ -76,6 +78,11 @@ class Windows:
             ranked, made = ("x".join(map(str, [shape[-rank - 1], *sizes])) for sizes in (self.sizes, self.output))
             raise RuntimeError(f"Given input size: ({ranked}). Calculated output size: ({made}). Output size is too small")
 
+    def edges(self) -> list[Any]:
+        """Where the windows begin and end inside of the image, along each dimension."""
+        return [edges(*values) for values in
+                zip(self.sizes, self.kernel, self.stride, self.padding, self.dilation, self.output, strict=True)]
+
     def padded(self, xp: Any, array: Any, value: Any) -> Any:
         reach = [(o - 1) * s + d * (k - 1) + 1 for o, s, d, k in
                  zip(self.output, self.stride, self.dilation, self.kernel, strict=True)]
@@ -99,11 +106,17 @@ def max_pool_kernel(rank: int) -> Any:
         w = Windows(rank, self.shape, kernel_size, stride, padding, dilation, ceil_mode, "max")
         if self.dtype.kind in "bc":
             raise unsupported(f"max_pool{rank}d", self.dtype)
+        made, index = xp.empty((*w.lead, *w.output), self.dtype), xp.empty((*w.lead, *w.output), xp.int64)
+        if pool("x", xp.ascontiguousarray(self), made, index, rank, w.dilation, w.edges()):
+            return following(made, self), following(index, self)
         least = -xp.inf if self.dtype.kind in "fV" else xp.iinfo(self.dtype).min
         flat = w.of(xp, w.padded(xp, self, least)).reshape(*w.lead, *w.output, math.prod(w.kernel))
         # among equals the first counts, but the first must be inside: padding is never chosen, even against -inf
         inside = w.of(xp, w.padded(xp, xp.ones(self.shape, bool), False)).reshape(flat.shape)
         best = xp.where(inside, flat, least).argmax(-1)
+        if self.dtype.kind == "f":
+            blank = xp.flip(flat != flat, -1)
+            best = xp.where(blank.any(-1), flat.shape[-1] - 1 - blank.argmax(-1), best)      # of several NaNs the last
         lost = ~xp.take_along_axis(inside, best[..., None], -1)[..., 0]
         best = xp.where(lost, inside.argmax(-1), best)
         values = xp.take_along_axis(flat, best[..., None], -1)[..., 0]
@@ -128,6 +141,8 @@ def scatter_kernel(xp: Any, grad_output: Any, self: Any, indices: Any, rank: int
     lead = math.prod(self.shape[:-rank])
     made = xp.zeros((lead, math.prod(self.shape[-rank:])), grad_output.dtype)
     places = math.prod(indices.shape[-rank:])
+    if put_elements(made, indices.reshape(lead, places), grad_output.reshape(lead, places), 1, "+"):
+        return made.reshape(self.shape)
     xp.add.at(made, (xp.arange(lead)[:, None], indices.reshape(lead, places)), grad_output.reshape(lead, places))
     return made.reshape(self.shape)
 
@@ -229,6 +244,11 @@ def divisors(xp: Any, w: Windows, count_include_pad: bool, divisor_override: Any
     return total.astype(dtype)
 
 
+def everywhere(xp: Any, divisor: Any, w: Windows) -> Any:
+    """The divisors as an array of their own for each window."""
+    return xp.ascontiguousarray(xp.broadcast_to(divisor, w.output))
+
+
 def divided(xp: Any, total: Any, count: Any) -> Any:
     """The mean; of integers it is rounded towards zero."""
     mean = total / count
@@ -242,8 +262,12 @@ def avg_pool_kernel(rank: int) -> Any:
         if divisor_override == 0:
             raise RuntimeError("divisor must be not zero")
         w = Windows(rank, self.shape, kernel_size, stride, padding, 1, ceil_mode, "avg")
+        divisor = divisors(xp, w, count_include_pad, divisor_override, self.dtype)
+        made = xp.empty((*w.lead, *w.output), self.dtype)
+        if pool("m", xp.ascontiguousarray(self), made, everywhere(xp, divisor, w), rank, (1,) * rank, w.edges()):
+            return following(made, self)
         total = w.of(xp, w.padded(xp, self, 0)).sum(tuple(range(-rank, 0)))
-        return following(packed(divided(xp, total, divisors(xp, w, count_include_pad, divisor_override, self.dtype))), self)
+        return following(packed(divided(xp, total, divisor)), self)
     return kernel
 
 
@@ -251,7 +275,11 @@ def avg_pool_backward_kernel(rank: int) -> Any:
     def kernel(xp: Any, grad_output: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
                count_include_pad: bool, divisor_override: Any) -> Any:
         w = Windows(rank, self.shape, kernel_size, stride, padding, 1, ceil_mode)
-        share = divided(xp, grad_output, divisors(xp, w, count_include_pad, divisor_override, grad_output.dtype))
+        divisor = divisors(xp, w, count_include_pad, divisor_override, grad_output.dtype)
+        made = xp.zeros(self.shape, grad_output.dtype)
+        if pool("s", made, xp.ascontiguousarray(grad_output), everywhere(xp, divisor, w), rank, (1,) * rank, w.edges()):
+            return following(made, self)
+        share = divided(xp, grad_output, divisor)
         made = w.padded(xp, xp.zeros(self.shape, grad_output.dtype), 0)
         for place in product(*map(range, w.kernel)):
             window = tuple([slice(k, k + (o - 1) * s + 1, s) for k, o, s in zip(place, w.output, w.stride, strict=True)])
@@ -402,12 +430,18 @@ def adaptive_max_rows(rank: int) -> Any:
         sizes, lead, output = self.shape[-rank:], self.shape[:-rank], widened(output_size, rank)
         check_adaptive("max", rank, self.shape, output)
         values, indices = xp.empty((*lead, *output), self.dtype), xp.empty((*lead, *output), xp.int64)
+        windows = [adapted_edges(n, o) for n, o in zip(sizes, output, strict=True)]
+        if pool("x", xp.ascontiguousarray(self), values, indices, rank, (1,) * rank, windows):
+            return following(values, self), following(indices, self)
         boxes = [list(enumerate(bins(n, o))) for n, o in zip(sizes, output, strict=True)]
         for places in product(*boxes):
             at = tuple([place for place, _ in places])
             box = self[(..., *[slice(start, end) for _, (start, end) in places])]
             flat = box.reshape(*lead, math.prod(box.shape[-rank:]))
             best = flat.argmax(-1)
+            if self.dtype.kind == "f":
+                blank = xp.flip(flat != flat, -1)
+                best = xp.where(blank.any(-1), flat.shape[-1] - 1 - blank.argmax(-1), best)
             values[(..., *at)] = xp.take_along_axis(flat, best[..., None], -1)[..., 0]
             index = xp.zeros(best.shape, xp.int64)
             for inner, (_, (start, _)), n in zip(xp.unravel_index(best, box.shape[-rank:]), places, sizes, strict=True):

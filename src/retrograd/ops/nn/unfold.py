@@ -8,7 +8,7 @@ import numpy as np
 
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import defop
-from retrograd.ops.shared import families
+from retrograd.ops.shared import families, images
 from retrograd.ops.shared.elementwise import unsupported
 
 
@@ -51,11 +51,15 @@ def im2col_kernel(xp: Any, self: Any, kernel_size: Any, dilation: Any, padding: 
                            f"blocks as {pair(counts)}, but its components must be at least one.")
     if self.dtype.kind not in "fcVb":
         raise unsupported("im2col_out_cpu", self.dtype)
+    shape = (*self.shape[:-3], self.shape[-3] * math.prod(kernel_size), math.prod(counts))
+    done = images.columns(self, shape, counts, kernel_size, dilation, padding, stride)
+    if done is not None:
+        return done
     image = xp.pad(self, [(0, 0)] * (self.ndim - 2) + [(p, p) for p in padding])
     made = xp.empty((*self.shape[:-2], *kernel_size, *counts), self.dtype)
     for i, j in np.ndindex(*kernel_size):
         made[..., i, j, :, :] = window(image, (i, j), counts, dilation, stride)
-    return made.reshape((*self.shape[:-3], self.shape[-3] * math.prod(kernel_size), math.prod(counts)))
+    return made.reshape(shape)
 
 
 def window(image: Any, place: Any, counts: Any, dilation: Any, stride: Any) -> Any:
@@ -88,6 +92,9 @@ def col2im_kernel(xp: Any, self: Any, output_size: Any, kernel_size: Any, dilati
     if self.dtype.kind not in "fcVb":
         raise unsupported("col2im_out_cpu", self.dtype)
     planes = (*self.shape[:-2], channels // math.prod(kernel_size))
+    done = images.images(self, (*planes, *output_size), counts, kernel_size, dilation, padding, stride)
+    if done is not None:
+        return done
     columns = self.reshape((*planes, *kernel_size, *counts))
     image = xp.zeros((*planes, *[n + 2 * p for n, p in zip(output_size, padding, strict=True)]), self.dtype)
     for i, j in np.ndindex(*kernel_size):

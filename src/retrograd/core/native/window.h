@@ -1,0 +1,120 @@
+/* Windows of images, for one type T of elements; included once for each. Images have three dimensions, of which the first
+   ones may be 1. */
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#define N(name) JOIN(name##_, T)
+
+/* ---- the windows of one image as columns: a row for each channel and place of the kernel */
+CLONES static void N(unfold)(const Window *g, const T *restrict x, long channels, T *restrict to) {
+  const long plane = g->size[0] * g->size[1] * g->size[2], width = g->out[2];
+  for (long c = 0; c < channels; c++, x += plane)
+    for (long k0 = 0; k0 < g->kernel[0]; k0++) for (long k1 = 0; k1 < g->kernel[1]; k1++) for (long k2 = 0; k2 < g->kernel[2]; k2++) {
+      long first, last; range_of(g, 2, k2, &first, &last); const long shift = k2 * g->dilation[2] - g->padding[2], s = g->stride[2];
+      for (long o0 = 0; o0 < g->out[0]; o0++) {
+        const long i0 = o0 * g->stride[0] - g->padding[0] + k0 * g->dilation[0];
+        for (long o1 = 0; o1 < g->out[1]; o1++, to += width) {
+          const long i1 = o1 * g->stride[1] - g->padding[1] + k1 * g->dilation[1];
+          if (i0 < 0 || i0 >= g->size[0] || i1 < 0 || i1 >= g->size[1] || first >= last) { memset(to, 0, (size_t)width * sizeof(T)); continue; }
+          const T *row = x + (i0 * g->size[1] + i1) * g->size[2] + shift;
+          for (long o = 0; o < first; o++) to[o] = 0;
+          if (s == 1) memcpy(to + first, row + first, (size_t)(last - first) * sizeof(T));
+          else for (long o = first; o < last; o++) to[o] = row[o * s];
+          for (long o = last; o < width; o++) to[o] = 0; } } } }
+/* the columns added up where they came from */
+CLONES static void N(fold)(const Window *g, const T *restrict from, long channels, T *restrict x) {
+  const long plane = g->size[0] * g->size[1] * g->size[2], width = g->out[2];
+  for (long c = 0; c < channels; c++, x += plane)
+    for (long k0 = 0; k0 < g->kernel[0]; k0++) for (long k1 = 0; k1 < g->kernel[1]; k1++) for (long k2 = 0; k2 < g->kernel[2]; k2++) {
+      long first, last; range_of(g, 2, k2, &first, &last); const long shift = k2 * g->dilation[2] - g->padding[2], s = g->stride[2];
+      for (long o0 = 0; o0 < g->out[0]; o0++) {
+        const long i0 = o0 * g->stride[0] - g->padding[0] + k0 * g->dilation[0];
+        for (long o1 = 0; o1 < g->out[1]; o1++, from += width) {
+          const long i1 = o1 * g->stride[1] - g->padding[1] + k1 * g->dilation[1];
+          if (i0 < 0 || i0 >= g->size[0] || i1 < 0 || i1 >= g->size[1]) continue;
+          T *row = x + (i0 * g->size[1] + i1) * g->size[2] + shift;
+          if (s == 1) for (long o = first; o < last; o++) row[o] += from[o];
+          else for (long o = first; o < last; o++) row[o * s] += from[o]; } } } }
+
+/* ---- one channel at a time, without columns: what depthwise convolution needs */
+#define EACH_ROW(BODY) \
+  for (long o0 = 0; o0 < g->out[0]; o0++) for (long o1 = 0; o1 < g->out[1]; o1++) \
+    for (long k0 = 0; k0 < g->kernel[0]; k0++) { \
+      const long i0 = o0 * g->stride[0] - g->padding[0] + k0 * g->dilation[0]; if (i0 < 0 || i0 >= g->size[0]) continue; \
+      for (long k1 = 0; k1 < g->kernel[1]; k1++) { \
+        const long i1 = o1 * g->stride[1] - g->padding[1] + k1 * g->dilation[1]; if (i1 < 0 || i1 >= g->size[1]) continue; \
+        const long at = (k0 * g->kernel[1] + k1) * g->kernel[2], row = (i0 * g->size[1] + i1) * g->size[2] - g->padding[2], s = g->stride[2]; \
+        const long other = (o0 * g->out[1] + o1) * g->out[2]; (void)other; \
+        for (long k2 = 0; k2 < g->kernel[2]; k2++) { const long first = g->first[k2], last = g->last[k2], shift = row + k2 * g->dilation[2]; BODY } } }
+CLONES static void N(one_correlate)(const Window *g, const T *restrict x, const T *restrict w, T *restrict y) {
+  EACH_ROW(
+    const T f = w[at + k2]; const T *p = x + shift; T *q = y + other;
+    if (s == 1) for (long o = first; o < last; o++) q[o] += f * p[o]; else for (long o = first; o < last; o++) q[o] += f * p[o * s];) }
+CLONES static void N(one_spread)(const Window *g, T *restrict x, const T *restrict w, const T *restrict y) {
+  EACH_ROW(
+    const T f = w[at + k2]; T *p = x + shift; const T *q = y + other;
+    if (s == 1) for (long o = first; o < last; o++) p[o] += f * q[o]; else for (long o = first; o < last; o++) p[o * s] += f * q[o];) }
+CLONES static void N(one_match)(const Window *g, const T *restrict x, T *restrict w, const T *restrict y) {
+  EACH_ROW(
+    const T *p = x + shift; const T *q = y + other; T total[8] = {0}; long o = first;
+    if (s == 1) for (; o + 8 <= last; o += 8) for (int j = 0; j < 8; j++) total[j] += p[o + j] * q[o + j];
+    for (; o < last; o++) total[0] += p[o * s] * q[o];
+    w[at + k2] += ((total[0] + total[1]) + (total[2] + total[3])) + ((total[4] + total[5]) + (total[6] + total[7]));) }
+#undef EACH_ROW
+
+/* C = A B + beta C, all by rows */
+static void N(gemm)(void *f, const char *ta, const char *tb, int rows, int columns, int inner, const T *a, int lda, const T *b, int ldb, T beta, T *c) {
+  const T one = 1;
+  ((Gemm)f)((char *)tb, (char *)ta, &columns, &rows, &inner, &one, b, &ldb, a, &lda, &beta, c, &columns); }
+
+/* ---- the three products: see ops/nn/conv.py */
+static void N(convolve)(const Window *g, char what, T *x, T *w, T *y, T *cols, void *gemm) {
+  const long ci = g->channels / g->groups, co = g->outputs / g->groups, taps = g->kernel[0] * g->kernel[1] * g->kernel[2];
+  const long in = g->size[0] * g->size[1] * g->size[2], out = g->out[0] * g->out[1] * g->out[2], k = ci * taps;
+  const int direct = plain_window(g);
+  for (long n = 0; n < g->batch; n++) for (long j = 0; j < g->groups; j++) {
+    T *xs = x + (n * g->channels + j * ci) * in, *ws = w + j * co * k, *ys = y + (n * g->outputs + j * co) * out;
+    if (ci == 1 && co <= 4) {
+      for (long m = 0; m < co; m++) switch (what) {
+        case 'c': N(one_correlate)(g, xs, ws + m * taps, ys + m * out); break; case 's': N(one_spread)(g, xs, ws + m * taps, ys + m * out); break;
+        default: N(one_match)(g, xs, ws + m * taps, ys + m * out); }
+      continue; }
+    T *block = direct ? xs : cols;
+    switch (what) {
+      case 'c': if (!direct) N(unfold)(g, xs, ci, cols);
+        N(gemm)(gemm, "N", "N", (int)co, (int)out, (int)k, ws, (int)k, block, (int)out, 0, ys); break;
+      case 's': N(gemm)(gemm, "T", "N", (int)k, (int)out, (int)co, ws, (int)k, ys, (int)out, 0, block);
+        if (!direct) N(fold)(g, cols, ci, xs);
+        break;
+      default: if (!direct) N(unfold)(g, xs, ci, cols);
+        N(gemm)(gemm, "N", "T", (int)co, (int)k, (int)out, ys, (int)out, block, (int)out, 1, ws); } } }
+
+/* ---- pooling: for each dimension, where the window of each output begins and ends */
+#define BOX \
+  const long b0 = p->start[0][o0], e0 = p->end[0][o0], b1 = p->start[1][o1], e1 = p->end[1][o1], b2 = p->start[2][o2], e2 = p->end[2][o2];
+#define EACH_OUTPUT for (long o0 = 0; o0 < p->out[0]; o0++) for (long o1 = 0; o1 < p->out[1]; o1++) for (long o2 = 0; o2 < p->out[2]; o2++)
+CLONES static void N(pool_max)(const Boxes *p, const T *restrict x, T *restrict y, int64_t *restrict index) {
+  const long plane = p->size[0] * p->size[1] * p->size[2];
+  for (long c = 0; c < p->planes; c++, x += plane) EACH_OUTPUT {
+    BOX long best = (b0 * p->size[1] + b1) * p->size[2] + b2; T top = -(T)__builtin_inf();    /* no place may be inside */
+    for (long i0 = b0; i0 < e0; i0 += p->step[0]) for (long i1 = b1; i1 < e1; i1 += p->step[1]) {
+      const long row = (i0 * p->size[1] + i1) * p->size[2];
+      for (long i2 = b2; i2 < e2; i2 += p->step[2]) { const T v = x[row + i2]; if (v > top || v != v) { top = v; best = row + i2; } } }
+    *y++ = top; *index++ = best; } }
+CLONES static void N(pool_mean)(const Boxes *p, const T *restrict x, T *restrict y, const T *restrict divisor) {
+  const long plane = p->size[0] * p->size[1] * p->size[2];
+  for (long c = 0; c < p->planes; c++, x += plane) { long o = 0; EACH_OUTPUT {
+    BOX T total = 0;
+    for (long i0 = b0; i0 < e0; i0++) for (long i1 = b1; i1 < e1; i1++) {
+      const T *row = x + (i0 * p->size[1] + i1) * p->size[2]; for (long i2 = b2; i2 < e2; i2++) total += row[i2]; }
+    *y++ = total / divisor[o++]; } } }
+CLONES static void N(pool_share)(const Boxes *p, T *restrict x, const T *restrict y, const T *restrict divisor) {
+  const long plane = p->size[0] * p->size[1] * p->size[2];
+  for (long c = 0; c < p->planes; c++, x += plane) { long o = 0; EACH_OUTPUT {
+    BOX const T share = *y++ / divisor[o++];
+    for (long i0 = b0; i0 < e0; i0++) for (long i1 = b1; i1 < e1; i1++) {
+      T *row = x + (i0 * p->size[1] + i1) * p->size[2]; for (long i2 = b2; i2 < e2; i2++) row[i2] += share; } } } }
+#undef BOX
+#undef EACH_OUTPUT
+#undef N
+#undef JOIN
+#undef JOIN_

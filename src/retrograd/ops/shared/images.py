@@ -1,0 +1,91 @@
+"""Windows of images in C, where it was built: convolution, pooling, windows as columns. None for what it does not take."""
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.algorithms import native
+from retrograd.ops.linalg.lapack import address_of
+
+GEMM = {"f": "sgemm", "d": "dgemm"}
+
+
+def of_three(values: Any, filler: int) -> tuple[int, ...]:
+    """Settings of one to three dimensions as those of three."""
+    return (*[filler] * (3 - len(values)), *values)
+
+
+def settings(batch: int, channels: int, outputs: int, groups: int, sizes: Any, kernel: Any, stride: Any, padding: Any,
+             dilation: Any, out: Any) -> tuple[int, ...]:
+    return (batch, channels, outputs, groups, *of_three(sizes, 1), *of_three(kernel, 1), *of_three(stride, 1),
+            *of_three(padding, 0), *of_three(dilation, 1), *of_three(out, 1))
+
+
+def convolve(what: str, x: Any, weight: Any, y: Any, g: Any) -> Any:
+    """One of the three products of convolution (`correlate`, `spread`, `match`); what is to be made is given by its shape."""
+    given = [a for a in (x, weight, y) if isinstance(a, np.ndarray)]
+    if native is None or given[0].dtype.char not in GEMM or given[0].dtype != given[1].dtype:
+        return None
+    arrays = [np.ascontiguousarray(a) if isinstance(a, np.ndarray) else np.zeros(a, given[0].dtype) for a in (x, weight, y)]
+    x, weight, y = arrays
+    if 0 in (x.size, weight.size, y.size):
+        return None
+    described = settings(len(x), x.shape[1], y.shape[1], g.groups, x.shape[2:], g.kernel, g.stride, g.padding, g.dilation,
+                         y.shape[2:])
+    done = native.convolve(x, weight, y, described, address_of(GEMM[x.dtype.char]), what[0])
+    return None if done is None else arrays["smc".index(what[0])]
+
+
+def columns(x: Any, shape: Any, counts: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Any:
+    """The windows of images (..., channels, height, width) as an array of this shape."""
+    if native is None or x.dtype.char not in GEMM:
+        return None
+    made = np.empty(shape, x.dtype)
+    channels = x.shape[-3]
+    described = settings(math.prod(x.shape[:-3]), channels, 1, 1, x.shape[-2:], kernel, stride, padding, dilation, counts)
+    return None if native.unfold(np.ascontiguousarray(x), made, described) is None else made
+
+
+def images(x: Any, shape: Any, counts: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Any:
+    """Columns added up to images of this shape."""
+    if native is None or x.dtype.char not in GEMM:
+        return None
+    made = np.zeros(shape, x.dtype)
+    described = settings(math.prod(shape[:-3]), shape[-3], 1, 1, shape[-2:], kernel, stride, padding, dilation, counts)
+    return None if native.fold(np.ascontiguousarray(x), made, described) is None else made
+
+
+# ---- pooling
+@lru_cache(maxsize=256)
+def edges(n: int, kernel: int, stride: int, padding: int, dilation: int, out: int) -> tuple[Any, Any]:
+    """Where the windows along one dimension begin and end, inside of the image."""
+    start = np.arange(out) * stride - padding
+    end = np.minimum(start + dilation * (kernel - 1) + 1, n)
+    inside = np.where(start < 0, start + -(start // dilation) * dilation, start)
+    return inside, end
+
+
+@lru_cache(maxsize=256)
+def adapted_edges(n: int, out: int) -> tuple[Any, Any]:
+    """The same for windows that share a dimension out."""
+    place = np.arange(out)
+    return place * n // out, -(-(place + 1) * n // out)
+
+
+def boxes(sizes: Any, steps: Any, windows: Any) -> tuple[Any, Any, Any]:
+    """Sizes, steps and edges for three dimensions."""
+    whole = (np.zeros(1, np.int64), np.ones(1, np.int64))
+    every = [*[whole] * (3 - len(windows)), *windows]
+    return of_three(sizes, 1), of_three(steps, 1), tuple([e for pair in every for e in pair])
+
+
+def pool(what: str, x: Any, y: Any, third: Any, rank: int, steps: Any, windows: Any) -> bool:
+    """Pool `x` into `y` with indices (`x`) or divisors (`m`), or share `y` out to `x` (`s`); False if nothing was done."""
+    if native is None or x.dtype.char not in GEMM or not x.size or not y.size:
+        return False
+    sizes, steps, listed = boxes(x.shape[-rank:], steps, windows)
+    described = (math.prod(x.shape[:-rank]), *sizes, *of_three(y.shape[-rank:], 1), *steps)
+    return native.pool(x, y, third, described, listed, what) is not None
