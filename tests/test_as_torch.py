@@ -143,3 +143,22 @@ def test_wrong_command_line_shows_usage() -> None:
 def test_missing_script_is_named() -> None:
     done = python("-m", "retrograd", "run", "no_such_file.py")
     assert done.returncode == 2 and "no_such_file.py" in done.stderr
+
+
+def test_private_helpers_that_programs_call() -> None:
+    run_installed("import torch\n"
+                  "from torch._utils import _flatten_dense_tensors, _unflatten_dense_tensors, ExceptionWrapper\n"
+                  "from torch._jit_internal import boolean_dispatch, BroadcastingList2\n"
+                  "from torch._dynamo.eval_frame import OptimizedModule\n"
+                  "a, b = torch.ones(2, 2), torch.zeros(3)\n"
+                  "parts = _unflatten_dense_tensors(_flatten_dense_tensors([a, b]), [a, b])\n"
+                  "assert [t.shape for t in parts] == [(2, 2), (3,)]\n"
+                  "assert torch._C._nn._parse_to('cpu', torch.float64)[1] is torch.float64\n"
+                  "assert torch._C._get_tracing_state() is None and not torch._dynamo.config.suppress_errors\n"
+                  "torch._check(True)")
+
+
+def test_compiled_libraries_are_refused_as_not_loadable() -> None:
+    out = run_installed("import torch\ntry:\n    torch.ops.load_library('x.so')\nexcept OSError as e:\n    print(e)\n"
+                        "@torch.library.register_fake('gone::op')\ndef f(x):\n    return x\n")
+    assert out.startswith("Could not load this library: x.so. It is compiled against PyTorch's own C++ library")

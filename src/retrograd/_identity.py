@@ -70,6 +70,21 @@ def get_file_path(*path_components: str) -> str:
     return os.path.join(os.path.dirname(os.path.dirname(__file__)), *path_components)
 
 
+class Classes:
+    """`torch.classes`: classes of compiled libraries, which cannot be loaded."""
+
+    loaded_libraries: set[str] = set()
+
+    def load_library(self, path: str) -> None:
+        raise OSError(f"Could not load this library: {path}. It is compiled against PyTorch's own C++ library")
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"torch.classes has no {name!r}: no compiled library is loaded")
+
+
+classes = Classes()
+
+
 class AcceleratorError(RuntimeError):
     """An error of an accelerator, which there is none of."""
 

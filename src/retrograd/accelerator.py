@@ -28,3 +28,46 @@ def current_accelerator(check_available: bool = False) -> Any:
     >>> current_accelerator()
     """
     return None
+
+
+def needs_accelerator(*args: Any, **kwargs: Any) -> Any:
+    """Stands for every function that only an accelerator could do.
+
+    >>> current_device_index()
+    Traceback (most recent call last):
+    RuntimeError: Cannot access accelerator device when none is available.
+    """
+    raise RuntimeError("Cannot access accelerator device when none is available.")
+
+
+current_device_index = current_device_idx = current_stream = set_device_index = set_device_idx = set_stream = needs_accelerator
+synchronize = get_memory_info = get_device_capability = needs_accelerator
+
+
+def empty_cache() -> None:
+    """Give memory that is kept for later back.
+
+    >>> empty_cache()
+    """
+
+
+def memory_allocated(device_index: Any = None, /) -> int:
+    """The bytes that tensors occupy on an accelerator.
+
+    >>> memory_allocated()
+    0
+    """
+    return 0
+
+
+max_memory_allocated = memory_reserved = max_memory_reserved = memory_allocated
+
+
+def reset_peak_memory_stats(device_index: Any = None, /) -> None:
+    """Begin anew to watch for the peak.
+
+    >>> reset_peak_memory_stats()
+    """
+
+
+reset_accumulated_memory_stats = reset_peak_memory_stats

@@ -59,6 +59,20 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_set_fwd_grad_enabled": "autograd.forward_ad:set_fwd_grad_enabled",
         "_stash_obj_in_tls": "as_torch:stash",
         "_will_engine_execute_node": "autograd.engine:will_engine_execute_node",
+        "Generator": ":Generator",
+        "Graph": "_torch_private:Graph",
+        "TensorBase": ":Tensor",
+        "Value": "_torch_private:Value",
+        "_TensorMeta": "as_torch:TENSOR_META",
+        "_are_functorch_transforms_active": "_torch_private:are_functorch_transforms_active",
+        "_get_accelerator": "_torch_private:get_accelerator",
+        "_get_default_device": "settings:get_default_device",
+        "_get_privateuse1_backend_name": "_torch_private:get_privateuse1_backend_name",
+        "_get_tracing_state": "_torch_private:get_tracing_state",
+        "_has_xpu": "as_torch:NO_XPU",
+        "_is_alias_of": "_torch_private:is_alias_of",
+        "_is_torch_function_mode_enabled": "_torch_private:is_torch_function_mode_enabled",
+        "_log_api_usage_once": "_torch_private:log_api_usage_once",
         "has_lapack": "as_torch:HAS_LAPACK",
         "is_grad_enabled": ":is_grad_enabled",
     },
@@ -77,12 +91,14 @@ PRIVATE: dict[str, dict[str, str]] = {
         "UndefinedGrad": "autograd.function:UndefinedGrad",
     },
     "_C._nn": {
+        "_parse_to": "_torch_private:parse_to_arguments",
         "_test_warn_in_autograd": "ops.shared.testing:_test_warn_in_autograd",
     },
     "_VF": {
         "unique_dim": "ops.reduction.sort:unique_dim",
     },
     "_dynamo": {
+        "reset_code_caches": "compiler:reset",
         "OptimizedModule": "compiler:OptimizedModule",
         "allow_in_graph": "compiler:allow_in_graph",
         "assume_constant_result": "compiler:assume_constant_result",
@@ -128,12 +144,14 @@ PRIVATE: dict[str, dict[str, str]] = {
     },
     "_dynamo.utils": {
         "counters": "compiler:counters",
+        "is_compile_supported": "_torch_private:is_compile_supported",
         "set_locals_to_steal": "compiler:set_locals_to_steal",
     },
     "_functorch.aot_autograd": {
         "AOT_COUNTER": "compiler:aot_ids",
     },
     "_inductor": {
+        "cudagraph_mark_step_begin": "compiler:cudagraph_mark_step_begin",
         "compile": "compiler:compile_graph",
         "config": "@_inductor.config",
     },
@@ -154,11 +172,61 @@ PRIVATE: dict[str, dict[str, str]] = {
         "OpOverload": "core.opdef:OpDef",
         "OpOverloadPacket": "core.opdef:Packet",
     },
+    "_jit_internal": {
+        "BroadcastingList1": "jit.annotations:BroadcastingList1",
+        "BroadcastingList2": "jit.annotations:BroadcastingList2",
+        "BroadcastingList3": "jit.annotations:BroadcastingList3",
+        "BroadcastingList4": "jit.annotations:BroadcastingList4",
+        "BroadcastingList5": "jit.annotations:BroadcastingList5",
+        "BroadcastingList6": "jit.annotations:BroadcastingList6",
+        "Final": "jit:Final",
+        "Future": "jit:Future",
+        "_copy_to_script_wrapper": "_torch_private:unchanged",
+        "_isinstance": "jit:isinstance",
+        "_overload": "jit:_overload",
+        "_overload_method": "jit:_overload_method",
+        "boolean_dispatch": "_torch_private:boolean_dispatch",
+        "export": "jit:export",
+        "fork": "jit:fork",
+        "ignore": "jit:ignore",
+        "is_scripting": "jit:is_scripting",
+        "unused": "jit:unused",
+    },
+    "_lowrank": {
+        "get_approximate_basis": "_lowrank:get_approximate_basis",
+        "pca_lowrank": "_lowrank:pca_lowrank",
+        "svd_lowrank": "_lowrank:svd_lowrank",
+    },
+    "_tensor": {
+        "Tensor": ":Tensor",
+    },
+    "_tensor_str": {
+        "_str": "core.printing:tensor_text",
+        "set_printoptions": ":set_printoptions",
+    },
+    "_utils": {
+        "ExceptionWrapper": "utils.data._utils.errors:ExceptionWrapper",
+        "KeyErrorMessage": "utils.data._utils.errors:KeyErrorMessage",
+        "_element_size": "_torch_private:element_size",
+        "_flatten_dense_tensors": "_torch_private:flatten_dense_tensors",
+        "_get_all_device_indices": "_torch_private:get_all_device_indices",
+        "_get_available_device_type": "_torch_private:get_available_device_type",
+        "_get_device_index": "_torch_private:get_device_index",
+        "_get_device_module": ":get_device_module",
+        "_import_dotted_name": "_torch_private:import_dotted_name",
+        "_rebuild_parameter": "_torch_private:rebuild_parameter",
+        "_rebuild_parameter_with_state": "_torch_private:rebuild_parameter_with_state",
+        "_rebuild_tensor_v2": "_torch_private:rebuild_tensor_v2",
+        "_unflatten_dense_tensors": "_torch_private:unflatten_dense_tensors",
+        "classproperty": "_torch_private:classproperty",
+        "is_compiling": "compiler:is_compiling",
+    },
     "_vmap_internals": {
         "_vmap": "transforms.vmap:_vmap",
     },
     "jit": {
         "_fork": "jit:fork",
+        "_script_if_tracing": "jit:script_if_tracing",
         "_wait": "jit:wait",
     },
     "autograd": {
@@ -408,6 +476,8 @@ def look_up(home: str) -> Any:
 # Small stand-ins that only exist for programs which reach into torch._C.
 
 HAS_LAPACK = True
+NO_XPU = False
+TENSOR_META = type(Tensor)
 
 
 class WeakTensorRef:

@@ -13,12 +13,13 @@ from contextlib import contextmanager
 from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
 from typing import Any
+from urllib.parse import urlparse
 
 import retrograd as torch
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 
-HASH_PATTERN = re.compile(r"-([a-f0-9]*)\.")        # resnet18-5c106cde.pth
+HASH_REGEX = HASH_PATTERN = re.compile(r"-([a-f0-9]*)\.")        # resnet18-5c106cde.pth
 ENTRY_FILE = "hubconf.py"
 
 
@@ -119,7 +120,7 @@ def no_network(address: str) -> str:
 
 def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, progress: bool = True) -> None:
     """Copy the file that a file: address names, and check that its SHA256 begins with `hash_prefix`."""
-    parts = urllib.parse.urlparse(url)
+    parts = urlparse(url)
     if parts.scheme not in ("file", ""):
         raise RuntimeError(f"{no_network(url)} Put the file at {dst}, or give a file: address.")
     source = urllib.parse.unquote(parts.path) if parts.scheme else url
@@ -136,7 +137,7 @@ def load_state_dict_from_url(url: str, model_dir: str | None = None, map_locatio
     """What `torch.load` gives for the file of a web address, from `model_dir` or, for a file: address, copied there first."""
     folder = os.path.join(get_dir(), "checkpoints") if model_dir is None else model_dir
     os.makedirs(folder, exist_ok=True)
-    name = file_name or os.path.basename(urllib.parse.urlparse(url).path)
+    name = file_name or os.path.basename(urlparse(url).path)
     path = os.path.join(folder, name)
     if not os.path.exists(path):
         found = HASH_PATTERN.search(name) if check_hash else None

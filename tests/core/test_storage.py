@@ -4,6 +4,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import retrograd as torch
 from retrograd.core import storage
 
 DENSE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -53,3 +54,10 @@ def test_strided_lies_at_its_offset(offset):
 def test_strided_beyond_the_storage_is_refused():
     with pytest.raises(RuntimeError, match="out of bounds for storage of size 32"):
         storage.strided(np.zeros(4), (2, 2), (4, 1), 0)
+
+
+def test_storages_are_seen_as_tensors_over_the_same_memory() -> None:
+    x = torch.tensor([1.0, 2.0])
+    seen = torch.asarray(x.untyped_storage()[4:8], dtype=torch.uint8).view(torch.float32)
+    seen.zero_()
+    assert x.tolist() == [1, 0]

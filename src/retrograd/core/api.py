@@ -419,6 +419,13 @@ class Ops:
         self.aten = Namespace("aten")
         self.prims = Namespace("prims")
         self.profiler = RangeOps()
+        self.missing_libraries: list[str] = []
+
+    def load_library(self, path: Any) -> None:
+        """Libraries of ops are compiled against PyTorch, and cannot be loaded."""
+        self.missing_libraries.append(str(path))
+        raise OSError(f"Could not load this library: {path}. It is compiled against PyTorch's own C++ library; ops are "
+                      "declared in Python, with torch.library")
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -43,9 +43,9 @@ class dtype:
         return f"torch.{self.name}"
 
     def __getattr__(self, name: str) -> Any:
-        # Only one type has an attribute that is not there yet: the NumPy type of bfloat16, see `_load_bfloat16`.
+        # The one attribute that may not be there yet: the NumPy type of bfloat16 and of the types with 8 bits.
         if name == "numpy":
-            return _load_bfloat16()
+            return _load_bfloat16() if self is bfloat16 else _load_rare(self)
         raise AttributeError(f"'dtype' object has no attribute {name!r}")
 
     def __reduce__(self) -> str:
@@ -68,8 +68,8 @@ class dtype:
         >>> complex64.to_real()
         torch.float32
         """
-        if self is complex64:
-            return float32
+        if self.name in ("complex64", "complex32"):
+            return float32 if self is complex64 else float16
         return float64 if self is complex128 else self
 
 
@@ -89,6 +89,14 @@ def _make(name: str, numpy_type: Any, category: int, legacy: str, abbr: str) -> 
     made.is_signed = category >= FLOATING or made.numpy.kind == "i"
     made.legacy = legacy
     made.abbr = abbr
+    return made
+
+
+def _make_rare(name: str, category: int, legacy: str, abbr: str, itemsize: int) -> dtype:
+    made = object.__new__(dtype)
+    made.name, made.category, made.legacy, made.abbr, made.itemsize = name, category, legacy, abbr, itemsize
+    made.is_floating_point, made.is_complex = category == FLOATING, category == COMPLEX
+    made.is_signed = name not in ("float8_e8m0fnu", "quint8") and not name.startswith(("u", "bits"))
     return made
 
 
@@ -118,6 +126,34 @@ ALIASES: dict[str, dtype] = {
     "short": int16, "int": int32, "long": int64,
 }
 _UNPROMOTABLE = frozenset((uint16, uint32, uint64))
+
+
+# Types that programs name, hold and convert to and from, but do not compute in; those that NumPy lacks are names only.
+RARE: tuple[dtype, ...] = tuple([
+    *[_make_rare(name, FLOATING, legacy, abbr, 1) for name, legacy, abbr in (
+        ("float8_e4m3fn", "Float8_e4m3fn", "f8e4m3fn"), ("float8_e5m2", "Float8_e5m2", "f8e5m2"),
+        ("float8_e4m3fnuz", "Float8_e4m3fnuz", "f8e4m3fnuz"), ("float8_e5m2fnuz", "Float8_e5m2fnuz", "f8e5m2fnuz"),
+        ("float8_e8m0fnu", "Float8_e8m0fnu", "f8e8m0fnu"), ("float4_e2m1fn_x2", "Float4_e2m1fn_x2", "f4e2m1fnx2"))],
+    _make_rare("complex32", COMPLEX, "ComplexHalf", "c32", 4),
+    *[_make_rare(name, INTEGRAL, legacy, name, size) for name, legacy, size in (
+        ("qint8", "QInt8", 1), ("quint8", "QUInt8", 1), ("qint32", "QInt32", 4), ("quint4x2", "QUInt4x2", 1),
+        ("quint2x4", "QUInt2x4", 1), ("bits1x8", "Bits1x8", 1), ("bits2x4", "Bits2x4", 1), ("bits4x2", "Bits4x2", 1),
+        ("bits8", "Bits8", 1), ("bits16", "Bits16", 2))],
+    *[_make_rare(f"{sign}int{bits}", INTEGRAL, f"{sign.upper()}Int{bits}", f"{sign}i{bits}", 1)
+      for sign in ("", "u") for bits in range(1, 8)],
+])
+BY_NAME.update({each.name: each for each in RARE})
+globals().update({each.name: each for each in RARE})
+ALIASES["chalf"] = BY_NAME["complex32"]
+
+
+def _load_rare(wanted: dtype) -> np.dtype[Any]:
+    """The NumPy type of a type with 8 bits; an error for the others."""
+    if not wanted.name.startswith("float8"):
+        raise RuntimeError(f"torch.{wanted.name} is a name only: there are no tensors of this type")
+    wanted.numpy = found = np.dtype(getattr(import_module("ml_dtypes"), wanted.name))
+    BY_NUMPY[found] = wanted
+    return found
 
 
 def _load_bfloat16() -> np.dtype[Any]:
@@ -289,6 +325,9 @@ def _require_dtypes(function: str, **arguments: Any) -> None:
 
 
 def _join(a: dtype, b: dtype) -> dtype:
+    if a in RARE or b in RARE:
+        kind = "Float8" if "float8" in (a.name[:6], b.name[:6]) else "quantized and sub-byte"
+        raise RuntimeError(f"Promotion for {kind} Types is not supported, attempted to promote {a.legacy} and {b.legacy}")
     low, high = (a, b) if (a.category, a.itemsize) <= (b.category, b.itemsize) else (b, a)
     if (a in _UNPROMOTABLE or b in _UNPROMOTABLE) and high.category != FLOATING:
         raise RuntimeError("Promotion for uint16, uint32, uint64 types is not supported, "
@@ -423,6 +462,9 @@ _FLOAT_LIMITS: dict[str, tuple[float, float, float, float]] = {
     "bfloat16": (2.0**-7, (2 - 2.0**-7) * 2.0**127, 2.0**-126, 1e-2),
     "float32": (2.0**-23, (2 - 2.0**-23) * 2.0**127, 2.0**-126, 1e-6),
     "float64": (2.0**-52, (2 - 2.0**-52) * 2.0**1023, 2.0**-1022, 1e-15),
+    "float8_e4m3fn": (2.0**-3, 448.0, 2.0**-6, 1.0), "float8_e5m2": (2.0**-2, 57344.0, 2.0**-14, 1.0),
+    "float8_e4m3fnuz": (2.0**-3, 240.0, 2.0**-7, 1.0), "float8_e5m2fnuz": (2.0**-3, 57344.0, 2.0**-15, 1.0),
+    "float8_e8m0fnu": (1.0, 2.0**127, 2.0**-127, 1.0),
 }
 
 
@@ -449,7 +491,7 @@ class finfo(_Limits):
         self.dtype = real.name
         self.bits = real.itemsize * 8
         self.eps, self.max, self.smallest_normal, self.resolution = _FLOAT_LIMITS[real.name]
-        self.min = -self.max
+        self.min = -self.max if real.is_signed else self.smallest_normal
         self.tiny = self.smallest_normal
 
     def __repr__(self) -> str:

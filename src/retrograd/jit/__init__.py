@@ -113,6 +113,24 @@ class Error(RuntimeError):
     """An error of compiled code, of which there is none."""
 
 
+JITException = Error
+
+
+class TracerWarning(Warning):
+    """A warning about a traced function; no function is traced."""
+
+    @staticmethod
+    def ignore_lib_warnings() -> None:
+        """Do not show those of libraries."""
+
+
+class CompilationUnit:
+    """Compiled functions, of which there are none."""
+
+    def __init__(self, lang: Any = None, _frames_up: int = 0) -> None:
+        needs_compiler()
+
+
 class ScriptModule(Module):
     """A module that is compiled; it runs as the Python that it is."""
 

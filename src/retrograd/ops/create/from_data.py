@@ -375,6 +375,8 @@ def asarray_source(obj: Any, dtype: Any, copy: Any) -> tuple[Any, bool]:
             Once.warn(NOT_WRITABLE)
         check_array(obj)
         return taken(storage.adopt(obj if type(obj) is np.ndarray else obj.view(np.ndarray)), "asarray"), True
+    if isinstance(obj, storage.UntypedStorage):
+        return wrap(storage.bytes_of(obj.owner).view((dtype or dtypes.uint8).numpy)), True
     if hasattr(obj, "__dlpack__"):
         return from_dlpack(obj), True
     if isinstance(obj, (bytes, bytearray, memoryview)) or hasattr(obj, "__array_interface__"):

@@ -1,0 +1,137 @@
+"""Stand-ins for functions that PyTorch keeps private and programs call all the same; `as_torch` maps them to their places."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import retrograd as torch
+from retrograd.core.state import tls
+from retrograd.nn.modules.module import parse_to
+from retrograd.serialization import rebuild
+
+
+# ---- torch._C
+def parse_to_arguments(*args: Any, **kwargs: Any) -> Any:
+    """The device, dtype, non_blocking and memory format that arguments of `to` mean."""
+    return parse_to(args, kwargs)
+
+
+def get_tracing_state() -> None:
+    """The graph that is being traced: none."""
+    return None
+
+
+def log_api_usage_once(*args: Any) -> None:
+    """Nobody counts."""
+
+
+def get_accelerator() -> Any:
+    return torch.device("cpu")
+
+
+def get_privateuse1_backend_name() -> str:
+    return "privateuseone"
+
+
+def are_functorch_transforms_active() -> bool:
+    """Whether a transform such as vmap runs."""
+    return bool(getattr(tls, "interpreters", None))
+
+
+def is_torch_function_mode_enabled() -> bool:
+    return bool(tls.function_modes)
+
+
+def is_alias_of(a: Any, b: Any) -> bool:
+    """Whether two tensors are over the same memory."""
+    return a.untyped_storage() == b.untyped_storage()
+
+
+class Graph:
+    """A graph of compiled code, which there is none of; a name for annotations."""
+
+
+class Value:
+    """A value in a graph of compiled code, which there is none of; a name for annotations."""
+
+
+# ---- torch._utils
+def get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
+    """The number of a device; the cpu is -1."""
+    if isinstance(device, int):
+        return device
+    device = torch.device(device) if isinstance(device, str) else device
+    if isinstance(device, torch.device) and device.type == "cpu" and allow_cpu:
+        return -1 if device.index is None else device.index
+    if isinstance(device, torch.device) and device.index is not None:
+        return device.index
+    if optional:
+        return 0
+    raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
+
+
+def get_all_device_indices() -> list[int]:
+    return []
+
+
+def get_available_device_type() -> None:
+    """The kind of accelerator: none."""
+    return None
+
+
+def element_size(dtype: Any) -> int:
+    return dtype.itemsize
+
+
+def flatten_dense_tensors(tensors: Any) -> Any:
+    """The elements of several tensors in one vector."""
+    return tensors[0].contiguous().view(-1) if len(tensors) == 1 else torch.cat([t.contiguous().view(-1) for t in tensors])
+
+
+def unflatten_dense_tensors(flat: Any, tensors: Any) -> Any:
+    """Pieces of a vector in the shapes of `tensors`."""
+    pieces = torch.split(flat, [t.numel() for t in tensors])
+    return tuple(piece.view_as(t) for piece, t in zip(pieces, tensors))
+
+
+def import_dotted_name(name: str) -> Any:
+    """What a dotted path names."""
+    first, *rest = name.split(".")
+    return functools.reduce(getattr, rest, __import__(first))
+
+
+class classproperty:
+    """A property of a class."""
+
+    def __init__(self, func: Callable[[Any], Any]) -> None:
+        self.func = func
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return self.func(owner)
+
+
+rebuild_tensor_v2 = rebuild.rebuild_tensor
+rebuild_parameter = rebuild.rebuild_parameter
+rebuild_parameter_with_state = rebuild.rebuild_parameter_with_state
+
+
+# ---- torch._jit_internal
+def boolean_dispatch(arg_name: str, arg_index: int, default: bool, if_true: Any, if_false: Any, module_name: str,
+                     func_name: str) -> Callable[..., Any]:
+    """One of two functions, by the value of a boolean argument."""
+    def chosen(*args: Any, **kwargs: Any) -> Any:
+        flag = kwargs.get(arg_name, args[arg_index] if arg_index < len(args) else default)
+        return (if_true if flag else if_false)(*args, **kwargs)
+    chosen.__name__, chosen.__doc__ = func_name, if_true.__doc__ or if_false.__doc__
+    return chosen
+
+
+def unchanged(fn: Any) -> Any:
+    """A decorator that changes nothing."""
+    return fn
+
+
+def is_compile_supported(device_type: Any) -> bool:
+    """Whether a compiler makes code for a kind of device."""
+    return torch.device(device_type).type == "cpu"
