@@ -59,10 +59,13 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_set_fwd_grad_enabled": "autograd.forward_ad:set_fwd_grad_enabled",
         "_stash_obj_in_tls": "as_torch:stash",
         "_will_engine_execute_node": "autograd.engine:will_engine_execute_node",
+        "DispatchKey": "_torch_private:DispatchKey",
+        "DispatchKeySet": "_torch_private:DispatchKeySet",
         "Generator": ":Generator",
         "Graph": "_torch_private:Graph",
         "TensorBase": ":Tensor",
         "Value": "_torch_private:Value",
+        "_ExcludeDispatchKeyGuard": "_torch_private:ExcludeDispatchKeyGuard",
         "_TensorMeta": "as_torch:TENSOR_META",
         "_are_functorch_transforms_active": "_torch_private:are_functorch_transforms_active",
         "_get_accelerator": "_torch_private:get_accelerator",
@@ -171,6 +174,14 @@ PRIVATE: dict[str, dict[str, str]] = {
     "_ops": {
         "OpOverload": "core.opdef:OpDef",
         "OpOverloadPacket": "core.opdef:Packet",
+    },
+    "_custom_ops": {
+        "custom_op": "library:custom_op",
+    },
+    "_C._functorch": {
+        "get_unwrapped": "_torch_private:get_unwrapped",
+        "is_batchedtensor": "_torch_private:is_batchedtensor",
+        "is_functorch_wrapped_tensor": "_torch_private:is_batchedtensor",
     },
     "_jit_internal": {
         "BroadcastingList1": "jit.annotations:BroadcastingList1",

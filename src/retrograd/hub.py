@@ -114,6 +114,33 @@ def cached_repository(place: str, source: str) -> str:
                        'source="local".')
 
 
+class tqdm:
+    """A progress bar that shows nothing, for programs that take it from here; the package tqdm has a visible one.
+
+    >>> with tqdm(total=3) as bar:
+    ...     bar.update(1)
+    """
+
+    def __init__(self, iterable: Any = None, total: int | None = None, *args: Any, **kwargs: Any) -> None:
+        self.iterable, self.total, self.n = iterable, total, 0
+
+    def update(self, n: int) -> None:
+        """Count `n` more."""
+        self.n += n
+
+    def close(self) -> None:
+        """End the bar."""
+
+    def __iter__(self) -> Iterator[Any]:
+        yield from self.iterable
+
+    def __enter__(self) -> tqdm:
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        self.close()
+
+
 def no_network(address: str) -> str:
     return f"{address} cannot be loaded: retrograd does not use the network."
 

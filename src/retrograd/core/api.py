@@ -338,6 +338,17 @@ def bind_all() -> None:
             internal_named(name)
 
 
+def wants_call(values: Any) -> bool:
+    """Whether one of some arguments, or of lists of them, is no tensor and takes part in `__torch_function__`."""
+    for value in values:
+        if type(value) in (list, tuple):
+            if wants_call(value):
+                return True
+        elif hasattr(value, "__torch_function__") and not isinstance(value, Tensor):
+            return True
+    return False
+
+
 def expose(function: Any = None, *, name: str | None = None, method: bool = True, plain: bool = True) -> Any:
     """Make a Python function public that is written with ops: as torch.<name> (`plain`) and Tensor.<name> (`method`)."""
     def register(fn: Any) -> Any:
@@ -346,7 +357,12 @@ def expose(function: Any = None, *, name: str | None = None, method: bool = True
         def overridable(*args: Any, **kwargs: Any) -> Any:
             if overridden(args, kwargs):
                 return hooks.torch_function(overridable, args, kwargs)
-            return fn(*args, **kwargs)
+            try:
+                return fn(*args, **kwargs)
+            except TypeError:       # only now, because looking costs: something that is no tensor may still want the call
+                if wants_call(args) or wants_call(kwargs.values()):
+                    return hooks.torch_function(overridable, args, kwargs)
+                raise
         overridable.__name__ = overridable.__qualname__ = public
         overridable.__doc__, overridable.__module__ = fn.__doc__, "torch"
         overridable.__wrapped__ = fn

@@ -6,6 +6,8 @@ says `weights_only=False`: see NOTE [What a file can do] in allowlist.py.
 """
 from __future__ import annotations
 
+from typing import Any
+
 from retrograd.serialization.inspect_file import get_unsafe_globals_in_checkpoint
 from retrograd.serialization.options import (
     LoadEndianness,
@@ -30,3 +32,6 @@ __all__ = [
     "location_tag", "register_package", "safe_globals", "save", "set_crc32_options", "set_default_load_endianness",
     "set_default_mmap_options",
 ]
+
+DEFAULT_PROTOCOL = 2
+MAP_LOCATION = Any      # for annotations: a device, its name, a dict of names, or a function

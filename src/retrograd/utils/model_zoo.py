@@ -2,5 +2,6 @@
 from __future__ import annotations
 
 from retrograd.hub import load_state_dict_from_url as load_url
+from retrograd.hub import tqdm
 
-__all__ = ["load_url"]
+__all__ = ["load_url", "tqdm"]

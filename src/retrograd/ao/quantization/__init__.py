@@ -5,8 +5,9 @@ from typing import Any, NoReturn
 
 from retrograd import nn
 
-__all__ = ["DeQuantStub", "QuantStub", "QuantWrapper", "convert", "fuse_modules", "fuse_modules_qat", "get_default_qconfig",
-           "get_default_qat_qconfig", "prepare", "prepare_qat", "quantize", "quantize_dynamic", "quantize_qat"]
+__all__ = ["DeQuantStub", "FakeQuantizeBase", "ObserverBase", "QuantStub", "QuantWrapper", "convert", "fuse_modules",
+           "fuse_modules_qat", "get_default_qat_qconfig", "get_default_qconfig", "prepare", "prepare_qat", "quantize",
+           "quantize_dynamic", "quantize_qat"]
 
 
 class QuantStub(nn.Module):
@@ -38,6 +39,18 @@ class QuantWrapper(nn.Module):
 
     def forward(self, X: Any) -> Any:
         return self.dequant(self.module(self.quant(X)))
+
+
+class ObserverBase(nn.Module):
+    """What watches the range of values; a base for classes of programs."""
+
+    def __init__(self, dtype: Any = None, is_dynamic: bool = False) -> None:
+        super().__init__()
+        self.dtype, self.is_dynamic = dtype, is_dynamic
+
+
+class FakeQuantizeBase(nn.Module):
+    """What rounds values as quantization would; a base for classes of programs."""
 
 
 def refuse(*args: Any, **kwargs: Any) -> NoReturn:
