@@ -27,14 +27,16 @@ NATIVE = "retrograd.core._native"
 KERNELS_C = C_DIR / "retrograd" / "core" / "_kernels.c"
 
 # Types come from the .pxd files only: annotations in the sources are for mypy and must not change what runs.
-# Negative indices keep working, and None where an object was declared raises as it does in plain Python.
+# Indices and None are checked, so that no call can end the process: what plain Python raises is raised here too. No pickling is
+# generated, since the __setstate__ that comes with it trusts its argument.
 DIRECTIVES = {
     "language_level": 3,
     "annotation_typing": False,
     "binding": True,
-    "boundscheck": False,
+    "auto_pickle": False,
+    "boundscheck": True,
     "wraparound": True,
-    "nonecheck": False,
+    "nonecheck": True,
     "initializedcheck": False,
     "optimize.use_switch": True,
     "optimize.unpack_method_calls": True,

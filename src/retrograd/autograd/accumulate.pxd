@@ -4,6 +4,8 @@ from retrograd.core.state cimport Switches
 from retrograd.core.tensor cimport Tensor, bump, new_tensor
 
 cdef Switches switches
+cdef list LOCKS
+cdef Py_ssize_t STRIPES
 
 cdef class Private:
     cdef public Py_ssize_t tensor, array
@@ -12,4 +14,5 @@ cdef class Private:
 @cython.locals(old=Tensor)
 cpdef accumulate(Tensor variable, Tensor grad, bint create_graph, int held)
 cdef bint same_layout(array, like) except -1
-cdef add_to(Tensor variable, Tensor old, Tensor grad)
+cdef bint is_plain(Tensor old) except -1
+cdef copied(Tensor variable, Tensor grad)

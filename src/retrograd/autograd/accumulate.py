@@ -8,7 +8,7 @@ tensor if that is dense without overlap, and is contiguous otherwise.
 """
 from __future__ import annotations
 
-from _thread import allocate_lock
+from _thread import RLock
 from sys import getrefcount
 from typing import Any
 
@@ -20,7 +20,12 @@ from retrograd.core.storage import contiguous_strides, empty_strided, is_non_ove
 from retrograd.core.tensor import FLAG_SPARSE, Tensor, bump, new_tensor
 from retrograd.ops import late
 
-lock = allocate_lock()
+# NOTE [Locks]
+# Threads may add to the same gradient at once, and NumPy lets go of the interpreter while it adds. Each leaf has a lock (one
+# of STRIPES, by its address), which is held only while arrays are added or copied: never around ops, which modes, subclasses
+# and hooks see. It can be taken again by the thread that has it, since a garbage collection may run anything at any time.
+STRIPES = 64
+LOCKS = [RLock() for _ in range(STRIPES)]
 
 
 class Private:
@@ -41,28 +46,57 @@ def accumulate(variable: Any, grad: Any, create_graph: bool, held: int) -> None:
     """Add `grad` to `variable.grad`; `held` references of the caller do not count against stealing it."""
     if private.calibrating:
         private.tensor, private.array = getrefcount(grad), getrefcount(grad.array)
+    old = variable._grad
+    if create_graph or grad._flags or (old is not None and not is_plain(old)) or (switches.any_mode and tls.dispatch_modes):
+        accumulate_watched(variable, grad, create_graph, getrefcount(grad) <= private.tensor + held)
+        return
+    lock = LOCKS[(id(variable) >> 6) & (STRIPES - 1)]
     lock.acquire()
     try:
-        old = variable._grad
-        if grad._flags & FLAG_SPARSE or (old is not None and old._flags & FLAG_SPARSE):
-            alone = getrefcount(grad) <= private.tensor + held
-            variable._grad = hooks.accumulate_sparse(old, grad, create_graph, alone)
-        elif create_graph:
-            variable._grad = recorded_copy(variable, grad) if old is None else old + grad
-        elif old is None:
+        old = variable._grad              # another thread may have come first
+        if old is None:
             array = grad.array
             if (type(grad) is Tensor and getrefcount(grad) <= private.tensor + held and array.base is None
-                    and getrefcount(array) <= private.array + 1 and grad._flags == 0 and grad._node is None
-                    and not grad._requires and same_layout(array, variable.array) and not tls.dispatch_modes):
+                    and getrefcount(array) <= private.array + 1 and grad._node is None
+                    and not grad._requires and same_layout(array, variable.array)):
                 variable._grad = grad
             else:
                 array = None
-                alone = getrefcount(grad) <= private.tensor + held
-                variable._grad = first_gradient(variable, grad, alone)
-        else:
-            add_to(variable, old, grad)
+                variable._grad = copied(variable, grad)
+            return
+        if is_plain(old) and type(grad) is Tensor and old.array.dtype is grad.array.dtype:
+            np.add(old.array, grad.array, out=old.array)
+            bump(old)
+            return
     finally:
         lock.release()
+    accumulate_watched(variable, grad, create_graph, False)
+
+
+def is_plain(old: Any) -> bool:
+    """Whether a gradient that is there can be added to on bare memory."""
+    return type(old) is Tensor and not old._flags and not old._requires
+
+
+def accumulate_watched(variable: Any, grad: Any, create_graph: bool, alone: bool) -> None:
+    """The same by ops that modes, subclasses and autograd see, without a lock: they may run anything, also this again."""
+    while True:
+        old = variable._grad
+        new = combined(variable, old, grad, create_graph, alone)
+        with LOCKS[(id(variable) >> 6) & (STRIPES - 1)]:
+            if variable._grad is old or new is old:
+                if variable._grad is not new:
+                    variable._grad = new
+                return
+
+
+def combined(variable: Any, old: Any, grad: Any, create_graph: bool, alone: bool) -> Any:
+    """The gradient that `variable` has after `grad` came to `old`."""
+    if grad._flags & FLAG_SPARSE or (old is not None and old._flags & FLAG_SPARSE):
+        return hooks.accumulate_sparse(old, grad, create_graph, alone)
+    if create_graph:
+        return recorded_copy(variable, grad) if old is None else old + grad
+    return first_gradient(variable, grad, alone) if old is None else hooks.add_gradient(old, grad)
 
 
 def same_layout(array: Any, like: Any) -> bool:
@@ -82,6 +116,11 @@ def first_gradient(variable: Any, grad: Any, alone: bool) -> Any:
     """A copy of `grad` in the layout of `variable` (or the gradient itself, detached, where it is not strided)."""
     if grad._flags or (switches.any_mode and tls.dispatch_modes):
         return hooks.first_gradient(variable, grad, layout_strides(variable.array), alone)
+    return copied(variable, grad)
+
+
+def copied(variable: Any, grad: Any) -> Any:
+    """A copy of `grad` in the layout of `variable`, on bare memory."""
     array = empty_strided(grad.array.shape, layout_strides(variable.array), grad.array.dtype)
     array[...] = grad.array
     return new_tensor(array)
@@ -93,14 +132,3 @@ def recorded_copy(variable: Any, grad: Any) -> Any:
     if switches.any_mode and tls.dispatch_modes:
         return hooks.new_gradient(grad, strides)
     return late.copy_(new_tensor(empty_strided(grad.array.shape, strides, grad.array.dtype)), grad)
-
-
-def add_to(variable: Any, old: Any, grad: Any) -> None:
-    """Add in place, keeping the object that is already there."""
-    if type(old) is Tensor and type(grad) is Tensor and not old._flags and not grad._flags and not (
-            switches.any_mode and tls.dispatch_modes):
-        if old.array.dtype is grad.array.dtype and not old._requires:
-            np.add(old.array, grad.array, out=old.array)
-            bump(old)
-            return
-    variable._grad = hooks.add_gradient(old, grad)

@@ -1,4 +1,4 @@
-# cython: language_level=3, annotation_typing=False, boundscheck=False, wraparound=False, nonecheck=False, initializedcheck=False, auto_pickle=False
+# cython: language_level=3, annotation_typing=False, boundscheck=True, wraparound=False, nonecheck=True, initializedcheck=False, auto_pickle=False
 """The entry of every public function and method in the compiled core: one callable, no code per op.
 
 NOTE [Binding]

@@ -44,7 +44,17 @@ from retrograd.core.tensor import (
     wants_grad,
     wrap,
 )
-from retrograd.core.views import DEFAULT, MULTI_OUTPUT_NODE, Replayer, check_inplace, mark_view, rebase, refresh
+from retrograd.core.views import (
+    DEFAULT,
+    LONGEST,
+    MULTI_OUTPUT_NODE,
+    Replayer,
+    check_inplace,
+    mark_view,
+    rebase,
+    refresh,
+    shorten,
+)
 
 ndarray = np.ndarray
 
@@ -377,12 +387,17 @@ def make_view(op: Any, source: Any, args: Any, array: Any) -> Any:
     view.args = args
     view.output = -1
     view.version = counter.n
-    parent = view.parent = source._view
+    parent = source._view
+    if parent is not None and parent.depth >= LONGEST:
+        parent = shorten(source)
+    view.parent = parent
     if parent is None:
+        view.depth = 0
         view.base = source
         view.creation = DEFAULT
         wanted = source._requires
     else:
+        view.depth = parent.depth + 1
         view.base = parent.base
         view.creation = parent.creation
         wanted = source._requires or parent.base._requires

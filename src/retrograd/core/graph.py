@@ -235,7 +235,10 @@ def edge_from(node: Any, t: Any) -> Any:
         sink = edge
         if sink.owned is None:
             leaves = node._leaves
-            node._leaves = t if leaves is None else [*leaves, t] if type(leaves) is list else [leaves, t]
+            if type(leaves) is list:
+                leaves.append(t)
+            else:
+                node._leaves = t if leaves is None else [leaves, t]
     return edge
 
 

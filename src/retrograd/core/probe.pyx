@@ -1,4 +1,4 @@
-# cython: language_level=3, annotation_typing=False, boundscheck=False, wraparound=False, nonecheck=False, initializedcheck=False, auto_pickle=False
+# cython: language_level=3, annotation_typing=False, boundscheck=True, wraparound=False, nonecheck=True, initializedcheck=False, auto_pickle=False
 """Questions about the operands of a kernel, answered in C; kernels.py has the same in Python."""
 from cpython.object cimport PyObject
 from retrograd.core.opdef cimport OpDef
@@ -26,7 +26,6 @@ cdef extern from *:
     int type_of(PyObject *o)
     bint is_row_major(PyObject *o)
     int ndim(PyObject *o)
-    PyObject *PyList_GET_ITEM(PyObject *o, Py_ssize_t i)
     int start() except -1
     int NPY_FLOAT, NPY_DOUBLE
 
@@ -41,7 +40,7 @@ def uniformity(OpDef op, list values):
     cdef Py_ssize_t i
     cdef bint alike = op.promote is not None or op.elementwise
     for i in op.tensor_args:
-        value = PyList_GET_ITEM(<PyObject *>values, i)
+        value = <PyObject *>values[i]
         if value is <PyObject *>None:
             continue
         if not is_array(value):

@@ -24,7 +24,7 @@ from retrograd.core.saved import note_version
 from retrograd.core.state import switches, tls
 from retrograd.core.storage import strides_of
 from retrograd.core.tensor import FLAG_DUAL, FUNCTIONS_BY_NAME, Dispatcher, Tensor, View, counter_of, operators
-from retrograd.core.views import DEFAULT
+from retrograd.core.views import DEFAULT, LONGEST, shorten
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 SINGLES: dict[float, Any] = {}        # numbers as arrays of float32: NumPy takes its time to make them of Python's
@@ -233,13 +233,18 @@ def method(a, *sizes, **kwargs):
                 v.args = (shape,)
                 v.output = -1
                 v.version = c.n
-                p = v.parent = a._view
+                p = a._view
+                if p is not None and p.depth >= LONGEST:
+                    p = shorten(a)
+                v.parent = p
                 if p is None:
+                    v.depth = 0
                     v.base = a
                     v.creation = DEFAULT
                     if a._requires:
                         record_view(a, t, op, (shape,))
                 else:
+                    v.depth = p.depth + 1
                     v.base = p.base
                     v.creation = p.creation
                     if a._requires or p.base._requires:
@@ -300,7 +305,8 @@ def inplace_shortcut(op: Any, general: Any) -> Any:
 
 def reshape_shortcut(op: Any, general: Any) -> Any:
     """The method of a view in another shape, where `general` is the method for all cases and `op` the view op."""
-    space = dict(COMMON, op=op, general=general, View=View, counter_of=counter_of, record_view=record_view, DEFAULT=DEFAULT)
+    space = dict(COMMON, op=op, general=general, View=View, counter_of=counter_of, record_view=record_view, DEFAULT=DEFAULT,
+                 LONGEST=LONGEST, shorten=shorten)
     run_text(RESHAPE, op, space)
     return space["method"]
 

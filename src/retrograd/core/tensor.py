@@ -44,7 +44,7 @@ class Counter:
 class View:
     """How a view came to be: its root `base`, the last view op and its arguments, and the views before it."""
 
-    __slots__ = ("args", "base", "creation", "op", "output", "parent", "version")
+    __slots__ = ("args", "base", "creation", "depth", "op", "output", "parent", "version")
 
     base: Any
     op: Any               # the op that made this view out of `parent` (or of the base)
@@ -52,6 +52,7 @@ class View:
     output: int           # which of the op's results it is, -1 if there is but one
     parent: Any           # the View of the tensor it was taken of, None if that was the base
     creation: int
+    depth: int            # how many views there are before it; see views.shorten
     version: int          # the version at which the view's grad_fn was made
 
 
@@ -63,6 +64,7 @@ def new_view(base: Any, op: Any, args: Any, output: int, parent: Any, creation: 
     view.args = args
     view.output = output
     view.parent = parent
+    view.depth = 0 if parent is None else parent.depth + 1
     view.creation = creation
     view.version = version
     return view

@@ -8,5 +8,7 @@ cdef Switches switches
 
 @cython.locals(counter=Counter, parent=View)
 cpdef mark_view(op, args, Tensor source, Tensor view, int creation=*, int output=*)
+@cython.locals(view=View, step=View, base=Tensor)
+cpdef shorten(Tensor t)
 @cython.locals(view=View, counter=Counter, base=Tensor)
 cpdef refresh(Tensor t)

@@ -22,6 +22,9 @@ from retrograd.core.tensor import FLAG_DUAL, FLAG_INFERENCE, Tensor, counter_of,
 
 DEFAULT, IN_CUSTOM_FUNCTION, MULTI_OUTPUT_NODE, NO_GRAD_MODE, INFERENCE_MODE = range(5)
 
+LONGEST = 64              # views of views from which recipes are made short
+NEVER = -(1 << 30)
+
 LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
 VIEW_OF_LEAF = "a view of a leaf Variable that requires grad is being used in an in-place operation."
 INFERENCE_WRITE = ("Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get "
@@ -41,8 +44,38 @@ def mark_view(op: Any, args: Any, source: Any, view: Any, creation: int = DEFAUL
     if parent is None:
         view._view = new_view(source, op, args, output, None, creation, counter.n)
     else:
+        if parent.depth >= LONGEST:
+            parent = shorten(source)
         view._view = new_view(parent.base, op, args, output, parent, creation if creation != DEFAULT else parent.creation,
                               counter.n)
+
+
+class Window:
+    """A view op made of many: the part of a tensor's memory that they led to."""
+
+    __slots__ = ("offset", "size", "stride")
+
+    def __init__(self, t: Any, base: Any) -> None:
+        self.size, self.stride = t.array.shape, strides_of(t.array)
+        self.offset = 0 if 0 in self.size else (address(t.array) - address(base.array)) // base.array.itemsize
+
+    def __call__(self, t: Any) -> Any:
+        return t.as_strided(self.size, self.stride, self.offset + t.storage_offset())
+
+
+def shorten(t: Any) -> Any:
+    """The recipe of view `t` as one step where strides can say it, so that views of views do not keep all before them."""
+    view = t._view
+    base = view.base
+    if t._flags or base._flags or t.array.dtype is not base.array.dtype:
+        return view
+    step = view
+    while step is not None:
+        if step.args is None and type(step.op) is not Window:
+            view.depth = NEVER                # a custom Function, or a place where tangents change
+            return view
+        step = step.parent
+    return new_view(base, Window(t, base), None, -1, None, view.creation, view.version)
 
 
 # ---- reading a view's node
