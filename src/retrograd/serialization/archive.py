@@ -28,7 +28,8 @@ class Archive:
 
     def __init__(self, file: Any, place: Callable[[Any, str], Any], mapped: Any = None) -> None:
         self.file, self.place, self.mapped = file, place, mapped
-        self.file_size = file.seek(0, os.SEEK_END)
+        file.seek(0, os.SEEK_END)
+        self.file_size = file.tell()
         file.seek(0)
         try:
             self.zip = ZipFile(file)

@@ -18,6 +18,7 @@ from retrograd.storage import STORAGE_TYPES, TypedStorage, UntypedStorage
 
 # Python's own pickler in Python, whose parts can be overridden; type checkers know only the one in C.
 PlainPickler: Any = pickle._Pickler
+PLAIN = {str, int, float, bool, type(None), bytes, tuple, list, dict, OrderedDict, set}       # asked first, for speed
 COMPRESSED = {"sparse_csr": ("crow_indices", "col_indices"), "sparse_csc": ("ccol_indices", "row_indices"),
               "sparse_bsr": ("crow_indices", "col_indices"), "sparse_bsc": ("ccol_indices", "row_indices")}
 
@@ -39,6 +40,7 @@ class StorageReference:
         self.owner, self.kind, self.count = owner, kind, count
 
 
+PLAIN.add(Global)
 GLOBALS: dict[Any, Global] = {}
 
 
@@ -57,6 +59,8 @@ class Pickler(PlainPickler):
         self.keys: dict[int, tuple[str, str]] = {}  # id of the owner -> key in the archive, kind of storage
 
     def persistent_id(self, obj: Any) -> Any:
+        if type(obj) in PLAIN:
+            return None
         if isinstance(obj, UntypedStorage):
             obj = StorageReference(obj.owner, "UntypedStorage", len(obj))
         elif isinstance(obj, TypedStorage):
@@ -73,13 +77,7 @@ class Pickler(PlainPickler):
         found = ("storage", torch_global(obj.kind, module), key, location_tag(UntypedStorage(obj.owner)), obj.count)
         return (*found, None) if self.legacy else found
 
-    def save(self, obj: Any, save_persistent_id: bool = True) -> None:
-        if type(obj) is not Global:
-            super().save(obj, save_persistent_id)
-            return
-        if id(obj) in self.memo:
-            self.write(self.get(self.memo[id(obj)][0]))
-            return
+    def save_name(self, obj: Global) -> None:
         self.write(b"c" + f"{obj.module}\n{obj.name}\n".encode())
         self.memoize(obj)
 
@@ -95,6 +93,8 @@ class Pickler(PlainPickler):
     dispatch: Any = {**PlainPickler.dispatch, type(lambda: None): save_global}
 
     def reducer_override(self, obj: Any) -> Any:
+        if type(obj) in PLAIN:
+            return NotImplemented
         if isinstance(obj, Tensor):
             return reduce_tensor(obj)
         if isinstance(obj, Size):
@@ -117,6 +117,7 @@ class Pickler(PlainPickler):
         else:
             PlainPickler.save_type(self, obj)
 
+    dispatch[Global] = save_name
     dispatch[dtypes.dtype] = dispatch[type(contiguous_format)] = save_dtype
     dispatch[type] = save_type
     dispatch[type(Tensor)] = save_type
