@@ -101,6 +101,11 @@ def generate_kernels() -> bool:
 def translate(modules: list[Extension]) -> None:
     """Put the C file that Cython makes in the place of each module's Python source."""
     from Cython.Build import cythonize
+    from Cython.Compiler import Options
+
+    # Objects are freed by way of Python's trashcan, so that long chains do not overflow the stack; a directive that can be
+    # given to classes only, which have no place for it here, or as a default.
+    Options.get_directive_defaults()["trashcan"] = True
 
     def stale(module: Extension) -> bool:
         c_file = (C_DIR / module.sources[0]).with_suffix(".c")

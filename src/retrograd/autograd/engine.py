@@ -451,6 +451,8 @@ def calibrate() -> None:
 
 
 def prepared(root: Any) -> Any:
+    if not isinstance(root, Node):
+        raise TypeError(f"expected a node of the graph, not {type(root).__name__}")
     task = GraphTask(False, False)
     count_dependencies(task, [(root, 0)])
     return task

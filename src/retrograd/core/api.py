@@ -400,6 +400,8 @@ def variants_of(name: str) -> str:
 class Namespace:
     """`ops.aten` and the namespaces of users: every op by name."""
 
+    _name = ""              # of one that is not set up yet: __getattr__ must not be asked for it
+
     def __init__(self, name: str) -> None:
         self._name = name
 

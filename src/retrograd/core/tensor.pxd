@@ -9,7 +9,6 @@ cdef class Counter:
     cdef public long long n
     cdef public str writes      # a str and not an object, so that counters stay out of the garbage collector
 
-@cython.trashcan(True)
 cdef class View:
     cdef public Tensor base
     cdef public object op, args
@@ -39,7 +38,6 @@ cdef class Operators:
 
 cdef Operators table
 
-@cython.trashcan(True)
 cdef class Tensor:
     cdef public object array
     cdef public int _flags
