@@ -7,12 +7,15 @@ succeeds in plain Python and says so.
 Environment variables at build time:
     RETROGRAD_PLAIN=1       compile nothing
     RETROGRAD_COMPILED=1    fail instead of falling back to plain Python
+    RETROGRAD_MARCH=name    compile the loops once, for this machine only, not for several to choose from at import
 """
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +28,9 @@ C_DIR = Path("build") / "cython"
 KERNELS = "retrograd.core._kernels"
 NATIVE = "retrograd.core._native"
 KERNELS_C = C_DIR / "retrograd" / "core" / "_kernels.c"
+LOOPS = "retrograd.core._loops"               # the generated loops, see codegen/README.md
+LOOPS_SOURCES = SRC / "retrograd" / "codegen" / "native"
+LOOPS_DIR = Path("build") / "loops"
 
 # Types come from the .pxd files only: annotations in the sources are for mypy and must not change what runs.
 # Indices and None are checked, so that no call can end the process: what plain Python raises is raised here too. No pickling is
@@ -45,6 +51,10 @@ MACROS = [("CYTHON_CLINE_IN_TRACEBACK", "0"), ("NPY_NO_DEPRECATED_API", "NPY_2_0
 NO_TABLES = "-fno-asynchronous-unwind-tables"     # which C needs for debuggers only; a twenty-fifth of the package
 UNIX_FLAGS = ["-O2", "-g0", NO_TABLES]
 KERNEL_FLAGS = ["-O3", "-g0", NO_TABLES, "-fno-math-errno", "-fno-trapping-math"]
+LOOP_FLAGS = [*KERNEL_FLAGS, "-fPIC", "-std=gnu11", "-fopenmp-simd", "-ffp-contract=off", "-fvisibility=hidden", "-w"]
+# Loops are compiled once for each of these; the best that the machine has is chosen at import.
+INSTRUCTION_SETS = {"v2": ["-march=x86-64-v2"], "v3": ["-march=x86-64-v3"],
+                    "v4": ["-march=x86-64-v4", "-mprefer-vector-width=512"]}
 
 
 def switched_on(name: str) -> bool:
@@ -74,17 +84,21 @@ def extensions() -> list[Extension]:
     native = SRC / "retrograd" / "core" / "native"
     found.append(Extension(NATIVE, [c.as_posix() for c in sorted(native.glob("*.c"))],
                            depends=["setup.py", *[h.as_posix() for h in sorted(native.glob("*.h"))]]))
+    if os.name == "posix":
+        found.append(Extension(LOOPS, [(LOOPS_SOURCES / f"{name}.c").as_posix() for name in ("kernel", "pool", "memory")],
+                               depends=["setup.py", *map(str, LOOPS_SOURCES.glob("*.h"))]))
     return found
 
 
 def generate_kernels() -> bool:
     """Let the library write its own C kernels, run from source; False when it has none to offer."""
     KERNELS_C.parent.mkdir(parents=True, exist_ok=True)
+    LOOPS_DIR.mkdir(parents=True, exist_ok=True)
     draft = KERNELS_C.with_suffix(".new")
     path = os.pathsep.join(filter(None, [str(SRC.resolve()), os.environ.get("PYTHONPATH")]))
-    code = ("import sys; from retrograd.codegen import small_kernels; from retrograd.ops.load import import_all; import_all(); "
-            "sys.exit(0 if small_kernels.write_kernels(sys.argv[1]) else 3)")
-    done = subprocess.run([sys.executable, "-c", code, str(draft)], env=os.environ | {
+    code = ("import sys; from retrograd.codegen import small_kernels, table; from retrograd.ops.load import import_all; "
+            "import_all(); table.write(sys.argv[2]); sys.exit(0 if small_kernels.write_kernels(sys.argv[1]) else 3)")
+    done = subprocess.run([sys.executable, "-c", code, str(draft), str(LOOPS_DIR)], env=os.environ | {
         "PYTHONPATH": path, "RETROGRAD_PLAIN": "1", "PYTHONDONTWRITEBYTECODE": "1"},
         stderr=subprocess.PIPE, text=True)
     if done.returncode == 3:
@@ -96,6 +110,31 @@ def generate_kernels() -> bool:
     else:
         draft.replace(KERNELS_C)
     return True
+
+
+def instruction_sets() -> dict[str, list[str]]:
+    """Names and flags of what the loops are compiled for: levels of x86-64, or whatever the compiler makes elsewhere."""
+    if os.environ.get("RETROGRAD_MARCH"):
+        return {"plain": [f"-march={os.environ['RETROGRAD_MARCH']}", "-mprefer-vector-width=512"]}
+    return INSTRUCTION_SETS if platform.machine() in ("x86_64", "AMD64") else {"plain": []}
+
+
+def compile_loops(compiler: list[str]) -> list[str]:
+    """Compile each file of loops for each instruction set, side by side; return the object files."""
+    newest = max(path.stat().st_mtime for path in [Path("setup.py"), *LOOPS_SOURCES.glob("*.h")])
+
+    def compiled(source: Path, isa: str, flags: list[str]) -> str:
+        made = source.with_name(f"{source.stem}_{isa}.o")
+        if not made.exists() or made.stat().st_mtime < max(newest, source.stat().st_mtime):
+            subprocess.run([*compiler, *LOOP_FLAGS, *flags, f"-DISA={isa}", f"-I{LOOPS_SOURCES}", "-c", str(source), "-o",
+                 str(made)],
+                           check=True)
+        return str(made)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return [job.result() for job in [pool.submit(compiled, source, isa,
+             flags) for source in sorted(LOOPS_DIR.glob("loops*.c"))
+                                         for isa, flags in instruction_sets().items()]]
 
 
 def translate(modules: list[Extension]) -> None:
@@ -139,8 +178,8 @@ class BuildExt(build_ext):
         import numpy
 
         if any(module.name == KERNELS for module in self.extensions) and not generate_kernels():
-            self.extensions = [module for module in self.extensions if module.name != KERNELS]
-        hot = [module for module in self.extensions if module.name not in (KERNELS, NATIVE)]
+            self.extensions = [module for module in self.extensions if module.name not in (KERNELS, LOOPS)]
+        hot = [module for module in self.extensions if module.name not in (KERNELS, NATIVE, LOOPS)]
         if hot:
             translate(hot)
         for module in self.extensions:
@@ -151,6 +190,13 @@ class BuildExt(build_ext):
     def build_extensions(self) -> None:
         if self.compiler.compiler_type != "msvc":
             for module in self.extensions:
+                if module.name == LOOPS:
+                    module.extra_objects += compile_loops(self.compiler.compiler_so[:1])
+                    module.include_dirs += [str(LOOPS_SOURCES), str(LOOPS_DIR)]
+                    module.define_macros += [("HAVE_ISAS", "1")] if "v2" in instruction_sets() else []
+                    module.depends += [str(LOOPS_DIR / "kernels_info.h"), *module.extra_objects]
+                    module.extra_compile_args += ["-std=gnu11", "-fvisibility=hidden"]
+                    module.libraries += ["m", "pthread"]
                 module.extra_compile_args += KERNEL_FLAGS if module.name in (KERNELS, NATIVE) else UNIX_FLAGS
                 if sys.platform.startswith("linux"):
                     # symbols nobody reads are an eighth of the package, and gaps between code and data two pages of each file

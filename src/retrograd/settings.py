@@ -1,7 +1,7 @@
 """Settings of the whole process that programs make: determinism, precision of matrix products, threads, default device.
 
-Ops are deterministic, compute in the precision of their dtype and run in the thread that calls them (how many threads a matrix
-product takes is up to NumPy's own library), so these settings are kept and told, and change nothing.
+Ops are deterministic whatever the number of threads, and compute in the precision of their dtype, so the settings about that
+are kept and told, and change nothing.
 """
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 import retrograd as torch
+from retrograd.core import threads
 from retrograd.core.device import device as device_class
 from retrograd.core.hooks import hooks
 from retrograd.core.state import tls
@@ -26,7 +27,7 @@ class Settings:
 
     deterministic = warn_only = False
     precision = "highest"
-    threads = interop_threads = os.cpu_count() or 1
+    interop_threads = os.cpu_count() or 1
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
@@ -118,13 +119,13 @@ def checked(name: str, number: Any) -> int:
 
 
 def set_num_threads(number: int) -> None:
-    """How many threads an op may use; it uses the one that it is called in.
+    """How many threads an op may use, in the compiled kernels and in matrix products.
 
     >>> set_num_threads(2)
     >>> get_num_threads()
     2
     """
-    Settings.threads = checked("set_num_threads", number)
+    threads.set_threads(checked("set_num_threads", number))
 
 
 def get_num_threads() -> int:
@@ -134,7 +135,7 @@ def get_num_threads() -> int:
     >>> get_num_threads()
     3
     """
-    return Settings.threads
+    return threads.get_threads()
 
 
 def set_num_interop_threads(number: int) -> None:

@@ -1,9 +1,7 @@
-"""Writes the C kernels for small arrays, from the op table's `lower` column.
+"""Writes the C kernels for small matrix products, and for what the library asks of arrays all the time.
 
-NumPy spends a few hundred nanoseconds on a call before it computes anything; for small contiguous float32 and float64
-arrays the generated functions do it in a few dozen. A kernel takes what the fast path of dispatch gives it (two arrays,
-or an array and a Python number). It returns None when the operands need promotion or their memory order matters, so that
-dispatch takes the slow path, and hands everything else it does not know to the NumPy function it stands for.
+A product of small matrices takes NumPy longer to prepare than to compute. A kernel takes two arrays; it returns None when
+they need promotion, so that dispatch takes the slow path, and hands larger ones to the NumPy function it stands for.
 """
 from __future__ import annotations
 
@@ -11,11 +9,6 @@ from typing import Any
 
 from retrograd.core.fast_kernels import is_lowered, kernel_name
 from retrograd.core.opdef import OPS
-
-CHEAP, COSTLY = 8192, 96          # elements up to which our loop beats NumPy's: arithmetic; functions NumPy vectorises
-FUNCTIONS = ("sin", "cos", "tan", "exp", "log", "sqrt", "tanh", "sinh", "cosh", "asin", "acos", "atan", "log1p", "expm1",
-             "log2", "log10", "exp2", "fabs", "floor", "ceil", "trunc", "erf", "erfc", "asinh", "acosh", "atanh", "pow",
-             "atan2", "fmod", "hypot", "fmax", "fmin", "rint", "lgamma", "copysign")
 
 PRELUDE = r"""
 #define PY_SSIZE_T_CLEAN
@@ -29,37 +22,9 @@ PRELUDE = r"""
 static inline int is_array(PyObject *o) { return Py_TYPE(o) == &PyArray_Type; }
 static inline int is_float(int t) { return t == NPY_FLOAT || t == NPY_DOUBLE; }
 static inline int contiguous(PyArrayObject *a) { return PyArray_FLAGS(a) & NPY_ARRAY_C_CONTIGUOUS; }
-static inline int disordered(PyArrayObject *a) { return PyArray_NDIM(a) > 1 && !contiguous(a); }
-static inline int spread(PyArrayObject *a) {
-  for (int i = 0; i < PyArray_NDIM(a); i++) if (PyArray_STRIDE(a, i) != 0) return 0;
-  return PyArray_NDIM(a) > 0 && PyArray_SIZE(a) > 0;
-}
-static inline PyArrayObject *new_like(PyArrayObject *a) {
-  PyArray_Descr *d = PyArray_DESCR(a); Py_INCREF(d);
-  return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, d, PyArray_NDIM(a), PyArray_DIMS(a), NULL, NULL, 0, NULL);
-}
 static inline PyArrayObject *new_shaped(PyArray_Descr *d, int n, npy_intp *dims) {
   Py_INCREF(d);
   return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, d, n, dims, NULL, NULL, 0, NULL);
-}
-static inline int same_shape(PyArrayObject *a, PyArrayObject *b) {
-  int n = PyArray_NDIM(a);
-  return n == PyArray_NDIM(b) && memcmp(PyArray_DIMS(a), PyArray_DIMS(b), n * sizeof(npy_intp)) == 0;
-}
-struct inner { PyUFuncGenericFunction function; void *data; };
-static int find_loop(PyObject *function, int t, struct inner *found) {
-  if (!PyObject_TypeCheck(function, &PyUFunc_Type)) return 0;
-  PyUFuncObject *u = (PyUFuncObject *)function;
-  for (int i = 0; u->nin == 1 && u->nout == 1 && i < u->ntypes; i++)
-    if (u->types[2 * i] == t && u->types[2 * i + 1] == t) {
-      found->data = u->data ? (void *)u->data[i] : NULL;
-      found->function = u->functions[i];
-      return found->function != NULL;
-    }
-  return 0;
-}
-static inline int inexact(int t) {
-  return t == NPY_FLOAT || t == NPY_DOUBLE || t == NPY_HALF || t == NPY_CFLOAT || t == NPY_CDOUBLE || t >= 256;
 }
 """
 
@@ -118,126 +83,6 @@ static PyObject *reshaped(PyObject *self, PyObject *const *args, Py_ssize_t narg
   if (PyArray_SetBaseObject((PyArrayObject *)made, (PyObject *)a) < 0) { Py_DECREF(made); return NULL; }
   return made;
 }
-"""
-
-BINARY = r"""
-static PyObject *np_{name};
-static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {{
-  PyArrayObject *a = (PyArrayObject *)args[0], *b = (PyArrayObject *)args[1];
-  if (is_array(args[0]) && is_array(args[1])) {{
-    int t = PyArray_TYPE(a);
-    if (PyArray_DESCR(a) != PyArray_DESCR(b) && t != PyArray_TYPE(b)) Py_RETURN_NONE;
-    if ({floats} && !inexact(t)) Py_RETURN_NONE;
-    int one_a = !contiguous(a) && spread(a), one_b = !contiguous(b) && spread(b);   /* one value, expanded */
-    if (is_float(t) && (one_a || contiguous(a)) && (one_b || contiguous(b))) {{
-      int same = same_shape(a, b), right = !same && PyArray_NDIM(b) == 0, left = !same && PyArray_NDIM(a) == 0;
-      npy_intp n = PyArray_SIZE(left ? b : a);
-      if ((same || right || left) && n <= {limit}) {{
-        PyArrayObject *r = new_like(left ? b : a); if (!r) return NULL;
-        npy_intp i, da = !left && !one_a, db = !right && !one_b;
-        same = da && db;
-        if (t == NPY_FLOAT) {{ const float *x = PyArray_DATA(a), *y = PyArray_DATA(b); float *z = PyArray_DATA(r);
-          if (same) for (i = 0; i < n; i++) {{ float X = x[i], Y = y[i]; z[i] = {float}; }}
-          else for (i = 0; i < n; i++) {{ float X = x[i * da], Y = y[i * db]; z[i] = {float}; }} }}
-        else {{ const double *x = PyArray_DATA(a), *y = PyArray_DATA(b); double *z = PyArray_DATA(r);
-          if (same) for (i = 0; i < n; i++) {{ double X = x[i], Y = y[i]; z[i] = {double}; }}
-          else for (i = 0; i < n; i++) {{ double X = x[i * da], Y = y[i * db]; z[i] = {double}; }} }}
-        return (PyObject *)r;
-      }}
-    }}
-  }} else if (is_array(args[0]) && is_float(PyArray_TYPE(a)) && contiguous(a) && PyArray_SIZE(a) <= {limit}
-             && (PyFloat_CheckExact(args[1]) || PyLong_CheckExact(args[1]))) {{
-    double number = PyFloat_AsDouble(args[1]);
-    if (number == -1.0 && PyErr_Occurred()) return NULL;
-    PyArrayObject *r = new_like(a); if (!r) return NULL;
-    npy_intp i, n = PyArray_SIZE(a);
-    if (PyArray_TYPE(a) == NPY_FLOAT) {{ const float *x = PyArray_DATA(a); float Y = (float)number, *z = PyArray_DATA(r);
-      for (i = 0; i < n; i++) {{ float X = x[i]; z[i] = {float}; }} }}
-    else {{ const double *x = PyArray_DATA(a); double Y = number, *z = PyArray_DATA(r);
-      for (i = 0; i < n; i++) {{ double X = x[i]; z[i] = {double}; }} }}
-    return (PyObject *)r;
-  }}
-  if ((is_array(args[0]) && disordered(a)) || (is_array(args[1]) && disordered(b))) Py_RETURN_NONE;
-  if (!is_array(args[1]) && !(is_array(args[0]) && is_float(PyArray_TYPE(a)))) Py_RETURN_NONE;
-  return PyObject_Vectorcall(np_{name}, args, 2, NULL);
-}}
-static PyObject *{name}_into(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {{
-  PyArrayObject *a = (PyArrayObject *)args[0], *b = (PyArrayObject *)args[1];
-  if (!is_array(args[0]) || !is_array(args[1])) Py_RETURN_NONE;
-  int t = PyArray_TYPE(a);
-  npy_intp i, n = PyArray_SIZE(a);
-  if (t != PyArray_TYPE(b) || !is_float(t) || !contiguous(a) || !contiguous(b) || !same_shape(a, b) || n > {limit}
-      || !PyArray_ISWRITEABLE(a)) Py_RETURN_NONE;
-  char *pa = PyArray_DATA(a), *pb = PyArray_DATA(b); npy_intp bytes = n * PyArray_ITEMSIZE(a);
-  if (pa != pb && pa < pb + bytes && pb < pa + bytes) Py_RETURN_NONE;             /* partly the same memory */
-  if (t == NPY_FLOAT) {{ float *x = PyArray_DATA(a); const float *y = PyArray_DATA(b);
-    for (i = 0; i < n; i++) {{ float X = x[i], Y = y[i]; x[i] = {float}; }} }}
-  else {{ double *x = PyArray_DATA(a); const double *y = PyArray_DATA(b);
-    for (i = 0; i < n; i++) {{ double X = x[i], Y = y[i]; x[i] = {double}; }} }}
-  Py_RETURN_TRUE;
-}}
-"""
-
-UNARY = r"""
-static PyObject *np_{name};
-static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {{
-  PyArrayObject *a = (PyArrayObject *)args[0];
-  if (is_array(args[0])) {{
-    int t = PyArray_TYPE(a);
-    if ({floats} && !inexact(t)) Py_RETURN_NONE;
-    if (is_float(t) && contiguous(a) && PyArray_SIZE(a) <= {limit}) {{
-      PyArrayObject *r = new_like(a); if (!r) return NULL;
-      npy_intp i, n = PyArray_SIZE(a);
-      if (t == NPY_FLOAT) {{ const float *x = PyArray_DATA(a); float *z = PyArray_DATA(r);
-        for (i = 0; i < n; i++) {{ float X = x[i]; z[i] = {float}; }} }}
-      else {{ const double *x = PyArray_DATA(a); double *z = PyArray_DATA(r);
-        for (i = 0; i < n; i++) {{ double X = x[i]; z[i] = {double}; }} }}
-      return (PyObject *)r;
-    }}
-  }}
-  return PyObject_Vectorcall(np_{name}, args, 1, NULL);
-}}
-"""
-
-# Functions that NumPy approximates in its own way: its inner loop is called, so that results are its to the last bit.
-LOOP = r"""
-static PyObject *np_{name};
-static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {{
-  PyArrayObject *a = (PyArrayObject *)args[0];
-  if (is_array(args[0])) {{
-    int t = PyArray_TYPE(a);
-    if ({floats} && !inexact(t)) Py_RETURN_NONE;
-    if (is_float(t) && contiguous(a) && PyArray_ISALIGNED(a) && PyArray_SIZE(a) <= {limit}) {{
-      static struct inner loops[2];
-      struct inner *loop = &loops[t == NPY_FLOAT];
-      if (loop->function || find_loop(np_{name}, t, loop)) {{
-        PyArrayObject *r = new_like(a); if (!r) return NULL;
-        npy_intp n = PyArray_SIZE(a), steps[2] = {{PyArray_ITEMSIZE(a), PyArray_ITEMSIZE(a)}};
-        char *places[2] = {{PyArray_DATA(a), PyArray_DATA(r)}};
-        if (n) loop->function(places, &n, steps, loop->data);
-        return (PyObject *)r;
-      }}
-    }}
-  }}
-  return PyObject_Vectorcall(np_{name}, args, 1, NULL);
-}}
-"""
-
-SUM = r"""
-static PyObject *np_{name};
-static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {{
-  PyArrayObject *a = (PyArrayObject *)args[0];
-  if (is_array(args[0]) && is_float(PyArray_TYPE(a)) && contiguous(a) && PyArray_SIZE(a) <= 64) {{
-    PyArrayObject *r = new_shaped(PyArray_DESCR(a), 0, NULL); if (!r) return NULL;
-    npy_intp i, n = PyArray_SIZE(a);
-    if (PyArray_TYPE(a) == NPY_FLOAT) {{ const float *x = PyArray_DATA(a); float s = 0; for (i = 0; i < n; i++) s += x[i];
-      *(float *)PyArray_DATA(r) = s; }}
-    else {{ const double *x = PyArray_DATA(a); double s = 0; for (i = 0; i < n; i++) s += x[i];
-      *(double *)PyArray_DATA(r) = s; }}
-    return (PyObject *)r;
-  }}
-  return PyObject_Vectorcall(np_{name}, args, 1, NULL);
-}}
 """
 
 MATMUL = r"""
@@ -320,26 +165,13 @@ PyMODINIT_FUNC PyInit__kernels(void) {{ import_array(); import_umath(); return P
 
 
 def lowered() -> list[tuple[str, Any]]:
-    """The ops that have a C expression, with the name of their kernel."""
-    return [(kernel_name(op), op) for packet in OPS.values() for op in packet.overloads_ if is_lowered(op)]
-
-
-def expression(lower: str, kind: str) -> str:
-    """The C expression for one element type."""
-    text = lower.replace("{self}", "X").replace("{other}", "Y")
-    if kind == "float":
-        for function in FUNCTIONS:
-            text = text.replace(f"{function}(", f"{function}f(")
-    return text
+    """The products, with the names of their kernels."""
+    return [(kernel_name(op), op) for packet in OPS.values() for op in packet.overloads_
+            if is_lowered(op) and op.lower in ("matmul", "bmm")]
 
 
 def kernel_source(name: str, op: Any) -> str:
-    template = {"sum": SUM, "matmul": MATMUL, "bmm": BMM}.get(op.lower) or (BINARY if "{other}" in op.lower else UNARY)
-    costly = any(f"{f}(" in op.lower for f in FUNCTIONS if f not in ("fabs", "sqrt", "floor", "ceil", "trunc", "fmax", "fmin"))
-    if template is UNARY and costly and op.ufunc is not None:
-        template = LOOP
-    return template.format(name=name, floats=int(op.floats), limit=COSTLY if costly else CHEAP,
-                           float=expression(op.lower, "float"), double=expression(op.lower, "double"))
+    return {"matmul": MATMUL, "bmm": BMM}[op.lower].format(name=name)
 
 
 def write_kernels(path: str) -> bool:
@@ -348,8 +180,7 @@ def write_kernels(path: str) -> bool:
     names = [name for name, _ in ops]
     bindings = "\n".join(f'  if (strcmp(name, "{n}") == 0) {{ Py_INCREF(function); np_{n} = function; Py_RETURN_NONE; }}'
                          for n in names)
-    written = [f"{name}_into" for name, op in ops if "{other}" in op.lower]
-    methods = "\n".join(f'  {{"{n}", (PyCFunction)(void *){n}, METH_FASTCALL, NULL}},' for n in names + written)
+    methods = "\n".join(f'  {{"{n}", (PyCFunction)(void *){n}, METH_FASTCALL, NULL}},' for n in names)
     text = PRELUDE + QUESTIONS + "".join(kernel_source(name, op) for name, op in ops)
     text += ENDING.format(bindings=bindings, methods=methods)
     with open(path, "w") as file:

@@ -1,22 +1,34 @@
-"""Puts the compiled kernels for small arrays behind the ops, where they were built."""
+"""Puts the compiled kernels behind the ops, where they were built. See codegen/README.md for what a kernel promises."""
 from __future__ import annotations
 
+import os
 from typing import Any
 
+from retrograd.core import dtypes
 from retrograd.core.opdef import KERNEL_INSTALLERS, OPS
 
-kernels: Any = None
+products: Any = None      # small matrix products (codegen/small_kernels.py)
+native: Any = None        # the generated loops (codegen/table.py)
 try:
     from retrograd.core import _kernels
-    kernels = _kernels
+    products = _kernels
 except ImportError:     # not built, or RETROGRAD_PLAIN hides them
+    pass
+try:
+    from retrograd.core import _loops  # type: ignore[attr-defined, unused-ignore]
+    native = _loops
+except ImportError:
     pass
 
 
 def use() -> bool:
     """Give ops their kernels, if there are any: to those in use now, to the others when they are prepared for use."""
-    if kernels is None:
+    if products is None and native is None:
         return False
+    if native is not None:
+        native.set_bfloat16(dtypes.bfloat16.numpy)
+        native.use_memory()
+        native.set_threads(default_threads())
     KERNEL_INSTALLERS[:] = [install_kernel]
     for packet in OPS.values():
         for op in packet.overloads_:
@@ -25,17 +37,33 @@ def use() -> bool:
     return True
 
 
+def default_threads() -> int:
+    """OMP_NUM_THREADS, or one thread for each core that this process may use."""
+    wanted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
+    if wanted.isdigit() and int(wanted) > 0:
+        return int(wanted)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def install_kernel(op: Any) -> None:
-    """Let `op` compute small arrays with its compiled kernel, if it has one."""
+    """Let `op` compute with its compiled kernel, if it has one."""
+    if not is_lowered(op):
+        return
     name = kernel_name(op)
-    compiled = getattr(kernels, name, None) if is_lowered(op) else None
-    fast = op.fast
-    if compiled is not None and fast is not compiled:
-        kernels.bind(name, fast)
-        op.fast = compiled
-        op.into = getattr(kernels, name + "_into", None)
-        op.checks = True
-        op.loose = False
+    if op.lower in ("matmul", "bmm"):
+        compiled = getattr(products, name, None)
+        if compiled is not None and op.fast is not compiled:
+            products.bind(name, op.fast)
+            op.fast = compiled
+    elif native is not None and name in native.kernels:
+        op.native = native.kernels[name]
+        if op.multiple:
+            return
+        op.fast, op.into = op.native, op.native.inplace
+    else:
+        return
+    op.checks = True
+    op.loose = False
 
 
 def kernel_name(op: Any) -> str:
@@ -43,5 +71,5 @@ def kernel_name(op: Any) -> str:
 
 
 def is_lowered(op: Any) -> bool:
-    """Whether `op` has a C expression that a kernel is made of."""
-    return bool(op.lower) and op.fast is not None and op.functional is None
+    """Whether a kernel is made of the op's `lower` column; in-place and out= forms use that of their functional op."""
+    return bool(op.lower) and op.functional is None and not op.schema.is_inplace

@@ -43,14 +43,14 @@ def run_kernel(op: Any, args: Any, values: Any) -> Any:
         uniform = 0
     if op.check is not None and not (uniform == 2 and op.checks_dtypes):
         op.check(*args)
+    for i in op.dtype_args:
+        if values[i] is not None:
+            values[i] = values[i].numpy
     if op.native is not None:
         result = op.native(*values)
         if result is not None:
             return result
     if uniform:
-        for i in op.dtype_args:
-            if values[i] is not None:
-                values[i] = values[i].numpy
         try:
             if op.direct:
                 return run_direct(op, operands(op, values))
@@ -61,13 +61,13 @@ def run_kernel(op: Any, args: Any, values: Any) -> Any:
             raise explain(op, args, error) from None
     if op.is_inplace and (op.promote is not None or op.name in GUARDED):
         check_overlap(args[0].array, [args[i] for i in op.tensor_args])
-    for i in op.dtype_args:
-        if values[i] is not None:
-            values[i] = values[i].numpy
     if op.promote is not None:
         check_shapes(op, args)
         promote_operands(op, args, values)
     order = orders(op, args, values) if op.elementwise and not op.is_inplace else None
+    result = run_native(op, args, values)
+    if result is not None:
+        return result if order is None or result.ndim < 2 else in_order(op, order, result)
     narrow = widen(op, values) if op.widen else None
     try:
         if op.direct:
@@ -130,10 +130,20 @@ def plain_uniformity(op: Any, values: Any) -> int:
     return answer
 
 
+def run_native(op: Any, args: Any, values: Any) -> Any:
+    """The result of the op's compiled kernel; None if it has none, or none for these arguments."""
+    native = op.native if op.functional is None else op.functional.native
+    if native is None:
+        return None
+    if op.is_inplace and values[0] is args[0].array:
+        return native.into(values[0], *values)
+    return native(*values)
+
+
 def run_direct(op: Any, arrays: Any) -> Any:
     """A kernel that is one xp function; by the compiled kernel if there is one, so that all ways give the same bits."""
     source = op if op.functional is None else op.functional
-    result = source.fast(*arrays) if source.checks else None
+    result = source.fast(*arrays) if source.checks and source.native is None else None
     if result is None:
         result = op.compute(*arrays)
     return result if type(result) is ndarray else np.asarray(result)

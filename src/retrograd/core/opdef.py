@@ -27,7 +27,7 @@ exact    with `widen`: Python numbers and 0-d tensors meet half-precision tensor
 mixes    whether complex gradients for real inputs are reduced to their real parts; if not, they are an error.
 elementwise  whether the result has the memory order of the operands; usual for ops that are batched as pointwise ones.
 real_only  PyTorch refuses to record the op when its result is complex.
-lower    the expression of one element in C, for the generated kernels.
+lower    what a generated loop computes: an element, a reduction or a row (see codegen/loops.py).
 """
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class OpDef:
         self.scalars = scalars                # Scalar arguments that take part in dtype promotion
         self.check: Any = check
         self.checks_dtypes: bool = getattr(check, "takes_floats", False)     # `check` has nothing against float32 and float64
-        self.native: Any = None               # a compiled kernel of all arguments (arrays for tensors); None if it refuses them
+        self.native: Any = None               # a compiled kernel of all arguments, arrays for tensors (see codegen/README.md)
         self.exact: bool = exact
         self.leading: int = leading
         self.constant: tuple[int, ...] = constant

@@ -58,20 +58,21 @@ add = defop(
     kernel=lambda xp, self, other, alpha: combined(xp, xp.add, self, other, alpha), fast="add",
     vjp=dict(self=lambda grad: grad, other=lambda grad, alpha: maybe_times(grad, alpha)),
     jvp="linear", batch=families.pointwise, promote="common", numbers=True, inplace=True,
-    lower="{self} + {other}",
+    lower="self + alpha * other",
 )
 sub = defop(
     "sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
     kernel=lambda xp, self, other, alpha: combined(xp, xp.subtract, self, other, alpha), fast="subtract", check=check_sub,
     vjp=dict(self=lambda grad: grad, other=lambda grad, alpha: maybe_times(-grad, alpha)),
     jvp="linear", batch=families.pointwise, promote="common", numbers=True, inplace=True,
-    lower="{self} - {other}",
+    lower="self - alpha * other",
 )
 rsub_tensor = defop(
     "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
     kernel=lambda xp, self, other, alpha: combined(xp, xp.subtract, other, self, alpha), check=check_sub, leading=1,
     vjp=dict(self=lambda grad, alpha: maybe_times(-grad, alpha), other=lambda grad: grad),
     jvp="linear", batch=families.pointwise, promote="common", out=False, variants="function",
+    lower="other - alpha * self",
 )
 rsub = defop(
     "rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
@@ -79,6 +80,7 @@ rsub = defop(
     check=check_sub, vjp=dict(self=lambda grad, alpha: maybe_times(-grad, alpha)),
     jvp="elementwise", batch=families.pointwise, promote="common", node="RsubBackward1", scalars=("other",), out=False,
     variants="function",
+    lower="other - alpha * self",
 )
 neg = defop(
     "neg(Tensor self) -> Tensor",
@@ -86,7 +88,7 @@ neg = defop(
     check=refuse("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the "
                  "`~` or `logical_not()` operator instead.", "b"),
     vjp=dict(self=lambda grad: -grad),
-    jvp="linear", batch=families.pointwise, inplace=True, lower="-{self}",
+    jvp="linear", batch=families.pointwise, inplace=True, lower="-self",
 )
 
 
@@ -113,20 +115,20 @@ mul = defop(
     kernel="multiply",
     vjp=dict(self=lambda grad, other: grad * conj(other), other=lambda grad, self: grad * conj(self)),
     jvp="multilinear", batch=families.pointwise, promote="common", widen=True, exact=True, numbers=True, inplace=True,
-    lower="{self} * {other}",
+    lower="self * other",
 )
 div = defop(
     "div.Tensor(Tensor self, Tensor other) -> Tensor",
     kernel="true_divide",
     vjp=dict(self=div_self, other=div_other),
     jvp="elementwise", batch=families.pointwise, promote="float", widen=True, exact=True, numbers=True, inplace=True,
-    lower="{self} / {other}",
+    lower="self / other",
 )
 reciprocal = defop(
     "reciprocal(Tensor self) -> Tensor",
     kernel=lambda xp, self: xp.true_divide(number_like(xp, self, 1), self),
     vjp=dict(self=lambda grad, result: -grad * conj(result * result)),
-    jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace=True, lower="1 / {self}",
+    jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace=True, lower="1 / self",
 )
 
 
@@ -173,6 +175,7 @@ div_mode = defop(
                  div_other(grad, self, other) if rounding_mode is None else zeros(grad)),
     jvp="elementwise", batch=families.pointwise, promote="common", widen=True, exact=True, numbers=True, inplace=True,
     node="DivBackward2",
+    lower={"rounding_mode='trunc'": "trunc(self / other)"},
 )
 floor_divide = defop(
     "floor_divide(Tensor self, Tensor other) -> Tensor",
@@ -271,7 +274,7 @@ for extreme, rules, tangent in (("maximum", tie_rules("lt", "gt"), tie_tangent("
     defop(
         f"{extreme}(Tensor self, Tensor other) -> Tensor",
         kernel=ufunc(extreme), check=refuse(f"{extreme} not implemented for complex tensors.", "c"), vjp=rules,
-        jvp=tangent, batch=families.pointwise, promote="common",
+        jvp=tangent, batch=families.pointwise, promote="common", lower=f"{extreme}(self, other)",
     )
 
 
@@ -349,11 +352,21 @@ defop(
     kernel=clamp_tensor_kernel, check=check_bounds,
     vjp=dict(self=clamp_backward, min=clamp_backward_min, max=clamp_backward_max),
     **{**clamp_columns, "jvp": clamp_tangent},
+    lower={
+        "max=None": "maximum(self, min)",
+        "min=None": "minimum(self, max)",
+        "": "minimum(maximum(self, min), max)",
+    },
 )
 defop(
     "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
     kernel=clamp_kernel, check=check_bounds, vjp=dict(self=clamp_backward), node="ClampBackward1", scalars=("min", "max"),
     **clamp_columns,
+    lower={
+        "max=None": "self if self != self else maximum(self, min)",
+        "min=None": "self if self != self else minimum(self, max)",
+        "": "self if self != self else minimum(maximum(self, min), max)",
+    },
 )
 defop(
     "clamp_min.Tensor(Tensor self, Tensor min) -> Tensor",
@@ -361,12 +374,14 @@ defop(
     vjp=dict(self=lambda grad, self, min: where(self.ge(min), grad, 0),
              min=lambda grad, self, min: where(self.lt(min), grad, 0)),
     **{**clamp_columns, "jvp": lambda self_p, self_t, min_p, min_t: where(self_p.ge(min_p), self_t, min_t)},
+    lower="maximum(self, min)",
 )
 defop(
     "clamp_min(Tensor self, Scalar min) -> Tensor",
     kernel=limited("clamp_min_scalar_cpu", "iufV", lambda xp, self, min: clamp_kernel(xp, self, min, None)), scalars=("min",),
     check=lambda self, min: check_bounds(self, min, None),
     vjp=dict(self=lambda grad, self, min: where(self.ge(min), grad, 0)), **clamp_columns,
+    lower="maximum(self, min)",
 )
 defop(
     "clamp_max.Tensor(Tensor self, Tensor max) -> Tensor",
@@ -374,12 +389,14 @@ defop(
     vjp=dict(self=lambda grad, self, max: where(self.le(max), grad, 0),
              max=lambda grad, self, max: where(self.gt(max), grad, 0)),
     **{**clamp_columns, "jvp": lambda self_p, self_t, max_p, max_t: where(self_p.le(max_p), self_t, max_t)},
+    lower="minimum(self, max)",
 )
 defop(
     "clamp_max(Tensor self, Scalar max) -> Tensor",
     kernel=limited("clamp_max_scalar_cpu", "iufV", lambda xp, self, max: clamp_kernel(xp, self, None, max)), scalars=("max",),
     check=lambda self, max: check_bounds(self, None, max),
     vjp=dict(self=lambda grad, self, max: where(self.le(max), grad, 0)), **clamp_columns,
+    lower="minimum(self, max)",
 )
 
 
@@ -402,6 +419,7 @@ defop(
     node="LerpBackward1",
     vjp=dict(self=lambda grad, weight: grad * conj(less_from(1, weight)), end=lambda grad, weight: grad * conj(weight),
              weight=lambda grad, self, end: grad * conj(end - self)),
+    lower="self + weight * (end - self) if abs(weight) < 0.5 else end - (end - self) * (1 - weight)",
 )
 defop(
     "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
@@ -409,6 +427,7 @@ defop(
                    lambda xp, self, end, weight: lerp_kernel(xp, self, end, number_like(xp, self, weight))),
     check=check_same_dtypes, promote="common", widen=True, inplace=True, jvp="linear", batch=families.pointwise,
     vjp=dict(self=lambda grad, weight: times(grad, 1 - conj(weight)), end=lambda grad, weight: times(grad, conj(weight))),
+    lower="self + weight * (end - self) if abs(weight) < 0.5 else end - (end - self) * (1 - weight)",
 )
 
 
@@ -444,6 +463,7 @@ defop(
     vjp=dict(self=lambda grad: grad, tensor1=lambda grad, tensor2, value: grad * conj(times(tensor2, value)),
              tensor2=lambda grad, tensor1, value: grad * conj(times(tensor1, value))),
     jvp="elementwise", batch=families.pointwise, promote="common", widen=True, inplace=True,
+    lower="self + value * tensor1 * tensor2",
 )
 defop(
     "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
@@ -452,6 +472,7 @@ defop(
     vjp=dict(self=lambda grad: grad, tensor1=lambda grad, tensor2, value: grad * conj(call(div, [value, tensor2])),
              tensor2=lambda grad, tensor1, tensor2, value: -grad * conj(times(tensor1, value) / (tensor2 * tensor2))),
     jvp="elementwise", batch=families.pointwise, promote="common", widen=True, inplace=True,
+    lower="self + value * (tensor1 / tensor2)",
 )
 
 alias_rows("multiply", "mul", "Tensor(Tensor self, Tensor other)", numbers=True)

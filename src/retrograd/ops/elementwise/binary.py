@@ -123,7 +123,7 @@ def number_log(value: Any, is_complex: bool) -> Any:
 pow_columns = dict(jvp="elementwise", batch=families.pointwise, promote="common")
 defop(
     "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
-    kernel=power_in_float32, inplace=True, node="PowBackward1", lower="pow({self}, {exponent})",
+    kernel=power_in_float32, inplace=True, node="PowBackward1", lower="pow(self, exponent)",
     vjp=dict(self=pow_backward_self, exponent=pow_backward_exponent), **pow_columns,
 )
 defop(
@@ -136,6 +136,16 @@ pow_scalar = defop(
     "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
     kernel=scalar_power, check=check_scalar_power, inplace=True, scalars=("exponent",), node="PowBackward0",
     vjp=dict(self=pow_scalar_backward), **pow_columns,
+    lower={
+        "exponent=2": "self * self",
+        "exponent=1": "self * 1",
+        "exponent=3": "self * self * self",
+        "exponent=0.5": "sqrt(self)",
+        "exponent=-1": "1 / self",
+        "exponent=-0.5": "1 / sqrt(self)",
+        "exponent=-2": "1 / (self * self)",
+        "": "pow(self, exponent)",
+    },
 )
 square = defop("square(Tensor self) -> Tensor", kernel=lambda self: call(pow_scalar, [self, 2]), composite=True, out=False)
 defop("square.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)", kernel=lambda self, out: late.pow(self, 2, out=out),
@@ -182,13 +192,13 @@ for overload, base, exponent in (("Tensor_Tensor", "Tensor", "Tensor"), ("Scalar
 defop(
     "sqrt(Tensor self) -> Tensor",
     kernel="sqrt", vjp=dict(self=lambda grad, result: grad / times(conj(result), 2)),
-    jvp="elementwise", batch=families.pointwise, promote="float", inplace=True, lower="sqrt({self})",
+    jvp="elementwise", batch=families.pointwise, promote="float", inplace=True, lower="sqrt(self)",
 )
 defop(
     "rsqrt(Tensor self) -> Tensor",
     kernel=lambda xp, self: xp.true_divide(number_like(xp, self, 1), xp.sqrt(self)),
     vjp=dict(self=lambda grad, result: times(grad, -0.5) * conj(result.pow(3))),
-    jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace=True, lower="1 / sqrt({self})",
+    jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace=True, lower="1 / sqrt(self)",
 )
 
 
@@ -226,7 +236,7 @@ abs_kernel = limited("abs_cpu", "iufVc", ufunc("absolute"))
 defop(
     "abs(Tensor self) -> Tensor",
     kernel=abs_kernel, vjp=dict(self=lambda grad, self: grad * self.sgn()),
-    jvp=lambda self_p, self_t: real_part(self_t * conj(self_p.sgn())), batch=families.pointwise, lower="fabs({self})",
+    jvp=lambda self_p, self_t: real_part(self_t * conj(self_p.sgn())), batch=families.pointwise, lower="abs(self)",
 )
 defop(
     "abs_(Tensor(a!) self) -> Tensor(a!)",
@@ -244,11 +254,13 @@ defop(
     kernel=sign_kernel, vjp=dict(self=zeros), jvp="elementwise", batch=families.pointwise, inplace=True,
     check=refuse("Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.", "c",
                  NotImplementedError),
+    lower="sign(self)",
 )
 defop(
     "sgn(Tensor self) -> Tensor",
     kernel=sgn_kernel, vjp=dict(self=sgn_backward),
     jvp=lambda self_p, self_t, result: sgn_backward(self_t, self_p, result), batch=families.pointwise, inplace=True,
+    lower="sign(self)",
 )
 
 
@@ -262,6 +274,7 @@ defop(
     "signbit(Tensor self) -> Tensor",
     kernel=signbit_kernel, check=refuse("signbit is not implemented for complex tensors.", "c", NotImplementedError),
     batch=families.pointwise,
+    lower="copysign(1, self) < 0",
 )
 
 
@@ -274,12 +287,14 @@ defop(
     kernel=limited("copysign_cpu", FLOATS, ufunc("copysign")), promote="float", inplace=True,
     vjp=dict(self=copysign_backward, other=lambda grad: grad.new_zeros(grad.shape)), jvp="elementwise",
     batch=families.pointwise,
+    lower="copysign(self, other)",
 )
 defop(
     "copysign.Scalar(Tensor self, Scalar other) -> Tensor",
     kernel=limited("copysign_cpu", FLOATS, lambda xp, self, other: xp.copysign(self, number_like(xp, self, other))),
     promote="float", inplace=True, scalars=("other",), node="CopysignBackward1",
     vjp=dict(self=copysign_backward), jvp="elementwise", batch=families.pointwise,
+    lower="copysign(self, other)",
 )
 defop(
     "nextafter(Tensor self, Tensor other) -> Tensor",
@@ -302,12 +317,14 @@ defop(
              other=lambda grad, self, other: grad * -self * atan2_share(self, other)),
     jvp=lambda self_p, self_t, other_p, other_t:
         (other_p * self_t - self_p * other_t) / (self_p.square() + other_p.square()), batch=families.pointwise,
+    lower="atan2(self, other)",
 )
 defop(
     "hypot(Tensor self, Tensor other) -> Tensor",
     kernel=limited("hypot_cpu", FLOATS, ufunc("hypot")), promote="common", inplace=True,
     vjp=dict(self=lambda grad, self, result: grad * self / result, other=lambda grad, other, result: grad * other / result),
     jvp="elementwise", batch=families.pointwise,
+    lower="hypot(self, other)",
 )
 
 
@@ -350,12 +367,14 @@ defop(
     vjp=dict(self=lambda grad, self, other:
                  late.xlogy(grad, other).masked_fill(self.eq(0).logical_and(other.le(0)), 0),
              other=lambda grad, self, other: grad * self / other), **xlogy_columns,
+    lower="xlogy(self, other)",
 )
 defop(
     "xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor",
     kernel=lambda xp, self, other: limited("xlogy_cpu", FLOATS, xlogy_kernel)(xp, number_like(xp, other, self), other),
     vjp=dict(other=lambda grad, self, other: times(grad, self) / other), scalars=("self",), node="XlogyBackward1",
     variants="function", **{**xlogy_columns, "inplace": None},
+    lower="xlogy(self, other)",
 )
 defop(
     "xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor",
@@ -363,6 +382,7 @@ defop(
     vjp=dict(self=lambda grad, self, other: late.xlogy(grad, other) if other > 0 else
              late.xlogy(grad, other).masked_fill(self.eq(0), 0)), scalars=("other",), node="XlogyBackward2",
     **xlogy_columns,
+    lower="xlogy(self, other)",
 )
 defop(
     "logaddexp(Tensor self, Tensor other) -> Tensor",
@@ -370,6 +390,7 @@ defop(
     vjp=dict(self=lambda grad, self, other: grad / conj(plus((other - self).exp(), 1)),
              other=lambda grad, self, other: grad / conj(plus((self - other).exp(), 1))),
     jvp="elementwise", batch=families.pointwise, promote="common", widen=True, mixes=False,
+    lower="self if self == other and abs(self) == inf else maximum(self, other) + log1p(exp(-abs(self - other)))",
 )
 defop(
     "logaddexp2(Tensor self, Tensor other) -> Tensor",

@@ -28,17 +28,19 @@ def comparing_number(name: str, function: str) -> Any:
     return lambda xp, self, other: compare(xp, self, number_like(xp, self, other))
 
 
-for symbol, function, long_name in (("eq", "equal", "eq"), ("ne", "not_equal", "not_equal"), ("lt", "less", "less"),
-                                    ("le", "less_equal", "less_equal"), ("gt", "greater", "greater"),
-                                    ("ge", "greater_equal", "greater_equal")):
+for symbol, function, long_name, sign in (("eq", "equal", "eq", "=="), ("ne", "not_equal", "not_equal", "!="),
+                                          ("lt", "less", "less", "<"), ("le", "less_equal", "less_equal", "<="),
+                                          ("gt", "greater", "greater", ">"), ("ge", "greater_equal", "greater_equal", ">=")):
     simple = symbol in ("eq", "ne")
     defop(
         f"{symbol}.Tensor(Tensor self, Tensor other) -> Tensor",
         kernel=comparing(symbol, function), fast=function if simple else None, batch=families.pointwise, promote="compare",
+        lower=f"self {sign} other",
     )
     defop(
         f"{symbol}.Scalar(Tensor self, Scalar other) -> Tensor",
         kernel=comparing_number(symbol, function), batch=families.pointwise, promote="compare", scalars=("other",),
+        lower=f"self {sign} other",
     )
     # In place the result is a number again, and has a gradient: zero.
     defop(
@@ -105,14 +107,16 @@ def logical(name: str) -> Any:
     return lambda xp, self, other: getattr(xp, name)(xp.not_equal(self, 0), xp.not_equal(other, 0))
 
 
-for name in ("logical_and", "logical_or", "logical_xor"):
+for name, sign in (("logical_and", "&"), ("logical_or", "|"), ("logical_xor", "^")):
     defop(
         f"{name}(Tensor self, Tensor other) -> Tensor",
         kernel=logical(name), batch=families.pointwise, promote="compare", inplace=True,
+        lower=f"(self != 0) {sign} (other != 0)",
     )
 defop(
     "logical_not(Tensor self) -> Tensor",
     kernel=lambda xp, self: xp.equal(self, 0), batch=families.pointwise, inplace=True,
+    lower="self == 0",
 )
 
 
@@ -130,8 +134,8 @@ def shifted(name: str, function: str) -> Any:
     return kernel
 
 
-def bit_rows(name: str, kernel: Any, scalar: str) -> None:
-    columns = dict(batch=families.pointwise, promote="common")
+def bit_rows(name: str, kernel: Any, scalar: str, lower: str | None = None) -> None:
+    columns = dict(batch=families.pointwise, promote="common", lower=lower)
     defop(f"{name}.Tensor(Tensor self, Tensor other) -> Tensor", kernel=kernel, inplace=True, **columns)
     defop(f"{name}.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", variants="function", scalars=("self",),
           kernel=lambda xp, self, other: kernel(xp, number_like(xp, other, self), other), **columns)
@@ -139,11 +143,12 @@ def bit_rows(name: str, kernel: Any, scalar: str) -> None:
           kernel=lambda xp, self, other: kernel(xp, self, number_like(xp, self, other)), **columns)
 
 
-for name in ("bitwise_and", "bitwise_or", "bitwise_xor"):
-    bit_rows(name, limited(f"{name}_cpu", "biu", ufunc(name)), "Scalar")
+for name, sign in (("bitwise_and", "&"), ("bitwise_or", "|"), ("bitwise_xor", "^")):
+    bit_rows(name, limited(f"{name}_cpu", "biu", ufunc(name)), "Scalar", f"self {sign} other")
 bit_rows("bitwise_left_shift", shifted("lshift_cpu", "left_shift"), "Tensor_Scalar")
 bit_rows("bitwise_right_shift", shifted("rshift_cpu", "right_shift"), "Tensor_Scalar")
 defop(
     "bitwise_not(Tensor self) -> Tensor",
     kernel=limited("bitwise_not_cpu", "biu", ufunc("bitwise_not")), batch=families.pointwise, inplace=True,
+    lower="~self",
 )

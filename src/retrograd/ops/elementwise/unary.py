@@ -37,17 +37,17 @@ def function(name: str, kernel: Any, rule: Any, lower: str = "", **columns: Any)
 
 
 # ---- circles and hyperbolas
-function("sin", "sin", lambda grad, self: grad * conj(self.cos()), "sin({self})")
-function("cos", "cos", lambda grad, self: grad * -conj(self.sin()), "cos({self})")
-function("tan", "tan", lambda grad, result: grad * conj(plus(result.pow(2), 1)), "tan({self})")
-function("asin", "arcsin", lambda grad, self: grad * conj(plus(-self * self, 1).rsqrt()), "asin({self})")
-function("acos", "arccos", lambda grad, self: grad * -conj(plus(-self * self, 1).rsqrt()), "acos({self})")
-function("atan", "arctan", lambda grad, self: grad / conj(plus(self * self, 1)), "atan({self})")
-function("sinh", "sinh", lambda grad, self: grad * conj(self.cosh()), "sinh({self})")
-function("cosh", "cosh", lambda grad, self: grad * conj(self.sinh()), "cosh({self})")
-function("asinh", "arcsinh", lambda grad, self: grad * conj(plus(self.pow(2), 1).rsqrt()), "asinh({self})", inplace=None)
-function("acosh", "arccosh", lambda grad, self: acosh_rule(grad, self), "acosh({self})", inplace=None)
-function("atanh", "arctanh", lambda grad, self: times(grad, 1) / conj(less_from(1, self.pow(2))), "atanh({self})", inplace=None)
+function("sin", "sin", lambda grad, self: grad * conj(self.cos()), "sin(self)")
+function("cos", "cos", lambda grad, self: grad * -conj(self.sin()), "cos(self)")
+function("tan", "tan", lambda grad, result: grad * conj(plus(result.pow(2), 1)), "tan(self)")
+function("asin", "arcsin", lambda grad, self: grad * conj(plus(-self * self, 1).rsqrt()), "asin(self)")
+function("acos", "arccos", lambda grad, self: grad * -conj(plus(-self * self, 1).rsqrt()), "acos(self)")
+function("atan", "arctan", lambda grad, self: grad / conj(plus(self * self, 1)), "atan(self)")
+function("sinh", "sinh", lambda grad, self: grad * conj(self.cosh()), "sinh(self)")
+function("cosh", "cosh", lambda grad, self: grad * conj(self.sinh()), "cosh(self)")
+function("asinh", "arcsinh", lambda grad, self: grad * conj(plus(self.pow(2), 1).rsqrt()), "asinh(self)", inplace=None)
+function("acosh", "arccosh", lambda grad, self: acosh_rule(grad, self), "acosh(self)", inplace=None)
+function("atanh", "arctanh", lambda grad, self: times(grad, 1) / conj(less_from(1, self.pow(2))), "atanh(self)", inplace=None)
 
 
 def acosh_rule(grad: Any, self: Any) -> Any:
@@ -72,13 +72,13 @@ def exp2_kernel(xp: Any, self: Any) -> Any:
     return xp.exp(self * number_like(xp, self, math.log(2))) if self.dtype.kind == "c" else xp.exp2(self)
 
 
-function("exp", "exp", lambda grad, result: grad * conj(result), "exp({self})")
-function("exp2", exp2_kernel, lambda grad, result: times(grad * conj(result), math.log(2)), "exp2({self})")
-function("expm1", "expm1", lambda grad, result: grad * plus(conj(result), 1), "expm1({self})")
-function("log", "log", lambda grad, self: grad / conj(self), "log({self})")
-function("log2", "log2", lambda grad, self: grad / times(conj(self), 0.6931471805599453), "log2({self})")
-function("log10", "log10", lambda grad, self: grad / times(conj(self), 2.3025850929940456), "log10({self})")
-function("log1p", "log1p", lambda grad, self: grad / conj(plus(self, 1)), "log1p({self})", node="Log1PBackward0")
+function("exp", "exp", lambda grad, result: grad * conj(result), "exp(self)")
+function("exp2", exp2_kernel, lambda grad, result: times(grad * conj(result), math.log(2)), "exp2(self)")
+function("expm1", "expm1", lambda grad, result: grad * plus(conj(result), 1), "expm1(self)")
+function("log", "log", lambda grad, self: grad / conj(self), "log(self)")
+function("log2", "log2", lambda grad, self: grad / times(conj(self), 0.6931471805599453), "log2(self)")
+function("log10", "log10", lambda grad, self: grad / times(conj(self), 2.3025850929940456), "log10(self)")
+function("log1p", "log1p", lambda grad, self: grad / conj(plus(self, 1)), "log1p(self)", node="Log1PBackward0")
 
 
 # ---- logit: the inverse of sigmoid
@@ -114,6 +114,7 @@ logit_backward = defop(
     promote="common", widen=True,
     vjp=dict(grad_output=lambda grad, self, eps: call(logit_backward, [grad, self, eps]), self=logit_double_backward),
     variants="", out=False,
+    lower={"eps=None": "grad_output / (self * (1 - self)) if (self >= 0) & (self <= 1) else nan"},
 )
 
 
@@ -131,6 +132,7 @@ defop(
     "logit(Tensor self, float? eps=None) -> Tensor",
     kernel=logit_kernel, vjp=dict(self=logit_rule), jvp="elementwise", batch=families.pointwise, promote="float", widen=True,
     inplace=True,
+    lower={"eps=None": "log(self / (1 - self))"},
 )
 
 
@@ -189,13 +191,13 @@ def i1_rule(grad: Any, self: Any, result: Any) -> Any:
 
 
 TWO_OVER_ROOT_PI = 2.0 / math.sqrt(math.pi)
-function("erf", special("erf_vml_cpu", "erf"), lambda grad, self: gaussian(self, TWO_OVER_ROOT_PI) * grad, "erf({self})",
+function("erf", special("erf_vml_cpu", "erf"), lambda grad, self: gaussian(self, TWO_OVER_ROOT_PI) * grad, "erf(self)",
          widen=True)
-function("erfc", special("erfc_vml_cpu", "erfc"), lambda grad, self: gaussian(self, -TWO_OVER_ROOT_PI) * grad, "erfc({self})",
+function("erfc", special("erfc_vml_cpu", "erfc"), lambda grad, self: gaussian(self, -TWO_OVER_ROOT_PI) * grad, "erfc(self)",
          widen=True)
 function("erfinv", special("erfinv_vml_cpu", "erfinv"),
          lambda grad, self: times(self.erfinv().pow(2).exp(), 0.5 * math.sqrt(math.pi)) * grad, widen=True)
-function("lgamma", lgamma_kernel, lambda grad, self: grad * self.digamma(), "lgamma({self})", widen=True)
+function("lgamma", lgamma_kernel, lambda grad, self: grad * self.digamma(), "lgamma(self)", widen=True)
 function("digamma", special("digamma", "psi"), lambda grad, self: grad * late.polygamma(1, self), widen=True)
 function("i0", special("i0_vml_cpu", "i0"), lambda grad, self: grad * call(i1, [self]), widen=True)
 i1 = function("special_i1", special("i1_cpu", "i1"), i1_rule, widen=True, inplace=None, variants="")
@@ -225,7 +227,7 @@ def sinc_rule(grad: Any, self: Any) -> Any:
     return where(square.eq(0.0), 0, slope)
 
 
-function("sinc", sinc_kernel, sinc_rule, widen=True)
+function("sinc", sinc_kernel, sinc_rule, "a = self * 3.141592653589793; 1 if self == 0 else sin(a) / a", widen=True)
 
 
 # ---- angles in degrees, the angle of a complex number
@@ -234,9 +236,11 @@ def scaled(factor: float) -> Any:
 
 
 DEGREE = math.pi / 180
-function("deg2rad", scaled(DEGREE), lambda grad: times(grad, DEGREE), widen=True, node="Deg2RadBackward0", jvp="linear",
+function("deg2rad", scaled(DEGREE), lambda grad: times(grad, DEGREE), "self * 0.017453292519943295", widen=True,
+         node="Deg2RadBackward0", jvp="linear",
          check=refuse("deg2rad is not supported for complex tensors.", "c"))
-function("rad2deg", scaled(1 / DEGREE), lambda grad: times(grad, 1 / DEGREE), widen=True, node="Rad2DegBackward0", jvp="linear",
+function("rad2deg", scaled(1 / DEGREE), lambda grad: times(grad, 1 / DEGREE), "self * 57.29577951308232", widen=True,
+         node="Rad2DegBackward0", jvp="linear",
          check=refuse("rad2deg is not supported for complex tensors.", "c"))
 
 
@@ -288,14 +292,15 @@ def round_decimals_kernel(xp: Any, self: Any, decimals: int) -> Any:
 steps = dict(vjp=dict(self=zeros), jvp="elementwise", batch=families.pointwise, inplace=True)
 for name in ("floor", "ceil", "trunc"):
     defop(f"{name}(Tensor self) -> Tensor", kernel=rounded(name, name, f"{name} is not supported for complex inputs"),
-          lower=f"{name}({{self}})", **steps)
-defop("round(Tensor self) -> Tensor", kernel=rounded("round", "rint", None), lower="rint({self})", **steps)
+          lower=f"{name}(self)", **steps)
+defop("round(Tensor self) -> Tensor", kernel=rounded("round", "rint", None), lower="rint(self)", **steps)
 defop("round.decimals(Tensor self, *, int decimals) -> Tensor", kernel=round_decimals_kernel, widen=True, node="RoundBackward1",
       **steps)
 defop(
     "frac(Tensor self) -> Tensor",
     kernel=limited("frac_cpu", FLOATS, lambda xp, self: self - xp.trunc(self)), vjp=dict(self=lambda grad: grad),
     jvp="elementwise", batch=families.pointwise, inplace=True, widen=True,
+    lower="self - trunc(self)",
 )
 alias_rows("fix", "trunc", "(Tensor self)")
 
@@ -334,12 +339,12 @@ def infinite(sign: int) -> Any:
 
 
 tests = dict(batch=families.pointwise)
-defop("isnan(Tensor self) -> Tensor", kernel=testing("isnan", False), out=False, **tests)
-defop("isinf(Tensor self) -> Tensor", kernel=testing("isinf", False), out=False, **tests)
-defop("isfinite(Tensor self) -> Tensor", kernel=testing("isfinite", True), out=False, **tests)
+defop("isnan(Tensor self) -> Tensor", kernel=testing("isnan", False), out=False, **tests, lower="self != self")
+defop("isinf(Tensor self) -> Tensor", kernel=testing("isinf", False), out=False, **tests, lower="abs(self) == inf")
+defop("isfinite(Tensor self) -> Tensor", kernel=testing("isfinite", True), out=False, **tests, lower="abs(self) < inf")
 defop("isreal(Tensor self) -> Tensor", out=False, **tests,
       kernel=lambda xp, self: xp.equal(self.imag, 0) if self.dtype.kind == "c" else xp.ones_like(self, dtype=bool))
 defop("isposinf(Tensor self) -> Tensor", kernel=infinite(1),
-      check=refuse("isposinf does not support complex inputs.", "c"), **tests)
+      check=refuse("isposinf does not support complex inputs.", "c"), **tests, lower="self == inf")
 defop("isneginf(Tensor self) -> Tensor", kernel=infinite(-1),
-      check=refuse("isneginf does not support complex inputs.", "c"), **tests)
+      check=refuse("isneginf does not support complex inputs.", "c"), **tests, lower="self == -inf")

@@ -66,6 +66,7 @@ where = defop(
              other=lambda grad, condition: late.where(condition, 0, grad)),
     jvp=lambda condition, self_t, other_t: late.where(condition, self_t, other_t), batch=families.pointwise,
     elementwise=False, mixes=False,
+    lower="self if condition else other",
 )
 where_scalar_self = defop(
     "where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor",

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import device as devices
-from retrograd.core import dtypes, storage
+from retrograd.core import dtypes, fast_kernels, storage
 from retrograd.core.api import expose
 from retrograd.core.dispatch import below, call, is_ordinary, resolve
 from retrograd.core.hooks import hooks
@@ -309,6 +309,13 @@ def detached(self: Any) -> Any:
     return plain_alias(self)
 
 
+def plain_sum(array: Any, dims: Any) -> Any:
+    return np.add.reduce(array, tuple(dims))
+
+
+native_sum = plain_sum if fast_kernels.native is None else fast_kernels.native.kernels["sum_dim_IntList"]
+
+
 def sum_to_size(grad: Any, size: Any) -> Any:
     """Sum over the dimensions along which `size` was broadcast to the tensor's shape."""
     size = tuple(size)
@@ -323,7 +330,7 @@ def sum_to_size(grad: Any, size: Any) -> Any:
     dims = [*range(extra), *[i + extra for i, n in enumerate(size) if n == 1 and shape[i + extra] != 1]]
     if dims and grad.array.size <= 65536 and is_ordinary(grad) and grad.array.dtype.char in "fd" and not (
             tls.grad_enabled and wants_grad(grad)):
-        made = np.add.reduce(grad.array, tuple(dims))           # nobody watches: a way past the ops
+        made = native_sum(grad.array, dims)                     # nobody watches: a way past the ops
         return new_tensor((made if made.flags.c_contiguous else made.copy("C")).reshape(size))
     if dims:
         grad = grad.sum(dims, keepdim=True)

@@ -59,23 +59,23 @@ sigmoid_backward = backward_op(
             grad_output * xp.conj((number_like(xp, output, 1) - output) * output)),
     dict(grad_output=lambda grad, output: call(sigmoid_backward, [grad, conj(output)]),
          output=lambda grad, grad_output, output: conj(grad) * grad_output * plus(times(conj(output), -2), 1)),
-    widen=True, mixes=False)
+    widen=True, mixes=False, lower="grad_output * ((1 - output) * output)")
 tanh_backward = backward_op(
     "tanh_backward(Tensor grad_output, Tensor output) -> Tensor",
     limited("tanh_backward_cpu", "fVc", lambda xp, grad_output, output:
             grad_output * xp.conj(number_like(xp, output, 1) - output * output)),
     dict(grad_output=lambda grad, output: call(tanh_backward, [grad, conj(output)]),
          output=lambda grad, grad_output, output: conj(grad) * (times(conj(output), -2) * grad_output)),
-    widen=True, mixes=False)
+    widen=True, mixes=False, lower="grad_output * (1 - output * output)")
 defop(
     "sigmoid(Tensor self) -> Tensor",
     kernel=sigmoid_kernel, vjp=dict(self=lambda grad, result: call(sigmoid_backward, [grad, result])),
-    jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace=True, lower="1 / (1 + exp(-{self}))",
+    jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace=True, lower="sigmoid(self)",
 )
 defop(
     "tanh(Tensor self) -> Tensor",
     kernel="tanh", vjp=dict(self=lambda grad, result: call(tanh_backward, [grad, result])),
-    jvp="elementwise", batch=families.pointwise, promote="float", inplace=True, lower="tanh({self})",
+    jvp="elementwise", batch=families.pointwise, promote="float", inplace=True, lower="tanh(self)",
 )
 
 
@@ -134,7 +134,7 @@ threshold_backward = backward_op(
     limited("threshold_cpu", "iufV", threshold_backward_kernel),
     dict(grad_output=lambda grad, self, threshold: call(threshold_backward, [grad, self, threshold]), self=zeros), leading=1,
     fast=fast_threshold_backward, fast_for=(0,),
-    lower="{other} <= 0 ? 0 : {self}")
+    lower="0 if self <= threshold else grad_output")
 threshold_backward.prepare()
 pass_positive = pair(threshold_backward)
 
@@ -160,7 +160,7 @@ relu = defop(
     kernel=lambda xp, self: xp.maximum(self, zero_like(xp, self)), check=check_relu,
     vjp=dict(self=relu_gradient),
     jvp="elementwise", batch=families.pointwise, inplace=True, out=False,
-    fast=fast_relu, lower="{self} <= 0 ? 0 : {self}",
+    fast=fast_relu, lower="0 if self <= 0 else self",
 )
 for schema, node in (("threshold(Tensor self", "ThresholdBackward0"), ("threshold_(Tensor(a!) self", "ThresholdBackward1")):
     defop(
@@ -168,6 +168,7 @@ for schema, node in (("threshold(Tensor self", "ThresholdBackward0"), ("threshol
         kernel=limited("threshold_cpu", "iufV", threshold_kernel),
         vjp=dict(self=lambda grad, self, threshold: call(threshold_backward, [grad, self, threshold])),
         jvp="elementwise", batch=families.pointwise, variants="function", node=node, out="!" not in schema,
+        lower="value if self <= threshold else self",
     )
 
 
@@ -258,11 +259,13 @@ softmax_backward_data = backward_op(
              call(softmax_backward_data, [grad.to(output.dtype), output, dim, input_dtype]),
          output=lambda grad, grad_output, output, dim:
              softmax_double_backward(grad.to(output.dtype), grad_output, output, dim)),
-    jvp=softmax_backward_tangent, **along_columns)
+    jvp=softmax_backward_tangent, **along_columns,
+    lower="grad_output, output -> z | z = output * (grad_output - sum(grad_output * output))")
 log_softmax_backward_data = backward_op(
     "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
     along_backward("log_softmax", lambda xp, grad, output, dim: grad - xp.exp(output) * grad.sum(dim, keepdims=True)),
-    dict(grad_output=log_softmax_grad, output=log_softmax_output), jvp=log_softmax_backward_tangent, **along_columns)
+    dict(grad_output=log_softmax_grad, output=log_softmax_output), jvp=log_softmax_backward_tangent, **along_columns,
+    lower="grad_output, output -> z | z = grad_output - exp(output) * sum(grad_output)")
 softmax = defop(
     "_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
     kernel=along("softmax", softmax_values),
@@ -270,6 +273,7 @@ softmax = defop(
              call(softmax_backward_data, [grad, result, dim, self_scalar_type])),
     jvp=lambda self_t, result, dim: result * (self_t - (result * self_t).sum(dim, True)), **along_columns,
     real_only=True,
+    lower="self -> z | e = exp(self - max(self)); z = e / sum(e)",
 )
 log_softmax = defop(
     "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
@@ -277,6 +281,7 @@ log_softmax = defop(
     vjp=dict(self=lambda grad, result, dim, self_scalar_type:
              call(log_softmax_backward_data, [grad, result, dim, self_scalar_type])),
     jvp=lambda self_t, result, dim: self_t - (result.exp() * self_t).sum(dim, True), **along_columns, real_only=True,
+    lower="self -> z | m = max(self); z = self - m - log(sum(exp(self - m)))",
 )
 for name, row in (("softmax", softmax), ("log_softmax", log_softmax)):
     defop(
@@ -305,7 +310,7 @@ leaky_relu_backward = backward_op(
     "leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor",
     limited("leaky_relu_backward_cpu", FLOATS, leaky_backward_kernel),
     dict(grad_output=lambda grad, self, negative_slope: call(leaky_relu_backward, [grad, self, negative_slope, False]),
-         self=zeros), widen=True, leading=1)
+         self=zeros), widen=True, leading=1, lower="grad_output if self > 0 else grad_output * negative_slope")
 leaky_kernel = limited("leaky_relu_cpu", FLOATS, lambda xp, self, negative_slope:
                        xp.where(xp.greater(self, 0), self, self * number_like(xp, self, negative_slope)))
 defop(
@@ -313,6 +318,7 @@ defop(
     kernel=leaky_kernel,
     vjp=dict(self=lambda grad, self, negative_slope: call(leaky_relu_backward, [grad, self, negative_slope, False])),
     **activation,
+    lower="self if self > 0 else self * negative_slope",
 )
 defop(
     "leaky_relu_(Tensor(a!) self, Scalar negative_slope=0.01) -> Tensor(a!)",
@@ -358,12 +364,19 @@ elu_backward = backward_op(
     limited("elu_backward_cpu", FLOATS, elu_backward_kernel),
     dict(grad_output=lambda grad, alpha, scale, input_scale, is_result, self_or_result:
              call(elu_backward, [grad, alpha, scale, input_scale, is_result, self_or_result]),
-         self_or_result=elu_double_backward), widen=True)
+         self_or_result=elu_double_backward), widen=True,
+    lower={
+        "is_result=True": "grad_output * scale if self_or_result > 0 else grad_output * (self_or_result + alpha * scale) "
+                          "* input_scale",
+        "is_result=False": "grad_output * scale if self_or_result > 0 else grad_output * input_scale * (alpha * scale) * "
+                           "exp(self_or_result * input_scale)",
+    })
 elu = defop(
     "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
     kernel=limited("elu_cpu", FLOATS, elu_kernel),
     vjp=dict(self=lambda grad, self, alpha, scale, input_scale:
              call(elu_backward, [grad, alpha, scale, input_scale, False, self])), **activation,
+    lower="self * scale if self > 0 else expm1(self * input_scale) * (alpha * scale)",
 )
 elu_ = defop(
     "elu_(Tensor(a!) self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor(a!)",
@@ -392,6 +405,7 @@ defop(
     "celu(Tensor self, Scalar alpha=1.0) -> Tensor",
     kernel=limited("elu_cpu", FLOATS, celu_kernel),
     vjp=dict(self=lambda grad, self, alpha: call(elu_backward, [grad, alpha, 1, inverse(alpha), False, self])), **celu_columns,
+    lower="self if self > 0 else expm1(self / alpha) * alpha",
 )
 defop(
     "celu_(Tensor(a!) self, Scalar alpha=1.0) -> Tensor(a!)",
@@ -460,11 +474,21 @@ gelu_backward = backward_op(
     'gelu_backward(Tensor grad_output, Tensor self, *, str approximate="none") -> Tensor',
     limited("GeluBackwardKernelImpl", FLOATS, gelu_backward_kernel),
     dict(grad_output=lambda grad, self, approximate: call(gelu_backward, [grad, self, approximate]), self=gelu_double_backward),
-    widen=True)
+    widen=True,
+    lower={
+        "approximate='none'": "grad_output * (0.5 * (1 + erf(self * 0.7071067811865476)) + self * (exp(self * self * "
+                              "-0.5) * 0.3989422804014327))",
+        "approximate='tanh'": "t = tanh(0.7978845608028654 * (self + 0.044715 * self * self * self)); grad_output * (0.5 "
+                              "* (1 + t) + 0.5 * self * (1 - t * t) * (0.7978845608028654 * (1 + 0.134145 * self * self)))",
+    })
 defop(
     'gelu(Tensor self, *, str approximate="none") -> Tensor',
     kernel=limited("GeluKernelImpl", FLOATS, gelu_kernel), check=check_gelu,
     vjp=dict(self=lambda grad, self, approximate: call(gelu_backward, [grad, self, approximate])), inplace=True, **activation,
+    lower={
+        "approximate='none'": "self * 0.5 * (1 + erf(self * 0.7071067811865476))",
+        "approximate='tanh'": "0.5 * self * (1 + tanh(0.7978845608028654 * (self + 0.044715 * self * self * self)))",
+    },
 )
 
 
@@ -496,11 +520,13 @@ def mish_double_backward(grad: Any, grad_output: Any, self: Any) -> Any:
 silu_backward = backward_op(
     "silu_backward(Tensor grad_output, Tensor self) -> Tensor",
     limited("silu_backward_cpu", "fVc", silu_backward_kernel),
-    dict(grad_output=lambda grad, self: call(silu_backward, [grad, self]), self=silu_double_backward), widen=True)
+    dict(grad_output=lambda grad, self: call(silu_backward, [grad, self]), self=silu_double_backward), widen=True,
+    lower="s = sigmoid(self); grad_output * s * (1 + self * (1 - s))")
 mish_backward = backward_op(
     "mish_backward(Tensor grad_output, Tensor self) -> Tensor",
     limited("mish_backward_cpu", FLOATS, mish_backward_kernel),
-    dict(grad_output=lambda grad, self: call(mish_backward, [grad, self]), self=mish_double_backward), widen=True)
+    dict(grad_output=lambda grad, self: call(mish_backward, [grad, self]), self=mish_double_backward), widen=True,
+    lower="s = sigmoid(self); t = tanh(softplus(self)); grad_output * (t + self * s * (1 - t * t))")
 
 
 def silu_rule(grad: Any, self: Any) -> Any:
@@ -522,11 +548,13 @@ defop(
     "silu(Tensor self) -> Tensor",
     kernel=limited("silu_cpu", "fVc", lambda xp, self: self / (number_like(xp, self, 1) + xp.exp(-self))),
     vjp=dict(self=silu_rule), check=no_complex_gradient("silu"), inplace=True, **activation,
+    lower="self * sigmoid(self)",
 )
 defop(
     "mish(Tensor self) -> Tensor",
     kernel=limited("mish_cpu", FLOATS, lambda xp, self: self * xp.tanh(xp.log1p(xp.exp(self)))),
     vjp=dict(self=mish_rule), inplace=True, **activation,
+    lower="self * tanh(softplus(self))",
 )
 
 
@@ -554,11 +582,13 @@ softplus_backward = backward_op(
     "softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor",
     limited("softplus_backward_cpu", FLOATS, softplus_backward_kernel),
     dict(grad_output=lambda grad, self, beta, threshold: call(softplus_backward, [grad, self, beta, threshold]),
-         self=softplus_double_backward), widen=True)
+         self=softplus_double_backward), widen=True,
+    lower="z = exp(self * beta); grad_output if self * beta > threshold else grad_output * z / (z + 1)")
 defop(
     "softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor",
     kernel=limited("softplus_cpu", FLOATS, softplus_kernel),
     vjp=dict(self=lambda grad, self, beta, threshold: call(softplus_backward, [grad, self, beta, threshold])), **activation,
+    lower="self if self * beta > threshold else log1p(exp(self * beta)) / beta",
 )
 
 
@@ -618,11 +648,13 @@ def hardtanh_backward_kernel(xp: Any, grad_output: Any, self: Any, min_val: Any,
 hardtanh_backward = backward_op(
     "hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor",
     limited("hardshrink_backward_cpu", FLOATS, hardtanh_backward_kernel),
-    dict(grad_output=lambda grad, self, min_val, max_val: call(hardtanh_backward, [grad, self, min_val, max_val]), self=zeros))
+    dict(grad_output=lambda grad, self, min_val, max_val: call(hardtanh_backward, [grad, self, min_val, max_val]), self=zeros),
+    lower="0 if self <= min_val or self >= max_val else grad_output")
 hardtanh = defop(
     "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
     kernel=hardtanh_kernel, check=check_hardtanh, inplace=True,
     vjp=dict(self=lambda grad, self, min_val, max_val: call(hardtanh_backward, [grad, self, min_val, max_val])), **activation,
+    lower="clip(self, min_val, max_val)",
 )
 relu6 = defop("relu6(Tensor self) -> Tensor", kernel=lambda self: call(hardtanh, [self, 0, 6]), composite=True, out=False,
               variants="")
@@ -648,22 +680,25 @@ def hardswish_backward_kernel(xp: Any, grad_output: Any, self: Any) -> Any:
 hardsigmoid_backward = backward_op(
     "hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor",
     limited("hardsigmoid_backward", FLOATS, hardsigmoid_backward_kernel),
-    dict(grad_output=lambda grad, self: call(hardsigmoid_backward, [grad, self]), self=zeros), widen=True)
+    dict(grad_output=lambda grad, self: call(hardsigmoid_backward, [grad, self]), self=zeros), widen=True,
+    lower="grad_output * 0.1666666716337204 if self > -3 and self < 3 else 0")
 hardswish_backward = backward_op(
     "hardswish_backward(Tensor grad_output, Tensor self) -> Tensor",
     limited("hardswish_backward_cpu", FLOATS, hardswish_backward_kernel),
     dict(grad_output=lambda grad, self: call(hardswish_backward, [grad, self]),
          self=lambda grad, grad_output, self: where(self.gt(-3.0).logical_and(self.lt(3.0)), over(grad * grad_output, 3.0), 0)),
-    widen=True)
+    widen=True, lower="0 if self <= -3 else grad_output * (self / 3 + 0.5) if self < 3 else grad_output")
 defop(
     "hardsigmoid(Tensor self) -> Tensor",
     kernel=limited("hardsigmoid_cpu", FLOATS, lambda xp, self: six_step(xp, self) / number_like(xp, self, 6)),
     vjp=dict(self=lambda grad, self: call(hardsigmoid_backward, [grad, self])), inplace=True, **activation,
+    lower="clip(self + 3, 0, 6) / 6",
 )
 defop(
     "hardswish(Tensor self) -> Tensor",
     kernel=limited("hardswish_cpu", FLOATS, lambda xp, self: self * six_step(xp, self) / number_like(xp, self, 6)),
     vjp=dict(self=lambda grad, self: call(hardswish_backward, [grad, self])), inplace=True, **activation,
+    lower="self * clip(self + 3, 0, 6) / 6",
 )
 
 
@@ -690,21 +725,25 @@ def softshrink_kernel(xp: Any, self: Any, lambd: Any) -> Any:
 hardshrink_backward = backward_op(
     "hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor",
     limited("shrink_backward_cpu", FLOATS, lambda xp, grad_out, self, lambd: shrunk(xp, self, lambd, grad_out)),
-    dict(grad_out=lambda grad, self, lambd: call(hardshrink_backward, [grad, self, lambd]), self=zeros))
+    dict(grad_out=lambda grad, self, lambd: call(hardshrink_backward, [grad, self, lambd]), self=zeros),
+    lower="0 if self >= -lambd and self <= lambd else grad_out")
 softshrink_backward = backward_op(
     "softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor",
     limited("shrink_backward_cpu", FLOATS, lambda xp, grad_output, self, lambd: shrunk(xp, self, lambd, grad_output)),
-    dict(grad_output=lambda grad, self, lambd: call(softshrink_backward, [grad, self, lambd]), self=zeros))
+    dict(grad_output=lambda grad, self, lambd: call(softshrink_backward, [grad, self, lambd]), self=zeros),
+    lower="0 if self >= -lambd and self <= lambd else grad_output")
 defop(
     "hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
     kernel=limited("hardshrink_cpu", FLOATS, lambda xp, self, lambd: shrunk(xp, self, lambd, self)),
     vjp=dict(self=lambda grad, self, lambd: call(hardshrink_backward, [grad, self, lambd])),
     **{**activation, "variants": "function, method"},
+    lower="0 if self >= -lambd and self <= lambd else self",
 )
 defop(
     "softshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
     kernel=softshrink_kernel, check=check_lambda,
     vjp=dict(self=lambda grad, self, lambd: call(softshrink_backward, [grad, self, lambd])), **activation,
+    lower="self - lambd if self > lambd else self + lambd if self < -lambd else self * 0",
 )
 
 
@@ -838,5 +877,6 @@ prelu_kernel = defop(
     kernel=limited("prelu_cpu", FLOATS, lambda xp, self, weight: xp.where(self > 0, self, weight * self)),
     vjp={("self", "weight"): lambda grad, self, weight: call(prelu_kernel_backward, [grad, self, weight])},
     jvp="elementwise", batch=families.pointwise, promote="common", widen=True, variants="function", out=False,
+    lower="self if self > 0 else weight * self",
 )
 defop("prelu(Tensor self, Tensor weight) -> Tensor", kernel=prelu, composite=True, out=False)

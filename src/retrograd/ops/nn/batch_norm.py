@@ -273,6 +273,7 @@ native_batch_norm = defop(
     check=without_gradient("native_batch_norm", check_batch_norm, running_mean=3, running_var=4),
     vjp={("input", "weight", "bias"): batch_rule}, jvp=batch_tangent,
     batch=batched_batch_norm, variants="function", constant=(1, 2),
+    lower="@batch_norm",
 )
 native_batch_norm_backward = defop(
     "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, "
@@ -281,6 +282,7 @@ native_batch_norm_backward = defop(
         "native_batch_norm_backward", takes("batch_norm_backward_cpu", "FH", 1), running_mean=3, running_var=4),
     vjp={("grad_out", "input", "weight"): batch_double}, jvp=batch_backward_tangent,
     batch=families.loop, variants="",
+    lower="@batch_norm_backward",
 )
 
 

@@ -72,7 +72,7 @@ def normalized(xp: Any, view: View, input: Any, weight: Any, bias: Any, eps: flo
         made = made + bias.reshape(view.gamma).astype(work)
     made = xp.ascontiguousarray(made.reshape(input.shape).astype(input.dtype, copy=False))
     kept = input.dtype if weight is None else weight.dtype
-    return made, *(s.astype(kept, copy=False).reshape(saved_shape or s.shape) for s in (mean, rstd))
+    return made, *(xp.ascontiguousarray(s.astype(kept, copy=False).reshape(saved_shape or s.shape)) for s in (mean, rstd))
 
 
 def layer_statistics(input: Any, normalized_shape: Any, mean: Any, rstd: Any) -> tuple[View, Any, Any]:
@@ -161,6 +161,7 @@ native_layer_norm = defop(
     "Tensor)",
     kernel=layer_norm_kernel, check=check_layer_norm, vjp={("input", "weight", "bias"): layer_rule}, jvp=layer_tangent,
     batch=batched_layer_norm, variants="function", constant=(1, 2),
+    lower="@layer_norm",
 )
 native_layer_norm_backward = defop(
     "native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, "
@@ -168,6 +169,7 @@ native_layer_norm_backward = defop(
     kernel=layer_backward_kernel, check=takes("LayerNormBackwardKernelImpl", "FH", 1),
     vjp={("grad_out", "input", "weight"): layer_double}, jvp=layer_backward_tangent,
     batch=batched_layer_backward, variants="",
+    lower="@layer_norm_backward",
 )
 defop("layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
       "bool cudnn_enable=True) -> Tensor",
@@ -312,6 +314,7 @@ native_group_norm = defop(
     "(Tensor, Tensor, Tensor)",
     kernel=group_norm_kernel, vjp={("input", "weight", "bias"): group_rule}, jvp=group_tangent, batch=batched_group_norm,
     check=check_group_norm, variants="function",
+    lower="@group_norm",
 )
 native_group_norm_backward = defop(
     "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, "
@@ -319,6 +322,7 @@ native_group_norm_backward = defop(
     kernel=group_backward_kernel, check=takes("GroupNormBackwardKernelImpl", "FH", 1),
     vjp={("grad_out", "input", "weight"): group_double}, jvp=group_backward_tangent,
     batch=batched_group_backward, variants="",
+    lower="@group_norm_backward",
 )
 
 

@@ -83,7 +83,7 @@ def define_extreme(name: str, node: str, reduce: str) -> tuple[Any, Any]:
     full = defop(f"{name}(Tensor self) -> Tensor", kernel=kernel,
                  vjp=dict(self=lambda grad, self, result: spread_evenly(grad, self, result)),
                  jvp=lambda self_p, self_t, result: read_evenly(self_t, self_p, result),
-                 batch=flattened(along), node=f"{node}Backward1", widen=True, fast=widened(kernel))
+                 batch=flattened(along), node=f"{node}Backward1", widen=True, fast=widened(kernel), lower=f"{name}(self)")
     defop(f"{name}.other(Tensor self, Tensor other) -> Tensor", composite=True,
           kernel=lambda self, other: getattr(late, reduce)(self, other))
     return full, along
@@ -129,11 +129,13 @@ amax = defop(
     "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
     kernel=extreme_dims_kernel("amax", "maximum"),
     vjp=dict(self=amax_rule), jvp=read_over_ties, batch=along_dim, widen=True,
+    lower="max(self)",
 )
 amin = defop(
     "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
     kernel=extreme_dims_kernel("amin", "minimum"),
     vjp=dict(self=amax_rule), jvp=read_over_ties, batch=along_dim, widen=True,
+    lower="min(self)",
 )
 
 

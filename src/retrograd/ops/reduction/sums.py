@@ -71,10 +71,11 @@ sum_dims = defop(
     kernel=sum_dims_kernel,
     vjp=dict(self=lambda grad, self_sym_sizes, dim, keepdim: spread_sum(grad, self_sym_sizes, dim, keepdim)),
     jvp="linear", batch=along_dim, node="SumBackward1",
+    lower="sum(self)",
 )
 sum = defop(
     "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
-    kernel=sum_kernel, fast=fast_sum, lower="sum",
+    kernel=sum_kernel, fast=fast_sum, lower="sum(self)",
     vjp=dict(self=lambda grad, self_sym_sizes: grad.expand(self_sym_sizes)),
     jvp="linear", batch=flattened(sum_dims),
 )
@@ -99,6 +100,7 @@ nansum = defop(
     jvp=lambda self_p, self_t, dim, keepdim, dtype:
         self_t.masked_fill(self_p.isnan(), 0).sum(dim, keepdim, dtype=dtype),
     batch=along_dim,
+    lower="sum(0 if self != self else self)",
 )
 
 
@@ -136,12 +138,14 @@ mean_dims = defop(
     vjp=dict(self=lambda grad, self_sym_sizes, self_sym_numel, dim, keepdim:
              mean_backward(grad, self_sym_sizes, dim, keepdim)),
     jvp="linear", batch=along_dim, node="MeanBackward1",
+    lower="mean(self)",
 )
 mean = defop(
     "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
     kernel=mean_kernel, fast=lambda self: mean_kernel(np, self, None),
     vjp=dict(self=lambda grad, self_sym_sizes, self_sym_numel: over(grad.expand(self_sym_sizes), self_sym_numel)),
     jvp="linear", batch=flattened(mean_dims),
+    lower="mean(self)",
 )
 
 
@@ -219,12 +223,14 @@ prod_dim = defop(
     "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     kernel=prod_dims_kernel,
     vjp=dict(self=prod_dim_backward), jvp=prod_dim_jvp, batch=along_dim, node="ProdBackward1",
+    lower="prod(self)",
 )
 prod = defop(
     "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
     kernel=lambda xp, self, dtype: prod_dims_kernel(xp, self, None, False, dtype),
     vjp=dict(self=lambda grad, self, result: prod_backward(grad, self.to(grad.dtype), result)),
     jvp=prod_jvp, batch=flattened(prod_dim),
+    lower="prod(self)",
 )
 
 
@@ -250,16 +256,18 @@ def logical_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
 
 
 any_kernel, all_kernel = logical_kernel("logical_or"), logical_kernel("logical_and")
-any_dim = defop("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", kernel=any_kernel, batch=along_dim)
+any_dim = defop("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", kernel=any_kernel, batch=along_dim,
+    lower="any(self)")
 any_dims = defop("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", kernel=any_kernel,
-                 batch=logical_batch)
+                 batch=logical_batch, lower="any(self)")
 any_ = defop("any(Tensor self) -> Tensor", kernel=lambda xp, self: any_kernel(xp, self, None, False),
-             batch=flattened(any_dim))
-all_dim = defop("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", kernel=all_kernel, batch=along_dim)
+             batch=flattened(any_dim), lower="any(self)")
+all_dim = defop("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", kernel=all_kernel, batch=along_dim,
+    lower="all(self)")
 all_dims = defop("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", kernel=all_kernel,
-                 batch=logical_batch)
+                 batch=logical_batch, lower="all(self)")
 all_ = defop("all(Tensor self) -> Tensor", kernel=lambda xp, self: all_kernel(xp, self, None, False),
-             batch=flattened(all_dim))
+             batch=flattened(all_dim), lower="all(self)")
 
 
 def count_nonzero_kernel(xp: Any, self: Any, dim: Any) -> Any:
@@ -268,7 +276,8 @@ def count_nonzero_kernel(xp: Any, self: Any, dim: Any) -> Any:
 
 
 count_nonzero_dims = defop(
-    "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor", kernel=count_nonzero_kernel, batch=along_dim)
+    "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor", kernel=count_nonzero_kernel, batch=along_dim,
+    lower="sum(self != 0)")
 count_nonzero = defop("count_nonzero(Tensor self, int? dim=None) -> Tensor", kernel=count_nonzero_kernel,
                       batch=lambda op, args, dims, size: along_dim(
                           count_nonzero_dims, [args[0], () if args[1] is None else (args[1],)], dims, size))
@@ -382,7 +391,7 @@ def define_spread(name: str, vjp: Any, jvp: Any, root: bool, with_mean: bool) ->
     variants = "function" if with_mean else "function, method"
     defop(f"{name}.dim{DIM}{returns}", composite=True, variants=variants, out=not with_mean,
           kernel=lambda self, dim, unbiased, keepdim: call(op, [self, dim, 1 if unbiased else 0, keepdim]))
-    op = defop(f"{name}.correction{CORRECTION}{returns}", kernel=spread_kernel(name, root, with_mean),
+    op = defop(f"{name}.correction{CORRECTION}{returns}", kernel=spread_kernel(name, root, with_mean), lower=f"@{name}",
                vjp=dict(self=vjp), jvp=jvp, batch=along_dim, variants=variants, out=not with_mean)
     defop(f"{name}{PLAIN}{returns}", composite=True, variants=variants, out=False,
           kernel=lambda self, unbiased: call(op, [self, None, 1 if unbiased else 0, False]))
@@ -488,6 +497,7 @@ vector_norm = defop(
     vjp=dict(self=lambda grad, self, ord, result, dim, keepdim: norm_backward(grad, self, ord, result, dim, keepdim)),
     jvp=lambda self_p, self_t, ord, result, dim, keepdim: norm_jvp(self_p, self_t, ord, result, dim, keepdim),
     batch=along_dim, variants="",
+    lower={"ord=2": "sqrt(sum(self * self))", "ord=1": "sum(abs(self) * 1.0)", "ord=0": "sum(1.0 if self != 0 else 0.0)"},
 )
 
 
@@ -518,11 +528,13 @@ norm_dims = defop(
     "norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor",
     kernel=old_norm_kernel, vjp=dict(self=norm_dim_rule), jvp=norm_dim_tangent, batch=along_dim, node="NormBackward1",
     variants="",
+    lower={"p=2": "sqrt(sum(self * self))", "p=None": "sqrt(sum(self * self))", "p=1": "sum(abs(self) * 1.0)"},
 )
 norm_scalar = defop(
     "norm.Scalar(Tensor self, Scalar p=2) -> Tensor",
     kernel=old_norm_kernel, vjp=dict(self=norm_rule), jvp=norm_tangent,
     batch=lambda op, args, dims, size: along_dim(norm_dims, [args[0], args[1], (), False], dims, size), variants="",
+    lower={"p=2": "sqrt(sum(self * self))", "p=None": "sqrt(sum(self * self))", "p=1": "sum(abs(self) * 1.0)"},
 )
 norm_dims_dtype = defop(
     "norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor",
@@ -584,6 +596,7 @@ def logsumexp_jvp(self_p: Any, self_t: Any, result: Any, dim: Any, keepdim: bool
 logsumexp = defop(
     "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
     kernel=logsumexp_kernel, vjp=dict(self=logsumexp_backward), jvp=logsumexp_jvp, batch=along_dim, widen=True,
+    lower="self -> z:row | m = max(self); k = 0 if abs(m) == inf else m; z = k + log(sum(exp(self - k)))",
 )
 special_logsumexp = defop(
     "special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", composite=True, variants="",

@@ -1,0 +1,297 @@
+"""From programs to C: one function per program and computing type, which treats one run of elements in blocks.
+
+Computing types are float (for float32, bfloat16 and float16), double, and int64_t (for integers and bools). A block's
+operands are plain pointers: the arrays themselves, or buffers that the shared loads fill (native/block.h); so one inner
+loop serves every layout and dtype, and the compiler vectorises it. native/kernel.c calls these functions.
+"""
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from retrograd.codegen.loops import FUNCTIONS, REDUCE, TRIG, Program, called, is_reduction, names_in
+
+TYPES = {"f": "float", "d": "double", "l": "int64_t"}
+OWN = {"f": "F32", "d": "F64", "l": "I64"}
+SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
+         ast.LShift: "<<", ast.RShift: ">>",
+         ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
+
+
+def expression(e: Any, c: str) -> str:
+    """C text of one expression, computed in type `c`."""
+    if isinstance(e, ast.Constant) and isinstance(e.value, (int, float)):
+        return f"({int(e.value)}LL)" if c == "l" else f"({float(e.value)!r}{'f' if c == 'f' else ''})"
+    if isinstance(e, ast.Name):
+        return {"inf": "((T)INF)", "nan": "((T)__builtin_nan(\"\"))"}.get(e.id, f"v_{e.id}")
+    if isinstance(e, ast.Subscript):
+        return f"v_{e.value.id}_at_{e.slice.id}"
+    if isinstance(e, ast.UnaryOp):
+        sign = {ast.USub: "-", ast.Not: "!", ast.Invert: "~"}[type(e.op)]
+        return f"({sign}{expression(e.operand, c)})"
+    if isinstance(e, ast.BinOp):
+        return f"({expression(e.left, c)} {SIGNS[type(e.op)]} {expression(e.right, c)})"
+    if isinstance(e, ast.BoolOp):
+        return "(" + (" & " if isinstance(e.op, ast.And) else " | ").join(condition(v, c) for v in e.values) + ")"
+    if isinstance(e, ast.Compare):
+        return f"({expression(e.left, c)} {SIGNS[type(e.ops[0])]} {expression(e.comparators[0], c)})"
+    if isinstance(e, ast.IfExp):
+        return f"({condition(e.test, c)} ? (T){expression(e.body, c)} : (T){expression(e.orelse, c)})"
+    if called(e) == "where":
+        test, yes, no = e.args
+        return f"({condition(test, c)} ? (T){expression(yes, c)} : (T){expression(no, c)})"
+    if called(e) in FUNCTIONS:
+        return f"{called(e)}_{c}({', '.join(expression(a, c) for a in e.args)})"
+    raise SyntaxError(ast.dump(e))
+
+
+def condition(e: Any, c: str) -> str:
+    """An expression as a truth value."""
+    if isinstance(e, (ast.Compare, ast.BoolOp)) or (isinstance(e, ast.UnaryOp) and isinstance(e.op, ast.Not)):
+        return expression(e, c)
+    return f"({expression(e, c)} != 0)"
+
+
+def number_lines(p: Program, c: str) -> str:
+    return "".join(f" const T v_{n} = (T)num[{i}].{'i' if c == 'l' else 'd'};" for i, n in enumerate(p.numbers))
+
+
+def far_test(steps: list[tuple[str, Any]], c: str) -> list[str]:
+    """The arguments of sin, cos and tan: where one is too large for the vector functions, the C library's are called."""
+    return [expression(n.args[0], c) for _, e in steps for n in ast.walk(e) if called(n) in TRIG]
+
+
+def pointwise(p: Program, c: str) -> str:
+    """One element of the result from one element of each operand."""
+    out, k = [], len(p.inputs)
+    emit = out.append
+    emit(f"static void {p.name}_{c}(char **p, const long *s, const char *t, long n, const Number *num) {{")
+    emit(f"  {number_lines(p, c)}")
+    direct = " && ".join(f"t[{i}] == {OWN[c]} && s[{i}] == sizeof(T) && aligned(p[{i}], sizeof(T))" for i in range(k + 1))
+    emit(f"  const long most = {direct} ? n : BLOCK;")
+    emit("  for (long b = 0, m; b < n; b += m) { m = n - b < most ? n - b : most;")
+    light = k == 2 and not any(called(node) in FUNCTIONS - {"where", "maximum", "minimum"} for _,
+         e in p.steps for node in ast.walk(e))
+    for i, n in enumerate(p.inputs):
+        count = "m" if not light else "s[0] ? m : 1" if i == 0 else "s[1] || !s[0] ? m : 1"
+        emit(f"    T u_{n}[BLOCK]; const T *q_{n} = load_{c}(p[{i}] + b * s[{i}], s[{i}], t[{i}], {count}, u_{n});")
+    emit(f"    T w[BLOCK]; T *z = place_{c}(p[{k}] + b * s[{k}], s[{k}], t[{k}], w);")
+    loads = {n: f"const T v_{n} = q_{n}[j];" for n in p.inputs}
+    final = p.steps[-1][1]
+    steps = "".join(f" const T v_{n} = {expression(e, c)};" for n, e in p.steps[:-1])
+    store = f" z[j] = (T){expression(final, c)};"
+    body = " ".join(loads.values()) + steps + store
+    far = far_test(p.steps, c)
+    if far:
+        big = " | ".join(f"!(abs_{c}({a}) < (T)TRIG_LIMIT)" for a in far)
+        emit(f'    int far = 0; _Pragma("omp simd reduction(|:far)") for (long j = 0; j < m; j++) {{ '
+             f'{" ".join(loads.values())}{steps} far |= {big}; }}')
+        exact = re.sub(rf"\b(sin|cos|tan)_{c}\(", rf"\1_{c}_exact(", body)
+        emit(f"    if (far) for (long j = 0; j < m; j++) {{ {exact} }} else")
+    if light:
+        for i, n in enumerate(p.inputs):
+            rest = body.replace(loads[n], "")
+            emit(f"    if (s[{i}] == 0) {{ const T v_{n} = *q_{n}; SIMD for (long j = 0; j < m; j++) {{ {rest} }} }} else")
+    emit(f"    SIMD for (long j = 0; j < m; j++) {{ {body} }}")
+    emit(f"    if (z == w) pack_{c}(w, p[{k}] + b * s[{k}], s[{k}], t[{k}], m); }} }}")
+    return "\n".join(out)
+
+
+def reduction(p: Program, c: str) -> str:
+    """Three functions: one row, four rows at a time down the columns, and the end that makes results of accumulators."""
+    out, k, r = [], len(p.inputs), REDUCE[p.reducer]
+    emit = out.append
+    D = "int64_t" if c == "l" else "double"
+    term = expression(p.term, c)
+    bare = isinstance(p.term, ast.Name) and p.term.id in p.inputs
+    head = "const char *t, long n, const Number *num"
+    emit(f"static Acc {p.name}_{c}_row(char **p, const long *s, {head}) {{ {number_lines(p, c)}")
+    direct = " && ".join(f"t[{i}] == {OWN[c]} && s[{i}] == sizeof(T) && aligned(p[{i}], sizeof(T))" for i in range(k))
+    emit(f"  Acc a = {r}_start_{c}(); const long most = {f'{direct} ? 4 * BLOCK : BLOCK' if bare else 'BLOCK'};")
+    emit("  for (long b = 0, m; b < n; b += m) { m = n - b < most ? n - b : most;")
+    for i, n in enumerate(p.inputs):
+        emit(f"    T u_{n}[BLOCK]; const T *q_{n} = load_{c}(p[{i}] + b * s[{i}], s[{i}], t[{i}], m, u_{n});")
+    loads = " ".join(f"const T v_{n} = q_{n}[j];" for n in p.inputs)
+    if bare:
+        emit(f"    {r}_into_{c}(&a, {r}_{c}(q_{p.term.id}, m)); }}")
+    else:
+        emit(f"    T w[BLOCK]; SIMD for (long j = 0; j < m; j++) {{ {loads} w[j] = (T){term}; }}")
+        emit(f"    {r}_into_{c}(&a, {r}_{c}(w, m)); }}")
+    emit("  return a; }")
+    # down the columns: sums of up to 64 rows in the computing type, then in double
+    identity = {"sum": "0", "prod": "1", "max": "INT64_MIN" if c == "l" else "-INF",
+         "min": "INT64_MAX" if c == "l" else "INF"}[r]
+    join = {"sum": "{a} + {b}", "prod": "{a} * {b}", "max": f"maximum_{c}({{a}}, {{b}})", "min": f"minimum_{c}({{a}}, "
+        f"{{b}})"}[r]
+    wide = {"sum": "{a} + {b}", "prod": "{a} * {b}", "max": f"maximum_{'l' if c == 'l' else 'd'}({{a}}, {{b}})",
+            "min": f"minimum_{'l' if c == 'l' else 'd'}({{a}}, {{b}})"}[r]
+    emit(f"static void {p.name}_{c}_col(char **p, const long *s, const long *rs, const char *t, long rows, long n, const "
+         f"Number *num, {D} *acc) {{ {number_lines(p, c)}")
+    emit("  for (long b = 0, m; b < n; b += m) { m = n - b < BLOCK ? n - b : BLOCK;")
+    emit(f"    for (long r0 = 0; r0 < rows; r0 += 64) {{ const long r1 = r0 + 64 < rows ? r0 + 64 : rows; T sums[BLOCK]; "
+         f"for (long j = 0; j < m; j++) sums[j] = (T){identity};")
+    emit("      long r = r0; for (; r + 4 <= r1; r += 4) {")
+    for n, i in ((n, i) for n in p.inputs for i in range(4)):
+        o = p.inputs.index(n)
+        emit(f"        T u_{n}_{i}[BLOCK]; const T *q_{n}_{i} = load_{c}(p[{o}] + (r + {i}) * rs[{o}] + b * s[{o}], "
+             f"s[{o}], t[{o}], m, u_{n}_{i});")
+    four = [f"T k{i}; {{ {' '.join(f'const T v_{n} = q_{n}_{i}[j];' for n in p.inputs)} k{i} = (T){term}; }}" for i in range(4)]
+    pairs = join.format(a="(" + join.format(a="k0", b="k1") + ")", b="(" + join.format(a="k2", b="k3") + ")")
+    emit(f"        SIMD for (long j = 0; j < m; j++) {{ {' '.join(four)} sums[j] = "
+         f"{join.format(a='sums[j]', b='(' + pairs + ')')}; }} }}")
+    emit("      for (; r < r1; r++) {")
+    for o, n in enumerate(p.inputs):
+        emit(f"        T u_{n}[BLOCK]; const T *q_{n} = load_{c}(p[{o}] + r * rs[{o}] + b * s[{o}], s[{o}], t[{o}], m, u_{n});")
+    emit(f"        SIMD for (long j = 0; j < m; j++) {{ {loads} const T k0 = (T){term}; sums[j] = "
+         f"{join.format(a='sums[j]', b='k0')}; }} }}")
+    emit(f"      SIMD for (long j = 0; j < m; j++) acc[b + j] = {wide.format(a='acc[b + j]', b=f'({D})sums[j]')}; }} }} }}")
+    # the end
+    e = "l" if c == "l" else "d"
+    finish = expression(p.finish, e).replace("(T)", f"({D})")
+    numbers = number_lines(p, e).replace("T v_", f"{D} v_").replace("(T)", f"({D})")
+    emit(f"static void {p.name}_{c}_end({D} *acc, long k, double count, const Number *num, char *to, long s, int t) {{ "
+         f"const {D} v_n = ({D})count; (void)v_n; {numbers}")
+    if not isinstance(p.finish, ast.Name):
+        emit(f"  for (long j = 0; j < k; j++) {{ const {D} v_acc = acc[j]; acc[j] = {finish}; }}")
+    emit(f"  pack_{e}(acc, to, s, t, k); }}")
+    return "\n".join(out)
+
+
+def row(p: Program, c: str) -> str:
+    """One row, in as many passes as its reductions ask for; values that are dear and wanted again are kept in a buffer."""
+    out, steps, where = [], dict(p.steps), {n: i for i, n in enumerate(p.operands)}
+    last = {n: p.current[n] for n, _ in p.outputs}
+    emit = out.append
+    emit(f"static void {p.name}_{c}(char **p, const long *s, const char *t, long n, const Number *num, T *row) {{")
+    emit(f"  const T v_n = (T)n; (void)v_n; {number_lines(p, c)}")
+    for n in p.inputs:
+        i = where[n]
+        if p.kinds[n] == "row":
+            emit(f"  T b_{n}; const T v_{n} = *load_{c}(p[{i}], 0, t[{i}], 1, &b_{n});")
+        if p.kinds[n] == "idx":
+            emit(f"  const long v_{n} = *(const int64_t *)p[{i}]; const int i_{n} = (int)v_{n};")
+    seen = set()
+    for node in (node for _, e in p.steps for node in ast.walk(e) if isinstance(node, ast.Subscript)):
+        x, i = node.value.id, node.slice.id  # type: ignore[attr-defined]
+        if (x, i) not in seen:
+            seen.add((x, i))
+            emit(f"  T b_{x}_{i}; const T v_{x}_at_{i} = *load_{c}(p[{where[x]}] + v_{i} * s[{where[x]}], 0, "
+                 f"t[{where[x]}], 1, &b_{x}_{i});")
+    done: set[str] = set()
+    kept: dict[str, int] = {}
+
+    def level_of(n: str) -> int:
+        return p.what[n][1]
+
+    def rows(level: int) -> None:
+        for n, e in p.steps:
+            if p.what[n] == ("r", level) and n not in done and not is_reduction(e):
+                emit(f"  const T v_{n} = {expression(e, c)};")
+                done.add(n)
+
+    for level in range(p.passes):
+        rows(level)
+        reductions = [(n, e) for n, e in p.steps if is_reduction(e) and level_of(n) == level + 1]
+        stores = [(o, k, last[o]) for o, k in p.outputs if k in ("elem",
+             "col") and p.what[last[o]][0] == "e" and level_of(last[o]) == level]
+        order: list[str] = []
+        needed: set[str] = set()
+
+        def need(n: str, needed: set[str] = needed, order: list[str] = order) -> None:
+            if n in needed or p.what.get(n, "r")[0] != "e":
+                return
+            needed.add(n)
+            if n in steps and n not in kept:
+                for m in names_in(steps[n]):
+                    need(m)
+            order.append(n)
+        for _, e in reductions:
+            for m in names_in(e.args[0]):
+                need(m)
+        for _, _, v in stores:
+            need(v)
+        if not (reductions or stores):
+            continue
+        later: set[str] = set()
+        for n, e in p.steps:
+            reader = level_of(n) - (1 if is_reduction(e) else 0)
+            later |= {m for m in names_in(e) if reader > level and m in order and m in p.heavy and m in steps and m not in kept}
+        accs = [(n, called(e), expression(e.args[0], c)) for n, e in reductions]
+        loads = [n for n in order if n in where and n not in steps]
+        body = [f"const T v_{n} = q_{n}[j];" for n in loads]
+        for n in order:
+            if n == "col":
+                body.append("const int v_col = (int)j;")
+            elif n in kept:
+                body.append(f"const T v_{n} = row[{kept[n]} * n + b + j];")
+            elif n in steps:
+                body.append(f"const T v_{n} = {expression(steps[n], c)};")
+        for n in sorted(later):
+            kept[n] = len(kept)
+            body.append(f"row[{kept[n]} * n + b + j] = v_{n};")
+        for o, k, v in stores:
+            body.append(f"z_{o}[j] = v_{v};" if k == "elem" else f"z_{o}[j] += v_{v};")
+        text = " ".join(body)
+        for t in (n for n in p.inputs if p.kinds[n] == "idx"):           # `col == t` compares ints of the block
+            for sign in ("==", "!="):
+                text = text.replace(f"(v_col {sign} v_{t})", f"(v_col {sign} i_{t} - (int)b)")
+        bare = {n: f"q_{e[2:]}" if e[2:] in loads else f"(row + {kept[e[2:]]} * n + b)"
+                for n, _, e in accs if e[2:] in loads or e[2:] in kept}
+        direct = " && ".join([f"t[{where[n]}] == {OWN[c]} && s[{where[n]}] == sizeof(T) && aligned(p[{where[n]}], sizeof(T))"
+                              for n in loads + [o for o, k, _ in stores if k == "elem"]] or ["1"])
+        for n, r, _ in accs:
+            emit(f"  Acc a_{n} = {REDUCE[r]}_start_{c}();" + ("" if n in bare else f" T e_{n}[BLOCK];"))
+        most = f"{direct} ? 4 * BLOCK : BLOCK" if len(bare) == len(accs) else "BLOCK"
+        emit(f"  for (long b = 0, m, most = {most}; b < n; b += m) {{ m = n - b < most ? n - b : most;")
+        for n in loads:
+            i = where[n]
+            emit(f"    T u_{n}[BLOCK]; const T *q_{n} = load_{c}(p[{i}] + b * s[{i}], s[{i}], t[{i}], m, u_{n});")
+        for o, k, _ in stores:
+            i = where[o]
+            emit(f"    T w_{o}[BLOCK]; T *z_{o} = place_{c}(p[{i}] + b * s[{i}], s[{i}], t[{i}], w_{o});" if k == "elem"
+                 else f"    T *z_{o} = (T *)p[{i}] + b;")
+        text += "".join(f" e_{n}[j] = (T){e};" for n, _, e in accs if n not in bare)
+        if "] = " in text or "] += " in text:
+            emit(f"    SIMD for (int j = 0; j < m; j++) {{ {text} }}")
+        for n, r, _ in accs:
+            emit(f"    {REDUCE[r]}_into_{c}(&a_{n}, {REDUCE[r]}_{c}({bare.get(n, f'e_{n}')}, m));")
+        for o, k, _ in stores:
+            if k == "elem":
+                i = where[o]
+                emit(f"    if (z_{o} == w_{o}) pack_{c}(w_{o}, p[{i}] + b * s[{i}], s[{i}], t[{i}], m);")
+        emit("  }")
+        for n, r, _ in accs:
+            emit(f"  const T v_{n} = (T)({f'value_{c}(a_{n})'}{' / n' if r == 'mean' else ''});")
+            done.add(n)
+    rows(p.passes)
+    for o, k in p.outputs:
+        if k == "row":
+            emit(f"  {{ const T w = v_{last[o]}; pack_{c}(&w, p[{where[o]}], sizeof(T), t[{where[o]}], 1); }}")
+    emit("}")
+    p.kept = max(getattr(p, "kept", 0), len(kept))
+    return "\n".join(out)
+
+
+WRITERS = {"point": pointwise, "reduce": reduction, "row": row}
+
+
+def entry(p: Program, c: str) -> str:
+    """The functions of one program and type, as a row of the table."""
+    names = {"point": [f"{p.name}_{c}"], "row": [f"{p.name}_{c}"],
+             "reduce": [f"{p.name}_{c}_row", f"{p.name}_{c}_col", f"{p.name}_{c}_end"]}[p.family]
+    return "{{" + ", ".join(f"(void *){n}" for n in names) + "}}"
+
+
+def source(programs: list[tuple[Program, str]], table: str) -> str:
+    """A C file: the functions of `programs` (with the types of each), and their table, named for the instruction set."""
+    parts = ['#include "block.h"\n']
+    for c, name in TYPES.items():
+        parts.append(f"#define T {name}\n")
+        parts += [WRITERS[p.family](p, c) + "\n" for p, types in programs if c in types]
+        parts.append("#undef T\n")
+    parts.append("typedef struct { void *f[3]; } Entry;\n#define JOIN(a, b) a##b\n#define NAMED(a, b) JOIN(a, b)\n")
+    parts.append(f"__attribute__((visibility(\"hidden\"))) const Entry NAMED({table}_, ISA)[][3] = {{\n")
+    parts += ["  {" + ", ".join(entry(p, c) if c in types else "{{0}}" for c in TYPES) + "},\n" for p, types in programs]
+    parts.append("};\n")
+    return "".join(parts)

@@ -1,0 +1,262 @@
+"""The language of loops: reads an op's `lower` column and says which passes over the data compute it.
+
+NOTE [Lower]
+An alternative of `lower` is Python text over the op's arguments:
+
+    "self * other"                                             one element (operands broadcast)
+    "sum(self * self)"  "sqrt(sum(self * self))"               one reduction over the dims that the call names
+    "x -> z | e = exp(x - max(x)); z = e / sum(e)"             a row: several passes along one dimension
+
+Statements are separated by `;`, the value of the last one is the result. Known are + - * / & | ^ ~, comparisons, `and`,
+`or`, `not`, `a if c else b`, the functions of FUNCTIONS, the formulas of FORMULAS (inlined), and the reductions sum, mean,
+prod, max, min, any, all. A tensor that is only ever a condition may be a mask of bools; other tensors share one dtype.
+
+`lower` may be a dict {guard: text}: the first alternative whose guard holds is taken. A guard is a list of `name=value`
+("approximate='tanh'", "max=None"); an argument that the text uses must be a tensor or a number, one that neither uses
+must have its default.
+
+A row text declares its operands: one element per (row, column) unless marked `w:col` (one per column), `t:row` (one per
+row), `t:idx` (one integer per row), `eps:num` (a number). An output marked `col` is summed over all rows. `x[t]` is
+element t of the row, `col` the number of the column, `n` the number of columns.
+"""
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+REDUCE = {"sum": "sum", "mean": "sum", "prod": "prod", "max": "max", "min": "min"}
+HEAVY = {"exp", "log", "tanh", "erf", "erfc", "log1p", "log2", "log10", "exp2", "expm1", "pow", "sin", "cos", "tan",
+     "sinh", "cosh",
+         "asin", "acos", "atan", "asinh", "acosh", "atanh", "atan2", "hypot", "fmod", "sigmoid", "lgamma", "nextafter"}
+INTEGER = {"abs", "maximum", "minimum", "fmax", "fmin", "sign", "where", "floor", "ceil", "trunc", "rint"}
+FUNCTIONS = HEAVY | INTEGER | {"sqrt", "copysign", "clip"}
+TRIG = {"sin", "cos", "tan"}
+FORMULAS = {
+    "rsqrt": ("x", "1 / sqrt(x)"),
+    "isnan": ("x", "x != x"),
+    "xlogy": ("x y", "y if y != y else 0 if x == 0 else x * log(y)"),
+    "phi": ("x", "0.5 * (1 + erf(x * 0.7071067811865476))"),
+    "softplus": ("x", "maximum(x, 0) + log1p(exp(-abs(x)))"),
+}
+
+
+class Inline(ast.NodeTransformer):
+    """Replaces calls of formulas, `any` and `all` by what they stand for."""
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        self.generic_visit(node)
+        name = called(node)
+        if name in ("any", "all"):
+            test = ast.Compare(node.args[0], [ast.NotEq()], [ast.Constant(0)])
+            return ast.Call(ast.Name("max" if name == "any" else "min"), [test], [])
+        if name not in FORMULAS:
+            return node
+        names, text = FORMULAS[name]
+        given = dict(zip(names.split(), node.args, strict=True))
+
+        class Bind(ast.NodeTransformer):
+            def visit_Name(self, found: ast.Name) -> Any:
+                return given.get(found.id, found)
+
+            def visit_Call(self, call: ast.Call) -> Any:
+                call.args = [self.visit(a) for a in call.args]
+                return call
+        return self.visit(Bind().visit(ast.parse(text, mode="eval").body))
+
+
+def called(node: ast.AST) -> str:
+    return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+
+
+def is_reduction(node: ast.AST) -> bool:
+    return called(node) in REDUCE
+
+
+def names_in(node: ast.AST) -> list[str]:
+    return [c.id for c in ast.walk(node) if isinstance(c, ast.Name)]
+
+
+def statements(text: str) -> list[tuple[str, Any]]:
+    """(target, expression) pairs; the target of a bare expression is `out`."""
+    found = []
+    for part in text.split(";"):
+        node = ast.parse(part.strip()).body[0]
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            found.append((node.targets[0].id, Inline().visit(node.value)))
+        elif isinstance(node, ast.Expr):
+            found.append(("out", Inline().visit(node.value)))
+        else:
+            raise SyntaxError(f"not an assignment: {part}")
+    return found
+
+
+def guards(text: str) -> dict[str, Any]:
+    """The guard `a=1, b='x'` as a dict."""
+    call = ast.parse(f"f({text})", mode="eval").body
+    assert isinstance(call, ast.Call)
+    return {k.arg or "": ast.literal_eval(k.value) for k in call.keywords}
+
+
+class Program:
+    """One alternative, read: operands, numbers, steps in order, and for rows which pass computes what.
+
+    `kinds` says of each tensor whether it is "elem", "mask", "col", "row" or "idx"; `what` of each value whether there is
+    one per element ("e") or per row ("r") and how many row reductions it waits for.
+    """
+
+    def __init__(self, name: str, text: str, kinds: dict[str, str], numbers: list[str]) -> None:
+        self.name, self.text = name, text
+        self.kinds = dict(kinds)
+        self.inputs = list(kinds)
+        self.numbers = numbers
+        self.steps: list[tuple[str, Any]] = []
+        self.sinks: dict[str, str] = {}                # an output summed over the rows, and the value that is summed
+        head, arrow, body = text.partition("|")
+        self.family = "row" if "->" in head and arrow else "point"
+        self.outputs = [("out", "elem")]
+        if self.family == "row":
+            inputs, outputs = ([p.strip().partition(":")[::2] for p in part.split(",")] for part in head.split("->"))
+            self.kinds = {n: k or "elem" for n, k in inputs if k != "num"}
+            self.inputs = list(self.kinds)
+            self.numbers = [n for n, k in inputs if k == "num"]
+            self.outputs = [(n, k or "elem") for n, k in outputs]
+            self.read_rows(statements(body))
+        else:
+            self.read(statements(text))
+
+    # ---- one element, or one reduction
+    def read(self, parts: list[tuple[str, Any]]) -> None:
+        reductions = [c for _, e in parts for c in ast.walk(e) if is_reduction(c)]
+        self.steps = parts
+        used = {n for _, e in parts for n in names_in(e)}
+        self.inputs = [n for n in self.inputs if n in used]
+        self.numbers = [n for n in self.numbers if n in used]
+        masks = {c.test.id for _, e in parts for c in ast.walk(e) if isinstance(c, ast.IfExp) and isinstance(c.test, ast.Name)}
+        masks |= {c.args[0].id for _, e in parts for c in ast.walk(e) if called(c) == "where"
+                  and isinstance(c, ast.Call) and isinstance(c.args[0], ast.Name)}
+        for n in self.inputs:
+            if n in masks:
+                self.kinds[n] = "mask"
+        if not reductions:
+            return
+        if len(reductions) > 1 or len(parts) > 1:
+            raise SyntaxError(f"{self.name}: several reductions need a row text")
+        self.family = "reduce"
+        self.reducer = called(reductions[0])
+        self.term = reductions[0].args[0]
+        inner = reductions[0]
+
+        class Take(ast.NodeTransformer):
+            def visit_Call(self, node: ast.Call) -> Any:
+                if node is inner:
+                    acc: Any = ast.Name("acc")
+                    return acc if called(node) != "mean" else ast.BinOp(acc, ast.Div(), ast.Name("n"))
+                self.generic_visit(node)
+                return node
+        self.finish = Take().visit(parts[0][1])
+        self.takes_integers = integral(self.term) and integral(self.finish)
+
+    # ---- rows
+    def read_rows(self, parts: list[tuple[str, Any]]) -> None:
+        self.operands = self.inputs + [n for n, _ in self.outputs if n not in self.inputs]
+        self.what = {n: ("e" if k in ("elem", "mask", "col") else "r", 0) for n, k in self.kinds.items()}
+        self.what.update({n: ("r", 0) for n in self.numbers}, col=("e", 0), n=("r", 0))
+        self.current = {n: n for n in self.what}
+        targets = dict(self.outputs)
+        for target, value in parts:
+            if targets.get(target) == "col":
+                self.sinks[target] = called(value)
+                value = value.args[0]
+            self.add(target, self.hoist(value))
+        self.heavy = {n for n, e in self.steps if any(called(c) in HEAVY for c in ast.walk(e))}
+        self.passes = 1 + max([level for kind, level in self.what.values() if kind == "e"]
+                              + [level - 1 for _, level in self.what.values()])
+
+    def add(self, name: str, expr: Any) -> str:
+        fresh = name if name not in self.what else f"{name}_{len(self.steps)}"
+        reads = [self.what[n] for n in names_in(expr) if n in self.what]
+        level = max([level for _, level in reads], default=0)
+        if is_reduction(expr):
+            self.what[fresh] = ("r", 1 + level)
+        else:
+            indexed = {id(c.value) for c in ast.walk(expr) if isinstance(c, ast.Subscript)}
+            plain = [c.id for c in ast.walk(expr) if isinstance(c, ast.Name) and id(c) not in indexed and c.id in self.what]
+            self.what[fresh] = ("e" if any(self.what[n][0] == "e" for n in plain) else "r", level)
+        self.steps.append((fresh, expr))
+        self.current[name] = fresh
+        return fresh
+
+    def hoist(self, expr: Any) -> Any:
+        """Names become those of the latest values; a reduction and what is the same for a whole row become steps."""
+        program = self
+
+        def own(node: Any) -> Any:
+            return ast.Name(program.add(f"r{len(program.steps)}", node))
+
+        def row_only(node: Any) -> bool:
+            names = [n for n in names_in(node) if n in program.what]
+            return bool(names) and not any(isinstance(c, ast.Subscript) for c in ast.walk(node)) and all(
+                program.what[n][0] == "r" for n in names)
+
+        class Hoist(ast.NodeTransformer):
+            def visit_Name(self, node: ast.Name) -> Any:
+                return ast.Name(program.current.get(node.id, node.id))
+
+            def visit_Call(self, node: ast.Call) -> Any:
+                node.args = [self.visit(a) for a in node.args]
+                return own(node) if is_reduction(node) or row_only(node) else node
+
+            def visit_BinOp(self, node: ast.BinOp) -> Any:
+                self.generic_visit(node)
+                return own(node) if isinstance(node.op, ast.Div) and row_only(node) else node
+        return Hoist().visit(expr)
+
+    # ---- facts
+    @property
+    def is_boolean(self) -> bool:
+        """Whether the result is a truth value."""
+        if self.family == "row":
+            return False
+        last = self.steps[-1][1]
+        if self.family == "reduce":
+            return self.reducer in ("max", "min") and truth(self.term) and isinstance(self.finish, ast.Name)
+        return truth(last)
+
+    @property
+    def takes_ints(self) -> bool:
+        if self.family == "reduce":
+            return self.takes_integers
+        return self.family == "point" and all(integral(e) for _, e in self.steps)
+
+    @property
+    def takes_bools(self) -> bool:
+        """Whether bools may be computed with as the integers 0 and 1; what PyTorch refuses (negation, -) is left out."""
+        return self.takes_ints and not any(isinstance(c, (ast.Sub, ast.USub, ast.Invert)) or called(c) in ("abs", "sign",
+             "floor", "ceil", "trunc", "rint")
+                                           for _, e in self.steps for c in ast.walk(e))
+
+
+def truth(e: Any) -> bool:
+    if isinstance(e, ast.BinOp) and isinstance(e.op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
+        return truth(e.left) and truth(e.right)
+    return isinstance(e, (ast.Compare, ast.BoolOp)) or (isinstance(e, ast.UnaryOp) and isinstance(e.op, ast.Not))
+
+
+def integral(e: Any) -> bool:
+    """Whether an expression has a meaning for integers, the same as for numbers; a constant like 1.0 says that it has not."""
+    for c in ast.walk(e):
+        if isinstance(c, ast.BinOp) and isinstance(c.op, (ast.Div, ast.Pow, ast.FloorDiv, ast.Mod)):
+            return False
+        if isinstance(c, ast.Constant) and not isinstance(c.value, int):
+            return False
+        if called(c) and called(c) not in INTEGER and called(c) not in REDUCE:
+            return False
+        if isinstance(c, ast.Name) and c.id in ("inf", "nan"):
+            return False
+    return True
+
+
+def only_integral(e: Any) -> bool:
+    """Whether an expression has a meaning for integers alone: the bits of a number."""
+    return any(isinstance(c, ast.Invert) or (isinstance(c, ast.BinOp) and not truth(c) and isinstance(
+        c.op, (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift))) for c in ast.walk(e))

@@ -1,0 +1,215 @@
+"""From the op table to C files: reads every op's `lower`, writes the loops and the description of each kernel.
+
+`write(folder)` makes a few C files of loops (each compiled once per instruction set) and kernels_info.h, which
+native/kernel.c includes. It runs at build time, from the sources.
+"""
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+from retrograd.codegen import c
+from retrograd.codegen.loops import REDUCE, Program, guards, only_integral
+from retrograd.core.opdef import OPS
+from retrograd.core.schema import REQUIRED
+
+FILES = 8                          # files of loops, compiled side by side
+FLOATS, DOUBLES, INTS, BOOLS = 1, 2, 4, 8
+REDUCERS = {"sum": "+", "prod": "*", "max": ">", "min": "<"}
+NUMBERS = ("Scalar", "float", "int", "bool")
+# What native/native.h is made of: programs without an op. The tensors are named first, then the numbers.
+INTERNAL = {
+    "sum": ("x", "", "sum(x)"),
+    "mean": ("x", "", "mean(x)"),
+    "deviation": ("x m", "", "sum((x - m) * (x - m))"),
+    "dot": ("g x", "m", "sum(g * (x - m))"),
+    "affine": ("x", "m a b", "(x - m) * a + b"),
+    "gradient": ("g x", "a m b c", "g * a + (x - m) * b + c"),
+    "copy": ("x", "", "x"),
+    "layer_norm": ("", "", "x, w:col, b:col, eps:num -> z, mu:row, rs:row | mu = mean(x); d = x - mu; "
+                           "rs = 1 / sqrt(mean(d * d) + eps); z = d * rs * w + b"),
+    "layer_norm_backward": ("", "", "g, x, mu:row, rs:row, w:col -> z, dw:col, db:col | h = (x - mu) * rs; t = g * w; "
+                                    "z = rs * (t - mean(t) - h * mean(t * h)); dw = sum(g * h); db = sum(g)"),
+    "layer_norm_input": ("", "", "g, x, mu:row, rs:row, w:col -> z | h = (x - mu) * rs; t = g * w; "
+                                 "z = rs * (t - mean(t) - h * mean(t * h))"),
+}
+
+
+def kernel_name(op: Any) -> str:
+    return f"{op.name}_{op.overload}"
+
+
+def alternatives(lower: Any) -> list[tuple[dict[str, Any], str]]:
+    """(guard, text) pairs of a `lower` column."""
+    if isinstance(lower, dict):
+        return [(guards(guard), text) for guard, text in lower.items()]
+    return [({}, lower)]
+
+
+class Kernel:
+    """One alternative of an op's `lower`, with what native/kernel.c has to know of it."""
+
+    def __init__(self, op: Any, number: int, guard: dict[str, Any], text: str) -> None:
+        self.op, self.guard = op, guard
+        params = op.schema.params
+        tensors = {p.name: "elem" for p in params if p.type == "Tensor" and not p.is_list and guard.get(p.name, 0) is not None}
+        numbers = [p.name for p in params if p.type in NUMBERS and not p.is_list and p.name not in guard]
+        self.name = kernel_name(op)
+        self.program = Program(f"{self.name}_{number}" if number else self.name, text, tensors, numbers)
+        p = self.program
+        self.types = self.allowed(p)
+        reducing = p.family == "reduce"
+        truth = p.is_boolean
+        counts = reducing and REDUCE[p.reducer] == "sum" and isinstance(p.term, ast.Compare)
+        widens = reducing and p.reducer in ("sum", "prod")
+        self.out = "i" if counts else "b" if truth or op.promote == "compare" else "l" if widens else "s"
+        count = len(params) - len(op.fast_for or ())
+        given = dict(zip([q.name for q in params[count:]], op.fast_for or (), strict=True))      # what stands in for defaults
+        self.params = [self.param(q, given.get(q.name, q.default)) for q in params]
+
+    def allowed(self, p: Program) -> int:
+        op = self.op
+        floats_only = op.promote == "float" or (op.widen and not op.exact and p.family == "point")
+        if p.family == "point" and any(only_integral(e) for _, e in p.steps):
+            return INTS | (BOOLS if p.takes_bools and op.check is None else 0)
+        types = FLOATS | DOUBLES
+        if p.family == "row":
+            return types
+        if p.takes_ints and not floats_only:
+            types |= INTS
+            has_bools = (op.promote is not None and len(p.inputs) < 3) or p.is_boolean or "mask" in p.kinds.values()
+            if p.takes_bools and (op.check is None and has_bools or p.family == "reduce"):
+                types |= BOOLS
+        return types
+
+    @property
+    def letters(self) -> str:
+        return "".join(letter for letter, bits in (("f", FLOATS), ("d", DOUBLES), ("l", INTS | BOOLS)) if self.types & bits)
+
+    def param(self, q: Any, default: Any) -> str:
+        """A parameter's row: its kind, which operand or number it is, and its default."""
+        p, name = self.program, q.name
+        optional = int(default is not REQUIRED)
+        value = float(default) if isinstance(default, (bool, int, float)) else 0.0
+        kind, slot, text = "X", 0, "0"
+        if name in self.guard:
+            wanted = self.guard[name]
+            kind = "O" if wanted is None else "S" if isinstance(wanted, str) else "V"
+            optional = int(optional and default == wanted)
+            if isinstance(wanted, str):
+                text = f'"{wanted}"'
+            elif wanted is not None:
+                value = float(wanted)
+        elif name in p.inputs:
+            kind, slot = "M" if p.kinds[name] == "mask" else "T", p.inputs.index(name)
+        elif name in p.numbers:
+            kind, slot = "N", p.numbers.index(name)
+            optional = int(optional and isinstance(default, (bool, int, float)))
+        elif p.family in ("reduce", "row") and name == "dim":
+            kind, slot = "D", int(q.is_list and q.list_size is None)       # any.dims and all.dims take () for no dimension
+        elif p.family in ("reduce", "row") and name == "keepdim":
+            kind = "K"
+        elif p.family in ("reduce", "row") and q.type == "ScalarType":
+            kind = "Y"
+        elif isinstance(default, str):
+            kind, text = "S", f'"{default}"'
+        elif q.type == "Tensor":
+            kind = "O"
+        rounds = int(kind == "T" or (kind == "N" and name in self.op.scalars)) * int(not self.op.exact)
+        return f"{{'{kind}', {slot}, {optional}, {rounds}, {number(value)}, {text}}}"
+
+    def row(self, following: int, file: int, index: int) -> str:
+        p = self.program
+        if p.family == "row":
+            kinds = ", ".join(f"'{(p.kinds.get(n) or dict(p.outputs)[n])[0]}'" for n in p.operands)
+            return (f"{{\"{self.name}\", 'l', {len(self.params)}, {len(p.inputs)}, {len(p.outputs)}, {len(p.numbers)}, "
+                    f"{{{', '.join(self.params) or '{0}'}}}, {self.types}, 's', 0, '.', {p.kept}, 0, {{{kinds}}}, {{0}}, "
+                    f"{following}, {file}, {index}}}")
+        reducer = REDUCERS[REDUCE[p.reducer]] if p.family == "reduce" else "."
+        leading = p.inputs.index(self.op.schema.params[self.op.leading].name) if self.op.leading else 0
+        return (f"{{\"{self.name}\", '{p.family[0]}', {len(self.params)}, {len(p.inputs)}, 1, {len(p.numbers)}, "
+                f"{{{', '.join(self.params)}}}, "
+                f"{self.types}, '{self.out}', {leading}, '{reducer}', 0, {int(self.op.exact)}, {{0}}, {{0}}, "
+                f"{following}, {file}, {index}}}")
+
+
+class Internal(Kernel):
+    """A program that native functions call."""
+
+    def __init__(self, name: str, tensors: str, numbers: str, text: str) -> None:
+        self.name = f"_{name}"
+        self.program = Program(f"in_{name}", text, dict.fromkeys(tensors.split(), "elem"), numbers.split())
+        self.types = FLOATS | DOUBLES | (INTS if name == "copy" else 0)
+        self.out, self.params, self.op = "s", [], Plain
+
+
+class Plain:
+    """Stands in for the op of an internal program."""
+
+    leading = 0
+    exact = False
+
+
+class Hand:
+    """An op whose kernel is a function of native/native.h: `lower` is "@" and its name there."""
+
+    def __init__(self, op: Any, name: str) -> None:
+        self.name, self.hand = kernel_name(op), name
+
+    def row(self, following: int, file: int, index: int) -> str:
+        return (f"{{\"{self.name}\", '@', 0, 0, 0, 0, {{{{'@', 0, 0, 0, 0, \"{self.hand}\"}}}}, 15, 's', 0, '.', 0, 0, "
+                f"{{0}}, {{0}}, -1, 0, 0}}")
+
+
+def number(value: float) -> str:
+    return "INFINITY" if value == float("inf") else repr(value)
+
+
+def kernels() -> list[Any]:
+    """All alternatives of all ops, those of one op in a row; then the internal programs."""
+    found: list[Any] = []
+    for packet in OPS.values():
+        for op in packet.overloads_:
+            if op.lower and op.functional is None and not op.schema.is_inplace and op.lower not in ("matmul", "bmm"):
+                if isinstance(op.lower, str) and op.lower.startswith("@"):
+                    found.append(Hand(op, op.lower[1:]))
+                else:
+                    found += [Kernel(op, i, guard, text) for i, (guard, text) in enumerate(alternatives(op.lower))]
+    return found + [Internal(name, *columns) for name, columns in INTERNAL.items()]
+
+
+def write(folder: str) -> list[str]:
+    """Write the C files; return the names of those with loops."""
+    made = kernels()
+    files: list[list[Kernel]] = [[] for _ in range(FILES)]
+    place: dict[int, tuple[int, int]] = {}
+    for kernel in made:
+        if not isinstance(kernel, Hand):
+            file = crc32(kernel.name.encode()) % FILES      # a new op changes one file, and only that is compiled again
+            place[id(kernel)] = file, len(files[file])
+            files[file].append(kernel)
+    for f, group in enumerate(files):
+        write_if_changed(Path(folder) / f"loops{f}.c", c.source([(k.program, k.letters) for k in group], f"loops{f}"))
+    rows = []
+    for i, kernel in enumerate(made):
+        last = i + 1 == len(made) or made[i + 1].name != kernel.name
+        rows.append(kernel.row(-1 if last else i + 1, *place.get(id(kernel), (0, 0))))
+    tables = "".join(f"extern HIDDEN const Entry loops{f}_v4[], loops{f}_v3[], loops{f}_v2[], "
+                     f"loops{f}_plain[];\n" for f in range(FILES))
+    names = {isa: f"static const Entry *const tables_{isa}[] = {{{', '.join(f'loops{f}_{isa}' for f in range(FILES))}}};\n"
+             for isa in ("v4", "v3", "v2", "plain")}
+    write_if_changed(Path(folder) / "kernels_info.h",
+                     f"#include <math.h>\n#define COUNT {len(rows)}\n" + "".join(
+                         f"#define IN{k.name} {i}\n" for i, k in enumerate(made) if isinstance(k, Internal))
+                     + "static Info infos[] = {\n" + ",\n".join(rows) + "\n};\n"
+                     + tables + "#ifdef HAVE_ISAS\n" + names["v4"] + names["v3"] + names["v2"]
+                     + "#else\n" + names["plain"] + "#endif\n")
+    return [f"loops{f}.c" for f in range(FILES)]
+
+
+def write_if_changed(path: Path, text: str) -> None:
+    """An unchanged file keeps its date, so that nothing is compiled again."""
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)

@@ -1,0 +1,62 @@
+"""How many threads ops use: the pool of the compiled kernels, and the BLAS libraries that NumPy and SciPy have loaded."""
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from retrograd.core import fast_kernels
+
+# OpenBLAS as wheels carry it, with 64-bit integers or without, and as distributions build it; then MKL and BLIS
+SETTERS = ("scipy_openblas_set_num_threads64_", "scipy_openblas_set_num_threads", "openblas_set_num_threads64_",
+           "openblas_set_num_threads", "MKL_Set_Num_Threads", "bli_thread_set_num_threads")
+
+
+class Threads:
+    """What was asked for."""
+
+    count = fast_kernels.default_threads()
+
+
+def get_threads() -> int:
+    return Threads.count
+
+
+def set_threads(number: int) -> None:
+    """Let kernels and matrix products use `number` threads."""
+    Threads.count = number
+    if fast_kernels.native is not None:
+        fast_kernels.native.set_threads(number)
+    for setter in blas_setters():
+        setter(number)
+
+
+def blas_setters() -> list[Any]:
+    """The functions by which the loaded BLAS libraries are told their number of threads."""
+    found = []
+    for path in blas_libraries():
+        try:
+            library = ctypes.CDLL(path)
+        except OSError:
+            continue
+        for name in SETTERS:
+            if hasattr(library, name):
+                found.append(getattr(library, name))
+                break
+    return found
+
+
+def blas_libraries() -> list[str]:
+    """Where the BLAS libraries of this process lie."""
+    if sys.platform == "linux":
+        with open("/proc/self/maps") as maps:
+            files = {line.split()[-1] for line in maps if "/" in line}
+    else:
+        root = Path(os.path.dirname(np.__file__))
+        files = {str(path) for folder in ("numpy.libs", "numpy/.dylibs", "scipy.libs", "scipy/.dylibs")
+                 for path in (root.parent / folder).glob("*")}
+    return sorted(path for path in files if any(name in os.path.basename(path) for name in ("openblas", "mkl_rt", "libblis")))
