@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -162,9 +163,12 @@ def _load_bfloat16() -> np.dtype[Any]:
     BY_NUMPY[found] = bfloat16
     if found not in HALVES:
         HALVES.append(found)
+    for tell in TOLD_BFLOAT16:
+        tell(found)
     return found
 
 
+TOLD_BFLOAT16: list[Callable[[np.dtype[Any]], Any]] = []      # who wants to know the NumPy type of bfloat16 once there is one
 if "ml_dtypes" in sys.modules:            # then arrays of this type may come from elsewhere
     _load_bfloat16()
 

@@ -26,7 +26,9 @@ def use() -> bool:
     if products is None and native is None:
         return False
     if native is not None:
-        native.set_bfloat16(dtypes.bfloat16.numpy)
+        dtypes.TOLD_BFLOAT16.append(native.set_bfloat16)
+        if len(dtypes.HALVES) > 1:
+            native.set_bfloat16(dtypes.bfloat16.numpy)
         native.use_memory()
         native.set_threads(default_threads())
     KERNEL_INSTALLERS[:] = [install_kernel]
