@@ -9,8 +9,7 @@ A floating group met by a later complex one keeps its own precision: `float64_te
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
