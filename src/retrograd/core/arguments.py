@@ -314,12 +314,10 @@ def _describe_items(value: Any) -> str:
 def type_name(value: Any) -> str:
     """The name PyTorch gives a value's type: C types carry their module, classes written in Python do not."""
     kind = type(value)
+    if kind.__module__.partition(".")[0] == __name__.partition(".")[0]:
+        return f"torch.{kind.__name__}" if kind.__name__ in _NAMED_IN_TORCH else kind.__name__
     written_in_c = not kind.__flags__ & (1 << 9)
-    if written_in_c and kind.__module__ != "builtins":
-        return f"{kind.__module__}.{kind.__qualname__}"
-    if kind.__name__ in _NAMED_IN_TORCH and kind.__module__.partition(".")[0] == __name__.partition(".")[0]:
-        return f"torch.{kind.__name__}"
-    return kind.__name__
+    return f"{kind.__module__}.{kind.__qualname__}" if written_in_c and kind.__module__ != "builtins" else kind.__name__
 
 
 _NAMED_IN_TORCH: Final = frozenset({"Generator", "Size", "device", "dtype", "layout", "memory_format"})

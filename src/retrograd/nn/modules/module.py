@@ -602,15 +602,36 @@ class Module(Hooked, Stateful):
         return self._move("cuda", device)
 
     def xpu(self, device: Any = None) -> Self:
-        """Move all parameters and buffers to an XPU."""
+        """Move all parameters and buffers to an XPU.
+
+        >>> import retrograd as torch
+        >>> torch.nn.Linear(2, 2).xpu()
+        Traceback (most recent call last):
+            ...
+        AssertionError: Torch not compiled with XPU enabled
+        """
         return self._move("xpu", device)
 
     def ipu(self, device: Any = None) -> Self:
-        """Move all parameters and buffers to an IPU."""
+        """Move all parameters and buffers to an IPU.
+
+        >>> import retrograd as torch
+        >>> torch.nn.Linear(2, 2).ipu()
+        Traceback (most recent call last):
+            ...
+        AssertionError: Torch not compiled with IPU enabled
+        """
         return self._move("ipu", device)
 
     def mtia(self, device: Any = None) -> Self:
-        """Move all parameters and buffers to an MTIA device."""
+        """Move all parameters and buffers to an MTIA device.
+
+        >>> import retrograd as torch
+        >>> torch.nn.Linear(2, 2).mtia()
+        Traceback (most recent call last):
+            ...
+        AssertionError: Torch not compiled with MTIA enabled
+        """
         return self._move("mtia", device)
 
     def _move(self, kind: str, device: Any) -> Self:
