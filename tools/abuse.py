@@ -22,7 +22,7 @@ from typing import Any
 import retrograd as torch
 
 MEMORY = 8 << 30            # bytes of address space for a child: a call that asks for more gets a MemoryError
-SECONDS = 60
+SECONDS = 60                # for one call
 Call = tuple[str, Callable[[], Any]]
 
 
@@ -137,12 +137,12 @@ def make_calls(calls: list[Call], progress: int) -> None:
     """What a child does: it writes a byte after each call, and does not return."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    signal.alarm(SECONDS)
     warnings.simplefilter("ignore")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     sys.stdin = io.StringIO()
     with redirect_stdout(io.StringIO()):
         for _, call in calls:
+            signal.alarm(SECONDS)
             try:
                 call()
             except BaseException:           # whatever Python can catch is a fine answer, SystemExit included
