@@ -64,10 +64,10 @@ newaxis = None
 _PACKAGE = __name__     # `__name__` is "torch" after as_torch.install()
 # Imported when first asked for, as `retrograd.nn` or by `import retrograd.nn`.
 _LATER = ("__config__", "__future__", "accelerator", "amp", "ao", "backends", "compile", "compiler", "cpu", "cuda",
-          "distributed", "distributions", "fft", "func", "functional", "futures", "fx", "hub", "jit", "library", "linalg",
-          "masked", "monitor", "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler",
-          "quantization", "quasirandom", "random", "return_types", "serialization", "signal", "sparse", "special",
-          "storage", "testing", "torch_version", "types", "utils", "version", "xpu")
+          "distributed", "distributions", "export", "fft", "func", "functional", "futures", "fx", "hub", "jit", "library",
+          "linalg", "masked", "monitor", "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides",
+          "profiler", "quantization", "quasirandom", "random", "return_types", "serialization", "signal", "sparse",
+          "special", "storage", "testing", "torch_version", "types", "utils", "version", "xpu")
 _ELSEWHERE = {
     "SymInt": "nested.symbols", "_assert": "fx._checks", "Tag": "library.tags", "load": "serialization", "lobpcg": "_lobpcg",
     "save": "serialization", "set_printoptions": "core.printing", "vmap": "transforms.vmap",

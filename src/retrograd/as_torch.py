@@ -121,7 +121,9 @@ PRIVATE: dict[str, dict[str, str]] = {
         "register_backend": "compiler:register_backend",
         "reset": "compiler:reset",
     },
-    "_dynamo.backends.common": {},
+    "_dynamo.backends.common": {
+        "aot_autograd": "compile.backends:aot_autograd",
+    },
     "_dynamo.backends.debugging": {
         "aot_eager": "compiler:aot_eager",
         "eager": "compiler:eager",
@@ -152,6 +154,8 @@ PRIVATE: dict[str, dict[str, str]] = {
     },
     "_functorch.aot_autograd": {
         "AOT_COUNTER": "compiler:aot_ids",
+        "aot_module_simplified": "compile.backends:aot_module_simplified",
+        "make_boxed_func": "compile.backends:make_boxed_func",
     },
     "_inductor": {
         "cudagraph_mark_step_begin": "compiler:cudagraph_mark_step_begin",
@@ -169,6 +173,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "infer_schema": "library:infer_schema",
     },
     "_logging": {
+        "getArtifactLogger": "compile.state:get_artifact_logger",
         "set_logs": "compiler:set_logs",
     },
     "_ops": {
@@ -231,6 +236,17 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_unflatten_dense_tensors": "_torch_private:unflatten_dense_tensors",
         "classproperty": "_torch_private:classproperty",
         "is_compiling": "compiler:is_compiling",
+    },
+    "_subclasses": {
+        "DynamicOutputShapeException": "compile.fake_tensor:DynamicOutputShapeException",
+        "FakeTensor": "compile.fake_tensor:FakeTensor",
+        "FakeTensorMode": "compile.fake_tensor:FakeTensorMode",
+    },
+    "_subclasses.fake_tensor": {
+        "DataDependentOutputException": "compile.fake_tensor:DataDependentOutputException",
+        "DynamicOutputShapeException": "compile.fake_tensor:DynamicOutputShapeException",
+        "FakeTensor": "compile.fake_tensor:FakeTensor",
+        "FakeTensorMode": "compile.fake_tensor:FakeTensorMode",
     },
     "_vmap_internals": {
         "_vmap": "transforms.vmap:_vmap",

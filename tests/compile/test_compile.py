@@ -1,8 +1,11 @@
 """What compile records and gives to backends, and what programs can say to it."""
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -193,6 +196,33 @@ def test_stance_makes_calls_eager() -> None:
         torch.compiler.set_stance("odd")
 
 
+def test_stance_decides_about_new_sizes() -> None:
+    keep = Keep()
+    f = torch.compile(lambda t: t + 1, backend=keep)
+    f(torch.ones(2))
+    with torch.compiler.set_stance("fail_on_recompile"), pytest.raises(RuntimeError, match="Detected recompile"):
+        f(torch.ones(3))
+    with torch.compiler.set_stance("eager_on_recompile"):
+        assert f(torch.ones(3)).tolist() == [2.0] * 3
+    assert len(keep.graphs) == 1
+
+
+def test_module_compiles_its_own_calls() -> None:
+    keep = Keep()
+    net = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    x = torch.ones(1, 2)
+    expected = net(x)
+    seen: list[str] = []
+    net.register_forward_hook(lambda m, a, out: seen.append("hook"))
+    net.compile(backend=keep)
+    assert torch.equal(net(x), expected) and len(keep.graphs) == 1 and seen == ["hook"]
+    assert isinstance(net, nn.Sequential) and type(net).__name__ == "Sequential"
+    for twin in (copy.deepcopy(net), pickle.loads(pickle.dumps(nn.Sequential(*net)))):
+        assert torch.equal(twin(x), expected)
+    twin = copy.deepcopy(net)
+    assert type(twin) is nn.Sequential and twin._compiled_call_impl is None and len(keep.graphs) == 1
+
+
 def test_explain_counts_graphs_and_breaks() -> None:
     def f(t: Any) -> Any:
         y = t.sin()
@@ -251,10 +281,30 @@ def test_reset_forgets_graphs() -> None:
     assert len(keep.graphs) == 2
 
 
+def test_calls_without_anything_new_run_as_they_are() -> None:
+    modes: list[int] = []
+
+    def f(t: Any, n: int) -> Any:
+        modes.append(len(torch.utils._python_dispatch._get_current_dispatch_mode_stack()))
+        return t * n
+    g = torch.compile(f)
+    for n in (2, 2, 2, 2, 3, 2):
+        g(torch.ones(2), n)
+    assert modes == [1, 1, 1, 0, 1, 0]
+    assert counters["stats"]["unique_graphs"] == 2
+    torch.compiler.reset()
+    g(torch.ones(2), 2)
+    assert modes[-1] == 1
+
+
 def test_print_is_pythons_own_afterwards() -> None:
     before = print
     torch.compile(lambda t: t + 1)(torch.ones(1))
     assert print is before
+    said: list[str] = []
+    with mock.patch("builtins.print", said.append):
+        torch.compile(lambda t: print("patched"))(torch.ones(1))
+    assert said == ["patched"] and print is before
 
 
 def test_compiled_graphs_are_used_under_names_of_torch() -> None:

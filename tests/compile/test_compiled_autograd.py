@@ -10,7 +10,7 @@ import pytest
 import retrograd as torch
 from retrograd import fx, nn
 from retrograd.compile import compiled_autograd
-from retrograd.compile.state import backend_config, config, counters
+from retrograd.compile.state import backend_config, config, counters, set_logs, verbose_log
 from retrograd.utils.checkpoint import checkpoint
 
 
@@ -231,7 +231,10 @@ def test_compiled_pass_gives_the_engines_results(name: str, backend: str) -> Non
     torch.manual_seed(0)
     with compiled_autograd.enable(lambda module: torch.compile(module, backend=backend)):
         got = flat([list(PROGRAMS[name]()) for _ in range(2)])
-    assert all([torch.equal(a, b) if isinstance(b, torch.Tensor) else a == b for a, b in zip(got, expected, strict=True)])
+    # products of small matrices are summed in another order where nothing watches
+    for a, b in zip(got, expected, strict=True):
+        assert torch.allclose(a, b, atol=1e-6) if isinstance(b, torch.Tensor) else (
+            a == (pytest.approx(b) if isinstance(b, float) else b))
 
 
 # ---- what shares a capture
@@ -286,6 +289,21 @@ def test_miss_names_the_first_node_that_differs() -> None:
             "Cache miss due to new autograd node: torch::autograd::GraphRoot (NodeCall 0)")
         torch.ones(2, requires_grad=True).sin().sum().backward()
     assert str(compiled_autograd.last_miss()).startswith("Cache miss due to new autograd node: SinBackward0 (NodeCall 2)")
+
+
+def test_log_has_misses_and_graphs(caplog: Any) -> None:
+    set_logs(compiled_autograd_verbose=True)
+    try:
+        with caplog.at_level("DEBUG", verbose_log.name), compiled_autograd.enable(as_it_is):
+            mlp()(torch.randn(2, 4)).sum().backward()
+    finally:
+        set_logs(compiled_autograd_verbose=False)
+    text = caplog.text
+    assert "Cache miss due to new autograd node: torch::autograd::GraphRoot (NodeCall 0)" in text
+    for line in ("SumBackward0 (NodeCall 1)", "SigmoidBackward0 (NodeCall 2)", "AddmmBackward0 (NodeCall 3)",
+                 "TBackward0 (NodeCall 4)", "torch::autograd::AccumulateGrad (NodeCall 5)", "ReluBackward0 (NodeCall 6)",
+                 "AddmmBackward0 (NodeCall 7)", "TBackward0 (NodeCall 8)", "torch::autograd::AccumulateGrad (NodeCall 11)"):
+        assert f"code: {line}" in text
 
 
 def test_graph_takes_what_may_change() -> None:

@@ -9,6 +9,7 @@ import retrograd as torch
 from retrograd import fx, nn
 from retrograd.fx.experimental.proxy_tensor import make_fx
 from retrograd.fx.passes.shape_prop import ShapeProp
+from retrograd.fx.passes.split_module import split_module
 from retrograd.fx.subgraph_rewriter import replace_pattern_with_filters
 
 
@@ -157,3 +158,35 @@ def test_fake_tracing_leaves_inputs_alone() -> None:
     x = torch.ones(2)
     make_fx(lambda x: x.add_(1), tracing_mode="fake")(x)
     assert x.tolist() == [1.0, 1.0]
+
+
+# ---- splitting
+class Split(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3))
+        self.linear = nn.Linear(3, 3)
+
+    def forward(self, x: Any, y: Any) -> Any:
+        a = self.linear(x) + self.weight
+        return torch.sin(a.relu() + y) * self.weight, a
+
+
+def test_module_is_split_into_submodules() -> None:
+    torch.manual_seed(0)
+    model = Split()
+    traced = fx.symbolic_trace(model)
+    split = split_module(traced, traced, lambda node: int(node.name in ("add_1", "sin", "mul")))
+    assert [node.name for node in split.graph.nodes] == ["x", "y", "weight", "submod_0", "getitem", "getitem_1", "submod_1",
+                                                         "output"]
+    assert body(split.submod_1) == ["add = relu + y;  relu = y = None", "sin = torch.sin(add);  add = None",
+                                    "mul = sin * weight;  sin = weight = None", "return mul"]
+    x, y = torch.randn(2, 3), torch.randn(3)
+    assert all([torch.equal(a, b) for a, b in zip(split(x, y), model(x, y), strict=True)])
+    assert [name for name, _ in split.named_parameters()] == ["weight", "submod_0.linear.weight", "submod_0.linear.bias"]
+
+
+def test_partitions_that_need_each_other_cannot_be_split() -> None:
+    traced = fx.symbolic_trace(lambda x: torch.cos(torch.sin(torch.exp(x))))
+    with pytest.raises(RuntimeError, match="cycle exists between partitions!"):
+        split_module(traced, traced, lambda node: node.name == "sin")

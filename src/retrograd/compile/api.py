@@ -16,6 +16,7 @@ from retrograd.compile.recorder import variant_numbers as numbers
 from retrograd.compile.segment_graph import SegmentGraph
 from retrograd.core.graph import sequence
 from retrograd.core.modes import disable_current_modes
+from retrograd.core.state import tls
 from retrograd.core.subclass import DisableTorchFunction
 from retrograd.core.tensor import Tensor, new_tensor
 from retrograd.fx import GraphModule
@@ -23,6 +24,41 @@ from retrograd.nn import Module
 from retrograd.ops.create.generators import default_generator
 
 __all__ = ["OptimizedModule", "Program", "Unsupported"]
+
+
+STEADY_LIMIT = 1000
+
+
+class Steady:
+    """A kind of call that has been recorded before without anything new.
+
+    What a built-in backend makes of a graph gives what the ops give, so recording them again would only cost time. After two
+    calls without anything new, calls with such arguments run as they are; one in a hundred is recorded still.
+    """
+
+    def __init__(self) -> None:
+        self.hits = 0
+        self.calls = 0
+        self.variant: Variant | None = None       # the segment that the whole call is, if it is one
+
+    def is_due(self) -> bool:
+        """Whether the next call may go unrecorded."""
+        self.calls += 1
+        return self.hits >= 2 and self.calls % 100 != 0
+
+
+def signature_of(value: Any, depth: int) -> tuple[Any, ...]:
+    """What the ops of a call may depend on, as far as the arguments show it."""
+    if isinstance(value, Tensor):
+        marked = bool(getattr(value, "_dynamo_dynamic_indices", None))
+        return value.array.shape, value.array.dtype.str, value.requires_grad, marked
+    if isinstance(value, list | tuple) and depth:
+        return (type(value), *[signature_of(item, depth - 1) for item in value])
+    if isinstance(value, dict) and depth:
+        return ("dict", *[(str(key), signature_of(item, depth - 1)) for key, item in value.items()])
+    if value is None or isinstance(value, bool | int | float | complex | str):
+        return (type(value), repr(value))
+    return (type(value), getattr(value, "training", None))
 
 
 class Program:
@@ -40,6 +76,8 @@ class Program:
         if dynamic is None and notes.get("symbolic_sizes"):
             self.dynamic = True
 
+        self.steady: dict[Any, Steady] = {}       # by signature of the arguments
+
     # ---- calling
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if state.stance.name == "force_eager" or state.config.disable:
@@ -48,12 +86,34 @@ class Program:
             outer = recorders.current()
             if outer is not None and outer.recording:     # inside of another one: its ops are that one's
                 return self.function(*args, **kwargs)
-            result = self.record(args, kwargs)
+            result = self.run(args, kwargs)
         if self.steals and args and isinstance(args[0], list):
             args[0].clear()
         return result
 
-    def record(self, args: Any, kwargs: Any) -> Any:
+    def run(self, args: Any, kwargs: Any) -> Any:
+        """Run the function, recorded or, where nothing new is to be expected, as it is (see `Steady`)."""
+        if not isinstance(self.backend, str | None):
+            return self.record(args, kwargs)[0]
+        signature = (*signature_of((args, kwargs), 4), tls.grad_enabled, compiled_autograd.is_enabled(),
+                     state.generation.number)
+        steady = self.steady.get(signature)
+        if steady is not None and steady.is_due():
+            first = sequence.n
+            result = self.function(*args, **kwargs)
+            if steady.variant is not None:
+                spans.add(first, sequence.n, steady.variant)
+            return result
+        result, recorder = self.record(args, kwargs)
+        if recorder.is_new or steady is None:
+            if len(self.steady) > STEADY_LIMIT:
+                self.steady.clear()
+            steady = self.steady[signature] = Steady()
+        steady.hits += not recorder.is_new
+        steady.variant = recorder.variants[0] if len(recorder.variants) == 1 else None
+        return result
+
+    def record(self, args: Any, kwargs: Any) -> tuple[Any, Recorder]:
         recorder = Recorder(self)
         recorders.enter(recorder)
         try:
@@ -62,7 +122,7 @@ class Program:
             recorder.end_segment()
         finally:
             recorders.leave()
-        return result
+        return result, recorder
 
     def backward_scope(self) -> AbstractContextManager[None]:
         """Compiled autograd for the time of the call, if it was on when the function was compiled."""
@@ -74,7 +134,7 @@ class Program:
                                         ignore_active_disable_ctx=False)
 
     # ---- compiling
-    def finish(self, segment: Segment) -> None:
+    def finish(self, segment: Segment, recorder: Recorder) -> None:
         """Find the variant of a segment that has been recorded, or make one."""
         known = known_programs.setdefault(code_of(self.function), Known())
         key = tuple(segment.key)
@@ -82,11 +142,18 @@ class Program:
         variants = known.variants.setdefault(settings, [])
         variant = next((v for v in variants if v.fits(segment.sizes)), None)
         if variant is None:
+            if variants and state.stance.name == "fail_on_recompile":
+                raise RuntimeError("Detected recompile when torch.compile stance is 'fail_on_recompile'. function: "
+                                   f"{getattr(self.function, '__qualname__', self.function)}, sizes: {segment.sizes}")
+            if variants and state.stance.name == "eager_on_recompile":
+                return
             if variants:
                 state.recompiles_log.debug("Recompiling %s: sizes %s do not fit", self.function, segment.sizes)
             variant = Variant(self.symbolic(known, key, segment), next(numbers))
             variants.append(variant)
+            recorder.is_new = True
             self.compile_variant(segment, variant)
+        recorder.variants.append(variant)
         known.sizes[key] = segment.sizes
         variant.calls += 1
         if not isinstance(self.backend, str | None) and variant.compiled is not None:

@@ -29,6 +29,40 @@ def compile_graph(gm: GraphModule, example_inputs: list[Any], options: Any = Non
     return gm.forward
 
 
+def aot_autograd(*, fw_compiler: Any = None, bw_compiler: Any = None, inference_compiler: Any = None,
+                 **options: Any) -> Backend:
+    """A backend that gives the graph to `fw_compiler`: its ops are below autograd already.
+
+    >>> import retrograd as torch
+    >>> backend = aot_autograd(fw_compiler=lambda gm, inputs: print(len(inputs), "input") or make_boxed_func(gm.forward))
+    >>> torch.compile(lambda x: x + 1, backend=backend)(torch.ones(2))
+    1 input
+    tensor([2., 2.])
+    """
+    def backend(gm: GraphModule, example_inputs: list[Any]) -> Callable[..., Any]:
+        compiled = (fw_compiler or inference_compiler or eager)(gm, example_inputs)
+        return unboxed(compiled) if getattr(compiled, "_boxed_call", False) else compiled
+    return backend
+
+
+def aot_module_simplified(mod: GraphModule, args: list[Any], fw_compiler: Any, bw_compiler: Any = None,
+                          **options: Any) -> Callable[..., Any]:
+    """What `fw_compiler` makes of a graph."""
+    return aot_autograd(fw_compiler=fw_compiler, bw_compiler=bw_compiler)(mod, args)
+
+
+def make_boxed_func(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that takes its arguments as one list."""
+    def boxed(args: list[Any]) -> Any:
+        return f(*args)
+    boxed._boxed_call = True      # type: ignore[attr-defined]
+    return boxed
+
+
+def unboxed(f: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args: f(list(args))
+
+
 BACKENDS: dict[str, Backend] = {"eager": eager, "aot_eager": aot_eager, "inductor": compile_graph}
 
 

@@ -33,7 +33,7 @@ class Builder:
                 if collector.root_grads[i] is not None and node in collector.numbers:
                     self.deliver(collector.numbers[node], nr, self.call(operator.getitem, (grads, i)))
         for i, call in enumerate(collector.calls):
-            self.origin = f"{call.name} (NodeCall {i + 1})"
+            self.origin = f"{call.name} (NodeCall {call.number})"
             self.add_call(call, self.buffers[i])
         self.origin = ""
         self.call(steps.exec_final_callbacks, ())

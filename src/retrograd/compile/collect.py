@@ -55,6 +55,7 @@ class NodeCall:
         self.runs = True
         self.kind = "node"                        # "op", "function", "accumulate" or "node"
         self.name: str = node.name()
+        self.number = 0                           # by which PyTorch's logs call it: see `number_calls`
         self.edges: list[Any] = []                # (number of a call, output number) or None
         self.expected: list[Any] = []             # what each edge's gradient is to be like
         self.me: Any = None                       # the variable, the ctx or the node itself
@@ -165,6 +166,27 @@ class Collector:
         for call in self.calls:                   # now that every node has its number
             call.edges = [None if n is None or n not in self.numbers else (self.numbers[n], nr) for n, nr in call.edges]
             call.key = key_of(self, call)
+
+    def number_calls(self) -> None:
+        """Give calls the numbers that PyTorch gives them, which goes depth first, last edge first."""
+        waiting = dict(self.task.waiting)
+        stack = [node for node in dict.fromkeys([node for node, _ in self.roots]) if waiting[node] == 0]
+        number = 0
+        while stack:
+            node = stack.pop()
+            if node not in self.numbers:
+                continue
+            number += 1
+            call = self.calls[self.numbers[node]]
+            call.number = number
+            if not call.runs:
+                continue
+            for edge in call.edges:
+                if edge is not None:
+                    following = self.calls[edge[0]].node
+                    waiting[following] -= 1
+                    if waiting[following] == 0:
+                        stack.append(following)
 
     def visit(self, node: Any) -> NodeCall:
         task = self.task

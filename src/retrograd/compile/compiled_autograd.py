@@ -215,14 +215,16 @@ def find(collector: Collector) -> Entry:
     anomaly = (tls.anomaly, tls.check_nan)
     step = ours.roots.setdefault((compiler_key(ours.compiler), anomaly), Step())
     miss = None
-    names = ["torch::autograd::GraphRoot", *[call.name for call in collector.calls]]
     for i, key in enumerate([root_key(collector), *[call.key for call in collector.calls]]):
         following = step.following.get(key)
         if following is None:
             if miss is None:
+                collector.number_calls()
+                name = "torch::autograd::GraphRoot (NodeCall 0)" if i == 0 else (
+                    f"{collector.calls[i - 1].name} (NodeCall {collector.calls[i - 1].number})")
                 before = [key_size(k) for k in step.following if k[0] == key[0] or i and k[0][:2] == key[0][:2]]
-                miss = (f"Cache miss due to new autograd node: {names[i]} (NodeCall {i}) with key size {key_size(key)}, "
-                        f"previous key sizes={before}")
+                miss = (f"Cache miss due to new autograd node: {name} with key size {key_size(key)}, previous key "
+                        f"sizes={before}")
             following = step.following[key] = Step()
         step = following
     # the sizes of nodes that a compiled forward with symbolic sizes has made are symbolic too
@@ -234,6 +236,7 @@ def find(collector: Collector) -> Entry:
         if not changed:
             entry.hits += 1
             return entry
+        collector.number_calls()
         sizes = [None if i in changed else old for i, old in enumerate(entry.sizes)]
         miss = (f"Cache miss due to {len(changed)} changed tensor shapes (total of {len(sizes)}): "
                 + ", ".join([f"sizes[{i}]" for i in changed]))

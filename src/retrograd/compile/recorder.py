@@ -22,6 +22,7 @@ import weakref
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from operator import itemgetter
 from typing import Any
 
 from retrograd.compile import state, steps
@@ -182,22 +183,19 @@ class Spans:
     LIMIT = 100_000
 
     def __init__(self) -> None:
-        self.starts: list[int] = []
-        self.ends: list[tuple[int, Variant]] = []
+        self.items: list[tuple[int, int, Variant]] = []       # the numbers after the first up to the second
 
     def add(self, start: int, end: int, variant: Variant) -> None:
         if end > start:
-            place = bisect_right(self.starts, start)
-            self.starts.insert(place, start)
-            self.ends.insert(place, (end, variant))
-            if len(self.starts) > self.LIMIT:
-                del self.starts[:self.LIMIT // 2], self.ends[:self.LIMIT // 2]
+            self.items.insert(bisect_right(self.items, start, key=itemgetter(0)), (start, end, variant))
+            if len(self.items) > self.LIMIT:
+                del self.items[:self.LIMIT // 2]
 
     def find(self, number: int) -> Variant | None:
-        place = bisect_right(self.starts, number - 1) - 1
-        if place < 0 or number > self.ends[place][0]:
+        place = bisect_right(self.items, number - 1, key=itemgetter(0)) - 1
+        if place < 0 or number > self.items[place][1]:
             return None
-        return self.ends[place][1]
+        return self.items[place][2]
 
 
 spans = Spans()
@@ -210,8 +208,7 @@ def variant_of(node: Any) -> Variant | None:
 
 def forget() -> None:
     known_programs.clear()
-    spans.starts.clear()
-    spans.ends.clear()
+    spans.items.clear()
 
 
 state.when_reset.append(forget)
@@ -231,6 +228,8 @@ class Active:
         self.count = 0
         self.changed: Callable[[], None] = lambda: None
         self.by_thread = OfThread()
+        self.lock = threading.Lock()
+        self.print: Any = builtins.print          # what `print` is while nothing is recorded
 
     @property
     def active(self) -> bool:
@@ -242,31 +241,32 @@ class Active:
     def enter(self, recorder: Recorder) -> None:
         recorder.outer = self.by_thread.recorder
         self.by_thread.recorder = recorder
-        self.count += 1
-        if self.count == 1:
-            builtins.print = seen_print
-        self.changed()
+        with self.lock:
+            self.count += 1
+            if builtins.print is not seen_print:
+                self.print, builtins.print = builtins.print, seen_print
+            self.changed()
 
     def leave(self) -> None:
         self.by_thread.recorder = self.by_thread.recorder.outer
-        self.count -= 1
-        if self.count == 0:
-            builtins.print = plain_print
-        self.changed()
+        with self.lock:
+            self.count -= 1
+            if self.count == 0 and builtins.print is seen_print:
+                builtins.print = self.print
+            self.changed()
 
 
 recorders = Active()
-plain_print = builtins.print
 
 
 def seen_print(*args: Any, **kwargs: Any) -> None:
     """`print` while something is recorded: a graph cannot hold it."""
     recorder = recorders.current()
     if recorder is None or not recorder.recording:
-        plain_print(*args, **kwargs)
+        recorders.print(*args, **kwargs)
         return
     with recorder.suspended("call of print"):
-        plain_print(*args, **kwargs)
+        recorders.print(*args, **kwargs)
 
 
 class Recorder(TorchDispatchMode):
@@ -277,6 +277,8 @@ class Recorder(TorchDispatchMode):
         self.segment = Segment()
         self.recording = True
         self.breaks = 0
+        self.variants: list[Variant] = []         # those of the segments so far
+        self.is_new = False                       # one of them had to be compiled
         self.outer: Recorder | None = None        # the recorder of this thread that is suspended meanwhile
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -311,7 +313,7 @@ class Recorder(TorchDispatchMode):
             self.recording = False
             try:
                 with self.off():
-                    self.program.finish(segment)
+                    self.program.finish(segment, self)
             finally:
                 self.recording = True
         self.segment = Segment()

@@ -103,6 +103,11 @@ def set_logs(**levels: Any) -> None:
             logger.addHandler(logging.StreamHandler())
 
 
+def get_artifact_logger(module: str, name: str) -> logging.Logger:
+    """The log that is called `name`, whichever module asks for it."""
+    return LOGS.setdefault(name, logging.getLogger(f"{module}.__{name}"))
+
+
 def is_on(logger: logging.Logger) -> bool:
     return logger.level not in (logging.NOTSET,) and logger.level <= logging.DEBUG
 
@@ -111,7 +116,17 @@ graph_ids: Iterator[int] = itertools.count()
 when_reset: list[Callable[[], None]] = []
 
 
+class Generation:
+    """How often everything has been forgotten."""
+
+    number = 0
+
+
+generation = Generation()
+
+
 def reset() -> None:
     """Forget everything that has been compiled."""
+    generation.number += 1
     for forget in when_reset:
         forget()

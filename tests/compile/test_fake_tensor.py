@@ -1,0 +1,68 @@
+"""Fake tensors have the shapes, dtypes, strides and devices of the real ones, and no values."""
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import retrograd as torch
+import retrograd.nn.functional as F
+from retrograd.compile.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensor,
+    FakeTensorMode,
+)
+
+
+@pytest.mark.parametrize("function", [
+    lambda t: t @ t.t() + 1,
+    lambda t: torch.cat([t, t], 1).softmax(-1).max(0).values,
+    lambda t: F.layer_norm(t, (3,)).to(torch.float64),
+    lambda t: F.conv1d(t[None], torch.ones(2, 4, 2)),
+    lambda t: t.view(-1)[2:].reshape(2, 5).transpose(0, 1),
+    lambda t: (t > 0).sum(1, keepdim=True).expand(4, 7),
+    lambda t: torch.ones(4, dtype=torch.int64)[:, None] * t,
+    lambda t: t.clone().add_(2).t().contiguous(),
+])
+def test_fake_result_is_like_the_real_one(function: Any) -> None:
+    real = torch.randn(4, 3)
+    expected = function(real)
+    mode = FakeTensorMode()
+    with mode:
+        got = function(mode.from_tensor(real))
+    assert isinstance(got, FakeTensor) and got.fake_mode is mode and str(got.device) == "cpu"
+    assert got.shape == expected.shape and got.dtype is expected.dtype and got.stride() == expected.stride()
+
+
+def test_new_tensors_are_fake_inside_and_gradients_too() -> None:
+    with FakeTensorMode():
+        layer = torch.nn.Linear(2, 3)
+        layer(torch.ones(5, 2)).relu().sum().backward()
+    assert isinstance(layer.weight.grad, FakeTensor) and layer.weight.grad.shape == (3, 2)
+
+
+def test_values_are_refused() -> None:
+    mode = FakeTensorMode()
+    fake = mode.from_tensor(torch.ones(2))
+    for ask in (lambda: fake.sum().item(), lambda: bool(fake[0] > 0), lambda: float(fake[0])):
+        with pytest.raises(DataDependentOutputException, match="_local_scalar_dense"):
+            ask()
+    with pytest.raises(DynamicOutputShapeException, match="nonzero"):
+        fake.nonzero()
+    with pytest.raises(RuntimeError, match=".numpy\\(\\) is not supported for tensor subclasses."):
+        fake.numpy()
+
+
+def test_real_tensors_do_not_mix_with_fake_ones() -> None:
+    fake = FakeTensorMode().from_tensor(torch.ones(2))
+    with pytest.raises(AssertionError, match="Please convert all Tensors to FakeTensors first"):
+        fake + torch.ones(2)
+    mixed = FakeTensorMode(allow_non_fake_inputs=True).from_tensor(torch.ones(2)) + torch.ones(3, 2)
+    assert mixed.shape == (3, 2)
+
+
+def test_text_says_what_a_fake_tensor_is_like() -> None:
+    mode = FakeTensorMode()
+    assert repr(mode.from_tensor(torch.ones(2, 3))) == "FakeTensor(..., size=(2, 3))"
+    assert repr(mode.from_tensor(torch.ones(2, dtype=torch.int64))) == "FakeTensor(..., size=(2,), dtype=torch.int64)"
