@@ -7,6 +7,7 @@ import pytest
 
 import retrograd as torch
 from retrograd import fx, nn
+from retrograd.fx.experimental._symbols import SymbolError
 from retrograd.fx.experimental.proxy_tensor import make_fx
 from retrograd.fx.passes.shape_prop import ShapeProp
 from retrograd.fx.passes.split_module import split_module
@@ -152,6 +153,16 @@ def test_decompositions_are_used() -> None:
     table = {torch.ops.aten.relu.default: lambda x: x * (x > 0)}
     module = make_fx(lambda x: torch.relu(x), decomposition_table=table)(torch.ones(2))
     assert [node.name for node in module.graph.nodes] == ["x_1", "gt", "mul", "output"]
+
+
+def test_symbolic_tracing_computes_sizes() -> None:
+    def function(x: Any, y: Any) -> Any:
+        return (x @ y).view(-1).repeat(2) + x.shape[0], torch.ones(x.shape[0] * 2, y.shape[1])
+    module = make_fx(function, tracing_mode="symbolic")(torch.randn(3, 4), torch.randn(4, 5))
+    x, y = torch.randn(6, 2), torch.randn(2, 3)
+    assert all([torch.equal(a, b) for a, b in zip(module(x, y), function(x, y), strict=True)])
+    with pytest.raises(SymbolError, match="the ops depend on the sizes"):
+        make_fx(lambda t: sum(list(t)), tracing_mode="symbolic")(torch.ones(3))
 
 
 def test_fake_tracing_leaves_inputs_alone() -> None:

@@ -5,7 +5,6 @@ import operator
 from typing import Any
 
 import retrograd as torch
-from retrograd.export._trace import sym_size
 from retrograd.export.exported_program import ExportedProgram
 from retrograd.export.graph_signature import (
     ConstantArgument,
@@ -17,6 +16,7 @@ from retrograd.export.graph_signature import (
     TensorArgument,
 )
 from retrograd.fx import Graph, GraphModule, Node
+from retrograd.fx.experimental._symbols import sym_size
 from retrograd.utils import _pytree as pytree
 
 FORMAT = 1

@@ -2,13 +2,11 @@
 from __future__ import annotations
 
 import inspect
-import itertools
-import operator
 from typing import Any
 
 import retrograd as torch
 from retrograd import nn
-from retrograd.export.dynamic_shapes import Expression, Symbol, find_expression, symbols_of
+from retrograd.export.dynamic_shapes import symbols_of
 from retrograd.export.exported_program import ExportedProgram
 from retrograd.export.graph_signature import (
     ConstantArgument,
@@ -20,6 +18,7 @@ from retrograd.export.graph_signature import (
     TensorArgument,
 )
 from retrograd.fx import Graph, GraphModule, Node
+from retrograd.fx.experimental._symbols import SymbolError, put_symbols
 from retrograd.fx.experimental.proxy_tensor import make_fx
 from retrograd.utils import _pytree as pytree
 
@@ -105,23 +104,20 @@ class Exporter:
         return Trace(module, *found)
 
     def put_symbols(self, trace: Trace) -> None:
-        """Replace integers that depend on symbols by what computes them (see dynamic_shapes.py)."""
+        """Replace integers that depend on symbols by what computes them."""
         sizes = [tuple([s.value for s in self.symbols])]
         others = []
         for step in (2, 5):
             sizes.append(tuple([s.value + step + i for i, s in enumerate(self.symbols)]))
             others.append(self.trace([self.resized(i, leaf, sizes[-1]) for i, leaf in enumerate(self.leaves)]))
-        graph = trace.module.graph
-        for nodes in itertools.zip_longest(trace.nodes, *[other.nodes for other in others]):
-            if any([node is None or node.op != nodes[0].op or node.target != nodes[0].target for node in nodes]):
-                raise UserError(f"the ops depend on the sizes {[s.name for s in self.symbols]}: they are not the same for "
-                                "other sizes. Make these sizes static, or write the program so that it does the same ops.")
-        writer = SymbolWriter(graph, trace, self.symbols, sizes, len(self.parameters) + len(self.buffers), self.leaves)
-        for nodes in zip(trace.nodes, *[other.nodes for other in others], strict=True):
-            if nodes[0].op in ("call_function", "output"):
-                nodes[0].args = writer.merged([node.args for node in nodes], nodes[0])
-                nodes[0].kwargs = writer.merged([node.kwargs for node in nodes], nodes[0])
-        graph.lint()
+        places = [node for node in trace.nodes if node.op == "placeholder"][len(self.parameters) + len(self.buffers):]
+        tensors = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, torch.Tensor)]
+        sources = [(places[tensors.index(s.input)], s.dim) for s in self.symbols]
+        try:
+            put_symbols([trace.module.graph, *[other.module.graph for other in others]], sizes, sources)
+        except SymbolError as raised:
+            raise UserError(f"{raised}. Make the sizes {[s.name for s in self.symbols]} static, or write the program so that "
+                            "it does the same ops for all of them.") from raised
 
     def resized(self, number: int, leaf: Any, sizes: tuple[int, ...]) -> Any:
         changes = {dim: sizes[symbol] for (place, dim), symbol in self.places.items() if place == number}
@@ -218,67 +214,6 @@ class Exporter:
                 symbol = self.places.get((number, dim))
                 made[(number, dim)] = n if symbol is None else self.symbols[symbol].name
         return made
-
-
-class SymbolWriter:
-    """Writes the integers of a graph that depend on symbols."""
-
-    def __init__(self, graph: Graph, trace: Trace, symbols: list[Symbol], sizes: list[tuple[int, ...]], lifted: int,
-                 leaves: list[Any]) -> None:
-        self.graph, self.symbols, self.sizes = graph, symbols, sizes
-        places = [node for node in trace.nodes if node.op == "placeholder"]
-        tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
-        self.sources = [(places[lifted + tensors.index(s.input)], s.dim) for s in symbols]
-        self.made: dict[Any, Node] = {}
-
-    def merged(self, values: list[Any], node: Node) -> Any:
-        """One argument out of those of all traces."""
-        first = values[0]
-        if isinstance(first, tuple | list):
-            items = [self.merged(list(parts), node) for parts in zip(*values, strict=True)]
-            return tuple(items) if isinstance(first, tuple) else items
-        if isinstance(first, dict):
-            return {key: self.merged([value[key] for value in values], node) for key in first}
-        if type(first) is int and any([value != first for value in values]):
-            expression = find_expression(tuple(values), self.sizes)
-            if expression is None:
-                raise UserError(f"{node.name}: an argument is {values} for the sizes {self.sizes}: how it depends on "
-                                f"{[s.name for s in self.symbols]} is not seen")
-            return self.written(expression)
-        return first
-
-    def written(self, expression: Expression) -> Node:
-        if expression not in self.made:
-            anchor = [node for node in self.graph.nodes if node.op == "placeholder"][-1]
-            after = max([anchor, *self.made.values()])
-            with self.graph.inserting_before(after.next):
-                self.made[expression] = self.computed(expression)
-        return self.made[expression]
-
-    def computed(self, expression: Expression) -> Node:
-        node: Any = None
-        for i in expression.symbols:
-            source, dim = self.sources[i]
-            key = ("size", i)
-            if key not in self.made:
-                self.made[key] = self.graph.call_function(sym_size, (source, dim))
-            size = self.made[key]
-            node = size if node is None else self.graph.call_function(operator.mul, (node, size))
-        if expression.factor != 1:
-            node = self.graph.call_function(operator.mul, (node, expression.factor))
-        if expression.divisor != 1:
-            node = self.graph.call_function(operator.floordiv, (node, expression.divisor))
-        if expression.offset:
-            node = self.graph.call_function(operator.add, (node, expression.offset))
-        return node
-
-
-def sym_size(t: Any, dim: int) -> int:
-    """The size of a tensor in one dimension."""
-    return t.shape[dim]
-
-
-sym_size.__module__ = "torch.export._trace"
 
 
 def rename(node: Node, name: str) -> None:

@@ -1,14 +1,6 @@
-"""Sizes that may differ from those of the example: their names, and how they are found in a program.
-
-NOTE [Finding symbols]
-A program is traced three times, with other values for the sizes that may change. The traces must have the same ops; an
-integer that differs between them is a function of the sizes, and is written as one: a size or a product of sizes, times
-a number, plus a number, or divided by one. If no such function gives all three values, the program cannot be exported.
-"""
+"""Sizes that may differ from those of the example, and their names; fx/experimental/_symbols.py finds them in graphs."""
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 
@@ -84,40 +76,3 @@ def symbols_of(specs: list[Any], inputs: list[Any]) -> tuple[list[Symbol], dict[
                                  f"{tensor.shape[dim]}")
             places[(number, dim)] = known
     return found, places
-
-
-class Expression(NamedTuple):
-    """The product of some symbols, times `factor`, divided by `divisor`, plus `offset`."""
-
-    symbols: tuple[int, ...]
-    factor: int
-    divisor: int
-    offset: int
-
-    def value(self, sizes: tuple[int, ...]) -> int:
-        product = self.factor
-        for i in self.symbols:
-            product *= sizes[i]
-        return product // self.divisor + self.offset
-
-
-def find_expression(values: tuple[int, ...], sizes: list[tuple[int, ...]]) -> Expression | None:
-    """How an integer that was `values` in the traces depends on the sizes that these had."""
-    for candidate in candidates(values, sizes):
-        if all([candidate.value(s) == v for s, v in zip(sizes, values, strict=True)]):
-            return candidate
-    return None
-
-
-def candidates(values: tuple[int, ...], sizes: list[tuple[int, ...]]) -> Iterator[Expression]:
-    count = len(sizes[0])
-    groups = [group for n in (1, 2, 3) for group in itertools.combinations_with_replacement(range(count), n)]
-    for group in groups:
-        first, second = [Expression(group, 1, 1, 0).value(s) for s in sizes[:2]]
-        change, steps = values[1] - values[0], second - first
-        if steps and change % steps == 0:
-            factor = change // steps
-            yield Expression(group, factor, 1, values[0] - factor * first)
-        for divisor in range(2, 9):
-            for offset in (0, 1):
-                yield Expression(group, 1, divisor, offset)

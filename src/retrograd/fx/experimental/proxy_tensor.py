@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from typing import Any
 import retrograd as torch
 from retrograd import Tensor
 from retrograd.fx._codegen import _PyTreeCodeGen, _PyTreeInfo
+from retrograd.fx.experimental._symbols import put_symbols
 from retrograd.fx.graph import Graph
 from retrograd.fx.graph_module import GraphModule
 from retrograd.fx.node import Node
@@ -122,14 +124,45 @@ def make_fx(f: Callable[..., Any], decomposition_table: Any = None, tracing_mode
         add = torch.ops.aten.add.Tensor(sin, 1);  sin = None
         return add
     """
-    if tracing_mode not in ("real", "fake"):
-        raise ValueError(f"make_fx: tracing_mode must be 'real' or 'fake', not {tracing_mode!r}: sizes are part of the graph")
+    if tracing_mode not in ("real", "fake", "symbolic"):
+        raise ValueError(f"make_fx: tracing_mode must be 'real', 'fake' or 'symbolic', not {tracing_mode!r}")
 
     def wrapped(*args: Any) -> GraphModule:
-        if tracing_mode == "fake":                # writes must not reach the caller's tensors
+        if tracing_mode != "real":                # writes must not reach the caller's tensors
             args = pytree.tree_map_only(Tensor, copied, args)
-        return trace(f, args, decomposition_table, tracing_mode, record_stack_traces)
+        made = trace(f, args, decomposition_table, tracing_mode, record_stack_traces)
+        return made if tracing_mode != "symbolic" else with_symbols(made, f, args, decomposition_table)
     return wrapped
+
+
+def with_symbols(made: GraphModule, f: Callable[..., Any], args: tuple[Any, ...], decompositions: Any) -> GraphModule:
+    """The graph with symbols in the place of sizes; sizes that are equal are one symbol, 0 and 1 are none."""
+    leaves, spec = pytree.tree_flatten(args)
+    values = list(dict.fromkeys([n for leaf in leaves if isinstance(leaf, Tensor) for n in leaf.shape if n > 1]))
+    if not values:
+        return made
+    places = made.graph.find_nodes(op="placeholder")
+    found = [(place, dim, n) for place, leaf in zip(places, leaves, strict=True) if isinstance(leaf, Tensor)
+             for dim, n in enumerate(leaf.shape)]
+    sources = [next((place, dim) for place, dim, n in found if n == value) for value in values]
+    sizes = [tuple(values)]
+    graphs = [made.graph]
+    for step in (2, 5):
+        other = {value: max(values) + step + i * 3 for i, value in enumerate(values)}
+        sizes.append(tuple(other.values()))
+        inputs = pytree.tree_unflatten([resized(leaf, other) if isinstance(leaf, Tensor) else leaf for leaf in leaves], spec)
+        graphs.append(trace(f, inputs, decompositions, "symbolic", False).graph)
+    put_symbols(graphs, sizes, sources)
+    made.recompile()
+    return made
+
+
+def resized(t: Any, sizes: dict[int, int]) -> Any:
+    """A tensor like `t` with other sizes, filled with its values."""
+    shape = [sizes.get(n, n) for n in t.shape]
+    flat, count = t.detach().reshape(-1), math.prod(shape)
+    made = flat.repeat(count // max(flat.numel(), 1) + 1)[:count].reshape(shape)
+    return made.requires_grad_(t.requires_grad)
 
 
 def copied(t: Any) -> Any:
