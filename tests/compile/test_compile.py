@@ -178,6 +178,18 @@ def test_compiled_module_is_the_module_to_everybody() -> None:
     assert torch.equal(compiled(x), net(x))
 
 
+def test_compiled_module_is_copied_and_pickled_with_its_settings() -> None:
+    net = torch.compile(nn.Linear(2, 2), backend="eager", dynamic=True)
+    x = torch.ones(1, 2)
+    expected = net(x)
+    for twin in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        assert torch.equal(twin(x), expected) and twin._orig_mod is not net._orig_mod
+        assert (twin._program.backend, twin._program.dynamic) == ("eager", True)
+        with torch.no_grad():
+            twin.weight.zero_()
+        assert not torch.equal(twin(x), expected) and torch.equal(net(x), expected)
+
+
 def test_stance_makes_calls_eager() -> None:
     keep = Keep()
     f = torch.compile(lambda t: t + 1, backend=keep)

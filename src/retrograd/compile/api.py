@@ -303,6 +303,10 @@ class OptimizedModule(Module):
     def __delattr__(self, name: str) -> None:
         delattr(self._orig_mod, name)
 
+    def __reduce__(self) -> Any:
+        program = self._program
+        return compiled, (self._orig_mod, program.backend, program.fullgraph, program.dynamic, program.options)
+
     def __len__(self) -> int:
         return len(self._orig_mod)                # type: ignore[arg-type]
 
