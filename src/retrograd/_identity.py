@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -83,6 +84,39 @@ class Classes:
 
 
 classes = Classes()
+
+
+class PyTorchFileReader:
+    """Reads the records of a file that `torch.save` wrote, by name.
+
+    >>> import io, retrograd as torch
+    >>> file = io.BytesIO()
+    >>> torch.save(torch.ones(2), file)
+    >>> PyTorchFileReader(file).has_record("data.pkl")
+    True
+    """
+
+    def __init__(self, file: Any) -> None:
+        self.archive = zipfile.ZipFile(file)
+        self.folder = self.archive.namelist()[0].partition("/")[0]
+
+    def get_all_records(self) -> list[str]:
+        """The names of the records."""
+        return [name.partition("/")[2] for name in self.archive.namelist()]
+
+    def has_record(self, name: str) -> bool:
+        return f"{self.folder}/{name}" in self.archive.namelist()
+
+    def get_record(self, name: str) -> bytes:
+        """The bytes of a record."""
+        if not self.has_record(name):
+            raise RuntimeError(f"PytorchStreamReader failed locating file {name}: file not found")
+        return self.archive.read(f"{self.folder}/{name}")
+
+    def get_storage_from_record(self, name: str, numel: int, dtype: Any) -> Any:
+        """A tensor over the bytes of a record, as elements of `dtype`."""
+        from retrograd import frombuffer
+        return frombuffer(bytearray(self.get_record(name)), dtype=dtype)
 
 
 class AcceleratorError(RuntimeError):

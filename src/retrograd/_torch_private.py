@@ -121,6 +121,18 @@ def get_unwrapped(tensor: Any) -> Any:
     return tensor._extra.batch.value if is_batchedtensor(tensor) else tensor
 
 
+class TransformGetItemToIndex(torch.overrides.TorchFunctionMode):
+    """A scope in which indexing with 0-d tensors is indexing by tensors, which `vmap` maps; here it always is."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
+def is_fake(x: Any) -> bool:
+    """Whether a tensor has a shape but no data."""
+    return isinstance(x, torch.Tensor) and x.is_meta
+
+
 # ---- torch._utils
 def get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
     """The number of a device; the cpu is -1."""

@@ -188,6 +188,9 @@ PRIVATE: dict[str, dict[str, str]] = {
         "is_batchedtensor": "_torch_private:is_batchedtensor",
         "is_functorch_wrapped_tensor": "_torch_private:is_batchedtensor",
     },
+    "_dynamo._trace_wrapped_higher_order_op": {
+        "TransformGetItemToIndex": "_torch_private:TransformGetItemToIndex",
+    },
     "_jit_internal": {
         "BroadcastingList1": "jit.annotations:BroadcastingList1",
         "BroadcastingList2": "jit.annotations:BroadcastingList2",
@@ -207,11 +210,6 @@ PRIVATE: dict[str, dict[str, str]] = {
         "ignore": "jit:ignore",
         "is_scripting": "jit:is_scripting",
         "unused": "jit:unused",
-    },
-    "_lowrank": {
-        "get_approximate_basis": "_lowrank:get_approximate_basis",
-        "pca_lowrank": "_lowrank:pca_lowrank",
-        "svd_lowrank": "_lowrank:svd_lowrank",
     },
     "_tensor": {
         "Tensor": ":Tensor",
@@ -247,6 +245,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "DynamicOutputShapeException": "compile.fake_tensor:DynamicOutputShapeException",
         "FakeTensor": "compile.fake_tensor:FakeTensor",
         "FakeTensorMode": "compile.fake_tensor:FakeTensorMode",
+        "is_fake": "_torch_private:is_fake",
     },
     "_vmap_internals": {
         "_vmap": "transforms.vmap:_vmap",

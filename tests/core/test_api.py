@@ -1,6 +1,8 @@
 """From tables to functions and methods: what is called how, and what a call without some arguments means."""
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import retrograd as torch
@@ -34,3 +36,15 @@ def test_integers_that_are_no_sizes_are_taken_of_tensors_without_dimensions_only
     assert x.argmax(torch.tensor(0)).tolist() == [1, 1] and x.reshape(torch.tensor([4])).shape == (4,)
     with pytest.raises(TypeError, match=r"argmax\(\): argument 'dim' \(position 1\) must be int, not Tensor"):
         x.argmax(torch.tensor([0]))
+
+
+def test_objects_that_are_no_tensors_take_over_calls_of_written_functions() -> None:
+    class Anything:
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> str:
+            return func.__name__
+
+    assert torch.broadcast_tensors(Anything(), torch.ones(1)) == "broadcast_tensors"
+    assert torch.einsum("ij->ji", Anything()) == "einsum"
+    with pytest.raises(TypeError):
+        torch.broadcast_tensors(3, 4)

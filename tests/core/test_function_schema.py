@@ -62,3 +62,8 @@ def test_built_in_op_shows_its_schema() -> None:
 def test_built_in_op_knows_the_parts_of_its_name() -> None:
     op = torch.ops.aten.add.Tensor
     assert (op.namespace, op._opname, op._overloadname) == ("aten", "add", "Tensor")
+
+
+def test_a_written_argument_needs_no_name_for_its_memory() -> None:
+    schema = parse_schema("ns::f(Tensor a, Tensor! out) -> ()")
+    assert schema.arguments[1].alias_info.is_write and schema.arguments[0].alias_info is None

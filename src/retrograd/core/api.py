@@ -359,7 +359,7 @@ def expose(function: Any = None, *, name: str | None = None, method: bool = True
                 return hooks.torch_function(overridable, args, kwargs)
             try:
                 return fn(*args, **kwargs)
-            except TypeError:       # only now, because looking costs: something that is no tensor may still want the call
+            except Exception:       # only now, because looking costs: something that is no tensor may still want the call
                 if wants_call(args) or wants_call(kwargs.values()):
                     return hooks.torch_function(overridable, args, kwargs)
                 raise

@@ -230,6 +230,8 @@ class Reader:
             raise self.wrong(UNKNOWN_TYPE)
         base = self.take("ident")
         alias = self.alias() if self.taken("(") else None
+        if alias is None and self.taken("!"):       # written to, with no name for its memory
+            alias = AliasInfo(True, {f"${self.next}"}, set())
         around: list[str] = []
         while self.kind in ("?", "["):
             if self.taken("?"):

@@ -10,12 +10,12 @@ import types
 import typing
 from collections.abc import Callable
 from contextlib import ContextDecorator
+from importlib import import_module
 from typing import Any, Final
 
 from retrograd.futures import Future
-from retrograd.nn import Module
 
-__all__ = ["Attribute", "Error", "Final", "Future", "ScriptFunction", "ScriptModule", "annotate", "enable_onednn_fusion",
+__all__ = ["Attribute", "Error", "Final", "Future", "ScriptFunction", "annotate", "enable_onednn_fusion",
            "export", "fork", "freeze", "ignore", "interface", "is_scripting", "is_tracing", "isinstance", "load",
            "onednn_fusion_enabled",
            "optimize_for_inference", "save", "script", "script_if_tracing", "script_method", "set_fusion_strategy",
@@ -131,11 +131,6 @@ class CompilationUnit:
         needs_compiler()
 
 
-class ScriptModule(Module):
-    """A module that is compiled; it runs as the Python that it is."""
-
-
-RecursiveScriptModule = ScriptModule
 ScriptFunction = type(lambda: None)
 
 
@@ -197,6 +192,12 @@ def enable_onednn_fusion(enabled: bool) -> None:
     """Let a compiler fuse by oneDNN, which there is none of."""
 
 
+def __getattr__(name: str) -> Any:
+    if name in ("RecursiveScriptModule", "ScriptModule"):       # of its own file, because it needs nn
+        return import_module("retrograd.jit.module").ScriptModule
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def needs_compiler(*args: Any, **kwargs: Any) -> Any:
     """Stands for what needs a compiled module.
 
@@ -208,7 +209,7 @@ def needs_compiler(*args: Any, **kwargs: Any) -> Any:
                        "torch.save(module.state_dict(), path) saves what a module has learnt")
 
 
-load = save = needs_compiler
+load = save = _get_trace_graph = needs_compiler
 
 
 def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True) -> Any:

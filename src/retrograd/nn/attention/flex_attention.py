@@ -16,7 +16,7 @@ __all__ = ["AuxOutput", "AuxRequest", "BlockMask", "and_masks", "create_block_ma
            "noop_mask", "or_masks"]
 
 Mask = Callable[[Any, Any, Any, Any], Any]
-BLOCK = 128
+BLOCK = _DEFAULT_SPARSE_BLOCK_SIZE = 128
 
 
 class AuxRequest(NamedTuple):
