@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograd.core.api import expose
+from retrograd.core.api import EXTRA_FUNCTIONS, expose
 from retrograd.core.dispatch import call
 from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor
 from retrograd.ops.linalg.matmul import bmm
@@ -251,7 +251,7 @@ def einsum(*args: Any) -> Any:
     else:
         equation, operands = args[0], args[1:]
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
-        return einsum(equation, *operands[0])
+        return EXTRA_FUNCTIONS["einsum"](equation, *operands[0])       # as a call of its own, which others may take over
     if not isinstance(equation, str):
         raise TypeError(f"einsum(): argument 'equation' (position 1) must be str, not {type(equation).__name__}")
     inputs, given = parse(equation, operands)
