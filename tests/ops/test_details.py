@@ -474,3 +474,31 @@ def test_attention_of_strided_inputs_is_made_of_products() -> None:
     strided = q.transpose(-2, -1).clone(memory_format=torch.contiguous_format).transpose(-2, -1)
     assert attend(strided, q, q).grad_fn.name() == "UnsafeViewBackward0"
     assert np.allclose(attend(strided, q, q).detach().numpy(), attend(q, q, q).detach().numpy())
+
+
+def test_complex_numbers_are_true_unless_both_parts_are_zero() -> None:
+    assert torch.tensor([0.25j, 0j, 1 + 0j, 1e-30j]).bool().tolist() == [True, False, True, True]
+
+
+def test_log1p_of_small_complex_numbers_keeps_their_digits() -> None:
+    made = torch.log1p(torch.tensor([2e-18, 2e-18j, -0.5 + 0.1j, 3 - 4j], dtype=torch.complex128))
+    assert made[0].item() == 2e-18 and abs(made[1].item() - complex(2e-36, 2e-18)) < 1e-48
+    assert torch.allclose(made[2:], torch.log(torch.tensor([0.5 + 0.1j, 4 - 4j], dtype=torch.complex128)))
+
+
+def test_the_gradient_of_a_determinant_of_one_number_is_the_gradient() -> None:
+    for dtype in (torch.float64, torch.complex128):
+        x = torch.zeros(1, 1, dtype=dtype, requires_grad=True)
+        assert torch.autograd.grad(torch.linalg.det(x), x, torch.tensor(3.0, dtype=dtype))[0].tolist() == [[3]]
+
+
+def test_diff_of_order_zero_is_the_input_alone() -> None:
+    x = torch.tensor([1.0, 2.0])
+    assert torch.diff(x, n=0, prepend=torch.zeros(1), append=torch.zeros(2)).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("name", ["quantile", "nanquantile"])
+def test_quantiles_have_gradients_with_respect_to_q(name: str) -> None:
+    x = torch.tensor([3.0, 1.0, 2.0, 5.0], dtype=torch.float64)
+    q = torch.tensor([0.3, 0.7], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.grad(getattr(torch, name)(x, q).sum(), q)[0].tolist() == [3, 6]

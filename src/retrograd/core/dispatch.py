@@ -665,8 +665,8 @@ def compute_out(op: Any, args: Any) -> Any:
 
 
 def assign_out(op: Any, outs: Any, result: Any) -> Any:
-    for out, value in zip(outs, result if op.functional.multiple else (result,), strict=True):
-        hooks.assign_out(out, value, op.name)
+    for i, (out, value) in enumerate(zip(outs, result if op.functional.multiple else (result,), strict=True)):
+        hooks.assign_out(out, value, op.name, op.functional.out, op.schema.params[op.out_arg + i].name)
     return op.functional.result_type(*outs) if op.functional.multiple and op.functional.result_type else (
         tuple(outs) if len(outs) > 1 else outs[0])
 

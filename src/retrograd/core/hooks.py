@@ -47,7 +47,7 @@ class Hooks:
         self.add_gradient: Service = later("retrograd.ops.memory.copy", "add_gradient")        # (old, grad)
         self.ones_like: Service = later("retrograd.ops.memory.copy", "ones_like")              # (out, shape, dtype)
         self.is_channels_last: Service = later("retrograd.ops.memory.copy", "is_channels_last")
-        self.warn_resized: Service = later("retrograd.ops.memory.resize", "warn_resized")
+        self.resize_out: Service = later("retrograd.ops.memory.resize", "resize_out")
         self.resize_storage: Service = later("retrograd.core.resizing", "resize_storage")      # (storage, bytes)
         self.meta: Service = later("retrograd.ops.shared.meta", "meta")                        # (op, args)
         # ---- sparse tensors (ops/sparse)

@@ -95,7 +95,7 @@ class OpDef:
                  functional: Any = None, numbers: bool = False, composite: bool = False, fast: Any = None, fast_for: Any = None,
                  scalars: tuple[str, ...] = (), variants: str = "function, method", check: Any = None,
                  exact: bool = False, flips: int = 0, leading: int = 0, constant: tuple[int, ...] = (),
-                 mixes: bool = True, elementwise: bool | None = None, real_only: bool = False) -> None:
+                 mixes: bool = True, elementwise: bool | None = None, real_only: bool = False, out: Any = None) -> None:
         self.schema = schema
         self.name: str = schema.name
         self.overload: str = schema.overload or "default"
@@ -107,6 +107,8 @@ class OpDef:
         self.promote = promote
         self.widen = widen
         self.functional = functional          # for an in-place or out= form: the op it is a form of
+        # Which dtypes out= tensors may have (see ops/shared/out_dtypes.py): what results are cast to, or theirs alone.
+        self.out: str = out if isinstance(out, str) else ("cast" if composite or promote is not None else "same")
         self.composite = composite            # made of other ops: `kernel` works on tensors and records nothing itself
         self.variants = variants
         self.numbers = numbers                # accepts Python numbers in the place of tensors
@@ -382,7 +384,7 @@ MODULES: dict[str, tuple[str, ...]] = {}      # the modules that declare a name,
 def defop(schema: str, kernel: Any, *, inplace: Any = None, out: Any = None, numbers: Any = False, **columns: Any) -> OpDef:
     """Declare an op and, as the schema allows, its in-place (`inplace=True`) and out= forms."""
     parsed = Schema(schema, allow_numbers_as_tensors=numbers)
-    op = OpDef(parsed, kernel, numbers=numbers, **columns)
+    op = OpDef(parsed, kernel, numbers=numbers, out=out, **columns)
     packet = packet_of(parsed.name)
     packet.add(op)
     packet.declared += 1
@@ -464,7 +466,7 @@ def derive(op: OpDef, form: str, numbers: bool) -> OpDef:
     derived = OpDef(Schema(schema, allow_numbers_as_tensors=numbers), op.kernel, vjp=op.vjp, jvp=op.jvp, batch=op.batch,
                     promote=op.promote, widen=op.widen, node=op.node_name, functional=op, numbers=numbers,
                     composite=op.composite and form != "out", scalars=op.scalars, check=op.check, exact=op.exact,
-                    leading=op.leading, mixes=op.mixes, elementwise=op.elementwise, real_only=op.real_only)
+                    leading=op.leading, mixes=op.mixes, elementwise=op.elementwise, real_only=op.real_only, out=op.out)
     return derived
 
 

@@ -118,6 +118,9 @@ def make(op: Any, order: Any, bound: Any) -> Any:
     return made
 
 
+SEQUENCES = ("arange", "linspace", "logspace", "range")
+
+
 def fill_out(op: Any, args: Any, out: Any, dtype: Any) -> Any:
     """The out= form: what the op makes in the dtype of `out`, put there."""
     if dtype is not None and dtype is not out.dtype:
@@ -128,6 +131,8 @@ def fill_out(op: Any, args: Any, out: Any, dtype: Any) -> Any:
     for i in op.dtype_args:
         args[i] = out.dtype
     made = call(op, args)
+    if op.name in SEQUENCES and out.array.size == made.array.size:       # in the shape that `out` has
+        made = late.view(made, out.array.shape)
     if out.array.shape != made.array.shape:
         if op.name == "arange" and out.array.size not in (0, made.array.size):
             warnings.warn(f"The number of elements in the out tensor of shape {list(out.array.shape)} is {out.array.size} "

@@ -288,6 +288,7 @@ def multinomial_kernel(xp: Any, self: Any, num_samples: int, replacement: bool, 
 
 multinomial = defop(
     "multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor",
+    out="same: multinomial expects Long tensor out, got: {out}",
     kernel=multinomial_kernel, batch=families.loop,
     meta=lambda xp, self, num_samples, replacement, generator: np.empty((*self.shape[:-1], num_samples), np.int64),
 )

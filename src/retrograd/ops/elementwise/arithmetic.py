@@ -84,6 +84,7 @@ rsub = defop(
 )
 neg = defop(
     "neg(Tensor self) -> Tensor",
+    out="found",
     kernel="negative",
     check=refuse("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the "
                  "`~` or `logical_not()` operator instead.", "b"),

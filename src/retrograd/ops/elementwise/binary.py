@@ -235,6 +235,7 @@ def check_inplace_abs(self: Any) -> None:
 abs_kernel = limited("abs_cpu", "iufVc", ufunc("absolute"))
 defop(
     "abs(Tensor self) -> Tensor",
+    out="found",
     kernel=abs_kernel, vjp=dict(self=lambda grad, self: grad * self.sgn()),
     jvp=lambda self_p, self_t: real_part(self_t * conj(self_p.sgn())), batch=families.pointwise, lower="abs(self)",
 )
@@ -251,6 +252,7 @@ def real_part(value: Any) -> Any:
 
 defop(
     "sign(Tensor self) -> Tensor",
+    out="found",
     kernel=sign_kernel, vjp=dict(self=zeros), jvp="elementwise", batch=families.pointwise, inplace=True,
     check=refuse("Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.", "c",
                  NotImplementedError),
@@ -258,6 +260,7 @@ defop(
 )
 defop(
     "sgn(Tensor self) -> Tensor",
+    out="found",
     kernel=sgn_kernel, vjp=dict(self=sgn_backward),
     jvp=lambda self_p, self_t, result: sgn_backward(self_t, self_p, result), batch=families.pointwise, inplace=True,
     lower="sign(self)",
@@ -272,6 +275,7 @@ def signbit_kernel(xp: Any, self: Any) -> Any:
 
 defop(
     "signbit(Tensor self) -> Tensor",
+    out="same: signbit does not support non-boolean outputs.",
     kernel=signbit_kernel, check=refuse("signbit is not implemented for complex tensors.", "c", NotImplementedError),
     batch=families.pointwise,
     lower="copysign(1, self) < 0",

@@ -115,7 +115,7 @@ for name, sign in (("logical_and", "&"), ("logical_or", "|"), ("logical_xor", "^
     )
 defop(
     "logical_not(Tensor self) -> Tensor",
-    kernel=lambda xp, self: xp.equal(self, 0), batch=families.pointwise, inplace=True,
+    kernel=lambda xp, self: xp.equal(self, 0), batch=families.pointwise, inplace=True, out="any",
     lower="self == 0",
 )
 
@@ -149,6 +149,7 @@ bit_rows("bitwise_left_shift", shifted("lshift_cpu", "left_shift"), "Tensor_Scal
 bit_rows("bitwise_right_shift", shifted("rshift_cpu", "right_shift"), "Tensor_Scalar")
 defop(
     "bitwise_not(Tensor self) -> Tensor",
+    out="found",
     kernel=limited("bitwise_not_cpu", "biu", ufunc("bitwise_not")), batch=families.pointwise, inplace=True,
     lower="~self",
 )

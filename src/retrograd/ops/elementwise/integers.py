@@ -58,6 +58,7 @@ def frexp_gradient(grad: Any, exponent: Any) -> Any:
 
 defop(
     "frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)",
+    out="same: torch.frexp() expects {name} to have dtype {c_value} but got {c_out}",
     kernel=frexp_kernel, vjp=dict(self=frexp_gradient), jvp=lambda self_t, exponent: (frexp_gradient(self_t, exponent), None),
     batch=lambda op, args, dims, size: (call(op, args), (dims[0], dims[0])),
 )

@@ -72,13 +72,25 @@ def exp2_kernel(xp: Any, self: Any) -> Any:
     return xp.exp(self * number_like(xp, self, math.log(2))) if self.dtype.kind == "c" else xp.exp2(self)
 
 
+def log1p_kernel(xp: Any, self: Any) -> Any:
+    """Complex numbers by parts, so that small ones keep their digits."""
+    if self.dtype.kind != "c":
+        return xp.log1p(self)
+    x, y = self.real, self.imag
+    near = xp.abs(self) < 0.5
+    size = xp.where(near, xp.log1p(xp.where(near, x * (x + 2) + y * y, 0)) / 2, xp.log(xp.where(near, 1, xp.abs(self + 1))))
+    made = xp.empty(self.shape, self.dtype)
+    made.real, made.imag = size, xp.arctan2(y, x + 1)
+    return made
+
+
 function("exp", "exp", lambda grad, result: grad * conj(result), "exp(self)")
 function("exp2", exp2_kernel, lambda grad, result: times(grad * conj(result), math.log(2)), "exp2(self)")
 function("expm1", "expm1", lambda grad, result: grad * plus(conj(result), 1), "expm1(self)")
 function("log", "log", lambda grad, self: grad / conj(self), "log(self)")
 function("log2", "log2", lambda grad, self: grad / times(conj(self), 0.6931471805599453), "log2(self)")
 function("log10", "log10", lambda grad, self: grad / times(conj(self), 2.3025850929940456), "log10(self)")
-function("log1p", "log1p", lambda grad, self: grad / conj(plus(self, 1)), "log1p(self)", node="Log1PBackward0")
+function("log1p", log1p_kernel, lambda grad, self: grad / conj(plus(self, 1)), "log1p(self)", node="Log1PBackward0")
 
 
 # ---- logit: the inverse of sigmoid
@@ -289,7 +301,7 @@ def round_decimals_kernel(xp: Any, self: Any, decimals: int) -> Any:
     return xp.rint(self / power) * power if decimals < 0 else xp.rint(self * power) / power
 
 
-steps = dict(vjp=dict(self=zeros), jvp="elementwise", batch=families.pointwise, inplace=True)
+steps = dict(vjp=dict(self=zeros), jvp="elementwise", batch=families.pointwise, inplace=True, out="found")
 for name in ("floor", "ceil", "trunc"):
     defop(f"{name}(Tensor self) -> Tensor", kernel=rounded(name, name, f"{name} is not supported for complex inputs"),
           lower=f"{name}(self)", **steps)
@@ -298,6 +310,7 @@ defop("round.decimals(Tensor self, *, int decimals) -> Tensor", kernel=round_dec
       **steps)
 defop(
     "frac(Tensor self) -> Tensor",
+    out="found",
     kernel=limited("frac_cpu", FLOATS, lambda xp, self: self - xp.trunc(self)), vjp=dict(self=lambda grad: grad),
     jvp="elementwise", batch=families.pointwise, inplace=True, widen=True,
     lower="self - trunc(self)",
@@ -321,6 +334,7 @@ def nan_to_num_kernel(xp: Any, self: Any, nan: Any, posinf: Any, neginf: Any) ->
 
 defop(
     "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
+    out="same: nan_to_num: dtype of out: {out} should be same as input: {value}",
     kernel=nan_to_num_kernel, check=no_complex_gradient("nan_to_num"),
     vjp=dict(self=lambda grad, self: grad * self.isfinite()), jvp="elementwise", batch=families.pointwise, inplace=True,
 )
@@ -344,7 +358,9 @@ defop("isinf(Tensor self) -> Tensor", kernel=testing("isinf", False), out=False,
 defop("isfinite(Tensor self) -> Tensor", kernel=testing("isfinite", True), out=False, **tests, lower="abs(self) < inf")
 defop("isreal(Tensor self) -> Tensor", out=False, **tests,
       kernel=lambda xp, self: xp.equal(self.imag, 0) if self.dtype.kind == "c" else xp.ones_like(self, dtype=bool))
-defop("isposinf(Tensor self) -> Tensor", kernel=infinite(1),
+defop("isposinf(Tensor self) -> Tensor", out="same: isposinf does not support non-boolean outputs.",
+      kernel=infinite(1),
       check=refuse("isposinf does not support complex inputs.", "c"), **tests, lower="self == inf")
-defop("isneginf(Tensor self) -> Tensor", kernel=infinite(-1),
+defop("isneginf(Tensor self) -> Tensor", out="same: isneginf does not support non-boolean outputs.",
+      kernel=infinite(-1),
       check=refuse("isneginf does not support complex inputs.", "c"), **tests, lower="self == -inf")

@@ -197,6 +197,7 @@ def masked_select_backward(grad: Any, self: Any, mask: Any) -> Any:
 
 masked_select = defop(
     "masked_select(Tensor self, Tensor mask) -> Tensor",
+    out="same: masked_select(): self and result must have the same scalar type",
     kernel=masked_select_kernel,
     vjp=dict(self=masked_select_backward),
     jvp=lambda self_t, mask: self_t.masked_select(mask), batch=families.loop,

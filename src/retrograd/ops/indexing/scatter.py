@@ -237,6 +237,7 @@ def scatter_reduce_src_kernel(xp: Any, self: Any, dim: int, index: Any, src: Any
 
 scatter_src = defop(
     "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+    out="same",
     kernel=lambda xp, self, dim, index, src: scatter_into("scatter", self, dim, index, src),
     vjp=dict(self=lambda grad, dim, index: grad.scatter(dim, index, 0),
              src=lambda grad, dim, index: grad.gather(dim, index)),
@@ -258,12 +259,14 @@ def scaled_by_value(t: Any, dim: int, index: Any, value: Any, reduce: str) -> An
 
 scatter_reduced_src = defop(
     "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
+    out="same",
     kernel=scatter_reduce_src_kernel,
     vjp={("self", "src"): scatter_reduced_backward}, jvp=scatter_reduced_tangent, batch=along_dim, inplace=True,
     node="ScatterBackward2",
 )
 scatter_value = defop(
     "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+    out="same",
     kernel=scatter_value_kernel,
     vjp=dict(self=lambda grad, dim, index: grad.scatter(dim, index, 0)),
     jvp=lambda self_t, dim, index: self_t.scatter(dim, index, 0),
@@ -271,6 +274,7 @@ scatter_value = defop(
 )
 scatter_reduced_value = defop(
     "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
+    out="same",
     kernel=lambda xp, self, dim, index, value, reduce:
         scatter_into("scatter value", self, dim, index, number_array(value, self.dtype), old_reduction(reduce)),
     vjp=dict(self=lambda grad, dim, index, value, reduce: scaled_by_value(grad, dim, index, conj(value), reduce)),
@@ -453,6 +457,7 @@ def index_select_backward(grad: Any, self_sym_sizes: Any, dim: int, index: Any) 
 
 index_select = defop(
     "index_select(Tensor self, int dim, Tensor index) -> Tensor",
+    out="same: index_select(): self and result must have the same scalar type",
     kernel=index_select_kernel,
     vjp=dict(self=index_select_backward), jvp="linear", batch=along_vector,
 )
@@ -700,6 +705,8 @@ def wrapped(index: Any, rows: Any) -> Any:
 
 take = defop(
     "take(Tensor self, Tensor index) -> Tensor",
+    out="same: take(): self and out expected to have the same dtype, but got self.dtype = {value} and "
+        "out.dtype = {out}",
     kernel=take_kernel,
     vjp=dict(self=take_backward), jvp="linear", batch=batched_take,
 )
@@ -756,5 +763,6 @@ def take_along_dim_of(self: Any, indices: Any, dim: int | None = None) -> Any:
 
 take_along_dim = defop(
     "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
+    out="same",
     kernel=take_along_dim_of, composite=True,
 )

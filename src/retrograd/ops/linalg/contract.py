@@ -110,7 +110,8 @@ def broadcast_shape(a: Any, b: Any) -> tuple[int, ...]:
     return tuple([m if n == 1 else n for n, m in zip(a, b, strict=True)])
 
 
-matmul = defop("matmul(Tensor self, Tensor other) -> Tensor", kernel=matmul_tensors, composite=True)
+matmul = defop("matmul(Tensor self, Tensor other) -> Tensor",
+               out="same: result dtype {out} does not match input dtype {value}", kernel=matmul_tensors, composite=True)
 linalg_matmul = defop("linalg_matmul(Tensor self, Tensor other) -> Tensor", kernel=matmul_tensors, composite=True, variants="")
 matmul.prepare()
 
@@ -135,7 +136,8 @@ def linear_tensors(input: Any, weight: Any, bias: Any) -> Any:
     return matmul_tensors(input, weight.t()).add_(bias)
 
 
-linear = defop("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", kernel=linear_tensors, composite=True,
+linear = defop("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
+               out="same", kernel=linear_tensors, composite=True,
                variants="")
 FUNCTIONS_BY_NAME["linear"] = linear
 
@@ -261,7 +263,10 @@ def outer_tensors(self: Any, vec2: Any) -> Any:
     return self.reshape((self.array.shape[0], 1)) * vec2
 
 
-inner = defop("inner(Tensor self, Tensor other) -> Tensor", kernel=inner_tensors, composite=True)
+inner = defop("inner(Tensor self, Tensor other) -> Tensor",
+              out="same: tensordot: Expected the output tensor to have dtype {value}, but got an "
+                  "output tensor with dtype {out}",
+              kernel=inner_tensors, composite=True)
 outer = defop("outer(Tensor self, Tensor vec2) -> Tensor", kernel=outer_tensors, composite=True)
 ger = defop("ger(Tensor self, Tensor vec2) -> Tensor", kernel=outer_tensors, composite=True)
 
@@ -332,7 +337,9 @@ def cheapest_splits(sizes: Any, count: int) -> dict[tuple[int, int], int]:
     return splits
 
 
-linalg_multi_dot = defop("linalg_multi_dot(Tensor[] tensors) -> Tensor", kernel=multi_dot_tensors, composite=True, variants="")
+linalg_multi_dot = defop("linalg_multi_dot(Tensor[] tensors) -> Tensor",
+                         out="same: multi_dot(): expected out tensor to have dtype {c_value} but got {c_out}",
+                         kernel=multi_dot_tensors, composite=True, variants="")
 FUNCTIONS_BY_NAME["linalg_multi_dot"] = linalg_multi_dot
 
 
@@ -376,7 +383,9 @@ def vecdot_tensors(x: Any, y: Any, dim: int) -> Any:
     return (families.conj(x) * y).sum([dim])
 
 
-cross = defop("cross(Tensor self, Tensor other, int? dim=None) -> Tensor", kernel=cross_tensors, composite=True)
-linalg_vecdot = defop("linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor", kernel=vecdot_tensors, composite=True,
+cross = defop("cross(Tensor self, Tensor other, int? dim=None) -> Tensor", kernel=cross_tensors, composite=True, out="same")
+linalg_vecdot = defop("linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
+                      out="same: linalg.vecdot: Expected out of dtype{value} but found {out}",
+                      kernel=vecdot_tensors, composite=True,
                       variants="")
 FUNCTIONS_BY_NAME["linalg_vecdot"] = linalg_vecdot

@@ -465,6 +465,7 @@ addmv = defop(
 )
 addr = defop(
     "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    out="cast",
     kernel=addr_kernel,
     vjp=dict(self=lambda grad, beta: times(grad, beta),
              vec1=lambda grad, vec2, alpha: times(grad.mv(conj(vec2)), alpha),
@@ -481,6 +482,7 @@ mv = defop(
 )
 dot = defop(
     "dot(Tensor self, Tensor tensor) -> Tensor",
+    out="same: result dtype {out} does not match input dtype {value}",
     kernel=dot_kernel, fast=fast_dot,
     vjp=dict(self=lambda grad, tensor: grad * conj(tensor), tensor=lambda grad, self: grad * conj(self)),
     jvp="multilinear", batch=batched_dot,
@@ -488,6 +490,7 @@ dot = defop(
 dot.checks = True
 vdot = defop(
     "vdot(Tensor self, Tensor other) -> Tensor",
+    out="same: result dtype {out} does not match input dtype {value}",
     kernel=vdot_kernel,
     vjp=dict(self=lambda grad, other: conj(grad) * other, other=lambda grad, self: grad * self),
     jvp="multilinear", batch=batched_dot,
@@ -549,6 +552,7 @@ def cross_kernel(xp: Any, self: Any, other: Any, dim: int) -> Any:
 
 linalg_cross = defop(
     "linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
+    out="same",
     kernel=cross_kernel,
     vjp=dict(self=lambda grad, other, dim: late.linalg_cross(conj(other), grad, dim=dim),
              other=lambda grad, self, dim: late.linalg_cross(grad, conj(self), dim=dim)),

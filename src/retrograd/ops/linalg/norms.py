@@ -112,6 +112,7 @@ def unit_columns(input: Any) -> Any:
 
 linalg_householder_product = defop(
     "linalg_householder_product(Tensor input, Tensor tau) -> Tensor",
+    out="castable: torch.linalg.householder_product",
     kernel=householder_kernel,
     vjp={("input", "tau"): lambda grad, input, tau, result:
          reflection_gradients(grad, input, tau, unit_columns(input), False)[:2]},
@@ -154,6 +155,8 @@ def ormqr_tangent(self_p: Any, self_t: Any, input2_p: Any, input2_t: Any, input3
 
 ormqr = defop(
     "ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor",
+    out="same: torch.ormqr: Expected input and result to have the same dtype, but input has dtype{value} "
+        "and result has dtype {out}",
     kernel=ormqr_kernel, vjp={("self", "input2", "input3"): ormqr_gradients}, jvp=ormqr_tangent, batch=stacked(2, 1, 2),
 )
 
@@ -207,8 +210,10 @@ def matrix_power(self: Any, n: int) -> Any:
     return result
 
 
-defop("linalg_matrix_power(Tensor self, int n) -> Tensor", kernel=matrix_power, composite=True, variants="")
-defop("matrix_power(Tensor self, int n) -> Tensor", kernel=matrix_power, composite=True)
+defop("linalg_matrix_power(Tensor self, int n) -> Tensor",
+      out="same", kernel=matrix_power, composite=True, variants="")
+defop("matrix_power(Tensor self, int n) -> Tensor",
+      out="same", kernel=matrix_power, composite=True)
 
 
 # ---- norms
@@ -285,11 +290,13 @@ def matrix_norm_by_name(self: Any, ord: str, dim: Any, keepdim: bool, dtype: Any
 
 linalg_matrix_norm = defop(
     "linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    out="same: linalg.matrix_norm expected out tensor dtype {value} but got: {out}",
     kernel=matrix_norm, composite=True, variants="",
 )
 defop(
     'linalg_matrix_norm.str_ord(Tensor self, str ord="fro", int[] dim=[-2, -1], bool keepdim=False, *, '
     "ScalarType? dtype=None) -> Tensor",
+    out="same: linalg.matrix_norm expected out tensor dtype {value} but got: {out}",
     kernel=matrix_norm_by_name, composite=True, variants="",
 )
 
@@ -322,14 +329,21 @@ def linalg_norm(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any
 
 
 defop("linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+      out="same: linalg.norm expected out tensor dtype {value} but got: {out}",
       kernel=linalg_norm, composite=True, variants="")
 defop("linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+      out="same: linalg.norm expected out tensor dtype {value} but got: {out}",
       composite=True, variants="", kernel=linalg_norm_by_name)
-defop("nuclear_norm(Tensor self, bool keepdim=False) -> Tensor", composite=True, variants="function",
+defop("nuclear_norm(Tensor self, bool keepdim=False) -> Tensor",
+      out="same: linalg.matrix_norm expected out tensor dtype {value} but got: {out}",
+      composite=True, variants="function",
       kernel=lambda self, keepdim: matrix_norm_by_name(self, "nuc", (-2, -1), keepdim, None))
-defop("nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor", composite=True, variants="function",
+defop("nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor",
+      out="same: linalg.matrix_norm expected out tensor dtype {value} but got: {out}",
+      composite=True, variants="function",
       kernel=lambda self, dim, keepdim: matrix_norm_by_name(self, "nuc", dim, keepdim, None))
-defop("frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", composite=True, variants="function",
+defop("frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+      out="same", composite=True, variants="function",
       kernel=lambda self, dim, keepdim: call(norm_dims, [self, 2.0, dim, keepdim]))
 
 
@@ -398,8 +412,10 @@ def real_type(self: Any) -> Any:
     return dtypes.BY_NUMPY[self.array.real.dtype] if self.is_complex() else self.dtype
 
 
-defop("linalg_cond(Tensor self, Scalar? p=None) -> Tensor", kernel=cond, composite=True, variants="")
-defop("linalg_cond.p_str(Tensor self, str p) -> Tensor", kernel=cond_by_name, composite=True, variants="")
+defop("linalg_cond(Tensor self, Scalar? p=None) -> Tensor",
+      out="castable: linalg.cond", kernel=cond, composite=True, variants="")
+defop("linalg_cond.p_str(Tensor self, str p) -> Tensor",
+      out="castable: linalg.cond", kernel=cond_by_name, composite=True, variants="")
 
 
 def matrix_rank(input: Any, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
@@ -423,12 +439,16 @@ def matrix_rank(input: Any, atol: Any = None, rtol: Any = None, hermitian: bool 
 
 
 defop("linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) "
-      "-> Tensor", kernel=matrix_rank, composite=True, variants="")
+      "-> Tensor",
+      out="castable: torch.linalg.matrix_rank", kernel=matrix_rank, composite=True, variants="")
 defop("linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor",
+      out="castable: torch.linalg.matrix_rank",
       kernel=matrix_rank, composite=True, variants="")
-defop("linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor", composite=True, variants="",
+defop("linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor",
+      out="castable: torch.linalg.matrix_rank", composite=True, variants="",
       kernel=lambda self, tol, hermitian: matrix_rank(self, tol, 0.0, hermitian))
-defop("linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor", composite=True, variants="",
+defop("linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor",
+      out="castable: torch.linalg.matrix_rank", composite=True, variants="",
       kernel=lambda input, tol, hermitian: matrix_rank(input, tol, late.zeros((), dtype=tol.dtype), hermitian))
 
 
@@ -469,7 +489,9 @@ def vander(x: Any, N: Any) -> Any:
     return late.cat([late.ones((*x.shape, 1), dtype=powers.dtype), powers], -1)
 
 
-defop("linalg_tensorinv(Tensor self, int ind=2) -> Tensor", kernel=tensorinv, composite=True, variants="")
-defop("linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor", kernel=tensorsolve, composite=True,
+defop("linalg_tensorinv(Tensor self, int ind=2) -> Tensor",
+      out="castable: tensorinv", kernel=tensorinv, composite=True, variants="")
+defop("linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor",
+      out="castable: tensorsolve", kernel=tensorsolve, composite=True,
       variants="")
 defop("linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor", kernel=vander, composite=True, variants="", out=False)

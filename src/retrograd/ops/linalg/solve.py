@@ -134,7 +134,8 @@ def linalg_cholesky(self: Any, upper: bool) -> Any:
     return made
 
 
-defop("linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor", kernel=linalg_cholesky, composite=True, variants="")
+defop("linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor",
+      out="same", kernel=linalg_cholesky, composite=True, variants="")
 CHOLESKY_WARNING = (
     "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch release.\n"
     "L = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\nU = torch.cholesky(A, upper=True)\n"
@@ -154,6 +155,7 @@ def deprecated(message: str) -> Any:
 
 cholesky = defop(
     "cholesky(Tensor self, bool upper=False) -> Tensor",
+    out="castable: cholesky",
     kernel=cholesky_kernel("cholesky"), check=deprecated(CHOLESKY_WARNING),
     vjp=dict(self=lambda grad, upper, result: cholesky_gradient(grad, result, upper)),
     jvp=lambda self_t, upper, result: cholesky_tangent(self_t, result, upper), batch=stacked(2),
@@ -197,6 +199,7 @@ def cholesky_solve_tangent(self_t: Any, input2_p: Any, input2_t: Any, result: An
 
 defop(
     "cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor",
+    out="castable: cholesky_solve",
     kernel=cholesky_solve_kernel, vjp={("self", "input2"): cholesky_solve_gradients}, jvp=cholesky_solve_tangent,
     batch=stacked(2, 2),
 )
@@ -222,6 +225,7 @@ def cholesky_inverse_tangent(self_p: Any, self_t: Any, upper: bool, result: Any)
 
 defop(
     "cholesky_inverse(Tensor self, bool upper=False) -> Tensor",
+    out="castable: cholesky_inverse",
     kernel=cholesky_inverse_kernel, vjp=dict(self=cholesky_inverse_gradient), jvp=cholesky_inverse_tangent, batch=stacked(2),
 )
 
@@ -249,8 +253,10 @@ def linalg_inv(A: Any) -> Any:
     return made
 
 
-defop("linalg_inv(Tensor A) -> Tensor", kernel=linalg_inv, composite=True, variants="")
-defop("inverse(Tensor self) -> Tensor", kernel=linalg_inv, composite=True)
+defop("linalg_inv(Tensor A) -> Tensor",
+      out="same", kernel=linalg_inv, composite=True, variants="")
+defop("inverse(Tensor self) -> Tensor",
+      out="same", kernel=linalg_inv, composite=True)
 
 
 # ---- systems of equations
@@ -341,7 +347,8 @@ def linalg_solve_ex(A: Any, B: Any, left: bool, check_errors: bool) -> Any:
     return solve_ex.result_type(made, info)
 
 
-defop("linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor", kernel=linalg_solve, composite=True, variants="")
+defop("linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor",
+      out="same", kernel=linalg_solve, composite=True, variants="")
 solve_ex = defop(
     "linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)",
     kernel=linalg_solve_ex, composite=True, variants="",
@@ -379,6 +386,7 @@ def solve_triangular_tangent(self_p: Any, self_t: Any, B_t: Any, result: Any, up
 
 linalg_solve_triangular = defop(
     "linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor",
+    out="scalar",
     kernel=solve_triangular_kernel, vjp={("self", "B"): solve_triangular_gradients}, jvp=solve_triangular_tangent,
     batch=stacked(2, 2), variants="",
 )
@@ -476,6 +484,8 @@ def det_gradient(grad: Any, A: Any, result: Any, LU: Any, pivots: Any) -> Any:
     if not A.numel():
         return late.zeros_like(A)
     n = A.shape[-1]
+    if n == 1:                            # the matrix is its determinant, singular or not
+        return grad.unsqueeze(-1).unsqueeze(-1).expand(A.shape)
     if not is_watched():
         right = scaled_identity(grad * result.conj(), n)
         return linalg_lu_solve(perturbed(LU), pivots, right, adjoint=True)
@@ -548,11 +558,14 @@ def logdet(self: Any) -> Any:
     return late.where(sign == -1.0, float("nan"), size)
 
 
-FUNCTIONS_BY_NAME["linalg_det"] = defop("linalg_det(Tensor A) -> Tensor", kernel=linalg_det, composite=True, variants="")
+FUNCTIONS_BY_NAME["linalg_det"] = defop("linalg_det(Tensor A) -> Tensor",
+                                        out="same", kernel=linalg_det, composite=True, variants="")
 defop("det(Tensor self) -> Tensor", kernel=linalg_det, composite=True, out=False)
-linalg_slogdet = defop("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", kernel=slogdet_by(lambda: linalg_slogdet),
+linalg_slogdet = defop("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)",
+                       out="same", kernel=slogdet_by(lambda: linalg_slogdet),
                        composite=True, variants="")
-slogdet = defop("slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)", kernel=slogdet_by(lambda: slogdet), composite=True)
+slogdet = defop("slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)",
+                out="same", kernel=slogdet_by(lambda: slogdet), composite=True)
 defop("logdet(Tensor self) -> Tensor", kernel=logdet, composite=True, out=False)
 
 
@@ -677,7 +690,8 @@ def lu_factor(A: Any, pivot: bool) -> Any:
     return linalg_lu_factor.result_type(made, pivots)
 
 
-linalg_lu_factor = defop("linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)", kernel=lu_factor,
+linalg_lu_factor = defop("linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)",
+                         out="same", kernel=lu_factor,
                          composite=True, variants="")
 linalg_lu = defop(
     "linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)",
@@ -762,6 +776,7 @@ def lu_solve_tangent(LU_p: Any, LU_t: Any, pivots: Any, B_t: Any, result: Any, l
 
 linalg_lu_solve = defop(
     "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor",
+    out="same",
     kernel=lu_solve_kernel, vjp={("LU", "B"): lu_solve_gradients}, jvp=lu_solve_tangent, batch=stacked(2, 1, 2), variants="",
 )
 LU_WARNING = ("torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a future PyTorch release.\n"
@@ -774,7 +789,8 @@ def old_lu_solve(self: Any, LU_data: Any, LU_pivots: Any) -> Any:
     return linalg_lu_solve(LU_data, LU_pivots, self)
 
 
-defop("lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor", kernel=old_lu_solve, composite=True)
+defop("lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor",
+      out="same", kernel=old_lu_solve, composite=True)
 
 
 OLD_LU_WARNING = (

@@ -118,6 +118,7 @@ def qr_tangent(A_t: Any, Q: Any, R: Any, mode: str) -> Any:
 
 linalg_qr = defop(
     'linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)',
+    out="same",
     kernel=qr_kernel, vjp=dict(A=qr_gradient), jvp=qr_tangent, batch=stacked(2), variants="",
 )
 
@@ -126,7 +127,8 @@ def old_qr(self: Any, some: bool) -> Any:
     return qr.result_type(*linalg_qr(self, "reduced" if some else "complete"))
 
 
-qr = defop("qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)", kernel=old_qr, composite=True)
+qr = defop("qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)",
+           out="same", kernel=old_qr, composite=True)
 
 
 def geqrf_kernel(xp: Any, self: Any) -> Any:
@@ -192,9 +194,11 @@ linalg_eigh_ = defop(
     '_linalg_eigh(Tensor A, str UPLO="L", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)',
     kernel=eigh_kernel, vjp=dict(A=eigh_gradient), jvp=eigh_tangent, batch=stacked(2), variants="",
 )
-linalg_eigh = defop('linalg_eigh(Tensor self, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)', composite=True,
+linalg_eigh = defop('linalg_eigh(Tensor self, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)',
+                    out="same", composite=True,
                     kernel=lambda self, UPLO: linalg_eigh.result_type(*linalg_eigh_(self, UPLO)), variants="")
-linalg_eigvalsh = defop('linalg_eigvalsh(Tensor self, str UPLO="L") -> Tensor', composite=True, variants="",
+linalg_eigvalsh = defop('linalg_eigvalsh(Tensor self, str UPLO="L") -> Tensor',
+                        out="same", composite=True, variants="",
                         kernel=lambda self, UPLO: linalg_eigh_(self, UPLO, will_differentiate(self))[0])
 
 
@@ -260,6 +264,7 @@ def eig_tangent(self_t: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
 
 linalg_eig = defop(
     "linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)",
+    out="castable: torch.linalg.eig",
     kernel=eig_kernel, vjp=dict(self=eig_gradient), jvp=eig_tangent, batch=stacked(2), variants="",
 )
 linalg_eigvals_ = defop(
@@ -276,7 +281,8 @@ def linalg_eigvals(self: Any) -> Any:
     return linalg_eig(self)[0]
 
 
-defop("linalg_eigvals(Tensor self) -> Tensor", kernel=linalg_eigvals, composite=True, variants="")
+defop("linalg_eigvals(Tensor self) -> Tensor",
+      out="castable: torch.linalg.eigvals", kernel=linalg_eigvals, composite=True, variants="")
 
 
 # ---- singular values
@@ -382,12 +388,14 @@ linalg_svd_ = defop(
     kernel=svd_kernel, vjp=dict(A=svd_gradient), jvp=svd_tangent, batch=stacked(2), variants="",
 )
 linalg_svd = defop(
-    "linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)", variants="",
+    "linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
+    out="same", variants="",
     composite=True,
     kernel=lambda A, full_matrices, driver: linalg_svd.result_type(*linalg_svd_(A, full_matrices, driver=driver)),
 )
 FUNCTIONS_BY_NAME["linalg_svd"] = linalg_svd
-linalg_svdvals = defop("linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor", composite=True, variants="",
+linalg_svdvals = defop("linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor",
+                       out="same", composite=True, variants="",
                        kernel=lambda A, driver: linalg_svd_(A, False, will_differentiate(A), driver=driver)[1])
 
 
@@ -403,7 +411,8 @@ def old_svd(self: Any, some: bool, compute_uv: bool) -> Any:
     return svd.result_type(zeros[0], S, zeros[1].mT)
 
 
-svd = defop("svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)", kernel=old_svd,
+svd = defop("svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)",
+            out="same", kernel=old_svd,
             composite=True)
 
 
@@ -458,6 +467,7 @@ def pinv_tangent(self_p: Any, self_t: Any, result: Any) -> Any:
 
 linalg_pinv_tensors = defop(
     "linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor",
+    out="castable: linalg.pinv",
     kernel=pinv_kernel, vjp=dict(self=pinv_gradient), jvp=pinv_tangent, batch=stacked(2, 0, 0), variants="",
 )
 
@@ -481,10 +491,13 @@ def pinv_rcond(self: Any, rcond: Any, hermitian: bool) -> Any:
 
 
 defop("linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor",
+      out="castable: linalg.pinv",
       kernel=pinv, composite=True, variants="")
-defop("linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor", composite=True, variants="",
+defop("linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor",
+      out="castable: linalg.pinv", composite=True, variants="",
       kernel=lambda self, rcond, hermitian: pinv(self, 0.0, rcond, hermitian))
-defop("linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor", composite=True, variants="",
+defop("linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor",
+      out="castable: linalg.pinv", composite=True, variants="",
       kernel=pinv_rcond)
 defop("pinverse(Tensor self, float rcond=1e-15) -> Tensor", composite=True, out=False,
       kernel=lambda self, rcond: pinv(self, 0.0, rcond))
@@ -577,8 +590,10 @@ def batched_lstsq(op: Any, args: Any, dims: Any, size: int) -> Any:
 linalg_lstsq = defop(
     "linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> "
     "(Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
+    out="castable: torch.linalg.lstsq",
     kernel=lstsq_kernel, vjp={("self", "b"): lstsq_gradients}, jvp=lstsq_tangent, batch=batched_lstsq, constant=(3,),
     variants="",
 )
-geqrf = defop("geqrf(Tensor self) -> (Tensor a, Tensor tau)", kernel=geqrf_kernel, vjp=NOT_IMPLEMENTED, batch=stacked(2),
+geqrf = defop("geqrf(Tensor self) -> (Tensor a, Tensor tau)",
+              out="castable: torch.geqrf", kernel=geqrf_kernel, vjp=NOT_IMPLEMENTED, batch=stacked(2),
               real_only=True)

@@ -97,6 +97,7 @@ def refuse_none(tensors: Any, dim: int) -> None:
 
 cat = defop(
     "cat(Tensor[] tensors, int dim=0) -> Tensor",
+    out="cat",
     kernel=cat_kernel, promote="common", check=refuse_none,
     vjp=dict(tensors=cat_rule), jvp="linear", batch=batch_cat, variants="function",
 )
@@ -130,6 +131,7 @@ def stack_rule(grad: Any, dim: int, needed: Any) -> Any:
 
 stack = defop(
     "stack(Tensor[] tensors, int dim=0) -> Tensor",
+    out="cat",
     kernel=stack_kernel, promote="common", check=refuse_empty_stack,
     vjp=dict(tensors=stack_rule), jvp="linear", batch=batch_stack, variants="function",
 )

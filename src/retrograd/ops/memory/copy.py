@@ -35,6 +35,7 @@ from retrograd.core.tensor import (
 )
 from retrograd.ops import late
 from retrograd.ops.shared import families
+from retrograd.ops.shared.out_dtypes import check_dtype
 
 
 class memory_format:
@@ -139,7 +140,7 @@ def cast_array(array: Any, dtype: Any) -> Any:
     if array.dtype == dtype:
         return array
     if array.dtype.kind == "c" and dtype.kind != "c":
-        array = array.real
+        array = array != 0 if dtype.kind == "b" else array.real
     if dtype.kind == "b" and array.dtype.kind == "V":
         return array.astype(np.float32) != 0
     return array.astype(dtype)
@@ -348,21 +349,15 @@ def copy_to_layout(grad: Any, shape: Any, strides: Any) -> Any:
     return late.copy_(target, grad)
 
 
-def assign_out(out: Any, value: Any, name: str) -> None:
+def assign_out(out: Any, value: Any, name: str, rule: str = "cast", output: str = "out") -> None:
     """Put the result of an op into its out= tensor."""
     if (out._flags | value._flags) & FLAG_SPARSE:
         hooks.assign_sparse(out, value)
         bump(out)
         return
-    if not dtypes.can_cast(value.dtype, out.dtype):
-        raise RuntimeError(f"result type {value.dtype.legacy} can't be cast to the desired output type {out.dtype.legacy}")
+    check_dtype(rule, value.dtype, out.dtype, output)
     if out.array.shape != value.array.shape:
-        if out.array.size:
-            hooks.warn_resized(out, value)
-        strides = storage.strides_of(value.array)
-        dense = value.array.size and storage.is_non_overlapping_and_dense(value.array.shape, strides)
-        out.array = storage.empty_strided(value.array.shape, strides, out.array.dtype) if dense else np.empty(
-            value.array.shape, out.array.dtype)
+        hooks.resize_out(out, value)
     check_writable(out.array)
     if not out._flags & FLAG_META:
         out.array[...] = resolve(value).array

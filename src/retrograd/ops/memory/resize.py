@@ -116,12 +116,22 @@ def resize(self: Any, size: Any, memory_format: Any = None) -> Any:
         return self
     if self._flags & FLAG_WRAPPER:
         return hooks.batched_resize(self, size)
-    if self._flags & FLAG_META:
-        self.array = meta_array(size, strides, self.array.dtype)
-    else:
-        self.array = resized_memory(self.array, size, strides)
+    set_geometry(self, size, strides)
     bump(self)
     return self
+
+
+def set_geometry(self: Any, size: Any, strides: Any) -> None:
+    """Another size for a tensor that stays at its place in memory; views of memory that is too small move with it."""
+    if self._flags & FLAG_META:
+        self.array = meta_array(size, strides, self.array.dtype)
+        return
+    array = self.array
+    stored = storage.storage_of(array) if self._view is not None else None
+    last = storage.offset_of(array) + 1 + sum([(n - 1) * s for n, s in zip(size, strides, strict=True)])
+    if stored is not None and 0 not in size and last * array.itemsize > len(stored) and stored.resizable():
+        hooks.resize_storage(stored, last * array.itemsize)
+    self.array = resized_memory(self.array, size, strides)
 
 
 def resized_memory(array: Any, size: Any, strides: Any, offset: Any = None) -> Any:
@@ -148,6 +158,16 @@ resize_as_ = defop(
 )
 
 
+def resize_out(out: Any, value: Any) -> None:
+    """Give an out= tensor the shape of the result; it stays where it is in its memory."""
+    if out.array.size:
+        warn_resized(out, value)
+    shape, strides = value.array.shape, storage.strides_of(value.array)
+    if not value.array.size or not storage.is_non_overlapping_and_dense(shape, strides):
+        strides = storage.contiguous_strides(shape)
+    set_geometry(out, shape, strides)
+
+
 def warn_resized(out: Any, value: Any) -> None:
     warnings.warn(f"An output with one or more elements was resized since it had shape {list(out.array.shape)}, which does "
                   f"not match the required output shape {list(value.array.shape)}. This behavior is deprecated, and in a "
@@ -156,7 +176,7 @@ def warn_resized(out: Any, value: Any) -> None:
                   stacklevel=4)
 
 
-hooks.warn_resized = warn_resized
+hooks.resize_out = resize_out
 
 
 def resize_as(self: Any, the_template: Any, memory_format: Any) -> Any:

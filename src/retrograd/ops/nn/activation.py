@@ -483,6 +483,7 @@ gelu_backward = backward_op(
     })
 defop(
     'gelu(Tensor self, *, str approximate="none") -> Tensor',
+    out="found",
     kernel=limited("GeluKernelImpl", FLOATS, gelu_kernel), check=check_gelu,
     vjp=dict(self=lambda grad, self, approximate: call(gelu_backward, [grad, self, approximate])), inplace=True, **activation,
     lower={
@@ -586,6 +587,7 @@ softplus_backward = backward_op(
     lower="z = exp(self * beta); grad_output if self * beta > threshold else grad_output * z / (z + 1)")
 defop(
     "softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor",
+    out="found",
     kernel=limited("softplus_cpu", FLOATS, softplus_kernel),
     vjp=dict(self=lambda grad, self, beta, threshold: call(softplus_backward, [grad, self, beta, threshold])), **activation,
     lower="self if self * beta > threshold else log1p(exp(self * beta)) / beta",
@@ -734,6 +736,7 @@ softshrink_backward = backward_op(
     lower="0 if self >= -lambd and self <= lambd else grad_output")
 defop(
     "hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
+    out="found",
     kernel=limited("hardshrink_cpu", FLOATS, lambda xp, self, lambd: shrunk(xp, self, lambd, self)),
     vjp=dict(self=lambda grad, self, lambd: call(hardshrink_backward, [grad, self, lambd])),
     **{**activation, "variants": "function, method"},
@@ -741,6 +744,7 @@ defop(
 )
 defop(
     "softshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
+    out="found",
     kernel=softshrink_kernel, check=check_lambda,
     vjp=dict(self=lambda grad, self, lambd: call(softshrink_backward, [grad, self, lambd])), **activation,
     lower="self - lambd if self > lambd else self + lambd if self < -lambd else self * 0",

@@ -116,6 +116,7 @@ def batched(rank: int) -> Any:
 
 im2col = defop(
     "im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor",
+    out="scalar",
     kernel=im2col_kernel, jvp="linear", batch=batched(3), node="Im2ColBackward0", variants="",
     vjp=dict(self=lambda grad, self_sym_argsize_minus_2, self_sym_argsize_minus_1, kernel_size, dilation, padding, stride:
              call(col2im, [grad, (self_sym_argsize_minus_2, self_sym_argsize_minus_1), kernel_size, dilation, padding,
@@ -123,6 +124,7 @@ im2col = defop(
 )
 col2im = defop(
     "col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor",
+    out="scalar",
     kernel=col2im_kernel, jvp="linear", batch=batched(2), node="Col2ImBackward0", widen=True, variants="",
     vjp=dict(self=lambda grad, kernel_size, dilation, padding, stride:
              call(im2col, [grad, kernel_size, dilation, padding, stride])),

@@ -127,12 +127,16 @@ def amax_rule(grad: Any, self: Any, result: Any, dim: Any, keepdim: bool) -> Any
 
 amax = defop(
     "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+    out="same: Expected the dtype for input and out to match, but got {value} for input's dtype and "
+        "{out} for out's dtype.",
     kernel=extreme_dims_kernel("amax", "maximum"),
     vjp=dict(self=amax_rule), jvp=read_over_ties, batch=along_dim, widen=True,
     lower="max(self)",
 )
 amin = defop(
     "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+    out="same: Expected the dtype for input and out to match, but got {value} for input's dtype and "
+        "{out} for out's dtype.",
     kernel=extreme_dims_kernel("amin", "minimum"),
     vjp=dict(self=amax_rule), jvp=read_over_ties, batch=along_dim, widen=True,
     lower="min(self)",
@@ -306,6 +310,7 @@ def mode_kernel(xp: Any, self: Any, dim: int, keepdim: bool) -> Any:
 
 mode = defop(
     "mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    out="same: expected scalar type '{value}' but got '{out}' for {name} output",
     kernel=mode_kernel, vjp=dict(self=selected_backward), jvp=selected_jvp, batch=along_dim, widen=True, real_only=True,
 )
 
@@ -330,6 +335,7 @@ def kthvalue_kernel(xp: Any, self: Any, k: int, dim: int, keepdim: bool) -> Any:
 
 kthvalue = defop(
     "kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    out="same: output {name} must be of same type as input",
     kernel=kthvalue_kernel, vjp=dict(self=selected_backward), jvp=selected_jvp, batch=along_dim, widen=True,
     real_only=True,
 )

@@ -51,6 +51,7 @@ C_NAMES = {
 
 cumsum = defop(
     "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+    out="any",
     kernel=lambda xp, self, dim, dtype: running(xp, "add", self, dim, dtype),
     vjp=dict(self=cumsum_backward), jvp="linear", batch=along_dim,
 )
@@ -117,6 +118,7 @@ def cumprod_jvp(self_p: Any, self_t: Any, result: Any, dim: int, dtype: Any) -> 
 
 cumprod = defop(
     "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+    out="any",
     kernel=lambda xp, self, dim, dtype: running(xp, "multiply", self, dim, dtype),
     vjp=dict(self=cumprod_backward), jvp=cumprod_jvp, batch=along_dim,
 )
@@ -157,11 +159,13 @@ def running_extreme_jvp(self_t: Any, indices: Any, dim: int) -> Any:
 
 cummax = defop(
     "cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+    out="scalar_type",
     kernel=running_extreme("cummax", "maximum"), vjp=dict(self=running_extreme_backward),
     jvp=running_extreme_jvp, batch=along_dim, widen=True, real_only=True,
 )
 cummin = defop(
     "cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+    out="scalar_type",
     kernel=running_extreme("cummin", "minimum"), vjp=dict(self=running_extreme_backward),
     jvp=running_extreme_jvp, batch=along_dim, widen=True, real_only=True,
 )
@@ -235,5 +239,6 @@ def logcumsumexp_jvp(self_p: Any, self_t: Any, result: Any, dim: int) -> Any:
 
 logcumsumexp = defop(
     "logcumsumexp(Tensor self, int dim) -> Tensor",
+    out="scalar_type",
     kernel=logcumsumexp_kernel, vjp=dict(self=logcumsumexp_backward), jvp=logcumsumexp_jvp, batch=along_dim,
 )

@@ -77,7 +77,8 @@ argsort_stable = defop(
     "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor", composite=True,
     kernel=lambda self, stable, dim, descending: call(sort_stable, [self.detach(), stable, dim, descending])[1],
 )
-msort = defop("msort(Tensor self) -> Tensor", composite=True, kernel=lambda self: call(sort, [self, 0, False])[0])
+msort = defop("msort(Tensor self) -> Tensor",
+              out="same", composite=True, kernel=lambda self: call(sort, [self, 0, False])[0])
 
 
 # ---- topk
@@ -378,7 +379,10 @@ def spelled(number: Any) -> str:
 
 
 histc = defop(
-    "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", kernel=histc_kernel, batch=families.loop)
+    "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
+    out="same: torch.histogram: input tensor and hist tensor should have the same dtype, but got "
+        "input {c_value} and hist {c_out}",
+    kernel=histc_kernel, batch=families.loop)
 
 
 def bincount_kernel(xp: Any, self: Any, weights: Any, minlength: int) -> Any:

@@ -37,11 +37,11 @@ def diff(self: Any, n: int, dim: int, prepend: Any, append: Any) -> Any:
                                f"{t.shape[d]}")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
+    if n == 0:                            # PyTorch leaves out what was to be put before and after
+        return late.zeros_like(self).copy_(self)
     parts = [t for t in (prepend, self, append) if t is not None]
     if len(parts) > 1:
         self = late.cat(parts, axis)
-    if n == 0:
-        return late.zeros_like(self).copy_(self)
     for _ in range(min(n, self.shape[axis])):
         length = self.shape[axis]
         later, earlier = self.narrow(axis, 1, length - 1), self.narrow(axis, 0, length - 1)
@@ -235,15 +235,15 @@ def quantile_by(name: str, ignore_nan: bool) -> Any:
             ordered = self if axis == self.ndim - 1 or self.ndim == 0 else self.unsqueeze(-1).transpose(axis, -1)
         ordered = ordered.sort()[0]
         ordered = ordered.view((*shape, ordered.shape[-1] if ordered.ndim else 1))
-        ranks = ranks_in(ordered, q.detach(), ignore_nan).detach()
+        ranks = ranks_in(ordered, q, ignore_nan)
         ranks = {"lower": late.floor, "higher": late.ceil, "nearest": late.round}.get(
             interpolation, lambda t: t)(ranks)
         ranks = ranks.unsqueeze(-1) if ranks.ndim == 0 else ranks
-        low = ranks.long()
+        low = ranks.detach().long()
         result = ordered.gather(-1, low)
         if interpolation in ("linear", "midpoint"):
             weights = late.full_like(ranks, 0.5) if interpolation == "midpoint" else ranks - low
-            result.lerp_(ordered.gather(-1, ranks.ceil().long()), weights)
+            result.lerp_(ordered.gather(-1, ranks.detach().ceil().long()), weights)
         if q.ndim == 0:
             return result.squeeze_(-1)
         return result.unsqueeze_(0).transpose_(0, -1).squeeze_(-1)
@@ -258,11 +258,12 @@ def quantile_of_number(name: str, ignore_nan: bool) -> Any:
     return composite
 
 
+QUANTILE = "same: quantile() out tensor must be same dtype as the input tensor"
 for name, ignore_nan in (("quantile", False), ("nanquantile", True)):
     defop(f'{name}(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor',
-          kernel=quantile_by(name, ignore_nan), composite=True)
+          kernel=quantile_by(name, ignore_nan), composite=True, out=QUANTILE)
     defop(f'{name}.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor',
-          kernel=quantile_of_number(name, ignore_nan), composite=True)
+          kernel=quantile_of_number(name, ignore_nan), composite=True, out=QUANTILE)
 
 
 # ---- covariances

@@ -68,6 +68,7 @@ def sum_dims_kernel(xp: Any, self: Any, dim: Any, keepdim: bool, dtype: Any) -> 
 
 sum_dims = defop(
     "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    out="any",
     kernel=sum_dims_kernel,
     vjp=dict(self=lambda grad, self_sym_sizes, dim, keepdim: spread_sum(grad, self_sym_sizes, dim, keepdim)),
     jvp="linear", batch=along_dim, node="SumBackward1",
@@ -75,6 +76,7 @@ sum_dims = defop(
 )
 sum = defop(
     "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+    out="any",
     kernel=sum_kernel, fast=fast_sum, lower="sum(self)",
     vjp=dict(self=lambda grad, self_sym_sizes: grad.expand(self_sym_sizes)),
     jvp="linear", batch=flattened(sum_dims),
@@ -95,6 +97,7 @@ def nansum_backward(grad: Any, self: Any, dim: Any, keepdim: bool) -> Any:
 
 nansum = defop(
     "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    out="any",
     kernel=nansum_kernel,
     vjp=dict(self=nansum_backward),
     jvp=lambda self_p, self_t, dim, keepdim, dtype:
@@ -134,6 +137,7 @@ def mean_backward(grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
 
 mean_dims = defop(
     "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    out="cast: mean.dtype_out(): input types can't be cast to the desired output type {out}",
     kernel=mean_dims_kernel,
     vjp=dict(self=lambda grad, self_sym_sizes, self_sym_numel, dim, keepdim:
              mean_backward(grad, self_sym_sizes, dim, keepdim)),
@@ -142,6 +146,7 @@ mean_dims = defop(
 )
 mean = defop(
     "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+    out="cast: mean.dtype_out(): input types can't be cast to the desired output type {out}",
     kernel=mean_kernel, fast=lambda self: mean_kernel(np, self, None),
     vjp=dict(self=lambda grad, self_sym_sizes, self_sym_numel: over(grad.expand(self_sym_sizes), self_sym_numel)),
     jvp="linear", batch=flattened(mean_dims),
@@ -221,12 +226,14 @@ def prod_dim_jvp(self_p: Any, self_t: Any, result: Any, dim: int, keepdim: bool)
 
 prod_dim = defop(
     "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    out="any",
     kernel=prod_dims_kernel,
     vjp=dict(self=prod_dim_backward), jvp=prod_dim_jvp, batch=along_dim, node="ProdBackward1",
     lower="prod(self)",
 )
 prod = defop(
     "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+    out="any",
     kernel=lambda xp, self, dtype: prod_dims_kernel(xp, self, None, False, dtype),
     vjp=dict(self=lambda grad, self, result: prod_backward(grad, self.to(grad.dtype), result)),
     jvp=prod_jvp, batch=flattened(prod_dim),
@@ -256,17 +263,23 @@ def logical_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
 
 
 any_kernel, all_kernel = logical_kernel("logical_or"), logical_kernel("logical_and")
-any_dim = defop("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", kernel=any_kernel, batch=along_dim,
+any_dim = defop("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", out="bool: any only supports bool tensor for result, got: {out}",
+                kernel=any_kernel, batch=along_dim,
     lower="any(self)")
-any_dims = defop("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", kernel=any_kernel,
+any_dims = defop("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", out="bool: any only supports bool tensor for result, got: {out}",
+                kernel=any_kernel,
                  batch=logical_batch, lower="any(self)")
-any_ = defop("any(Tensor self) -> Tensor", kernel=lambda xp, self: any_kernel(xp, self, None, False),
+any_ = defop("any(Tensor self) -> Tensor", out="bool: any only supports bool tensor for result, got: {out}",
+                kernel=lambda xp, self: any_kernel(xp, self, None, False),
              batch=flattened(any_dim), lower="any(self)")
-all_dim = defop("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", kernel=all_kernel, batch=along_dim,
+all_dim = defop("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", out="bool: all only supports bool tensor for result, got: {out}",
+                kernel=all_kernel, batch=along_dim,
     lower="all(self)")
-all_dims = defop("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", kernel=all_kernel,
+all_dims = defop("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", out="bool: all only supports bool tensor for result, got: {out}",
+                kernel=all_kernel,
                  batch=logical_batch, lower="all(self)")
-all_ = defop("all(Tensor self) -> Tensor", kernel=lambda xp, self: all_kernel(xp, self, None, False),
+all_ = defop("all(Tensor self) -> Tensor", out="bool: all only supports bool tensor for result, got: {out}",
+                kernel=lambda xp, self: all_kernel(xp, self, None, False),
              batch=flattened(all_dim), lower="all(self)")
 
 
@@ -526,18 +539,21 @@ def norm_dim_tangent(self_p: Any, self_t: Any, p: Any, result: Any, dim: Any, ke
 
 norm_dims = defop(
     "norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor",
+    out="same",
     kernel=old_norm_kernel, vjp=dict(self=norm_dim_rule), jvp=norm_dim_tangent, batch=along_dim, node="NormBackward1",
     variants="",
     lower={"p=2": "sqrt(sum(self * self))", "p=None": "sqrt(sum(self * self))", "p=1": "sum(abs(self) * 1.0)"},
 )
 norm_scalar = defop(
     "norm.Scalar(Tensor self, Scalar p=2) -> Tensor",
+    out="same",
     kernel=old_norm_kernel, vjp=dict(self=norm_rule), jvp=norm_tangent,
     batch=lambda op, args, dims, size: along_dim(norm_dims, [args[0], args[1], (), False], dims, size), variants="",
     lower={"p=2": "sqrt(sum(self * self))", "p=None": "sqrt(sum(self * self))", "p=1": "sum(abs(self) * 1.0)"},
 )
 norm_dims_dtype = defop(
     "norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor",
+    out="same",
     kernel=old_norm_kernel,
     vjp=dict(self=lambda grad, self, p, result, dim, keepdim:
              norm_backward(grad, self.to(grad.dtype), p, result, dim, keepdim)),
@@ -545,6 +561,7 @@ norm_dims_dtype = defop(
 )
 norm_dtype = defop(
     "norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor",
+    out="same",
     kernel=lambda xp, self, p, dtype: old_norm_kernel(xp, self, p, None, False, dtype),
     vjp=dict(self=lambda grad, self, p, result: norm_backward(grad, self.to(grad.dtype), p, result, None, True)),
     jvp=norm_tangent,
@@ -558,9 +575,9 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out
     """The vector norm over some or all dimensions, or a matrix norm by name."""
     dims = (dim,) if isinstance(dim, int) else dim if dim is None else tuple(dim)
     if isinstance(p, str) and (p != "fro" or (dims is not None and len(dims) > 2)):
-        return late.linalg_matrix_norm(input, p, dims if dims is not None else (-2, -1), keepdim, dtype=dtype)
-    order = 2 if p is None or p == "fro" else p
-    result = call(vector_norm, [input, order, dims, bool(keepdim), dtype])
+        result = late.linalg_matrix_norm(input, p, dims if dims is not None else (-2, -1), keepdim, dtype=dtype)
+    else:
+        result = call(vector_norm, [input, 2 if p is None or p == "fro" else p, dims, bool(keepdim), dtype])
     if out is None:
         return result
     hooks.assign_out(out, result, "norm")
@@ -595,6 +612,7 @@ def logsumexp_jvp(self_p: Any, self_t: Any, result: Any, dim: Any, keepdim: bool
 
 logsumexp = defop(
     "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+    out="float: logsumexp(): Expected floating point type for result tensor, but got: {out}",
     kernel=logsumexp_kernel, vjp=dict(self=logsumexp_backward), jvp=logsumexp_jvp, batch=along_dim, widen=True,
     lower="self -> z:row | m = max(self); k = 0 if abs(m) == inf else m; z = k + log(sum(exp(self - k)))",
 )

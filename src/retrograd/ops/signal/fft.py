@@ -226,6 +226,11 @@ def to_real_transform(self: Any, n: Any, dim: int, norm: Any, forward: bool) -> 
     return call(c2r, [x.conj() if forward else x, (axis,), mode_of(norm, forward), size])
 
 
+def kind_of(name: str) -> str:
+    """Which numbers a transform gives."""
+    return "float" if name in ("irfft", "hfft") else "complex"
+
+
 ONE = "(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor"
 for name, kernel in dict(
         fft=lambda self, n, dim, norm: complex_transform(self, n, dim, norm, True),
@@ -234,7 +239,7 @@ for name, kernel in dict(
         irfft=lambda self, n, dim, norm: to_real_transform(self, n, dim, norm, False),
         hfft=lambda self, n, dim, norm: to_real_transform(self, n, dim, norm, True),
         ihfft=lambda self, n, dim, norm: real_transform("ihfft", self, n, dim, norm, False)).items():
-    defop(f"fft_{name}{ONE}", kernel=kernel, composite=True, variants="")
+    defop(f"fft_{name}{ONE}", kernel=kernel, composite=True, variants="", out=f"{kind_of(name)}: {name}")
 
 
 # ---- several dimensions
@@ -298,10 +303,11 @@ MANY = {"fft": lambda self, s, dim, norm: complex_transforms(self, s, dim, norm,
         "rfft": real_transforms, "irfft": to_real_transforms, "hfft": hermitian_transforms,
         "ihfft": inverse_hermitian_transforms}
 for name, kernel in MANY.items():
+    column = f"{kind_of(name)}: {'fftn' if name == 'ifft' else name + 'n'}"
     defop(f"fft_{name}n(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", kernel=kernel,
-          composite=True, variants="")
+          composite=True, variants="", out=column)
     defop(f"fft_{name}2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor", kernel=kernel,
-          composite=True, variants="")
+          composite=True, variants="", out=column)
 
 
 # ---- frequencies

@@ -135,7 +135,8 @@ physical_inplace = defop(
     kernel=conj_kernel,
     vjp=dict(self=lambda grad: grad.conj_physical()), jvp="linear", batch=pointwise, node="ConjPhysicalBackward1", out=False,
 )
-defop("conj_physical(Tensor self) -> Tensor", composite=True,
+defop("conj_physical(Tensor self) -> Tensor",
+      out="found", composite=True,
       kernel=lambda self: call(physical, [self]) if self.array.dtype.kind == "c" else self)
 
 
@@ -219,11 +220,13 @@ def polar_jvp(abs_t: Any, angle_p: Any, angle_t: Any, result: Any) -> Any:
 
 complex_ = defop(
     "complex(Tensor real, Tensor imag) -> Tensor",
+    out="same: Expected object of scalar type {value} but got scalar type {out} for argument 'out'",
     kernel=complex_kernel,
     vjp=dict(real=lambda grad, real, imag: late.real(grad), imag=lambda grad, real, imag: late.imag(grad)),
     jvp=lambda real_t, imag_t: late.complex(real_t, imag_t), batch=pointwise, variants="function",
 )
 polar = defop(
     "polar(Tensor abs, Tensor angle) -> Tensor",
+    out="same: Expected object of scalar type {value} but got scalar type {out} for argument 'out'",
     kernel=polar_kernel, vjp={("abs", "angle"): polar_rule}, jvp=polar_jvp, batch=pointwise, variants="function",
 )

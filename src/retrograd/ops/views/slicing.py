@@ -220,7 +220,7 @@ def diag(self: Any, diagonal: int) -> Any:
     return call(find_packet("diagonal_copy").default, [self, diagonal, 0, 1])      # type: ignore[union-attr]
 
 
-defop("diag(Tensor self, int diagonal=0) -> Tensor", kernel=diag, composite=True)
+defop("diag(Tensor self, int diagonal=0) -> Tensor", kernel=diag, composite=True, out="same")
 defop("diagflat(Tensor self, int offset=0) -> Tensor", composite=True, out=False,
       kernel=lambda self, offset: call(diag_embed, [self.contiguous().view(-1), offset, -2, -1]))
 
