@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core.storage import contiguous_strides
+
 PRIVATE: int = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_ANONYMOUS", 0) | getattr(mmap, "MAP_NORESERVE", 0x4000)
 
 
@@ -25,7 +27,13 @@ def reserved_array(shape: Any, strides: Any, dtype: Any, offset: int = 0) -> Any
     memory = reserve(count * dtype.itemsize)
     if memory is None:                # more than there are addresses
         return np.lib.stride_tricks.as_strided(np.zeros(1, dtype), tuple(shape), steps)
-    return np.ndarray(tuple(shape), dtype, memory, offset * dtype.itemsize if count else 0, steps)
+    whole = np.ndarray((count * dtype.itemsize,), np.uint8, memory)
+    return np.ndarray(tuple(shape), dtype, whole if count else memory, offset * dtype.itemsize if count else 0, steps)
+
+
+def contiguous_array(shape: Any, dtype: Any) -> Any:
+    """A reserved array in row-major order."""
+    return reserved_array(shape, contiguous_strides(shape), dtype)
 
 
 def reserve(size: int) -> Any:

@@ -92,6 +92,7 @@ def nonzero_kernel(xp: Any, self: Any) -> Any:
 
 nonzero = defop(
     "nonzero(Tensor self) -> Tensor",
+    meta="values",
     kernel=nonzero_kernel, batch=families.loop, variants="",
 )
 
@@ -116,6 +117,7 @@ nonzero_numpy = defop(
 )
 argwhere = defop(
     "argwhere(Tensor self) -> Tensor",
+    meta="values",
     kernel=nonzero_kernel, batch=families.loop, out=False,
 )
 
@@ -197,6 +199,7 @@ def masked_select_backward(grad: Any, self: Any, mask: Any) -> Any:
 
 masked_select = defop(
     "masked_select(Tensor self, Tensor mask) -> Tensor",
+    meta="values",
     out="same: masked_select(): self and result must have the same scalar type",
     kernel=masked_select_kernel,
     vjp=dict(self=masked_select_backward),

@@ -307,6 +307,7 @@ def interleave_kernel(xp: Any, repeats: Any, output_size: Any) -> Any:
 
 interleave = defop(
     "repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor",
+    meta="values",
     kernel=interleave_kernel, batch=loop, variants="function",
 )
 

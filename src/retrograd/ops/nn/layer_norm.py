@@ -7,6 +7,7 @@ from typing import Any
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import finfo
 from retrograd.core.opdef import defop
+from retrograd.core.reserved import contiguous_array
 from retrograd.ops.nn.batch_norm import (
     View,
     array_backward,
@@ -315,6 +316,8 @@ native_group_norm = defop(
     kernel=group_norm_kernel, vjp={("input", "weight", "bias"): group_rule}, jvp=group_tangent, batch=batched_group_norm,
     check=check_group_norm, variants="function",
     lower="@group_norm",
+    meta=lambda xp, input, weight, bias, N, C, HxW, group, eps: (
+        contiguous_array(input.shape, input.dtype), *[contiguous_array((N, group), input.dtype)] * 2),
 )
 native_group_norm_backward = defop(
     "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, "

@@ -8,6 +8,7 @@ import numpy as np
 
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import defop
+from retrograd.core.reserved import contiguous_array
 from retrograd.ops.shared import families, images
 from retrograd.ops.shared.elementwise import unsupported
 
@@ -103,6 +104,13 @@ def col2im_kernel(xp: Any, self: Any, output_size: Any, kernel_size: Any, dilati
     return xp.ascontiguousarray(image[..., top:top + output_size[0], left:left + output_size[1]])
 
 
+def im2col_shape(xp: Any, self: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
+    """The geometry of `im2col`."""
+    blocks = math.prod([(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, p, d, k, s in zip(
+        self.shape[-2:], padding, dilation, kernel_size, stride, strict=True)])
+    return contiguous_array((*self.shape[:-3], self.shape[-3] * math.prod(kernel_size), blocks), self.dtype)
+
+
 def batched(rank: int) -> Any:
     """Examples with a batch of their own are joined with it; examples without become one."""
     def rule(op: Any, args: Any, dims: Any, size: int) -> Any:
@@ -117,7 +125,7 @@ def batched(rank: int) -> Any:
 im2col = defop(
     "im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor",
     out="scalar",
-    kernel=im2col_kernel, jvp="linear", batch=batched(3), node="Im2ColBackward0", variants="",
+    kernel=im2col_kernel, meta=im2col_shape, jvp="linear", batch=batched(3), node="Im2ColBackward0", variants="",
     vjp=dict(self=lambda grad, self_sym_argsize_minus_2, self_sym_argsize_minus_1, kernel_size, dilation, padding, stride:
              call(col2im, [grad, (self_sym_argsize_minus_2, self_sym_argsize_minus_1), kernel_size, dilation, padding,
                            stride])),

@@ -194,12 +194,14 @@ def unique_consecutive_kernel(xp: Any, self: Any, return_inverse: bool, return_c
 
 unique_old = defop(
     "_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)",
+    meta="values",
     kernel=lambda xp, self, sorted, return_inverse: unique_kernel(xp, self, return_inverse, False)[:2],
     vjp=NOT_IMPLEMENTED, batch=families.loop, variants="function", out=False,
 )
 unique2 = defop(
     "_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) "
     "-> (Tensor, Tensor, Tensor)",
+    meta="values",
     kernel=lambda xp, self, sorted, return_inverse, return_counts:
         unique_kernel(xp, self, return_inverse, return_counts),
     vjp=NOT_IMPLEMENTED, batch=families.loop, variants="function", out=False,
@@ -207,17 +209,20 @@ unique2 = defop(
 unique_dim = defop(
     "unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) "
     "-> (Tensor, Tensor, Tensor)",
+    meta="values",
     kernel=lambda xp, self, dim, sorted, return_inverse, return_counts: unique_dim_kernel(xp, self, dim, False),
     vjp=NOT_IMPLEMENTED, batch=families.loop, variants="", out=False,
 )
 unique_consecutive_op = defop(
     "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) "
     "-> (Tensor, Tensor, Tensor)",
+    meta="values",
     kernel=unique_consecutive_kernel, vjp=NOT_IMPLEMENTED, batch=families.loop, variants="", out=False,
 )
 unique_dim_consecutive = defop(
     "unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) "
     "-> (Tensor, Tensor, Tensor)",
+    meta="values",
     kernel=lambda xp, self, dim, return_inverse, return_counts: unique_dim_kernel(xp, self, dim, True),
     vjp=NOT_IMPLEMENTED, batch=families.loop, variants="", out=False,
 )
@@ -402,7 +407,8 @@ def bincount_kernel(xp: Any, self: Any, weights: Any, minlength: int) -> Any:
 
 
 bincount = defop(
-    "bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor", kernel=bincount_kernel,
+    "bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor",
+    meta="values", kernel=bincount_kernel,
     vjp=dict(weights=lambda grad, self: grad.index_select(0, self)), batch=families.loop, out=False,
     jvp=lambda self_p, weights_t, minlength: late.bincount(self_p, weights_t, minlength),
 )

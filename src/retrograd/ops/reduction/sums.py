@@ -263,22 +263,23 @@ def logical_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
 
 
 any_kernel, all_kernel = logical_kernel("logical_or"), logical_kernel("logical_and")
-any_dim = defop("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", out="bool: any only supports bool tensor for result, got: {out}",
+BOOL = "bool: {} only supports bool tensor for result, got: {{out}}"
+any_dim = defop("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", out=BOOL.format("any"),
                 kernel=any_kernel, batch=along_dim,
     lower="any(self)")
-any_dims = defop("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", out="bool: any only supports bool tensor for result, got: {out}",
+any_dims = defop("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", out=BOOL.format("any"),
                 kernel=any_kernel,
                  batch=logical_batch, lower="any(self)")
-any_ = defop("any(Tensor self) -> Tensor", out="bool: any only supports bool tensor for result, got: {out}",
+any_ = defop("any(Tensor self) -> Tensor", out=BOOL.format("any"),
                 kernel=lambda xp, self: any_kernel(xp, self, None, False),
              batch=flattened(any_dim), lower="any(self)")
-all_dim = defop("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", out="bool: all only supports bool tensor for result, got: {out}",
+all_dim = defop("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", out=BOOL.format("all"),
                 kernel=all_kernel, batch=along_dim,
     lower="all(self)")
-all_dims = defop("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", out="bool: all only supports bool tensor for result, got: {out}",
+all_dims = defop("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", out=BOOL.format("all"),
                 kernel=all_kernel,
                  batch=logical_batch, lower="all(self)")
-all_ = defop("all(Tensor self) -> Tensor", out="bool: all only supports bool tensor for result, got: {out}",
+all_ = defop("all(Tensor self) -> Tensor", out=BOOL.format("all"),
                 kernel=lambda xp, self: all_kernel(xp, self, None, False),
              batch=flattened(all_dim), lower="all(self)")
 

@@ -12,6 +12,7 @@ from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
+from retrograd.core.reserved import contiguous_array
 from retrograd.core.tensor import Tensor, new_tensor
 from retrograd.ops import late
 from retrograd.ops.memory.copy import alias, clone, contiguous, contiguous_format
@@ -123,6 +124,7 @@ unsafe_view = defop(
     kernel=lambda xp, self, size: geometry.viewed(self, geometry.infer_size(size, self.size)),
     vjp=dict(self=lambda grad, self_sym_sizes: grad.reshape(self_sym_sizes)),
     jvp="linear", batch=batch_unsafe_view, variants="",
+    meta=lambda xp, self, size: geometry.viewed(self, geometry.infer_size(size, self.size)),
 )
 reshape_alias = defop(
     "_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)",
@@ -134,6 +136,7 @@ reshape_alias = defop(
 reshape_copy = defop(
     "_reshape_copy(Tensor self, SymInt[] size) -> Tensor",
     kernel=lambda xp, self, size: xp.array(self, order="C").reshape(geometry.infer_size(size, self.size)),
+    meta=lambda xp, self, size: contiguous_array(geometry.infer_size(size, self.size), self.dtype),
     vjp=dict(self=lambda grad, self_sym_sizes: grad.reshape(self_sym_sizes)),
     jvp="linear", batch=batch_sizes, variants="", out=False,
 )
