@@ -103,8 +103,8 @@ def backward_targets(inputs: Any) -> list[Any]:
 
 def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any = None, create_graph: bool = False,
          only_inputs: bool = True, allow_unused: Any = None, is_grads_batched: bool = False,
-         materialize_grads: bool = False) -> tuple[Any, ...]:
-    """Return the gradient of `outputs` with respect to each of `inputs`.
+         materialize_grads: bool = False) -> Any:
+    """Return the gradient of `outputs` with respect to each of `inputs`: a tuple, or a dict with the keys of a dict.
 
     >>> import retrograd as torch
     >>> x = torch.tensor([2.0], requires_grad=True)
@@ -116,7 +116,8 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any 
                          "allow_unused=False.")
     if allow_unused is None:
         allow_unused = materialize_grads
-    outputs, inputs = as_tuple(outputs), as_tuple(inputs)
+    names = list(inputs) if isinstance(inputs, dict) else None
+    outputs, inputs = as_tuple(outputs), as_tuple(inputs if names is None else tuple(inputs.values()))
     if len(inputs) == 0:
         raise NoInputsError("grad requires non-empty inputs. `inputs` argument to `grad()` cannot be empty.")
     if not only_inputs:
@@ -139,7 +140,8 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any 
         results = hooks.vmap(one, grads, bool(allow_unused))
     else:
         results = run_backward(roots, grads, bool(retain_graph), create_graph, targets, False)
-    return tuple(finish(results, inputs, roots, bool(allow_unused), materialize_grads, create_graph))
+    made = tuple(finish(results, inputs, roots, bool(allow_unused), materialize_grads, create_graph))
+    return made if names is None else dict(zip(names, made, strict=True))
 
 
 def finish(results: Any, inputs: Any, roots: Any, allow_unused: bool, materialize_grads: bool,

@@ -21,7 +21,7 @@ from retrograd.core.hooks import hooks
 from retrograd.core.origin import cuts_of, here, note_results, remember, trail_of
 from retrograd.core.saved import FREED, SavedTensor
 from retrograd.core.state import set_grad_enabled, switches, tls
-from retrograd.core.tensor import FLAG_DUAL, Tensor, bump, wants_grad
+from retrograd.core.tensor import FLAG_DUAL, FLAG_INFERENCE, Tensor, bump, wants_grad
 from retrograd.core.views import (
     DEFAULT,
     IN_CUSTOM_FUNCTION,
@@ -564,6 +564,9 @@ def run_function(cls: Any, args: Any, split: bool) -> Any:
             if not isinstance(t, Tensor):
                 raise RuntimeError(f"{text}{t!r}")
     dirty = {id(t) for t in node.dirty_tensors} if node.dirty_tensors else ()
+    for t in node.dirty_tensors or ():
+        if not t._flags & FLAG_INFERENCE:
+            bump(t)
     if dual and node.non_differentiable:
         named = {id(t) for t in node.non_differentiable}
         node._plain_outputs = [i for i, t in enumerate(outputs) if id(t) in named]
@@ -706,10 +709,9 @@ def rewrite(node: Any, t: Any, nr: int, is_input: bool, count: int) -> Any:
                            "returns a single Tensor and a second one that does the other operations). You can ask on the forum "
                            "https://discuss.pytorch.org/ if you need help to do this change. Note: your Function modifies "
                            "inplace an input that is a view of another Tensor.")
-    if t._requires and t._node is None and t._view is None:
+    if t._requires and t._node is None:
         raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
     check_inplace(t, True)
-    bump(t)
     if t._view is None:
         rebase(t, node)
         t._nr = nr

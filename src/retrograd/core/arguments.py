@@ -62,7 +62,32 @@ def resolve(
         _raise_list_item_error(name, overloads[index], error, args, kwargs, is_method)
     if refused is not None:
         raise refused
+    if name in WITH_DEPRECATED_OVERLOADS:
+        reordered = in_present_order(name.rstrip("_"), args, kwargs)
+        if reordered is not None:
+            return resolve(name, overloads, *reordered, is_method)
     raise TypeError(_explain_failure(name, overloads, args, kwargs, is_method))
+
+
+def in_present_order(name: str, args: Arguments, kwargs: Keywords) -> tuple[Arguments, Keywords] | None:
+    """A call in the order of old, add(self, alpha, other) or addmm(beta, self, alpha, mat1, mat2), as it is written today."""
+    tensors = tuple(a for a in args if convert.is_tensor(a))
+    scaled = {i: a for i, a in enumerate(args) if not convert.is_tensor(a)}
+    if not scaled or any(convert.to_scalar(a) is MISMATCH for a in scaled.values()):
+        return None
+    if name in ("add", "sub") and len(tensors) == 2 and list(scaled) == [1]:
+        return tensors, {**kwargs, "alpha": args[1]}
+    if name in ("addcmul", "addcdiv") and len(tensors) == 3 and list(scaled) == [1]:
+        return tensors, {**kwargs, "value": args[1]}
+    if name in ("add", "sub", "addcmul", "addcdiv") or len(tensors) != 3:
+        return None
+    if list(scaled) == [0, 2]:
+        return tensors, {**kwargs, "beta": args[0], "alpha": args[2]}
+    if list(scaled) == [0]:
+        return tensors, {**kwargs, "beta": args[0]}
+    if list(scaled) == [1]:                # a method: beta, then the matrices
+        return tensors, {**kwargs, "beta": args[1]}
+    return (tensors, {**kwargs, "beta": args[1], "alpha": args[2]}) if list(scaled) == [1, 2] else None
 
 
 def explain_mismatch(name: str, schema: Schema, args: Arguments, kwargs: Keywords, is_method: bool = False) -> str:

@@ -61,6 +61,8 @@ def run_kernel(op: Any, args: Any, values: Any) -> Any:
             raise explain(op, args, error) from None
     if op.is_inplace and (op.promote is not None or op.name in GUARDED):
         check_overlap(args[0].array, [args[i] for i in op.tensor_args])
+        if op.name in APART:
+            check_apart(args[0].array, [args[i] for i in op.tensor_args[1:]])
     if op.promote is not None:
         check_shapes(op, args)
         promote_operands(op, args, values)
@@ -317,13 +319,22 @@ def write_into(op: Any, target: Any, result: Any) -> None:
     array[...] = result
 
 
-GUARDED = frozenset(("copy_", "index_put_", "_index_put_impl_", "scatter_", "scatter_add_", "index_add_"))
+GUARDED = frozenset(("copy_", "index_put_", "_index_put_impl_", "scatter_", "scatter_add_", "index_add_", "index_copy_"))
+APART = frozenset(("scatter_", "scatter_add_", "index_add_", "index_copy_"))      # may not read what they write to at all
 
 
 def check_overlap(target: Any, operands: Any) -> None:
     """Refuse to write to memory from which other elements are read."""
     for value in operands:
         if isinstance(value, Tensor) and value.array is not target and storage.partly_overlap(target, value.array):
+            raise RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
+                               "single memory location. Please clone() the tensor before performing the operation.")
+
+
+def check_apart(target: Any, operands: Any) -> None:
+    """Refuse to write to memory that is read."""
+    for value in operands:
+        if isinstance(value, Tensor) and target.size and np.may_share_memory(target, value.array):
             raise RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
                                "single memory location. Please clone() the tensor before performing the operation.")
 

@@ -20,7 +20,16 @@ from retrograd.core.origin import note_made
 from retrograd.core.reserved import reserved_array
 from retrograd.core.state import add_slow_path, switches, tls
 from retrograd.core.storage import contiguous_strides
-from retrograd.core.tensor import FLAG_SPARSE, FLAG_SUBCLASS, Tensor, extra_of, init_tensor, new_tensor
+from retrograd.core.tensor import (
+    FLAG_INFERENCE,
+    FLAG_SPARSE,
+    FLAG_SUBCLASS,
+    Tensor,
+    counter_of,
+    extra_of,
+    init_tensor,
+    new_tensor,
+)
 
 
 # ---- calling what overrides
@@ -245,7 +254,8 @@ def make_subclass(cls: Any, data: Any, require_grad: bool = False, *, dispatch_s
     if not isinstance(data, Tensor):
         raise TypeError("_make_subclass(): argument 'data' (position 2) must be Tensor, not " + type(data).__name__)
     made = instance(cls, data)
-    made._node, made._nr, made._view, made._counter = None, 0, None, None
+    made._node, made._nr, made._view = None, 0, None
+    made._counter = None if data._flags & FLAG_INFERENCE else counter_of(data)
     made._requires = False
     if require_grad:
         if made.array.dtype.kind not in "fcV":

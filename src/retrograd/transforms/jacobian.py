@@ -95,7 +95,7 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
         for part in columns[:count]:
             shape = part.array.shape[1:]
             pieces = part.split(sizes, 0)
-            made.append(unflatten([piece.movedim(0, -1).reshape((*shape, *t.array.shape))
+            made.append(unflatten([viewed(piece.movedim(0, -1), (*shape, *t.array.shape))
                                    for piece, t in zip(pieces, inputs, strict=True)], in_spec))
         result = unflatten(made, out_spec)
         return (result, unflatten([part[0] for part in columns[count:]], aux_spec)) if has_aux else result
@@ -143,3 +143,11 @@ def map_basis(func: Any, basis: list[Any], total: int, chunk_size: int | None, r
         return list(vmap(func, randomness=randomness, chunk_size=chunk_size)(basis))
     rows = [func([part[i] for part in basis]) for i in range(total)]
     return [late.stack(list(parts)) for parts in zip(*rows, strict=True)]
+
+
+def viewed(t: Any, shape: Any) -> Any:
+    """`t` in another shape, as a view where its strides allow one."""
+    try:
+        return t.view(shape)
+    except RuntimeError:
+        return t.reshape(shape)

@@ -84,6 +84,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> Any:
     """
     output = func(*primals)
     flat, spec = flatten(primals)
+    fixed = [t.detach() for t in flat]        # the derivative is a linear function: the point is a constant of it
 
     def jvp_fn(*tangents: Any) -> Any:
         directions, direction_spec = flatten(tangents)
@@ -96,7 +97,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> Any:
             if direction.dtype != t.dtype:
                 raise RuntimeError(f"tangent:{i} with dtype {direction.dtype} in flattened pytree doesn't match the dtype "
                                    f"{t.dtype} of the corresponding primal.")
-        return run_jvp(func, primals, tangents, None, False, False)[1]
+        return run_jvp(func, unflatten(fixed, spec), tangents, None, False, False)[1]
     return output, jvp_fn
 
 

@@ -404,7 +404,7 @@ defop(
 # ---- three operands
 def check_same_dtypes(self: Any, end: Any, weight: Any) -> None:
     for name, t in (("end", end), ("weight", weight)):
-        if isinstance(t, Tensor) and t.dtype is not self.dtype:
+        if isinstance(t, Tensor) and t.dtype is not self.dtype and not (t is weight and t.array.ndim == 0):
             raise RuntimeError(f"expected dtype {C_NAMES[self.dtype.name]} for `{name}` but got dtype {C_NAMES[t.dtype.name]}")
 
 

@@ -251,6 +251,8 @@ def meta_array(shape: Any, strides: Any, dtype: Any) -> Any:
 
 
 def copy_kernel(xp: Any, self: Any, src: Any, non_blocking: bool) -> Any:
+    if not isinstance(src, np.ndarray):               # a number
+        src = xp.asarray(src)
     try:
         return xp.broadcast_to(cast_array(src, self.dtype), self.shape)
     except ValueError:
@@ -267,7 +269,7 @@ copy_ = defop(
     kernel=copy_kernel,
     vjp=dict(self=lambda grad: late.zeros_like(grad),
              src=lambda grad, src_scalar_type: to(real_if(grad, src_scalar_type), src_scalar_type)),
-    jvp="linear", batch=families.pointwise, node="CopyBackwards", variants="method", out=False,
+    jvp="linear", batch=families.pointwise, node="CopyBackwards", variants="method", out=False, numbers=True,
 )
 
 
