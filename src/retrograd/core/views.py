@@ -227,7 +227,7 @@ def creation_error(t: Any, creation: int, write: bool, indirect: bool) -> str:
     modified = ("is being modified inplace" if write
                 else "its base or another view of its base has been modified inplace")
     node = t._node
-    name = "" if node is None else forward_name(node)
+    name = "" if node is None else node.name()
     prefix = f"Output {t._nr} of {name} is a view and {modified}. " if node is not None else ""
     if creation == MULTI_OUTPUT_NODE:
         prefix = prefix or f"A view was created in no_grad mode and {modified} with grad mode enabled. "
