@@ -48,3 +48,46 @@ def test_objects_that_are_no_tensors_take_over_calls_of_written_functions() -> N
     assert torch.einsum("ij->ji", Anything()) == "einsum" == torch.einsum("ij,jk->ik", [Anything(), Anything()])
     with pytest.raises(TypeError):
         torch.broadcast_tensors(3, 4)
+
+
+def test_old_argument_orders_are_taken() -> None:
+    t = torch.ones(2, 2)
+    assert torch.add(t, 2, t).tolist() == t.add(2, t).tolist() == [[3, 3], [3, 3]]
+    assert torch.sub(t, 2, t)[0, 0] == -1 and torch.addcmul(t, 2, t, t)[0, 0] == 3 and torch.addcdiv(t, 2, t, t)[0, 0] == 3
+    assert torch.addmm(1, t, 2, t, t)[0, 0] == 5 and torch.addmm(2, t, t, t)[0, 0] == 4
+    assert torch.addmv(2, t[0], 3, t, t[0])[0] == 8 and torch.addr(2, t, 3, t[0], t[0])[0, 0] == 5
+
+
+def test_writes_that_read_their_own_memory_are_refused() -> None:
+    x, places = torch.arange(4.0), torch.arange(4)
+    for write in (lambda: x.scatter_(0, places, x), lambda: x.index_copy_(0, places, x), lambda: x.index_add_(0, places, x)):
+        with pytest.raises(RuntimeError, match="some elements of the input tensor and the written-to tensor refer to a single"):
+            write()
+
+
+def test_numbers_are_copied() -> None:
+    z = torch.ones(2, dtype=torch.complex64)
+    z.real = 5
+    assert torch.ones(2).copy_(2).tolist() == [2, 2] and z.tolist() == [5, 5]
+
+
+def test_a_weight_without_dimensions_may_be_of_another_dtype() -> None:
+    x = torch.ones(2, dtype=torch.float64)
+    assert torch.lerp(x, x * 3, torch.tensor(0.5)).tolist() == [2, 2]
+
+
+def test_gradients_with_respect_to_a_dict_are_a_dict() -> None:
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    assert torch.autograd.grad((x * x).sum(), {"x": x})["x"].tolist() == [2, 4]
+
+
+def test_a_parameter_counts_writes_with_the_tensor_it_was_made_of() -> None:
+    x = torch.ones(2)
+    parameter = torch.nn.Parameter(x)
+    x.add_(1)
+    assert parameter._version == 1
+
+
+def test_a_tensor_that_requires_grad_is_not_resized_without_grad_mode_either() -> None:
+    with torch.no_grad(), pytest.raises(RuntimeError, match="cannot resize variables that require grad"):
+        torch.ones(2, requires_grad=True).resize_(3)
