@@ -25,6 +25,8 @@ NO_RULE = {
     "binomial": "samples are counts",
     "geqrf": "the reflectors of a QR factorization are differentiated through linalg_qr",
     "embedding_renorm_": "a constraint on parameters, which is applied to them and not differentiated",
+    "_scaled_dot_product_flash_attention_for_cpu_backward": "used where no graph is made of a gradient",
+    "mkldnn_rnn_layer_backward": "as above",
     "_unique": "which of several equal elements a unique one comes from is not determined",
     "_unique2": "as _unique", "unique_dim": "as _unique", "unique_consecutive": "as _unique",
     "unique_dim_consecutive": "as _unique",

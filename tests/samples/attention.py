@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import retrograd as torch
 from tests.samples import Maker, Sample, samples
 
 
@@ -11,6 +12,14 @@ def flash(make: Maker) -> Iterator[Sample]:
     yield Sample(make(1, 2, 3, 4), make(1, 2, 3, 4), make(1, 2, 3, 4))
     yield Sample(make(1, 1, 3, 2), make(1, 1, 3, 2), make(1, 1, 3, 2), 0.0, True)
     yield Sample(make(1, 1, 2, 2), make(1, 1, 3, 2), make(1, 1, 3, 2), attn_mask=make(2, 3, requires_grad=False), scale=0.3)
+
+
+@samples("_scaled_dot_product_flash_attention_for_cpu_backward.default")
+def flash_backward(make: Maker) -> Iterator[Sample]:
+    for causal, mask in ((False, None), (True, None), (False, make(3, 3, requires_grad=False))):
+        inputs = [make(1, 2, 3, 4, requires_grad=False) for _ in range(3)]
+        made = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(*inputs, 0.0, causal, attn_mask=mask)
+        yield Sample(make(1, 2, 3, 4, requires_grad=False), *inputs, *made, 0.0, causal, attn_mask=mask)
 
 
 @samples("scaled_dot_product_attention.default")

@@ -12,7 +12,7 @@ TABLES = """
     nn.dropout linalg.einsum nn.embedding_bag nn.fractional_pool reduction.extrema linalg.factors create.factories signal.fft
     lists.foreach create.from_data memory.functional_forms create.generators nn.grid reduction.histogram
     indexing.index views.inplace lists.join nn.layer_norm linalg.solve linalg.norms loss.kernels loss.composite
-    loss.margin indexing.masked linalg.matmul shared.meta linalg.distance elementwise.integers nn.pixel_shuffle
+    loss.margin indexing.masked linalg.matmul shared.meta linalg.distance elementwise.integers nn.pixel_shuffle nn.recurrent
     memory.apply nn.batch_norm reduction.statistics elementwise.operators nn.packing nn.padding elementwise.arithmetic
     nn.pool elementwise.binary views.quick create.random create.sampling reduction.sums memory.resize reduction.scan
     indexing.scatter views.shape views.slicing reduction.sort sparse elementwise.special linalg.spectral signal.stft

@@ -235,6 +235,13 @@ class RNNBase(Module):
         """One layer in one direction; the input's part of the gates is computed for all steps at once."""
         bias_ih, bias_hh = (weights[2], weights[3]) if self.bias else (None, None)
         projection = weights[-1] if self.proj_size else None
+        if self.mode == "LSTM" and projection is None and values.numel() and all(
+                [t.dtype == torch.float32 for t in (values, *states, *weights)]):
+            none = torch.zeros(0)
+            made = torch.mkldnn_rnn_layer(values, weights[0], weights[1], none if bias_ih is None else bias_ih,
+                                          none if bias_hh is None else bias_hh, *states, backwards, [], 2, self.hidden_size,
+                                          self.num_layers, self.bias, self.bidirectional, False, self.training)
+            return made[0], made[1:3]
         gates = F.linear(values, weights[0], bias_ih).unbind(0)
         outputs = []
         for inputs in reversed(gates) if backwards else gates:

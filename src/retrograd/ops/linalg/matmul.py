@@ -3,9 +3,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from retrograd.core import dtypes
+from retrograd.core.algorithms import native
 from retrograd.core.dispatch import call, turned
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
@@ -13,6 +15,8 @@ from retrograd.core.tensor import FUNCTIONS_BY_NAME, operators
 from retrograd.ops import late
 from retrograd.ops.shared import elementwise, families
 from retrograd.ops.shared.families import conj
+
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 
 def words(array: Any) -> str:
@@ -56,14 +60,39 @@ def expandable(array: Any, shape: Any) -> None:
 
 def wide(array: Any) -> Any:
     """Half precision multiplies and adds in float32."""
+    if native is not None and array.dtype == BFLOAT16:
+        made = np.empty(array.shape, np.float32)
+        if native.widen_bfloat(np.ascontiguousarray(array).view(np.uint16), made) is not None:
+            return made
     return array.astype(np.float32) if array.dtype.kind == "V" or array.dtype == np.float16 else array
+
+
+def narrow(array: Any, dtype: Any) -> Any:
+    """A float32 result in half precision."""
+    if native is not None and dtype == BFLOAT16 and array.dtype == np.float32:
+        made = np.empty(array.shape, dtype)
+        if native.narrow_bfloat(np.ascontiguousarray(array), made.view(np.uint16)) is not None:
+            return made
+    return array.astype(dtype)
+
+
+EXACT = 2.0 ** 53             # integers up to this are exact in double precision
+
+
+def any_product(xp: Any, a: Any, b: Any) -> Any:
+    """A product; one of integers by that of doubles where it is exact, since BLAS has no other."""
+    if a.dtype.kind in "iu" and b.ndim > 1 and a.size and b.size and a.size * b.shape[-1] >= 4096:
+        bound = [max(abs(float(m.max())), abs(float(m.min()))) for m in (a, b)]
+        if bound[0] * bound[1] * a.shape[-1] < EXACT:
+            return xp.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64).astype(a.dtype, copy=False)
+    return xp.matmul(a, b)
 
 
 def product(xp: Any, a: Any, b: Any) -> Any:
     """Matrix product in the dtype of the operands, row-major."""
     if a.dtype.kind == "V" or a.dtype == np.float16:
-        return xp.matmul(wide(a), wide(b)).astype(a.dtype)
-    return np.ascontiguousarray(xp.matmul(a, b))
+        return narrow(xp.matmul(wide(a), wide(b)), a.dtype)
+    return np.ascontiguousarray(any_product(xp, a, b))
 
 
 def fast_mm(a: Any, b: Any) -> Any:
@@ -128,7 +157,7 @@ def addmm_kernel(xp: Any, self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any
     expandable(self, (mat1.shape[0], mat2.shape[1]))
     if mat1.shape[0] and mat2.shape[1]:
         refuse_bool("addmm_impl_cpu_", self, mat1, mat2)
-    return combined(xp, self, np.matmul(wide(mat1), wide(mat2)), beta, alpha)
+    return combined(xp, self, any_product(xp, wide(mat1), wide(mat2)), beta, alpha)
 
 
 def addmm_in_place(xp: Any, self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
@@ -174,7 +203,7 @@ def baddbmm_kernel(xp: Any, self: Any, batch1: Any, batch2: Any, beta: Any, alph
     check_bmm(batch1, batch2)
     expandable(self, (*batch1.shape[:2], batch2.shape[2]))
     refuse_bool("baddbmm", self, batch1, batch2)
-    return combined(xp, self, xp.matmul(wide(batch1), wide(batch2)), beta, alpha)
+    return combined(xp, self, any_product(xp, wide(batch1), wide(batch2)), beta, alpha)
 
 
 def addbmm_kernel(xp: Any, self: Any, batch1: Any, batch2: Any, beta: Any, alpha: Any) -> Any:

@@ -8,13 +8,18 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from retrograd.core import dtypes, storage
+from retrograd.core.algorithms import native
 from retrograd.core.dispatch import call
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import NOT_IMPLEMENTED, defop
 from retrograd.ops import late
+from retrograd.ops.linalg.lapack import address_of
 from retrograd.ops.shared import families
 from retrograd.ops.shared.dtype_checks import without_gradient
 from retrograd.ops.shared.elementwise import C_NAMES, times
+from retrograd.ops.shared.images import GEMM
 
 
 def scale_of(query: Any, scale: float | None) -> float:
@@ -52,8 +57,10 @@ def flash_kernel(xp: Any, query: Any, key: Any, value: Any, dropout_p: float, is
     if not query.shape[-1] == key.shape[-1] == value.shape[-1]:
         raise RuntimeError("scaled_dot_product_attention_flash_attention: Q/K/V should have the same head size\n"
                            f"The shapes are {query.shape}, {key.shape} and {value.shape}.")
-    query, key, value, attn_mask = (a if a is None or a.dtype not in dtypes.HALVES else a.astype(xp.float32)
-                                    for a in (query, key, value, attn_mask))
+    query, key, value, attn_mask = singles(xp, query, key, value, attn_mask)
+    done = attended(query, key, value, attn_mask, is_causal, scale_of(query, scale))
+    if done is not None:
+        return done[0].astype(kept, copy=False), done[1]
     scores = xp.matmul(query, key.swapaxes(-2, -1)) * query.dtype.type(scale_of(query, scale))
     if is_causal:
         later = xp.triu(xp.ones(scores.shape[-2:], bool), 1)
@@ -72,6 +79,68 @@ def flash_kernel(xp: Any, query: Any, key: Any, value: Any, dropout_p: float, is
     return made.astype(kept, copy=False), by_query
 
 
+def singles(xp: Any, *arrays: Any) -> list[Any]:
+    """Half precision as float32."""
+    return [a if a is None or a.dtype not in dtypes.HALVES else a.astype(xp.float32) for a in arrays]
+
+
+def by_rows(array: Any) -> Any:
+    """The array, copied unless matrix products can read its last two dimensions row by row."""
+    rows, columns = array.strides[-2:]
+    return array if columns == array.itemsize and rows >= columns * array.shape[-1] else np.ascontiguousarray(array)
+
+
+def as_added(mask: Any, dtype: Any, shape: Any) -> Any:
+    """The mask as numbers to be added to scores of this shape."""
+    if mask is None:
+        return None
+    if mask.dtype.kind == "b":
+        mask = np.where(mask, dtype.type(0), dtype.type(-np.inf))
+    return np.broadcast_to(mask, shape)
+
+
+def fits_compiled(query: Any, key: Any, value: Any, mask: Any) -> bool:
+    return (native is not None and query.dtype.char in GEMM and query.dtype == key.dtype == value.dtype
+            and query.shape[:2] == key.shape[:2] == value.shape[:2] and 0 not in (query.size, key.size, value.size)
+            and (mask is None or mask.dtype == query.dtype or mask.dtype.kind == "b"))
+
+
+def attended(query: Any, key: Any, value: Any, mask: Any, is_causal: bool, scale: float) -> Any:
+    """Output and logsumexp, some rows of scores at a time; None where nothing is compiled."""
+    if not fits_compiled(query, key, value, mask):
+        return None
+    batch, heads, queries, _ = query.shape
+    output = np.empty((batch, heads, queries, value.shape[-1]), query.dtype)
+    logsumexp = np.empty((batch, queries, heads), query.dtype).swapaxes(1, 2)
+    added = as_added(mask, query.dtype, (batch, heads, queries, key.shape[2]))
+    done = native.attention_forward(*map(by_rows, (query, key, value)), output, logsumexp[..., None], added, is_causal, scale,
+                                    address_of(GEMM[query.dtype.char]))
+    return None if done is None else (output, logsumexp)
+
+
+def flash_backward_kernel(xp: Any, grad_out: Any, query: Any, key: Any, value: Any, out: Any, logsumexp: Any, dropout_p: float,
+                          is_causal: bool, attn_mask: Any, scale: float | None) -> Any:
+    kept = query.dtype
+    grad_out, query, key, value, out, attn_mask = singles(xp, grad_out, query, key, value, out, attn_mask)
+    factor = query.dtype.type(scale_of(query, scale))
+    made = [xp.zeros((a.shape[0], a.shape[2], a.shape[1], a.shape[3]), a.dtype).swapaxes(1, 2) for a in (query, key, value)]
+    shape = (*query.shape[:3], key.shape[2])
+    added = as_added(attn_mask, query.dtype, shape)
+    if not fits_compiled(query, key, value, attn_mask) or native.attention_backward(
+            *map(by_rows, (query, key, value, out)), logsumexp[..., None], by_rows(grad_out), *made, added, is_causal,
+            float(factor), address_of(GEMM[query.dtype.char])) is None:
+        scores = xp.matmul(query, key.swapaxes(-2, -1)) * factor
+        scores = scores if added is None else scores + added
+        scores = scores if not is_causal else xp.where(xp.triu(xp.ones(shape[2:], bool), 1), -xp.inf, scores)
+        weights = xp.exp(scores - xp.where(xp.isfinite(logsumexp), logsumexp, 0)[..., None]).astype(query.dtype, copy=False)
+        slopes = xp.matmul(grad_out, value.swapaxes(-2, -1)) - (grad_out * out).sum(-1, keepdims=True)
+        slopes = weights * slopes * factor
+        made[0][...] = xp.matmul(slopes, key)
+        made[1][...] = xp.matmul(slopes.swapaxes(-2, -1), query)
+        made[2][...] = xp.matmul(weights.swapaxes(-2, -1), grad_out)
+    return tuple([m.astype(kept, copy=False) for m in made])
+
+
 def check_flash(query: Any, *rest: Any) -> None:
     if query.array.dtype.kind not in "fV":
         raise RuntimeError("scaled_dot_product_attention_flash_attention: Expected data type in FP32, FP64, BF16, FP16, but "
@@ -83,6 +152,8 @@ def flash_rule(grads: Any, query: Any, key: Any, value: Any, output: Any, logsum
     grad = grads[0]
     if grad is None:
         return None, None, None
+    if not families.is_watched():           # no graph is made of this, so the weights need not be kept
+        return call(flash_backward, [grad, query, key, value, output, logsumexp, dropout_p, is_causal, attn_mask, scale])
     weights, factor = weights_of(query, key, is_causal, attn_mask, scale), scale_of(query, scale)
     to_weights = grad.matmul(value.transpose(-2, -1))
     to_scores = weights * (to_weights - (to_weights * weights).sum(-1, True)) * factor
@@ -103,6 +174,14 @@ flash = defop(
     kernel=flash_kernel, vjp={("query", "key", "value"): flash_rule}, jvp=flash_tangent, batch=families.loop,
     check=without_gradient("_scaled_dot_product_flash_attention_for_cpu", check_flash, attn_mask=5),
     variants="function", constant=(1,),
+)
+
+
+flash_backward = defop(
+    "_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, "
+    "Tensor logsumexp, float dropout_p, bool is_causal, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor grad_query, "
+    "Tensor grad_key, Tensor grad_value)",
+    kernel=flash_backward_kernel, vjp=NOT_IMPLEMENTED, batch=families.loop, variants="function", out=False,
 )
 
 

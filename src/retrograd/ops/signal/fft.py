@@ -6,10 +6,8 @@ the number. `norm` of the public functions says which direction gets the factor.
 """
 from __future__ import annotations
 
-import math
+import os
 from typing import Any
-
-import numpy as np
 
 from retrograd.core import dtypes, storage
 from retrograd.core.dispatch import call
@@ -20,13 +18,15 @@ from retrograd.ops.shared.dtype_checks import every, only
 from retrograd.ops.shared.families import wrap_dim
 from retrograd.ops.views.slicing import slice_
 
+THREADS = int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
+
 
 # ---- kernels
-def scaled(array: Any, points: int, normalization: int) -> Any:
-    if normalization == 0:
-        return array
-    factor = 1 / math.sqrt(points) if normalization == 1 else 1 / points
-    return array * array.real.dtype.type(factor)
+def transform(name: str, array: Any, axes: Any, normalization: int, forward: bool, sizes: Any = None) -> Any:
+    """A transform by SciPy, which keeps single precision, on as many threads as there are."""
+    from scipy import fft
+    norm = ("backward" if forward else "forward", "ortho", "forward" if forward else "backward")[normalization]
+    return getattr(fft, name)(array, sizes, axes, norm, workers=THREADS if array.size > 32768 else 1)
 
 
 def laid_out(source: Any, result: Any, dim: Any) -> Any:
@@ -54,32 +54,25 @@ def positive(dim: Any, ndim: int) -> list[int]:
     return [wrap_dim(d, ndim) for d in dim]
 
 
-def points_of(shape: Any, dim: Any) -> int:
-    return math.prod([shape[d] for d in dim])
-
-
 def c2c_kernel(xp: Any, self: Any, dim: Any, normalization: int, forward: bool) -> Any:
     axes = positive(dim, self.ndim)
     if not axes:
         return self.copy()
-    made = xp.fft.fftn(self, axes=axes) if forward else xp.fft.ifftn(self, axes=axes, norm="forward")
-    made = made.astype(self.dtype, copy=False)
-    return laid_out(self, scaled(made, points_of(self.shape, axes), normalization), by_stride(self, axes))
+    made = transform("fftn" if forward else "ifftn", self, axes, normalization, forward)
+    return laid_out(self, made, by_stride(self, axes))
 
 
 def r2c_kernel(xp: Any, self: Any, dim: Any, normalization: int, onesided: bool) -> Any:
     axes = positive(dim, self.ndim)
-    kind = np.complex128 if self.dtype.char == "d" else np.complex64
-    made = (xp.fft.rfftn if onesided else xp.fft.fftn)(self, axes=axes).astype(kind, copy=False)
-    order = [*by_stride(self, axes[:-1]), axes[-1]]
-    return laid_out(self, scaled(made, points_of(self.shape, axes), normalization), order)
+    made = transform("rfftn" if onesided else "fftn", self, axes, normalization, True)
+    return laid_out(self, made, [*by_stride(self, axes[:-1]), axes[-1]])
 
 
 def c2r_kernel(xp: Any, self: Any, dim: Any, normalization: int, last_dim_size: int) -> Any:
     axes = positive(dim, self.ndim)
     sizes = [*[self.shape[d] for d in axes[:-1]], last_dim_size]
-    made = xp.fft.irfftn(self, sizes, axes, norm="forward").astype(self.real.dtype, copy=False)
-    return laid_out(self, scaled(made, math.prod(sizes), normalization), [*by_stride(self, axes[:-1]), axes[-1]])
+    made = transform("irfftn", self, axes, normalization, False, sizes)
+    return laid_out(self, made, [*by_stride(self, axes[:-1]), axes[-1]])
 
 
 # ---- derivatives: the adjoint of a transform is one in the other direction
