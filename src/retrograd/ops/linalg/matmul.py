@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from retrograd.core import dtypes
@@ -15,8 +14,6 @@ from retrograd.core.tensor import FUNCTIONS_BY_NAME, operators
 from retrograd.ops import late
 from retrograd.ops.shared import elementwise, families
 from retrograd.ops.shared.families import conj
-
-BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 
 def words(array: Any) -> str:
@@ -58,9 +55,13 @@ def expandable(array: Any, shape: Any) -> None:
                                f"{list(shape)}.  Tensor sizes: {list(array.shape)}")
 
 
+def is_bfloat16(dtype: Any) -> bool:
+    return dtype.kind == "V" and dtype.itemsize == 2
+
+
 def wide(array: Any) -> Any:
     """Half precision multiplies and adds in float32."""
-    if native is not None and array.dtype == BFLOAT16:
+    if native is not None and is_bfloat16(array.dtype):
         made = np.empty(array.shape, np.float32)
         if native.widen_bfloat(np.ascontiguousarray(array).view(np.uint16), made) is not None:
             return made
@@ -69,7 +70,7 @@ def wide(array: Any) -> Any:
 
 def narrow(array: Any, dtype: Any) -> Any:
     """A float32 result in half precision."""
-    if native is not None and dtype == BFLOAT16 and array.dtype == np.float32:
+    if native is not None and is_bfloat16(dtype) and array.dtype == np.float32:
         made = np.empty(array.shape, dtype)
         if native.narrow_bfloat(np.ascontiguousarray(array), made.view(np.uint16)) is not None:
             return made
