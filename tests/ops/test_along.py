@@ -97,7 +97,7 @@ def test_positions_out_of_range_change_nothing() -> None:
     for wrong in (-1, 3):
         x = np.zeros(3, np.float32)
         assert along.take_elements(x, np.array([0, wrong]), 0) is None
-        assert not along.put_elements(x, np.array([0, wrong]), np.ones(2, np.float32), 0, "+")
+        assert not along.put_elements(x.copy(), np.array([0, wrong]), np.ones(2, np.float32), 0, "+")
         assert not along.put_rows(x, np.array([0, wrong]), np.ones(2, np.float32), 0, "+")
         assert not x.any()
 

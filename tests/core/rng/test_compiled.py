@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from retrograd.core import generator
-from retrograd.core.rng import continuous, discrete, sampling, unit
+from retrograd.core.rng import continuous, discrete, rejection, sampling, unit
 
 DRAWS: dict[str, Any] = {
     "uniform": lambda gen, n, dtype: generator.uniform(gen, n, npdtype=dtype),
@@ -21,6 +21,9 @@ DRAWS: dict[str, Any] = {
     "randint": lambda gen, n, dtype: generator.randint(gen, n, -3, 90),
     "randint wide": lambda gen, n, dtype: generator.randint(gen, n, -3, 2**40),
     "randperm": lambda gen, n, dtype: generator.randperm(gen, n),
+    "gamma": lambda gen, n, dtype: rejection.standard_gamma(gen, (np.arange(n) % 7 / 3).astype(dtype)),
+    "multinomial": lambda gen, n, dtype: generator.multinomial(
+        gen, np.arange(1.0, 31).reshape(3, 10).astype(dtype), n + 2, True),
     "poisson": lambda gen, n, dtype: generator.poisson(gen, (np.arange(n) % 40).astype(dtype)),
 }
 
@@ -33,7 +36,7 @@ def test_compiled_and_numpy_streams_are_one(name: str, dtype: str, n: int, monke
     first.random_uint32(3)
     second.random_uint32(3)
     made = DRAWS[name](first, n, np.dtype(dtype))
-    for module in (continuous, discrete, sampling, unit):
+    for module in (continuous, discrete, rejection, sampling, unit):
         monkeypatch.setattr(module, "native", None)
     wanted = DRAWS[name](second, n, np.dtype(dtype))
     assert made.dtype == wanted.dtype and made.shape == wanted.shape

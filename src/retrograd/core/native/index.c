@@ -35,17 +35,19 @@ FUNCTION(take_along) {
   return PyBool_FromLong(ok); }
 
 /* put_along(x, index, source, dim, how): x[o, index[o, j, i], i] = source[o, j, i], or reduced into it; a source without
-   dimensions serves all. `how` is a letter: = + * > < */
+   dimensions serves all. `how` is a letter: = + * > <. Where an index is out of range, some may have been written. */
 #define PUT(T, E) { T *p = PyArray_DATA(x); const T *v = PyArray_DATA(source); \
   for (long o = 0; o < s.outer; o++, p += s.n * s.inner) \
-    for (long j = 0; j < s.m; j++) \
-      for (long i = 0; i < s.inner; i++, v += step) { T *to = p + *at++ * s.inner + i; const T a = *to, b = *v; (void)a; *to = E; } } break;
+    for (long j = 0; ok && j < s.m; j++) \
+      for (long i = 0; i < s.inner; i++, v += step) { const uint64_t k = (uint64_t)*at++; if (k >= n) { ok = 0; break; } \
+        T *to = p + (long)k * s.inner + i; const T a = *to, b = *v; (void)a; *to = E; } } break;
 #define PUTS(T) switch (how) { case '=': PUT(T, b) case '+': PUT(T, (T)(a + b)) case '*': PUT(T, (T)(a * b)) \
   case '>': PUT(T, a != a ? a : b > a || b != b ? b : a) default: PUT(T, a != a ? a : b < a || b != b ? b : a) } break;
 #define PUT_COMPLEX(T, R) if (how == '+') { R *p = PyArray_DATA(x); const R *v = PyArray_DATA(source); \
   for (long o = 0; o < s.outer; o++, p += 2 * s.n * s.inner) \
-    for (long j = 0; j < s.m; j++) \
-      for (long i = 0; i < s.inner; i++, v += 2 * step) { R *to = p + 2 * (*at++ * s.inner + i); to[0] += v[0]; to[1] += v[1]; } } \
+    for (long j = 0; ok && j < s.m; j++) \
+      for (long i = 0; i < s.inner; i++, v += 2 * step) { const uint64_t k = (uint64_t)*at++; if (k >= n) { ok = 0; break; } \
+        R *to = p + 2 * ((long)k * s.inner + i); to[0] += v[0]; to[1] += v[1]; } } \
   else PUT(T, b) break;
 static int within(const int64_t *at, long count, long n) {
   uint64_t worst = 0; for (long i = 0; i < count; i++) worst |= (uint64_t)(at[i]) >= (uint64_t)n; return !worst; }
@@ -58,10 +60,9 @@ FUNCTION(put_along) {
   const int pair = code == NPY_CFLOAT || code == NPY_CDOUBLE;
   if (pair ? how != '=' && how != '+' : !(code == NPY_FLOAT || code == NPY_DOUBLE || code == NPY_LONG || code == NPY_INT
       || code == NPY_SHORT || code == NPY_BYTE || code == NPY_UBYTE || (code == NPY_BOOL && how == '='))) Py_RETURN_NONE;
-  const int64_t *at = PyArray_DATA(index); int ok;
+  const int64_t *at = PyArray_DATA(index); int ok = 1; const uint64_t n = (uint64_t)s.n;
   Py_BEGIN_ALLOW_THREADS
-  ok = within(at, PyArray_SIZE(index), s.n);
-  if (ok) switch (code) {
+  switch (code) {
     case NPY_FLOAT: PUTS(float) case NPY_DOUBLE: PUTS(double) case NPY_LONG: PUTS(int64_t) case NPY_INT: PUTS(int32_t)
     case NPY_SHORT: PUTS(int16_t) case NPY_BYTE: PUTS(int8_t) case NPY_BOOL: case NPY_UBYTE: PUTS(uint8_t)
     case NPY_CFLOAT: PUT_COMPLEX(uint64_t, float) case NPY_CDOUBLE: PUT_COMPLEX(Sixteen, double) }

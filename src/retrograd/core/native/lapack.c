@@ -52,3 +52,22 @@ FUNCTION(lapack) {
     for (int i = 0; i < n; i++) p[i] += step[i]; }
   Py_END_ALLOW_THREADS
   Py_RETURN_NONE; }
+
+/* transpose(x, y): every matrix of x into one of y with rows for columns */
+#define TRANSPOSE(T) { const T *p = PyArray_DATA(x); T *q = PyArray_DATA(y); \
+  for (long b = 0; b < count; b++, p += rows * columns, q += rows * columns) \
+    for (long i0 = 0; i0 < rows; i0 += 16) for (long j0 = 0; j0 < columns; j0 += 16) { \
+      const long i1 = i0 + 16 < rows ? i0 + 16 : rows, j1 = j0 + 16 < columns ? j0 + 16 : columns; \
+      for (long j = j0; j < j1; j++) for (long i = i0; i < i1; i++) q[j * rows + i] = p[i * columns + j]; } } break;
+typedef struct { double a, b; } Sixteen;
+FUNCTION(transpose) {
+  PyArrayObject *x = array_at(args, 0), *y = array_at(args, 1);
+  if (!plain(x) || !plain(y) || PyArray_NDIM(x) < 2 || PyArray_SIZE(x) != PyArray_SIZE(y) || PyArray_ITEMSIZE(x) != PyArray_ITEMSIZE(y)) Py_RETURN_NONE;
+  const long rows = PyArray_DIM(x, PyArray_NDIM(x) - 2), columns = PyArray_DIM(x, PyArray_NDIM(x) - 1), size = PyArray_ITEMSIZE(x);
+  if (!PyArray_SIZE(x)) Py_RETURN_TRUE;
+  if (size != 4 && size != 8 && size != 16) Py_RETURN_NONE;
+  const long count = PyArray_SIZE(x) / (rows * columns);
+  Py_BEGIN_ALLOW_THREADS
+  switch (size) { case 4: TRANSPOSE(uint32_t) case 8: TRANSPOSE(uint64_t) default: TRANSPOSE(Sixteen) }
+  Py_END_ALLOW_THREADS
+  Py_RETURN_TRUE; }

@@ -204,3 +204,28 @@ FUNCTION(random_poisson) {
   if (code != NPY_DOUBLE) Py_RETURN_NONE;
   double *p = to; for (long i = 0; i < n; i++) p[i] = poisson_count(s, p[i]);
   Py_RETURN_TRUE; }
+
+/* ---- gamma values by Marsaglia and Tsang's method (2000) */
+typedef struct { uint32_t *s; int waits; double value; } Normals;
+static double next_normal(Normals *g) {
+  if (g->waits) { g->waits = 0; return g->value; }
+  const double turn = unit(g->s), chance = unit(g->s), radius = sqrt(-2.0 * log1p(-chance)), angle = 2.0 * 3.14159265358979323846 * turn;
+  g->value = radius * sin(angle); g->waits = 1; return radius * cos(angle); }
+static double gamma_value(Normals *g, double alpha, double inverse, double d) {
+  double scale = 1.0;
+  if (alpha < 1.0) { if (alpha == 0.0) return 0.0; scale = pow(1.0 - unit(g->s), inverse); }
+  const double c = 1.0 / sqrt(9.0 * d), squeeze = (double)0.0331f;
+  for (;;) {
+    const double x = next_normal(g), y = 1.0 + c * x; if (y <= 0) continue;
+    const double v = y * y * y, u = 1.0 - unit(g->s), xx = x * x;
+    if (u < 1.0 - squeeze * xx * xx || log(u) < 0.5 * xx + d * (1.0 - v + log(v))) return scale * d * v; } }
+/* random_gamma(state, result, alpha, 1 / alpha, d, waiting normal value or None): the normal value that waits then */
+FUNCTION(random_gamma) {
+  START
+  PyArrayObject *c[3]; for (int i = 0; i < 3; i++) { c[i] = array_at(args, 2 + i); if (!plain(c[i]) || code_of(c[i]) != NPY_DOUBLE || PyArray_SIZE(c[i]) != n) { PyErr_SetString(PyExc_TypeError, "random_gamma: expected doubles"); return NULL; } }
+  if (code != NPY_DOUBLE) { PyErr_SetString(PyExc_TypeError, "random_gamma: expected doubles"); return NULL; }
+  Normals g = {s, args[5] != Py_None, args[5] != Py_None ? PyFloat_AsDouble(args[5]) : 0}; if (PyErr_Occurred()) return NULL;
+  const double *alpha = PyArray_DATA(c[0]), *inverse = PyArray_DATA(c[1]), *d = PyArray_DATA(c[2]); double *p = to;
+  for (long i = 0; i < n; i++) p[i] = gamma_value(&g, alpha[i], inverse[i], d[i]);
+  if (!g.waits) Py_RETURN_NONE;
+  return PyFloat_FromDouble(g.value); }

@@ -18,6 +18,7 @@ CLONES static void N(unfold)(const Window *g, const T *restrict x, long channels
           const T *row = x + (i0 * g->size[1] + i1) * g->size[2] + shift;
           for (long o = 0; o < first; o++) to[o] = 0;
           if (s == 1) memcpy(to + first, row + first, (size_t)(last - first) * sizeof(T));
+          else if (s == 2) for (long o = first; o < last; o++) to[o] = row[o * 2];
           else for (long o = first; o < last; o++) to[o] = row[o * s];
           for (long o = last; o < width; o++) to[o] = 0; } } } }
 /* the columns added up where they came from */
@@ -48,7 +49,8 @@ CLONES static void N(fold)(const Window *g, const T *restrict from, long channel
 CLONES static void N(one_correlate)(const Window *g, const T *restrict x, const T *restrict w, T *restrict y) {
   EACH_ROW(
     const T f = w[at + k2]; const T *p = x + shift; T *q = y + other;
-    if (s == 1) for (long o = first; o < last; o++) q[o] += f * p[o]; else for (long o = first; o < last; o++) q[o] += f * p[o * s];) }
+    if (s == 1) for (long o = first; o < last; o++) q[o] += f * p[o];
+    else if (s == 2) for (long o = first; o < last; o++) q[o] += f * p[o * 2]; else for (long o = first; o < last; o++) q[o] += f * p[o * s];) }
 CLONES static void N(one_spread)(const Window *g, T *restrict x, const T *restrict w, const T *restrict y) {
   EACH_ROW(
     const T f = w[at + k2]; T *p = x + shift; const T *q = y + other;
@@ -57,6 +59,7 @@ CLONES static void N(one_match)(const Window *g, const T *restrict x, T *restric
   EACH_ROW(
     const T *p = x + shift; const T *q = y + other; T total[8] = {0}; long o = first;
     if (s == 1) for (; o + 8 <= last; o += 8) for (int j = 0; j < 8; j++) total[j] += p[o + j] * q[o + j];
+    else if (s == 2) for (; o + 8 <= last; o += 8) for (int j = 0; j < 8; j++) total[j] += p[2 * o + 2 * j] * q[o + j];
     for (; o < last; o++) total[0] += p[o * s] * q[o];
     w[at + k2] += ((total[0] + total[1]) + (total[2] + total[3])) + ((total[4] + total[5]) + (total[6] + total[7]));) }
 #undef EACH_ROW

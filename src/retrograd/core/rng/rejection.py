@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from retrograd.core.algorithms import native
 from retrograd.core.rng.mersenne import Generator
 from retrograd.core.rng.sampling import Rewindable
 
@@ -43,14 +44,18 @@ class _NormalSource(Rewindable):
 
 def standard_gamma(gen: Generator, concentration: Array) -> NDArray[np.float64]:
     """Gamma values with rate 1, in double precision; the caller rounds them."""
-    source = _NormalSource(gen, expected=4 * concentration.size + 16)
     # The kernel adds to and divides by the concentration in the tensor's own precision.
     one, third = concentration.dtype.type(1), concentration.dtype.type(_THIRD)
     raised = np.where(concentration < 1, concentration + one, concentration)
     with np.errstate(divide="ignore"):
-        inverses = (one / concentration).ravel().tolist()
-    values = [_gamma(alpha, inverse, d, source) for alpha, inverse, d in
-              zip(concentration.ravel().tolist(), inverses, (raised - third).ravel().tolist(), strict=True)]
+        inverses = one / concentration
+    columns = [np.ascontiguousarray(a, np.float64).reshape(-1) for a in (concentration, inverses, raised - third)]
+    if native is not None:
+        made = np.empty(concentration.shape, np.float64)
+        gen.next_normal = native.random_gamma(gen.memory(), made, *columns, gen.next_normal)
+        return made
+    source = _NormalSource(gen, expected=4 * concentration.size + 16)
+    values = [_gamma(alpha, inverse, d, source) for alpha, inverse, d in zip(*[c.tolist() for c in columns], strict=True)]
     source.close()
     return np.array(values, np.float64).reshape(concentration.shape)
 

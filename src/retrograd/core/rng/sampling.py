@@ -120,8 +120,10 @@ def _with_replacement(gen: Generator, rows: Array, num_samples: int) -> NDArray[
     sums /= totals
     draws = unit_float64(gen, len(rows) * num_samples).reshape(len(rows), num_samples)
     result = np.empty(draws.shape, np.int64)
+    sums[:, -1] = 1  # rounding must not let a draw fall off the end
+    if native is not None and native.search_rows(sums.astype(np.float64), draws, result, False) is not None:
+        return result
     for row, (edges, chances) in enumerate(zip(sums, draws, strict=True)):
-        edges[-1] = 1  # rounding must not let a draw fall off the end
         result[row] = np.searchsorted(edges.astype(np.float64), chances, side="left")
     return result
 

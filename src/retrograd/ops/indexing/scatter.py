@@ -21,7 +21,7 @@ from retrograd.ops.shared.along import add_flat, put_elements, put_rows, take_el
 from retrograd.ops.shared.elementwise import times, unsupported
 from retrograd.ops.shared.families import anywhere, conj, everything, wrap_dim
 
-HOW = {"sum": "+", "prod": "*", "amax": ">", "amin": "<"}
+HOW = {"sum": "+", "mean": "+", "prod": "*", "amax": ">", "amin": "<"}
 REDUCTIONS = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum"}
 
 
@@ -164,12 +164,11 @@ def scatter_into(name: str, self: Any, dim: int, index: Any, src: Any, reduce: s
     """A copy of `self` into which `src` (None stands for no shape of its own) was written or reduced."""
     dim = wrap_dim(dim, self.ndim)
     value = src if src.ndim == 0 and name == "scatter value" else None
-    how = "=" if reduce is None else HOW.get(reduce) if include_self else None
     source = src if value is not None else src[tuple([slice(n) for n in index.shape])] if src.ndim == index.ndim else None
-    if how and index.size and index.dtype in INDEX_DTYPES and source is not None and src.dtype == self.dtype and (
+    if index.size and index.dtype in INDEX_DTYPES and source is not None and src.dtype == self.dtype and (
             value is not None or source.shape == index.shape):
         result = self.copy()
-        if put_elements(result, index, source, dim, how):
+        if reduced_elements(result, index, source, dim, reduce, include_self):
             return result
     check_scatter(name.split()[0], self, dim, index, None if value is not None else src)
     result = self.copy()
@@ -184,14 +183,39 @@ def scatter_into(name: str, self: Any, dim: int, index: Any, src: Any, reduce: s
     return result
 
 
+def reduced_elements(target: Any, index: Any, source: Any, dim: int, reduce: str | None, include_self: bool) -> bool:
+    """The same for an index per element, in C; False, and the target is of no use any more, if it was not done."""
+    if reduce is None:
+        return put_elements(target, index, source, dim, "=")
+    if not include_self and not put_elements(target, index, neutral(reduce, target.dtype), dim, "="):
+        return False
+    if not put_elements(target, index, source, dim, HOW[reduce]):
+        return False
+    if reduce == "mean":
+        counts = np.full(target.shape, int(include_self), INT64)
+        if not put_elements(counts, index, np.ones((), INT64), dim, "+"):
+            return False
+        divide_by(target, counts)
+    return True
+
+
+def divide_by(target: Any, counts: Any) -> None:
+    np.maximum(counts, 1, out=counts)
+    divided = target // counts if target.dtype.kind in "iu" else target / counts
+    target[...] = divided.astype(target.dtype)
+
+
 def reduce_at(target: Any, places: Any, source: Any, reduce: str, include_self: bool) -> None:
     """Reduce `source` into `target` at `places`; without `include_self` the old values there do not count."""
     if not include_self:
         target[places] = neutral(reduce, target.dtype)
     name = REDUCTIONS[reduce]
     dims = [d for d, p in enumerate(places) if isinstance(p, np.ndarray)]
-    if len(dims) == 1 and reduce in HOW and places[dims[0]].ndim == 1 and put_rows(target, places[dims[0]], source, dims[0],
-                                                                                    HOW[reduce]):
+    if len(dims) == 1 and places[dims[0]].ndim == 1 and put_rows(target, places[dims[0]], source, dims[0], HOW[reduce]):
+        if reduce == "mean":
+            counts = np.full(target.shape, int(include_self), INT64)
+            put_rows(counts, places[dims[0]], np.ones(source.shape, INT64), dims[0], "+")
+            divide_by(target, counts)
         return
     if name == "add":
         add_at(target, places, source)
@@ -200,9 +224,7 @@ def reduce_at(target: Any, places: Any, source: Any, reduce: str, include_self: 
     if reduce == "mean":
         counts = np.ones(target.shape, INT64) if include_self else np.zeros(target.shape, INT64)
         add_at(counts, places, np.ones(source.shape, INT64))
-        counts[counts == 0] = 1
-        divided = target // counts if target.dtype.kind in "iu" else target / counts
-        target[...] = divided.astype(target.dtype)
+        divide_by(target, counts)
 
 
 def neutral(reduce: str, dtype: Any) -> Any:

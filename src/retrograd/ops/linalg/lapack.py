@@ -70,7 +70,8 @@ def by_columns(a: Any, batch: Any = None) -> Any:
     batch = a.shape[:-2] if batch is None else batch
     rows, columns = a.shape[-2:]
     made = np.empty((*batch, columns, rows), a.dtype)
-    made[...] = a.swapaxes(-1, -2)
+    if native is None or a.shape[:-2] != batch or native.transpose(a, made) is None:
+        made[...] = a.swapaxes(-1, -2)
     return made.reshape((count_of(batch), columns, rows))
 
 

@@ -10,6 +10,7 @@ from retrograd.core.hooks import hooks
 from retrograd.core.opdef import defop
 from retrograd.ops import late
 from retrograd.ops.shared import families
+from retrograd.ops.shared.along import add_rows
 from retrograd.ops.shared.dtype_checks import check_types, type_name
 
 SUM, MEAN, MAX = 0, 1, 2
@@ -36,7 +37,10 @@ def bag_kernel(xp: Any, weight: Any, indices: Any, offsets: Any, scale_grad_by_f
                 made[bag] = rows[members][best, xp.arange(weight.shape[1])]
                 largest[bag] = indices[members[best]]
     else:
-        xp.add.at(made, bag_of[kept], rows[kept])
+        if kept.all():
+            add_rows(made, bag_of, rows, 0)
+        else:
+            add_rows(made, bag_of[kept], rows[kept], 0)
         if mode == MEAN:
             made = (made / xp.maximum(sizes, 1)[:, None]).astype(weight.dtype)
             largest = sizes.copy()

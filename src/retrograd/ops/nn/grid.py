@@ -21,6 +21,7 @@ from retrograd.core.opdef import defop
 from retrograd.core.tensor import new_tensor
 from retrograd.ops import late
 from retrograd.ops.shared import families
+from retrograd.ops.shared.along import add_rows
 from retrograd.ops.shared.elementwise import unsupported
 
 BILINEAR, NEAREST, BICUBIC = 0, 1, 2
@@ -44,14 +45,17 @@ class OverArrays:
 
     @staticmethod
     def pick(images: Any, index: Any) -> Any:
-        return np.take_along_axis(images, index, 2)
+        made = np.empty((*images.shape[:2], index.shape[2]), images.dtype)
+        for image, places, to in zip(images, index[:, 0], made, strict=True):      # one index for all channels
+            image.take(places, 1, to, "clip")
+        return made
 
     @staticmethod
     def spread(size: int, index: Any, values: Any) -> Any:
         batch, channels, count = values.shape
         made = np.zeros((batch * size, channels), values.dtype)
         rows = (index[:, 0] + np.arange(batch)[:, None] * size).reshape(-1)
-        np.add.at(made, rows, values.transpose(0, 2, 1).reshape(batch * count, channels))
+        add_rows(made, rows, values.transpose(0, 2, 1).reshape(batch * count, channels), 0)
         return made.reshape(batch, size, channels).transpose(0, 2, 1)
 
 

@@ -9,6 +9,7 @@ from retrograd.core.dispatch import call
 from retrograd.core.opdef import camel, defop
 from retrograd.ops import late
 from retrograd.ops.shared import families, geometry
+from retrograd.ops.shared.along import add_rows
 from retrograd.ops.shared.elementwise import unsupported
 
 
@@ -72,10 +73,9 @@ def rows(name: str, rank: int, places: Any) -> None:
             if grad_output.shape[axis] != expected:
                 side = ("width", "height", "depth")[i]
                 raise RuntimeError(f"grad_output {side} unexpected. Expected: {expected}, Got: {grad_output.shape[axis]}")
-            moved = xp.moveaxis(result, axis, 0)
-            summed = xp.zeros((size, *moved.shape[1:]), moved.dtype)
-            xp.add.at(summed, places(size, padding[2 * i], padding[2 * i + 1]), moved)
-            result = xp.moveaxis(summed, 0, axis)
+            summed = xp.zeros((*result.shape[:axis], size, *result.shape[axis + 1:]), result.dtype)
+            add_rows(summed, places(size, padding[2 * i], padding[2 * i + 1]), result, axis)
+            result = summed
         made = geometry.new_in_format(self.shape, grad_output.dtype, geometry.channels_last_like(self))
         made[...] = result
         return made

@@ -132,11 +132,8 @@ def unique_kernel(xp: Any, self: Any, return_inverse: bool, return_counts: bool)
     refuse("unique", self, "c")
     x = wide(self)
     flat = x.reshape(-1)
-    if return_inverse or return_counts:
-        order = order_rows(flat)
-        ordered = take_along(flat, order, 0)
-    else:
-        ordered = xp.sort(flat)
+    order = order_rows(flat)
+    ordered = take_along(flat, order, 0)
     fresh = xp.ones(flat.shape, bool)
     xp.not_equal(ordered[1:], ordered[:-1], out=fresh[1:])
     none = xp.empty(0, INT64)

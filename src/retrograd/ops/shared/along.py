@@ -39,7 +39,10 @@ def take_elements(x: Any, index: Any, axis: int) -> Any:
 
 
 def put_elements(target: Any, index: Any, source: Any, axis: int, how: str) -> bool:
-    """Write (`=`) or reduce (`+ * > <`) elements into `target`; False, and nothing done, in the same cases."""
+    """Write (`=`) or reduce (`+ * > <`) elements into `target`; False in the same cases.
+
+    The target may then have been written to where a position is out of range.
+    """
     return bool(native is not None and target.ndim and native.put_along(
         target, flat_index(index), source if source.ndim == 0 else np.ascontiguousarray(source), axis, how))
 
@@ -48,6 +51,12 @@ def put_rows(target: Any, index: Any, source: Any, axis: int, how: str) -> bool:
     """The same for rows at the positions in a vector."""
     return bool(native is not None and target.ndim and native.put_rows(
         target, flat_index(index), np.ascontiguousarray(source), axis, how))
+
+
+def add_rows(target: Any, index: Any, source: Any, axis: int) -> None:
+    """Add rows at the positions in a vector, each duplicate counted."""
+    if not put_rows(target, index, source, axis, "+"):
+        np.add.at(np.moveaxis(target, axis, 0), index, np.moveaxis(source, axis, 0))
 
 
 def add_flat(target: Any, index: Any, values: Any) -> None:
