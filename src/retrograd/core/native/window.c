@@ -7,6 +7,7 @@ typedef void (*Gemm)(void *, void *, void *, void *, void *, const void *, const
 #define MOST_TAPS 64
 typedef struct {
   long batch, channels, outputs, groups, size[3], kernel[3], stride[3], padding[3], dilation[3], out[3];
+  long together;                                /* images in one matrix product */
   long first[MOST_TAPS], last[MOST_TAPS];       /* the outputs that each place of the kernel sees inside of the image */
 } Window;
 typedef struct { long planes, size[3], out[3], step[3]; const int64_t *start[3], *end[3]; } Boxes;
@@ -48,8 +49,12 @@ FUNCTION(convolve) {
   const long k = g.channels / g.groups * taps(&g);
   if (k > 0x7fffffff || outs(&g) > 0x7fffffff || PyArray_SIZE(x) != g.batch * g.channels * ins(&g) || PyArray_SIZE(y) != g.batch * g.outputs * outs(&g)
       || PyArray_SIZE(w) != g.outputs * k) Py_RETURN_NONE;
-  void *cols = plain_window(&g) ? NULL : malloc((size_t)(k * outs(&g)) * (size_t)PyArray_ITEMSIZE(x));
-  if (!cols && !plain_window(&g)) return PyErr_NoMemory();
+  /* matrices of about 512 columns, as long as they stay in cache */
+  const long out = outs(&g), most = (1L << 20) / (k * out + 1) + 1, wanted = 512 / out;
+  g.together = wanted < most ? wanted : most; if (g.together > g.batch) g.together = g.batch; if (g.together < 1) g.together = 1;
+  const int bare = plain_window(&g) && g.together == 1;
+  void *cols = bare ? NULL : malloc((size_t)((k + g.outputs) * g.together * out) * (size_t)PyArray_ITEMSIZE(x));
+  if (!cols && !bare) return PyErr_NoMemory();
   Py_BEGIN_ALLOW_THREADS
   if (code == NPY_FLOAT) convolve_float(&g, what, PyArray_DATA(x), PyArray_DATA(w), PyArray_DATA(y), cols, gemm);
   else convolve_double(&g, what, PyArray_DATA(x), PyArray_DATA(w), PyArray_DATA(y), cols, gemm);
@@ -64,7 +69,7 @@ static PyObject *columns_of(PyObject *const *args, int back) {
   if ((code != NPY_FLOAT && code != NPY_DOUBLE) || PyArray_SIZE(x) != g.batch * in || PyArray_SIZE(c) != g.batch * out) Py_RETURN_NONE;
   Py_BEGIN_ALLOW_THREADS
 #define RUN(T) { T *p = PyArray_DATA(x), *q = PyArray_DATA(c); for (long n = 0; n < g.batch; n++, p += in, q += out) \
-    if (back) fold_##T(&g, q, g.channels, p); else unfold_##T(&g, p, g.channels, q); }
+    if (back) fold_##T(&g, q, g.channels, p, 0); else unfold_##T(&g, p, g.channels, q, 0); }
   if (code == NPY_FLOAT) RUN(float) else RUN(double)
   Py_END_ALLOW_THREADS
   Py_RETURN_TRUE; }

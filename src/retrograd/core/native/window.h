@@ -4,8 +4,8 @@
 #define JOIN(a, b) JOIN_(a, b)
 #define N(name) JOIN(name##_, T)
 
-/* ---- the windows of one image as columns: a row for each channel and place of the kernel */
-CLONES static void N(unfold)(const Window *g, const T *restrict x, long channels, T *restrict to) {
+/* ---- the windows of one image as columns: a row for each channel and place of the kernel, `gap` elements between rows */
+CLONES static void N(unfold)(const Window *g, const T *restrict x, long channels, T *restrict to, long gap) {
   const long plane = g->size[0] * g->size[1] * g->size[2], width = g->out[2];
   for (long c = 0; c < channels; c++, x += plane)
     for (long k0 = 0; k0 < g->kernel[0]; k0++) for (long k1 = 0; k1 < g->kernel[1]; k1++) for (long k2 = 0; k2 < g->kernel[2]; k2++) {
@@ -20,9 +20,10 @@ CLONES static void N(unfold)(const Window *g, const T *restrict x, long channels
           if (s == 1) memcpy(to + first, row + first, (size_t)(last - first) * sizeof(T));
           else if (s == 2) for (long o = first; o < last; o++) to[o] = row[o * 2];
           else for (long o = first; o < last; o++) to[o] = row[o * s];
-          for (long o = last; o < width; o++) to[o] = 0; } } } }
+          for (long o = last; o < width; o++) to[o] = 0; } }
+      to += gap; } }
 /* the columns added up where they came from */
-CLONES static void N(fold)(const Window *g, const T *restrict from, long channels, T *restrict x) {
+CLONES static void N(fold)(const Window *g, const T *restrict from, long channels, T *restrict x, long gap) {
   const long plane = g->size[0] * g->size[1] * g->size[2], width = g->out[2];
   for (long c = 0; c < channels; c++, x += plane)
     for (long k0 = 0; k0 < g->kernel[0]; k0++) for (long k1 = 0; k1 < g->kernel[1]; k1++) for (long k2 = 0; k2 < g->kernel[2]; k2++) {
@@ -34,7 +35,8 @@ CLONES static void N(fold)(const Window *g, const T *restrict from, long channel
           if (i0 < 0 || i0 >= g->size[0] || i1 < 0 || i1 >= g->size[1]) continue;
           T *row = x + (i0 * g->size[1] + i1) * g->size[2] + shift;
           if (s == 1) for (long o = first; o < last; o++) row[o] += from[o];
-          else for (long o = first; o < last; o++) row[o * s] += from[o]; } } } }
+          else for (long o = first; o < last; o++) row[o * s] += from[o]; } }
+      from += gap; } }
 
 /* ---- one channel at a time, without columns: what depthwise convolution needs */
 #define EACH_ROW(BODY) \
@@ -70,10 +72,33 @@ static void N(gemm)(void *f, const char *ta, const char *tb, int rows, int colum
   ((Gemm)f)((char *)tb, (char *)ta, &columns, &rows, &inner, &one, b, &ldb, a, &lda, &beta, c, &columns); }
 
 /* ---- the three products: see ops/nn/conv.py */
+/* The outputs of some images side by side, or back. */
+static void N(side_by_side)(T *y, T *wide, long images, long step, long channels, long out, int back) {
+  for (long i = 0; i < images; i++) for (long c = 0; c < channels; c++) {
+    T *one = y + i * step + c * out, *all = wide + (c * images + i) * out;
+    memcpy(back ? one : all, back ? all : one, (size_t)out * sizeof(T)); } }
+/* Small images, several in one matrix product. */
+static void N(convolve_together)(const Window *g, char what, T *x, T *w, T *y, T *cols, T *wide, void *gemm) {
+  const long ci = g->channels / g->groups, co = g->outputs / g->groups, k = ci * g->kernel[0] * g->kernel[1] * g->kernel[2];
+  const long in = g->size[0] * g->size[1] * g->size[2], out = g->out[0] * g->out[1] * g->out[2];
+  for (long n = 0; n < g->batch; n += g->together) for (long j = 0; j < g->groups; j++) {
+    const long images = g->batch - n < g->together ? g->batch - n : g->together, columns = images * out, gap = columns - out;
+    T *xs = x + (n * g->channels + j * ci) * in, *ws = w + j * co * k, *ys = y + (n * g->outputs + j * co) * out;
+    if (what != 's') for (long i = 0; i < images; i++) N(unfold)(g, xs + i * g->channels * in, ci, cols + i * out, gap);
+    if (what != 'c') N(side_by_side)(ys, wide, images, g->outputs * out, co, out, 0);
+    switch (what) {
+      case 'c': N(gemm)(gemm, "N", "N", (int)co, (int)columns, (int)k, ws, (int)k, cols, (int)columns, 0, wide);
+        N(side_by_side)(ys, wide, images, g->outputs * out, co, out, 1);
+        break;
+      case 's': N(gemm)(gemm, "T", "N", (int)k, (int)columns, (int)co, ws, (int)k, wide, (int)columns, 0, cols);
+        for (long i = 0; i < images; i++) N(fold)(g, cols + i * out, ci, xs + i * g->channels * in, gap);
+        break;
+      default: N(gemm)(gemm, "N", "T", (int)co, (int)k, (int)columns, wide, (int)columns, cols, (int)columns, 1, ws); } } }
 static void N(convolve)(const Window *g, char what, T *x, T *w, T *y, T *cols, void *gemm) {
   const long ci = g->channels / g->groups, co = g->outputs / g->groups, taps = g->kernel[0] * g->kernel[1] * g->kernel[2];
   const long in = g->size[0] * g->size[1] * g->size[2], out = g->out[0] * g->out[1] * g->out[2], k = ci * taps;
   const int direct = plain_window(g);
+  if (g->together > 1 && !(ci == 1 && co <= 4)) { N(convolve_together)(g, what, x, w, y, cols, cols + k * g->together * out, gemm); return; }
   for (long n = 0; n < g->batch; n++) for (long j = 0; j < g->groups; j++) {
     T *xs = x + (n * g->channels + j * ci) * in, *ws = w + j * co * k, *ys = y + (n * g->outputs + j * co) * out;
     if (ci == 1 && co <= 4) {
@@ -83,12 +108,12 @@ static void N(convolve)(const Window *g, char what, T *x, T *w, T *y, T *cols, v
       continue; }
     T *block = direct ? xs : cols;
     switch (what) {
-      case 'c': if (!direct) N(unfold)(g, xs, ci, cols);
+      case 'c': if (!direct) N(unfold)(g, xs, ci, cols, 0);
         N(gemm)(gemm, "N", "N", (int)co, (int)out, (int)k, ws, (int)k, block, (int)out, 0, ys); break;
       case 's': N(gemm)(gemm, "T", "N", (int)k, (int)out, (int)co, ws, (int)k, ys, (int)out, 0, block);
-        if (!direct) N(fold)(g, cols, ci, xs);
+        if (!direct) N(fold)(g, cols, ci, xs, 0);
         break;
-      default: if (!direct) N(unfold)(g, xs, ci, cols);
+      default: if (!direct) N(unfold)(g, xs, ci, cols, 0);
         N(gemm)(gemm, "N", "T", (int)co, (int)k, (int)out, ys, (int)out, block, (int)out, 1, ws); } } }
 
 /* ---- pooling: for each dimension, where the window of each output begins and ends */
