@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from retrograd.autograd import origins
 from retrograd.autograd.engine import run_backward
 from retrograd.autograd.hooks import retain_grad
+from retrograd.core.api import wants_call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.graph import Node, edge_of, shape_dtype, unseen_accumulator, unseen_edge
 from retrograd.core.hooks import hooks
@@ -65,6 +66,9 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: Any = None, c
     """
     if switches.any_mode and tls.transforms:
         raise RuntimeError(tls.transforms[-1].no_backward)
+    if not isinstance(tensors, Tensor) and wants_call((tensors,)):
+        return hooks.torch_function(backward, (tensors,), dict(
+            grad_tensors=grad_tensors, retain_graph=retain_graph, create_graph=create_graph, inputs=inputs))
     if grad_variables is not None:
         warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
         if grad_tensors is None:
@@ -111,6 +115,10 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any 
     >>> torch.autograd.grad(x * x, [x])
     (tensor([4.]),)
     """
+    if wants_call((outputs, inputs)):
+        return hooks.torch_function(grad, (outputs, inputs), dict(
+            grad_outputs=grad_outputs, retain_graph=retain_graph, create_graph=create_graph, only_inputs=only_inputs,
+            allow_unused=allow_unused, is_grads_batched=is_grads_batched, materialize_grads=materialize_grads))
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
                          "allow_unused=False.")

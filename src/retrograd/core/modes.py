@@ -123,10 +123,15 @@ def through_mode(op: Any, args: Any, types: tuple[Any, ...] = ()) -> Any:
     tls.below = True
     try:
         positional, keywords = as_called(op, args)
-        return mode.__torch_dispatch__(op, types or overriding_types(args), positional, keywords)
+        result = mode.__torch_dispatch__(op, types or overriding_types(args), positional, keywords)
+        if result is NotImplemented and overriding_arguments(args):
+            return through_subclass(op, args)
     finally:
         tls.below = was
         modes.append(mode)
+    if result is NotImplemented:
+        raise refused_by(op, [f"mode object {mode}"])
+    return checked_result(op, result)
 
 
 def through_subclass(op: Any, args: Any) -> Any:
@@ -142,13 +147,24 @@ def through_subclass(op: Any, args: Any) -> Any:
         for t in overriding:
             result = type(t).__torch_dispatch__(op, types, positional, keywords)
             if result is not NotImplemented:
-                return result
+                return checked_result(op, result)
     finally:
         add_slow_path(-1)
         tls.below = was
-    raise TypeError(f"Multiple dispatch failed for 'torch.ops.{op}'; all __torch_dispatch__ handlers returned NotImplemented:"
-                    + "".join([f"\n\n  - tensor subclass {t}" for t in types])
-                    + "\n\nFor more information, try re-running with TORCH_LOGS=not_implemented")
+    raise refused_by(op, [f"tensor subclass {t}" for t in types])
+
+
+def refused_by(op: Any, handlers: list[str]) -> TypeError:
+    return TypeError(f"Multiple dispatch failed for 'torch.ops.{op}'; all __torch_dispatch__ handlers returned NotImplemented:"
+                     + "".join([f"\n\n  - {handler}" for handler in handlers])
+                     + "\n\nFor more information, try re-running with TORCH_LOGS=not_implemented")
+
+
+def checked_result(op: Any, result: Any) -> Any:
+    """What a handler returned, if it is what the op returns: a tensor where the schema has one."""
+    if result is None or isinstance(result, Tensor) or op.multiple or op.schema.returns[0].type != "Tensor":
+        return result
+    raise RuntimeError(f"Unable to cast {result} to Tensor")
 
 
 def overrides_dispatch(cls: Any) -> bool:
@@ -156,8 +172,13 @@ def overrides_dispatch(cls: Any) -> bool:
 
 
 def disabled_torch_dispatch(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-    """The `__torch_dispatch__` of tensors that do not override it."""
-    return func(*args, **(kwargs or {}))
+    """The `__torch_dispatch__` of tensors that do not override it: the op itself, which no subclass sees any more."""
+    was = tls.dispatch_disabled
+    tls.dispatch_disabled = True
+    try:
+        return func(*args, **(kwargs or {}))
+    finally:
+        tls.dispatch_disabled = was
 
 
 def overriding_arguments(args: Any) -> list[Any]:

@@ -409,7 +409,9 @@ class Tensor:
     def __contains__(self, element: Any) -> bool:
         return bool(table.dispatcher.function("__contains__", (self, element)))
 
-    def __repr__(self) -> str:
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        if tensor_contents is not None:
+            return f"tensor({tensor_contents})"
         return table.dispatcher.function("__repr__", (self,))
 
     # ---- what it is

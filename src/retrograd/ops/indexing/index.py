@@ -559,6 +559,8 @@ def getitem(self: Any, index: Any) -> Any:
         return whole(self)
     if is_index_tensor(self, index):
         return call(INDEX, [self, [index]])
+    if kind is not tuple and not isinstance(index, Tensor) and hasattr(index, "__torch_function__"):
+        return hooks.torch_function(Tensor.__getitem__, (self, index), {})
     result, tensors = sliced(self, index)
     if tensors is not None:
         return call(INDEX, [result, tensors])
@@ -585,6 +587,9 @@ INDEX = index
 def setitem(self: Any, index: Any, value: Any) -> None:
     """`self[index] = value`."""
     if (switches.any_mode or self._flags or isinstance(value, Tensor)) and overridden((self, index, value), {}):
+        hooks.torch_function(Tensor.__setitem__, (self, index, value), {})
+        return
+    if not isinstance(value, (Tensor, int, float, complex)) and hasattr(value, "__torch_function__"):
         hooks.torch_function(Tensor.__setitem__, (self, index, value), {})
         return
     kind = type(index)
