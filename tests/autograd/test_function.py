@@ -503,3 +503,22 @@ def test_deprecated_names_warn() -> None:
         assert len(node.saved_variables) == 1
     with pytest.warns(FutureWarning, match="`mark_shared_storage` is deprecated"):
         torch.autograd.function.FunctionCtx().mark_shared_storage()
+
+
+def test_backward_gets_its_gradients_in_a_box() -> None:
+    class Boxed(Function):
+        boxed_grads_call = True
+
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            return x * 2, y * 3
+
+        @staticmethod
+        def backward(ctx: Any, grads: Any) -> Any:
+            assert type(grads) is list
+            return grads[0] * 2, grads[1] * 3
+
+    x, y = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    a, b = Boxed.apply(x, y)
+    (a + b).sum().backward()
+    assert x.grad.tolist() == [2, 2] and y.grad.tolist() == [3, 3]

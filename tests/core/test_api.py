@@ -91,3 +91,9 @@ def test_a_parameter_counts_writes_with_the_tensor_it_was_made_of() -> None:
 def test_a_tensor_that_requires_grad_is_not_resized_without_grad_mode_either() -> None:
     with torch.no_grad(), pytest.raises(RuntimeError, match="cannot resize variables that require grad"):
         torch.ones(2, requires_grad=True).resize_(3)
+
+
+@pytest.mark.parametrize("index", [..., slice(None), (slice(None), 0), (..., 0)])
+def test_memory_that_several_elements_share_is_not_assigned_to(index: Any) -> None:
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers to a single memory location"):
+        torch.ones(2).expand(2, 2)[index] = 1.5

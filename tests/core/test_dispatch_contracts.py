@@ -77,7 +77,3 @@ def test_a_mode_that_declines_leaves_the_op_to_the_subclass() -> None:
         with pytest.raises(TypeError, match="all __torch_dispatch__ handlers returned NotImplemented"):
             x + 1
     assert made is x
-
-
-def test_the_text_of_a_tensor_may_be_given() -> None:
-    assert torch.Tensor.__repr__(torch.ones(2), tensor_contents="X") == "tensor(X)"

@@ -165,3 +165,22 @@ def test_ops_inside_ops_are_recorded_apart() -> None:
     assert type(y.grad_fn) is type(outer([x, x]).grad_fn)
     y.sum().backward()
     assert torch.allclose(x.grad, 2 * x.cos() + 1)
+
+
+def test_keyword_only_arguments_have_no_gradients() -> None:
+    @torch.library.custom_op("keywords::scale", mutates_args=())
+    def scale(x: torch.Tensor, y: torch.Tensor, *, k: float) -> torch.Tensor:
+        return x * y * k
+
+    def setup(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+        ctx.k = keyword_only_inputs["k"]
+
+    def backward(ctx: Any, grad: Any) -> Any:
+        x, y = ctx.saved_tensors
+        return grad * y * ctx.k, grad * x * ctx.k
+
+    scale.register_autograd(backward, setup_context=setup)
+    x, y = torch.ones(2, requires_grad=True), torch.full((2,), 3.0, requires_grad=True)
+    scale(x, y, k=2.0).sum().backward()
+    assert x.grad.tolist() == [6, 6] and y.grad.tolist() == [2, 2]

@@ -241,7 +241,7 @@ class BackwardCFunction(Node, FunctionCtx):
         if disabled:                          # the engine's formulas are hidden from subclasses, a user's backward is not
             tls.function_disabled = 0
         try:
-            results = backward(self, *grads)
+            results = backward(self, list(grads)) if cls.boxed_grads_call else backward(self, *grads)
         finally:
             if disabled:
                 tls.function_disabled = disabled
@@ -325,6 +325,7 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
     """
 
     generate_vmap_rule = False
+    boxed_grads_call = False          # backward gets its gradients as one list, which it may empty
     _backward_cls: Any
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -409,9 +409,7 @@ class Tensor:
     def __contains__(self, element: Any) -> bool:
         return bool(table.dispatcher.function("__contains__", (self, element)))
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
-        if tensor_contents is not None:
-            return f"tensor({tensor_contents})"
+    def __repr__(self) -> str:
         return table.dispatcher.function("__repr__", (self,))
 
     # ---- what it is

@@ -257,6 +257,9 @@ class Generated(Function):
         result = cls.user_backward(ctx, *spread.gather_grads(grads))
         result = tuple(result) if isinstance(result, (tuple, list)) and not (
             isinstance(result, list) and len(spread.args) == 1 and spread.lists) else (result,)
+        params = spread.op.schema.params
+        if len(result) == sum([not p.kwarg_only for p in params]):         # keyword-only arguments have no gradients
+            result += (None,) * (len(params) - len(result))
         return spread.spread_grads(result)
 
 

@@ -13,7 +13,7 @@ from retrograd.core.dispatch import call, is_ordinary, make_view
 from retrograd.core.dtypes import BY_NUMPY, bool_, uint8
 from retrograd.core.hooks import hooks
 from retrograd.core.indexing import parse_index
-from retrograd.core.kernels import broadcast_problem
+from retrograd.core.kernels import broadcast_problem, check_writable
 from retrograd.core.opdef import defop
 from retrograd.core.state import switches, tls
 from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor, bump, new_tensor, wants_grad
@@ -705,6 +705,8 @@ def assign(target: Any, value: Any) -> None:
     if shape == wanted:
         late.copy_(target, value)
     elif not shape:
+        if not target._flags:
+            check_writable(target.array)
         late.fill_(target, value)
     else:
         late.copy_(target, value.view(without_leading_ones(shape)).expand(wanted))
