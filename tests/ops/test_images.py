@@ -58,6 +58,14 @@ def test_convolutions_of_one_element_and_channels_last(dtype: Any, monkeypatch: 
     both_ways(run(F.conv2d, (2, 3, 4, 5), (6, 3, 1, 1), dtype=dtype), monkeypatch)
     both_ways(run(lambda x, w: F.conv2d(x, w, padding=1), (2, 3, 4, 5), (6, 3, 3, 3), dtype=dtype, last=True), monkeypatch)
     both_ways(run(lambda x, w: F.conv2d(x, w, groups=3), (2, 3, 9, 20), (3, 1, 2, 11), dtype=dtype), monkeypatch)
+    for size, kernel, padding, dilation in ((5, 3, 1, 1), (20, 3, 3, 2), (33, 5, 0, 1), (17, 2, 1, 3), (6, 1, 0, 1)):
+        both_ways(run(lambda x, w, p=padding, d=dilation: F.conv2d(x, w, padding=p, dilation=d, groups=2),
+                      (2, 2, size, size + 3), (4, 1, kernel, kernel), dtype=dtype), monkeypatch)
+        both_ways(run(lambda x, w, p=padding, d=dilation: F.conv_transpose2d(x, w, padding=p, dilation=d, groups=2),
+                      (2, 2, size, size + 3), (2, 1, kernel, kernel), dtype=dtype), monkeypatch)
+    for count in (1, 3, 40):
+        both_ways(run(lambda x, w: F.conv2d(x, w, padding=1), (count, 3, 4, 4), (5, 3, 3, 3), dtype=dtype), monkeypatch)
+        both_ways(run(lambda x, w: F.conv2d(x, w), (count, 4, 3, 5), (6, 4, 1, 1), dtype=dtype), monkeypatch)
     both_ways(run(lambda x, w: F.conv1d(x, w), (1, 1, 90), (2, 1, 70), dtype=dtype), monkeypatch)
 
 

@@ -65,6 +65,46 @@ CLONES static void N(one_match)(const Window *g, const T *restrict x, T *restric
     for (; o < last; o++) total[0] += p[o * s] * q[o];
     w[at + k2] += ((total[0] + total[1]) + (total[2] + total[3])) + ((total[4] + total[5]) + (total[6] + total[7]));) }
 #undef EACH_ROW
+/* The same with stride 1 in two dimensions, from a plane with its padding around it: rows in blocks of LANES outputs, all
+   places of the kernel before the next block. The space has room for such a plane and for the outputs in whole blocks. */
+#define LANES 16
+static void N(with_padding)(const Window *g, const T *x, T *to, long width, long top, long left, long rows) {
+  memset(to, 0, (size_t)(width * rows) * sizeof(T));
+  for (long i = 0; i < g->size[1]; i++) memcpy(to + (i + top) * width + left, x + i * g->size[2], (size_t)g->size[2] * sizeof(T)); }
+CLONES static void N(flat_correlate)(const T *restrict x, long width, const T *restrict w, long k1, long k2, long d1, long d2, T *restrict y, long rows, long columns) {
+  for (long o = 0; o < rows; o++) for (long b = 0; b < columns; b += LANES) {
+    T total[LANES] = {0}; const T *f = w;
+    for (long i = 0; i < k1; i++) for (long j = 0; j < k2; j++) { const T v = *f++; const T *p = x + (o + i * d1) * width + b + j * d2; for (int l = 0; l < LANES; l++) total[l] += v * p[l]; }
+    const long m = columns - b < LANES ? columns - b : LANES; memcpy(y + o * columns + b, total, (size_t)m * sizeof(T)); } }
+CLONES static void N(flat_match)(const T *restrict x, long width, T *restrict w, long k1, long k2, long d1, long d2, const T *restrict y, long rows, long whole) {
+  for (long i = 0; i < k1; i++) for (long j = 0; j < k2; j++) {
+    T total[LANES] = {0};
+    for (long o = 0; o < rows; o++) for (long b = 0; b < whole; b += LANES) {
+      const T *p = x + (o + i * d1) * width + b + j * d2, *q = y + o * whole + b; for (int l = 0; l < LANES; l++) total[l] += p[l] * q[l]; }
+    for (int l = LANES / 2; l > 0; l /= 2) for (int m = 0; m < l; m++) total[m] += total[m + l];
+    w[i * k2 + j] += total[0]; } }
+static int N(one_flat)(const Window *g, char what, T *x, T *w, T *y, T *space) {
+  if (g->size[0] != 1 || g->kernel[0] != 1 || g->padding[0] || g->stride[1] != 1 || g->stride[2] != 1) return 0;
+  const long k1 = g->kernel[1], k2 = g->kernel[2], d1 = g->dilation[1], d2 = g->dilation[2], e1 = d1 * (k1 - 1), e2 = d2 * (k2 - 1);
+  if (g->out[1] != g->size[1] + 2 * g->padding[1] - e1 || g->out[2] != g->size[2] + 2 * g->padding[2] - e2) return 0;
+  const long rows = g->out[1], columns = g->out[2], whole = (columns + LANES - 1) / LANES * LANES;
+  if (what == 's') {                              /* the kernel turned round, over outputs with what is missing around them */
+    const long top = e1 - g->padding[1], left = e2 - g->padding[2], high = g->size[1], wide = g->size[2];
+    if (top < 0 || left < 0 || k1 * k2 > MOST_TAPS) return 0;
+    const long width = (wide + LANES - 1) / LANES * LANES + e2; T turned[MOST_TAPS];
+    Window back = *g; back.size[1] = rows; back.size[2] = columns;
+    for (long i = 0; i < k1 * k2; i++) turned[i] = w[k1 * k2 - 1 - i];
+    N(with_padding)(&back, y, space, width, top, left, high + e1);
+    T *made = space + width * (high + e1); N(flat_correlate)(space, width, turned, k1, k2, d1, d2, made, high, wide);
+    for (long i = 0; i < high * wide; i++) x[i] += made[i];
+    return 1; }
+  const long width = whole + e2;
+  N(with_padding)(g, x, space, width, g->padding[1], g->padding[2], rows + e1);
+  if (what == 'c') { N(flat_correlate)(space, width, w, k1, k2, d1, d2, y, rows, columns); return 1; }
+  T *blocks = space + width * (rows + e1); memset(blocks, 0, (size_t)(rows * whole) * sizeof(T));
+  for (long o = 0; o < rows; o++) memcpy(blocks + o * whole, y + o * columns, (size_t)columns * sizeof(T));
+  N(flat_match)(space, width, w, k1, k2, d1, d2, blocks, rows, whole);
+  return 1; }
 
 /* C = A B + beta C, all by rows */
 static void N(gemm)(void *f, const char *ta, const char *tb, int rows, int columns, int inner, const T *a, int lda, const T *b, int ldb, T beta, T *c) {
@@ -102,7 +142,7 @@ static void N(convolve)(const Window *g, char what, T *x, T *w, T *y, T *cols, v
   for (long n = 0; n < g->batch; n++) for (long j = 0; j < g->groups; j++) {
     T *xs = x + (n * g->channels + j * ci) * in, *ws = w + j * co * k, *ys = y + (n * g->outputs + j * co) * out;
     if (ci == 1 && co <= 4) {
-      for (long m = 0; m < co; m++) switch (what) {
+      for (long m = 0; m < co; m++) if (!N(one_flat)(g, what, xs, ws + m * taps, ys + m * out, cols)) switch (what) {
         case 'c': N(one_correlate)(g, xs, ws + m * taps, ys + m * out); break; case 's': N(one_spread)(g, xs, ws + m * taps, ys + m * out); break;
         default: N(one_match)(g, xs, ws + m * taps, ys + m * out); }
       continue; }
