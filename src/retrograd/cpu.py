@@ -3,7 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["current_device", "device_count", "is_available", "set_device", "synchronize"]
+from retrograd.core import fast_kernels
+
+__all__ = ["current_device", "device_count", "empty_cache", "is_available", "max_memory_allocated", "memory_allocated",
+           "memory_reserved", "memory_stats", "reset_peak_memory_stats", "set_device", "synchronize"]
 
 
 def is_available() -> bool:
@@ -45,3 +48,66 @@ def synchronize(device: Any = None) -> None:
 
     >>> synchronize()
     """
+
+
+def memory_stats(device: Any = None) -> dict[str, int]:
+    """Bytes of large arrays (128 KiB and more) in use, in use at most, and kept for reuse; how often a block was reused.
+
+    The compiled core keeps freed blocks, never more than were in use at once; plain Python keeps none, and counts none.
+
+    >>> sorted(memory_stats())
+    ['allocated', 'cached', 'fresh', 'limit', 'peak', 'reused']
+    """
+    native = fast_kernels.native
+    return native.memory_stats() if native is not None else dict.fromkeys(
+        ("allocated", "peak", "cached", "reused", "fresh", "limit"), 0)
+
+
+def memory_allocated(device: Any = None) -> int:
+    """Bytes of large arrays in use.
+
+    >>> memory_allocated() >= 0
+    True
+    """
+    return memory_stats()["allocated"]
+
+
+def max_memory_allocated(device: Any = None) -> int:
+    """The most bytes of large arrays that were in use at once.
+
+    >>> max_memory_allocated() >= memory_allocated()
+    True
+    """
+    return memory_stats()["peak"]
+
+
+def memory_reserved(device: Any = None) -> int:
+    """Bytes of large arrays in use and kept for reuse.
+
+    >>> memory_reserved() >= memory_allocated()
+    True
+    """
+    stats = memory_stats()
+    return stats["allocated"] + stats["cached"]
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Let the peak start again from what is in use.
+
+    >>> reset_peak_memory_stats()
+    >>> max_memory_allocated() == memory_allocated()
+    True
+    """
+    if fast_kernels.native is not None:
+        fast_kernels.native.reset_memory_peak()
+
+
+def empty_cache() -> None:
+    """Give the blocks that are kept for reuse back to the system.
+
+    >>> empty_cache()
+    >>> memory_reserved() == memory_allocated()
+    True
+    """
+    if fast_kernels.native is not None:
+        fast_kernels.native.empty_memory()

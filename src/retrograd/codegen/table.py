@@ -27,7 +27,18 @@ INTERNAL = {
     "dot": ("g x", "m", "sum(g * (x - m))"),
     "affine": ("x", "m a b", "(x - m) * a + b"),
     "gradient": ("g x", "a m b c", "g * a + (x - m) * b + c"),
-    "copy": ("x", "", "x"),
+    # updates of optimizers, in place: see `update` in native/native.h
+    "adam": ("", "", "p, g, m, v, one:num, two:num, keep:num, rate:num, root:num, eps:num -> p, m, v | m = m + one * (g - m); "
+                     "v = v * (1 - two) + two * g * g; p = p * keep - rate * (m / (sqrt(v) / root + eps))"),
+    "adam_decay": ("", "", "p, g, m, v, one:num, two:num, decay:num, rate:num, root:num, eps:num -> p, m, v | h = g + decay * p; "
+                           "m = m + one * (h - m); v = v * (1 - two) + two * h * h; "
+                           "p = p - rate * (m / (sqrt(v) / root + eps))"),
+    "sgd": ("", "", "p, g, rate:num, decay:num -> p | p = p - rate * (g + decay * p)"),
+    "sgd_plain": ("", "", "p, g, rate:num -> p | p = p - rate * g"),
+    "momentum": ("", "", "p, g, b, rate:num, decay:num, momentum:num, fresh:num -> p, b | b = momentum * b + fresh * (g + decay * p); "
+                         "p = p - rate * b"),
+    "nesterov": ("", "", "p, g, b, rate:num, decay:num, momentum:num, fresh:num -> p, b | h = g + decay * p; "
+                         "b = momentum * b + fresh * h; p = p - rate * (h + momentum * b)"),
     "layer_norm": ("", "", "x, w:col, b:col, eps:num -> z, mu:row, rs:row | mu = mean(x); d = x - mu; "
                            "rs = 1 / sqrt(mean(d * d) + eps); z = d * rs * w + b"),
     "layer_norm_backward": ("", "", "g, x, mu:row, rs:row, w:col -> z, dw:col, db:col | h = (x - mu) * rs; t = g * w; "
@@ -141,7 +152,7 @@ class Internal(Kernel):
     def __init__(self, name: str, tensors: str, numbers: str, text: str) -> None:
         self.name = f"_{name}"
         self.program = Program(f"in_{name}", text, dict.fromkeys(tensors.split(), "elem"), numbers.split())
-        self.types = FLOATS | DOUBLES | (INTS if name == "copy" else 0)
+        self.types = FLOATS | DOUBLES 
         self.out, self.params, self.op = "s", [], Plain
 
 

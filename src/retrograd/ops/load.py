@@ -10,7 +10,7 @@ from retrograd.ops.names import names
 TABLES = """
     nn.activation nn.attention elementwise.compare views.complex linalg.contract nn.conv memory.copy loss.ctc
     nn.dropout linalg.einsum nn.embedding_bag nn.fractional_pool reduction.extrema linalg.factors create.factories signal.fft
-    lists.foreach create.from_data memory.functional_forms create.generators nn.grid reduction.histogram
+    lists.foreach lists.fused create.from_data memory.functional_forms create.generators nn.grid reduction.histogram
     indexing.index views.inplace lists.join nn.layer_norm linalg.solve linalg.norms loss.kernels loss.composite
     loss.margin indexing.masked linalg.matmul shared.meta linalg.distance elementwise.integers nn.pixel_shuffle nn.recurrent
     memory.apply nn.batch_norm reduction.statistics elementwise.operators nn.packing nn.padding elementwise.arithmetic

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import retrograd as torch
 from retrograd import Tensor
 from retrograd.optim._rule import (
     Rule,
@@ -45,6 +46,23 @@ class Adam(Rule):
         state.update(step=count(), exp_avg=zeros(param), exp_avg_sq=zeros(param))
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = zeros(param)
+
+    def _step_group(self, group: dict[str, Any]) -> None:
+        plain = not (group["amsgrad"] or group["maximize"] or group["capturable"] or group["differentiable"]
+                     or "found_inf" in self.__dict__ or "grad_scale" in self.__dict__ or any(isinstance(value, Tensor) for value in (group["lr"], group["weight_decay"], *group["betas"])))
+        params = [p for p in group["params"] if p.grad is not None] if plain else []
+        if not params or not all(p.is_floating_point() and not p.grad.is_sparse for p in params):
+            super()._step_group(group)
+            return
+        kept = [self.state[p] for p in params]
+        for state, param in zip(kept, params, strict=True):
+            if not state:
+                self._start(state, param, group)
+            state["step"] += 1
+        update = torch._fused_adamw_ if group["decoupled_weight_decay"] else torch._fused_adam_  # type: ignore[attr-defined]
+        update(params, [p.grad for p in params], [s["exp_avg"] for s in kept], [s["exp_avg_sq"] for s in kept], [],
+               [s["step"] for s in kept], lr=group["lr"], beta1=group["betas"][0], beta2=group["betas"][1],
+               weight_decay=group["weight_decay"], eps=group["eps"], amsgrad=False, maximize=False)
 
     def _update(self, param: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         (beta1, beta2), average, squares = group["betas"], state["exp_avg"], state["exp_avg_sq"]

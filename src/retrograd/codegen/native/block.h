@@ -127,13 +127,21 @@ static __attribute__((noinline)) T name##_##c(const T *x, long m) { \
   if (j < m) { T s[W] __attribute__((aligned(64))); for (int l = 0; l < W; l++) s[l] = z; for (int l = 0; j < m; j++, l++) s[l] = x[j]; \
     for (int i = 0; i < NV; i++) { const V##c v = ((V##c *)s)[i]; a[i] = OP(c, a[i], v); } } \
   for (int g = NV / 2; g; g /= 2) for (int i = 0; i < g; i++) a[i] = OP(c, a[i], a[i + g]); \
-  T r[VB / sizeof(T)]; __builtin_memcpy(r, a, VB); \
-  for (int h = VB / sizeof(T) / 2; h; h /= 2) for (int i = 0; i < h; i++) r[i] = SCALAR_##OP(r[i], r[i + h]); \
-  return r[0]; }
-#define SCALAR_PLUS(a, x) ((a) + (x))
-#define SCALAR_TIMES(a, x) ((a) * (x))
-#define SCALAR_MOST(a, x) ((x) > (a) || (x) != (x) ? (x) : (a))
-#define SCALAR_LEAST(a, x) ((x) < (a) || (x) != (x) ? (x) : (a))
+  for (int h = VB / sizeof(T) / 2; h; h /= 2) { const V##c v = __builtin_shuffle(a[0], IOTA_##c + h); a[0] = OP(c, a[0], v); } \
+  return a[0][0]; }
+#if VB == 64
+#define IOTA_f ((VIf){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})
+#define IOTA_d ((VId){0, 1, 2, 3, 4, 5, 6, 7})
+#define IOTA_l ((VIl){0, 1, 2, 3, 4, 5, 6, 7})
+#elif VB == 32
+#define IOTA_f ((VIf){0, 1, 2, 3, 4, 5, 6, 7})
+#define IOTA_d ((VId){0, 1, 2, 3})
+#define IOTA_l ((VIl){0, 1, 2, 3})
+#else
+#define IOTA_f ((VIf){0, 1, 2, 3})
+#define IOTA_d ((VId){0, 1})
+#define IOTA_l ((VIl){0, 1})
+#endif
 #define REDUCERS(T, I, c, LOW, HIGH) \
 typedef T V##c __attribute__((vector_size(VB), aligned(sizeof(T)), may_alias)); typedef I VI##c __attribute__((vector_size(VB), aligned(sizeof(T)))); \
 REDUCER(sum, T, c, 0, PLUS) REDUCER(prod, T, c, 1, TIMES) REDUCER(max, T, c, LOW, MOST) REDUCER(min, T, c, HIGH, LEAST)

@@ -321,6 +321,7 @@ static PyObject *set_bfloat16(PyObject *self, PyObject *d) {
   Py_INCREF(d); bfloat16_descr = (PyArray_Descr *)d; bfloat16_type = bfloat16_descr->type_num; Py_RETURN_NONE; }
 PyObject *use_memory(PyObject *, PyObject *), *memory_limit(PyObject *, PyObject *), *empty_memory(PyObject *, PyObject *), *memory_stats(PyObject *, PyObject *), *reset_memory_peak(PyObject *, PyObject *);
 static PyMethodDef methods[] = {
+  {"update", (PyCFunction)(void *)update, METH_FASTCALL, "one program over many tuples of arrays, in place"},
   {"set_threads", set_threads, METH_O, "how many threads kernels use"}, {"get_threads", get_threads, METH_NOARGS, NULL},
   {"instruction_set", instruction_set, METH_NOARGS, "what the kernels in use were compiled for"}, {"use_instruction_set", use_instruction_set, METH_O, NULL},
   {"set_bfloat16", set_bfloat16, METH_O, NULL}, {"use_memory", use_memory, METH_NOARGS, NULL}, {"memory_limit", memory_limit, METH_O, NULL},

@@ -237,11 +237,12 @@ static PyObject *native_batch_norm_backward(PyObject *const *args, Py_ssize_t n)
   free(memory); Py_DECREF(x); Py_DECREF(g); for (int i = 0; i < 3; i++) Py_XDECREF(made[i]);
   return result; }
 
-#include "losses.h"
-#include "copies.h"
+#include "lists.h"
+#include "scan.h"
 static const struct { const char *name; Native function; } by_hand[] = {
   {"var", native_var}, {"std", native_std}, {"var_mean", native_var_mean}, {"std_mean", native_std_mean},
   {"layer_norm", native_layer_norm}, {"layer_norm_backward", native_layer_norm_backward},
   {"group_norm", native_group_norm}, {"group_norm_backward", native_group_norm_backward},
   {"batch_norm", native_batch_norm}, {"batch_norm_backward", native_batch_norm_backward},
+  {"cumsum", native_cumsum}, {"cumprod", native_cumprod},
   {NULL, NULL}};

@@ -26,7 +26,7 @@ def item(base: Any, node: str, check: Any = None) -> Any:
     if made is None:
         made = ITEMS[node] = OpDef(base.schema, base.kernel, vjp=base.vjp, jvp=base.jvp, batch=base.batch, promote=base.promote,
                                    widen=base.widen, node=node, numbers=base.numbers, scalars=base.scalars,
-                                   check=check or base.check, exact=base.exact, leading=base.leading)
+                                   check=check or base.check, exact=base.exact, leading=base.leading, lower=base.lower)
     return made
 
 

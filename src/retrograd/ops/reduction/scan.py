@@ -53,7 +53,7 @@ cumsum = defop(
     "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
     out="any",
     kernel=lambda xp, self, dim, dtype: running(xp, "add", self, dim, dtype),
-    vjp=dict(self=cumsum_backward), jvp="linear", batch=along_dim,
+    vjp=dict(self=cumsum_backward), jvp="linear", batch=along_dim, lower="@cumsum",
 )
 cumsum_ = defop(
     "cumsum_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!)",
@@ -120,7 +120,7 @@ cumprod = defop(
     "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
     out="any",
     kernel=lambda xp, self, dim, dtype: running(xp, "multiply", self, dim, dtype),
-    vjp=dict(self=cumprod_backward), jvp=cumprod_jvp, batch=along_dim,
+    vjp=dict(self=cumprod_backward), jvp=cumprod_jvp, batch=along_dim, lower="@cumprod",
 )
 cumprod_ = defop(
     "cumprod_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!)",

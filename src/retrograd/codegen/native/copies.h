@@ -1,1 +1,0 @@
-/* Copies, joins, fills. */

@@ -1,1 +1,0 @@
-/* Losses over target indices. */

@@ -1,0 +1,33 @@
+/* Running sums and products along one dim. Floats are accumulated in double; eight rows at a time hide the latency. */
+typedef struct { const char *x; char *out; int code, product; long n, inner, outer; } Scan;
+#define SCAN_ROWS(T, A, OP) { \
+  const T *x = (const T *)j->x + k * 8 * j->n; T *z = (T *)j->out + k * 8 * j->n; const long rows = j->outer - k * 8 < 8 ? j->outer - k * 8 : 8; A a[8]; \
+  for (int r = 0; r < 8; r++) a[r] = j->product; \
+  if (rows == 8) for (long i = 0; i < j->n; i++) for (int r = 0; r < 8; r++) { a[r] = a[r] OP (A)x[r * j->n + i]; z[r * j->n + i] = (T)a[r]; } \
+  else for (int r = 0; r < rows; r++) for (long i = 0; i < j->n; i++) { a[r] = a[r] OP (A)x[r * j->n + i]; z[r * j->n + i] = (T)a[r]; } }
+#define SCAN_COLUMNS(T, A, OP) { \
+  const long blocks = (j->inner + 511) / 512, c0 = k % blocks * 512, m = j->inner - c0 < 512 ? j->inner - c0 : 512; A a[512]; for (long c = 0; c < m; c++) a[c] = j->product; \
+  const T *x = (const T *)j->x + k / blocks * j->n * j->inner + c0; T *z = (T *)j->out + (x - (const T *)j->x); \
+  for (long i = 0; i < j->n; i++, x += j->inner, z += j->inner) for (long c = 0; c < m; c++) { a[c] = a[c] OP (A)x[c]; z[c] = (T)a[c]; } }
+#define SCAN(PART) switch (j->code) { \
+  case F32: if (j->product) PART(float, double, *) else PART(float, double, +) break; case F64: if (j->product) PART(double, double, *) else PART(double, double, +) break; \
+  default: if (j->product) PART(uint64_t, uint64_t, *) else PART(uint64_t, uint64_t, +) }
+static void scan_rows(void *argument, long k) { const Scan *j = argument; SCAN(SCAN_ROWS) }
+static void scan_columns(void *argument, long k) { const Scan *j = argument; SCAN(SCAN_COLUMNS) }
+/* self, dim, dtype */
+static PyObject *scan(PyObject *const *args, Py_ssize_t n, int product) {
+  Scan j; long dim; if (n < 2 || !is_array(args[0]) || !count_of(args[1], &dim)) return refuse();
+  PyArrayObject *x = (PyArrayObject *)args[0]; const int nd = PyArray_NDIM(x); j.code = code_of(x); j.product = product;
+  if (j.code != F32 && j.code != F64 && j.code != I64) return refuse();
+  if (n > 2 && args[2] != Py_None && (!PyArray_DescrCheck(args[2]) || ((PyArray_Descr *)args[2])->type_num != PyArray_TYPE(x))) return refuse();
+  if (dim < 0) dim += nd;
+  if (!nd || dim < 0 || dim >= nd || !(x = row_major(x))) return PyErr_Occurred() ? NULL : refuse();
+  PyObject *out = new_array(j.code, nd, PyArray_DIMS(x));
+  if (out && PyArray_SIZE(x)) {
+    j.x = PyArray_BYTES(x); j.out = PyArray_BYTES((PyArrayObject *)out); j.n = PyArray_DIM(x, dim); j.inner = j.outer = 1;
+    for (int d = 0; d < nd; d++) { if (d < dim) j.outer *= PyArray_DIM(x, d); else if (d > dim) j.inner *= PyArray_DIM(x, d); }
+    const long tasks = j.inner == 1 ? (j.outer + 7) / 8 : j.outer * ((j.inner + 511) / 512); Task f = j.inner == 1 ? scan_rows : scan_columns;
+    if (PyArray_SIZE(x) > 4096) { Py_BEGIN_ALLOW_THREADS parallel(f, &j, tasks); Py_END_ALLOW_THREADS } else for (long k = 0; k < tasks; k++) f(&j, k); }
+  Py_DECREF(x); return out; }
+static PyObject *native_cumsum(PyObject *const *args, Py_ssize_t n) { return scan(args, n, 0); }
+static PyObject *native_cumprod(PyObject *const *args, Py_ssize_t n) { return scan(args, n, 1); }

@@ -1,0 +1,78 @@
+"""Updates of optimizers for whole lists of parameters: `_fused_adam_` and `_fused_adamw_`, one pass over memory each.
+
+The compiled core has a loop for each formula (INTERNAL in codegen/table.py), which runs over all parameters in one
+parallel region; tensors that it does not take (gaps, mixed dtypes, complex numbers) get the same formula op by op.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from retrograd.core import fast_kernels
+from retrograd.core.dispatch import is_ordinary
+from retrograd.core.opdef import defop
+from retrograd.core.tensor import Tensor, bump
+from retrograd.ops import late
+from retrograd.ops.lists.foreach import check_lists
+
+SCHEMA = ("(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, "
+          "Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, float weight_decay, "
+          "float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()")
+
+
+def native_update(name: str, lists: Any, numbers: tuple[float, ...]) -> bool:
+    """Whether the compiled loop has changed the tensors of `lists`, position by position."""
+    native = fast_kernels.native
+    if native is None or not all(is_ordinary(t) for tensors in lists for t in tensors):
+        return False
+    return bool(native.update(name, list(zip(*[[t.array for t in tensors] for tensors in lists], strict=True)), numbers))
+
+
+def adam(decoupled: bool) -> Any:
+    def kernel(self: Any, grads: Any, exp_avgs: Any, exp_avg_sqs: Any, max_exp_avg_sqs: Any, state_steps: Any, lr: float,
+               beta1: float, beta2: float, weight_decay: float, eps: float, amsgrad: bool, maximize: bool, grad_scale: Any,
+               found_inf: Any) -> Any:
+        check_lists(self, grads, exp_avgs, exp_avg_sqs, state_steps)
+        if found_inf is not None and found_inf.item():
+            return list(self)
+        if grad_scale is not None:
+            for grad in grads:
+                late.div_(grad, grad_scale)
+        groups: dict[float, list[int]] = {}
+        for i, step in enumerate(state_steps):
+            groups.setdefault(float(step.item()), []).append(i)
+        for step, members in groups.items():
+            rate, root = lr / (1 - beta1 ** step), (1 - beta2 ** step) ** 0.5
+            decay = weight_decay and not decoupled
+            numbers = (1 - beta1, 1 - beta2, weight_decay if decay else 1 - lr * weight_decay, rate, root, eps)
+            lists = [[tensors[i] for i in members] for tensors in (self, grads, exp_avgs, exp_avg_sqs)]
+            if not amsgrad and not maximize and native_update("adam_decay" if decay else "adam", lists, numbers):
+                for k in (0, 2, 3):
+                    for t in lists[k]:
+                        bump(t)
+                continue
+            for i in members:
+                one_adam(self[i], grads[i], exp_avgs[i], exp_avg_sqs[i], max_exp_avg_sqs[i] if amsgrad else None, lr, numbers,
+                         weight_decay, decoupled, maximize)
+        return list(self)
+    return kernel
+
+
+def one_adam(param: Any, grad: Tensor, average: Any, squares: Any, largest: Any, lr: float, numbers: tuple[float, ...],
+             weight_decay: float, decoupled: bool, maximize: bool) -> None:
+    """The formula, for one parameter."""
+    one, two, _, rate, root, eps = numbers
+    change = -grad if maximize else grad
+    if weight_decay and decoupled:
+        late.mul_(param, 1 - lr * weight_decay)
+    elif weight_decay:
+        change = late.add(change, param, alpha=weight_decay)
+    late.lerp_(average, change, one)
+    late.addcmul_(late.mul_(squares, 1 - two), change, change, value=two)
+    if largest is not None:
+        late.copy_(largest, late.maximum(largest, squares))
+        squares = largest
+    late.addcdiv_(param, average, late.add_(late.sqrt(squares) / root, eps), value=-rate)
+
+
+defop(f"_fused_adam_{SCHEMA}", kernel=adam(False), composite=True, out=False, variants="function")
+defop(f"_fused_adamw_{SCHEMA}", kernel=adam(True), composite=True, out=False, variants="function")
