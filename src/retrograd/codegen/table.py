@@ -30,15 +30,10 @@ INTERNAL = {
     # updates of optimizers, in place: see `update` in native/native.h
     "adam": ("", "", "p, g, m, v, one:num, two:num, keep:num, rate:num, root:num, eps:num -> p, m, v | m = m + one * (g - m); "
                      "v = v * (1 - two) + two * g * g; p = p * keep - rate * (m / (sqrt(v) / root + eps))"),
-    "adam_decay": ("", "", "p, g, m, v, one:num, two:num, decay:num, rate:num, root:num, eps:num -> p, m, v | h = g + decay * p; "
+    "adam_decay": ("", "", "p, g, m, v, one:num, two:num, decay:num, rate:num, root:num, eps:num -> p, m, v | h = g + "
+                           "decay * p; "
                            "m = m + one * (h - m); v = v * (1 - two) + two * h * h; "
                            "p = p - rate * (m / (sqrt(v) / root + eps))"),
-    "sgd": ("", "", "p, g, rate:num, decay:num -> p | p = p - rate * (g + decay * p)"),
-    "sgd_plain": ("", "", "p, g, rate:num -> p | p = p - rate * g"),
-    "momentum": ("", "", "p, g, b, rate:num, decay:num, momentum:num, fresh:num -> p, b | b = momentum * b + fresh * (g + decay * p); "
-                         "p = p - rate * b"),
-    "nesterov": ("", "", "p, g, b, rate:num, decay:num, momentum:num, fresh:num -> p, b | h = g + decay * p; "
-                         "b = momentum * b + fresh * h; p = p - rate * (h + momentum * b)"),
     "layer_norm": ("", "", "x, w:col, b:col, eps:num -> z, mu:row, rs:row | mu = mean(x); d = x - mu; "
                            "rs = 1 / sqrt(mean(d * d) + eps); z = d * rs * w + b"),
     "layer_norm_backward": ("", "", "g, x, mu:row, rs:row, w:col -> z, dw:col, db:col | h = (x - mu) * rs; t = g * w; "

@@ -48,8 +48,9 @@ class Adam(Rule):
             state["max_exp_avg_sq"] = zeros(param)
 
     def _step_group(self, group: dict[str, Any]) -> None:
-        plain = not (group["amsgrad"] or group["maximize"] or group["capturable"] or group["differentiable"]
-                     or "found_inf" in self.__dict__ or "grad_scale" in self.__dict__ or any(isinstance(value, Tensor) for value in (group["lr"], group["weight_decay"], *group["betas"])))
+        tensors = any(isinstance(value, Tensor) for value in (group["lr"], group["weight_decay"], *group["betas"]))
+        scaled = "found_inf" in self.__dict__ or "grad_scale" in self.__dict__
+        plain = not (tensors or scaled or any(group[name] for name in ("amsgrad", "maximize", "capturable", "differentiable")))
         params = [p for p in group["params"] if p.grad is not None] if plain else []
         if not params or not all(p.is_floating_point() and not p.grad.is_sparse for p in params):
             super()._step_group(group)

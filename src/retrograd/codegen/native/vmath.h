@@ -48,7 +48,7 @@ static inline T exp_##c(T x) { \
 static inline T expm1_##c(T x) { \
   T c = x < (T)M1LOW ? (T)M1LOW : x; c = c > (T)EXPHIGH ? (T)EXPHIGH : c; \
   T k; const T q = expm1_part_##c(c, &k), h = two_##c(k - 1), y = FMA_##c(h, q, h - (T)0.5); \
-  return x == 0 ? x : y + y; } \
+  return abs_##c(x) < TINY_##c * 4 ? x : y + y; } \
 /* exp(2a) - 1 for 0 <= a <= 22: what tanh needs */ \
 static inline T tanh_##c(T x) { \
   const T a = abs_##c(x), m = a > 22 ? (T)22 : a; \

@@ -8,15 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from retrograd.core import fast_kernels
+from retrograd.core.api import expose
 from retrograd.core.dispatch import is_ordinary
-from retrograd.core.opdef import defop
 from retrograd.core.tensor import Tensor, bump
 from retrograd.ops import late
 from retrograd.ops.lists.foreach import check_lists
-
-SCHEMA = ("(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, "
-          "Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, float weight_decay, "
-          "float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()")
 
 
 def native_update(name: str, lists: Any, numbers: tuple[float, ...]) -> bool:
@@ -27,34 +23,32 @@ def native_update(name: str, lists: Any, numbers: tuple[float, ...]) -> bool:
     return bool(native.update(name, list(zip(*[[t.array for t in tensors] for tensors in lists], strict=True)), numbers))
 
 
-def adam(decoupled: bool) -> Any:
-    def kernel(self: Any, grads: Any, exp_avgs: Any, exp_avg_sqs: Any, max_exp_avg_sqs: Any, state_steps: Any, lr: float,
-               beta1: float, beta2: float, weight_decay: float, eps: float, amsgrad: bool, maximize: bool, grad_scale: Any,
-               found_inf: Any) -> Any:
-        check_lists(self, grads, exp_avgs, exp_avg_sqs, state_steps)
-        if found_inf is not None and found_inf.item():
-            return list(self)
-        if grad_scale is not None:
-            for grad in grads:
-                late.div_(grad, grad_scale)
-        groups: dict[float, list[int]] = {}
-        for i, step in enumerate(state_steps):
-            groups.setdefault(float(step.item()), []).append(i)
-        for step, members in groups.items():
-            rate, root = lr / (1 - beta1 ** step), (1 - beta2 ** step) ** 0.5
-            decay = weight_decay and not decoupled
-            numbers = (1 - beta1, 1 - beta2, weight_decay if decay else 1 - lr * weight_decay, rate, root, eps)
-            lists = [[tensors[i] for i in members] for tensors in (self, grads, exp_avgs, exp_avg_sqs)]
-            if not amsgrad and not maximize and native_update("adam_decay" if decay else "adam", lists, numbers):
-                for k in (0, 2, 3):
-                    for t in lists[k]:
-                        bump(t)
-                continue
-            for i in members:
-                one_adam(self[i], grads[i], exp_avgs[i], exp_avg_sqs[i], max_exp_avg_sqs[i] if amsgrad else None, lr, numbers,
-                         weight_decay, decoupled, maximize)
-        return list(self)
-    return kernel
+def adam(self: Any, grads: Any, exp_avgs: Any, exp_avg_sqs: Any, max_exp_avg_sqs: Any, state_steps: Any, lr: float,
+         beta1: float, beta2: float, weight_decay: float, eps: float, amsgrad: bool, maximize: bool, grad_scale: Any,
+         found_inf: Any, decoupled: bool) -> None:
+    """One step of Adam for each parameter; the steps have been counted already."""
+    check_lists(self, grads, exp_avgs, exp_avg_sqs, state_steps)
+    if found_inf is not None and found_inf.item():
+        return
+    if grad_scale is not None:
+        for grad in grads:
+            late.div_(grad, grad_scale)
+    groups: dict[float, list[int]] = {}
+    for i, step in enumerate(state_steps):
+        groups.setdefault(float(step.item()), []).append(i)
+    for step, members in groups.items():
+        rate, root = lr / (1 - beta1 ** step), (1 - beta2 ** step) ** 0.5
+        decay = weight_decay and not decoupled
+        numbers = (1 - beta1, 1 - beta2, weight_decay if decay else 1 - lr * weight_decay, rate, root, eps)
+        lists = [[tensors[i] for i in members] for tensors in (self, grads, exp_avgs, exp_avg_sqs)]
+        if not amsgrad and not maximize and native_update("adam_decay" if decay else "adam", lists, numbers):
+            for k in (0, 2, 3):
+                for t in lists[k]:
+                    bump(t)
+            continue
+        for i in members:
+            one_adam(self[i], grads[i], exp_avgs[i], exp_avg_sqs[i], max_exp_avg_sqs[i] if amsgrad else None, lr, numbers,
+                     weight_decay, decoupled, maximize)
 
 
 def one_adam(param: Any, grad: Tensor, average: Any, squares: Any, largest: Any, lr: float, numbers: tuple[float, ...],
@@ -74,5 +68,19 @@ def one_adam(param: Any, grad: Tensor, average: Any, squares: Any, largest: Any,
     late.addcdiv_(param, average, late.add_(late.sqrt(squares) / root, eps), value=-rate)
 
 
-defop(f"_fused_adam_{SCHEMA}", kernel=adam(False), composite=True, out=False, variants="function")
-defop(f"_fused_adamw_{SCHEMA}", kernel=adam(True), composite=True, out=False, variants="function")
+@expose
+def _fused_adam_(self: Any, grads: Any, exp_avgs: Any, exp_avg_sqs: Any, max_exp_avg_sqs: Any, state_steps: Any, *, lr: float,
+                 beta1: float, beta2: float, weight_decay: float, eps: float, amsgrad: bool, maximize: bool,
+                 grad_scale: Any = None, found_inf: Any = None) -> None:
+    """Adam for a list of parameters, whose weight decay goes through the averages."""
+    adam(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, float(lr), beta1, beta2, weight_decay, eps, amsgrad,
+         maximize, grad_scale, found_inf, False)
+
+
+@expose
+def _fused_adamw_(self: Any, grads: Any, exp_avgs: Any, exp_avg_sqs: Any, max_exp_avg_sqs: Any, state_steps: Any, *, lr: float,
+                  beta1: float, beta2: float, weight_decay: float, eps: float, amsgrad: bool, maximize: bool,
+                  grad_scale: Any = None, found_inf: Any = None) -> None:
+    """Adam for a list of parameters, with weight decay of their own."""
+    adam(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, float(lr), beta1, beta2, weight_decay, eps, amsgrad,
+         maximize, grad_scale, found_inf, True)
