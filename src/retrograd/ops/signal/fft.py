@@ -6,27 +6,24 @@ the number. `norm` of the public functions says which direction gets the factor.
 """
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from retrograd.core import dtypes, storage
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import defop
+from retrograd.core.threads import get_threads
 from retrograd.ops import late
 from retrograd.ops.shared import families
 from retrograd.ops.shared.dtype_checks import every, only
 from retrograd.ops.shared.families import wrap_dim
 from retrograd.ops.views.slicing import slice_
 
-THREADS = int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
-
-
 # ---- kernels
 def transform(name: str, array: Any, axes: Any, normalization: int, forward: bool, sizes: Any = None) -> Any:
     """A transform by SciPy, which keeps single precision, on as many threads as there are."""
     from scipy import fft
     norm = ("backward" if forward else "forward", "ortho", "forward" if forward else "backward")[normalization]
-    return getattr(fft, name)(array, sizes, axes, norm, workers=THREADS if array.size > 32768 else 1)
+    return getattr(fft, name)(array, sizes, axes, norm, workers=get_threads() if array.size > 32768 else 1)
 
 
 def laid_out(source: Any, result: Any, dim: Any) -> Any:
