@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core.algorithms import native
+from retrograd.core.threads import get_threads, set_threads
 from retrograd.ops.shared.triangles import cleared, lower_part, upper_part
 
 INT32 = np.dtype(np.int32)
@@ -21,9 +22,17 @@ BLOCK = 64                                               # columns that LAPACK t
 
 
 @cache
+def libraries() -> tuple[Any, Any]:
+    """SciPy's LAPACK and BLAS, which are loaded here and told how many threads to use."""
+    from scipy.linalg import cython_blas, cython_lapack
+    set_threads(get_threads())
+    return cython_lapack, cython_blas
+
+
+@cache
 def address_of(name: str) -> int:
     """Where a routine such as dgetrf is: all its operands are pointers."""
-    from scipy.linalg import cython_blas, cython_lapack
+    cython_lapack, cython_blas = libraries()
     library = cython_lapack if name in cython_lapack.__pyx_capi__ else cython_blas
     capsule = library.__pyx_capi__[name]
     name_of, pointer_of = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer

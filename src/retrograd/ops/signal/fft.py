@@ -18,6 +18,7 @@ from retrograd.ops.shared.dtype_checks import every, only
 from retrograd.ops.shared.families import wrap_dim
 from retrograd.ops.views.slicing import slice_
 
+
 # ---- kernels
 def transform(name: str, array: Any, axes: Any, normalization: int, forward: bool, sizes: Any = None) -> Any:
     """A transform by SciPy, which keeps single precision, on as many threads as there are."""
