@@ -44,6 +44,7 @@ from retrograd.core.tensor import (
 from retrograd.core.views import altered, detach_inplace, replay
 from retrograd.ops import late
 from retrograd.ops.memory.copy import local_scalar_dense
+from retrograd.ops.shared.elementwise import C_NAMES
 
 # ---- gradients
 NON_LEAF_GRAD = ("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
@@ -72,7 +73,7 @@ def check_new_grad(self: Any, value: Any) -> None:
     extra = self._extra
     expected = extra.grad_dtype if extra is not None and extra.grad_dtype_set else self.dtype
     if expected is not None and value.dtype is not expected:
-        raise RuntimeError(f"attempting to assign a gradient with dtype '{element_name(value.dtype)}' to a tensor with "
+        raise RuntimeError(f"attempting to assign a gradient with dtype '{C_NAMES[value.dtype.name]}' to a tensor with "
                            f"grad_dtype '{expected.legacy}'. The gradient must match the tensor's grad_dtype (defaults to the "
                            "tensor's dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or None to "
                            "allow any dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor and its gradient "
@@ -83,13 +84,6 @@ def check_new_grad(self: Any, value: Any) -> None:
     if value.array.shape != self.array.shape:
         raise RuntimeError(f"attempting to assign a gradient of size '{list(value.array.shape)}' to a tensor of size "
                            f"'{list(self.array.shape)}'. Please ensure that the gradient and the tensor are the same size")
-
-
-def element_name(dtype: Any) -> str:
-    """The name of an element type as PyTorch's own language writes it."""
-    names = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
-             "complex64": "c10::complex<float>", "complex128": "c10::complex<double>", "int64": "int64_t", "int32": "int"}
-    return names.get(dtype.name, dtype.name)
 
 
 def del_grad(self: Any) -> None:
@@ -164,7 +158,7 @@ def set_grad_dtype(self: Any, value: Any) -> None:
         raise RuntimeError("grad_dtype can only be set on leaf tensors.")
     if self._grad is not None and value is not None and self._grad.dtype is not value:
         raise RuntimeError(f"Cannot set grad_dtype to '{value.legacy}' because there is already a gradient with dtype "
-                           f"'{element_name(self._grad.dtype)}'. Please clear the gradient (.grad = None) before changing "
+                           f"'{C_NAMES[self._grad.dtype.name]}'. Please clear the gradient (.grad = None) before changing "
                            "grad_dtype, or ensure the new grad_dtype matches the existing gradient's dtype.")
     extra = extra_of(self)
     extra.grad_dtype, extra.grad_dtype_set = value, True

@@ -332,9 +332,10 @@ def check_overlap(target: Any, operands: Any) -> None:
 
 
 def check_apart(target: Any, operands: Any) -> None:
-    """Refuse to write to memory that is read."""
+    """Refuse to write to memory that is read; of memory with gaps nobody can tell."""
     for value in operands:
-        if isinstance(value, Tensor) and target.size and np.may_share_memory(target, value.array):
+        if isinstance(value, Tensor) and target.size and np.may_share_memory(target, value.array) and all(
+                [storage.dense_order(a.shape, storage.strides_of(a)) is not None for a in (target, value.array)]):
             raise RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
                                "single memory location. Please clone() the tensor before performing the operation.")
 
