@@ -19,12 +19,12 @@ from numpy import ndarray as ndarray_
 from retrograd.core.dispatch cimport call
 from retrograd.core.opdef cimport OpDef
 from retrograd.core.state cimport Switches
-from retrograd.core.tensor cimport Tensor
+from retrograd.core.tensor cimport Dispatcher, Tensor
 from retrograd.core.device import device as device_class
 from retrograd.core.dtypes import dtype as dtype_class
 from retrograd.core.schema import KEYWORD_SYNONYMS, REQUIRED as REQUIRED_
 from retrograd.core.state import switches as switches_
-from retrograd.core.tensor import Size as Size_, FLAG_SUBCLASS as FLAG_SUBCLASS_
+from retrograd.core.tensor import Size as Size_, FLAG_SUBCLASS as FLAG_SUBCLASS_, operators
 
 cdef extern from *:
     """
@@ -70,6 +70,7 @@ cdef enum: MOST = 32
 cdef Switches switches = switches_
 cdef object REQUIRED = REQUIRED_
 cdef object Size = Size_
+cdef Dispatcher dispatcher = operators.dispatcher
 cdef type ndarray = ndarray_
 cdef int FLAG_SUBCLASS = FLAG_SUBCLASS_
 cdef frozenset SYNONYMS = frozenset([synonym for names in KEYWORD_SYNONYMS.values() for synonym in names])
@@ -202,6 +203,7 @@ cdef class Entry:
 
     cdef void *vectorcall
     cdef list forms
+    cdef OpDef unary, binary         # what calls with one tensor and with two run, if that needs no binding
     cdef object make_forms, general
     cdef bint is_method
     cdef object name
@@ -235,6 +237,7 @@ cdef PyObject *enter(PyObject *entry, PyObject **args, size_t flags, PyObject *k
 
 cdef object bound_call(Entry self, PyObject **args, Py_ssize_t given, PyObject *keywords):
     cdef Form form
+    cdef OpDef op
     cdef list bound
     cdef Py_ssize_t named = 0 if keywords is NULL else PyTuple_GET_SIZE(keywords)
     cdef Py_ssize_t i, k, taken
@@ -243,6 +246,17 @@ cdef object bound_call(Entry self, PyObject **args, Py_ssize_t given, PyObject *
         return by_schema(self, args, given, keywords, named)
     if self.forms is None:
         self.forms = self.make_forms()
+        self.unary = direct_op(self.forms, 1)
+        self.binary = direct_op(self.forms, 2)
+    if keywords is NULL and given <= 2 and given and is_ordinary(args[0]):
+        if given == 1:
+            if self.unary is not None:
+                return dispatcher.unary(self.unary, <Tensor>args[0])
+        elif self.binary is not None and (is_ordinary(args[1]) or PyFloat_CheckExact(args[1]) and self.binary.writes_pair):
+            op = self.binary
+            if op.writes_pair:
+                return dispatcher.inplace(op, <Tensor>args[0], <object>args[1])
+            return dispatcher.binary(op, <Tensor>args[0], <object>args[1])
     for form in self.forms:
         taken = given
         if form.varargs >= 0 and given > form.varargs and PyLong_CheckExact(args[form.varargs]):
@@ -291,6 +305,32 @@ cdef object bound_call(Entry self, PyObject **args, Py_ssize_t given, PyObject *
         else:
             return run(form, bound)
     return by_schema(self, args, given, keywords, named)
+
+
+cdef inline bint is_ordinary(PyObject *v) noexcept:
+    return is_tensor(v) and (<Tensor>v)._flags == 0
+
+
+cdef OpDef direct_op(list forms, int given):
+    """The op that a call with `given` ordinary tensors runs, if it is the first that takes so many and needs no binding."""
+    cdef Form form
+    cdef OpDef op
+    for form in forms:
+        if form.least > given or form.positional < given:
+            continue
+        op = form.op
+        if op is None or form.least != given:
+            return None
+        if not op._ready:
+            op.prepare()
+        if op.fast_for is not None or op.composite:
+            return None
+        if op.writes_pair and given == 2:
+            if not op.functional._ready:
+                op.functional.prepare()
+            return op
+        return op if op.shortcut == given else None
+    return None
 
 
 cdef object run(Form form, list bound):
