@@ -48,7 +48,8 @@ def accumulate(variable: Any, grad: Any, create_graph: bool, held: int) -> None:
         private.tensor, private.array = getrefcount(grad), getrefcount(grad.array)
     old = variable._grad
     if create_graph or grad._flags or (old is not None and not is_plain(old)) or (switches.any_mode and tls.dispatch_modes):
-        accumulate_watched(variable, grad, create_graph, getrefcount(grad) <= private.tensor + held)
+        alone = getrefcount(grad) <= private.tensor + held       # on a line of its own: arguments of a call count too
+        accumulate_watched(variable, grad, create_graph, alone)
         return
     lock = LOCKS[(id(variable) >> 6) & (STRIPES - 1)]
     lock.acquire()
