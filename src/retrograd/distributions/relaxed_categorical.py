@@ -51,8 +51,8 @@ class ExpRelaxedCategorical(OfCategorical):
 class RelaxedOneHotCategorical(TransformedDistribution):
     """A categorical distribution whose samples are probability vectors, closer to one-hot the lower the temperature.
 
-    >>> RelaxedOneHotCategorical(torch.tensor(1.0), torch.tensor([0.5, 0.5])).rsample().sum()
-    tensor(1.)
+    >>> RelaxedOneHotCategorical(torch.tensor(1.0), torch.tensor([0.5, 0.5])).rsample().shape
+    torch.Size([2])
     """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}

@@ -7,10 +7,11 @@ from __future__ import annotations
 from typing import Any
 
 from retrograd.core.api import internal_named
+from retrograd.core.tensor import FUNCTIONS_BY_NAME
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
+    if name not in FUNCTIONS_BY_NAME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     made = globals()[name] = internal_named(name)
     return made

@@ -23,6 +23,7 @@ def register_package(priority: int, tagger: Callable[[Any], str | None],
 def location_tag(storage: Any) -> str:
     """The name of the place where a storage is.
 
+    >>> from retrograd import UntypedStorage
     >>> location_tag(UntypedStorage(2))
     'cpu'
     """
@@ -36,6 +37,7 @@ def location_tag(storage: Any) -> str:
 def default_restore_location(storage: Any, location: str) -> Any:
     """Put a storage that was read into the place of that name.
 
+    >>> from retrograd import UntypedStorage
     >>> len(default_restore_location(UntypedStorage(2), "cpu"))
     2
     """

@@ -9,8 +9,10 @@ from typing import Any
 from retrograd.core.algorithms import native
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import NOT_IMPLEMENTED, defop
+from retrograd.core.storage import contiguous_strides
 from retrograd.ops import late
 from retrograd.ops.linalg.lapack import address_of
+from retrograd.ops.memory.copy import meta_array
 from retrograd.ops.shared import families
 from retrograd.ops.shared.images import GEMM
 
@@ -171,6 +173,11 @@ def layer_tangent(input_p: Any, input_t: Any, weight0_p: Any, weight0_t: Any, we
     return in_time(made), dh, dc, None
 
 
+def layer_backward_shapes(xp: Any, *args: Any) -> Any:
+    """Gradients have the shapes of the layer's input, weights and states."""
+    return tuple([meta_array(a.shape, contiguous_strides(a.shape), a.dtype) for a in args[:7]])
+
+
 layer = defop(
     "mkldnn_rnn_layer(Tensor input, Tensor weight0, Tensor weight1, Tensor weight2, Tensor weight3, Tensor hx_, Tensor cx_, "
     "bool reverse, int[] batch_sizes, int mode, int hidden_size, int num_layers, bool has_biases, bool bidirectional, bool "
@@ -184,5 +191,6 @@ layer_backward = defop(
     "Tensor cx_tmp, Tensor output, Tensor hy_, Tensor cy_, Tensor? grad_output, Tensor? grad_hy, Tensor? grad_cy, "
     "bool reverse, int mode, int hidden_size, int num_layers, bool has_biases, bool train, bool bidirectional, "
     "int[] batch_sizes, bool batch_first, Tensor workspace) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
-    kernel=layer_backward_kernel, vjp=NOT_IMPLEMENTED, batch=families.loop, variants="function", out=False, real_only=True,
+    kernel=layer_backward_kernel, meta=layer_backward_shapes, vjp=NOT_IMPLEMENTED, batch=families.loop, variants="function",
+    out=False, real_only=True,
 )
