@@ -411,9 +411,24 @@ def nll_parts(xp: Any, self: Any, target: Any, weight: Any, ignore_index: int) -
     return values, safe, xp.where(ignored, number_like(xp, self, 0), weights), ignored
 
 
+def is_plain_nll(self: Any, target: Any, weight: Any, ignore_index: int) -> bool:
+    """Whether every row of scores has one target, which is a class and not ignored."""
+    if weight is not None or self.ndim != 2 or target.ndim != 1 or not target.size:
+        return False
+    low, high = target.min(), target.max()
+    return bool(low >= 0 and high < self.shape[1] and not (low <= ignore_index <= high and (target == ignore_index).any()))
+
+
 def nll_kernel(xp: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
     if reduction == NONE and target.size == 0:
         return xp.zeros(target.shape, self.dtype), xp.zeros((), self.dtype)
+    if is_plain_nll(self, target, weight, ignore_index):
+        picked = self[xp.arange(target.size), target]
+        if reduction == NONE:
+            return xp.negative(picked), xp.zeros((), self.dtype)
+        total = xp.asarray(target.size, self.dtype)
+        loss = -picked.sum()
+        return xp.asarray(loss / total if reduction == MEAN else loss, self.dtype), total
     values, safe, weights, ignored = nll_parts(xp, self, target, weight, ignore_index)
     picked = xp.take_along_axis(values, safe.astype(xp.int64), 1)
     losses = xp.where(ignored, number_like(xp, self, 0), -picked * weights)
@@ -431,6 +446,10 @@ def nll_backward_kernel(xp: Any, grad_output: Any, self: Any, target: Any, weigh
                         total_weight: Any) -> Any:
     if self.size == 0:
         return xp.zeros(self.shape, self.dtype)
+    if is_plain_nll(self, target, weight, ignore_index):
+        made = xp.zeros(self.shape, self.dtype)
+        made[xp.arange(target.size), target] = -grad_output / total_weight if reduction == MEAN else -grad_output
+        return made
     values, safe, weights, _ = nll_parts(xp, self, target, weight, ignore_index)
     grad = grad_output.reshape(target.shape if self.ndim > 1 else (1,))[:, None] if reduction == NONE else grad_output
     spread = -weights * grad
