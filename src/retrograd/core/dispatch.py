@@ -414,7 +414,7 @@ def make_view(op: Any, source: Any, args: Any, array: Any) -> Any:
 
 def turned(t: Any) -> Any:
     """`t.t()` of a matrix, for the very next op: where nobody records or watches, without the marks of a view."""
-    if switches.any_mode and tls.run_flags == 1 and type(t) is Tensor and t._flags == 0:
+    if switches.any_mode and tls.run_flags == 1 and isinstance(t, Tensor) and t._flags == 0:
         return new_tensor(t.array.T)
     return t.t()
 

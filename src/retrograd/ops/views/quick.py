@@ -19,7 +19,7 @@ def quick(name: str) -> Any:
     """Make the decorated shortcut the method called `name`."""
     def register(shortcut: Any) -> Any:
         def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if not kwargs and (not switches.any_mode or not tls.slow_path) and type(self) is Tensor and not self._flags:
+            if not kwargs and (not switches.any_mode or not tls.slow_path) and isinstance(self, Tensor) and not self._flags:
                 made = shortcut(self, args)
                 if made is not None:
                     return made
