@@ -166,7 +166,9 @@ def test_spawned_workers_and_a_clean_end_on_interrupt(tmp_path: Path) -> None:
     script.write_text(PROGRAM)
     program = subprocess.Popen([sys.executable, "-W", "ignore", "-m", "retrograd", "run", str(script)], text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-                               env=os.environ | {"PYTHONPATH": SOURCE})
+                               env=os.environ | {"PYTHONPATH": SOURCE},
+                               # a shell's background jobs ignore the interrupt, and so would what they start
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     assert program.stdout is not None
     assert program.stdout.readline() == "[[0, 1], [4, 9]]\n"
     workers = [int(pid) for pid in program.stdout.readline().split()]
