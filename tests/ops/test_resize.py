@@ -61,3 +61,10 @@ def test_set_to_storage_sees_all_of_it() -> None:
 def test_set_to_another_dtype_is_refused() -> None:
     with pytest.raises(RuntimeError, match="Could not set tensor of type"):
         torch.ones(2).set_(torch.ones(2, dtype=torch.float64))
+
+
+def test_only_inference_tensors_are_resized_while_they_require_grad() -> None:
+    with torch.inference_mode():
+        assert torch.ones(2, requires_grad=True).resize_(3).shape == (3,)
+    with pytest.raises(RuntimeError, match="cannot resize variables that require grad"), torch.no_grad():
+        torch.ones(2, requires_grad=True).resize_(3)

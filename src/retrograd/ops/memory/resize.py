@@ -9,7 +9,7 @@ import numpy as np
 from retrograd.core import storage
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import defop
-from retrograd.core.tensor import FLAG_META, FLAG_SPARSE, FLAG_WRAPPER, Tensor, bump, counter_of, wants_grad
+from retrograd.core.tensor import FLAG_INFERENCE, FLAG_META, FLAG_SPARSE, FLAG_WRAPPER, Tensor, bump, counter_of, wants_grad
 from retrograd.core.views import check_inplace
 from retrograd.ops import late
 from retrograd.ops.create.factories import C_NAMES, as_element, filled, like_array
@@ -99,7 +99,7 @@ def replace_array(self: Any, array: Any) -> None:
 
 def resize(self: Any, size: Any, memory_format: Any = None) -> Any:
     """Change the size in place; elements keep their place in memory, new memory is uninitialised."""
-    if wants_grad(self):
+    if wants_grad(self) and not self._flags & FLAG_INFERENCE:       # inference tensors are below autograd
         raise RuntimeError("cannot resize variables that require grad")
     if self._flags & FLAG_SPARSE:
         raise hooks.missing_method("resize_", self)
