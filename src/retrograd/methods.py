@@ -10,7 +10,7 @@ import numpy as np
 from retrograd.autograd import hooks as tensor_hooks
 from retrograd.autograd.backward import backward
 from retrograd.autograd.engine import calibrate
-from retrograd.core import dtypes, printing, saved, storage, subclass
+from retrograd.core import dtypes, exposed, printing, saved, storage, subclass
 from retrograd.core.api import EXTRA_METHODS, TENSOR_METHODS, expose, shortcuts
 from retrograd.core.device import CPU
 from retrograd.core.dispatch import call, resolve
@@ -207,6 +207,8 @@ def get_data(self: Any) -> Any:
 def set_data(self: Any, value: Any) -> None:
     if not isinstance(value, Tensor):
         raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+    if hooks.settle is not None:
+        hooks.settle(self, value)
     if (self._flags | value._flags) & FLAG_WRAPPER:
         raise RuntimeError("mutating directly with `.data` inside functorch transform is not allowed.")
     if self._requires and value.dtype.category < 2:
@@ -224,6 +226,8 @@ def set_data(self: Any, value: Any) -> None:
 
 def numpy(self: Any, *, force: bool = False) -> Any:
     """The tensor as a NumPy array over the same memory."""
+    if hooks.settle is not None:
+        hooks.settle(self)
     if self._flags & FLAG_WRAPPER:
         hooks.batched_data(self)
     if self._flags & FLAG_SPARSE and self.is_nested:
@@ -233,7 +237,7 @@ def numpy(self: Any, *, force: bool = False) -> Any:
     if force and self._flags & FLAG_SPARSE:
         self = late.to_dense(self.detach())
     if force:
-        return resolve(self).array if self._flags & (FLAG_CONJ | FLAG_NEG) else self.array
+        return resolve(self).array if self._flags & (FLAG_CONJ | FLAG_NEG) else exposed.expose(self.array)
     if self._flags & FLAG_SPARSE:
         raise TypeError(f"can't convert {hooks.layout_name(self)} layout tensor to numpy. Use Tensor.to_dense() "
                         "first.")
@@ -249,7 +253,7 @@ def numpy(self: Any, *, force: bool = False) -> Any:
         raise RuntimeError("Can't call numpy() on Tensor that has negative bit set. Use tensor.resolve_neg().numpy() instead.")
     if self.dtype is dtypes.bfloat16:
         raise TypeError("Got unsupported ScalarType BFloat16")
-    return self.array
+    return exposed.expose(self.array)
 
 
 def __array__(self: Any, dtype: Any = None, copy: Any = None) -> Any:
@@ -293,6 +297,8 @@ def item(self: Any) -> Any:
 
 def tolist(self: Any) -> Any:
     """The values as nested lists of Python numbers."""
+    if hooks.settle is not None:
+        hooks.settle(self)
     if self._flags & FLAG_WRAPPER:
         return hooks.batched_list(self)
     if self._flags & FLAG_SPARSE:
@@ -342,6 +348,8 @@ def __iter__(self: Any) -> Any:
 
 
 def tensor_repr(self: Any) -> str:
+    if hooks.settle is not None:
+        hooks.settle(self)
     shown = self
     if self._flags & FLAG_WRAPPER:
         return hooks.batched_repr(self)
@@ -417,6 +425,8 @@ NO_STORAGE = "Cannot access data pointer of Tensor that doesn't have storage"
 
 
 def data_ptr(self: Any) -> int:
+    if hooks.settle is not None:
+        hooks.settle(self)
     if self._flags & FLAG_SPARSE:
         if self.is_nested:
             return hooks.nested_answers["data_ptr"](self)
@@ -427,6 +437,8 @@ def data_ptr(self: Any) -> int:
 
 
 def untyped_storage(self: Any) -> Any:
+    if hooks.settle is not None:
+        hooks.settle(self)
     if self._flags & FLAG_SUBCLASS and is_reserved(self.array):
         raise RuntimeError("Attempted to access the data pointer on an invalid python storage.")
     if self._flags & FLAG_SPARSE:
@@ -434,7 +446,7 @@ def untyped_storage(self: Any) -> Any:
             return hooks.nested_answers["untyped_storage"](self)
         coordinates = hooks.layout(self).name == "sparse_coo"
         raise NotImplementedError(f"Cannot access storage of Sparse{'' if coordinates else 'Csr'}TensorImpl")
-    return storage.storage_of(self.array)
+    return storage.storage_of(exposed.expose(self.array))
 
 
 def nbytes(self: Any) -> int:
@@ -507,6 +519,8 @@ def is_set_to(self: Any, other: Any) -> bool:
 
 # ---- copies
 def __deepcopy__(self: Any, memo: Any) -> Any:
+    if hooks.settle is not None:
+        hooks.settle(self)
     if wants_grad(self) and self.grad_fn is not None:
         raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
                            "moment.  If you were attempting to deepcopy a module, this may be because of a torch.nn."
@@ -570,6 +584,8 @@ def rebuild(cls: Any, memory: Any, place: Any, dtype_name: str, odd: int, requir
 
 
 def __reduce_ex__(self: Any, protocol: int) -> Any:
+    if hooks.settle is not None:
+        hooks.settle(self)
     if self._flags & FLAG_SPARSE:
         return hooks.sparse_reduce(self)
     memory = storage.bytes_of(storage.owner_of(self.array))
@@ -592,9 +608,11 @@ def set_backward_hooks(self: Any, value: Any) -> None:
 
 
 def __dlpack__(self: Any, **kwargs: Any) -> Any:
+    if hooks.settle is not None:
+        hooks.settle(self)
     if wants_grad(self):
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    return self.array.__dlpack__(**kwargs)
+    return exposed.expose(self.array).__dlpack__(**kwargs)
 
 
 def __dlpack_device__(self: Any) -> Any:

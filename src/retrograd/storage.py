@@ -10,6 +10,7 @@ import numpy as np
 from retrograd.core import dtypes
 from retrograd.core.api import EXTRA_FUNCTIONS, expose
 from retrograd.core.device import CPU
+from retrograd.core.hooks import hooks
 from retrograd.core.shared_memory import new_shared
 from retrograd.core.storage import UntypedStorage, bytes_of, offset_of, owner_of, storage_of
 from retrograd.core.tensor import Tensor
@@ -208,6 +209,8 @@ def share_memory_(self: Tensor) -> Tensor:
     if self._base is not None:
         raise NotImplementedError("share_memory_ cannot move a view: its base would stay where it is. Call it on the base, "
                                   f"which has shape {tuple(self._base.shape)}, before taking the view")
+    if hooks.settle is not None:
+        hooks.settle(self)
     memory = bytes_of(owner_of(self.array))
     shared = new_shared(memory.nbytes)
     shared[...] = memory

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import retrograd as torch
+from retrograd.compile.state import backend_config
 from tests.compile.programs import gradients_and_structures, python_state, values_and_memory
 from tests.compile.programs.base import PROGRAMS, Compile
 
@@ -41,6 +42,15 @@ def test_program_does_the_same_compiled(name: str, options: dict[str, Any]) -> N
     torch.compiler.reset()
     expected = observations(name, lambda f: f)
     assert observations(name, lambda f: torch.compile(f, **options)) == expected
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program_does_the_same_with_its_ops_deferred(name: str) -> None:
+    torch.compiler.reset()
+    expected = observations(name, lambda f: f)
+    with backend_config.patch(fusion_threshold=0, fusion_code=False):
+        for _ in range(3):            # layouts are learnt in the first round
+            assert observations(name, torch.compile) == expected
 
 
 def test_there_are_many_programs() -> None:

@@ -108,6 +108,8 @@ def run_checked(node: Any, grads: Any, wanted: Any) -> Any:
 
 
 def has_nan(grad: Any) -> bool:
+    if hooks.settle is not None:
+        hooks.settle(grad)
     array = grad.array
     if array.dtype.kind == "V":
         array = array.astype(np.float32)

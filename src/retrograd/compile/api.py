@@ -10,7 +10,8 @@ import numpy as np
 
 from retrograd.autograd.grad_mode import no_grad
 from retrograd.compile import compiled_autograd, state
-from retrograd.compile.backends import BackendCompilerFailed, find_backend
+from retrograd.compile.backends import BackendCompilerFailed, compile_graph, find_backend
+from retrograd.compile.deferred import Deferrer, active
 from retrograd.compile.recorder import Known, Recorder, Segment, Unsupported, Variant, known_programs, recorders, spans
 from retrograd.compile.recorder import variant_numbers as numbers
 from retrograd.compile.segment_graph import SegmentGraph
@@ -33,13 +34,15 @@ class Steady:
     """A kind of call that has been recorded before without anything new.
 
     What a built-in backend makes of a graph gives what the ops give, so recording them again would only cost time. After two
-    calls without anything new, calls with such arguments run as they are; one in a hundred is recorded still.
+    calls without anything new, calls with such arguments run as they are, or with their ops deferred and fused where that
+    pays (see deferred.py); one in a hundred is recorded still.
     """
 
     def __init__(self) -> None:
         self.hits = 0
         self.calls = 0
         self.variant: Variant | None = None       # the segment that the whole call is, if it is one
+        self.fuses = False                        # its arrays are so large that ops had better wait for one another
 
     def is_due(self) -> bool:
         """Whether the next call may go unrecorded."""
@@ -84,7 +87,7 @@ class Program:
             return self.function(*args, **kwargs)
         with self.backward_scope():
             outer = recorders.current()
-            if outer is not None and outer.recording:     # inside of another one: its ops are that one's
+            if outer is not None and outer.recording or active.here():     # inside of another one: its ops are that one's
                 return self.function(*args, **kwargs)
             result = self.run(args, kwargs)
         if self.steals and args and isinstance(args[0], list):
@@ -95,12 +98,19 @@ class Program:
         """Run the function, recorded or, where nothing new is to be expected, as it is (see `Steady`)."""
         if not isinstance(self.backend, str | None):
             return self.record(args, kwargs)[0]
+        if not state.backend_config.fusion_threshold and self.compiler is compile_graph and not tls.slow_path:
+            with Deferrer():
+                return self.function(*args, **kwargs)
         signature = (*signature_of((args, kwargs), 4), tls.grad_enabled, compiled_autograd.is_enabled(),
                      state.generation.number)
         steady = self.steady.get(signature)
         if steady is not None and steady.is_due():
             first = sequence.n
-            result = self.function(*args, **kwargs)
+            if steady.fuses and not tls.slow_path:
+                with Deferrer():
+                    result = self.function(*args, **kwargs)
+            else:
+                result = self.function(*args, **kwargs)
             if steady.variant is not None:
                 spans.add(first, sequence.n, steady.variant)
             return result
@@ -110,6 +120,7 @@ class Program:
                 self.steady.clear()
             steady = self.steady[signature] = Steady()
         steady.hits += not recorder.is_new
+        steady.fuses = self.compiler is compile_graph and recorder.weight.pays()
         steady.variant = recorder.variants[0] if len(recorder.variants) == 1 else None
         return result
 

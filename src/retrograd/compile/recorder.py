@@ -26,6 +26,7 @@ from operator import itemgetter
 from typing import Any
 
 from retrograd.compile import state, steps
+from retrograd.compile.deferred import Weight
 from retrograd.core.graph import sequence
 from retrograd.core.modes import TorchDispatchMode
 from retrograd.core.state import add_slow_path, tls
@@ -279,6 +280,7 @@ class Recorder(TorchDispatchMode):
         self.breaks = 0
         self.variants: list[Variant] = []         # those of the segments so far
         self.is_new = False                       # one of them had to be compiled
+        self.weight = Weight()
         self.outer: Recorder | None = None        # the recorder of this thread that is suspended meanwhile
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -293,6 +295,7 @@ class Recorder(TorchDispatchMode):
             result = func(*args, **kwargs)
         finally:
             self.recording = True
+        self.weight.add(func, result)
         self.segment.add(func, args, kwargs, result, "")
         return result
 

@@ -70,7 +70,9 @@ config = Config("config", compiled_autograd=False, compiled_autograd_kwargs_over
                 fail_on_recompile_limit_hit=False, error_on_recompile=False, specialize_int=False, specialize_float=False,
                 inline_inbuilt_nn_modules=True, record_runtime_overhead=True, disable=False)
 backend_config = Config("config", post_grad_custom_post_pass=None, post_grad_custom_pre_pass=None,
-                        enable_auto_functionalized_v2=True, fallback_random=False, max_autotune=False)
+                        enable_auto_functionalized_v2=True, fallback_random=False, max_autotune=False,
+                        fusion_threshold=16384,       # elements per op from which on ops are deferred and fused; 0: always
+                        fusion_code=True)             # whether what was deferred is compiled, or runs op by op
 
 
 class Stance:

@@ -22,6 +22,7 @@ from retrograd.compile.backends import (
     list_backends,
     register_backend,
 )
+from retrograd.compile.deferred import fused_source
 from retrograd.compile.recorder import Unsupported, recorders
 from retrograd.compile.state import counters, set_logs
 from retrograd.utils import _pytree as pytree
@@ -250,12 +251,12 @@ def register_bytecode_hook(hook: Callable[..., Any]) -> BytecodeHook:
 class ExplainOutput:
     """What `explain` found."""
 
-    def __init__(self, graphs: list[Any], break_reasons: list[str]) -> None:
+    def __init__(self, graphs: list[Any], break_reasons: list[str], fused: list[str]) -> None:
         self.graphs, self.break_reasons = graphs, break_reasons
         self.graph_count = len(graphs)
         self.graph_break_count = len(break_reasons)
         self.op_count = sum([node.op == "call_function" for graph in graphs for node in graph.graph.nodes])
-        self.source = "\n".join([graph.code for graph in graphs])
+        self.source = "\n".join([*[graph.code for graph in graphs], *fused])      # the graphs, and the C of fused ops
 
     def __repr__(self) -> str:
         reasons = "".join([f"\n  Break Reason {i + 1}:\n    Reason: {reason}" for i, reason in enumerate(self.break_reasons)])
@@ -272,12 +273,14 @@ def explain(fn: Callable[..., Any], *extra_args: Any, **extra_kwargs: Any) -> An
     """
     def run(*args: Any, **kwargs: Any) -> ExplainOutput:
         graphs: list[Any] = []
+        fused: list[str] = []
 
         def keep(gm: Any, example_inputs: Any) -> Any:
             graphs.append(gm)
+            fused.extend(fused_source(gm, example_inputs))
             return gm.forward
         before = _state.counters["graph_break"].copy()
         compiled(fn, keep, False, None, None)(*args, **kwargs)
         reasons = list((_state.counters["graph_break"] - before).elements())
-        return ExplainOutput(graphs, reasons)
+        return ExplainOutput(graphs, reasons, fused)
     return run(*extra_args, **extra_kwargs) if extra_args or extra_kwargs else run

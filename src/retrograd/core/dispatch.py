@@ -30,6 +30,7 @@ from retrograd.core.tensor import (
     FLAG_INFERENCE,
     FLAG_META,
     FLAG_NEG,
+    FLAG_PENDING,
     FLAG_SPARSE,
     FLAG_SUBCLASS,
     FLAG_WRAPPER,
@@ -560,6 +561,9 @@ def compute(op: Any, args: Any) -> Any:
         for t in args[i] if isinstance(args[i], (list, tuple)) else (args[i],):
             if isinstance(t, Tensor):
                 odd |= t._flags
+    if odd & FLAG_PENDING and hooks.settle is not None:
+        hooks.settle(*[t for i in op.tensor_args for t in (args[i] if isinstance(args[i], (list, tuple)) else (args[i],))
+                       if isinstance(t, Tensor)])
     if odd & FLAG_SUBCLASS and not tls.dispatch_disabled and overrides_dispatch(op, args):
         return hooks.dispatch_subclass(op, args)
     if op.is_out:

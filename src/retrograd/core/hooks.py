@@ -74,6 +74,8 @@ class Hooks:
         self.anomaly_report: Service = later("retrograd.autograd.anomaly", "anomaly_report")   # (node)
         # ---- compiled autograd, while it is on: takes the arguments of engine.run_backward
         self.compiled_backward: Service | None = None
+        # ---- deferred execution (compile/deferred.py)
+        self.settle: Service | None = None                                                     # (*tensors)
         # ---- transforms
         self.transform_function: Service = later("retrograd.transforms.functions", "transform_function")
         self.vmap: Service = later("retrograd.transforms.vmap", "vmap")                        # (one, grads, allow_unused)

@@ -33,6 +33,8 @@ class TorchDispatchMode:
     aten.mul.Tensor
     """
 
+    _process: Any = None          # takes (op, arguments in schema order) in the place of `__torch_dispatch__`
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError
 
@@ -116,8 +118,11 @@ def current_modes() -> list[Any]:
 # ---- showing an op to a handler
 def through_mode(op: Any, args: Any, types: tuple[Any, ...] = ()) -> Any:
     """Let the innermost mode do the op."""
-    op, args = number_form(op, args)
     modes = tls.dispatch_modes
+    process = getattr(modes[-1], "_process", None)
+    if process is not None:
+        return process(op, args)
+    op, args = number_form(op, args)
     mode = modes.pop()
     was = tls.below
     tls.below = True

@@ -21,6 +21,7 @@ from retrograd.core.state import set_grad_enabled, switches, tls
 from retrograd.core.tensor import (
     FLAG_DUAL,
     FLAG_INFERENCE,
+    FLAG_PENDING,
     FLAG_SPARSE,
     FLAG_SUBCLASS,
     FLAG_WRAPPER,
@@ -49,7 +50,7 @@ def alias(t: Any) -> Any:
     """A tensor on the same memory with the same version counter and no history."""
     twin = new_tensor(t.array)
     twin._counter = counter_of(t)
-    twin._flags = t._flags & ~(FLAG_DUAL | FLAG_SUBCLASS)
+    twin._flags = t._flags & ~(FLAG_DUAL | FLAG_SUBCLASS | FLAG_PENDING)
     if t._flags & FLAG_WRAPPER:
         twin._extra = t._extra
     elif t._flags & FLAG_SPARSE:

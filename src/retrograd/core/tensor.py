@@ -30,6 +30,7 @@ FLAG_DUAL = 16         # has forward-mode tangents
 FLAG_META = 32         # no data: the array's memory must not be touched
 FLAG_WRAPPER = 64      # belongs to a transform (batched, functional, ...)
 FLAG_SPARSE = 128      # not strided: the array is not the data
+FLAG_PENDING = 256     # the array will be written later: ask `hooks.settle` before reading it (see compile/deferred.py)
 
 
 class Counter:

@@ -8,6 +8,7 @@ from typing import Any
 
 from retrograd.core import dtypes, storage
 from retrograd.core.device import device
+from retrograd.core.hooks import hooks
 from retrograd.core.tensor import FLAG_CONJ, FLAG_META, FLAG_NEG, FLAG_SPARSE, FLAG_WRAPPER, Size, Tensor, new_tensor
 from retrograd.methods import user_attributes
 from retrograd.ops.create import generators
@@ -151,6 +152,8 @@ def plain(t: Any) -> Any:
 
 
 def reduce_plain(t: Any) -> Any:
+    if hooks.settle is not None:
+        hooks.settle(t)
     if t._flags & FLAG_SPARSE:
         return reduce_sparse(t)
     array, requires = t.array, bool(t.requires_grad)

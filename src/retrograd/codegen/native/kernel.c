@@ -343,4 +343,5 @@ PyMODINIT_FUNC PyInit__loops(void) {
     k->call = call; k->info = infos + i; k->entry = NULL;
     PyDict_SetItemString(kernels, infos[i].name, (PyObject *)k); Py_DECREF(k); }
   PyModule_AddObject(m, "kernels", kernels);
+  PyModule_AddObject(m, "parallel_address", PyLong_FromVoidPtr((void *)parallel));     /* for code that is compiled at run time */
   return m; }

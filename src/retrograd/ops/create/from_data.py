@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import dtypes, storage
+from retrograd.core import dtypes, exposed, storage
 from retrograd.core.api import EXTRA_FUNCTIONS, expose, overridden
 from retrograd.core.arguments import resolve
 from retrograd.core.device import CPU, META, parse_device
@@ -311,7 +311,7 @@ def share(array: Any) -> Any:
         array = array.view(np.ndarray)
     if not array.flags.writeable:
         Once.warn(NOT_WRITABLE)
-    return storage.adopt(array)
+    return exposed.expose(storage.adopt(array))
 
 
 @expose(method=False)

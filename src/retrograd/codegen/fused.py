@@ -1,0 +1,112 @@
+"""C text of fused regions: many ops, one loop over their elements.
+
+A region is a list of statements. Each has the program of an op (see loops.py), the names of the values that its operands are,
+and the number of the value it makes. Values that are wanted outside are stored; the others live in registers. Names are made
+here from numbers: nothing of a user's program gets into the text.
+"""
+from __future__ import annotations
+
+import ast
+import copy
+import re
+from typing import Any, NamedTuple
+
+from retrograd.codegen.c import expression, far_test
+from retrograd.codegen.loops import Program
+
+ELEMENTS = {"f": "float", "d": "double", "?": "uint8_t"}
+
+
+class Statement(NamedTuple):
+    """One op of a region: `names` maps the names in its program to those of the region (a3: value 3, n5: number 5)."""
+
+    program: Program
+    names: dict[str, str]
+    value: int
+
+
+class Region(NamedTuple):
+    """Statements over arrays of one shape, all in one computing type ("f" or "d")."""
+
+    type: str
+    inputs: tuple[tuple[int, str], ...]           # (value, dtype) of what is loaded
+    outputs: tuple[tuple[int, str], ...]          # and of what is stored
+    statements: tuple[Statement, ...]
+    single: frozenset[int]                        # inputs that have one element
+
+    def numbers(self) -> list[int]:
+        """The numbers that the region uses, in order."""
+        return sorted({int(name[1:]) for s in self.statements for name in s.names.values() if name[0] == "n"})
+
+
+class Rename(ast.NodeTransformer):
+    """Names of a program become those of the region."""
+
+    def __init__(self, names: dict[str, str]) -> None:
+        self.names = names
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        return ast.Name(self.names.get(node.id, node.id))
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        node.args = [self.visit(a) for a in node.args]
+        return node
+
+
+def renamed(statement: Statement) -> list[tuple[str, Any]]:
+    """The steps of a statement as (name, expression) of the region; the last one makes its value."""
+    program, names, value = statement
+    local = {name: f"t{value}_{i}" for i, (name, _) in enumerate(program.steps[:-1])}
+    rename = Rename({**names, **local})
+    steps = [(local.get(name, ""), rename.visit(copy.deepcopy(e))) for name, e in program.steps[:-1]]
+    return [*steps, (f"a{value}", rename.visit(copy.deepcopy(program.steps[-1][1])))]
+
+
+def region_text(region: Region, name: str) -> str:
+    """A C function over one run of elements of the region's operands: inputs first, then outputs."""
+    out: list[str] = []
+    emit, c = out.append, region.type
+    place = {value: i for i, (value, _) in enumerate(region.inputs)}
+    emit(f"#define T {ELEMENTS[c]}")
+    emit(f"static void {name}(char **p, const long *s, long n, const Number *num) {{")
+    for i, number in enumerate(region.numbers()):
+        emit(f"  const T v_n{number} = (T)num[{i}].d;")
+    for value, dtype in region.inputs:
+        if value in region.single:
+            emit(f"  const T v_a{value} = (T)*(const {ELEMENTS[dtype]} *)p[{place[value]}];")
+    emit("  for (long b = 0, m; b < n; b += m) { m = n - b < BLOCK ? n - b : BLOCK;")
+    loads = []
+    for value, dtype in region.inputs:
+        if value not in region.single:
+            emit(f"    LOAD({ELEMENTS[dtype]}, {place[value]})")
+            loads.append(f"const T v_a{value} = q_{place[value]}[j];")
+    first = len(region.inputs)
+    for i, (_, dtype) in enumerate(region.outputs):
+        emit(f"    PLACE({ELEMENTS[dtype]}, {first + i})")
+    steps = [step for statement in region.statements for step in renamed(statement)]
+    lines = [*loads, *[f"const T v_{target} = (T){expression(e, c)};" for target, e in steps]]
+    lines += [f"z_{first + i}[j] = v_a{value};" for i, (value, _) in enumerate(region.outputs)]
+    body = "\n      ".join(lines)
+    far = far_test(steps, c)
+    if far:                                        # an argument of sin that is too large: once more, with the C library's
+        tests = " | ".join([f"!(abs_{c}({a}) < (T)TRIG_LIMIT)" for a in far])
+        exact = re.sub(rf"\b(sin|cos|tan)_{c}\(", rf"\1_{c}_exact(", body)
+        emit(f"    int far = 0; FAR for (long j = 0; j < m; j++) {{\n      {body}\n      far |= {tests}; }}")
+        emit(f"    if (far) for (long j = 0; j < m; j++) {{\n      {exact} }}")
+    else:
+        emit(f"    SIMD for (long j = 0; j < m; j++) {{\n      {body} }}")
+    for i, (_, dtype) in enumerate(region.outputs):
+        emit(f"    STORE({ELEMENTS[dtype]}, {first + i})")
+    emit("  } }")
+    emit("#undef T")
+    return "\n".join(out)
+
+
+def source(regions: list[Region]) -> str:
+    """A C file with one entry for each region: run0, run1, ..."""
+    parts = ['#include "fused.h"']
+    for i, region in enumerate(regions):
+        parts.append(region_text(region, f"region{i}"))
+        parts.append(f'__attribute__((visibility("default"))) void run{i}(char **p, const long *g, const Number *num, '
+                     f"Parallel parallel) {{ run(region{i}, p, g, num, parallel); }}")
+    return "\n".join(parts) + "\n"

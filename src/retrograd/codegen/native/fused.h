@@ -1,0 +1,51 @@
+/* What the C of a fused region needs: vector math, loads of one block, and the walk over the rows of its arrays. */
+#include <stdint.h>
+#include <stddef.h>
+#define BLOCK 1024
+#define INF __builtin_inf()
+#if defined(__FMA__) || defined(__aarch64__)
+#define FMAF(a, b, c) __builtin_fmaf(a, b, c)
+#define FMAD(a, b, c) __builtin_fma(a, b, c)
+#else
+#define FMAF(a, b, c) ((a) * (b) + (c))
+#define FMAD(a, b, c) ((a) * (b) + (c))
+#endif
+#define SIMD _Pragma("omp simd")
+#define FAR _Pragma("omp simd reduction(|:far)")
+typedef union { double d; int64_t i; } Number;
+#include "vmath.h"
+#define GRAIN 32768L
+/* A block of operand o in type T: the array itself where its elements (of type S) lie in a row and are of that type. */
+#define LOAD(S, o) T u_##o[BLOCK]; const T *q_##o = u_##o; { const char *p_ = p[o] + b * s[o]; \
+  if (sizeof(S) == sizeof(T) && s[o] == (long)sizeof(T)) q_##o = (const T *)p_; \
+  else if (s[o] == (long)sizeof(S)) for (long j = 0; j < m; j++) u_##o[j] = (T)((const S *)p_)[j]; \
+  else for (long j = 0; j < m; j++) u_##o[j] = (T)*(const S *)(p_ + j * s[o]); }
+#define PLACE(S, o) T w_##o[BLOCK]; T *z_##o = sizeof(S) == sizeof(T) && s[o] == (long)sizeof(T) ? (T *)(p[o] + b * s[o]) : w_##o;
+#define STORE(S, o) if (z_##o == w_##o) { char *p_ = p[o] + b * s[o]; \
+  if (s[o] == (long)sizeof(S)) for (long j = 0; j < m; j++) ((S *)p_)[j] = (S)w_##o[j]; \
+  else for (long j = 0; j < m; j++) *(S *)(p_ + j * s[o]) = (S)w_##o[j]; }
+/* The geometry of a region: number of operands and of outer dims, rows, elements in a row, their strides in bytes per operand,
+   the outer shape, and the strides of each operand along it. */
+typedef void (*Region)(char **p, const long *s, long n, const Number *num);
+typedef void (*Parallel)(void (*task)(void *, long), void *argument, long count);
+typedef struct { Region f; char **p; const long *inner, *shape, *outer; const Number *num; long nop, nd, rows, n, chunk, part, parts; } Job;
+static void task(void *argument, long k) {
+  const Job *j = argument; const long r0 = k / j->parts * j->chunk, c0 = k % j->parts * j->part;
+  const long r1 = r0 + j->chunk < j->rows ? r0 + j->chunk : j->rows, n = c0 + j->part < j->n ? j->part : j->n - c0;
+  char *q[j->nop]; long at[j->nd + 1], left = r0;
+  for (long o = 0; o < j->nop; o++) q[o] = j->p[o] + c0 * j->inner[o];
+  for (long d = j->nd - 1; d >= 0; d--) {
+    at[d] = left % j->shape[d]; left /= j->shape[d];
+    for (long o = 0; o < j->nop; o++) q[o] += at[d] * j->outer[o * j->nd + d]; }
+  for (long r = r0; r < r1; r++) {
+    j->f(q, j->inner, n, j->num);
+    for (long d = j->nd - 1; d >= 0; d--) {
+      if (++at[d] < j->shape[d]) { for (long o = 0; o < j->nop; o++) q[o] += j->outer[o * j->nd + d]; break; }
+      at[d] = 0; for (long o = 0; o < j->nop; o++) q[o] -= (j->shape[d] - 1) * j->outer[o * j->nd + d]; } } }
+static void run(Region f, char **p, const long *g, const Number *num, Parallel parallel) {
+  Job j; j.f = f; j.p = p; j.num = num; j.nop = g[0]; j.nd = g[1]; j.rows = g[2]; j.n = g[3];
+  j.inner = g + 4; j.shape = j.inner + j.nop; j.outer = j.shape + j.nd;
+  if (j.rows <= 0 || j.n <= 0) return;
+  j.part = j.n < GRAIN ? j.n : GRAIN; j.parts = (j.n + j.part - 1) / j.part; j.chunk = GRAIN / j.part; if (j.chunk < 1) j.chunk = 1;
+  const long tasks = (j.rows + j.chunk - 1) / j.chunk * j.parts;
+  if (parallel && tasks > 1) parallel(task, &j, tasks); else for (long k = 0; k < tasks; k++) task(&j, k); }

@@ -1,0 +1,374 @@
+"""Deferred execution: ops that are computed element by element wait, and run together as one loop when a value is asked for.
+
+NOTE [What may wait]
+Python runs as it always does, and so does autograd: what waits is the kernel. An op waits if its arithmetic is known (the
+column `lower`), its operands are float32 or float64 (masks: bool) and the layout of its result has been seen before: then it
+cannot fail. Its result is a tensor over memory that has not been written yet, marked by FLAG_PENDING. Everything else runs
+at once; what waits runs before it if it is an operand, or if the op writes to memory. Values that nobody holds any more when
+the others are asked for are never stored.
+
+Memory that code outside of ops can write to (core/exposed.py) is not read later than in an uncompiled program: ops over
+it do not wait. Starting a thread ends the wait. While there are others, the tensors that will be read are marked like those
+that will be written: whoever touches one, in any thread, lets everything run first.
+"""
+from __future__ import annotations
+
+import threading
+import weakref
+from _thread import _count
+from typing import Any
+
+from numpy import ndarray
+
+from retrograd.codegen.library import compiler
+from retrograd.compile import state
+from retrograd.compile.regions import TYPES, Choice, Code, Event, Layout, choices_of, layout_of
+from retrograd.core import dispatch
+from retrograd.core.exposed import is_exposed
+from retrograd.core.hooks import hooks
+from retrograd.core.modes import TorchDispatchMode
+from retrograd.core.state import set_grad_enabled, tls
+from retrograd.core.tensor import FLAG_INFERENCE, FLAG_PENDING, Tensor, wrap
+from retrograd.ops.create.generators import default_generator
+
+LONGEST = 400                     # ops that wait at most
+MOST_CODES = 2000
+LARGEST = 3.4028234663852886e38   # of float32: larger numbers are errors or overflow
+
+facts: dict[Any, tuple[list[Choice], bool]] = {}      # op -> its choices, and whether it writes to its arguments
+layouts: dict[Any, Any] = {}      # (choice, operands' layouts) -> the layout of the result, None if the op must not wait
+codes: dict[Any, Any] = {}        # (ops that waited, values that are wanted) -> their Code, None if they came once only
+
+
+state.when_reset.append(codes.clear)
+
+
+class Active:
+    """The deferrers that are on, in all threads."""
+
+    def __init__(self) -> None:
+        self.all: list[Deferrer] = []
+        self.start = threading._start_new_thread      # type: ignore[attr-defined]
+
+    def here(self) -> bool:
+        """Whether ops of this thread wait."""
+        return bool(self.all) and any([isinstance(mode, Deferrer) for mode in tls.dispatch_modes])
+
+    def enter(self, deferrer: Deferrer) -> None:
+        self.all.append(deferrer)
+        threading._start_new_thread = start_thread    # type: ignore[attr-defined]
+
+    def leave(self, deferrer: Deferrer) -> None:
+        self.all.remove(deferrer)
+        if not self.all:
+            threading._start_new_thread = self.start  # type: ignore[attr-defined]
+
+
+active = Active()
+
+
+def start_thread(*args: Any) -> Any:
+    """What starts a thread while ops may wait: they do not wait any longer."""
+    settle()
+    return active.start(*args)
+
+
+def settle(*tensors: Any) -> None:
+    """Run whatever waits; none of `tensors` is pending afterwards."""
+    for deferrer in list(active.all):
+        deferrer.flush()
+    for t in tensors:
+        t._flags &= ~FLAG_PENDING
+
+
+hooks.settle = settle
+
+
+class Deferrer(TorchDispatchMode):
+    """A scope in which ops wait."""
+
+    def __init__(self) -> None:
+        self.alone = _count() == (threading.current_thread() is not threading.main_thread())
+        self.lock = threading.RLock()
+        self.sources: list[str] | None = None     # gathers the C of what runs, if somebody wants it
+        self.clear()
+
+    def clear(self) -> None:
+        self.events: list[Event] = []
+        self.key: list[Any] = []
+        self.numbers: list[float] = []            # Python numbers among the arguments
+        self.places: dict[int, int] = {}          # id of an array -> the number of its value
+        self.arrays: list[Any] = []               # by number: an array that is read, or a weak reference to one that is made
+        self.layouts: list[Layout] = []
+        self.tensors: list[Any] = []              # weak references to the tensors that are pending
+
+    def __enter__(self) -> Any:
+        active.enter(self)
+        return super().__enter__()
+
+    def __exit__(self, *exc: Any) -> None:
+        super().__exit__(*exc)
+        try:
+            self.flush()
+        finally:
+            active.leave(self)
+
+    # ---- ops
+    def _process(self, op: Any, args: Any) -> Any:
+        """Do an op, now or later; `args` are in the order of the schema."""
+        with self.lock:
+            return self.process(op, args)
+
+    def process(self, op: Any, args: Any) -> Any:
+        known = facts.get(op)
+        if known is None:
+            known = facts_of(op)
+        for choice in known[0]:
+            if choice.fits(args):
+                result = self.defer(choice, args)
+                if result is not None:
+                    return result
+                break
+        return self.run(op, args, known[1])
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.flush()                              # an op that is not of the table
+        return func(*args, **(kwargs or {}))
+
+    def run(self, op: Any, args: Any, writes: bool) -> Any:
+        """Do an op now."""
+        if self.events and (writes or self.touches(args)):
+            self.flush()
+        modes, was = tls.dispatch_modes, tls.below
+        modes.pop()
+        tls.below = True
+        try:
+            return op.compute(*args) if op.composite else dispatch.below(op, args)
+        finally:
+            tls.below = was
+            modes.append(self)
+
+    def touches(self, args: Any) -> bool:
+        """Whether arguments are waited for or read by what waits, or are such that one cannot tell."""
+        for value in args:
+            for t in value if isinstance(value, list | tuple) else (value,):
+                if isinstance(t, Tensor) and (t._flags & ~(FLAG_INFERENCE | FLAG_PENDING) or self.find(t.array) >= 0):
+                    return True
+        return False
+
+    def find(self, array: Any) -> int:
+        """The number of an array among those that are read or made; -1 if it is not one of them."""
+        number = self.places.get(id(array), -1)
+        if number >= 0:
+            held = self.arrays[number]
+            if (held() if type(held) is weakref.ref else held) is array:
+                return number
+        return -1
+
+    def defer(self, choice: Choice, args: Any) -> Any:
+        """The result of an op that waits; None if it must not."""
+        kind = ""
+        arrays: list[Any] = []                    # or numbers
+        signature: list[Any] = [choice]
+        for i, _, mask in choice.tensors:
+            t = args[i]
+            if isinstance(t, Tensor):
+                if t._flags & ~(FLAG_PENDING | FLAG_INFERENCE):
+                    return None
+                array = t.array
+                char = array.dtype.char
+                if mask:
+                    if char != "?":
+                        return None
+                elif not kind:
+                    kind = char
+                elif char != kind:
+                    return None
+                arrays.append(array)
+                number = self.find(array)
+                signature.append(self.layouts[number] if number >= 0 else layout_of(array))
+                continue
+            if mask or not is_number(t):
+                return None
+            arrays.append(t)
+            signature.append(type(t))
+        if kind not in TYPES or not choice.types & TYPES[kind]:
+            return None
+        for i, _ in choice.numbers:
+            value = args[i]
+            if not is_number(value):
+                return None
+            arrays.append(value)
+            signature.append(type(value))
+        key = tuple(signature)
+        layout = layouts.get(key, 0)
+        if layout is None:
+            return None
+        if choice.op.check is not None:
+            choice.op.check(*args)
+        if layout == 0:
+            return self.learn(choice, args, key, kind)
+        operands = []
+        for operand in arrays:
+            if operand.__class__ is ndarray:
+                number = self.find(operand)
+                if number < 0:
+                    number = self.read(operand, args)
+                    if number < 0:
+                        return None
+            else:
+                self.numbers.append(float(operand))
+                number = -len(self.numbers)
+            operands.append(number)
+        return self.make(choice, tuple(operands), layout, kind)
+
+    def read(self, array: Any, args: Any) -> int:
+        """Number an array that ops will read; -1 if they must not read it later."""
+        if is_exposed(array) or not array.flags.aligned or array.dtype.byteorder == ">":
+            return -1
+        if not self.alone:
+            for t in args:
+                if isinstance(t, Tensor) and t.array is array:
+                    t._flags |= FLAG_PENDING
+                    self.tensors.append(weakref.ref(t))
+        return self.add(array, array, layout_of(array))
+
+    def add(self, array: Any, held: Any, layout: Layout) -> int:
+        number = len(self.arrays)
+        self.places[id(array)] = number
+        self.arrays.append(held)
+        self.layouts.append(layout)
+        self.key.append(layout)
+        return number
+
+    def make(self, choice: Choice, operands: tuple[int, ...], layout: Layout, kind: str) -> Any:
+        """The tensor of a result that will be computed later."""
+        array = layout.new()
+        number = self.add(array, weakref.ref(array), layout)
+        self.events.append(Event(choice, operands, number, layout, kind))
+        self.key.append((choice, operands))
+        out = wrap(array)
+        out._flags |= FLAG_PENDING
+        self.tensors.append(weakref.ref(out))
+        if len(self.events) >= LONGEST:
+            self.flush()
+        return out
+
+    def learn(self, choice: Choice, args: Any, key: Any, kind: str) -> Any:
+        """Run an op whose result's layout is not known yet."""
+        result = self.run(choice.op, args, False)
+        fits = type(result) is Tensor and result._flags & ~FLAG_INFERENCE == 0 and (
+            result.array.dtype.char == ("?" if choice.program.is_boolean else kind)) and result.array.base is None
+        if len(layouts) > 100_000:
+            layouts.clear()
+        layouts[key] = layout_of(result.array) if fits else None
+        return result
+
+    # ---- the end of the wait
+    def flush(self) -> None:
+        """Compute what waits."""
+        with self.lock:
+            self.compute()
+
+    def compute(self) -> None:
+        if not self.events and not self.tensors:
+            if self.arrays:
+                self.clear()
+            return
+        events, arrays, tensors = self.events, self.arrays, self.tensors
+        numbers, values, key = self.numbers, self.layouts, tuple(self.key)
+        self.clear()
+        held = [array() if type(array) is weakref.ref else array for array in arrays]
+        wanted = [event.value for event in events if held[event.value] is not None]
+        if wanted:
+            found = (key, tuple(wanted))
+            code = codes.get(found, 0)
+            if code == 0:                         # what comes once only is not compiled
+                if len(codes) >= MOST_CODES:
+                    codes.clear()
+                codes[found] = None
+            elif code is None:
+                code = codes[found] = Code(events, dict(enumerate(values)), set(wanted), state.backend_config.fusion_code)
+            if self.sources is not None and code and code.source not in self.sources:
+                self.sources.append(code.source)
+            if code and code.works and state.backend_config.fusion_code:
+                code.run(held, numbers)
+            else:
+                interpret(events, held, numbers)
+        for reference in tensors:
+            t = reference()
+            if t is not None:
+                t._flags &= ~FLAG_PENDING
+
+
+def facts_of(op: Any) -> tuple[list[Choice], bool]:
+    if not op._ready:
+        op.prepare()
+    found = facts[op] = choices_of(op), bool(op.is_inplace or op.is_out or op._schema.is_mutable)
+    return found
+
+
+class Weight:
+    """What is to be gained by letting the ops of a call wait: as much as their results are large."""
+
+    def __init__(self) -> None:
+        self.ops = self.fusible = self.elements = 0
+
+    def add(self, op: Any, result: Any) -> None:
+        self.ops += 1
+        if op.overload == "Scalar" and hasattr(op.packet, "Tensor"):      # which a number in a tensor's place makes of it
+            op = op.packet.Tensor
+        if isinstance(result, Tensor) and (facts.get(op) or facts_of(op))[0]:
+            self.fusible += 1
+            self.elements += result.array.size
+
+    def pays(self) -> bool:
+        return self.fusible > 1 and self.elements >= state.backend_config.fusion_threshold * self.ops and can_defer()
+
+
+def is_number(value: Any) -> bool:
+    kind = type(value)
+    return (kind is float and (-LARGEST <= value <= LARGEST or value - value != 0)
+            or kind is int and -(1 << 53) <= value <= 1 << 53)
+
+
+def interpret(events: list[Event], arrays: list[Any], numbers: list[float]) -> None:
+    """Compute op by op what is not compiled."""
+    for event in events:
+        choice = event.choice
+        args: list[Any] = [None] * len(choice.op.schema.params)
+        for i, wanted in (*choice.guards, *choice.fixed):
+            args[i] = wanted
+        places = [i for i, *_ in choice.tensors] + [i for i, _ in choice.numbers]
+        for i, operand in zip(places, event.operands, strict=True):
+            args[i] = wrap(arrays[operand]) if operand >= 0 else numbers[-1 - operand]
+        result = dispatch.compute(choice.op, args).array
+        if arrays[event.value] is None:
+            arrays[event.value] = result
+        else:
+            arrays[event.value][...] = result
+
+
+def can_defer() -> bool:
+    """Whether there is anything to gain: without a compiler, ops run as they come."""
+    return compiler() is not None
+
+
+def fused_source(graph: Any, inputs: Any) -> list[str]:
+    """The C that the ops of a graph are compiled to for these inputs; none if running the graph would change something."""
+    ops = [node.target for node in graph.graph.nodes if node.op == "call_function"]
+    if tls.slow_path or any([getattr(op, "_schema", None) is None or op._schema.is_mutable for op in ops]):
+        return []
+    sources: list[str] = []
+    numbers = default_generator.get_state()
+    was = set_grad_enabled(False)
+    try:
+        for _ in range(3):                        # the first time, the layouts of results are found out
+            with Deferrer() as deferrer:
+                deferrer.sources = sources
+                results = graph(*inputs)
+            del results
+    finally:
+        set_grad_enabled(was)
+        default_generator.set_state(numbers)
+    return sources

@@ -1,0 +1,41 @@
+"""Which memory other code can write to without an op: that of arrays which NumPy programs have been given or have given."""
+from __future__ import annotations
+
+from typing import Any
+from weakref import KeyedRef
+
+import numpy as np
+
+ndarray = np.ndarray
+exposed: dict[int, Any] = {}              # id of an array that owns memory -> a weak reference to it
+
+
+def owner_of(array: Any) -> Any:
+    """The array that has the memory, or the first one whose memory is not an array's."""
+    while type(array.base) is ndarray:
+        array = array.base
+    return array
+
+
+def forget(reference: Any) -> None:
+    key = reference.key
+    if exposed.get(key) is reference:
+        del exposed[key]
+
+
+def expose(array: Any) -> Any:
+    """Note that others hold this array from now on; the array itself."""
+    owner = array if array.base is None else owner_of(array)
+    key = id(owner)
+    if key not in exposed and isinstance(owner, ndarray):
+        exposed[key] = KeyedRef(owner, forget, key)
+    return array
+
+
+def is_exposed(array: Any) -> bool:
+    """Whether code that is no op may write to the memory of an array."""
+    owner = owner_of(array)
+    if owner.base is not None:
+        return True
+    found = exposed.get(id(owner))
+    return found is not None and found() is owner

@@ -1,0 +1,94 @@
+"""Fused regions as compiled C: the values of eager's kernels, in every layout; the cache of libraries."""
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import retrograd as torch
+from retrograd.codegen import library
+from retrograd.compile.deferred import Deferrer, codes
+
+
+def chain(x: Any, w: Any, s: Any) -> Any:
+    y = torch.sin(x) * 2.5 + w
+    z = torch.where(y > s, y, torch.exp(-y)) / (1 + x * x)
+    return y, z, (z < 0.5), torch.tanh(z) - torch.clamp(y, min=0.25)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("RETROGRAD_CACHE_DIR", str(tmp_path))
+    for forgotten in (library.directory, library.compiler, library.fingerprint, library.warn):
+        forgotten.cache_clear()
+    library.loaded.clear()
+    torch.compiler.reset()
+    return tmp_path
+
+
+def deferred(*args: Any) -> Any:
+    for _ in range(3):
+        with Deferrer():
+            result = chain(*args)
+    return result
+
+
+def test_regions_compute_what_ops_compute(cache: Path) -> None:
+    if library.compiler() is None:
+        return
+    torch.manual_seed(0)
+    x = torch.randn(6, 5, 7)
+    x[0, 0, 0], x[0, 0, 1], x[0, 0, 2], x[1, 0, 0] = float("nan"), float("inf"), -float("inf"), 1e7
+    cases = [(x, torch.randn(7), torch.tensor(0.5)), (x.transpose(0, 2), torch.randn(7, 5, 1), torch.tensor(0.5)),
+             (x[:, ::2], torch.randn(6, 1, 1), torch.tensor(0.5)),
+             (x[:0], torch.randn(7), torch.tensor(0.5)), (x.double(), torch.randn(7).double(), torch.tensor(0.5).double())]
+    for case in cases:
+        for got, wanted in zip(deferred(*case), chain(*case), strict=True):
+            assert got.stride() == wanted.stride()
+            torch.testing.assert_close(got, wanted, equal_nan=True)
+    made = [code for code in codes.values() if code is not None]
+    assert all([code.works for code in made])
+    assert len({code.source for code in made}) < len(made)             # layouts are no part of the text
+    assert len(list(cache.glob("*.so"))) == len({code.source for code in made})
+
+
+def test_without_a_compiler_the_results_are_the_same_and_one_warning_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler")
+    library.compiler.cache_clear()
+    x = torch.linspace(-2, 2, 12)
+    case = x, torch.ones(12), torch.tensor(0.5)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for got, wanted in zip(deferred(*case), chain(*case), strict=True):
+            assert torch.equal(got, wanted)
+    assert [str(w.message).startswith("no C compiler works here") for w in caught] == [True]
+    library.compiler.cache_clear()
+
+
+def test_a_directory_that_cannot_be_written_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    monkeypatch.setenv("RETROGRAD_CACHE_DIR", str(file))
+    library.directory.cache_clear()
+    assert library.directory().is_dir() and library.directory() != file
+
+
+def test_processes_share_the_cache(cache: Path) -> None:
+    if library.compiler() is None:
+        return
+    text = ("import retrograd as torch\nfrom retrograd.compile.deferred import Deferrer\nx = torch.ones(3)\n"
+            "for _ in range(3):\n    with Deferrer():\n        y = x * 2 + 1\nprint(y.tolist())")
+    running = [subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert [process.communicate()[0] for process in running] == ["[3.0, 3.0, 3.0]\n"] * 2
+    assert len(list(cache.glob("*.so"))) == 1 and not [path for path in cache.iterdir() if path.is_dir()]
+
+
+def test_explain_shows_the_source() -> None:
+    if library.compiler() is None:
+        return
+    source = torch.compiler.explain(lambda x: torch.sin(x) * 2)(torch.ones(3)).source
+    assert "torch.ops.aten.sin" in source and "sin_f(v_a0)" in source
