@@ -21,6 +21,7 @@ REDUCERS = {"sum": "+", "prod": "*", "max": ">", "min": "<"}
 NUMBERS = ("Scalar", "float", "int", "bool")
 # What native/native.h is made of: programs without an op. The tensors are named first, then the numbers.
 INTERNAL = {
+    "copy": ("x", "", "x"),
     "sum": ("x", "", "sum(x)"),
     "mean": ("x", "", "mean(x)"),
     "deviation": ("x m", "", "sum((x - m) * (x - m))"),
@@ -147,7 +148,7 @@ class Internal(Kernel):
     def __init__(self, name: str, tensors: str, numbers: str, text: str) -> None:
         self.name = f"_{name}"
         self.program = Program(f"in_{name}", text, dict.fromkeys(tensors.split(), "elem"), numbers.split())
-        self.types = FLOATS | DOUBLES 
+        self.types = FLOATS | DOUBLES | (INTS if name == "copy" else 0)
         self.out, self.params, self.op = "s", [], Plain
 
 

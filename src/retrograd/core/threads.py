@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import fast_kernels
+from retrograd.core.algorithms import native
 
 # OpenBLAS as wheels carry it, with 64-bit integers or without, and as distributions build it; then MKL and BLIS
 SETTERS = ("scipy_openblas_set_num_threads64_", "scipy_openblas_set_num_threads", "openblas_set_num_threads64_",
@@ -37,6 +38,22 @@ def set_threads(number: int) -> None:
 
 def blas_setters() -> list[Any]:
     """The functions by which the loaded BLAS libraries are told their number of threads."""
+    return [setter for _, setter in blas_functions()]
+
+
+def tell_algorithms() -> None:
+    """Let compiled algorithms hold the BLAS to one thread while several of theirs call it."""
+    found = []
+    for path, setter in blas_functions():
+        getter = getattr(ctypes.CDLL(path), setter.__name__.replace("_set_", "_get_"), None)
+        if getter is not None:
+            found += [ctypes.cast(function, ctypes.c_void_p).value for function in (getter, setter)]
+    if native is not None:
+        native.use_blas(*found)
+
+
+def blas_functions() -> list[tuple[str, Any]]:
+    """The loaded BLAS libraries with the function of each that sets its number of threads."""
     found = []
     for path in blas_libraries():
         try:
@@ -45,7 +62,7 @@ def blas_setters() -> list[Any]:
             continue
         for name in SETTERS:
             if hasattr(library, name):
-                found.append(getattr(library, name))
+                found.append((path, getattr(library, name)))
                 break
     return found
 

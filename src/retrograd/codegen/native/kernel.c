@@ -295,6 +295,22 @@ static PyTypeObject KernelType = {PyVarObject_HEAD_INIT(0, 0) .tp_name = "retrog
   .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL, .tp_vectorcall_offset = offsetof(Kernel, call), .tp_call = PyVectorcall_Call,
   .tp_methods = kernel_methods, .tp_repr = kernel_repr};
 
+/* cast(target, source): values of the source in the target's dtype, as C converts them; None for other dtypes or shapes, and
+   where both share memory */
+static PyObject *cast(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+  if (n != 2 || !is_array(args[0]) || !is_array(args[1])) return refuse();
+  PyArrayObject *y = (PyArrayObject *)args[0], *x = (PyArrayObject *)args[1]; const int in = code_of(x), out = code_of(y), nd = PyArray_NDIM(y);
+  if (in == OTHER || out == OTHER || nd != PyArray_NDIM(x) || nd > MAXD || !PyArray_ISWRITEABLE(y) || (in == F64 && (out == F16 || out == BF16))
+      || memcmp(PyArray_DIMS(x), PyArray_DIMS(y), nd * sizeof(npy_intp))) return refuse();
+  if (!PyArray_SIZE(y)) Py_RETURN_TRUE;
+  char *a, *b, *p, *q; extent_of(y, &a, &b); extent_of(x, &p, &q); if (q > a && b > p) return refuse();
+  Job j; int order[MAXD]; for (int d = 0; d < nd; d++) order[d] = d;
+  for (int i = 1; i < nd; i++) for (int k = i; k > 0 && labs(PyArray_STRIDE(y, order[k])) > labs(PyArray_STRIDE(y, order[k - 1])); k--) { const int t = order[k]; order[k] = order[k - 1]; order[k - 1] = t; }
+  j.f = (PointFn)tables[infos[IN_copy].file][3 * infos[IN_copy].index + type_of(in)].f[0]; j.nop = 2; j.nd = nd; j.num = NULL;
+  j.p[0] = PyArray_BYTES(x); j.p[1] = PyArray_BYTES(y); j.t[0] = (char)in; j.t[1] = (char)out;
+  for (int i = 0; i < nd; i++) { j.shape[i] = PyArray_DIM(y, order[i]); j.st[0][i] = PyArray_STRIDE(x, order[i]); j.st[1][i] = PyArray_STRIDE(y, order[i]); }
+  run_point(&j); Py_RETURN_TRUE; }
+
 static PyObject *set_threads(PyObject *self, PyObject *n) { const long v = PyLong_AsLong(n); if (v == -1 && PyErr_Occurred()) return NULL; pool_threads = v < 1 ? 1 : v > 256 ? 256 : (int)v; Py_RETURN_NONE; }
 static PyObject *get_threads(PyObject *self, PyObject *unused) { return PyLong_FromLong(pool_threads); }
 static const char *isa = "plain";
@@ -322,6 +338,7 @@ static PyObject *set_bfloat16(PyObject *self, PyObject *d) {
 PyObject *use_memory(PyObject *, PyObject *), *memory_limit(PyObject *, PyObject *), *empty_memory(PyObject *, PyObject *), *memory_stats(PyObject *, PyObject *), *reset_memory_peak(PyObject *, PyObject *);
 static PyMethodDef methods[] = {
   {"update", (PyCFunction)(void *)update, METH_FASTCALL, "one program over many tuples of arrays, in place"},
+  {"cast", (PyCFunction)(void *)cast, METH_FASTCALL, "values in another dtype"},
   {"set_threads", set_threads, METH_O, "how many threads kernels use"}, {"get_threads", get_threads, METH_NOARGS, NULL},
   {"instruction_set", instruction_set, METH_NOARGS, "what the kernels in use were compiled for"}, {"use_instruction_set", use_instruction_set, METH_O, NULL},
   {"set_bfloat16", set_bfloat16, METH_O, NULL}, {"use_memory", use_memory, METH_NOARGS, NULL}, {"memory_limit", memory_limit, METH_O, NULL},
@@ -344,4 +361,6 @@ PyMODINIT_FUNC PyInit__loops(void) {
     PyDict_SetItemString(kernels, infos[i].name, (PyObject *)k); Py_DECREF(k); }
   PyModule_AddObject(m, "kernels", kernels);
   PyModule_AddObject(m, "parallel_address", PyLong_FromVoidPtr((void *)parallel));     /* for code that is compiled at run time */
+  static const Pool pool = {parallel, &pool_threads};
+  PyModule_AddObject(m, "pool", PyCapsule_New((void *)&pool, POOL_NAME, NULL));
   return m; }

@@ -71,20 +71,20 @@ static int read_heads(PyObject *o, Heads *h) {
   return 1; }
 static int rows_of(const Heads *h) { return (h->s[3] == 1 || h->n[3] == 1) && h->s[2] >= h->n[3] && h->s[2] < 0x7fffffff; }
 static PyObject *attend(PyObject *const *args, int count, int back) {
-  Heads h[10]; memset(h, 0, sizeof h);                  /* query key value output logsumexp | grad dq dk dv | mask */
+  Attention j; memset(&j, 0, sizeof j); Heads *h = j.h;     /* query key value output logsumexp | grad dq dk dv | mask */
   for (int i = 0; i < count; i++) {
     if (args[i] == Py_None && i == count - 1) break;
     if (!read_heads(args[i], &h[i == count - 1 ? 9 : i]) || code_of((PyArrayObject *)args[i]) != code_of((PyArrayObject *)args[0])) Py_RETURN_NONE;
     if (i != 4 && i != count - 1 && !rows_of(&h[i])) Py_RETURN_NONE; }
   const int causal = args[count] == Py_True; const double scale = PyFloat_AsDouble(args[count + 1]); void *gemm = PyLong_AsVoidPtr(args[count + 2]);
   if (PyErr_Occurred()) return NULL;
-  const long keys = h[1].n[2]; const int single = code_of((PyArrayObject *)args[0]) == NPY_FLOAT;
-  void *space = malloc((size_t)(2 * QUERIES * keys) * 8 + 64); if (!space) return PyErr_NoMemory();
+  j.causal = causal; j.back = back; j.scale = scale; j.gemm = gemm; j.space = (size_t)(2 * QUERIES * h[1].n[2]) * 8 + 64;
+  Part part = code_of((PyArrayObject *)args[0]) == NPY_FLOAT ? attention_part_float : attention_part_double; const long heads = h[0].n[0] * h[0].n[1];
   Py_BEGIN_ALLOW_THREADS
-  if (single) { if (back) attention_backward_float(h, causal, (float)scale, space, gemm); else attention_forward_float(h, causal, (float)scale, space, gemm); }
-  else { if (back) attention_backward_double(h, causal, scale, space, gemm); else attention_forward_double(h, causal, scale, space, gemm); }
+  if (heads * 2 <= thread_count() || heads * h[0].n[2] * h[1].n[2] < 4096) part(&j, 0, heads); else over_blas(part, &j, heads);
   Py_END_ALLOW_THREADS
-  free(space); Py_RETURN_TRUE; }
+  if (j.failed) return PyErr_NoMemory();
+  Py_RETURN_TRUE; }
 /* attention_forward(query, key, value, output, logsumexp, mask, causal, scale, gemm) */
 FUNCTION(attention_forward) { return attend(args, 6, 0); }
 /* attention_backward(query, key, value, output, logsumexp, grad, dq, dk, dv, mask, causal, scale, gemm); dk, dv hold zeros */

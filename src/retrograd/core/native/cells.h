@@ -3,6 +3,7 @@
 #define RETROGRAD_CELLS
 #define QUERIES 64L           /* rows of scores that are computed at once: with some hundred keys they stay in cache */
 typedef struct { char *p; long n[4], s[4]; } Heads;
+typedef struct { Heads h[10]; int causal, back, failed; double scale; void *gemm; size_t space; } Attention;
 static int causal_end(long first, long rows, long keys, int causal) { const long end = first + rows; return (int)(causal && end < keys ? end : keys); }
 #endif
 
@@ -60,9 +61,9 @@ CLONES static T NAME(powers)(T *restrict x, long n, T shift) {          /* x = e
   for (int i = 8; i > 0; i /= 2) for (int k = 0; k < i; k++) total[k] += total[k + i];
   return total[0]; }
 CLONES static void NAME(scaled)(T *restrict x, long n, T factor) { for (long j = 0; j < n; j++) x[j] *= factor; }
-static void NAME(attention_forward)(const Heads *h, int causal, T scale, T *score, void *gemm) {
-  const long queries = h[0].n[2], keys = h[1].n[2], width = h[0].n[3], depth = h[2].n[3];
-  for (long b = 0; b < h[0].n[0]; b++) for (long k = 0; k < h[0].n[1]; k++) {
+static void NAME(attention_forward)(const Attention *a, long from, long to, T *score) {
+  const Heads *h = a->h; const int causal = a->causal; const T scale = (T)a->scale; void *gemm = a->gemm; const long queries = h[0].n[2], keys = h[1].n[2], width = h[0].n[3], depth = h[2].n[3];
+  for (long head = from; head < to; head++) { const long b = head / h[0].n[1], k = head % h[0].n[1];
     const T *q = NAME(head)(&h[0], b, k), *key = NAME(head)(&h[1], b, k), *v = NAME(head)(&h[2], b, k); T *out = NAME(head)(&h[3], b, k), *lse = NAME(head)(&h[4], b, k);
     for (long first = 0; first < queries; first += QUERIES) {
       const long rows = queries - first < QUERIES ? queries - first : QUERIES, end = causal_end(first, rows, keys, causal);
@@ -76,10 +77,10 @@ static void NAME(attention_forward)(const Heads *h, int causal, T scale, T *scor
       NAME(product)(gemm, "N", "N", rows, depth, end, 1, score, end, v, h[2].s[2], 0, out + first * h[3].s[2], h[3].s[2]); } } }
 CLONES static void NAME(score_slopes)(T *restrict slope, const T *restrict weight, long n, T mean, T scale) {
   for (long j = 0; j < n; j++) slope[j] = weight[j] * (slope[j] - mean) * scale; }
-static void NAME(attention_backward)(const Heads *h, int causal, T scale, T *space, void *gemm) {
-  const long queries = h[0].n[2], keys = h[1].n[2], width = h[0].n[3], depth = h[2].n[3];
+static void NAME(attention_backward)(const Attention *a, long from, long to, T *space) {
+  const Heads *h = a->h; const int causal = a->causal; const T scale = (T)a->scale; void *gemm = a->gemm; const long queries = h[0].n[2], keys = h[1].n[2], width = h[0].n[3], depth = h[2].n[3];
   T *weight = space, *slope = space + QUERIES * keys;
-  for (long b = 0; b < h[0].n[0]; b++) for (long k = 0; k < h[0].n[1]; k++) {
+  for (long head = from; head < to; head++) { const long b = head / h[0].n[1], k = head % h[0].n[1];
     const T *q = NAME(head)(&h[0], b, k), *key = NAME(head)(&h[1], b, k), *v = NAME(head)(&h[2], b, k), *out = NAME(head)(&h[3], b, k);
     const T *lse = NAME(head)(&h[4], b, k), *grad = NAME(head)(&h[5], b, k);
     T *dq = NAME(head)(&h[6], b, k), *dk = NAME(head)(&h[7], b, k), *dv = NAME(head)(&h[8], b, k);
@@ -97,3 +98,7 @@ static void NAME(attention_backward)(const Heads *h, int causal, T scale, T *spa
         NAME(score_slopes)(slope + r * end, weight + r * end, end, mean, scale); }
       NAME(product)(gemm, "N", "N", rows, width, end, 1, slope, end, key, h[1].s[2], 0, dq + first * h[6].s[2], h[6].s[2]);
       NAME(product)(gemm, "T", "N", end, width, rows, 1, slope, end, qs, h[0].s[2], 1, dk, h[7].s[2]); } } }
+static void NAME(attention_part)(void *argument, long first, long last) {          /* some (batch, head) pairs */
+  Attention *a = argument; T *space = borrow(a->space); if (!space) { a->failed = 1; return; }
+  if (a->back) NAME(attention_backward)(a, first, last, space); else NAME(attention_forward)(a, first, last, space);
+  give_back(space); }

@@ -29,23 +29,43 @@ static void call_once(R f, int n, char **p) {
 #undef V
   } }
 
+/* Matrices in pieces; what stays (workspaces, codes) is copied for each piece. */
+typedef struct { R f; int n; char *p[MOST]; npy_intp step[MOST]; size_t stays[MOST]; long count, chunk; int failed; } Stack;
+static void stack_part(void *a, long first, long last) {
+  Stack *j = a; char *p[MOST]; size_t total = 0; for (int i = 0; i < j->n; i++) total += (j->stays[i] + 63) / 64 * 64;
+  char *space = total ? borrow(total) : NULL, *at = space; if (total && !space) { j->failed = 1; return; }
+  for (int i = 0; i < j->n; i++) {
+    p[i] = j->p[i] + first * j->chunk * j->step[i];
+    if (j->stays[i]) { memcpy(at, j->p[i], j->stays[i]); p[i] = at; at += (j->stays[i] + 63) / 64 * 64; } }
+  const long end = last * j->chunk < j->count ? last * j->chunk : j->count;
+  for (long k = first * j->chunk; k < end; k++) { call_once(j->f, j->n, p); for (int i = 0; i < j->n; i++) p[i] += j->step[i]; }
+  give_back(space); }
 /* lapack(address, count, *operands): an int or a letter is passed as such, an array moves on by its first stride with
    every matrix, an array in a tuple stays. */
 FUNCTION(lapack) {
-  char *p[MOST], letters[MOST]; int numbers[MOST]; npy_intp step[MOST];
+  char *p[MOST], letters[MOST]; int numbers[MOST]; npy_intp step[MOST]; Stack j = {.failed = 0}; size_t most = 0;
   const int n = (int)given - 2;
   if (n < 5 || n > 16) { PyErr_SetString(PyExc_ValueError, "lapack: no routine has so many operands"); return NULL; }
   R f = (R)PyLong_AsVoidPtr(args[0]); const long count = PyLong_AsLong(args[1]);
   if (PyErr_Occurred()) return NULL;
   for (int i = 0; i < n; i++) {
-    PyObject *o = args[i + 2]; step[i] = 0;
+    PyObject *o = args[i + 2]; step[i] = 0; j.stays[i] = 0;
     if (PyLong_Check(o)) { numbers[i] = (int)PyLong_AsLong(o); p[i] = (char *)&numbers[i]; }
     else if (PyUnicode_Check(o)) { letters[i] = (char)PyUnicode_READ_CHAR(o, 0); p[i] = &letters[i]; }
     else {
       const int stays = PyTuple_Check(o); if (stays) o = PyTuple_GET_ITEM(o, 0);
       if (!PyArray_Check(o)) { PyErr_SetString(PyExc_TypeError, "lapack: expected arrays"); return NULL; }
       PyArrayObject *a = (PyArrayObject *)o; p[i] = PyArray_BYTES(a);
-      if (!stays && count > 1) step[i] = PyArray_STRIDE(a, 0); } }
+      if (stays) j.stays[i] = (size_t)PyArray_NBYTES(a);
+      else if (count > 1) { step[i] = PyArray_STRIDE(a, 0); const size_t each = (size_t)(step[i] < 0 ? -step[i] : step[i]); if (each > most) most = each; } } }
+  if (count > 1 && thread_count() > 1 && (double)most * (double)count > 65536) {
+    j.f = f; j.n = n; j.count = count; j.chunk = most > 32768 ? 1 : (long)(32768 / (most + 1)) + 1;
+    memcpy(j.p, p, sizeof p); memcpy(j.step, step, sizeof step);
+    Py_BEGIN_ALLOW_THREADS
+    over_blas(stack_part, &j, (count + j.chunk - 1) / j.chunk);
+    Py_END_ALLOW_THREADS
+    if (j.failed) return PyErr_NoMemory();
+    Py_RETURN_NONE; }
   Py_BEGIN_ALLOW_THREADS
   for (long k = 0; k < count; k++) {
     call_once(f, n, p);
@@ -54,12 +74,16 @@ FUNCTION(lapack) {
   Py_RETURN_NONE; }
 
 /* transpose(x, y): every matrix of x into one of y with rows for columns */
-#define TRANSPOSE(T) { const T *p = PyArray_DATA(x); T *q = PyArray_DATA(y); \
-  for (long b = 0; b < count; b++, p += rows * columns, q += rows * columns) \
-    for (long i0 = 0; i0 < rows; i0 += 16) for (long j0 = 0; j0 < columns; j0 += 16) { \
-      const long i1 = i0 + 16 < rows ? i0 + 16 : rows, j1 = j0 + 16 < columns ? j0 + 16 : columns; \
-      for (long j = j0; j < j1; j++) for (long i = i0; i < i1; i++) q[j * rows + i] = p[i * columns + j]; } } break;
+#define TRANSPOSE(T) for (long t = first; t < last; t++) { /* strips of 16 rows */ \
+  const long b = t / j->strips, i0 = t % j->strips * 16, i1 = i0 + 16 < rows ? i0 + 16 : rows; \
+  const T *p = (const T *)j->x + b * rows * columns; T *q = (T *)j->y + b * rows * columns; \
+  for (long j0 = 0; j0 < columns; j0 += 16) { const long j1 = j0 + 16 < columns ? j0 + 16 : columns; \
+    for (long c = j0; c < j1; c++) for (long i = i0; i < i1; i++) q[c * rows + i] = p[i * columns + c]; } } break;
 typedef struct { double a, b; } Sixteen;
+typedef struct { char *x, *y; long rows, columns, strips, size; } Turn;
+static void turn_part(void *a, long first, long last) {
+  const Turn *j = a; const long rows = j->rows, columns = j->columns;
+  switch (j->size) { case 4: TRANSPOSE(uint32_t) case 8: TRANSPOSE(uint64_t) default: TRANSPOSE(Sixteen) } }
 FUNCTION(transpose) {
   PyArrayObject *x = array_at(args, 0), *y = array_at(args, 1);
   if (!plain(x) || !plain(y) || PyArray_NDIM(x) < 2 || PyArray_SIZE(x) != PyArray_SIZE(y) || PyArray_ITEMSIZE(x) != PyArray_ITEMSIZE(y)) Py_RETURN_NONE;
@@ -67,7 +91,8 @@ FUNCTION(transpose) {
   if (!PyArray_SIZE(x)) Py_RETURN_TRUE;
   if (size != 4 && size != 8 && size != 16) Py_RETURN_NONE;
   const long count = PyArray_SIZE(x) / (rows * columns);
+  Turn j = {PyArray_DATA(x), PyArray_DATA(y), rows, columns, (rows + 15) / 16, size};
   Py_BEGIN_ALLOW_THREADS
-  switch (size) { case 4: TRANSPOSE(uint32_t) case 8: TRANSPOSE(uint64_t) default: TRANSPOSE(Sixteen) }
+  over(turn_part, &j, count * j.strips, 16 * columns);
   Py_END_ALLOW_THREADS
   Py_RETURN_TRUE; }

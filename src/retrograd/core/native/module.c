@@ -5,10 +5,11 @@
   X(random_below) X(random_remainder) X(random_permutation) X(random_poisson) X(random_gamma) X(transpose) \
   X(select_rows) X(search_rows) X(take_along) X(put_along) X(put_rows) X(keep) X(spread) X(nonzero) \
   X(convolve) X(unfold) X(fold) X(pool) \
-  X(lstm_forward) X(lstm_backward) X(attention_forward) X(attention_backward) X(narrow_bfloat) X(widen_bfloat)
+  X(lstm_forward) X(lstm_backward) X(attention_forward) X(attention_backward) X(use_blas) X(copy) X(multiply)
 #define DECLARE(name) FUNCTION(name);
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL},
 EACH(DECLARE)
+HIDDEN void find_pool(void);
 static PyMethodDef methods[] = {EACH(METHOD) {NULL, NULL, 0, NULL}};
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_native", NULL, -1, methods};
-PyMODINIT_FUNC PyInit__native(void) { import_array(); return PyModule_Create(&module); }
+PyMODINIT_FUNC PyInit__native(void) { import_array(); find_pool(); return PyModule_Create(&module); }

@@ -14,7 +14,7 @@
 #include <numpy/arrayobject.h>
 #include <stdint.h>
 #include <string.h>
-#define HIDDEN __attribute__((visibility("hidden")))
+#include "../../codegen/native/pool.h"
 #define FUNCTION(name) HIDDEN PyObject *name(PyObject *module, PyObject *const *args, Py_ssize_t given)
 /* One loop compiled for several instruction sets, chosen when the library is loaded. */
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
@@ -27,4 +27,16 @@ static inline PyArrayObject *array_at(PyObject *const *args, Py_ssize_t i) {
 /* Contiguous, aligned and in the byte order of this machine: what the loops read and write directly. */
 static inline int plain(PyArrayObject *a) { return a && PyArray_ISCARRAY_RO(a); }
 static inline int code_of(PyArrayObject *a) { return PyArray_DESCR(a)->type_num; }
+
+/* ---- threads (parallel.c): those of the generated loops; without them the caller does all. The cuts depend on sizes only,
+   and no two parts write to the same place, so that the bits do not depend on the number of threads. */
+typedef void (*Part)(void *job, long first, long last);
+HIDDEN int thread_count(void);
+/* part(job, first, last) over 0 .. count in pieces of at least 32,768 units, where each of the count takes `each` units */
+HIDDEN void over(Part part, void *job, long count, long each);
+/* the same with one item in a piece, while the BLAS uses one thread for each caller */
+HIDDEN void over_blas(Part part, void *job, long count);
+/* memory for one piece of work, of which each thread keeps some for the next; NULL if there is none */
+HIDDEN void *borrow(size_t bytes);
+HIDDEN void give_back(void *memory);
 #endif

@@ -15,6 +15,14 @@ enum { SORT, TOP, ORDER, KTH, MIDDLE };
 /* select_rows(rows, positions, what, k, descending, sorted): positions of int64, along the last dimension. `what` is a
    letter: s sort, t the k first, o order by an unstable sort, k the element k, m the same among positions in order.
    k is a number, or an array of one number for each row. */
+typedef struct { const char *row; int64_t *to; const int64_t *ks; long n, step, size, k; int code, what, wide, descending, sorted, failed; } Select;
+static void select_part(void *a, long first, long last) {
+  Select *j = a; void *space = borrow((size_t)j->n * 2 * (j->wide ? 16 : 8)); if (!space) { j->failed = 1; return; }
+  for (long r = first; r < last; r++) {
+    const char *row = j->row + r * j->n * j->size; int64_t *to = j->to + r * j->step; const long k = j->ks ? j->ks[r] : j->k;
+    if (j->wide) select_row_uint64_t(row, j->code, j->n, j->what, k, j->descending, j->sorted, space, to);
+    else select_row_uint32_t(row, j->code, j->n, j->what, k, j->descending, j->sorted, space, to); }
+  give_back(space); }
 FUNCTION(select_rows) {
   PyArrayObject *x = array_at(args, 0), *out = array_at(args, 1), *each = array_at(args, 3);
   if (!plain(x) || !plain(out) || code_of(out) != NPY_LONG || sizeof(long) != 8 || !PyArray_NDIM(x)) Py_RETURN_NONE;
@@ -32,36 +40,36 @@ FUNCTION(select_rows) {
   const long step = what == SORT || what == ORDER ? n : what == TOP ? given_k : 1, size = PyArray_ITEMSIZE(x);
   if (n > 0x7fffffffL) wide = 1;
   if (!rows || !step) Py_RETURN_TRUE;
-  const char *row = PyArray_BYTES(x); int64_t *to = PyArray_DATA(out); const int64_t *ks = each ? PyArray_DATA(each) : NULL;
-  void *space = malloc((size_t)n * 2 * (wide ? 16 : 8)); if (!space) return PyErr_NoMemory();
+  Select j = {PyArray_BYTES(x), PyArray_DATA(out), each ? PyArray_DATA(each) : NULL, n, step, size, given_k, code, what, wide, descending, sorted, 0};
   Py_BEGIN_ALLOW_THREADS
-  for (long r = 0; r < rows; r++, row += n * size, to += step) {
-    const long k = ks ? ks[r] : given_k;
-    if (wide) select_row_uint64_t(row, code, n, what, k, descending, sorted, space, to);
-    else select_row_uint32_t(row, code, n, what, k, descending, sorted, space, to); }
+  over(select_part, &j, rows, what == SORT || what == ORDER ? 8 * n : 2 * n);
   Py_END_ALLOW_THREADS
-  free(space); Py_RETURN_TRUE; }
+  if (j.failed) return PyErr_NoMemory();
+  Py_RETURN_TRUE; }
 
 /* search_rows(bounds, x, places, right): where each of x would be inserted among the sorted bounds of its row, as int64;
    one row of bounds may serve all. NaN counts as the largest. */
-#define SEARCH(T, LESS) { const T *b = (const T *)PyArray_DATA(bounds), *v = (const T *)PyArray_DATA(x); \
-  for (long r = 0; r < rows; r++, b += shared ? 0 : n, v += m, to += m) \
-    for (long i = 0; i < m; i++) { const T q = v[i]; const T *at = b; long left = n; \
+typedef struct { const void *bounds, *x; int64_t *to; long n, m; int code, shared, right; } Search;
+#define SEARCH(T, LESS) for (long i = first; i < last; i++) { \
+      const T *b = (const T *)j->bounds + (j->shared ? 0 : i / j->m * j->n), q = ((const T *)j->x)[i]; const T *at = b; long left = j->n; \
       while (left > 0) { const long half = left / 2; const T w = at[half]; \
-        const int on = right ? !LESS(q, w) : LESS(w, q); at = on ? at + half + 1 : at; left = on ? left - half - 1 : half; } \
-      to[i] = at - b; } } break;
+        const int on = j->right ? !LESS(q, w) : LESS(w, q); at = on ? at + half + 1 : at; left = on ? left - half - 1 : half; } \
+      j->to[i] = at - b; } break;
 #define LESS_INT(a, b) ((a) < (b))
 #define LESS_FLOAT(a, b) ((a) < (b) || ((a) == (a) && (b) != (b)))
+static void search_part(void *a, long first, long last) {
+  const Search *j = a;
+  switch (j->code) {
+    case NPY_FLOAT: SEARCH(float, LESS_FLOAT) case NPY_DOUBLE: SEARCH(double, LESS_FLOAT)
+    case NPY_LONG: SEARCH(int64_t, LESS_INT) case NPY_INT: SEARCH(int32_t, LESS_INT) } }
 FUNCTION(search_rows) {
   PyArrayObject *bounds = array_at(args, 0), *x = array_at(args, 1), *out = array_at(args, 2); const int right = args[3] == Py_True;
   if (!plain(bounds) || !plain(x) || !plain(out) || code_of(bounds) != code_of(x) || code_of(out) != NPY_LONG || sizeof(long) != 8) Py_RETURN_NONE;
   const int code = code_of(x); if (code != NPY_FLOAT && code != NPY_DOUBLE && code != NPY_LONG && code != NPY_INT) Py_RETURN_NONE;
   const int shared = PyArray_NDIM(bounds) == 1; const long n = PyArray_DIM(bounds, PyArray_NDIM(bounds) - 1);
-  const long m = shared ? PyArray_SIZE(x) : PyArray_DIM(x, PyArray_NDIM(x) - 1), rows = m ? PyArray_SIZE(x) / m : 0;
-  int64_t *to = PyArray_DATA(out);
+  const long m = shared ? PyArray_SIZE(x) : PyArray_DIM(x, PyArray_NDIM(x) - 1);
+  Search j = {PyArray_DATA(bounds), PyArray_DATA(x), PyArray_DATA(out), n, m ? m : 1, code, shared, right};
   Py_BEGIN_ALLOW_THREADS
-  switch (code) {
-    case NPY_FLOAT: SEARCH(float, LESS_FLOAT) case NPY_DOUBLE: SEARCH(double, LESS_FLOAT)
-    case NPY_LONG: SEARCH(int64_t, LESS_INT) case NPY_INT: SEARCH(int32_t, LESS_INT) }
+  over(search_part, &j, PyArray_SIZE(x), 16);
   Py_END_ALLOW_THREADS
   Py_RETURN_TRUE; }

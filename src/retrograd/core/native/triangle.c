@@ -3,6 +3,12 @@
 #include "native.h"
 
 /* clear_triangle(array, diagonal, upper): zeros right of the diagonal, or left of it */
+typedef struct { char *p; long rows, columns, size, k; int upper; } Triangle;
+static void clear_part(void *a, long first, long last) {
+  const Triangle *t = a; const long columns = t->columns, size = t->size;
+  for (long r = first; r < last; r++) {
+    char *p = t->p + r * columns * size; long c = r % t->rows + t->k + (t->upper ? 1 : 0); c = c < 0 ? 0 : c > columns ? columns : c;
+    if (t->upper) memset(p + c * size, 0, (size_t)((columns - c) * size)); else memset(p, 0, (size_t)(c * size)); } }
 FUNCTION(clear_triangle) {
   PyArrayObject *a = array_at(args, 0);
   if (!plain(a) || !PyArray_ISWRITEABLE(a) || PyArray_NDIM(a) < 2) Py_RETURN_NONE;
@@ -10,10 +16,8 @@ FUNCTION(clear_triangle) {
   if (k == -1 && PyErr_Occurred()) return NULL;
   const long rows = PyArray_DIM(a, PyArray_NDIM(a) - 2), columns = PyArray_DIM(a, PyArray_NDIM(a) - 1), size = PyArray_ITEMSIZE(a);
   if (k > columns) k = columns; else if (k < -rows - 1) k = -rows - 1;
-  const long total = columns ? PyArray_SIZE(a) / columns : 0; char *p = PyArray_BYTES(a);
+  const long total = columns ? PyArray_SIZE(a) / columns : 0; Triangle t = {PyArray_BYTES(a), rows, columns, size, k, upper};
   Py_BEGIN_ALLOW_THREADS
-  for (long r = 0; r < total; r++, p += columns * size) {
-    long c = r % rows + k + (upper ? 1 : 0); c = c < 0 ? 0 : c > columns ? columns : c;
-    if (upper) memset(p + c * size, 0, (size_t)((columns - c) * size)); else memset(p, 0, (size_t)(c * size)); }
+  over(clear_part, &t, total, columns);
   Py_END_ALLOW_THREADS
   Py_RETURN_TRUE; }

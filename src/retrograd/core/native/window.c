@@ -11,6 +11,9 @@ typedef struct {
   long first[MOST_TAPS], last[MOST_TAPS];       /* the outputs that each place of the kernel sees inside of the image */
 } Window;
 typedef struct { long planes, size[3], out[3], step[3]; const int64_t *start[3], *end[3]; } Boxes;
+typedef struct { Window g; char what; void *x, *w, *y, *shares, *gemm; long space, images, weights, count; int failed; } Convolution;
+typedef struct { Boxes p; char what; void *x, *y, *third; } Pooling;
+typedef struct { Window g; void *x, *c; int back; } Columns;
 
 static void range_of(const Window *g, int d, long k, long *first, long *last) {
   const long shift = g->padding[d] - k * g->dilation[d], s = g->stride[d], top = g->size[d] - 1 + shift;
@@ -53,18 +56,26 @@ FUNCTION(convolve) {
   const long out = outs(&g), most = (1L << 20) / (k * out + 1) + 1, wanted = 512 / out;
   g.together = wanted < most ? wanted : most; if (g.together > g.batch) g.together = g.batch; if (g.together < 1) g.together = 1;
   const int single = g.channels == g.groups, bare = plain_window(&g) && g.together == 1 && !single;
-  long space = (k + g.outputs) * g.together * out;
+  long space = bare ? 0 : (k + g.outputs) * g.together * out;
   if (single) {                                   /* two planes with padding around them, in whole blocks */
     const long high = (g.size[1] > g.out[1] ? g.size[1] : g.out[1]) + g.dilation[1] * g.kernel[1] + 2 * g.padding[1];
     const long wide = (g.size[2] > g.out[2] ? g.size[2] : g.out[2]) + g.dilation[2] * g.kernel[2] + 2 * g.padding[2] + 32;
     space += 2 * high * wide; }
-  void *cols = bare ? NULL : malloc((size_t)space * (size_t)PyArray_ITEMSIZE(x));
-  if (!cols && !bare) return PyErr_NoMemory();
+  /* pieces: images that share a product; at most 16 shares of the gradient of a weight, as long as those are small */
+  const long weights = PyArray_SIZE(w), size = PyArray_ITEMSIZE(x), sets = (g.batch + g.together - 1) / g.together; long shares = sets;
+  if (what == 'm') { const long most = (PyArray_SIZE(x) + PyArray_SIZE(y)) / (2 * weights) + 1; shares = sets < 16 ? sets : 16; if (shares > most) shares = most; }
+  else if (shares * g.groups > 64) shares = 64 / g.groups + 1;
+  Convolution c = {g, what, PyArray_DATA(x), PyArray_DATA(w), PyArray_DATA(y), NULL, gemm, space, (sets + shares - 1) / shares * g.together, weights, 0, 0};
+  c.count = (g.batch + c.images - 1) / c.images;
+  if (what == 'm' && c.count > 1 && !(c.shares = calloc((size_t)((c.count - 1) * weights), (size_t)size))) return PyErr_NoMemory();
+  const int few = c.count * g.groups * 2 <= thread_count() && !single;          /* large images: the matrix products use the threads */
+  Part part = code == NPY_FLOAT ? convolve_part_float : convolve_part_double;
   Py_BEGIN_ALLOW_THREADS
-  if (code == NPY_FLOAT) convolve_float(&g, what, PyArray_DATA(x), PyArray_DATA(w), PyArray_DATA(y), cols, gemm);
-  else convolve_double(&g, what, PyArray_DATA(x), PyArray_DATA(w), PyArray_DATA(y), cols, gemm);
+  if (few || PyArray_SIZE(y) * k < 65536) part(&c, 0, c.count * g.groups); else over_blas(part, &c, c.count * g.groups);
+  if (c.shares) over(code == NPY_FLOAT ? add_shares_float : add_shares_double, &c, weights, c.count);
   Py_END_ALLOW_THREADS
-  free(cols); Py_RETURN_TRUE; }
+  free(c.shares); if (c.failed) return PyErr_NoMemory();
+  Py_RETURN_TRUE; }
 
 /* unfold(x, columns, settings), fold(columns, x, settings): for each image of the batch; fold adds to x */
 static PyObject *columns_of(PyObject *const *args, int back) {
@@ -72,10 +83,9 @@ static PyObject *columns_of(PyObject *const *args, int back) {
   if (!plain(x) || !plain(c) || code_of(x) != code_of(c) || !read_window(args[2], &g)) { PyErr_Clear(); Py_RETURN_NONE; }
   const int code = code_of(x); const long in = g.channels * ins(&g), out = g.channels * taps(&g) * outs(&g);
   if ((code != NPY_FLOAT && code != NPY_DOUBLE) || PyArray_SIZE(x) != g.batch * in || PyArray_SIZE(c) != g.batch * out) Py_RETURN_NONE;
+  Columns j = {g, PyArray_DATA(x), PyArray_DATA(c), back};
   Py_BEGIN_ALLOW_THREADS
-#define RUN(T) { T *p = PyArray_DATA(x), *q = PyArray_DATA(c); for (long n = 0; n < g.batch; n++, p += in, q += out) \
-    if (back) fold_##T(&g, q, g.channels, p, 0); else unfold_##T(&g, p, g.channels, q, 0); }
-  if (code == NPY_FLOAT) RUN(float) else RUN(double)
+  over(code == NPY_FLOAT ? columns_part_float : columns_part_double, &j, g.batch * g.channels, taps(&g) * outs(&g));
   Py_END_ALLOW_THREADS
   Py_RETURN_TRUE; }
 FUNCTION(unfold) { return columns_of(args, 0); }
@@ -94,10 +104,8 @@ FUNCTION(pool) {
     PyArrayObject *b = (PyArrayObject *)PyTuple_GET_ITEM(args[4], 2 * d), *e = (PyArrayObject *)PyTuple_GET_ITEM(args[4], 2 * d + 1);
     if (!plain(b) || !plain(e) || code_of(b) != NPY_LONG || code_of(e) != NPY_LONG || PyArray_SIZE(b) != p.out[d] || PyArray_SIZE(e) != p.out[d]) Py_RETURN_NONE;
     p.start[d] = PyArray_DATA(b); p.end[d] = PyArray_DATA(e); }
+  Pooling j = {p, what, PyArray_DATA(x), PyArray_DATA(y), PyArray_DATA(third)}; const long in = p.size[0] * p.size[1] * p.size[2], out = p.out[0] * p.out[1] * p.out[2];
   Py_BEGIN_ALLOW_THREADS
-#define POOL(T) switch (what) { case 'x': pool_max_##T(&p, PyArray_DATA(x), PyArray_DATA(y), PyArray_DATA(third)); break; \
-    case 'm': pool_mean_##T(&p, PyArray_DATA(x), PyArray_DATA(y), PyArray_DATA(third)); break; \
-    default: pool_share_##T(&p, PyArray_DATA(x), PyArray_DATA(y), PyArray_DATA(third)); }
-  if (code == NPY_FLOAT) { POOL(float) } else { POOL(double) }
+  over(code == NPY_FLOAT ? pool_part_float : pool_part_double, &j, p.planes, in > out ? in : out);
   Py_END_ALLOW_THREADS
   Py_RETURN_TRUE; }

@@ -117,31 +117,29 @@ static void N(side_by_side)(T *y, T *wide, long images, long step, long channels
   for (long i = 0; i < images; i++) for (long c = 0; c < channels; c++) {
     T *one = y + i * step + c * out, *all = wide + (c * images + i) * out;
     memcpy(back ? one : all, back ? all : one, (size_t)out * sizeof(T)); } }
-/* Small images, several in one matrix product. */
-static void N(convolve_together)(const Window *g, char what, T *x, T *w, T *y, T *cols, T *wide, void *gemm) {
+/* Some images of one group: small ones together in one matrix product. */
+static void N(convolve_together)(const Window *g, char what, long n, long images, long j, T *x, T *w, T *y, T *cols, T *wide, void *gemm) {
   const long ci = g->channels / g->groups, co = g->outputs / g->groups, k = ci * g->kernel[0] * g->kernel[1] * g->kernel[2];
-  const long in = g->size[0] * g->size[1] * g->size[2], out = g->out[0] * g->out[1] * g->out[2];
-  for (long n = 0; n < g->batch; n += g->together) for (long j = 0; j < g->groups; j++) {
-    const long images = g->batch - n < g->together ? g->batch - n : g->together, columns = images * out, gap = columns - out;
-    T *xs = x + (n * g->channels + j * ci) * in, *ws = w + j * co * k, *ys = y + (n * g->outputs + j * co) * out;
-    if (what != 's') for (long i = 0; i < images; i++) N(unfold)(g, xs + i * g->channels * in, ci, cols + i * out, gap);
-    if (what != 'c') N(side_by_side)(ys, wide, images, g->outputs * out, co, out, 0);
-    switch (what) {
-      case 'c': N(gemm)(gemm, "N", "N", (int)co, (int)columns, (int)k, ws, (int)k, cols, (int)columns, 0, wide);
-        N(side_by_side)(ys, wide, images, g->outputs * out, co, out, 1);
-        break;
-      case 's': N(gemm)(gemm, "T", "N", (int)k, (int)columns, (int)co, ws, (int)k, wide, (int)columns, 0, cols);
-        for (long i = 0; i < images; i++) N(fold)(g, cols + i * out, ci, xs + i * g->channels * in, gap);
-        break;
-      default: N(gemm)(gemm, "N", "T", (int)co, (int)k, (int)columns, wide, (int)columns, cols, (int)columns, 1, ws); } } }
-static void N(convolve)(const Window *g, char what, T *x, T *w, T *y, T *cols, void *gemm) {
+  const long in = g->size[0] * g->size[1] * g->size[2], out = g->out[0] * g->out[1] * g->out[2], columns = images * out, gap = columns - out;
+  T *xs = x + (n * g->channels + j * ci) * in, *ws = w + j * co * k, *ys = y + (n * g->outputs + j * co) * out;
+  if (what != 's') for (long i = 0; i < images; i++) N(unfold)(g, xs + i * g->channels * in, ci, cols + i * out, gap);
+  if (what != 'c') N(side_by_side)(ys, wide, images, g->outputs * out, co, out, 0);
+  switch (what) {
+    case 'c': N(gemm)(gemm, "N", "N", (int)co, (int)columns, (int)k, ws, (int)k, cols, (int)columns, 0, wide);
+      N(side_by_side)(ys, wide, images, g->outputs * out, co, out, 1);
+      break;
+    case 's': N(gemm)(gemm, "T", "N", (int)k, (int)columns, (int)co, ws, (int)k, wide, (int)columns, 0, cols);
+      for (long i = 0; i < images; i++) N(fold)(g, cols + i * out, ci, xs + i * g->channels * in, gap);
+      break;
+    default: N(gemm)(gemm, "N", "T", (int)co, (int)k, (int)columns, wide, (int)columns, cols, (int)columns, 1, ws); } }
+static void N(convolve_images)(const Window *g, char what, long n, long images, long j, T *x, T *w, T *y, T *cols, void *gemm) {
   const long ci = g->channels / g->groups, co = g->outputs / g->groups, taps = g->kernel[0] * g->kernel[1] * g->kernel[2];
   const long in = g->size[0] * g->size[1] * g->size[2], out = g->out[0] * g->out[1] * g->out[2], k = ci * taps;
-  const int direct = plain_window(g);
-  if (g->together > 1 && !(ci == 1 && co <= 4)) { N(convolve_together)(g, what, x, w, y, cols, cols + k * g->together * out, gemm); return; }
-  for (long n = 0; n < g->batch; n++) for (long j = 0; j < g->groups; j++) {
+  const int direct = plain_window(g), single = ci == 1 && co <= 4;
+  if (g->together > 1 && !single) { N(convolve_together)(g, what, n, images, j, x, w, y, cols, cols + k * g->together * out, gemm); return; }
+  for (long end = n + images; n < end; n++) {
     T *xs = x + (n * g->channels + j * ci) * in, *ws = w + j * co * k, *ys = y + (n * g->outputs + j * co) * out;
-    if (ci == 1 && co <= 4) {
+    if (single) {
       for (long m = 0; m < co; m++) if (!N(one_flat)(g, what, xs, ws + m * taps, ys + m * out, cols)) switch (what) {
         case 'c': N(one_correlate)(g, xs, ws + m * taps, ys + m * out); break; case 's': N(one_spread)(g, xs, ws + m * taps, ys + m * out); break;
         default: N(one_match)(g, xs, ws + m * taps, ys + m * out); }
@@ -155,32 +153,56 @@ static void N(convolve)(const Window *g, char what, T *x, T *w, T *y, T *cols, v
         break;
       default: if (!direct) N(unfold)(g, xs, ci, cols, 0);
         N(gemm)(gemm, "N", "T", (int)co, (int)k, (int)out, ys, (int)out, block, (int)out, 1, ws); } } }
+/* One piece of a convolution: some images of one group. The gradient of the weight is gathered share by share, each into
+   weights of its own, which are then added up in order. */
+static void N(convolve_part)(void *a, long first, long last) {
+  Convolution *c = a; const Window *g = &c->g; T *cols = c->space ? borrow((size_t)c->space * sizeof(T)) : NULL;
+  if (c->space && !cols) { c->failed = 1; return; }
+  for (long t = first; t < last; t++) {
+    const long share = t / g->groups, j = t % g->groups; T *w = c->w;
+    if (c->what == 'm' && share) w = (T *)c->shares + (share - 1) * c->weights;
+    const long end = (share + 1) * c->images < g->batch ? (share + 1) * c->images : g->batch;
+    for (long n = share * c->images; n < end; n += g->together)
+      N(convolve_images)(g, c->what, n, end - n < g->together ? end - n : g->together, j, c->x, w, c->y, cols, c->gemm); }
+  give_back(cols); }
+static void N(add_shares)(void *a, long first, long last) {
+  const Convolution *c = a; T *w = c->w;
+  for (long s = 1; s < c->count; s++) { const T *part = (const T *)c->shares + (s - 1) * c->weights; for (long i = first; i < last; i++) w[i] += part[i]; } }
 
 /* ---- pooling: for each dimension, where the window of each output begins and ends */
 #define BOX \
   const long b0 = p->start[0][o0], e0 = p->end[0][o0], b1 = p->start[1][o1], e1 = p->end[1][o1], b2 = p->start[2][o2], e2 = p->end[2][o2];
 #define EACH_OUTPUT for (long o0 = 0; o0 < p->out[0]; o0++) for (long o1 = 0; o1 < p->out[1]; o1++) for (long o2 = 0; o2 < p->out[2]; o2++)
-CLONES static void N(pool_max)(const Boxes *p, const T *restrict x, T *restrict y, int64_t *restrict index) {
+CLONES static void N(pool_max)(const Boxes *p, long planes, const T *restrict x, T *restrict y, int64_t *restrict index) {
   const long plane = p->size[0] * p->size[1] * p->size[2];
-  for (long c = 0; c < p->planes; c++, x += plane) EACH_OUTPUT {
+  for (long c = 0; c < planes; c++, x += plane) EACH_OUTPUT {
     BOX long best = (b0 * p->size[1] + b1) * p->size[2] + b2; T top = -(T)__builtin_inf();    /* no place may be inside */
     for (long i0 = b0; i0 < e0; i0 += p->step[0]) for (long i1 = b1; i1 < e1; i1 += p->step[1]) {
       const long row = (i0 * p->size[1] + i1) * p->size[2];
       for (long i2 = b2; i2 < e2; i2 += p->step[2]) { const T v = x[row + i2]; if (v > top || v != v) { top = v; best = row + i2; } } }
     *y++ = top; *index++ = best; } }
-CLONES static void N(pool_mean)(const Boxes *p, const T *restrict x, T *restrict y, const T *restrict divisor) {
+CLONES static void N(pool_mean)(const Boxes *p, long planes, const T *restrict x, T *restrict y, const T *restrict divisor) {
   const long plane = p->size[0] * p->size[1] * p->size[2];
-  for (long c = 0; c < p->planes; c++, x += plane) { long o = 0; EACH_OUTPUT {
+  for (long c = 0; c < planes; c++, x += plane) { long o = 0; EACH_OUTPUT {
     BOX T total = 0;
     for (long i0 = b0; i0 < e0; i0++) for (long i1 = b1; i1 < e1; i1++) {
       const T *row = x + (i0 * p->size[1] + i1) * p->size[2]; for (long i2 = b2; i2 < e2; i2++) total += row[i2]; }
     *y++ = total / divisor[o++]; } } }
-CLONES static void N(pool_share)(const Boxes *p, T *restrict x, const T *restrict y, const T *restrict divisor) {
+CLONES static void N(pool_share)(const Boxes *p, long planes, T *restrict x, const T *restrict y, const T *restrict divisor) {
   const long plane = p->size[0] * p->size[1] * p->size[2];
-  for (long c = 0; c < p->planes; c++, x += plane) { long o = 0; EACH_OUTPUT {
+  for (long c = 0; c < planes; c++, x += plane) { long o = 0; EACH_OUTPUT {
     BOX const T share = *y++ / divisor[o++];
     for (long i0 = b0; i0 < e0; i0++) for (long i1 = b1; i1 < e1; i1++) {
       T *row = x + (i0 * p->size[1] + i1) * p->size[2]; for (long i2 = b2; i2 < e2; i2++) row[i2] += share; } } } }
+static void N(pool_part)(void *a, long first, long last) {
+  const Pooling *j = a; const Boxes *p = &j->p; const long in = p->size[0] * p->size[1] * p->size[2], out = p->out[0] * p->out[1] * p->out[2];
+  T *x = (T *)j->x + first * in, *y = (T *)j->y + first * out;
+  switch (j->what) { case 'x': N(pool_max)(p, last - first, x, y, (int64_t *)j->third + first * out); break;
+    case 'm': N(pool_mean)(p, last - first, x, y, j->third); break; default: N(pool_share)(p, last - first, x, y, j->third); } }
+static void N(columns_part)(void *a, long first, long last) {          /* channels, of all images */
+  const Columns *j = a; const Window *g = &j->g; const long in = g->size[0] * g->size[1] * g->size[2];
+  const long out = g->kernel[0] * g->kernel[1] * g->kernel[2] * g->out[0] * g->out[1] * g->out[2]; T *x = (T *)j->x + first * in, *c = (T *)j->c + first * out;
+  if (j->back) N(fold)(g, c, last - first, x, 0); else N(unfold)(g, x, last - first, c, 0); }
 #undef BOX
 #undef EACH_OUTPUT
 #undef N

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core.algorithms import native
-from retrograd.core.threads import get_threads, set_threads
+from retrograd.core.threads import get_threads, set_threads, tell_algorithms
 from retrograd.ops.shared.triangles import cleared, lower_part, upper_part
 
 INT32 = np.dtype(np.int32)
@@ -26,6 +26,7 @@ def libraries() -> tuple[Any, Any]:
     """SciPy's LAPACK and BLAS, which are loaded here and told how many threads to use."""
     from scipy.linalg import cython_blas, cython_lapack
     set_threads(get_threads())
+    tell_algorithms()
     return cython_lapack, cython_blas
 
 

@@ -7,11 +7,13 @@ import numpy as np
 
 from retrograd.core import dtypes
 from retrograd.core.algorithms import native
+from retrograd.core.copying import copy_of
 from retrograd.core.dispatch import call, turned
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
 from retrograd.core.tensor import FUNCTIONS_BY_NAME, operators
 from retrograd.ops import late
+from retrograd.ops.linalg.lapack import address_of
 from retrograd.ops.shared import elementwise, families
 from retrograd.ops.shared.families import conj
 
@@ -55,26 +57,14 @@ def expandable(array: Any, shape: Any) -> None:
                                f"{list(shape)}.  Tensor sizes: {list(array.shape)}")
 
 
-def is_bfloat16(dtype: Any) -> bool:
-    return dtype.kind == "V" and dtype.itemsize == 2
-
-
 def wide(array: Any) -> Any:
     """Half precision multiplies and adds in float32."""
-    if native is not None and is_bfloat16(array.dtype):
-        made = np.empty(array.shape, np.float32)
-        if native.widen_bfloat(np.ascontiguousarray(array).view(np.uint16), made) is not None:
-            return made
-    return array.astype(np.float32) if array.dtype.kind == "V" or array.dtype == np.float16 else array
+    return copy_of(array, np.float32) if array.dtype.kind == "V" or array.dtype == np.float16 else array
 
 
 def narrow(array: Any, dtype: Any) -> Any:
     """A float32 result in half precision."""
-    if native is not None and is_bfloat16(dtype) and array.dtype == np.float32:
-        made = np.empty(array.shape, dtype)
-        if native.narrow_bfloat(np.ascontiguousarray(array), made.view(np.uint16)) is not None:
-            return made
-    return array.astype(dtype)
+    return copy_of(array, dtype)
 
 
 EXACT = 2.0 ** 53             # integers up to this are exact in double precision
@@ -86,13 +76,13 @@ def any_product(xp: Any, a: Any, b: Any) -> Any:
         bound = [max(abs(float(m.max())), abs(float(m.min()))) for m in (a, b)]
         if bound[0] * bound[1] * a.shape[-1] < EXACT:
             return xp.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64).astype(a.dtype, copy=False)
-    return xp.matmul(a, b)
+    return stacked(a, b) if a.ndim == 3 == b.ndim else xp.matmul(a, b)
 
 
 def product(xp: Any, a: Any, b: Any) -> Any:
     """Matrix product in the dtype of the operands, row-major."""
     if a.dtype.kind == "V" or a.dtype == np.float16:
-        return narrow(xp.matmul(wide(a), wide(b)), a.dtype)
+        return narrow(any_product(xp, wide(a), wide(b)), a.dtype)
     return np.ascontiguousarray(any_product(xp, a, b))
 
 
@@ -196,10 +186,22 @@ def fast_bmm(a: Any, b: Any) -> Any:
     if a.ndim == 3 and b.ndim == 3 and a.dtype is b.dtype and a.dtype.char in "fdFD" and a.shape[0] == b.shape[0]:
         if a.shape[2] == 1 and b.shape[1] == 1 and a.size * b.shape[2] > OUTER_PRODUCTS:
             return np.einsum("ni,nk->nik", a[:, :, 0], b[:, 0], order="C")
-        return np.matmul(a, b)
+        return stacked(a, b)
     return None
 
 
+def stacked(a: Any, b: Any) -> Any:
+    """The products of two stacks of matrices; large ones several at a time."""
+    if native is not None and a.dtype.char in GEMM and a.size * b.shape[2] >= LARGE_STACK and len(a) == len(b) > 1 and (
+            a.shape[2] == b.shape[1] and a.dtype == b.dtype):
+        made = np.empty((len(a), a.shape[1], b.shape[2]), a.dtype)
+        if native.multiply(a, b, made, address_of(GEMM[a.dtype.char])):
+            return made
+    return np.matmul(a, b)
+
+
+GEMM = {"f": "sgemm", "d": "dgemm", "F": "cgemm", "D": "zgemm"}
+LARGE_STACK = 1 << 18         # multiplications from which on several threads pay
 OUTER_PRODUCTS = 1024         # results as large as this are made faster by a plain loop than by a matrix product for each
 
 

@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 from itertools import combinations as index_combinations
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from retrograd.core import dtypes
 from retrograd.core.api import expose
+from retrograd.core.copying import SMALL, contiguous, copy_into
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import defop, find_packet
 from retrograd.core.tensor import new_tensor
@@ -49,8 +51,7 @@ def check_cat(arrays: Any, dim: int) -> tuple[int, Any]:
 def cat_kernel(xp: Any, tensors: Any, dim: int) -> Any:
     shape = tensors[0].shape if tensors else ()
     if shape and len(shape) < 4 and 0 <= dim < len(shape) and tensors[0].size and all([a.shape == shape for a in tensors]):
-        joined = xp.concatenate(tensors, dim)
-        return joined if joined.flags.c_contiguous else xp.ascontiguousarray(joined)
+        return joined(xp, tensors, dim)
     dim, used = check_cat(tensors, dim)
     if not used:
         return xp.empty((0,), tensors[0].dtype)
@@ -58,8 +59,21 @@ def cat_kernel(xp: Any, tensors: Any, dim: int) -> Any:
         shape = list(used[0].shape)
         shape[dim] = sum([a.shape[dim] for a in used])
         return xp.concatenate(used, dim, out=geometry.new_in_format(shape, used[0].dtype, True))
-    joined = xp.concatenate(used, dim)
-    return joined if joined.flags.c_contiguous else xp.ascontiguousarray(joined)
+    return joined(xp, used, dim)
+
+
+def joined(xp: Any, arrays: Any, dim: int) -> Any:
+    """Arrays one behind the other along a dimension, row-major."""
+    if sum([a.size for a in arrays]) <= SMALL:
+        made = xp.concatenate(arrays, dim)
+        return made if made.flags.c_contiguous else xp.ascontiguousarray(made)
+    first = arrays[0].shape
+    made = xp.empty((*first[:dim], sum([a.shape[dim] for a in arrays]), *first[dim + 1:]), arrays[0].dtype)
+    before, start = (slice(None),) * dim, 0
+    for a in arrays:
+        copy_into(made[(*before, slice(start, start + a.shape[dim]))], a)
+        start += a.shape[dim]
+    return made
 
 
 def cat_rule(grad: Any, tensors_sym_sizes: Any, tensors_scalar_type: Any, dim: int, needed: Any) -> Any:
@@ -120,7 +134,10 @@ def stack_kernel(xp: Any, tensors: Any, dim: int) -> Any:
     made = xp.empty((*first.shape[:dim], len(tensors), *first.shape[dim:]), first.dtype)
     before = (slice(None),) * dim
     for i, a in enumerate(tensors):
-        made[(*before, i)] = a
+        if a.size > SMALL:
+            copy_into(made[(*before, i)], a)
+        else:
+            made[(*before, i)] = a
     return made
 
 
@@ -386,14 +403,30 @@ def roll_kernel(xp: Any, self: Any, shifts: Any, dims: Any) -> Any:
     if not shifts:
         raise RuntimeError("`shifts` required")
     if not dims and len(shifts) == 1:
-        return xp.ascontiguousarray(xp.roll(self, shifts[0])) if self.ndim else self.copy()
+        return rolled(xp, contiguous(self).reshape(-1), shifts, (0,)).reshape(self.shape) if self.size else self.copy()
     if len(shifts) != len(dims):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
     if self.size == 0:
         return copied(self, None, format_strides(self, None))
     if self.ndim == 0:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    return xp.ascontiguousarray(xp.roll(self, tuple(shifts), tuple([wrap_dim(d, self.ndim) for d in dims])))
+    return rolled(xp, self, shifts, [wrap_dim(d, self.ndim) for d in dims])
+
+
+def rolled(xp: Any, array: Any, shifts: Any, dims: Any) -> Any:
+    """The elements moved on along some dimensions: every dimension in two pieces that change places."""
+    made = xp.empty(array.shape, array.dtype)
+    total = [0] * array.ndim
+    for shift, dim in zip(shifts, dims, strict=True):
+        total[dim] += shift
+    pieces = []
+    for n, shift in zip(array.shape, total, strict=True):
+        k = shift % n
+        parts = [(slice(k, None), slice(None, n - k)), (slice(None, k), slice(n - k, None))]
+        pieces.append(parts if k else [(slice(None), slice(None))])
+    for chosen in product(*pieces):
+        copy_into(made[tuple([to for to, _ in chosen])], array[tuple([source for _, source in chosen])])
+    return made
 
 
 def batch_roll(op: Any, args: Any, dims: Any, size: int) -> Any:

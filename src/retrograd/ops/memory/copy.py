@@ -8,6 +8,7 @@ import numpy as np
 from retrograd.core import device as devices
 from retrograd.core import dtypes, fast_kernels, storage
 from retrograd.core.api import expose
+from retrograd.core.copying import SMALL, cast_array, copy_into, copy_of
 from retrograd.core.dispatch import below, call, is_ordinary, resolve
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import broadcast_problem, check_writable
@@ -129,21 +130,10 @@ def copied(array: Any, dtype: Any, strides: Any) -> Any:
     """A new array with the same values."""
     if dtype is None or array.dtype == dtype:
         if array.flags.c_contiguous and strides == storage.contiguous_strides(array.shape):
-            return array.copy()
+            return copy_of(array) if array.size > SMALL else array.copy()
     made = storage.empty_strided(array.shape, strides, dtype or array.dtype)
-    made[...] = cast_array(array, made.dtype)
+    copy_into(made, array)
     return made
-
-
-def cast_array(array: Any, dtype: Any) -> Any:
-    """Values converted as PyTorch does: complex to real drops the imaginary part without a word."""
-    if array.dtype == dtype:
-        return array
-    if array.dtype.kind == "c" and dtype.kind != "c":
-        array = array != 0 if dtype.kind == "b" else array.real
-    if dtype.kind == "b" and array.dtype.kind == "V":
-        return array.astype(np.float32) != 0
-    return array.astype(dtype)
 
 
 def clone_kernel(xp: Any, self: Any, memory_format: Any) -> Any:

@@ -1,0 +1,55 @@
+"""Copies of arrays into other memory orders and dtypes: in C over all threads where it was built, with NumPy otherwise."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograd.core import fast_kernels
+from retrograd.core.algorithms import native
+
+SMALL = 4096                  # elements that NumPy copies in less time than a call takes
+
+
+def copy_into(target: Any, source: Any) -> None:
+    """target[...] = source, where `source` can be broadcast.
+
+    >>> target = np.zeros((2, 3), np.float32)
+    >>> copy_into(target, np.arange(6).reshape(3, 2).T)
+    >>> target.tolist()
+    [[0.0, 2.0, 4.0], [1.0, 3.0, 5.0]]
+    """
+    if target.size > SMALL:
+        if source.dtype == target.dtype:
+            if native is not None and native.copy(target, source):
+                return
+        elif fast_kernels.native is not None and fast_kernels.native.cast(target, source):
+            return
+    target[...] = source if source.dtype == target.dtype else cast_array(source, target.dtype)
+
+
+def cast_array(array: Any, dtype: Any) -> Any:
+    """Values converted as PyTorch does: complex to real drops the imaginary part without a word."""
+    if array.dtype == dtype:
+        return array
+    if array.dtype.kind == "c" and dtype.kind != "c":
+        array = array != 0 if dtype.kind == "b" else array.real
+    if dtype.kind == "b" and array.dtype.kind == "V":
+        return array.astype(np.float32) != 0
+    return array.astype(dtype)
+
+
+def contiguous(array: Any) -> Any:
+    """The array itself if it is row-major, else a copy that is."""
+    if array.size <= SMALL or array.flags.c_contiguous or not array.ndim:
+        return np.ascontiguousarray(array)
+    made = np.empty(array.shape, array.dtype)
+    copy_into(made, array)
+    return made
+
+
+def copy_of(array: Any, dtype: Any = None) -> Any:
+    """A new row-major array with the same values."""
+    made = np.empty(array.shape, dtype or array.dtype)
+    copy_into(made, array)
+    return made
