@@ -162,3 +162,30 @@ def test_compiled_libraries_are_refused_as_not_loadable() -> None:
     out = run_installed("import torch\ntry:\n    torch.ops.load_library('x.so')\nexcept OSError as e:\n    print(e)\n"
                         "@torch.library.register_fake('gone::op')\ndef f(x):\n    return x\n")
     assert out.startswith("Could not load this library: x.so. It is compiled against PyTorch's own C++ library")
+
+
+def test_modules_are_loaded_once_under_both_names() -> None:
+    run_installed("import sys, torch.nn.utils.parametrize, torch.optim.swa_utils, torch.fx, torch.distributions.normal\n"
+                  "import torch.utils._pytree, torch.nn.modules.container, torch.utils.checkpoint\n"
+                  "names = [n for n in sys.modules if n.startswith('torch.') and 'retrograd' + n[5:] in sys.modules]\n"
+                  "assert len(names) > 10\n"
+                  "assert all(sys.modules[n] is sys.modules['retrograd' + n[5:]] for n in names)\n"
+                  "assert isinstance(torch.nn.Linear(1, 1), retrograd.nn.Module)")
+
+
+def test_classes_show_as_classes_of_torch() -> None:
+    out = run_installed("import torch\nprint(torch.Tensor, torch.Size, torch.dtype, torch.device, type(torch.ones(1).shape))")
+    assert out.split("> ") == [f"<class 'torch.{name}'" for name in ("Tensor", "Size", "dtype", "device")] + [
+        "<class 'torch.Size'>\n"]
+
+
+def test_functorch_is_the_older_name_of_func() -> None:
+    run_installed("import warnings, functorch, functorch.experimental, torch._functorch.vmap\n"
+                  "from torch._functorch.make_functional import functional_init\n"
+                  "import torch\n"
+                  "with warnings.catch_warnings(record=True) as caught:\n"
+                  "    warnings.simplefilter('always')\n"
+                  "    assert functorch.grad(torch.sin)(torch.zeros(())) == 1\n"
+                  "assert 'torch.func.grad' in str(caught[0].message) and caught[0].category is FutureWarning\n"
+                  "assert torch._C._functorch.maybe_get_level(torch.ones(1)) == -1\n"
+                  "assert torch._ops.HigherOrderOperator and torch._C.DispatchKey.CPU")

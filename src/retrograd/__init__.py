@@ -69,7 +69,7 @@ _LATER = ("__config__", "__future__", "accelerator", "amp", "ao", "backends", "c
           "profiler", "quantization", "quasirandom", "random", "return_types", "serialization", "signal", "sparse",
           "special", "storage", "testing", "torch_version", "types", "utils", "version", "xpu")
 _ELSEWHERE = {
-    "SymInt": "nested.symbols", "_assert": "fx._checks", "Tag": "library.tags", "load": "serialization", "lobpcg": "_lobpcg",
+    "SymInt": "nested.symbols", "_assert": "fx._checks", "Tag": "core.tags", "load": "serialization", "lobpcg": "_lobpcg",
     "save": "serialization", "set_printoptions": "core.printing", "vmap": "transforms.vmap",
     **dict.fromkeys(("_check", "_check_index", "_check_is_size", "_check_not_implemented", "_check_tensor_all",
                      "_check_tensor_all_with", "_check_type", "_check_value", "_check_with"), "_checks"),

@@ -1,12 +1,12 @@
 """Stand-ins for functions that PyTorch keeps private and programs call all the same; `as_torch` maps them to their places."""
 from __future__ import annotations
 
-import enum
 import functools
 from collections.abc import Callable
 from typing import Any
 
 import retrograd as torch
+from retrograd.core.dispatch_keys import DispatchKeySet
 from retrograd.core.state import tls
 from retrograd.nn.modules.module import parse_to
 from retrograd.serialization import rebuild
@@ -57,49 +57,11 @@ class Value:
     """A value in a graph of compiled code, which there is none of; a name for annotations."""
 
 
-class DispatchKey(enum.Enum):
-    """Layers that a call goes through; names for programs that exclude some."""
-
-    CPU = "CPU"
-    CUDA = "CUDA"
-    Meta = "Meta"
-    Autograd = "Autograd"
-    AutogradCPU = "AutogradCPU"
-    AutocastCPU = "AutocastCPU"
-    AutocastCUDA = "AutocastCUDA"
-    AutocastXPU = "AutocastXPU"
-    AutocastMPS = "AutocastMPS"
-    CompositeImplicitAutograd = "CompositeImplicitAutograd"
-    CompositeExplicitAutograd = "CompositeExplicitAutograd"
-    Python = "Python"
-    ADInplaceOrView = "ADInplaceOrView"
-    Undefined = "Undefined"
-
-
-class DispatchKeySet:
-    """Several layers."""
-
-    def __init__(self, *keys: DispatchKey) -> None:
-        self.keys = frozenset(keys)
-
-    def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
-        return DispatchKeySet(*self.keys, *other.keys)
-
-    def has(self, key: DispatchKey) -> bool:
-        return key in self.keys
-
-    def add(self, key: DispatchKey) -> DispatchKeySet:
-        return DispatchKeySet(*self.keys, key)
-
-    def remove(self, key: DispatchKey) -> DispatchKeySet:
-        return DispatchKeySet(*(self.keys - {key}))
-
-
 class ExcludeDispatchKeyGuard:
     """A scope without some layers: autocast is switched off if it is among them; other layers cannot be left out."""
 
     def __init__(self, keys: DispatchKeySet) -> None:
-        others = [key.name for key in keys.keys if not key.name.startswith("Autocast")]
+        others = [key.name for key in keys if not key.name.startswith("Autocast")]
         if others:
             raise RuntimeError(f"only autocast can be excluded, not {', '.join(sorted(others))}")
         self.scope = torch.autocast("cpu", enabled=False)
@@ -109,16 +71,6 @@ class ExcludeDispatchKeyGuard:
 
     def __exit__(self, *args: object) -> None:
         self.scope.__exit__(*args)
-
-
-def is_batchedtensor(tensor: Any) -> bool:
-    """Whether a tensor stands for a batch inside vmap."""
-    return tensor._extra is not None and tensor._extra.batch is not None
-
-
-def get_unwrapped(tensor: Any) -> Any:
-    """The tensor that a batched one is made of."""
-    return tensor._extra.batch.value if is_batchedtensor(tensor) else tensor
 
 
 class TransformGetItemToIndex(torch.overrides.TorchFunctionMode):

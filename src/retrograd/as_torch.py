@@ -28,7 +28,7 @@ from typing import Any
 import retrograd
 from retrograd import _torch_names
 from retrograd.core.state import tls
-from retrograd.core.tensor import Tensor, counter_of
+from retrograd.core.tensor import Tensor, counter_of, name_class
 from retrograd.torch_version import TorchVersion
 from retrograd.version import __version__ as FOLLOWED
 
@@ -59,8 +59,10 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_set_fwd_grad_enabled": "autograd.forward_ad:set_fwd_grad_enabled",
         "_stash_obj_in_tls": "as_torch:stash",
         "_will_engine_execute_node": "autograd.engine:will_engine_execute_node",
-        "DispatchKey": "_torch_private:DispatchKey",
-        "DispatchKeySet": "_torch_private:DispatchKeySet",
+        "DispatchKey": "core.dispatch_keys:DispatchKey",
+        "DispatchKeySet": "core.dispatch_keys:DispatchKeySet",
+        "_dispatch_keys": "core.dispatch_keys:keys_of",
+        "_functorch": "@_C._functorch",
         "Generator": ":Generator",
         "Graph": "_torch_private:Graph",
         "TensorBase": ":Tensor",
@@ -177,16 +179,13 @@ PRIVATE: dict[str, dict[str, str]] = {
         "set_logs": "compiler:set_logs",
     },
     "_ops": {
+        "DispatchKey": "core.dispatch_keys:DispatchKey",
+        "HigherOrderOperator": "library.higher_order:HigherOrderOperator",
         "OpOverload": "core.opdef:OpDef",
         "OpOverloadPacket": "core.opdef:Packet",
     },
     "_custom_ops": {
         "custom_op": "library:custom_op",
-    },
-    "_C._functorch": {
-        "get_unwrapped": "_torch_private:get_unwrapped",
-        "is_batchedtensor": "_torch_private:is_batchedtensor",
-        "is_functorch_wrapped_tensor": "_torch_private:is_batchedtensor",
     },
     "_dynamo._trace_wrapped_higher_order_op": {
         "TransformGetItemToIndex": "_torch_private:TransformGetItemToIndex",
@@ -280,12 +279,14 @@ PRIVATE: dict[str, dict[str, str]] = {
 
 # Modules of torch that are modules of retrograd under another name, or objects with attributes that programs set.
 SAME: dict[str, str] = {
+    "_C._functorch": "_functorch.levels:",
     "_dynamo.compiled_autograd": "compile.compiled_autograd:",
     "_dynamo.config": "compile.state:config",
     "_inductor.config": "compile.state:backend_config",
 }
 
 PACKAGE = retrograd.__name__
+FUNCTORCH = "_functorch.package"      # what `import functorch` gives
 
 
 def install() -> None:
@@ -327,6 +328,8 @@ def take_identity() -> None:
     module.__name__ = "torch"
     module.__version__ = TorchVersion(FOLLOWED)
     module.torch = retrograd
+    for cls in (Tensor, retrograd.Size, retrograd.device, retrograd.dtype, retrograd.finfo, retrograd.iinfo):
+        name_class(cls, "torch")
     for name in ("__config__", "__future__", "torch_version", "version"):
         setattr(module, name, import_module(f"{PACKAGE}.{name}"))
 
@@ -364,6 +367,9 @@ class TorchFinder(DistributionFinder):
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
+        if name == "functorch" or name.startswith("functorch."):
+            module = find_module(FUNCTORCH + name.removeprefix("functorch"))
+            return None if module is None else ModuleSpec(name, SameModule(module), is_package=hasattr(module, "__path__"))
         if name != "torch" and not name.startswith("torch."):
             if name.startswith(PACKAGE + ".") and is_from_import() and PathFinder.find_spec(name, path) is None:
                 raise missing_name("torch" + name.removeprefix(PACKAGE))     # `from torch.nn import missing`
@@ -375,6 +381,9 @@ class TorchFinder(DistributionFinder):
             if "_find_and_load" in callers():
                 raise ModuleNotFoundError(f"No module named {name!r}: {NOT_THERE}", name=name)
             return None                 # somebody only looks, with importlib.util.find_spec
+        # Loading has put the module under this name as well (see _torch_names.py). The import system, finding it there,
+        # would go by the module's own spec and load it once more.
+        sys.modules.pop(name, None)
         return ModuleSpec(name, SameModule(module), is_package=hasattr(module, "__path__"))
 
 

@@ -24,6 +24,10 @@ __all__ = ["color_hessian", "color_jacobian", "debug_unwrap", "functional_call",
            "rearrange", "replace_all_batch_norm_modules_", "sparse_hessian", "sparse_jacobian", "stack_module_state", "vjp",
            "vmap"]
 
+for function in (debug_unwrap, functional_call, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize,
+                 replace_all_batch_norm_modules_, stack_module_state, vjp, vmap):
+    function.__module__ = __name__          # where they are published
+
 # names that few programs use, and where they are
 LATER = {
     "color_hessian": "coloring",

@@ -113,7 +113,7 @@ def requires_grad_(self: Any, requires_grad: bool = True) -> Any:
     >>> torch.ones(1).requires_grad_()
     tensor([1.], requires_grad=True)
     """
-    if switches.any_mode and tls.transforms and not tls.transforms[-1].legacy:
+    if switches.any_mode and tls.transforms and not (tls.transforms[-1].legacy or tls.transforms[-1].requires_grad_allowed):
         raise RuntimeError("You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* "
                            "APIs) inside of a function being transformed by a functorch transform. This is unsupported, please "
                            "attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call "

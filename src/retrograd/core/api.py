@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from retrograd.core import convert, documentation
+from retrograd.core import convert, documentation, overload
 from retrograd.core.arguments import resolve
 from retrograd.core.device import parse_device
 from retrograd.core.dispatch import call
@@ -409,10 +409,17 @@ class Namespace:
         packet = find_packet(name if self._name in ("aten", "prims") else f"{self._name}::{name}")
         if packet is None:
             raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
+        for op in packet.overloads_:
+            if not op._ready:
+                op.prepare()              # users ask for facts that are read off the schema
         return packet
 
+    @property
+    def name(self) -> str:
+        return self._name
+
     def __repr__(self) -> str:
-        return f"<torch._ops.{self._name}>"
+        return f"<module 'torch.ops.{self._name}' from 'torch.ops'>"
 
 
 class RangeOps:
@@ -482,6 +489,7 @@ def wanted_by_another(args: Any, kwargs: Any) -> bool:
                 for value in (*args, *kwargs.values()) for a in (value if isinstance(value, (list, tuple)) else (value,))])
 
 
+assert overload       # importing it gives ops the rest of their attributes
 CALLERS.update(op=op_call, packet=packet_call)
 put_into(OpDef, {"__name__": property(lambda op: f"{op.name}.{op.overload}")})
 

@@ -87,6 +87,15 @@ class Plan:
         self.attrs = attrs            # ((slot, kind, argument, extra), ...)
 
 
+class OpName(str):
+    """The name of an op: text to the interpreters, and callable, since PyTorch has `op.name()`."""
+
+    full: str
+
+    def __call__(self) -> str:
+        return self.full
+
+
 class OpDef:
     """One overload of one op. Everything that interprets ops reads its columns from here."""
 
@@ -97,7 +106,8 @@ class OpDef:
                  exact: bool = False, flips: int = 0, leading: int = 0, constant: tuple[int, ...] = (),
                  mixes: bool = True, elementwise: bool | None = None, real_only: bool = False, out: Any = None) -> None:
         self.schema = schema
-        self.name: str = schema.name
+        self.name: Any = OpName(schema.name)
+        self.name.full = f"aten::{schema.name}.{schema.overload}" if schema.overload else f"aten::{schema.name}"
         self.overload: str = schema.overload or "default"
         self.vjp = vjp
         self.jvp = jvp
@@ -479,9 +489,28 @@ def result_type(name: str, fields: tuple[str, ...]) -> Any:
     if key not in RESULT_TYPES:
         made = namedtuple(name, fields)  # type: ignore[misc]
         made.__module__ = "torch.return_types"
+        count = len(fields)
+
+        def make(cls: Any, *values: Any) -> Any:
+            """From the results one by one, or from a sequence of them."""
+            if len(values) != count:
+                values = as_sequence(cls, values, count)
+            return tuple.__new__(cls, values)
+        made.__new__ = make  # type: ignore[method-assign, assignment]
+        made.n_fields = made.n_sequence_fields = count
+        made.n_unnamed_fields = 0
         made.__repr__ = show_result  # type: ignore[method-assign]
         RESULT_TYPES[key] = made
     return RESULT_TYPES[key]
+
+
+def as_sequence(cls: Any, values: Any, count: int) -> Any:
+    """The results in a sequence that is the only argument."""
+    if len(values) != 1 or not hasattr(values[0], "__len__"):
+        raise TypeError("constructor requires a sequence")
+    if len(values[0]) != count:
+        raise TypeError(f"torch.return_types.{cls.__name__}() takes a {count}-sequence ({len(values[0])}-sequence given)")
+    return values[0]
 
 
 def show_result(self: Any) -> str:

@@ -571,5 +571,21 @@ def open_class(cls: Any) -> None:
         flags.value &= ~IMMUTABLE_TYPE
 
 
+NAME_WORD = 3                # where `tp_name` lies in CPython's type objects, in words
+HEAP_TYPE = 1 << 9           # Py_TPFLAGS_HEAPTYPE
+NEW_NAMES: list[bytes] = []  # what `tp_name` points to must stay
+
+
+def name_class(cls: Any, module: str) -> None:
+    """Show a class as one of `module`, where users know it from: `<class 'torch.Tensor'>`."""
+    if cls.__flags__ & HEAP_TYPE:
+        cls.__module__ = module
+        return
+    slot = ctypes.c_char_p.from_address(id(cls) + NAME_WORD * ctypes.sizeof(ctypes.c_void_p))
+    if slot.value == f"{cls.__module__}.{cls.__qualname__}".encode():     # else this Python has another layout
+        NEW_NAMES.append(f"{module}.{cls.__qualname__}".encode())
+        slot.value = NEW_NAMES[-1]
+
+
 if COMPILED:
     open_class(Tensor)

@@ -20,7 +20,7 @@ from retrograd.core.api import overridden
 from retrograd.core.dispatch import call
 from retrograd.core.function_schema import Argument, FunctionSchema
 from retrograd.core.hooks import hooks
-from retrograd.core.opdef import OPS, OpDef, Packet
+from retrograd.core.opdef import OPS, OpDef, OpName, Packet
 from retrograd.core.schema import Schema
 from retrograd.library import arguments, layers
 
@@ -44,15 +44,6 @@ def fallthrough_kernel() -> None:
     >>> lib.impl("double", torch.library.fallthrough_kernel, "Autograd")
     """
     raise NotImplementedError("fallthrough_kernel() should never be called.")
-
-
-class OpName(str):
-    """The name of an op: text to the interpreters, and callable, since PyTorch has `op.name()`."""
-
-    full: str
-
-    def __call__(self) -> str:
-        return self.full
 
 
 class UserOp(OpDef):

@@ -108,6 +108,9 @@ ARITHMETIC = frozenset(("add_", "sub_", "mul_", "div_", "copy_"))
 class Vmap(Transform):
     """Runs a function once for all examples."""
 
+    loops: bool = True                # ops without a rule run in a loop over the examples
+    warns_of_loops: bool = True       # and warn
+
     def __init__(self, size: int, randomness: str = "error", legacy: bool = False) -> None:
         self.size = size
         self.randomness = randomness
@@ -209,11 +212,15 @@ class Vmap(Transform):
     # ---- rules
     def apply_rule(self, op: Any, values: Any, dims: Any) -> tuple[Any, Any]:
         rule = op.batch
-        if rule is None:
+        if rule is None and not self.loops:
+            overload = "" if op.overload == "default" else f".{op.overload}"
+            raise RuntimeError(f"Batching rule not implemented for aten::{op.name}{overload}; the fallback path is disabled.")
+        if rule is None and self.warns_of_loops:
             warnings.warn("There is a performance drop because we have not yet implemented the batching rule for "
                           f"aten::{op.name}. Please file us an issue on GitHub so that we can prioritize its "
                           "implementation.", UserWarning,
                           stacklevel=2)
+        if rule is None:
             rule = families.loop
         if rule is families.loop and self.size == 0:
             return self.no_examples(op, values, dims)

@@ -57,11 +57,16 @@ def replace_all_batch_norm_modules_(root: Any) -> Any:
     []
     """
     for module in root.modules():
-        # by name, since transforms know no modules
-        if "_BatchNorm" in [kind.__name__ for kind in type(module).__mro__] and module.track_running_stats:
-            module.running_mean = module.running_var = module.num_batches_tracked = None
-            module.track_running_stats = False
+        forget_statistics(module)
     return root
+
+
+def forget_statistics(module: Any) -> None:
+    """Make a module forget its running statistics if it is a batch norm."""
+    # by name, since transforms know no modules
+    if "_BatchNorm" in [kind.__name__ for kind in type(module).__mro__] and module.track_running_stats:
+        module.running_mean = module.running_var = module.num_batches_tracked = None
+        module.track_running_stats = False
 
 
 # ---- parts

@@ -50,9 +50,16 @@ def parts(value: Any) -> tuple[Any, Any, list[Any]] | None:
         keys = list(value)
         context = [value.default_factory, keys] if kind is defaultdict else keys
         return kind, context, [value[key] for key in keys]
+    if kind in REGISTERED:
+        children, context = REGISTERED[kind][0](value)
+        return kind, context, list(children)
     if is_namedtuple(value):
         return (tuple if kind.__module__ == "torch.return_types" else namedtuple_kind), kind, list(value)
     return None
+
+
+# containers of users: class -> (take apart, put together)
+REGISTERED: dict[Any, tuple[Any, Any]] = {}
 
 
 class namedtuple_kind:
@@ -88,6 +95,8 @@ def build(leaves: Any, spec: TreeSpec) -> Any:
     children = [build(leaves, child) for child in spec.children]
     if spec.kind is tuple and spec.context is None or spec.kind is list:
         return spec.kind(children)
+    if spec.kind in REGISTERED:
+        return REGISTERED[spec.kind][1](children, spec.context)
     if spec.kind is defaultdict:
         return defaultdict(spec.context[0], zip(spec.context[1], children, strict=True))
     if spec.kind is dict or spec.kind is OrderedDict:

@@ -5,10 +5,15 @@ Anything of another type is a leaf, None included.
 """
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, NamedTuple
+
+from retrograd import Size
+from retrograd.transforms.trees import REGISTERED
 
 __all__ = ["GetAttrKey", "LeafSpec", "MappingKey", "NodeDef", "PyTree", "SequenceKey", "TreeSpec", "keystr",
            "register_pytree_node", "tree_all", "tree_all_only", "tree_any", "tree_any_only", "tree_flatten",
@@ -30,6 +35,9 @@ class SequenceKey:
     def __str__(self) -> str:
         return f"[{self.idx!r}]"
 
+    def get(self, sequence: Any) -> Any:
+        return sequence[self.idx]
+
 
 @dataclass(frozen=True)
 class MappingKey:
@@ -39,6 +47,9 @@ class MappingKey:
 
     def __str__(self) -> str:
         return f"[{self.key!r}]"
+
+    def get(self, mapping: Any) -> Any:
+        return mapping[self.key]
 
 
 @dataclass(frozen=True)
@@ -50,6 +61,9 @@ class GetAttrKey:
     def __str__(self) -> str:
         return f".{self.name}"
 
+    def get(self, obj: Any) -> Any:
+        return getattr(obj, self.name)
+
 
 class NodeDef(NamedTuple):
     """How containers of one type are taken apart and put together."""
@@ -58,6 +72,9 @@ class NodeDef(NamedTuple):
     flatten_fn: Callable[[Any], tuple[list[Any], Any]]
     unflatten_fn: Callable[[Iterable[Any], Any], Any]
     keys_fn: Callable[[Any, Any, int], list[Any]] | None      # (container, context, number of children) -> steps of paths
+    serialized_type_name: str | None = None                   # see _pytree_dump.py
+    to_dumpable_context: Callable[[Any], Any] | None = None
+    from_dumpable_context: Callable[[Any], Any] | None = None
 
 
 def by_index(container: Any, context: Any, count: int) -> list[Any]:
@@ -82,6 +99,7 @@ SUPPORTED_NODES: dict[Any, NodeDef] = {node.type: node for node in [
             lambda xs, context: defaultdict(context[0], zip(context[1], xs, strict=True)), by_key),
     NodeDef(deque, lambda t: (list(t), t.maxlen), lambda xs, maxlen: deque(xs, maxlen=maxlen), by_index),
     NodeDef(namedtuple, lambda t: (list(t), type(t)), lambda xs, cls: cls(*xs), by_field),
+    NodeDef(Size, lambda t: (list(t), None), lambda xs, _: tuple(xs), by_index),
 ]}
 
 
@@ -98,11 +116,36 @@ def register_pytree_node(cls: Any, flatten_fn: Callable[[Any], Any], unflatten_f
     """
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
+    if (to_dumpable_context is None) != (from_dumpable_context is None):
+        raise ValueError(f"Both to_dumpable_context and from_dumpable_context for {cls} must be None or registered.")
     keys_fn = None
     if flatten_with_keys_fn is not None:
         def keys_fn(container: Any, context: Any, count: int) -> list[Any]:
             return [key for key, _ in flatten_with_keys_fn(container)[0]]
-    SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, keys_fn)
+    SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, keys_fn, serialized_type_name, to_dumpable_context,
+                                   from_dumpable_context)
+    REGISTERED[cls] = (flatten_fn, unflatten_fn)      # function transforms take such containers apart, too
+
+
+def _register_pytree_node(cls: Any, flatten_fn: Callable[[Any], Any], unflatten_fn: Callable[[Any, Any], Any],
+                          to_str_fn: Any = None, maybe_from_str_fn: Any = None, *, serialized_type_name: str | None = None,
+                          to_dumpable_context: Any = None, from_dumpable_context: Any = None,
+                          flatten_with_keys_fn: Callable[[Any], Any] | None = None) -> None:
+    """`register_pytree_node` under its old name: registers again what is registered already."""
+    warnings.warn("`torch.utils._pytree._register_pytree_node` is deprecated. Please use "
+                  "`torch.utils._pytree.register_pytree_node` instead.", FutureWarning, stacklevel=2)
+    if cls in SUPPORTED_NODES:
+        warnings.warn(f"{cls} is already registered as pytree node. Overwriting the previous registration.", stacklevel=2)
+        _deregister_pytree_node(cls)
+    register_pytree_node(cls, flatten_fn, unflatten_fn, serialized_type_name=serialized_type_name,
+                         to_dumpable_context=to_dumpable_context, from_dumpable_context=from_dumpable_context,
+                         flatten_with_keys_fn=flatten_with_keys_fn)
+
+
+def _deregister_pytree_node(cls: Any) -> None:
+    """Make `cls` a leaf again."""
+    del SUPPORTED_NODES[cls]
+    REGISTERED.pop(cls, None)
 
 
 def node_type(tree: Any) -> Any:
@@ -313,6 +356,8 @@ def tree_map_(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: I
 
 
 def only(types: Any, func: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    if not isinstance(types, (type, tuple)) and not callable(types):
+        raise TypeError("Argument must be a type, a tuple of types, or a callable.")
     matches: Callable[[Any], bool] = (lambda x: isinstance(x, types)) if isinstance(types, (type, tuple)) else types
     return lambda leaf: func(leaf) if matches(leaf) else leaf
 
@@ -448,7 +493,6 @@ def _broadcast_to_and_flatten(tree: PyTree, treespec: TreeSpec, is_leaf: IsLeaf 
 # ---- names that PyTorch keeps private and programs use
 Context = Any
 _get_node_type = node_type
-_register_pytree_node = register_pytree_node
 
 
 def _list_flatten(d: list[Any]) -> tuple[list[Any], Any]:
@@ -473,3 +517,98 @@ def _dict_flatten_with_keys(d: dict[Any, Any]) -> tuple[list[tuple[Any, Any]], A
 
 def _list_flatten_with_keys(d: list[Any]) -> tuple[list[tuple[Any, Any]], Any]:
     return [(SequenceKey(i), value) for i, value in enumerate(d)], None
+
+
+# ---- kinds of tuples
+def is_namedtuple_class(cls: Any) -> bool:
+    """Whether `cls` is a class of named tuples.
+
+    >>> is_namedtuple_class(namedtuple("Point", "x y")), is_namedtuple_class(tuple)
+    (True, False)
+    """
+    fields = getattr(cls, "_fields", None)
+    return (isinstance(cls, type) and issubclass(cls, tuple) and isinstance(fields, tuple)
+            and all([type(field) is str for field in fields]) and callable(getattr(cls, "_make", None))
+            and cls.__module__ != "torch.return_types")
+
+
+def is_namedtuple_instance(obj: Any) -> bool:
+    """Whether `obj` is a named tuple."""
+    return is_namedtuple_class(type(obj))
+
+
+def is_namedtuple(obj: Any) -> bool:
+    """Whether `obj` is a named tuple or a class of them."""
+    return is_namedtuple_class(obj if isinstance(obj, type) else type(obj))
+
+
+def is_structseq_class(cls: Any) -> bool:
+    """Whether `cls` is a class of tuples with named fields that C code or an op with several results makes."""
+    return isinstance(cls, type) and issubclass(cls, tuple) and (
+        cls.__module__ == "torch.return_types" or isinstance(getattr(cls, "n_sequence_fields", None), int))
+
+
+def is_structseq_instance(obj: Any) -> bool:
+    """Whether `obj` is what an op with several results returns, or the like."""
+    return is_structseq_class(type(obj))
+
+
+def is_structseq(obj: Any) -> bool:
+    """Whether `obj` is what an op with several results returns, or the class of such."""
+    return is_structseq_class(obj if isinstance(obj, type) else type(obj))
+
+
+# ---- parts of trees
+def arg_tree_leaves(*args: PyTree, **kwargs: PyTree) -> list[Any]:
+    """The leaves of all arguments.
+
+    >>> arg_tree_leaves(1, [2], a=3)
+    [1, 2, 3]
+    """
+    return tree_leaves((args, kwargs))
+
+
+def key_get(obj: Any, kp: Iterable[Any]) -> Any:
+    """What a path leads to.
+
+    >>> key_get({"a": [1, 2]}, (MappingKey("a"), SequenceKey(1)))
+    2
+    """
+    for step in kp:
+        obj = step.get(obj)
+    return obj
+
+
+def treespec_leaf() -> TreeSpec:
+    """The structure of a leaf."""
+    return LEAF
+
+
+def treespec_tuple(iterable: Iterable[TreeSpec] = ()) -> TreeSpec:
+    """The structure of a tuple of trees with these structures.
+
+    >>> treespec_tuple([treespec_leaf()])
+    TreeSpec(tuple, None, [*])
+    """
+    return TreeSpec(tuple, None, list(iterable))
+
+
+def treespec_dict(mapping: Any = (), **kwargs: TreeSpec) -> TreeSpec:
+    """The structure of a dict of trees with these structures."""
+    given = dict(mapping, **kwargs)
+    return TreeSpec(dict, list(given), list(given.values()))
+
+
+# names that few programs use, and where they are
+LATER = {name: "_pytree_dump" for name in (
+    "DEFAULT_TREESPEC_SERIALIZATION_PROTOCOL", "_register_namedtuple", "pytree_to_str", "str_to_pytree", "treespec_dumps",
+    "treespec_loads")} | {name: "_pytree_classes" for name in (
+    "ConstantNode", "is_constant_class", "register_constant", "register_dataclass")}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"retrograd.utils.{LATER[name]}"), name)
+    globals()[name] = found
+    return found

@@ -1,0 +1,92 @@
+"""The parts that `vmap` is made of, under PyTorch's names."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from retrograd._functorch.levels import _add_batch_dim, _remove_batch_dim
+from retrograd.core.tensor import Tensor
+from retrograd.transforms.base import running
+from retrograd.transforms.batching import Vmap, is_batched
+from retrograd.transforms.trees import broadcast_and_flatten, flatten, unflatten
+from retrograd.transforms.vmap import batch_size as size_of
+from retrograd.transforms.vmap import check_out_dims as _check_out_dims_is_int_or_int_pytree
+from retrograd.transforms.vmap import match_inputs, vmap
+from retrograd.transforms.vmap import name_of as _get_name
+
+__all__ = ["_add_batch_dim", "_check_out_dims_is_int_or_int_pytree", "_get_name", "_process_batched_inputs",
+           "_remove_batch_dim", "_validate_and_get_batch_size", "get_chunk_sizes", "restore_vmap", "unwrap_batched", "vmap",
+           "vmap_impl", "vmap_increment_nesting", "wrap_batched"]
+
+
+@contextmanager
+def vmap_increment_nesting(batch_size: int, randomness: str) -> Iterator[int]:
+    """A scope in which one more vmap runs; gives its level."""
+    with running(Vmap(batch_size, randomness)) as level:
+        yield level.level
+
+
+def vmap_impl(func: Callable[..., Any], in_dims: Any, out_dims: Any, randomness: str, chunk_size: int | None, *args: Any,
+              **kwargs: Any) -> Any:
+    """`vmap(func, ...)(*args, **kwargs)` in one call."""
+    return vmap(func, in_dims, out_dims, randomness, chunk_size=chunk_size)(*args, **kwargs)
+
+
+def _process_batched_inputs(in_dims: Any, args: Any, func: Callable[..., Any]) -> tuple[int, list[Any], list[Any], Any]:
+    """The number of examples, the batch dimension of every leaf of the arguments, these leaves, and their structure."""
+    leaves, dims, spec = match_inputs(func, in_dims, args, negative=True)
+    return size_of(leaves, dims), dims, leaves, spec
+
+
+def _validate_and_get_batch_size(flat_in_dims: list[Any], flat_args: list[Any]) -> int:
+    """The number of examples that all the batched arguments agree on."""
+    return size_of(flat_args, flat_in_dims)
+
+
+def get_chunk_sizes(total_elems: int, chunk_size: int) -> list[int]:
+    """The sizes of parts of `chunk_size` elements each, the last one smaller if they do not come out even.
+
+    >>> get_chunk_sizes(7, 3)
+    [3, 3, 1]
+    """
+    whole, rest = divmod(total_elems, chunk_size)
+    return [chunk_size] * whole + ([rest] if rest else [])
+
+
+def restore_vmap(func: Callable[..., Any], in_dims: Any, batch_size: int, randomness: str) -> Callable[..., Any]:
+    """`vmap` whose results keep their batch dimensions where they are: the wrapped function returns them and these.
+
+    >>> import retrograd as torch
+    >>> restore_vmap(torch.sum, (0,), 2, "error")(torch.ones(2, 3))
+    (tensor([3., 3.]), 0)
+    """
+    def inner(*args: Any, **kwargs: Any) -> Any:
+        with vmap_increment_nesting(batch_size, randomness) as level:
+            outputs = func(*wrap_batched(args, in_dims, level), **kwargs)
+            return unwrap_batched(outputs, level)
+    return inner
+
+
+def wrap_batched(args: Any, bdims: Any, level: int) -> Any:
+    """The arguments as batched tensors of a level."""
+    leaves, spec = flatten(args)
+    dims = broadcast_and_flatten(bdims, spec)
+    if dims is None:
+        raise RuntimeError(f"the batch dimensions {bdims} do not fit the structure {spec} of the arguments")
+    return unflatten([leaf if dim is None else _add_batch_dim(leaf, dim, level)
+                      for leaf, dim in zip(leaves, dims, strict=True)], spec)
+
+
+def unwrap_batched(args: Any, level: int) -> tuple[Any, Any]:
+    """Tensors of all examples, and where each one's batch dimension is; None for what is not batched at that level."""
+    leaves, spec = flatten(args)
+    if not leaves:
+        return args, ()
+
+    def parts(leaf: Any) -> tuple[Any, Any]:
+        if isinstance(leaf, Tensor) and is_batched(leaf) and leaf._extra.batch.owner.level == level:
+            return leaf._extra.batch.value, leaf._extra.batch.dim
+        return leaf, None
+    pairs = [parts(leaf) for leaf in leaves]
+    return unflatten([value for value, _ in pairs], spec), unflatten([dim for _, dim in pairs], spec)

@@ -1,0 +1,107 @@
+"""What PyTorch's `OpOverload` and `OpOverloadPacket` offer besides calls, on the rows of the op tables."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from retrograd.core.opdef import OpDef, Packet
+from retrograd.core.tags import Tag
+from retrograd.core.tensor import put_into
+
+
+class Derived:
+    """An attribute that is derived from a row until the row itself has one."""
+
+    def __init__(self, derive: Any) -> None:
+        self.derive = derive
+
+    def __get__(self, op: Any, owner: Any = None) -> Any:
+        return self if op is None else self.derive(op)
+
+
+def tags_of(op: Any) -> list[Any]:
+    """What PyTorch's tags say of an op, as far as its row does."""
+    ready(op)
+    found = []
+    if op.is_inplace and op.is_view:
+        found.append(Tag.inplace_view)
+    if any([param.type == "Generator" for param in op.schema.params]):
+        found.append(Tag.nondeterministic_seeded)
+    if op.elementwise:
+        found.append(Tag.pointwise)
+    return [*found, Tag.pt2_compliant_tag]
+
+
+def ready(op: Any) -> Any:
+    if not op._ready:
+        op.prepare()
+    return op
+
+
+def can_decompose(op: Any) -> bool:
+    """Whether the op is made of other ops."""
+    return bool(op.composite)
+
+
+def decompose(op: Any, *args: Any, **kwargs: Any) -> Any:
+    """Run the op as the ops that it is made of; NotImplemented if it is not made of others."""
+    if not op.composite:
+        return NotImplemented
+    return op.kernel(*ready(op).schema.bind(args, kwargs))
+
+
+def redispatch(op: Any, keyset: Any, *args: Any, **kwargs: Any) -> Any:
+    """Run the op, of which the layers outside of `keyset` have seen enough."""
+    return op(*args, **kwargs)
+
+
+def has_kernel(op: Any, key: Any) -> bool:
+    """Whether the op has a kernel of its own for a dispatch key."""
+    name = key if isinstance(key, str) else key.name
+    if op.composite:
+        return name == "CompositeImplicitAutograd"
+    return name in ("CPU", "Meta") or name in ("Autograd", "AutogradCPU") and op.differentiable
+
+
+def has_any_kernel(op: Any, keys: Any) -> bool:
+    """Whether the op has a kernel of its own for one of the dispatch keys."""
+    return any([op.has_kernel_for_dispatch_key(key) for key in keys])
+
+
+put_into(OpDef, {
+    "_can_decompose": can_decompose,
+    "_defined_in_python": Derived(lambda op: "::" in op.name),
+    "_name": property(lambda op: op.name()),
+    "_nondeterministic_seeded": Derived(lambda op: Tag.nondeterministic_seeded in op.tags),
+    "__qualname__": property(lambda op: op.name()),
+    "decompose": decompose,
+    "has_kernel_for_any_dispatch_key": has_any_kernel,
+    "has_kernel_for_dispatch_key": has_kernel,
+    "op": property(lambda op: op.__call__),
+    "redispatch": redispatch,
+    "tags": Derived(tags_of),
+})
+
+
+# ---- all overloads of one name
+def overload_names(packet: Any) -> Iterator[str]:
+    return iter(packet.overloads())
+
+
+def no_overload(packet: Any, name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    raise AttributeError(f"The underlying op of '{packet}' has no overload name '{name}'")
+
+
+MEMBERS: dict[str, Any] = {
+    "__getattr__": no_overload,
+    "__iter__": overload_names,
+    "_qualified_op_name": Derived(lambda packet: f"aten::{packet.name}"),
+    "_schemas": property(lambda packet: {"" if op.overload == "default" else op.overload: op._schema
+                                         for op in packet.overloads_}),
+    "op": property(lambda packet: packet.__call__),
+    "op_overloads": property(lambda packet: list(packet.overloads_)),
+}
+for name, member in MEMBERS.items():
+    setattr(Packet, name, member)
