@@ -7,8 +7,8 @@ from typing import Any
 
 from retrograd._functorch.levels import TransformType
 from retrograd._functorch.pyfunctorch import retrieve_current_functorch_interpreter
-from retrograd._torch_private import DispatchKey
 from retrograd.core.api import Namespace, ops
+from retrograd.core.dispatch_keys import DispatchKey
 from retrograd.core.modes import TorchDispatchMode, overriding_arguments
 from retrograd.core.state import tls
 from retrograd.core.tensor import FLAG_META, FLAG_SPARSE, Tensor
