@@ -91,11 +91,24 @@ def bessel(make: Maker) -> Iterator[Sample]:
     yield Sample(make(3, 4, low=0.1, high=3.0, requires_grad=False))
 
 
-@samples("special_chebyshev_polynomial_t.default", "special_shifted_chebyshev_polynomial_t.default",
-         "special_chebyshev_polynomial_u.default", "special_shifted_chebyshev_polynomial_u.default",
-         "special_chebyshev_polynomial_v.default", "special_shifted_chebyshev_polynomial_v.default",
-         "special_chebyshev_polynomial_w.default", "special_shifted_chebyshev_polynomial_w.default",
-         "special_hermite_polynomial_h.default", "special_hermite_polynomial_he.default",
-         "special_laguerre_polynomial_l.default", "special_legendre_polynomial_p.default")
+POLYNOMIALS = ("special_chebyshev_polynomial_t", "special_shifted_chebyshev_polynomial_t",
+               "special_chebyshev_polynomial_u", "special_shifted_chebyshev_polynomial_u",
+               "special_chebyshev_polynomial_v", "special_shifted_chebyshev_polynomial_v",
+               "special_chebyshev_polynomial_w", "special_shifted_chebyshev_polynomial_w",
+               "special_hermite_polynomial_h", "special_hermite_polynomial_he", "special_laguerre_polynomial_l",
+               "special_legendre_polynomial_p")
+
+
+@samples(*[f"{name}.x_scalar" for name in POLYNOMIALS])
+def polynomials_at_a_number(make: Maker) -> Iterator[Sample]:
+    yield Sample(0.3, make.index(5, 4))
+
+
+@samples(*[f"{name}.n_scalar" for name in POLYNOMIALS])
+def polynomials_of_one_degree(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(3, 4, low=0.1, high=0.9, requires_grad=False), 3)
+
+
+@samples(*[f"{name}.default" for name in POLYNOMIALS])
 def polynomials(make: Maker) -> Iterator[Sample]:
     yield Sample(make(3, 4, low=0.1, high=0.9, requires_grad=False), make.index(5, 4))

@@ -576,7 +576,11 @@ def compute(op: Any, args: Any) -> Any:
         return hooks.sparse(op, args)
     device = args[op.device_arg] if op.device_arg >= 0 else None
     if odd & FLAG_META or device is not None and device.type == "meta":
-        return hooks.meta(op, args)
+        shaped = hooks.meta(op, args)
+        lazy = odd & (FLAG_CONJ | FLAG_NEG) ^ op.flips
+        for t in (shaped if op.multiple else (shaped,)) if lazy else ():
+            t._flags |= lazy
+        return shaped
     if device is not None and device.type != "cpu":
         raise missing(device)
     arrays = compute_arrays(op, args)
@@ -618,6 +622,8 @@ def compute_resolved(op: Any, args: Any) -> Any:
              if isinstance(a, (list, tuple)) else a for a in args]
     if target is not None and target._flags & (FLAG_CONJ | FLAG_NEG):
         compute(op, plain)
+        if target._flags & FLAG_META:
+            return target
         value = plain[0].array
         value = np.conj(value) if target._flags & FLAG_CONJ else value
         target.array[...] = np.negative(value) if target._flags & FLAG_NEG else value
@@ -632,6 +638,10 @@ def resolve(t: Any) -> Any:
     if not t._flags & (FLAG_CONJ | FLAG_NEG):
         return t
     array = t.array
+    if t._flags & FLAG_META:
+        made = new_tensor(array)
+        made._flags |= FLAG_META
+        return made
     if t._flags & FLAG_CONJ:
         array = np.conj(array)
     if t._flags & FLAG_NEG:

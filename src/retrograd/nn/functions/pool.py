@@ -109,7 +109,7 @@ def filled(output_size: Any, input: Any, rank: int) -> list[int]:
     sizes = [output_size] * rank if output_size is None or isinstance(output_size, int) else list(output_size)
     if input.dim() <= len(sizes):
         raise ValueError(f"Input dimension should be at least {len(sizes) + 1}")
-    return [n if wanted is None else wanted for wanted, n in zip(sizes, input.shape[-len(sizes):], strict=True)]
+    return [n if wanted is None else wanted for wanted, n in zip(sizes, input.shape[input.dim() - len(sizes):], strict=True)]
 
 
 @overridable

@@ -376,7 +376,7 @@ def bound_numbers(op: str, **bounds: Any) -> list[Any]:
 
 
 def linspace_kernel(xp: Any, start: Any, end: Any, steps: int, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
-    if dtype == np.bool_:
+    if dtype == np.bool_ and steps > 1:
         raise unsupported("linspace_cpu", dtype)
     start, end = bound_numbers("linspace", start=start, end=end)
     return linspace_values(xp, start, end, steps, dtype)
@@ -384,7 +384,7 @@ def linspace_kernel(xp: Any, start: Any, end: Any, steps: int, dtype: Any, layou
 
 def logspace_kernel(xp: Any, start: Any, end: Any, steps: int, base: float, dtype: Any, layout: Any, device: Any,
                     pin_memory: Any) -> Any:
-    if dtype == np.bool_:
+    if dtype == np.bool_ and steps > 1:
         raise unsupported("logspace_cpu", dtype)
     start, end = bound_numbers("logspace", start=start, end=end)
     if steps < 0:
@@ -406,6 +406,19 @@ def logspace_kernel(xp: Any, start: Any, end: Any, steps: int, base: float, dtyp
     if dtype == np.float32:
         return (np.float64(np.float32(base)) ** values.astype(np.float64)).astype(dtype)
     return (dtype.type(base) ** values).astype(dtype)
+
+
+def linspace_meta(xp: Any, start: Any, end: Any, steps: int, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    """The values of bounds given as tensors are not needed, only whether they are complex."""
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    complexes = [v.dtype.kind == "c" if isinstance(v, np.ndarray) else isinstance(v, complex) for v in (start, end)]
+    made = dtypes.get_default_complex_dtype().numpy if any(complexes) else default()
+    return meta_array((steps,), (1,), dtype or made)
+
+
+def logspace_meta(xp: Any, start: Any, end: Any, steps: int, base: float, *options: Any) -> Any:
+    return linspace_meta(xp, start, end, steps, *options)
 
 
 def eye_kernel(xp: Any, n: int, m: int, dtype: Any) -> Any:
@@ -535,15 +548,15 @@ def range_kernel(xp: Any, start: Any, end: Any, step: Any, dtype: Any) -> Any:
 
 linspace_forms: list[Any] = []
 logspace_forms: list[Any] = []
-for kind, first, last in (("Tensor_Tensor", "Tensor", "Tensor"), ("Scalar_Tensor", "Scalar", "Tensor"),
-                          ("Tensor_Scalar", "Tensor", "Scalar"), ("", "Scalar", "Scalar")):
+for kind, first, last in (("Tensor_Tensor", "Tensor", "Tensor"), ("Tensor_Scalar", "Tensor", "Scalar"),
+                          ("Scalar_Tensor", "Scalar", "Tensor"), ("", "Scalar", "Scalar")):
     bounds = f"{first} start, {last} end, int steps"
     dotted = f".{kind}" if kind else ""
     linspace_forms.append((defop(f"linspace{dotted}({bounds}, *, {OPTIONS}) -> Tensor", kernel=linspace_kernel,
-                                 batch=families.loop, variants=""), bounds))
+                                 meta=linspace_meta, batch=families.loop, variants=""), bounds))
     bounds += ", float base=10.0"
     logspace_forms.append((defop(f"logspace{dotted}({bounds}, *, {OPTIONS}) -> Tensor", kernel=logspace_kernel,
-                                 batch=families.loop, variants=""), bounds))
+                                 meta=logspace_meta, batch=families.loop, variants=""), bounds))
 eye = defop(
     f"eye(SymInt n, *, {OPTIONS}) -> Tensor",
     kernel=lambda xp, n, dtype, layout, device, pin_memory: eye_kernel(xp, n, n, dtype), variants="",

@@ -281,6 +281,8 @@ def multinomial_kernel(xp: Any, self: Any, num_samples: int, replacement: bool, 
     if self.dtype.kind not in "fV":
         raise RuntimeError("multinomial only supports floating-point dtypes for input, got: "
                            f"{dtypes.BY_NUMPY[self.dtype].legacy}")
+    if self.ndim in (1, 2) and self.shape[-1] > 1 << 24:
+        raise RuntimeError("number of categories cannot exceed 2^24")
     if self.size == 0 and self.ndim in (1, 2) and num_samples > 0 and (replacement or num_samples <= self.shape[-1]):
         return np.empty((*self.shape[:-1], num_samples), np.int64)
     return np.array(generator.multinomial(source_of(generator_), self, num_samples, replacement), order="C")

@@ -121,8 +121,8 @@ def zeta_slope(grad: Any, self: Any, other: Any) -> Any:
 def with_number(kernel: Any, first: bool) -> Any:
     """A kernel for one number and one array."""
     if first:
-        return lambda xp, self, other: kernel(xp, number_like(xp, other, self), other)
-    return lambda xp, self, other: kernel(xp, self, number_like(xp, self, other))
+        return lambda xp, number, array: kernel(xp, number_like(xp, array, number), array)
+    return lambda xp, array, number: kernel(xp, array, number_like(xp, array, number))
 
 
 zeta = defop(
@@ -269,8 +269,12 @@ def polynomial_kernel(name: str, first: Any, step: Any, shifted: bool) -> Any:
 for name, (first, step) in POLYNOMIALS.items():
     for prefix in ("", "shifted_") if name.startswith("chebyshev") else ("",):
         full = prefix + name
-        defop(f"special_{full}(Tensor x, Tensor n) -> Tensor", kernel=polynomial_kernel(full, first, step, bool(prefix)),
-              promote="float", batch=families.pointwise, variants="", numbers=True)
+        kernel = polynomial_kernel(full, first, step, bool(prefix))
+        for overload, arguments, made, numbers in (("", "Tensor x, Tensor n", kernel, ()),
+                                                   (".x_scalar", "Scalar x, Tensor n", with_number(kernel, True), ("x",)),
+                                                   (".n_scalar", "Tensor x, Scalar n", with_number(kernel, False), ("n",))):
+            defop(f"special_{full}{overload}({arguments}) -> Tensor", kernel=made, promote="float",
+                  batch=families.pointwise, variants="", scalars=numbers)
 
 
 # ---- names in torch.special of ops that are elsewhere

@@ -651,10 +651,10 @@ def index_reduce_kernel(xp: Any, self: Any, dim: int, index: Any, source: Any, r
     check_rows(index, at_least_1d(self).shape[dim])
     if self.dtype.kind in "bc" and not include_self:
         raise unsupported("index_reduce_func_exclude_input_init", self.dtype)
+    if self.dtype.kind in "bc" and self.ndim < 2:
+        raise unsupported("index_func_", self.dtype)
     if self.dtype.kind == "b" and reduce == "mean":
         raise unsupported("div_floor_cpu", self.dtype)
-    if self.dtype.kind == "c" and self.ndim < 2:
-        raise unsupported("index_func_", self.dtype)
     if self.dtype.kind == "c" and reduce in ("amax", "amin"):
         raise unsupported("maximum_cpu" if reduce == "amax" else "minimum_cpu", self.dtype)
     result = self.copy()
@@ -780,7 +780,10 @@ def take_along_dim_of(self: Any, indices: Any, dim: int | None = None) -> Any:
     shape = list(indices.shape)
     shape[dim:dim + 1] = [self.shape[dim]] if self.ndim else []
     self_shape = common_shape(tuple(shape), tuple(self.shape))
-    return self.broadcast_to(self_shape).gather(dim, indices.broadcast_to(index_shape))
+    indices = indices.broadcast_to(index_shape)
+    if self_shape[dim:dim + 1] not in ((), (0,)):
+        indices = indices.remainder(self_shape[dim])
+    return self.broadcast_to(self_shape).gather(dim, indices)
 
 
 take_along_dim = defop(

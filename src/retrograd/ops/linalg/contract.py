@@ -179,7 +179,7 @@ def tensordot_tensors(self: Any, other: Any, dims_self: Any, dims_other: Any) ->
     for k, (i, j) in enumerate(zip(left, right, strict=True)):
         m, n = a.array.shape[i], b.array.shape[j]
         if n == 1:
-            a = a.sum([i], keepdim=True, dtype=a.dtype) if m != 1 else a
+            a = a.sum([i], keepdim=True, dtype=a.dtype)
         elif m == 1:
             b = b.sum([j], keepdim=True, dtype=b.dtype)
         elif m != n:
@@ -195,7 +195,9 @@ def tensordot_tensors(self: Any, other: Any, dims_self: Any, dims_other: Any) ->
     for d in free_right:
         columns *= b.array.shape[d]
     a, b = a.permute([*free_left, *left]), b.permute([*right, *free_right])
-    if not free_left and not free_right:
+    if rows == columns == 1:
+        if not (a.is_contiguous() and b.is_contiguous()):
+            return (a.squeeze() * b.squeeze()).sum(dtype=a.dtype).reshape(tuple(shape))
         a, b = (t if t.array.ndim == 1 else t.reshape((inner,)) for t in (a, b))
         return call(dot, [a, b]).reshape(tuple(shape))
     return call(mm, [a.reshape((rows, inner)), b.reshape((inner, columns))]).reshape(tuple(shape))

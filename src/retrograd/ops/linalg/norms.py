@@ -10,7 +10,7 @@ from retrograd.core import dtypes
 from retrograd.core.dispatch import call
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import defop
-from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor, new_tensor
+from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor
 from retrograd.ops import late
 from retrograd.ops.linalg import lapack
 from retrograd.ops.linalg.factors import check_floating, check_matrix, check_square, column_major, legacy, supported
@@ -128,6 +128,8 @@ def ormqr_kernel(xp: Any, self: Any, input2: Any, input3: Any, left: bool, trans
     if self.ndim < 2 or input3.ndim < 2:
         raise RuntimeError(f"torch.ormqr: {'input' if self.ndim < 2 else 'other'} must have at least 2 dimensions.")
     side = -2 if left else -1
+    if input2.shape[-1:] != (min(input3.shape[side], self.shape[-1]),):
+        raise RuntimeError(f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])")
     if input3.shape[side] < input2.shape[-1]:
         raise RuntimeError(f"torch.ormqr: other.shape[{side}] must be greater than or equal to tau.shape[-1]")
     if input3.shape[side] != self.shape[-2]:
@@ -428,7 +430,7 @@ def matrix_rank(input: Any, atol: Any = None, rtol: Any = None, hermitian: bool 
     if input.dtype.numpy.char not in "fdFD" and rtol is None:
         raise RuntimeError("This function doesn't handle types other than float and double")
     if input.numel() == 0:
-        return new_tensor(np.zeros(input.shape[:-2], np.int64))
+        return late.zeros(input.shape[:-2], dtype=dtypes.int64, device=input.device)
     if rtol is None:
         rtol = max(input.shape[-2:]) * float(np.finfo(input.array.dtype).eps) if zero else 0.0
     absolute, relative = (as_tolerance(input, 0.0 if v is None else v) for v in (atol, rtol))

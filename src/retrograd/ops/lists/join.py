@@ -14,7 +14,7 @@ from retrograd.core.dispatch import call
 from retrograd.core.opdef import defop, find_packet
 from retrograd.core.tensor import new_tensor
 from retrograd.ops import late
-from retrograd.ops.memory.copy import cast_array, clone, contiguous_format, copied, format_strides, real_if
+from retrograd.ops.memory.copy import cast_array, clone, contiguous_format, copied, format_strides, meta_array, real_if
 from retrograd.ops.shared import geometry
 from retrograd.ops.shared.families import loop, move_to_front, shift_dims, wrap_dim, wrap_dims
 from retrograd.ops.shared.triangles import lower_part, upper_part
@@ -326,9 +326,15 @@ def interleave_kernel(xp: Any, repeats: Any, output_size: Any) -> Any:
     return xp.repeat(xp.arange(repeats.size, dtype=repeats.dtype), repeats)
 
 
+def interleave_meta(xp: Any, repeats: Any, output_size: Any) -> Any:
+    if output_size is None:
+        raise RuntimeError("cannot repeat_interleave a meta tensor without output_size")
+    return meta_array((output_size,), (1,), repeats.dtype)
+
+
 interleave = defop(
     "repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor",
-    meta="values",
+    meta=interleave_meta,
     kernel=interleave_kernel, batch=loop, variants="function",
 )
 

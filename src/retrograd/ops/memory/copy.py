@@ -313,7 +313,7 @@ def sum_to_size(grad: Any, size: Any) -> Any:
     """Sum over the dimensions along which `size` was broadcast to the tensor's shape."""
     size = tuple(size)
     shape = grad.array.shape
-    if shape == size:
+    if shape == size and size:
         return grad
     if not size:
         return grad.sum()
@@ -413,7 +413,7 @@ def by_dtype(name: str) -> Any:
     target = dtypes.BY_NAME.get(name) or dtypes.ALIASES[name]
 
     def convert(self: Any, memory_format: Any = None) -> Any:
-        return to(self, target)
+        return to(self, target, memory_format=memory_format)
     convert.__name__ = name
     return convert
 
@@ -434,7 +434,7 @@ def to_type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 for public, function in dict(
     to=to, contiguous=contiguous, type=to_type, type_as=lambda self, other: to(self, other.dtype),
-    cpu=lambda self, memory_format=None: to(self, "cpu"),
+    cpu=lambda self, memory_format=None: to(self, "cpu", memory_format=memory_format),
     cuda=lambda self, device=None, non_blocking=False, memory_format=None: to(self, "cuda" if device is None else device),
     sum_to_size=lambda self, *size: sum_to_size(self, size[0] if len(size) == 1 and not isinstance(size[0], int) else size),
     char=by_dtype("int8"), byte=by_dtype("uint8"),

@@ -17,6 +17,7 @@ import numpy as np
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import HALVES
 from retrograd.core.opdef import defop
+from retrograd.core.tensor import bump
 from retrograd.ops import late
 from retrograd.ops.shared import families
 from retrograd.ops.shared.dtype_checks import takes, without_gradient
@@ -288,7 +289,7 @@ native_batch_norm_backward = defop(
 
 def batch_norm_tensors(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float,
                        eps: float, cudnn_enabled: bool) -> Any:
-    features = input.shape[1]
+    features = input.shape[1] if input.ndim > 1 or input.numel() else 0
     for name, t in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
         if t is not None and t.numel() != features:
             raise RuntimeError(f"{name} should contain {features} elements not {t.numel()}")
@@ -317,8 +318,17 @@ def instance_norm_tensors(input: Any, weight: Any, bias: Any, running_mean: Any,
     made = batch_norm_tensors(folded, weight, bias, mean, var, use_input_stats, momentum, eps, cudnn_enabled)
     for kept, each in ((running_mean, mean), (running_var, var)):
         if kept is not None and each is not None and use_input_stats:
-            kept.detach().copy_(each.view((batch, channels)).mean(0, False))
+            keep_means(kept, each, (batch, channels))
     return made.view(shape)
+
+
+def keep_means(kept: Any, each: Any, shape: Any) -> None:
+    """Write the means of all instances' statistics; like those of batches, they are no part of what is differentiated."""
+    if kept._flags:
+        kept.detach().copy_(each.view(shape).mean(0, False))
+    else:
+        kept.array[...] = families.everything(each).reshape(shape).mean(0)
+        bump(kept)
 
 
 defop(f"instance_norm({STATISTICS}, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor",

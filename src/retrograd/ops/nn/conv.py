@@ -37,13 +37,12 @@ class Geometry:
                       zip(sizes, self.kernel, self.stride, self.padding, self.dilation, strict=True)])
 
 
-def columns(xp: Any, array: Any, g: Geometry) -> Any:
-    """The windows of `array` as (groups, channels of a group * kernel, batch * output)."""
+def columns(xp: Any, array: Any, g: Geometry, sizes: Any) -> Any:
+    """The first windows of `array`, `sizes` of them, as (groups, channels of a group * kernel, batch * output)."""
     padded = array
     if any(g.padding):
         padded = xp.pad(array, [(0, 0), (0, 0), *[(p, p) for p in g.padding]])
     batch, channels = array.shape[:2]
-    sizes = g.output(array.shape[2:])
     steps = padded.strides[2:]
     windows = xp.lib.stride_tricks.as_strided(
         padded, (batch, channels, *g.kernel, *sizes),
@@ -61,13 +60,12 @@ def as_rows(array: Any, groups: int) -> Any:
     return array.swapaxes(0, 1).reshape(groups, channels // groups, batch * math.prod(array.shape[2:]))
 
 
-def correlate(xp: Any, array: Any, weight: Any, g: Geometry) -> Any:
+def correlate(xp: Any, array: Any, weight: Any, g: Geometry, sizes: Any) -> Any:
     batch, outputs = array.shape[0], weight.shape[0]
-    sizes = g.output(array.shape[2:])
     done = convolve("correlate", array, weight, (batch, outputs, *sizes), g)
     if done is not None:
         return done
-    made = xp.matmul(weight.reshape(g.groups, outputs // g.groups, math.prod(weight.shape[1:])), columns(xp, array, g))
+    made = xp.matmul(weight.reshape(g.groups, outputs // g.groups, math.prod(weight.shape[1:])), columns(xp, array, g, sizes))
     return packed(made.reshape(outputs, batch, *sizes).swapaxes(0, 1))
 
 
@@ -95,7 +93,7 @@ def match(xp: Any, grad: Any, array: Any, g: Geometry) -> Any:
     done = convolve("match", array, (outputs, per_group, *g.kernel), grad, g)
     if done is not None:
         return done
-    made = xp.matmul(as_rows(grad, g.groups), columns(xp, array, g).swapaxes(1, 2))
+    made = xp.matmul(as_rows(grad, g.groups), columns(xp, array, g, grad.shape[2:]).swapaxes(1, 2))
     return packed(made.reshape(outputs, per_group, *g.kernel))
 
 
@@ -109,7 +107,7 @@ def convolution_kernel(xp: Any, input: Any, weight: Any, bias: Any, stride: Any,
                  zip(input.shape[2:], g.stride, g.padding, g.dilation, g.kernel, extra, strict=True)]
         made = spread(xp, input, weight, g, sizes)
     else:
-        made = correlate(xp, input, weight, g)
+        made = correlate(xp, input, weight, g, g.output(input.shape[2:]))
     if bias is not None:
         made += bias.reshape((1, -1) + (1,) * len(g.kernel))
     return in_order_of(xp, made, input, weight)
@@ -125,7 +123,7 @@ def convolution_backward_kernel(xp: Any, grad_output: Any, input: Any, weight: A
     g = Geometry(weight.shape[2:], stride, padding, dilation, groups)
     to_input = to_weight = to_bias = None
     if output_mask[0]:
-        to_input = correlate(xp, grad_output, weight, g) if transposed else spread(xp, grad_output, weight, g, input.shape[2:])
+        to_input = (correlate if transposed else spread)(xp, grad_output, weight, g, input.shape[2:])
     if output_mask[1]:
         to_weight = match(xp, input, grad_output, g) if transposed else match(xp, grad_output, input, g)
     if output_mask[2]:

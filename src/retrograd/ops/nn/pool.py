@@ -509,7 +509,8 @@ def max_unpool_rows(rank: int) -> Any:
                                f"{'x'.join(map(str, output_size))})")
         made = xp.zeros((math.prod(lead), count), self.dtype)
         made[xp.arange(len(made))[:, None], indices.reshape(len(made), -1)] = self.reshape(len(made), -1)
-        return made.reshape(*lead, *output_size)
+        made = made.reshape(*lead, *output_size)
+        return following(made, self) if rank == 2 else made
 
     windows = "" if rank == 2 else ", int[3] stride, int[3] padding"
     return defop(

@@ -6,6 +6,7 @@ from typing import Any
 from retrograd.core.opdef import defop
 from retrograd.ops import late
 from retrograd.ops.memory.copy import cast_array
+from retrograd.ops.shared.elementwise import unsupported
 from retrograd.ops.shared.families import anywhere, conj, is_watched, wrap_dim
 from retrograd.ops.shared.reductions import INT64, accumulating, along_dim, as_row, dense, is_integral, refuse
 
@@ -15,6 +16,8 @@ def running(xp: Any, ufunc: str, self: Any, dim: int, dtype: Any) -> Any:
     axis = wrap_dim(dim, self.ndim)
     if dtype is None:
         dtype = INT64 if is_integral(self) else self.dtype
+    if dtype.kind == "b" and self.ndim and self.size:
+        raise unsupported(f"{'cumsum' if ufunc == 'add' else 'cumprod'}_out_cpu", dtype)
     x = as_row(cast_array(self, dtype)).astype(accumulating(dtype), copy=False)
     return dense(getattr(xp, ufunc).accumulate(x, axis).astype(dtype, copy=False)).reshape(self.shape)
 
@@ -30,15 +33,13 @@ def cumsum_backward(grad: Any, dim: int, self_scalar_type: Any) -> Any:
     return reversed_cumsum(grad, dim)
 
 
-def in_place(name: str, ufunc: str) -> Any:
+def in_place(ufunc: str) -> Any:
     """The kernel of an in-place scan, whose result has the dtype of the tensor it is written to."""
     def kernel(xp: Any, self: Any, dim: int, dtype: Any) -> Any:
         if dtype is not None and dtype != self.dtype:
             words = [C_NAMES.get(str(d), str(d)) for d in (self.dtype, dtype)]
             raise RuntimeError(f"Bad in-place call: input tensor dtype {words[0]} and output tensor dtype {words[1]} "
                                "should match")
-        if self.ndim and self.size:
-            refuse(f"{name}_out_cpu", self, "b")
         return running(xp, ufunc, self, dim, self.dtype)
     return kernel
 
@@ -57,7 +58,7 @@ cumsum = defop(
 )
 cumsum_ = defop(
     "cumsum_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!)",
-    kernel=in_place("cumsum", "add"),
+    kernel=in_place("add"),
     vjp=dict(self=cumsum_backward), jvp="linear", batch=along_dim, variants="method", out=False,
 )
 
@@ -124,7 +125,7 @@ cumprod = defop(
 )
 cumprod_ = defop(
     "cumprod_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!)",
-    kernel=in_place("cumprod", "multiply"),
+    kernel=in_place("multiply"),
     vjp=dict(self=cumprod_backward), jvp=cumprod_jvp, batch=along_dim, variants="method", out=False,
 )
 

@@ -165,7 +165,7 @@ def resized(x: Any, dims: Any, sizes: Any) -> Any:
 def shape_and_dims(self: Any, shape: Any, dim: Any) -> tuple[list[int], list[int]]:
     """Which dimensions are transformed, and the sizes they are to have."""
     if dim is not None:
-        dims = [wrap_dim(d, self.ndim) for d in dim]
+        dims = [one_dim(self, d) for d in dim]
         if len(set(dims)) != len(dims):
             raise RuntimeError("FFT dims must be unique")
     if shape is not None:

@@ -1,0 +1,124 @@
+"""Corners of ops: sizes that only just fit, formats that conversions keep, lazy bits of tensors without data."""
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import retrograd as torch
+from retrograd.autograd import gradcheck
+from retrograd.nn import functional as F
+
+
+# ---- convolution
+@pytest.mark.parametrize(("stride", "dilation", "output_padding"), [(2, 4, 3), (1, 3, 2), (3, 2, 2)])
+def test_transposed_convolution_padded_beyond_its_stride(stride: int, dilation: int, output_padding: int) -> None:
+    torch.manual_seed(0)
+    x = torch.randn(2, 2, 3, dtype=torch.float64, requires_grad=True)
+    weight = torch.randn(2, 1, 2, dtype=torch.float64, requires_grad=True)
+    assert gradcheck(lambda x, w: F.conv_transpose1d(x, w, stride=stride, dilation=dilation, output_padding=output_padding,
+                                                     groups=2), (x, weight))
+
+
+# ---- conversions
+@pytest.mark.parametrize("name", ["float", "double", "half", "bfloat16", "int", "long", "bool", "cfloat"])
+def test_conversion_keeps_to_the_format_asked_for(name: str) -> None:
+    x = torch.ones(2, 3, 4, 5)
+    made = getattr(x, name)(memory_format=torch.channels_last)
+    assert made.stride() == (60, 1, 15, 3)
+    assert getattr(made, name)(memory_format=torch.contiguous_format).stride() == (60, 20, 5, 1)
+
+
+def test_sum_to_no_dimensions_is_a_sum() -> None:
+    x = torch.tensor(True)
+    assert x.sum_to_size(()).dtype == torch.int64
+    assert torch.ones((), requires_grad=True).sum_to_size(()).grad_fn.name() == "SumBackward0"
+
+
+# ---- tensors without data
+def test_lazy_bits_without_data() -> None:
+    x = torch.ones(3, 2, dtype=torch.complex64, device="meta")
+    assert x.conj().is_conj() and x.mH.is_conj() and x.conj()[0].is_conj()
+    assert x.conj().imag.is_neg()
+    assert not (x.conj() + 1).is_conj() and not x.conj().resolve_conj().is_conj() and not x.conj().conj().is_conj()
+    assert x.conj().mul_(2).is_conj()
+
+
+def test_shapes_that_do_not_depend_on_the_values_of_bounds() -> None:
+    start, end = torch.tensor(0.0, device="meta"), torch.tensor(1j, device="meta")
+    for function in (torch.linspace, torch.logspace):
+        assert function(start, 1, 5, device="meta").shape == (5,)
+        assert function(0, end, 5, device="meta").dtype == torch.complex64
+    repeats = torch.ones(3, dtype=torch.int64, device="meta")
+    assert torch.repeat_interleave(repeats, repeats, output_size=7).shape == (7,)
+    with pytest.raises(RuntimeError, match="cannot repeat_interleave a meta tensor without output_size"):
+        torch.repeat_interleave(repeats, repeats)
+    assert torch.linalg.matrix_rank(torch.ones(3, 0, device="meta")).device.type == "meta"
+
+
+# ---- contraction
+def test_product_that_is_one_number_is_a_dot_product_or_a_sum() -> None:
+    a, b = torch.ones(2, 2, 1, requires_grad=True), torch.ones(2, 1, 2)
+
+    def names(left: Any, right: Any) -> list[str]:
+        node = torch.tensordot(a, b, (left, right)).grad_fn
+        return [node.name(), node.next_functions[0][0].name()]
+    assert names([0, 1], [0, 2]) == ["ViewBackward0", "DotBackward0"]
+    assert names([0, 1], [2, 0]) == ["ViewBackward0", "SumBackward0"]
+
+
+# ---- indices
+def test_take_along_dim_goes_round() -> None:
+    x = torch.tensor([[1, 2, 3], [4, 5, 6]])
+    assert torch.take_along_dim(x, torch.tensor([[-1], [4]]), 1).tolist() == [[3], [5]]
+    with pytest.raises(RuntimeError, match="out of bounds"):
+        torch.take_along_dim(x, torch.tensor([-1]))
+
+
+# ---- normalization
+def test_statistics_of_instances_are_kept_while_derivatives_are_taken() -> None:
+    torch.manual_seed(0)
+    x, mean, var = torch.randn(2, 3, 4), torch.zeros(3), torch.ones(3)
+    expected = torch.zeros(3)
+    F.instance_norm(x, expected, torch.ones(3))
+    torch.func.vjp(lambda x: F.instance_norm(x, mean, var), x)
+    torch.testing.assert_close(mean, expected)
+
+
+def test_batch_of_no_features() -> None:
+    x, none = torch.zeros(0, requires_grad=True), torch.zeros(0)
+    for training in (True, False):
+        assert F.batch_norm(x, none, none, training=training).shape == (0,)
+
+
+def test_unpooling_follows_the_memory_of_its_input() -> None:
+    pooled, places = F.max_pool2d(torch.arange(32.0).reshape(1, 2, 4, 4), 2, return_indices=True)
+    assert F.max_unpool2d(pooled.contiguous(memory_format=torch.channels_last), places, 2).stride() == (32, 1, 8, 2)
+    assert F.max_unpool2d(pooled, places, 2).stride() == (32, 16, 4, 1)
+
+
+# ---- refusals
+@pytest.mark.parametrize(("error", "words", "run"), [
+    (NotImplementedError, "\"cumsum_out_cpu\" not implemented for 'Bool'", lambda: torch.ones(2).cumsum(0, dtype=torch.bool)),
+    (NotImplementedError, "\"cumprod_out_cpu\" not implemented for 'Bool'", lambda: torch.ones(2).cumprod(0, dtype=torch.bool)),
+    (NotImplementedError, "\"index_func_\" not implemented for 'Bool'",
+     lambda: torch.tensor([True]).index_reduce(0, torch.tensor([0]), torch.tensor([True]), "amax")),
+    (IndexError, "Dimension specified as 0 but tensor has no dimensions", lambda: torch.fft.fftn(torch.tensor(1.0), dim=0)),
+    (RuntimeError, "adaptive_avg_pool2d: output_size must be 2", lambda: F.adaptive_avg_pool2d(torch.ones(1, 2, 3, 3), ())),
+    (RuntimeError, "number of categories cannot exceed 2^24", lambda: torch.multinomial(torch.ones(()).expand(2**24 + 1), 1)),
+    (RuntimeError, "torch.ormqr: tau.shape[-1] must be equal to min(other.shape[-2], input.shape[-1])",
+     lambda: torch.ormqr(torch.ones(3, 3), torch.ones(2), torch.ones(3, 3))),
+    (TypeError, "special_hermite_polynomial_h() received an invalid combination",
+     lambda: torch.special.hermite_polynomial_h(1, 2)),
+])
+@pytest.mark.filterwarnings("ignore:index_reduce")
+def test_refused(error: Any, words: str, run: Any) -> None:
+    with pytest.raises(error) as caught:
+        run()
+    assert str(caught.value).startswith(words)
+
+
+@pytest.mark.parametrize("function", [torch.linspace, torch.logspace])
+def test_bools_that_are_no_sequence(function: Any) -> None:
+    assert function(0, 1, 0, dtype=torch.bool).shape == (0,)
+    assert function(1, 1, 1, dtype=torch.bool).tolist() == [True]
