@@ -268,3 +268,23 @@ def test_asking_twice_is_harmless() -> None:
         settle(y)
         assert y.tolist() == [2, 2]
         settle(y)
+
+
+def test_the_backward_pass_of_a_fused_function_is_fused_too() -> None:
+    def f(x: Any) -> Any:
+        y = torch.sigmoid(x) * x
+        return (y * torch.tanh(y)).sum()
+    x = torch.linspace(-1, 1, 6, requires_grad=True)
+    f(x).backward()
+    expected, g = x.grad, torch.compile(f)
+    with backend_config.patch(fusion_threshold=0):
+        for _ in range(3):
+            codes.clear()
+            x.grad = None
+            g(x).backward()
+            torch.testing.assert_close(x.grad, expected)
+            assert not is_pending(x.grad)
+    assert len(codes) > 1
+    first, = torch.autograd.grad(g(x), x, create_graph=True)
+    second, = torch.autograd.grad(first.sum(), x)
+    torch.testing.assert_close(second, torch.autograd.functional.hessian(f, x.detach()).sum(0))

@@ -100,7 +100,9 @@ class Program:
             return self.record(args, kwargs)[0]
         if not state.backend_config.fusion_threshold and self.compiler is compile_graph and not tls.slow_path:
             with Deferrer():
-                return self.function(*args, **kwargs)
+                result = self.function(*args, **kwargs)
+            compiled_autograd.fuse_next(True)
+            return result
         signature = (*signature_of((args, kwargs), 4), tls.grad_enabled, compiled_autograd.is_enabled(),
                      state.generation.number)
         steady = self.steady.get(signature)
@@ -109,6 +111,7 @@ class Program:
             if steady.fuses and not tls.slow_path:
                 with Deferrer():
                     result = self.function(*args, **kwargs)
+                compiled_autograd.fuse_next(sequence.n > first)
             else:
                 result = self.function(*args, **kwargs)
             if steady.variant is not None:

@@ -22,6 +22,7 @@ from retrograd.autograd.grad_mode import set_multithreading_enabled
 from retrograd.compile import state
 from retrograd.compile.backward_graph import Builder
 from retrograd.compile.collect import Collector, root_key
+from retrograd.compile.deferred import Deferrer
 from retrograd.compile.recorder import recorders, variant_of
 from retrograd.core.hooks import hooks as services
 from retrograd.core.state import tls
@@ -66,6 +67,7 @@ class State:
         self.roots: dict[Any, Step] = {}
         self.verbose = False
         self.last_miss: str | None = None
+        self.fuses = False                        # the next pass goes over nodes of a function whose ops were fused
 
 
 ours = State()
@@ -84,7 +86,14 @@ def set_compiler(compiler: Any, dynamic: bool) -> tuple[Any, bool]:
 
 def update_service() -> None:
     """Let the engine hand over its passes if there is a compiler, or somebody records ops and must know of them."""
-    services.compiled_backward = None if ours.compiler is None and not recorders.active else run
+    services.compiled_backward = run if ours.compiler is not None or recorders.active or ours.fuses else None
+
+
+def fuse_next(on: bool) -> None:
+    """Let the ops of the next backward pass wait for one another as well (see deferred.py)."""
+    if on is not ours.fuses:
+        ours.fuses = on
+        update_service()
 
 
 recorders.changed = update_service
@@ -190,7 +199,11 @@ def run(roots: Any, grads: Any, keep_graph: bool, create_graph: bool, inputs: An
         with recorder.suspended("backward"):
             return run(roots, grads, keep_graph, create_graph, inputs, accumulate_grad)
     if ours.compiler is None:
-        return run_pass(roots, grads, keep_graph, create_graph, inputs, accumulate_grad)
+        if not ours.fuses or tls.slow_path:
+            return run_pass(roots, grads, keep_graph, create_graph, inputs, accumulate_grad)
+        fuse_next(False)
+        with Deferrer():
+            return run_pass(roots, grads, keep_graph, create_graph, inputs, accumulate_grad)
     if ours.running is not None:
         raise NotImplementedError(NESTED)
     task = GraphTask(keep_graph, create_graph)
