@@ -467,7 +467,7 @@ def is_contiguous(self: Any, memory_format: Any = None) -> bool:
             return hooks.nested_answers["is_contiguous"](self)
         check_strides(self, "is_contiguous")
         return False
-    if memory_format is None or getattr(memory_format, "name", "") in ("contiguous_format", ""):
+    if memory_format is None or getattr(memory_format, "name", "") in ("contiguous_format", "preserve_format", ""):
         return self.array.size == 0 or bool(self.array.flags.c_contiguous)
     return hooks.is_channels_last(self, memory_format)
 

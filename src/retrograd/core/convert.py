@@ -14,19 +14,12 @@ import numpy as np
 Converter = Callable[[Any], Any]
 
 
-class BindError(TypeError):
-    """A call does not fit a schema. ``reason`` says why, after PyTorch's wording."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-
-
-class ListItemError(BindError):
+class ListItemError(TypeError):
     """A list argument whose later items have the wrong type: PyTorch gives up there, without trying more overloads."""
 
     def __init__(self, value: Any, position: int, item: Any, kind: str) -> None:
-        super().__init__(f"item {position} of a list must be {kind}, but got {type(item).__name__}")
+        self.reason = f"item {position} of a list must be {kind}, but got {type(item).__name__}"
+        super().__init__(self.reason)
         self.value = value
         self.position = position
         self.item = item

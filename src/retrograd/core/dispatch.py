@@ -17,7 +17,7 @@ from retrograd.core import forward, views
 from retrograd.core.device import missing
 from retrograd.core.forward import run as run_dual
 from retrograd.core.hooks import hooks
-from retrograd.core.kernels import check_overlap, compute_arrays, in_order, run_kernel, write_into
+from retrograd.core.kernels import check_apart, check_overlap, compute_arrays, in_order, run_kernel, write_into
 from retrograd.core.opdef import AUTOCAST, find_packet
 from retrograd.core.origin import note_call
 from retrograd.core.record import dropped, finish, record, record_short, save_results, save_written
@@ -477,7 +477,8 @@ def autograd(op: Any, args: Any) -> Any:
             if target is not None and op.name == "copy_" and target.array.dtype.kind not in "fcV":
                 mask = 0
         if target is not None:
-            check_inplace(target, mask != 0 or wants_grad(target))
+            # What the logical ops write depends on no gradient: leaves take it.
+            check_inplace(target, mask != 0 or wants_grad(target) and not op.name.startswith("logical_"))
             if target._flags & FLAG_INFERENCE == 0 and mask and not op.differentiable:
                 raise RuntimeError(f"the derivative for '{op.name}' is not implemented.")
     node = record(op, args, mask, target is not None) if mask and op.differentiable else None
@@ -675,7 +676,21 @@ def compute_out(op: Any, args: Any) -> Any:
     if op.functional.promote is not None:
         for out in args[op.out_arg:]:
             check_overlap(out.array, args[:op.out_arg])
-    return assign_out(op, args[op.out_arg:], compute(op.functional, args[:op.out_arg]))
+    if op.functional.has_lists:
+        for given in args[:op.out_arg]:
+            if isinstance(given, (list, tuple)):
+                check_apart(args[op.out_arg].array, given)
+    result = compute(op.functional, args[:op.out_arg])
+    if op.functional.promote is not None:
+        check_out_shape(args[op.out_arg], args[:op.out_arg], result)
+    return assign_out(op, args[op.out_arg:], result)
+
+
+def check_out_shape(out: Any, inputs: Any, result: Any) -> None:
+    """An out= tensor that is an input as well cannot be resized."""
+    if isinstance(result, Tensor) and out.array.shape != result.array.shape and any([t is out for t in inputs]):
+        raise RuntimeError(f"output with shape {list(out.array.shape)} doesn't match the broadcast shape "
+                           f"{list(result.array.shape)}")
 
 
 def assign_out(op: Any, outs: Any, result: Any) -> Any:

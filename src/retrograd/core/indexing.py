@@ -25,7 +25,6 @@ Step = tuple[Any, ...]
 # Longer lists are always one index tensor: NumPy once allowed no more dimensions than this.
 _MAX_TUPLE_LIKE: Final = 32
 _MASK_DTYPES: Final = frozenset({"bool", "uint8"})
-_INDEX_DTYPES: Final = frozenset({"int64", "int32", "uint8", "bool"})
 _SELECT_DTYPES: Final = frozenset({"int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"})
 
 _SEQUENCE_WARNING: Final = (
@@ -139,8 +138,6 @@ class _Parser:
             self.add_bool(bool(tensor.item()))
         elif rank == 0 and dtype in _SELECT_DTYPES and not getattr(tensor, "_flags", 0) & FLAG_WRAPPER:
             self.add_select(int(tensor.item()))     # a batched tensor has no one number and stays a tensor
-        elif dtype not in _INDEX_DTYPES:
-            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         else:
             self.tensors[self.dim] = tensor
             self.dim += rank if dtype in _MASK_DTYPES else 1
@@ -156,22 +153,13 @@ class _Parser:
             tensor = self.tensors.get(dim)
             entries.append(tensor)
             if tensor is not None and tensor.dtype.name in _MASK_DTYPES:
-                self.check_mask(tuple(tensor.shape), dim)
                 dim += len(tensor.shape)
+                if dim > len(self.shape):
+                    # A mask inside a list was counted as one dimension, before its rank was known.
+                    raise IndexError(f"too many indices for tensor of dimension {len(self.shape)}")
             else:
                 dim += 1
         return entries
-
-    def check_mask(self, mask: tuple[int, ...], dim: int) -> None:
-        if dim + len(mask) > len(self.shape):
-            # A mask inside a list was counted as one dimension, before its rank was known.
-            raise IndexError(f"too many indices for tensor of dimension {len(self.shape)}")
-        for axis, size in enumerate(mask):
-            if size != self.shape[dim + axis]:
-                raise IndexError(
-                    f"The shape of the mask {list(mask)} at index {axis} does not match "
-                    f"the shape of the indexed tensor {self.shape} at index {dim + axis}"
-                )
 
 
 def _as_items(index: Any) -> Sequence[Any]:

@@ -42,7 +42,11 @@ def run_kernel(op: Any, args: Any, values: Any) -> Any:
             return values[0]
         uniform = 0
     if op.check is not None and not (uniform == 2 and op.checks_dtypes):
-        op.check(*args)
+        try:
+            op.check(*args)
+        except NotImplementedError:
+            check_before_dtypes(op, args, values)
+            raise
     for i in op.dtype_args:
         if values[i] is not None:
             values[i] = values[i].numpy
@@ -55,13 +59,17 @@ def run_kernel(op: Any, args: Any, values: Any) -> Any:
             if op.direct:
                 return run_direct(op, operands(op, values))
             return op.compute(np, *values)
+        except NotImplementedError:
+            check_before_dtypes(op, args, values)
+            raise
         except (ValueError, IndexError, TypeError) as error:
             if op.promote is not None:
                 check_shapes(op, args)
             raise explain(op, args, error) from None
     if op.is_inplace and (op.promote is not None or op.name in GUARDED):
-        check_overlap(args[0].array, [args[i] for i in op.tensor_args])
-        if op.name in APART:
+        if op.name not in APART:
+            check_overlap(args[0].array, [args[i] for i in op.tensor_args])
+        elif op.functional is None or op.functional.compute is not op.compute:       # it writes as it goes
             check_apart(args[0].array, [args[i] for i in op.tensor_args[1:]])
     if op.promote is not None:
         check_shapes(op, args)
@@ -78,11 +86,29 @@ def run_kernel(op: Any, args: Any, values: Any) -> Any:
             result = op.compute(np, *values)
     except (ValueError, IndexError, TypeError) as error:
         raise explain(op, args, error) from None
+    if op.name in APART:
+        check_apart(args[0].array, [args[i] for i in op.tensor_args[1:]])
     if narrow is not None:
         result = narrowed(result, narrow)
     if order is not None and type(result) is ndarray and result.ndim > 1:
         result = in_order(op, order, result)
     return result
+
+
+def check_before_dtypes(op: Any, args: Any, values: Any) -> None:
+    """Raise what else is wrong with the arguments of an op that has no kernel for their dtype: PyTorch looks there first."""
+    if op.promote is not None:
+        check_shapes(op, args)
+    elif len(op.tensor_args) == 1 and not op.has_lists and not op.is_inplace:
+        tried = list(values)
+        tried[op.tensor_args[0]] = values[op.tensor_args[0]].astype(FLOAT32)
+        try:
+            op.compute(np, *tried)
+        except (RuntimeError, IndexError) as error:
+            if not isinstance(error, NotImplementedError):
+                raise error from None
+        except (ValueError, TypeError):
+            pass
 
 
 def written(op: Any, values: Any, args: Any) -> bool:
@@ -319,8 +345,10 @@ def write_into(op: Any, target: Any, result: Any) -> None:
     array[...] = result
 
 
-GUARDED = frozenset(("copy_", "index_put_", "_index_put_impl_", "scatter_", "scatter_add_", "index_add_", "index_copy_"))
-APART = frozenset(("scatter_", "scatter_add_", "index_add_", "index_copy_"))      # may not read what they write to at all
+# May not read what they write to at all.
+APART = frozenset(("index_put_", "scatter_", "scatter_add_", "scatter_reduce_", "index_add_", "index_copy_", "index_reduce_",
+                   "put_"))
+GUARDED = APART | {"copy_", "_index_put_impl_"}
 
 
 def check_overlap(target: Any, operands: Any) -> None:
@@ -334,8 +362,9 @@ def check_overlap(target: Any, operands: Any) -> None:
 def check_apart(target: Any, operands: Any) -> None:
     """Refuse to write to memory that is read; of memory with gaps nobody can tell."""
     for value in operands:
-        if isinstance(value, Tensor) and target.size and np.may_share_memory(target, value.array) and all(
-                [storage.dense_order(a.shape, storage.strides_of(a)) is not None for a in (target, value.array)]):
+        if isinstance(value, Tensor) and (value.array is target or target.size and np.may_share_memory(
+                target, value.array) and all([storage.dense_order(a.shape, storage.strides_of(a)) is not None
+                                              for a in (target, value.array)])):
             raise RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
                                "single memory location. Please clone() the tensor before performing the operation.")
 

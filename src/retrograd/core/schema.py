@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from retrograd.core import convert
-from retrograd.core.convert import MISMATCH, BindError, Converter, ListItemError, set_hooks
+from retrograd.core.convert import MISMATCH, Converter, ListItemError, set_hooks
 
-__all__ = ["MISMATCH", "REQUIRED", "BindError", "ListItemError", "Param", "Return", "Schema", "set_hooks"]
+__all__ = ["MISMATCH", "REQUIRED", "ListItemError", "Param", "Return", "Schema", "set_hooks"]
 
 
 class _Required:
@@ -200,16 +200,16 @@ class Schema:
         return self._method_keywords if is_method else self._function_keywords
 
     def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], is_method: bool = False) -> list[Any]:
-        """The call's arguments in schema order, defaults filled in; BindError when they do not fit."""
+        """The call's arguments in schema order, defaults filled in; TypeError when they do not fit."""
         bound = self.try_bind(args, kwargs, is_method)
         if bound is None:
-            raise BindError(explainers[0](self.name, self, args, kwargs, is_method))
+            raise TypeError(explainers[0](self.name, self, args, kwargs, is_method))
         return bound
 
     def try_bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], is_method: bool = False) -> list[Any] | None:
         """Like ``bind`` but None when the call does not fit, which is cheap enough for overload resolution.
 
-        A list whose first item fits and a later one does not still raises BindError, since PyTorch stops there too.
+        A list whose first item fits and a later one does not still raises ListItemError, since PyTorch stops there too.
         """
         count = len(args)
         if is_method and self._self_index:

@@ -114,7 +114,7 @@ def check(settings: dict[str, Any], not_negative: tuple[str, ...]) -> None:
     lr = settings["lr"]
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ValueError("Tensor lr must be 1-element")
-    if not lr >= 0.0:
+    if not 0.0 <= lr:
         raise ValueError(f"Invalid learning rate: {lr}")
     if "eps" in settings and not settings["eps"] >= 0.0:
         raise ValueError(f"Invalid epsilon value: {settings['eps']}")

@@ -82,8 +82,10 @@ class Adam(Rule):
 
 def checked_betas(betas: Any, foreach: bool | None, capturable: bool) -> tuple[Any, Any]:
     """Both betas as numbers or as tensors without dimensions."""
-    tensors = [isinstance(beta, Tensor) for beta in betas]
-    if any(tensors) != all(tensors) or not all([isinstance(beta, (float, int, Tensor)) for beta in betas]):
+    for i, beta in enumerate(betas):
+        if not 0.0 <= beta < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+    if not any([all([isinstance(beta, kind) for beta in betas]) for kind in (float, Tensor)]):
         raise ValueError("betas must be either both floats or both Tensors")
     for i, beta in enumerate(betas):
         if isinstance(beta, Tensor):

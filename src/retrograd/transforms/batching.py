@@ -34,6 +34,7 @@ from retrograd.core.tensor import (
 from retrograd.ops.shared import families
 from retrograd.transforms import randomness as random_ops
 from retrograd.transforms.base import Transform
+from retrograd.transforms.examples import check_example, run_example
 
 CARRIED = FLAG_CONJ | FLAG_NEG | FLAG_META | FLAG_INFERENCE
 
@@ -135,7 +136,26 @@ class Vmap(Transform):
             self.keep_promotion(op, args, values, dims)
         if op.is_inplace:
             return self.run_inplace(op, args, values, dims)
-        return self.wrap_results(op, *self.apply_rule(op, values, dims))
+        try:
+            result, where = self.apply_rule(op, values, dims)
+        except (RuntimeError, IndexError, ValueError, TypeError):
+            if op.is_view or getattr(op.batch, "refuses", False) or not self.is_right(op, args):
+                raise
+            result, where = families.loop(op, values, dims, self.size)
+        else:
+            if not self.legacy and self.size:
+                check_example(op, args)
+        return self.wrap_results(op, result, where)
+
+    def is_right(self, op: Any, args: Any) -> bool:
+        """Whether the first example alone is accepted: a rule that fails then is at fault itself."""
+        if not self.size or op.batch is None or op.batch is families.loop:
+            return False
+        try:
+            run_example(op, args)
+        except Exception:
+            return False
+        return True
 
     # ---- arguments
     def unwrap(self, t: Any) -> tuple[Any, Any]:

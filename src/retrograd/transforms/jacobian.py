@@ -40,10 +40,10 @@ def jacrev(func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False,
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         called = functools.partial(func, **kwargs) if kwargs else func
-        output, pull, *aux = run_vjp(called, args, argnums, has_aux)
-        outputs, out_spec = flatten(output)
         inputs, in_spec = flatten(select_arguments(args, argnums, argument_paths(argnums, args)))
         refuse_complex("jacrev", "inputs", inputs)
+        output, pull, *aux = run_vjp(called, args, argnums, has_aux)
+        outputs, out_spec = flatten(output)
         refuse_complex("jacrev", "outputs", outputs)
 
         def row(cotangents: Any) -> Any:
@@ -95,8 +95,8 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
         for part in columns[:count]:
             shape = part.array.shape[1:]
             pieces = part.split(sizes, 0)
-            made.append(unflatten([viewed(piece.movedim(0, -1), (*shape, *t.array.shape))
-                                   for piece, t in zip(pieces, inputs, strict=True)], in_spec))
+            made.append(unflatten([viewed(piece.movedim(0, -1), (*shape, *t.array.shape)) if t.array.ndim else
+                                   piece.movedim(0, -1).squeeze(-1) for piece, t in zip(pieces, inputs, strict=True)], in_spec))
         result = unflatten(made, out_spec)
         return (result, unflatten([part[0] for part in columns[count:]], aux_spec)) if has_aux else result
     return wrapper

@@ -217,8 +217,6 @@ def in_layout(tangent: Any, value: Any) -> Any:
     if tangent.array.shape != shape:
         tangent = tangent.expand(shape)
     strides = strides_of(value.array)
-    if tangent._flags & ~value._flags & (FLAG_CONJ | FLAG_NEG):
-        tangent = tangent.resolve_conj().resolve_neg()
-    if strides_of(tangent.array) != strides:
+    if tangent._flags & ~value._flags & (FLAG_CONJ | FLAG_NEG) or strides_of(tangent.array) != strides:
         tangent = hooks.copy_to_layout(tangent, shape, strides)
     return tangent

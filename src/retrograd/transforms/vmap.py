@@ -42,7 +42,7 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
         check_out_dims(out_dims, func)
         leaves, dims, spec = match_inputs(func, in_dims, args, negative=True)
         size = batch_size(leaves, dims)
-        if chunk_size is not None and size > chunk_size:
+        if chunk_size is not None and size:
             return in_chunks(func, leaves, dims, spec, size, chunk_size, out_dims, randomness, kwargs)
         return run(func, leaves, dims, spec, size, out_dims, randomness, kwargs)
     return wrapped

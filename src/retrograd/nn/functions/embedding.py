@@ -30,7 +30,7 @@ def embedding(input: Any, weight: Any, padding_idx: int | None = None, max_norm:
     >>> embedding(torch.tensor([1]), torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor([[3., 4.]])
     """
-    padding = checked_padding(padding_idx, weight.size(0))
+    padding = checked_padding(padding_idx, weight.size(0) if weight.dim() else 0)
     if max_norm is not None:
         input = input.contiguous()
         with torch.no_grad():
@@ -53,6 +53,8 @@ def embedding_bag(input: Any, weight: Any, offsets: Any = None, max_norm: float 
         warnings.warn("Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is "
                       "deprecated, and should now be `embedding_bag(input, weight, ...)`.", stacklevel=2)
         weight, input = input, weight
+    if weight.dim() != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
     if per_sample_weights is not None and input.size() != per_sample_weights.size():
         raise ValueError(f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have "
                          f"the same shape as the input ({input.shape})")

@@ -106,7 +106,9 @@ def max_pool3d_with_indices(input: Any, kernel_size: Any, stride: Any = None, pa
 
 def filled(output_size: Any, input: Any, rank: int) -> list[int]:
     """None in an output size means the input's own."""
-    sizes = [output_size] * rank if output_size is None or isinstance(output_size, int) else list(output_size)
+    if isinstance(output_size, int):
+        return [output_size] * rank
+    sizes = [None] * rank if output_size is None else list(output_size)
     if input.dim() <= len(sizes):
         raise ValueError(f"Input dimension should be at least {len(sizes) + 1}")
     return [n if wanted is None else wanted for wanted, n in zip(sizes, input.shape[input.dim() - len(sizes):], strict=True)]

@@ -162,7 +162,7 @@ def pad_sequence(sequences: Tensor | Sequence[Any], batch_first: bool = False, p
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
     longest, rest = max(s.size(0) for s in sequences), tuple(sequences[0].shape[1:])
     shape = (len(sequences), longest, *rest) if batch_first else (longest, len(sequences), *rest)
-    made = torch.full(shape, padding_value, dtype=sequences[0].dtype, device=sequences[0].device)
+    made = torch.empty(shape, dtype=sequences[0].dtype, device=sequences[0].device).fill_(padding_value)
     for i, sequence in enumerate(sequences):
         places = slice(0, sequence.size(0)) if padding_side == "right" else slice(longest - sequence.size(0), longest)
         made[(i, places) if batch_first else (places, i)] = sequence

@@ -187,8 +187,10 @@ def sequence_array(data: Any, dtype: Any) -> Any:
         if kind is bool:
             return np.array(data)
     shape = sequence_shape(data) if isinstance(data, Sequence) and not isinstance(data, (str, bytes)) else ()
+    if isinstance(data, str) and dtype is not None:
+        raise TypeError("new(): invalid data type 'str'")
     found = dtypes.dtype_of(data) if dtype is None else dtype
-    if len(data) and isinstance(data[0], np.ndarray):
+    if shape and shape[0] and isinstance(data[0], np.ndarray):
         Once.warn(SLOW_LIST)
     target = found.numpy
     values: list[Any] = []
@@ -242,7 +244,7 @@ def single_value(item: Any) -> Any:
     if isinstance(item, Tensor):
         if item.array.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
-        return item.item()
+        return item
     if isinstance(item, np.generic):
         return item.item()
     if isinstance(item, np.ndarray) and item.size == 1:
@@ -257,9 +259,15 @@ def single_value(item: Any) -> Any:
 def values_array(values: list[Any], target: Any) -> Any:
     """A flat list of numbers as an array."""
     kind = target.kind
-    for value in values:
+    for i, value in enumerate(values):
+        if isinstance(value, Tensor):
+            if kind in "iub" and value.array.dtype.kind not in "iub":
+                raise TypeError("only integer tensors of a single element can be converted to an index")
+            if kind in "fV" and value.array.dtype.kind == "c":
+                raise RuntimeError("value cannot be converted to type double without overflow")
+            values[i] = value = value.item()
         if type(value) not in PYTHON_NUMBERS:
-            if kind in "iu":
+            if kind in "iu" or value is None and kind == "b":
                 raise TypeError(f"'{type(value).__name__}' object cannot be interpreted as an integer")
             if kind != "b":
                 raise TypeError(f"must be real number, not {type(value).__name__}")

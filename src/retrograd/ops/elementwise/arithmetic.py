@@ -296,6 +296,8 @@ def check_bounds(self: Any, low: Any, high: Any) -> None:
     if self.array.dtype.kind == "c":
         raise NotImplementedError(COMPLEX_CLAMP)
     for t in (low, high):
+        if isinstance(t, complex):
+            raise RuntimeError("value cannot be converted to type double without overflow")
         if isinstance(t, Tensor) and t.array.dtype.kind == "c":
             raise unsupported("maximum_cpu" if high is None else "minimum_cpu" if low is None else "clamp_cpu", t.array.dtype)
 

@@ -184,6 +184,7 @@ def float_power_(self: Any, exponent: Any) -> Any:
 for overload, base, exponent in (("Tensor_Tensor", "Tensor", "Tensor"), ("Scalar", "Scalar", "Tensor"),
                                  ("Tensor_Scalar", "Tensor", "Scalar")):
     row = defop(f"float_power.{overload}({base} self, {exponent} exponent) -> Tensor", kernel=float_power, composite=True,
+                out="same: the output given to float_power has dtype {out} but the operation's result requires dtype {value}",
                 variants="function" if base == "Scalar" else "function, method")
     if base == "Tensor":
         defop(f"float_power_.{exponent}(Tensor(a!) self, {exponent} exponent) -> Tensor(a!)", kernel=float_power_,

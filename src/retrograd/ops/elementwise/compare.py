@@ -67,14 +67,15 @@ def isclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) ->
     close = self.eq(other)
     kind = self.array.dtype.kind
     if equal_nan and kind in "fVc":
-        close = close.logical_or(self.isnan().logical_and(other.isnan()))
+        close |= self.isnan() & other.isnan()
     if rtol == 0 and atol == 0:
         return close
     if kind in "biu":
         self, other = self.to(get_default_dtype()), other.to(get_default_dtype())
     allowed = (other * rtol).abs() + atol
     actual = (self - other).abs()
-    return close.logical_or(actual.isfinite().logical_and(actual.le(allowed)))
+    close |= actual.isfinite() & actual.le(allowed)
+    return close
 
 
 def seen_whole(name: str, kernel: Any) -> Any:

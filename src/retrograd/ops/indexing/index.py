@@ -91,11 +91,9 @@ class Place:
 
     def check_bounds(self, shape: Any) -> None:
         """Refuse positions outside of a tensor of this shape."""
-        if 0 in self.broadcast:
-            return
-        if any([shape[d] == 0 for d in self.dims]):
-            if 0 not in self.shape:
-                raise IndexError("index is out of bounds for dimension with size 0")
+        if 0 not in self.broadcast and any([shape[d] == 0 for d in self.dims]):
+            raise IndexError("index is out of bounds for dimension with size 0")
+        if 0 in self.shape:                   # nothing is read or written
             return
         for k, (dim, given) in enumerate(zip(self.dims, self.given, strict=True)):
             size = shape[dim]
@@ -264,6 +262,8 @@ def put(self: Any, indices: Any, values: Any, accumulate: bool) -> Any:
     if not accumulate and values.size == 1 and put_by_mask(self, indices, values):
         return self
     place = Place(self.shape, indices) if any([i is not None for i in indices]) else None
+    if place is not None and 0 in self.shape:
+        place.check_bounds(self.shape)
     shape = self.shape if place is None else place.shape
     if not expandable(values.shape, shape):
         raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to "

@@ -315,6 +315,9 @@ embedding_dense_backward = defop(
 
 
 def embedding_renorm_kernel(xp: Any, self: Any, indices: Any, max_norm: float, norm_type: float) -> Any:
+    if self.ndim != 2:
+        raise RuntimeError(f"Expected 2-dimensional tensor, but got {self.ndim}-dimensional tensor for argument #1 'self' "
+                           "(while checking arguments for embedding_renorm_)")
     check_types("embedding_renorm_", 2, "indices", indices.dtype, "Long, Int")
     if self.dtype.kind in "iub":
         raise RuntimeError(f"norm(): input dtype should be either floating point or complex. Got {BY_NUMPY[self.dtype].legacy} "
@@ -346,8 +349,8 @@ def one_hot_of(self: Any, num_classes: int = -1) -> Any:
         num_classes = int(values.max()) + 1
     elif values.max() >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
-    zeros = self.new_zeros((*values.shape, num_classes))
-    return zeros.scatter(-1, self.unsqueeze(-1), 1)
+    zeros = self.new_empty((*values.shape, num_classes)).zero_()
+    return zeros.scatter_(-1, self.unsqueeze(-1), 1)
 
 
 one_hot = defop(

@@ -338,6 +338,7 @@ def scatter_reduce_kernel(xp: Any, self: Any, dim: int, index: Any, src: Any, re
     if reduce not in REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     if reduce in ("amax", "amin") and self.dtype.kind == "c" or reduce == "mean" and self.dtype.kind == "b":
+        scatter_into("scatter", self, dim, index, src, "sum", include_self)      # other errors come first
         raise unsupported(f"scatter_gather_tensor_cpu_reduce_{reduce}", self.dtype)
     return scatter_into("scatter", self, dim, index, src, reduce, include_self)
 
@@ -768,7 +769,7 @@ put = defop(
 def take_along_dim_of(self: Any, indices: Any, dim: int | None = None) -> Any:
     if dim is None:
         return self.view(-1).gather(0, indices.view(-1))
-    if indices.dtype.name not in ("int64", "int32"):
+    if indices.dtype.name != "int64":
         raise RuntimeError("torch.take_along_dim(): dtype of indices should be Long but got " + indices.dtype.legacy)
     if self.ndim != indices.ndim:
         raise RuntimeError("torch.take_along_dim(): input and indices should have the same number of dimensions, but "

@@ -12,6 +12,7 @@ from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor, operators, wants_gr
 from retrograd.ops.create.from_data import Once
 from retrograd.ops.linalg.matmul import addmm, bmm, dot, legacy, linalg_cross, mm, mv, trilinear, words
 from retrograd.ops.shared import families
+from retrograd.ops.shared.elementwise import C_NAMES
 from retrograd.ops.views import shape as shapes
 
 
@@ -124,6 +125,8 @@ def linear_tensors(input: Any, weight: Any, bias: Any) -> Any:
         raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {rank}D and {weight.array.ndim}D")
     if bias is None:
         return matmul_tensors(input, weight.t())
+    if bias.array.ndim == 0 and rank != 2:
+        return matmul_tensors(input, weight.t()).add_(bias)
     if rank == 2:
         return call(addmm, [bias, input, weight.t(), 1, 1])
     if input.array.flags.c_contiguous:
@@ -145,6 +148,9 @@ FUNCTIONS_BY_NAME["linear"] = linear
 def bilinear_tensors(input1: Any, input2: Any, weight: Any, bias: Any) -> Any:
     """input1 @ weight[k] @ input2 for every k, plus bias."""
     first, second, sizes = input1.shape, input2.shape, weight.shape
+    if not input1.dtype is input2.dtype is weight.dtype:
+        names = [C_NAMES[t.dtype.name] for t in (input1, input2, weight)]
+        raise RuntimeError("All tensors must have the same dtype, got input1: {}, input2: {}, weight: {}".format(*names))
     if bias is not None and (bias.dim() != 1 or bias.shape[0] != sizes[0]):
         raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected {sizes[0]}")
     if len(first) != len(second):
@@ -153,9 +159,11 @@ def bilinear_tensors(input1: Any, input2: Any, weight: Any, bias: Any) -> Any:
         if first[i] != second[i]:
             raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {i}: got {first[i]} and {second[i]}")
     for name, size, dim in (("input1", first, 1), ("input2", second, 2)):
-        families.wrap_dim(dim, len(sizes))
+        families.wrap_dim(dim, len(sizes), scalar_ok=False)
         if size[-1] != sizes[dim]:
             raise RuntimeError(f"bilinear(): {name} size does not match weight size: got {size[-1]} but expected {sizes[dim]}")
+    if len(sizes) != 3:
+        raise RuntimeError("number of dimensions must match")
     flat1, flat2 = input1.reshape((-1, first[-1])), input2.reshape((-1, second[-1]))
     made = call(trilinear, [flat1, weight, flat2, (1, 3), (0,), (1, 2), (2, 3), 1]).reshape((*first[:-1], sizes[0]))
     return made if bias is None else made + bias
@@ -354,6 +362,9 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Any:
               "instead, which accepts a list of two or more tensors rather than multiple parameters.")
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
+    for matrix in matrices:
+        if matrix.dim() != 2:
+            raise RuntimeError(f"Tensor dimension is {matrix.dim()}, expected 2 instead.")
     made = matrices[0].clone() if len(matrices) == 1 else multi_dot_tensors(matrices)
     if out is None:
         return made

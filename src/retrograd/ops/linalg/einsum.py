@@ -254,6 +254,9 @@ def einsum(*args: Any) -> Any:
         return EXTRA_FUNCTIONS["einsum"](equation, *operands[0])       # as a call of its own, which others may take over
     if not isinstance(equation, str):
         raise TypeError(f"einsum(): argument 'equation' (position 1) must be str, not {type(equation).__name__}")
+    for i, operand in enumerate(operands):
+        if not isinstance(operand, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 1, but got {type(operand).__name__}")
     inputs, given = parse(equation, operands)
     covered = check_ranks(inputs, operands)
     output = output_labels(given, inputs)

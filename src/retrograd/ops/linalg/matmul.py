@@ -209,6 +209,8 @@ def baddbmm_kernel(xp: Any, self: Any, batch1: Any, batch2: Any, beta: Any, alph
     if not self.dtype == batch1.dtype == batch2.dtype:
         raise RuntimeError(f"Input dtypes must be the same, got: input {words(self)}, batch1: {words(batch1)}, batch2: "
                            f"{words(batch2)}")
+    for batch, dim in ((batch1, 0), (batch1, 1), (batch2, 2)):
+        families.wrap_dim(dim, batch.ndim, scalar_ok=False)
     check_bmm(batch1, batch2)
     expandable(self, (*batch1.shape[:2], batch2.shape[2]))
     refuse_bool("baddbmm", self, batch1, batch2)
@@ -216,7 +218,9 @@ def baddbmm_kernel(xp: Any, self: Any, batch1: Any, batch2: Any, beta: Any, alph
 
 
 def addbmm_kernel(xp: Any, self: Any, batch1: Any, batch2: Any, beta: Any, alpha: Any) -> Any:
-    expandable(self, (batch1.shape[1], batch2.shape[2]) if batch1.ndim == 3 else (batch1.shape[1], batch2.shape[-1]))
+    for batch, dim in ((batch1, 1), (batch2, 2)):
+        families.wrap_dim(dim, batch.ndim, scalar_ok=False)
+    expandable(self, (batch1.shape[1], batch2.shape[2]))
     for name, batch in (("batch1", batch1), ("batch2", batch2)):
         if batch.ndim != 3:
             raise RuntimeError(f"{name} must be a 3D tensor")

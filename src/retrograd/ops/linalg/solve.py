@@ -276,8 +276,8 @@ def check_product(name: str, a: Any, b: Any, left: bool) -> None:
 
 
 def solve_kernel(xp: Any, A: Any, B: Any, left: bool, check_errors: bool) -> Any:
-    check_square("linalg.solve", A)
     check_floating("linalg.solve", A)
+    check_square("linalg.solve", A)
     if A.dtype != B.dtype:
         raise RuntimeError(f"linalg.solve: Expected A and B to have the same dtype, but found A of type {legacy(A)} and B of "
                            f"type {legacy(B)} instead")

@@ -52,6 +52,8 @@ def cat_kernel(xp: Any, tensors: Any, dim: int) -> Any:
     shape = tensors[0].shape if tensors else ()
     if shape and len(shape) < 4 and 0 <= dim < len(shape) and tensors[0].size and all([a.shape == shape for a in tensors]):
         return joined(xp, tensors, dim)
+    if tensors and all([is_skipped(a.shape) for a in tensors]):
+        return xp.empty((0,), tensors[0].dtype)
     dim, used = check_cat(tensors, dim)
     if not used:
         return xp.empty((0,), tensors[0].dtype)
@@ -535,15 +537,11 @@ def padded_shape(shape: Any, pad: Any) -> list[int]:
         raise RuntimeError("Length of pad should be no more than twice the number of dimensions of the input. Pad "
                            f"length is {len(pad)}while the input has {len(shape)}dimensions.")
     sizes = list(shape)
-    shrinks = all([n <= 0 for n in pad])
     for i in range(len(pad) // 2):
         d = len(shape) - 1 - i
-        sizes[d] += pad[2 * i] + pad[2 * i + 1]
-        if sizes[d] < 0 and shrinks:
+        if shape[d] + min(pad[2 * i], 0) + min(pad[2 * i + 1], 0) < 0:
             raise RuntimeError("narrow(): length must be non-negative.")
-        if sizes[d] < 0:
-            raise RuntimeError(f"The input size {shape[d]}, plus negative padding {pad[2 * i]} and {pad[2 * i + 1]} "
-                               f"resulted in a negative output size, which is invalid. Check dimension {d} of your input.")
+        sizes[d] += pad[2 * i] + pad[2 * i + 1]
     return sizes
 
 

@@ -229,7 +229,7 @@ def cosine_similarity_tensors(x1: Any, x2: Any, dim: int, eps: float) -> Any:
     common = late.result_type(x1, x2)
     if not common.is_floating_point:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {common.legacy}")
-    x1, x2 = late.broadcast_tensors(x1, x2)
+    x1, x2 = late.broadcast_tensors(x1.to(common), x2.to(common))
     return ((x1 / length(x1, dim, eps)) * (x2 / length(x2, dim, eps))).sum(dim)
 
 

@@ -35,7 +35,7 @@ from retrograd.core.tensor import (
     wrap,
 )
 from retrograd.ops import late
-from retrograd.ops.shared import families
+from retrograd.ops.shared import families, geometry
 from retrograd.ops.shared.out_dtypes import check_dtype
 
 
@@ -181,12 +181,19 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
     dtype, device, copy, form = parse_to(args, kwargs)
     device = devices.parse_device(device) if device is not None else self.device
     same = (dtype is None or dtype is self.dtype) and device == self.device
-    if same and not copy and (self._flags & FLAG_SPARSE or form is None or form is preserve_format
-                              or storage.strides_of(self.array) == format_strides(self.array, form)):
+    if same and not copy and (self._flags & FLAG_SPARSE or form in (None, preserve_format)
+                              or form.name == suggested_format(self.array)):
         return self
     if device != self.device:
         return change_device(self, dtype, device)
     return call(to_copy, [self, dtype if dtype is not None else self.dtype, None, None, None, False, form])
+
+
+def suggested_format(array: Any) -> str:
+    """The name of the memory format that an array is taken to have; whatever is not channels-last counts as contiguous."""
+    if array.ndim in (4, 5) and geometry.channels_last_like(array):
+        return "channels_last" if array.ndim == 4 else "channels_last_3d"
+    return "contiguous_format"
 
 
 def parse_to(args: Any, kwargs: Any) -> tuple[Any, Any, bool, Any]:
@@ -274,6 +281,8 @@ def contiguous(self: Any, memory_format: Any = contiguous_format) -> Any:
         return call(clone, [self, memory_format])
     if self.is_contiguous(memory_format):
         return self
+    if memory_format is preserve_format:
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
     return call(clone, [self, memory_format])
 
 

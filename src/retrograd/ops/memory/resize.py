@@ -1,6 +1,7 @@
 """Writing one value everywhere, and giving a tensor other memory or another size in place."""
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import Any
 
@@ -126,7 +127,9 @@ def set_geometry(self: Any, size: Any, strides: Any) -> None:
         self.array = meta_array(size, strides, self.array.dtype)
         return
     array = self.array
-    stored = storage.storage_of(array) if self._view is not None else None
+    # Other tensors on the same memory hold its array; the tensor itself, this function and the call hold it thrice.
+    shared = self._view is not None or sys.getrefcount(array) > 3
+    stored = storage.storage_of(array) if shared else None
     last = storage.offset_of(array) + 1 + sum([(n - 1) * s for n, s in zip(size, strides, strict=True)])
     if stored is not None and 0 not in size and last * array.itemsize > len(stored) and stored.resizable():
         hooks.resize_storage(stored, last * array.itemsize)

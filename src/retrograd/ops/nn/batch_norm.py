@@ -267,6 +267,9 @@ def batched_batch_norm(op: Any, args: Any, dims: Any, size: int) -> Any:
     return families.loop(op, args, dims, size)
 
 
+batched_batch_norm.refuses = True  # type: ignore[attr-defined]
+
+
 native_batch_norm = defop(
     "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, "
     "float momentum, float eps) -> (Tensor, Tensor, Tensor)",

@@ -280,6 +280,8 @@ sampler_of = {4: rows(2), 5: rows(3)}
 
 
 def grid_sampler_tensors(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
+    for t in (input, grid):
+        families.wrap_dim(0, t.ndim, scalar_ok=False)
     check_shapes(input, grid)
     if input.ndim not in sampler_of or input.ndim != grid.ndim:
         expected = f"{input.ndim}D" if input.ndim in sampler_of else "4D or 5D"

@@ -16,6 +16,7 @@ from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.opdef import defop
 from retrograd.core.storage import empty_strided
+from retrograd.core.tensor import bump
 from retrograd.ops import late
 from retrograd.ops.nn.pool_checks import (
     check_adaptive,
@@ -223,7 +224,10 @@ def max_pool1d(self: Any, *settings: Any) -> Any:
     check_max_pool1d(self, *settings)
     if self.array.dtype.kind not in "fV" and not families.will_differentiate(self):      # a kernel of its own
         raise unsupported("max_pool1d_impl", self.array.dtype)
-    return max_pool1d_pair(self, *settings)[0]
+    result = max_pool1d_pair(self, *settings)[0]
+    if not families.will_differentiate(self):
+        bump(result)                 # PyTorch's kernel writes it as a tensor
+    return result
 
 
 defop(f"max_pool1d(Tensor self, {WINDOW1}) -> Tensor", kernel=max_pool1d, composite=True, variants="function", out=False)

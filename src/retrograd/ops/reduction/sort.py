@@ -280,7 +280,7 @@ def check_search(bounds: Any, x: Any, right: bool, side: Any, sorter: Any) -> bo
 
 def search(xp: Any, bounds: Any, x: Any, out_int32: bool, right: bool) -> Any:
     """Where each of `x` would be inserted among `bounds`, row by row if there are rows."""
-    refuse("searchsorted_out_cpu", x, "cb")
+    refuse("searchsorted_out_cpu", x, "c" if bounds.dtype.kind == "f" else "cb")
     refuse("searchsorted_out_cpu", bounds, "c")
     common = xp.result_type(wide(bounds), wide(x))
     bounds, x = wide(bounds).astype(common), wide(x).astype(common)

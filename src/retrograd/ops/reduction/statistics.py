@@ -82,7 +82,7 @@ def widths(name: str, y: Any, x: Any, dim: int) -> Any:
 def trapezoid_x(y: Any, x: Any, dim: int) -> Any:
     axis = wrap_dim(dim, y.ndim)
     if y.shape[axis] == 0:
-        return late.zeros([n for d, n in enumerate(y.shape) if d != axis], dtype=y.dtype)
+        return late.empty([n for d, n in enumerate(y.shape) if d != axis], dtype=y.dtype).zero_()
     steps = widths("trapezoid", y, x, axis)
     left, right = neighbours(y, axis)
     return over(((left + right) * steps).sum(axis), 2)
@@ -91,7 +91,7 @@ def trapezoid_x(y: Any, x: Any, dim: int) -> Any:
 def trapezoid_dx(y: Any, dx: Any, dim: int) -> Any:
     axis = wrap_dim(dim, y.ndim)
     if y.shape[axis] == 0:
-        return late.zeros([n for d, n in enumerate(y.shape) if d != axis], dtype=y.dtype)
+        return late.empty([n for d, n in enumerate(y.shape) if d != axis], dtype=y.dtype).zero_()
     no_bool("trapezoid", y=y)
     if isinstance(dx, bool):
         raise RuntimeError("trapezoid: Currently, we only support dx as a real number.")

@@ -449,7 +449,7 @@ def vector_norm_kernel(xp: Any, self: Any, ord: Any, dim: Any, keepdim: bool, dt
     if isinstance(ord, complex):
         raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
     order = 2.0 if ord is None else float(ord)
-    axes = axes_of(dim, self.ndim)
+    axes = () if is_integral(self) else axes_of(dim, self.ndim)
     check_norm(self, order, axes, dim, dtype)
     dtype = dtype or self.dtype
     x = wide(self.astype(dtype, copy=False))
@@ -467,6 +467,8 @@ def norm_of(xp: Any, x: Any, order: float, axes: Any, keepdim: bool) -> Any:
     size = xp.abs(x)
     if order == math.inf:
         return xp.maximum.reduce(size, axes, keepdims=keepdim)
+    if order != order:
+        return xp.add.reduce(size * order, axes, keepdims=keepdim)
     if order == -math.inf:
         return xp.minimum.reduce(size, axes, keepdims=keepdim)
     if order == 1:

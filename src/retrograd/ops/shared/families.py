@@ -60,6 +60,8 @@ def number_like(xp: Any, array: Any, number: Any) -> Any:
             raise RuntimeError(f"value cannot be converted to type {name} without overflow\n"
                                f"{number} is complex, and the tensor is not.")
         number = number.real
+    if array.dtype.kind in "iu" and isinstance(number, float) and not abs(number) < 2.0**63:
+        raise RuntimeError(f"value cannot be converted to type {array.dtype.name}_t without overflow")
     return xp.asarray(number).astype(array.dtype)
 
 

@@ -258,7 +258,7 @@ def meshgrid(*tensors: Any, indexing: Any = None) -> tuple[Any, ...]:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     for t in tensors[1:]:
         if t.dtype is not tensors[0].dtype:
-            raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
+            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
     swap = indexing == "xy" and len(tensors) >= 2
     if indexing not in ("xy", "ij"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
