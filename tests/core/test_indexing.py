@@ -114,7 +114,6 @@ def test_a_list_of_32_lists_is_one_index_tensor() -> None:
 NOT_AN_INDEX = (
     "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {})"
 )
-NOT_AN_INDEX_DTYPE = "tensors used as indices must be long, int, byte or bool tensors"
 NOT_A_BOUND = "slice indices must be integers or None or have an __index__ method"
 NOT_AN_INT_TENSOR = "only integer tensors of a single element can be converted to an index"
 
@@ -135,13 +134,6 @@ NOT_AN_INT_TENSOR = "only integer tensors of a single element can be converted t
          "0-dim tensor to a number"),
         ((), I[0, 0], IndexError, "too many indices for tensor of dimension 0"),
         ((), I[:], IndexError, "slice() cannot be applied to a 0-dim tensor."),
-        ((3,), FakeTensor([True, False]), IndexError,
-         "The shape of the mask [2] at index 0 does not match the shape of the indexed tensor [3] at index 0"),
-        ((2, 3, 4), I[:, FakeTensor(np.ones((3, 3), bool))], IndexError,
-         "The shape of the mask [3, 3] at index 1 does not match the shape of the indexed tensor [2, 3, 4] at index 2"),
-        ((3,), FakeTensor([0.5]), IndexError, NOT_AN_INDEX_DTYPE),
-        ((3,), FakeTensor(0.5), IndexError, NOT_AN_INDEX_DTYPE),
-        ((3,), FakeTensor(np.array([1], np.int16)), IndexError, NOT_AN_INDEX_DTYPE),
         ((3,), 1.5, IndexError, NOT_AN_INDEX.format("float")),
         ((3,), {}, IndexError, NOT_AN_INDEX.format("dict")),
         ((3,), np.bool_(True), IndexError, NOT_AN_INDEX.format("numpy.bool")),

@@ -7,6 +7,7 @@ import pytest
 
 import retrograd as torch
 from retrograd.core.api import ops
+from retrograd.ops.indexing.index import WRONG_INDEX_DTYPE
 
 aten = ops.aten
 IMAGE, SEQUENCE, ROWS = (1, 2, 4, 4), (1, 2, 4), (2, 3)
@@ -162,3 +163,26 @@ def test_arguments_refused(error: Any, words: str, run: Any) -> None:
     with pytest.raises(error) as caught:
         run()
     assert str(caught.value).split("\n")[0] == words
+
+
+# ---- index tensors
+@pytest.mark.parametrize(
+    ("shape", "index", "message"),
+    [
+        ((3,), [True, False],
+         "The shape of the mask [2] at index 0 does not match the shape of the indexed tensor [3] at index 0"),
+        ((2, 3, 4), (slice(None), torch.ones(3, 3, dtype=torch.bool)),
+         "The shape of the mask [3, 3] at index 1 does not match the shape of the indexed tensor [2, 3, 4] at index 2"),
+        ((3,), torch.tensor([0.5]), WRONG_INDEX_DTYPE),
+        ((3,), torch.tensor(0.5), WRONG_INDEX_DTYPE),
+        ((3,), torch.tensor([1], dtype=torch.int16), WRONG_INDEX_DTYPE),
+    ],
+)  # fmt: skip
+def test_wrong_index_tensors_fail_after_what_is_wrong_with_the_target(shape: Any, index: Any, message: str) -> None:
+    x = torch.zeros(shape)
+    for call in (lambda: x[index], lambda: x.__setitem__(index, 1.0), lambda: x.__setitem__(index, torch.ones(7, 7, 7))):
+        with pytest.raises(IndexError) as caught:
+            call()
+        assert str(caught.value) == message
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        x.requires_grad_()[index] = 1.0
