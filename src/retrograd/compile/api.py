@@ -98,7 +98,7 @@ class Program:
         """Run the function, recorded or, where nothing new is to be expected, as it is (see `Steady`)."""
         if not isinstance(self.backend, str | None):
             return self.record(args, kwargs)[0]
-        if not state.backend_config.fusion_threshold and self.compiler is compile_graph and not tls.slow_path:
+        if not state.backend_config.fusion_threshold and self.compiler is compile_graph and tls.slow_path == tls.inference:
             with Deferrer():
                 result = self.function(*args, **kwargs)
             compiled_autograd.fuse_next(True)
@@ -108,7 +108,7 @@ class Program:
         steady = self.steady.get(signature)
         if steady is not None and steady.is_due():
             first = sequence.n
-            if steady.fuses and not tls.slow_path:
+            if steady.fuses and tls.slow_path == tls.inference:
                 with Deferrer():
                     result = self.function(*args, **kwargs)
                 compiled_autograd.fuse_next(sequence.n > first)

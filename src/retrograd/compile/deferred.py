@@ -18,25 +18,20 @@ import weakref
 from _thread import _count
 from typing import Any
 
-from numpy import ndarray
-
 from retrograd.codegen.library import compiler
 from retrograd.compile import state
-from retrograd.compile.regions import TYPES, Choice, Code, Event, Layout, choices_of, layout_of
+from retrograd.compile.regions import Code, choices_of
+from retrograd.compile.waiting import Choice, Event, Waiting
 from retrograd.core import dispatch
-from retrograd.core.exposed import is_exposed
 from retrograd.core.hooks import hooks
 from retrograd.core.modes import TorchDispatchMode
 from retrograd.core.state import set_grad_enabled, tls
 from retrograd.core.tensor import FLAG_INFERENCE, FLAG_PENDING, Tensor, wrap
 from retrograd.ops.create.generators import default_generator
 
-LONGEST = 400                     # ops that wait at most
 MOST_CODES = 2000
-LARGEST = 3.4028234663852886e38   # of float32: larger numbers are errors or overflow
 
 facts: dict[Any, tuple[list[Choice], bool]] = {}      # op -> its choices, and whether it writes to its arguments
-layouts: dict[Any, Any] = {}      # (choice, operands' layouts) -> the layout of the result, None if the op must not wait
 codes: dict[Any, Any] = {}        # (ops that waited, values that are wanted) -> their Code, None if they came once only
 
 
@@ -70,6 +65,8 @@ active = Active()
 def start_thread(*args: Any) -> Any:
     """What starts a thread while ops may wait: they do not wait any longer."""
     settle()
+    for deferrer in active.all:
+        deferrer.waiting.alone = False
     return active.start(*args)
 
 
@@ -88,26 +85,20 @@ class Deferrer(TorchDispatchMode):
     """A scope in which ops wait."""
 
     def __init__(self) -> None:
-        self.alone = _count() == (threading.current_thread() is not threading.main_thread())
+        self.waiting = Waiting(facts, facts_of, self.run, self.flush)
+        self.waiting.alone = _count() == (threading.current_thread() is not threading.main_thread())
         self.lock = threading.RLock()
         self.sources: list[str] | None = None     # gathers the C of what runs, if somebody wants it
-        self.clear()
-
-    def clear(self) -> None:
-        self.events: list[Event] = []
-        self.key: list[Any] = []
-        self.numbers: list[float] = []            # Python numbers among the arguments
-        self.places: dict[int, int] = {}          # id of an array -> the number of its value
-        self.arrays: list[Any] = []               # by number: an array that is read, or a weak reference to one that is made
-        self.layouts: list[Layout] = []
-        self.tensors: list[Any] = []              # weak references to the tensors that are pending
+        self.before: Any = None
 
     def __enter__(self) -> Any:
         active.enter(self)
+        self.before, tls.deferrer = tls.deferrer, self
         return super().__enter__()
 
     def __exit__(self, *exc: Any) -> None:
         super().__exit__(*exc)
+        tls.deferrer = self.before
         try:
             self.flush()
         finally:
@@ -116,189 +107,79 @@ class Deferrer(TorchDispatchMode):
     # ---- ops
     def _process(self, op: Any, args: Any) -> Any:
         """Do an op, now or later; `args` are in the order of the schema."""
+        if self.waiting.alone:
+            return self.waiting.process(op, args)
         with self.lock:
-            return self.process(op, args)
+            return self.waiting.process(op, args)
 
-    def process(self, op: Any, args: Any) -> Any:
-        known = facts.get(op)
-        if known is None:
-            known = facts_of(op)
-        for choice in known[0]:
-            if choice.fits(args):
-                result = self.defer(choice, args)
-                if result is not None:
-                    return result
-                break
-        return self.run(op, args, known[1])
+    def take(self, op: Any, args: Any) -> Any:
+        """The same for an op that autograd has not seen; only if this mode is all that watches."""
+        if self.waiting.alone:
+            return self.waiting.take(op, args)
+        with self.lock:
+            return self.waiting.take(op, args)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         self.flush()                              # an op that is not of the table
         return func(*args, **(kwargs or {}))
 
     def run(self, op: Any, args: Any, writes: bool) -> Any:
-        """Do an op now."""
-        if self.events and (writes or self.touches(args)):
+        """Do an op now, below autograd."""
+        if self.waiting.events and (writes or self.touches(args)):
             self.flush()
         modes, was = tls.dispatch_modes, tls.below
-        modes.pop()
+        place = modes.index(self)
+        del modes[place]
         tls.below = True
         try:
             return op.compute(*args) if op.composite else dispatch.below(op, args)
         finally:
             tls.below = was
-            modes.append(self)
+            modes.insert(place, self)
 
     def touches(self, args: Any) -> bool:
         """Whether arguments are waited for or read by what waits, or are such that one cannot tell."""
+        find = self.waiting.find
         for value in args:
             for t in value if isinstance(value, list | tuple) else (value,):
-                if isinstance(t, Tensor) and (t._flags & ~(FLAG_INFERENCE | FLAG_PENDING) or self.find(t.array) >= 0):
+                if isinstance(t, Tensor) and (t._flags & ~(FLAG_INFERENCE | FLAG_PENDING) or find(t.array) >= 0):
                     return True
         return False
-
-    def find(self, array: Any) -> int:
-        """The number of an array among those that are read or made; -1 if it is not one of them."""
-        number = self.places.get(id(array), -1)
-        if number >= 0:
-            held = self.arrays[number]
-            if (held() if type(held) is weakref.ref else held) is array:
-                return number
-        return -1
-
-    def defer(self, choice: Choice, args: Any) -> Any:
-        """The result of an op that waits; None if it must not."""
-        kind = ""
-        arrays: list[Any] = []                    # or numbers
-        signature: list[Any] = [choice]
-        for i, _, mask in choice.tensors:
-            t = args[i]
-            if isinstance(t, Tensor):
-                if t._flags & ~(FLAG_PENDING | FLAG_INFERENCE):
-                    return None
-                array = t.array
-                char = array.dtype.char
-                if mask:
-                    if char != "?":
-                        return None
-                elif not kind:
-                    kind = char
-                elif char != kind:
-                    return None
-                arrays.append(array)
-                number = self.find(array)
-                signature.append(self.layouts[number] if number >= 0 else layout_of(array))
-                continue
-            if mask or not is_number(t):
-                return None
-            arrays.append(t)
-            signature.append(type(t))
-        if kind not in TYPES or not choice.types & TYPES[kind]:
-            return None
-        for i, _ in choice.numbers:
-            value = args[i]
-            if not is_number(value):
-                return None
-            arrays.append(value)
-            signature.append(type(value))
-        key = tuple(signature)
-        layout = layouts.get(key, 0)
-        if layout is None:
-            return None
-        if choice.op.check is not None:
-            choice.op.check(*args)
-        if layout == 0:
-            return self.learn(choice, args, key, kind)
-        operands = []
-        for operand in arrays:
-            if operand.__class__ is ndarray:
-                number = self.find(operand)
-                if number < 0:
-                    number = self.read(operand, args)
-                    if number < 0:
-                        return None
-            else:
-                self.numbers.append(float(operand))
-                number = -len(self.numbers)
-            operands.append(number)
-        return self.make(choice, tuple(operands), layout, kind)
-
-    def read(self, array: Any, args: Any) -> int:
-        """Number an array that ops will read; -1 if they must not read it later."""
-        if is_exposed(array) or not array.flags.aligned or array.dtype.byteorder == ">":
-            return -1
-        if not self.alone:
-            for t in args:
-                if isinstance(t, Tensor) and t.array is array:
-                    t._flags |= FLAG_PENDING
-                    self.tensors.append(weakref.ref(t))
-        return self.add(array, array, layout_of(array))
-
-    def add(self, array: Any, held: Any, layout: Layout) -> int:
-        number = len(self.arrays)
-        self.places[id(array)] = number
-        self.arrays.append(held)
-        self.layouts.append(layout)
-        self.key.append(layout)
-        return number
-
-    def make(self, choice: Choice, operands: tuple[int, ...], layout: Layout, kind: str) -> Any:
-        """The tensor of a result that will be computed later."""
-        array = layout.new()
-        number = self.add(array, weakref.ref(array), layout)
-        self.events.append(Event(choice, operands, number, layout, kind))
-        self.key.append((choice, operands))
-        out = wrap(array)
-        out._flags |= FLAG_PENDING
-        self.tensors.append(weakref.ref(out))
-        if len(self.events) >= LONGEST:
-            self.flush()
-        return out
-
-    def learn(self, choice: Choice, args: Any, key: Any, kind: str) -> Any:
-        """Run an op whose result's layout is not known yet."""
-        result = self.run(choice.op, args, False)
-        fits = type(result) is Tensor and result._flags & ~FLAG_INFERENCE == 0 and (
-            result.array.dtype.char == ("?" if choice.program.is_boolean else kind)) and result.array.base is None
-        if len(layouts) > 100_000:
-            layouts.clear()
-        layouts[key] = layout_of(result.array) if fits else None
-        return result
 
     # ---- the end of the wait
     def flush(self) -> None:
         """Compute what waits."""
-        with self.lock:
-            self.compute()
-
-    def compute(self) -> None:
-        if not self.events and not self.tensors:
-            if self.arrays:
-                self.clear()
+        waiting = self.waiting
+        if not waiting.arrays:
             return
-        events, arrays, tensors = self.events, self.arrays, self.tensors
-        numbers, values, key = self.numbers, self.layouts, tuple(self.key)
-        self.clear()
-        held = [array() if type(array) is weakref.ref else array for array in arrays]
-        wanted = [event.value for event in events if held[event.value] is not None]
-        if wanted:
-            found = (key, tuple(wanted))
-            code = codes.get(found, 0)
-            if code == 0:                         # what comes once only is not compiled
-                if len(codes) >= MOST_CODES:
-                    codes.clear()
-                codes[found] = None
-            elif code is None:
-                code = codes[found] = Code(events, dict(enumerate(values)), set(wanted), state.backend_config.fusion_code)
-            if self.sources is not None and code and code.source not in self.sources:
-                self.sources.append(code.source)
-            if code and code.works and state.backend_config.fusion_code:
-                code.run(held, numbers)
-            else:
-                interpret(events, held, numbers)
-        for reference in tensors:
-            t = reference()
-            if t is not None:
-                t._flags &= ~FLAG_PENDING
+        with self.lock:
+            events, arrays, tensors = waiting.events, waiting.arrays, waiting.tensors
+            numbers, values, key = waiting.numbers, waiting.layouts, tuple(waiting.key)
+            waiting.clear()
+            held = [array() if type(array) is weakref.ref else array for array in arrays]
+            wanted = [event.value for event in events if held[event.value] is not None]
+            if wanted:
+                self.compute(events, held, numbers, values, key, wanted)
+            for reference in tensors:
+                t = reference()
+                if t is not None:
+                    t._flags &= ~FLAG_PENDING
+
+    def compute(self, events: Any, held: Any, numbers: Any, values: Any, key: Any, wanted: Any) -> None:
+        found = (key, tuple(wanted))
+        code = codes.get(found, 0)
+        if code == 0:                             # what comes once only is not compiled
+            if len(codes) >= MOST_CODES:
+                codes.clear()
+            codes[found] = None
+        elif code is None:
+            code = codes[found] = Code(events, dict(enumerate(values)), set(wanted), state.backend_config.fusion_code)
+        if self.sources is not None and code and code.source not in self.sources:
+            self.sources.append(code.source)
+        if code and code.works and state.backend_config.fusion_code:
+            code.run(held, numbers)
+        else:
+            interpret(events, held, numbers)
 
 
 def facts_of(op: Any) -> tuple[list[Choice], bool]:
@@ -324,12 +205,6 @@ class Weight:
 
     def pays(self) -> bool:
         return self.fusible > 1 and self.elements >= state.backend_config.fusion_threshold * self.ops and can_defer()
-
-
-def is_number(value: Any) -> bool:
-    kind = type(value)
-    return (kind is float and (-LARGEST <= value <= LARGEST or value - value != 0)
-            or kind is int and -(1 << 53) <= value <= 1 << 53)
 
 
 def interpret(events: list[Event], arrays: list[Any], numbers: list[float]) -> None:

@@ -9,42 +9,8 @@ import numpy as np
 from retrograd.codegen.fused import Region, Statement, source
 from retrograd.codegen.library import load, pool
 from retrograd.codegen.table import DOUBLES, FLOATS, Kernel, alternatives
-from retrograd.core.storage import address, empty_strided, strides_of
-
-PLAIN = (int, float, str)
-TYPES = {"f": FLOATS, "d": DOUBLES}
-
-
-class Choice:
-    """One alternative of an op's `lower`, as far as it is computed element by element: what it takes from the arguments."""
-
-    def __init__(self, op: Any, kernel: Kernel) -> None:
-        self.op, self.guard, self.types = op, kernel.guard, kernel.types
-        self.program = program = kernel.program
-        self.tensors: list[tuple[int, str, bool]] = []        # (position, name, whether it is a mask of bools)
-        self.numbers: list[tuple[int, str]] = []
-        self.guards: list[tuple[int, Any]] = []               # arguments that must be equal to this
-        self.fixed: list[tuple[int, Any]] = []                # arguments that must be this
-        for i, p in enumerate(op.schema.params):
-            if p.name in self.guard:
-                self.guards.append((i, self.guard[p.name]))
-            elif p.name in program.inputs:
-                self.tensors.append((i, p.name, program.kinds[p.name] == "mask"))
-            elif p.name in program.numbers:
-                self.numbers.append((i, p.name))
-            else:
-                self.fixed.append((i, p.default))
-
-    def fits(self, args: Any) -> bool:
-        for i, wanted in self.guards:
-            value = args[i]
-            if value is not wanted and (value.__class__ not in PLAIN or value != wanted):
-                return False
-        for i, wanted in self.fixed:
-            value = args[i]
-            if value is not wanted and (type(value) is not type(wanted) or value != wanted):
-                return False
-        return True
+from retrograd.compile.waiting import Choice, Event, Layout
+from retrograd.core.storage import address
 
 
 def choices_of(op: Any) -> list[Choice]:
@@ -56,43 +22,7 @@ def choices_of(op: Any) -> list[Choice]:
     kernels = [Kernel(op, i, guard, text) for i, (guard, text) in enumerate(alternatives(op.lower))]
     if any([k.program.family != "point" for k in kernels]):
         return []
-    return [Choice(op, k) for k in kernels]
-
-
-class Layout:
-    """Shape, strides in bytes and dtype of arrays; one object for each that occurs."""
-
-    known: dict[Any, Layout] = {}
-
-    def __init__(self, array: Any) -> None:
-        self.shape, self.strides, self.dtype = array.shape, array.strides, array.dtype
-        self.char = array.dtype.char
-        self.size = array.size
-        self.contiguous = bool(array.flags.c_contiguous)
-        self.steps = strides_of(array)
-
-    def new(self) -> Any:
-        """A new array that is laid out like this."""
-        return np.empty(self.shape, self.dtype) if self.contiguous else empty_strided(self.shape, self.steps, self.dtype)
-
-
-def layout_of(array: Any) -> Layout:
-    key = array.shape, array.strides, array.dtype.char
-    found = Layout.known.get(key)
-    if found is None:
-        if len(Layout.known) > 10_000:
-            Layout.known.clear()
-        found = Layout.known[key] = Layout(array)
-    return found
-
-
-class Event:
-    """An op that waits: its choice, and for each operand the number of a value, or of a Python number (as -1 - number)."""
-
-    __slots__ = ("choice", "layout", "operands", "type", "value")
-
-    def __init__(self, choice: Choice, operands: tuple[int, ...], value: int, layout: Layout, type: str) -> None:
-        self.choice, self.operands, self.value, self.layout, self.type = choice, operands, value, layout, type
+    return [Choice(op, k.program, k.guard, "f" * bool(k.types & FLOATS) + "d" * bool(k.types & DOUBLES)) for k in kernels]
 
 
 class Call:

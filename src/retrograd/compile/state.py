@@ -71,7 +71,7 @@ config = Config("config", compiled_autograd=False, compiled_autograd_kwargs_over
                 inline_inbuilt_nn_modules=True, record_runtime_overhead=True, disable=False)
 backend_config = Config("config", post_grad_custom_post_pass=None, post_grad_custom_pre_pass=None,
                         enable_auto_functionalized_v2=True, fallback_random=False, max_autotune=False,
-                        fusion_threshold=16384,       # elements per op from which on ops are deferred and fused; 0: always
+                        fusion_threshold=32768,       # elements per op from which on ops are deferred and fused; 0: always
                         fusion_code=True)             # whether what was deferred is compiled, or runs op by op
 
 

@@ -431,6 +431,8 @@ def call_long(op: Any, args: Any) -> Any:
     if not op._ready:
         op.prepare()
     if switches.any_mode:
+        if tls.slow_path == 1 and tls.deferrer is not None and not tls.below and tls.dispatch_modes:
+            return tls.deferrer.take(op, args)
         layers = call_traced if tls.origins else call_layers
         return layers(op, args) if tls.profiler is None else tls.profiler.run_op(op, args, layers)
     return call_layers(op, args)

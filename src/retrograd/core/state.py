@@ -50,6 +50,7 @@ class ThreadState(_local):
     dispatch_disabled: bool = False       # __torch_dispatch__ is not honoured
     profiler: Any = None                  # the recorder that sees what this thread runs (see autograd/recorder.py)
     autocast: Any = None                  # the dtype that autocast computes in, None if it is off
+    deferrer: Any = None                  # the scope in which ops of this thread wait (see compile/deferred.py)
     function_disabled: int = 0            # __torch_function__ is not honoured: 1 of subclasses, 2 of modes either
 
     def __init__(self) -> None:

@@ -1,0 +1,288 @@
+"""The list of ops that wait: one per scope of deferred execution. See NOTE [What may wait] in deferred.py.
+
+This is the part that every op of a compiled function goes through, so it is compiled where a C compiler is there.
+"""
+from __future__ import annotations
+
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from retrograd.core.dispatch import call_layers
+from retrograd.core.exposed import is_exposed
+from retrograd.core.record import record, save_results
+from retrograd.core.state import tls
+from retrograd.core.storage import empty_strided, strides_of
+from retrograd.core.tensor import FLAG_INFERENCE, FLAG_PENDING, Tensor, wants_grad, wrap
+
+ndarray = np.ndarray
+empty = np.empty
+PENDING, INFERENCE = FLAG_PENDING, FLAG_INFERENCE
+LONGEST = 400                     # ops that wait at most
+LARGEST = 3.4028234663852886e38   # of float32: larger numbers are errors or overflow
+PLAIN = (int, float, str)
+
+
+class Layout:
+    """Shape, strides in bytes and dtype of arrays; one object for each that occurs."""
+
+    def __init__(self, array: Any) -> None:
+        self.shape: Any = array.shape
+        self.strides: Any = array.strides
+        self.dtype: Any = array.dtype
+        self.char: str = array.dtype.char
+        self.size: int = array.size
+        self.contiguous: bool = bool(array.flags.c_contiguous)
+        self.steps: Any = strides_of(array)
+
+    def new(self) -> Any:
+        """A new array that is laid out like this."""
+        return empty(self.shape, self.dtype) if self.contiguous else empty_strided(self.shape, self.steps, self.dtype)
+
+
+known_layouts: dict[Any, Layout] = {}
+
+
+def layout_of(array: Any) -> Any:
+    key = array.shape, array.strides, array.dtype.char
+    found = known_layouts.get(key)
+    if found is None:
+        if len(known_layouts) > 10_000:
+            known_layouts.clear()
+        found = known_layouts[key] = Layout(array)
+    return found
+
+
+class Choice:
+    """One alternative of an op's `lower` that is computed element by element: what it takes from the arguments."""
+
+    def __init__(self, op: Any, program: Any, guard: Any, kinds: str) -> None:
+        self.op: Any = op
+        self.program: Any = program
+        self.kinds: str = kinds                               # the dtypes that it computes in, as NumPy's characters
+        self.tensors: list[Any] = []                          # (position, name, whether it is a mask of bools)
+        self.numbers: list[Any] = []                          # (position, name)
+        self.guards: list[Any] = []                           # (position, value): arguments that must be equal to it
+        self.fixed: list[Any] = []                            # (position, value): arguments that must be this
+        self.checks: Any = op.check
+        for i, p in enumerate(op.schema.params):
+            if p.name in guard:
+                self.guards.append((i, guard[p.name]))
+            elif p.name in program.inputs:
+                self.tensors.append((i, p.name, program.kinds[p.name] == "mask"))
+            elif p.name in program.numbers:
+                self.numbers.append((i, p.name))
+            else:
+                self.fixed.append((i, p.default))
+
+    def fits(self, args: Any) -> bool:
+        for i, wanted in self.guards:
+            value = args[i]
+            if value is not wanted and (type(value) not in PLAIN or value != wanted):
+                return False
+        for i, wanted in self.fixed:
+            value = args[i]
+            if value is not wanted and (type(value) is not type(wanted) or value != wanted):
+                return False
+        return True
+
+
+class Event:
+    """An op that waits: its choice, and for each operand the number of a value, or of a Python number (as -1 - number)."""
+
+    def __init__(self, choice: Any, operands: Any, value: int, layout: Any, type: str) -> None:
+        self.choice: Any = choice
+        self.operands: Any = operands
+        self.value: int = value
+        self.layout: Any = layout
+        self.type: str = type
+
+
+layouts: dict[Any, Any] = {}      # (choice, operands' layouts) -> the layout of the result, None if the op must not wait
+
+
+class Waiting:
+    """What waits in one scope."""
+
+    def __init__(self, facts: Any, find_facts: Any, run: Any, flush: Any) -> None:
+        self.facts: dict[Any, Any] = facts        # op -> its choices, and whether it writes to its arguments
+        self.find_facts: Any = find_facts
+        self.run: Any = run                       # (op, args, writes): does an op now
+        self.flush: Any = flush
+        self.alone: bool = False                  # no other thread can be interested
+        self.clear()
+
+    def clear(self) -> None:
+        self.events: list[Any] = []
+        self.key: list[Any] = []
+        self.numbers: list[Any] = []              # Python numbers among the arguments
+        self.places: dict[Any, Any] = {}          # id of an array -> the number of its value
+        self.arrays: list[Any] = []               # by number: an array that is read, or a weak reference to one that is made
+        self.layouts: list[Any] = []
+        self.tensors: list[Any] = []              # weak references to the tensors that are pending
+
+    def take(self, op: Any, args: Any) -> Any:
+        """Do an op that autograd has not seen yet, where nothing else watches."""
+        known = self.facts.get(op)
+        if known is None:
+            known = self.find_facts(op)
+        if not known[0]:
+            return call_layers(op, args)
+        for choice in known[0]:
+            if choice.fits(args):
+                result = self.defer(choice, args)
+                if result is None:
+                    break
+                if op.differentiable and tls.grad_enabled:
+                    self.note(op, args, result)
+                return result
+        return call_layers(op, args)
+
+    def note(self, op: Any, args: Any, out: Any) -> None:
+        """Record an op that waits (or has just run), as dispatch does."""
+        mask = 0
+        bit = 1
+        for i in op.inputs:
+            t = args[i]
+            if isinstance(t, Tensor) and wants_grad(t):
+                mask |= bit
+            bit <<= 1
+        if not mask:
+            return
+        node = record(op, args, mask, False)
+        node._shape = out.array.shape
+        node._dtype = out.array.dtype
+        out._node = node
+        out._requires = True
+        if op.saves_result:
+            save_results(op, node, mask, (out,))
+
+    def process(self, op: Any, args: Any) -> Any:
+        """Do an op that autograd has seen, now or later; `args` are in the order of the schema."""
+        known = self.facts.get(op)
+        if known is None:
+            known = self.find_facts(op)
+        for choice in known[0]:
+            if choice.fits(args):
+                result = self.defer(choice, args)
+                if result is not None:
+                    return result
+                break
+        return self.run(op, args, known[1])
+
+    def find(self, array: Any) -> int:
+        """The number of an array among those that are read or made; -1 if it is not one of them."""
+        number = self.places.get(id(array))
+        if number is None:
+            return -1
+        held = self.arrays[number]
+        if type(held) is ref:
+            held = held()
+        return number if held is array else -1
+
+    def defer(self, choice: Any, args: Any) -> Any:
+        """The result of an op that waits; None if it must not."""
+        kind = ""
+        operands: list[Any] = []                  # arrays and numbers
+        signature: list[Any] = [choice]
+        for i, _, mask in choice.tensors:
+            value = args[i]
+            if isinstance(value, Tensor):
+                t = value
+                if t._flags & ~(PENDING | INFERENCE):
+                    return None
+                array = t.array
+                number = self.find(array)
+                layout = self.layouts[number] if number >= 0 else layout_of(array)
+                char = layout.char
+                if mask:
+                    if char != "?":
+                        return None
+                elif not kind:
+                    kind = char
+                elif char != kind:
+                    return None
+                operands.append(array)
+                signature.append(layout)
+            elif mask or not is_number(value):
+                return None
+            else:
+                operands.append(value)
+                signature.append(type(value))
+        if not kind or kind not in choice.kinds:
+            return None
+        for i, _ in choice.numbers:
+            value = args[i]
+            if not is_number(value):
+                return None
+            operands.append(value)
+            signature.append(type(value))
+        key = tuple(signature)
+        found = layouts.get(key, 0)
+        if found is None or found == 0:
+            return None if found is None else self.learn(choice, args, key, kind)
+        if choice.checks is not None:
+            choice.checks(*args)
+        for k in range(len(operands)):
+            value = operands[k]
+            if type(value) is ndarray:
+                number = self.find(value)
+                if number < 0:
+                    number = self.read(value, args)
+                    if number < 0:
+                        return None
+                operands[k] = number
+            else:
+                self.numbers.append(float(value))
+                operands[k] = -len(self.numbers)
+        return self.make(choice, tuple(operands), found, kind)
+
+    def read(self, array: Any, args: Any) -> int:
+        """Number an array that ops will read; -1 if they must not read it later."""
+        if is_exposed(array) or not array.flags.aligned or array.dtype.byteorder == ">":
+            return -1
+        if not self.alone:
+            for t in args:
+                if isinstance(t, Tensor) and t.array is array:
+                    t._flags |= PENDING
+                    self.tensors.append(ref(t))
+        return self.add(array, array, layout_of(array))
+
+    def add(self, array: Any, held: Any, layout: Any) -> int:
+        number = len(self.arrays)
+        self.places[id(array)] = number
+        self.arrays.append(held)
+        self.layouts.append(layout)
+        self.key.append(layout)
+        return number
+
+    def make(self, choice: Any, operands: Any, layout: Any, kind: str) -> Any:
+        """The tensor of a result that will be computed later."""
+        array = layout.new()
+        number = self.add(array, ref(array), layout)
+        self.events.append(Event(choice, operands, number, layout, kind))
+        self.key.append((choice, operands))
+        out = wrap(array)
+        out._flags |= PENDING
+        self.tensors.append(ref(out))
+        if len(self.events) >= LONGEST:
+            self.flush()
+        return out
+
+    def learn(self, choice: Any, args: Any, key: Any, kind: str) -> Any:
+        """Find out the layout of an op's result, by letting it run; None, since it is to run as if it had not been asked."""
+        result = self.run(choice.op, args, False)
+        fits = type(result) is Tensor and result._flags & ~INFERENCE == 0 and (
+            result.array.dtype.char == ("?" if choice.program.is_boolean else kind)) and result.array.base is None
+        if len(layouts) > 100_000:
+            layouts.clear()
+        layouts[key] = layout_of(result.array) if fits else None
+        return result if fits else None
+
+
+def is_number(value: Any) -> bool:
+    kind = type(value)
+    if kind is float:
+        return -LARGEST <= value <= LARGEST or value - value != 0
+    return kind is int and -(1 << 53) <= value <= 1 << 53
