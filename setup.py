@@ -155,6 +155,18 @@ def translate(modules: list[Extension]) -> None:
                            nthreads=os.cpu_count() or 1)
     for module, result in zip(modules, translated):
         module.sources = result.sources
+        for source in result.sources:
+            delay_dictionaries(Path(source))
+
+
+def delay_dictionaries(source: Path) -> None:
+    """Let instances of compiled classes get a dictionary when their first attribute is set, as Python's own do, not at once."""
+    text = source.read_text() if source.suffix == ".c" else ""
+    eager = "p->__dict__ = PyDict_New(); if (unlikely(!p->__dict__)) goto bad;"
+    if eager in text:
+        date = source.stat()
+        source.write_text(text.replace(eager, "p->__dict__ = NULL;"))
+        os.utime(source, ns=(date.st_atime_ns, date.st_mtime_ns))
 
 
 class BuildExt(build_ext):

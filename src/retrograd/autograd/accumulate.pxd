@@ -1,5 +1,6 @@
 # C types for accumulate.py.
 cimport cython
+from retrograd.core.arrays cimport ndarray as Array
 from retrograd.core.state cimport Switches
 from retrograd.core.tensor cimport Tensor, bump, new_tensor
 
@@ -11,8 +12,8 @@ cdef class Private:
     cdef public Py_ssize_t tensor, array
     cdef public bint calibrating
 
-@cython.locals(old=Tensor)
+@cython.locals(old=Tensor, array=Array)
 cpdef accumulate(Tensor variable, Tensor grad, bint create_graph, int held)
-cdef bint same_layout(array, like) except -1
+cdef bint same_layout(Array array, Array like) except -1
 cdef bint is_plain(Tensor old) except -1
 cdef copied(Tensor variable, Tensor grad)

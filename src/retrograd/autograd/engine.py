@@ -247,10 +247,11 @@ def loop(task: Any) -> None:
                 # The usual chain touches neither the heap nor the buffers.
                 if c == 0 and following is None and n._count == 1 and not ready and (not buffers or n not in buffers):
                     following = n
-                    if type(grad) is Tensor and n._shape == grad.array.shape and n._dtype is grad.array.dtype:
-                        grads = [grad]
-                    else:
-                        grads = None if grad is None else [fitted(n, 0, grad, node, i)]
+                    fits = False
+                    if type(grad) is Tensor:
+                        t = grad
+                        fits = n._dtype is t.array.dtype and n._shape == t.array.shape
+                    grads = [grad] if fits else None if grad is None else [fitted(n, 0, grad, node, i)]
                     continue
                 if grad is not None:
                     deliver(task, n, 0 if nrs is None else nrs[i], grad, node, i)
@@ -265,7 +266,7 @@ def loop(task: Any) -> None:
                         following = None
                     order -= 1
                     heappush(ready, (LAST - n._seq, order, n))
-            results = grad = None
+            results = grad = t = None
             node = following
     if watched:
         note_node(event, None)

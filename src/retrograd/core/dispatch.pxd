@@ -1,6 +1,8 @@
 # C types for dispatch.py.
 cimport cython
+from retrograd.core.arrays cimport ndarray as Array
 from retrograd.core.forward cimport run as run_dual
+from retrograd.core.kernels cimport compute_arrays, run_kernel, write_into
 from retrograd.core.opdef cimport OpDef
 from retrograd.core.record cimport OpNode, record, record_short, save_results
 from retrograd.core.state cimport Switches
@@ -13,14 +15,14 @@ cdef Switches switches
 cdef Dispatch dispatcher
 cdef int FLAG_DUAL
 
-cdef bint number_fits(OpDef op, array, number) except -1
+cdef bint number_fits(OpDef op, Array array, number) except -1
 
 cdef class Dispatch(Dispatcher):
-    @cython.locals(out=Tensor, node=OpNode, requires=bint, flags=int)
+    @cython.locals(x=Array, z=Array, out=Tensor, node=OpNode, requires=bint, flags=int)
     cpdef unary(self, OpDef op, Tensor a)
-    @cython.locals(out=Tensor, node=OpNode, other=Tensor, mask=int, flags=int)
+    @cython.locals(x=Array, z=Array, out=Tensor, node=OpNode, other=Tensor, mask=int, flags=int)
     cpdef binary(self, OpDef op, Tensor a, b)
-    @cython.locals(other=Tensor, requires=bint, node=OpNode, mask=int)
+    @cython.locals(x=Array, source=Array, other=Tensor, requires=bint, node=OpNode, mask=int)
     cpdef inplace(self, OpDef op, Tensor a, b)
     cpdef call(self, OpDef op, args)
     cpdef refresh(self, tensor)
@@ -33,12 +35,12 @@ cdef bint has_defaults(OpDef op, args) except -1
 cpdef call_plain(OpDef op, args)
 @cython.locals(target=Tensor)
 cpdef call_inplace(OpDef op, args)
-@cython.locals(t=Tensor, out=Tensor, node=OpNode, values=list, mask=int, bit=int, records=bint)
+@cython.locals(z=Array, t=Tensor, out=Tensor, node=OpNode, values=list, mask=int, bit=int, records=bint)
 cpdef call_general(OpDef op, args)
 cpdef call_long(OpDef op, args)
 cpdef call_layers(OpDef op, args)
 cpdef compute(OpDef op, args)
 @cython.locals(out=Tensor, node=OpNode, counter=Counter, parent=View, view=View, wanted=bint)
-cpdef make_view(OpDef op, Tensor source, args, array)
+cpdef make_view(OpDef op, Tensor source, args, Array array)
 cpdef bint is_ordinary(Tensor t) except -1
 cpdef turned(t)

@@ -84,13 +84,14 @@ class Dispatch(Dispatcher):
                 if flags & 1:
                     requires = False
         try:
-            z = op.fast(x)
+            made = op.fast(x)
         except TypeError:          # a dtype that NumPy refuses: the slow path says so in PyTorch's words
             return call_general(op, [a, *op.tail])
-        if type(z) is not ndarray:
-            if z is None:
+        if type(made) is not ndarray:
+            if made is None:
                 return call_general(op, [a, *op.tail])
-            z = np.asarray(z)
+            made = np.asarray(made)
+        z = made
         out = new_tensor(z)
         if requires and op.differentiable:
             node = record_short(op, a, None, 1)
@@ -113,7 +114,7 @@ class Dispatch(Dispatcher):
                     return run_dual(op, [a, b, *op.tail], autograd)
                 return call_operator(op, [a, b, *op.tail])
             y = other.array
-            if not op.checks and (x.dtype is not y.dtype or (op.floats and x.dtype.kind not in "fcV")):
+            if not op.checks and (x.dtype is not other.array.dtype or (op.floats and x.dtype.kind not in "fcV")):
                 return call_operator(op, [a, b, *op.tail]) if switches.any_mode and tls.slow_path else call_general(
                     op, [a, b, *op.tail])
             if other._requires or (other._view is not None and other._view.base._requires):
@@ -135,14 +136,15 @@ class Dispatch(Dispatcher):
         if fast is None:
             return call_general(op, [a, b, *op.tail])
         try:
-            z = fast(x, y)
+            made = fast(x, y)
         except Exception:
             return call_general(op, [a, b, *op.tail])
-        if type(z) is not ndarray:
-            if z is None:
+        if type(made) is not ndarray:
+            if made is None:
                 return call_general(op, [a, b, *op.tail])
-            z = np.asarray(z)
-        elif z.ndim > 1 and op.loose and (op.leading or not x.flags.c_contiguous):      # otherwise NumPy's order is right
+            made = np.asarray(made)
+        z = made
+        if op.loose and z.ndim > 1 and (op.leading or not x.flags.c_contiguous):      # otherwise NumPy's order is right
             z = in_order(op, [x, y], z)
         out = new_tensor(z)
         if mask and op.differentiable:
@@ -161,13 +163,13 @@ class Dispatch(Dispatcher):
         requires = a._requires or a._view is not None
         if isinstance(b, Tensor):
             other = b
-            y = other.array
+            y = source = other.array
             if a._flags or other._flags or switches.any_mode and tls.slow_path:
                 return call_operator(op, [a, b, *op.tail])
-            if x.dtype is not y.dtype or (y.ndim and y.shape != x.shape):
+            if x.dtype is not source.dtype or (source.ndim and source.shape != x.shape):
                 return call_inplace(op, [a, b, *op.tail])
             requires = requires or other._requires or other._view is not None
-            if requires and x is not y and (x.base is not None or y.base is not None):
+            if requires and x is not source and (x.base is not None or source.base is not None):
                 check_overlap(x, (other,))
         else:
             if a._flags or switches.any_mode and tls.slow_path:
@@ -342,17 +344,16 @@ def call_general(op: Any, args: Any) -> Any:
                         break
             bit <<= 1
     node = record(op, args, mask, False) if mask else None
-    z = run_kernel(op, args, values)
+    made = run_kernel(op, args, values)
     if op.multiple:
-        results = [None if a is None else new_tensor(a if type(a) is ndarray else np.asarray(a)) for a in z]
+        results = [None if a is None else new_tensor(a if type(a) is ndarray else np.asarray(a)) for a in made]
         made = results if op.returns_list else op.result_type(*results) if op.result_type is not None else tuple(results)
         if op.is_view:
             view_results(op, args, made)
         if node is not None:
             finish(op, node, mask, made)
         return made
-    if type(z) is not ndarray:
-        z = np.asarray(z)
+    z = made if type(made) is ndarray else np.asarray(made)
     out = new_tensor(z)
     if op.is_view and z is not values[0]:
         if op.differentiable:

@@ -1,1 +1,20 @@
-# Compiled as it is: no C types needed.
+# C types for kernels.py.
+cimport cython
+from retrograd.core.arrays cimport ndarray as Array
+from retrograd.core.opdef cimport OpDef
+from retrograd.core.tensor cimport Tensor
+
+cpdef compute_arrays(OpDef op, args)
+cpdef run_kernel(OpDef op, args, list values)
+@cython.locals(functional=OpDef, target=Array)
+cdef bint written(OpDef op, list values, args) except -1
+cpdef run_native(OpDef op, args, list values)
+@cython.locals(source=OpDef)
+cpdef run_direct(OpDef op, arrays)
+cpdef check_shapes(OpDef op, args)
+cpdef orders(OpDef op, args, list values)
+cpdef in_order(OpDef op, operands, result)
+cdef list operands(OpDef op, list values)
+cpdef promote_operands(OpDef op, args, list values)
+cpdef widen(OpDef op, list values)
+cpdef write_into(OpDef op, Tensor target, result)

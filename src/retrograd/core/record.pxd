@@ -1,5 +1,6 @@
 # C types for record.py.
 cimport cython
+from retrograd.core.arrays cimport ndarray as Array
 from retrograd.core.graph cimport Node, Sequence, edge_from
 from retrograd.core.opdef cimport OpDef, Plan, Rule
 from retrograd.core.saved cimport note_version, restore_array, save_input, save_output, unpack_slot
@@ -23,7 +24,7 @@ cpdef record_short(OpDef op, Tensor a, b, int mask)
 cpdef record(OpDef op, args, int mask, bint inplace)
 @cython.locals(plan=Plan)
 cpdef save_results(OpDef op, Node node, int mask, outputs)
-@cython.locals(t=Tensor)
+@cython.locals(t=Tensor, array=Array)
 cpdef attribute_value(int kind, value, int extra)
 @cython.locals(kind=int, index=int)
 cpdef rule_arguments(Node node, Rule rule, grads, needed)

@@ -1,5 +1,6 @@
 # C types for tensor.py.
 cimport cython
+from retrograd.core.arrays cimport dtype as DType, ndarray as Array
 from retrograd.core.opdef cimport OpDef
 from retrograd.core.state cimport Switches
 
@@ -38,8 +39,9 @@ cdef class Operators:
 
 cdef Operators table
 
+@cython.freelist(128)
 cdef class Tensor:
-    cdef public object array
+    cdef public Array array
     cdef public int _flags
     cdef public bint _requires
     cdef public object _node
@@ -63,3 +65,5 @@ cpdef Counter counter_of(Tensor t)
 cpdef bump(Tensor t)
 @cython.locals(t=Tensor)
 cpdef wrap(array)
+@cython.locals(t=Tensor, dtype=DType)
+cpdef conj(value)

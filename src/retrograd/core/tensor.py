@@ -531,7 +531,8 @@ def wants_grad(t: Any) -> bool:
 def conj(value: Any) -> Any:
     """The conjugate of a tensor or number; real ones are returned as they are."""
     if type(value) is Tensor:
-        dtype = value.array.dtype
+        t = value
+        dtype = t.array.dtype
         if dtype is FLOAT32 or dtype is FLOAT64 or dtype.kind != "c":
             return value
         return table.dispatcher.function("conj", (value,))

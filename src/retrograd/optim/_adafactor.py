@@ -23,6 +23,8 @@ class Adafactor(Rule):
             [0.5000, 0.5000]])
     """
 
+    _by_lists = False           # each parameter has a rate of its own
+
     def __init__(self, params: Any, lr: Any = 1e-2, beta2_decay: float = -0.8, eps: tuple[float | None, float] = (None, 1e-3),
                  d: float = 1.0, weight_decay: float = 0.0, *, foreach: bool | None = None, maximize: bool = False) -> None:
         if isinstance(lr, Tensor) and lr.numel() != 1:

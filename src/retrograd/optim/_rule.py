@@ -5,8 +5,10 @@ A subclass of `Rule` says in `_start` what it keeps for a parameter and in `_upd
 numbers. `Rule` does the rest: gradients that are missing, sparse or to be maximized, complex parameters (the formula sees
 views of their real and imaginary parts), hyperparameters that are tensors, gradient scaling and `differentiable`. In that
 mode the formula runs on clones of the state, since a step's graph needs the state as it was, and hyperparameters stay
-tensors, so that they get gradients. `foreach` and `fused` ask for the same result from one call over all parameters of a
-group: `_step_group` is the place for it.
+tensors, so that they get gradients.
+Where nothing of that kind is asked for, the formula runs once for many parameters: those whose states have the same keys and
+the same numbers in them (a step count, say) are put into lists, which take part in it as tensors do (see _tensors.py), so that
+each op of the formula is one call for all of them.
 """
 from __future__ import annotations
 
@@ -14,9 +16,12 @@ from typing import Any
 
 import retrograd as torch
 from retrograd import Tensor
+from retrograd.optim._tensors import Tensors
 from retrograd.optim.optimizer import Optimizer, loss_of
+from retrograd.utils._foreach_utils import gradient_lists
 
 CAPTURABLE = ["cuda", "xpu", "hpu", "privateuseone", "xla"]      # devices whose steps can be captured in a graph
+LIST_ELEMENTS = 1 << 18          # so many elements of parameters are changed together, about
 # Settings that states saved by older versions lack.
 ADDED_LATER = {"amsgrad": False, "capturable": False, "centered": False, "decoupled_weight_decay": False,
                "differentiable": False, "foreach": None, "fused": None, "maximize": False, "momentum": 0, "nesterov": False}
@@ -29,6 +34,7 @@ class Rule(Optimizer):
     _no_sparse: str | None = ""                             # why sparse gradients are refused; None if they are not
     _captured = "params and state_steps"
     _on_reals = True                                        # complex parameters are pairs of real ones
+    _by_lists = True                                        # the formula can run on lists of tensors
 
     def __init__(self, params: Any, **settings: Any) -> None:
         self._check(settings)
@@ -68,6 +74,12 @@ class Rule(Optimizer):
         found_inf, scale = self.__dict__.get("found_inf"), self.__dict__.get("grad_scale")
         if found_inf is not None and found_inf.item():
             return
+        if self._by_lists and not (differentiable or scale is not None or group.get("capturable")):
+            lists = gradient_lists(group["params"], LIST_ELEMENTS)
+            if lists is not None:
+                for params, grads in lists:
+                    self._step_list(params, Tensors(grads), settings, maximize)
+                return
         for param in group["params"]:
             grad = param.grad
             if grad is None:
@@ -97,6 +109,27 @@ class Rule(Optimizer):
             else:
                 self._update(param, grad, state, settings)
 
+    def _step_list(self, params: list[Any], grads: Tensors, group: dict[str, Any], maximize: bool) -> None:
+        """Change parameters that have nothing unusual about them by one run of the formula for all that are alike."""
+        grads = -grads if maximize else grads
+        if not self._keeps_state(group):
+            self._update(Tensors(params), grads, {}, group)
+            return
+        alike: dict[Any, list[int]] = {}
+        states = [self.state[param] for param in params]
+        for i, state in enumerate(states):
+            if not state:
+                self._start(state, params[i], group)
+            alike.setdefault(numbers_in(state), []).append(i)
+        for places in alike.values():
+            joint = {name: Tensors([states[i][name] for i in places]) if isinstance(value, Tensor) else value
+                     for name, value in states[places[0]].items()}
+            known = set(joint)
+            self._update(Tensors([params[i] for i in places]), Tensors([grads[i] for i in places]), joint, group)
+            for name in joint.keys() - known:                      # a buffer that the first step made
+                for i, value in zip(places, joint[name], strict=True):
+                    states[i][name] = value
+
     def _keeps_state(self, group: dict[str, Any]) -> bool:
         return True
 
@@ -106,6 +139,12 @@ class Rule(Optimizer):
     def _update(self, param: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Change a parameter and its state in place."""
         raise NotImplementedError
+
+
+def numbers_in(state: dict[str, Any]) -> tuple[Any, ...]:
+    """What decides which states can be treated together: the keys, and the values that are numbers."""
+    return tuple([(name, (value.item() if value.ndim == 0 else None) if isinstance(value, Tensor) else value)
+                  for name, value in state.items()])
 
 
 # ---- being made
@@ -209,10 +248,8 @@ def average_squares_(average: Any, value: Any, beta: Any) -> None:
 
 def keep_largest_(largest: Any, value: Any) -> None:
     """largest = max(largest, value)."""
-    if torch.is_grad_enabled():         # the graph needs what was there before
-        largest.copy_(torch.maximum(largest.clone(), value))
-    else:
-        torch.maximum(largest, value, out=largest)
+    before = largest.clone() if torch.is_grad_enabled() else largest         # the graph needs what was there before
+    largest.copy_(before.maximum(value))
 
 
 def raised(root: Any, eps: float) -> Any:

@@ -41,7 +41,7 @@ class Rprop(Rule):
         advance(state)
         sign = grad.detach().mul(before.detach()).sign()
         turned = sign < 0
-        factor = torch.where(sign > 0, grow, torch.where(turned, shrink, torch.where(sign == 0, 1.0, sign)))
+        factor = sign.masked_fill(sign > 0, grow).masked_fill(turned, shrink).masked_fill(sign == 0, 1.0)
         size.mul_(factor.to(param.dtype)).clamp_(least, most)
         grad = grad.masked_fill(turned, 0)              # no step where the gradient has changed its sign
         param.addcmul_(grad.sign(), size, value=-1)

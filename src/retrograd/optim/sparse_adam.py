@@ -26,6 +26,8 @@ class SparseAdam(Rule):
     _not_negative = ()
     _no_sparse = None
 
+    _by_lists = False
+
     def __init__(self, params: Any, lr: Any = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
                  maximize: bool = False) -> None:
         if not (isinstance(lr, Tensor) and lr.numel() != 1) and not lr > 0.0:

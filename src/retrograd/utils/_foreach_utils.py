@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from retrograd.core.lists import gradient_lists as gradient_lists
+
 
 def _get_foreach_kernels_supported_devices() -> list[str]:
     """Devices with ops on lists of tensors besides the cpu.

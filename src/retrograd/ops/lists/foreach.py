@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from retrograd.core.dispatch import call
+from retrograd.core.lists import write_each
 from retrograd.core.opdef import OpDef, camel, defop, find_packet
 from retrograd.core.schema import Schema
 from retrograd.ops import late
@@ -63,15 +64,21 @@ def listed(schema: str, compute: Any, variants: str = "function") -> None:
     defop(schema, kernel=compute, composite=True, out=False, variants=variants)
 
 
-def in_place(name: str, overload: str, arguments: str, write: Any) -> None:
-    """Declare the form that writes; `write` gets the position and the other arguments."""
+def in_place(name: str, overload: str, arguments: str, single: str, spread: Any = None) -> None:
+    """Declare the form that writes: `single` is the in-place op for one tensor, which gets the items of lists. `spread` makes
+    a list of the last argument, a tensor of numbers."""
     def kernel(self: Any, *rest: Any) -> Any:
         for argument in rest:
             if isinstance(argument, (list, tuple)):
                 check_scalars(self, argument) if "ScalarList" in overload else check_lists(self, argument)
         check_lists(self)
-        for i, t in enumerate(self):
-            write(i, t, *rest)
+        if spread is not None:
+            rest = tuple([spread(self, a) if hasattr(a, "array") else a for a in rest])
+        packet, _, form = single.partition(".")
+        op = row(packet, form or "default")
+        columns = [argument for argument in rest if isinstance(argument, (list, tuple))]
+        tail = [argument for argument in rest if not isinstance(argument, (list, tuple))]
+        write_each(op, self, columns, tail + [p.default for p in op.schema.params[1 + len(rest):]])
         return list(self)
     dot = f".{overload}" if overload else ""
     defop(f"{name}_{dot}(Tensor(a!)[] self{arguments}) -> ()", kernel=kernel, composite=True, out=False, variants="function",
@@ -95,9 +102,9 @@ def unary(name: str, node: str) -> Any:
 for name in UNARY:
     listed(f"_foreach_{name}(Tensor[] self) -> Tensor[]",
            unary(name, f"Foreach{'Log1P' if name == 'log1p' else camel(name)}Backward0"))
-    in_place(f"_foreach_{name}", "", "", lambda i, t, name=name: getattr(late, name + "_")(t))
+    in_place(f"_foreach_{name}", "", "", name + "_")
 listed("_foreach_zero(Tensor[] self) -> Tensor[]", lambda self: [late.zeros_like(t) for t in self], "")
-in_place("_foreach_zero", "", "", lambda i, t: late.zero_(t))
+in_place("_foreach_zero", "", "", "zero_")
 listed("_foreach_max(Tensor[] self) -> Tensor[]", unary("max", "ForeachMaxBackward1"))
 
 
@@ -117,14 +124,10 @@ def clones(self: Any, memory_format: Any) -> Any:
 listed("_foreach_clone(Tensor[] self, *, MemoryFormat? memory_format=None) -> Tensor[]", clones)
 
 
-def copy_each(i: int, t: Any, src: Any, non_blocking: bool) -> None:
-    late.copy_(t, src[i], non_blocking)
-
-
 listed("_foreach_copy(Tensor[] self, Tensor[] src, bool non_blocking=False) -> Tensor[]",
        lambda self, src, non_blocking: [late.copy_(t.clone(), s, non_blocking) for t, s in zip(self, src, strict=True)],
        "")
-in_place("_foreach_copy", "", ", Tensor[] src, bool non_blocking=False", copy_each)
+in_place("_foreach_copy", "", ", Tensor[] src, bool non_blocking=False", "copy_")
 
 
 # ---- arithmetic
@@ -160,28 +163,6 @@ def with_tensor(name: str, node: str) -> Any:
     return compute
 
 
-def write_scalar(name: str) -> Any:
-    return lambda i, t, scalar: getattr(late, name)(t, scalar)
-
-
-def write_scalars(name: str) -> Any:
-    def write(i: int, t: Any, scalars: Any) -> None:
-        getattr(late, name)(t, scalars[i])
-    return write
-
-
-def write_list(name: str) -> Any:
-    def write(i: int, t: Any, other: Any, *alpha: Any) -> None:
-        getattr(late, name)(t, other[i], **({"alpha": alpha[0]} if alpha else {}))
-    return write
-
-
-def write_tensor(name: str) -> Any:
-    def write(i: int, t: Any, other: Any, *alpha: Any) -> None:
-        getattr(late, name)(t, number_of(other), **({"alpha": alpha[0]} if alpha else {}))
-    return write
-
-
 for name in ("add", "sub", "mul", "div"):
     full, stem = f"_foreach_{name}", f"Foreach{camel(name)}Backward"
     tail: tuple[Any, ...] = (1,) if name in ("add", "sub") else ()
@@ -191,22 +172,23 @@ for name in ("add", "sub", "mul", "div"):
            with_scalars(name, "Scalar", stem + "1ScalarList", tail))
     listed(f"{full}.List(Tensor[] self, Tensor[] other{alpha}) -> Tensor[]",
            with_list(name, "Tensor", stem + ("0" if name == "div" else "0List")))
-    in_place(full, "Scalar", ", Scalar scalar", write_scalar(name + "_"))
-    in_place(full, "ScalarList", ", Scalar[] scalars", write_scalars(name + "_"))
-    in_place(full, "List", f", Tensor[] other{alpha}", write_list(name + "_"))
+    in_place(full, "Scalar", ", Scalar scalar", name + "_.Tensor")
+    in_place(full, "ScalarList", ", Scalar[] scalars", name + "_.Tensor")
+    in_place(full, "List", f", Tensor[] other{alpha}", name + "_.Tensor")
     if name != "sub":
         inner = ", *, Scalar alpha=1" if name == "add" else ""
         listed(f"{full}.Tensor(Tensor[] self, Tensor other{inner}) -> Tensor[]", with_tensor(name, stem + "0Tensor"))
-        in_place(full, "Tensor", f", Tensor other{inner}", write_tensor(name + "_"))
+        in_place(full, "Tensor", f", Tensor other{inner}", name + "_.Tensor",
+                 lambda self, other: [number_of(other)] * len(self))
 for name in ("clamp_max", "clamp_min"):
     full, stem = f"_foreach_{name}", f"Foreach{camel(name)}Backward"
     listed(f"{full}.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", with_scalar(name, "default", stem + "0Scalar", ()))
     listed(f"{full}.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]",
            with_scalars(name, "default", stem + "0ScalarList", ()))
     listed(f"{full}.List(Tensor[] self, Tensor[] other) -> Tensor[]", with_list(name, "Tensor", stem + "1List"))
-    in_place(full, "Scalar", ", Scalar scalar", write_scalar(name + "_"))
-    in_place(full, "ScalarList", ", Scalar[] scalars", write_scalars(name + "_"))
-    in_place(full, "List", ", Tensor[] other", write_list(name + "_"))
+    in_place(full, "Scalar", ", Scalar scalar", name + "_")
+    in_place(full, "ScalarList", ", Scalar[] scalars", name + "_")
+    in_place(full, "List", ", Tensor[] other", name + "_.Tensor")
 listed("_foreach_pow.Scalar(Tensor[] self, Scalar exponent) -> Tensor[]",
        with_scalar("pow", "Tensor_Scalar", "ForeachPowBackward0Scalar", ()))
 listed("_foreach_pow.ScalarList(Tensor[] self, Scalar[] exponent) -> Tensor[]",
@@ -215,9 +197,9 @@ listed("_foreach_pow.List(Tensor[] self, Tensor[] exponent) -> "
        "Tensor[]", with_list("pow", "Tensor_Tensor", "ForeachPowBackward0"))
 listed("_foreach_pow.ScalarAndTensor(Scalar self, Tensor[] exponent) -> Tensor[]",
        lambda self, exponent: [call(item(row("pow", "Scalar"), "ForeachPowBackward2"), [self, t]) for t in exponent])
-in_place("_foreach_pow", "Scalar", ", Scalar exponent", write_scalar("pow_"))
-in_place("_foreach_pow", "ScalarList", ", Scalar[] exponent", write_scalars("pow_"))
-in_place("_foreach_pow", "List", ", Tensor[] exponent", write_list("pow_"))
+in_place("_foreach_pow", "Scalar", ", Scalar exponent", "pow_.Scalar")
+in_place("_foreach_pow", "ScalarList", ", Scalar[] exponent", "pow_.Scalar")
+in_place("_foreach_pow", "List", ", Tensor[] exponent", "pow_.Tensor")
 
 
 # ---- the larger and the smaller of a tensor and a number; their nodes keep all numbers of the list
@@ -256,15 +238,14 @@ def extremes(name: str, sign: int) -> None:
         check_scalars(self, scalars)
         return [call(many, [t.to(late.result_type(t, scalars[i])), scalars, i]) for i, t in enumerate(self)]
 
-    def write(i: int, t: Any, limit: Any) -> None:
-        getattr(late, "clamp_min_" if sign > 0 else "clamp_max_")(t, limit[i] if isinstance(limit, (list, tuple)) else limit)
+    single = "clamp_min_" if sign > 0 else "clamp_max_"
     listed(f"{full}.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", by_scalar)
     listed(f"{full}.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", by_scalars)
     listed(f"{full}.List(Tensor[] self, Tensor[] other) -> Tensor[]",
            with_list(name, "default", f"Foreach{camel(name)}Backward0List", takes(f"{name}_cpu", "FHIB")))
-    in_place(full, "Scalar", ", Scalar scalar", write)
-    in_place(full, "ScalarList", ", Scalar[] scalars", write)
-    in_place(full, "List", ", Tensor[] other", write)
+    in_place(full, "Scalar", ", Scalar scalar", single)
+    in_place(full, "ScalarList", ", Scalar[] scalars", single)
+    in_place(full, "List", ", Tensor[] other", single + ".Tensor")
 
 
 extremes("maximum", 1)
@@ -293,19 +274,12 @@ def values_for(self: Any, value: Any) -> Any:
     return [value] * len(self)
 
 
-def write_product(name: str) -> Any:
-    def write(i: int, t: Any, tensor1: Any, tensor2: Any, value: Any) -> None:
-        numbers = value.tolist() if hasattr(value, "array") else value
-        getattr(late, name)(t, tensor1[i], tensor2[i], value=numbers[i] if isinstance(numbers, (list, tuple)) else numbers)
-    return write
-
-
 for name in ("addcmul", "addcdiv"):
     full, stem = f"_foreach_{name}", f"Foreach{camel(name)}Backward0"
     for overload, argument in (("Scalar", "Scalar value=1"), ("ScalarList", "Scalar[] scalars"), ("Tensor", "Tensor scalars")):
         rest = f", Tensor[] tensor1, Tensor[] tensor2, {argument}"
         listed(f"{full}.{overload}(Tensor[] self{rest}) -> Tensor[]", products(name, stem + overload))
-        in_place(full, overload, rest, write_product(name + "_"))
+        in_place(full, overload, rest, name + "_", values_for)
 
 
 def interpolations(overload: str, node: str) -> Any:
@@ -316,12 +290,8 @@ def interpolations(overload: str, node: str) -> Any:
     return compute
 
 
-def write_lerp(i: int, t: Any, tensors1: Any, weight: Any) -> None:
-    late.lerp_(t, tensors1[i], weight[i] if isinstance(weight, (list, tuple)) else weight)
-
-
 for overload, argument, base, node in (("Scalar", "Scalar weight", "Scalar", "ForeachLerpBackward0Scalar"),
                                        ("ScalarList", "Scalar[] weight", "Scalar", "ForeachLerpBackward0ScalarList"),
                                        ("List", "Tensor[] weights", "Tensor", "ForeachLerpBackward1List")):
     listed(f"_foreach_lerp.{overload}(Tensor[] self, Tensor[] tensors1, {argument}) -> Tensor[]", interpolations(base, node))
-    in_place("_foreach_lerp", overload, f", Tensor[] tensors1, {argument}", write_lerp)
+    in_place("_foreach_lerp", overload, f", Tensor[] tensors1, {argument}", f"lerp_.{base}")

@@ -1,0 +1,81 @@
+"""An in-place op on each tensor of a list, without a call of the dispatcher for each.
+
+NOTE [Writing to lists]
+Optimizers change hundreds of small parameters by the same few ops. Where nothing is recorded or watched, the op's compiled
+kernel writes into the arrays one after the other; whatever it does not take (other dtypes, memory that is shared, a core
+without kernels) goes to the dispatcher as a single call would.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from retrograd.core.dispatch import call
+from retrograd.core.state import switches, tls
+from retrograd.core.tensor import Tensor, bump
+
+
+def write_each(op: Any, targets: Any, others: Any, tail: Any) -> None:
+    """Run the in-place `op` on each of `targets`; its further operands, tensors or numbers, are those at the same place
+    in the lists `others`, and `tail` holds the arguments after them."""
+    if not op._ready:
+        op.prepare()
+    into = None
+    if op.functional is not None:
+        if not op.functional._ready:
+            op.functional.prepare()
+        if not switches.any_mode or not tls.slow_path:
+            into = op.functional.into
+    records = not switches.any_mode or tls.grad_enabled
+    for i in range(len(targets)):
+        t = targets[i]
+        if into is not None and is_bare(t, records):
+            arrays = [t.array]
+            for column in others:
+                other = column[i]
+                if isinstance(other, Tensor):
+                    if not is_bare(other, records):
+                        break
+                    other = other.array
+                elif type(other) is not float and type(other) is not int:
+                    break
+                arrays.append(other)
+            else:
+                if into(*arrays, *tail) is not None:
+                    bump(t)
+                    continue
+        call(op, [t, *[column[i] for column in others], *tail])
+
+
+def is_bare(t: Any, records: bool) -> bool:
+    """Whether a tensor is no more than its array, whose memory it shares with no other one."""
+    return t._flags == 0 and t.array.base is None and not (records and t._requires)
+
+
+def gradient_lists(params: Any, elements: int) -> Any:
+    """The tensors of `params` that have gradients and those gradients, as pairs of lists of about `elements` elements each;
+    None if one of them is not a dense tensor of real numbers, is of a class of the user's, or comes twice."""
+    made = []
+    seen = set()
+    count = elements
+    for param in params:
+        if not isinstance(param, Tensor):
+            return None
+        t = param
+        grad = t._grad
+        if grad is None:
+            continue
+        if t._flags or type(grad) is not Tensor or id(t) in seen:
+            return None
+        g = grad
+        if g._flags or t.array.dtype.kind not in "fV" or g.array.dtype.kind not in "fV":
+            return None
+        seen.add(id(t))
+        if count >= elements:
+            left: list[Any] = []
+            right: list[Any] = []
+            made.append((left, right))
+            count = 0
+        left.append(t)
+        right.append(g)
+        count += t.array.size
+    return made
