@@ -196,6 +196,7 @@ def loop(task: Any) -> None:
     watched = switches.any_mode and (tls.anomaly or tls.profiler is not None)
     event = None
     order = 0
+    t: Any = None
     while ready:
         node = heappop(ready)[2]
         grads = buffers.pop(node, None)
