@@ -18,7 +18,7 @@ INSTALL = RETROGRAD_COMPILED=$(COMPILED) $(1)/bin/python $(PIP) install --no-bui
 .NOTPARALLEL:
 
 demo: $(VENV)/.demo
-	$(BIN)/retrograd run examples/fit.py
+	$(BIN)/retrograd run examples/char_transformer.py
 
 test: $(VENV)/.dev lint
 	@echo '== compiled'
@@ -43,7 +43,7 @@ bench: $(BENCH_VENV)/.bench
 	$(BENCH_VENV)/bin/python bench/run.py
 
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis fit.png
+	rm -rf $(VENV) $(BENCH_VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis char_transformer.png
 	find src -name '*.so' -delete
 	find . -name __pycache__ -prune -exec rm -rf {} +
 

@@ -1,0 +1,59 @@
+"""Records the numbers of the examples in examples/recorded.json; run by PyTorch it says what retrograd must reach.
+
+    python tools/record_examples.py                      with PyTorch installed: write the file (minutes)
+    retrograd run tools/record_examples.py --show NAME   print the numbers of one example in its short form
+"""
+import argparse
+import contextlib
+import io
+import json
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import torch
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+FILE = EXAMPLES / "recorded.json"
+# The arguments of each example's `main` that make it short enough for a test.
+SHORT = {
+    "char_transformer": {"steps": 6},
+    "digits_cnn": {"epochs": 2, "drawn": 160},
+    "gp_regression": {"steps": 6, "points": 24},
+    "lstm": {"steps": 11},
+    "maml": {"steps": 11, "tasks": 2},
+    "neural_ode": {"steps": 21},
+    "per_sample_gradients": {"steps": 6, "batch": 16, "count": 64},
+    "pinn": {"steps": 31, "points": 32, "compare": False},
+    "policy_gradient": {"episodes": 3, "carts": 4},
+    "vae": {"epochs": 2, "count": 128},
+}
+
+
+def numbers(name):
+    """What the short form of an example returns."""
+    if str(EXAMPLES) not in sys.path:
+        sys.path.insert(0, str(EXAMPLES))
+    with contextlib.redirect_stdout(io.StringIO()):
+        return import_module(name).main(**SHORT[name])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--show", metavar="NAME", choices=SHORT)
+    options = parser.parse_args()
+    if options.show:
+        print(json.dumps(numbers(options.show)))
+        return
+    if hasattr(torch, "as_torch") or "retrograd" in torch.__version__:
+        sys.exit("the numbers to compare with come from PyTorch, and this is retrograd in its place")
+    recorded = {"version": str(torch.__version__), "short": {name: numbers(name) for name in SHORT}}
+    demo = import_module("char_transformer")
+    recorded["demo"] = demo.smooth(demo.main())
+    rounded = json.loads(json.dumps(recorded), parse_float=lambda text: float(f"{float(text):.8g}"))
+    FILE.write_text(json.dumps(rounded, indent=None).replace('], "', '],\n "').replace('{"', '{\n "') + "\n")
+    print(f"written: {FILE}")
+
+
+if __name__ == "__main__":
+    main()
