@@ -143,7 +143,8 @@ def invoke(op: Any, args: Any) -> Any:
 
 
 def outputs(result: Any) -> list[Any]:
-    return list(result) if isinstance(result, (list, tuple)) else [result]
+    """All results, those in lists among them one by one."""
+    return [t for part in result for t in outputs(part)] if isinstance(result, (list, tuple)) else [result]
 
 
 def floating(tensors: Any) -> list[Any]:

@@ -122,3 +122,39 @@ def test_refused(error: Any, words: str, run: Any) -> None:
 def test_bools_that_are_no_sequence(function: Any) -> None:
     assert function(0, 1, 0, dtype=torch.bool).shape == (0,)
     assert function(1, 1, 1, dtype=torch.bool).tolist() == [True]
+
+
+# ---- ops that write to one of their operands
+def test_slopes_of_rrelu_are_kept_for_the_derivative() -> None:
+    torch.manual_seed(0)
+    x = torch.tensor([-2.0, -1.0, 3.0], requires_grad=True)
+    made = torch.rrelu(x, 0.1, 0.3, training=True)
+    slopes = made.detach() / x.detach()
+    assert 0.1 <= slopes[0] <= 0.3 and slopes[2] == 1
+    assert made.grad_fn.name() == "RreluWithNoiseBackward0"
+    torch.testing.assert_close(torch.autograd.grad(made.sum(), x)[0], slopes)
+    torch.testing.assert_close(torch.rrelu(x, 0.1, 0.3), F.leaky_relu(x, 0.2))
+    with pytest.raises(RuntimeError, match="Lower bound should be less than or equal to the upper bound"):
+        torch.rrelu(x, 0.3, 0.1)
+
+
+def test_a_window_of_its_own_for_each_example() -> None:
+    torch.manual_seed(0)
+    spectra = torch.randn(2, 5, 6, dtype=torch.complex128)
+    windows = torch.hann_window(8, dtype=torch.float64) + torch.tensor([[0.1], [0.2]])
+    made = torch.vmap(lambda s, w: torch.istft(s, 8, window=w))(spectra, windows)
+    torch.testing.assert_close(made[1], torch.istft(spectra[1], 8, window=windows[1]))
+
+
+# ---- segments
+@pytest.mark.parametrize("reduce", ["sum", "mean", "max", "min", "prod"])
+def test_segments_are_reduced_each_for_itself(reduce: str) -> None:
+    x = torch.tensor([1.0, 0.0, 3.0, 5.0, 2.0, 4.0], dtype=torch.float64, requires_grad=True)
+    parts = {"sum": torch.sum, "mean": torch.mean, "max": torch.amax, "min": torch.amin, "prod": torch.prod}
+    made = torch._segment_reduce(x, reduce, lengths=torch.tensor([2, 4]))
+    torch.testing.assert_close(made, torch.stack([parts[reduce](x[:2]), parts[reduce](x[2:])]))
+    assert gradcheck(lambda x: torch._segment_reduce(x, reduce, lengths=torch.tensor([2, 4])), x, check_forward_ad=True)
+    lengths = torch.tensor([[2, 4], [5, 1]])
+    each = torch.vmap(lambda n: torch.func.grad(lambda x: torch._segment_reduce(x, reduce, lengths=n)[1])(x.detach()))(lengths)
+    one = torch.func.grad(lambda x: torch._segment_reduce(x, reduce, lengths=lengths[1])[1])(x.detach())
+    torch.testing.assert_close(each[1], one)

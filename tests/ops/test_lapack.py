@@ -160,3 +160,19 @@ def test_triangles_of_any_array() -> None:
     x = torch.arange(6).reshape(2, 3)
     assert x.tril().tolist() == [[0, 0, 0], [3, 4, 0]] and x.triu().tolist() == [[0, 1, 2], [0, 4, 5]]
     assert x.tril_(-1).tolist() == [[0, 0, 0], [3, 0, 0]]
+
+
+# ---- LDL
+@pytest.mark.parametrize("pivots", [[0, 1], [3, 1], [1, -2], [-1, 2], [-9, -9]])
+def test_exchanges_that_no_factorization_made_are_refused(pivots: list[int]) -> None:
+    with pytest.raises(RuntimeError, match="Did you properly pass the result of ldl_factor"):
+        torch.linalg.ldl_solve(torch.eye(2), torch.tensor(pivots, dtype=torch.int32), torch.ones(2, 1))
+
+
+def test_indefinite_systems_are_solved_by_their_factors() -> None:
+    torch.manual_seed(0)
+    a = torch.randn(3, 4, 4, dtype=torch.complex128)
+    b = torch.randn(3, 4, 2, dtype=torch.complex128)
+    for matrix, hermitian in ((a + a.mT, False), (a + a.mH, True)):
+        factors, pivots = torch.linalg.ldl_factor(matrix, hermitian=hermitian)
+        torch.testing.assert_close(matrix @ torch.linalg.ldl_solve(factors, pivots, b, hermitian=hermitian), b)

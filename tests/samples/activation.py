@@ -1,6 +1,7 @@
 """Samples of the ops in retrograd/ops/nn/activation.py."""
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,10 +33,23 @@ def without_parameters(make: Maker) -> Iterator[Sample]:
     yield Sample(new_tensor(np.array([0.0, -3.0, 3.0, 6.0, -0.0])).requires_grad_(), grad=False, note="corners")
 
 
-@samples("sigmoid_backward.default", "tanh_backward.default", "silu_backward.default", "mish_backward.default",
+@samples("silu_backward.default", "mish_backward.default",
          "hardsigmoid_backward.default", "hardswish_backward.default")
 def backward_without_parameters(make: Maker) -> Iterator[Sample]:
     yield from with_gradient(make)
+
+
+@samples("sigmoid_backward.default", "tanh_backward.default")
+def backward_of_complex_results(make: Maker) -> Iterator[Sample]:
+    yield from with_gradient(make)
+    yield Sample(make(3, dtype=torch.complex128), make(3, dtype=torch.complex128))
+
+
+@samples("_safe_softmax.default")
+def safe_softmax(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(3, 4), 1)
+    yield Sample(make(3, 4), 0, torch.float64)
+    yield Sample(torch.tensor([[0.0, -math.inf], [-math.inf, -math.inf]]), 1, note="a row of nothing")
 
 
 @samples("log_sigmoid_backward.default")

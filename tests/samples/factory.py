@@ -162,3 +162,8 @@ def window_parameters(make: Maker) -> Iterator[Sample]:
 def vander(make: Maker) -> Iterator[Sample]:
     yield Sample(make(3))
     yield Sample(make(3), 5, True)
+
+
+@samples("empty_permuted.default")
+def empty_permuted(make: Maker) -> Iterator[Sample]:
+    yield Sample((2, 3, 4), (2, 0, 1))

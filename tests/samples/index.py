@@ -52,3 +52,16 @@ def index_put(make: Maker) -> Iterator[Sample]:
     yield from unsafe_index_put(make)
     yield Sample(make(3, 4), [make.mask(3, 4)], make(), note="mask")
     yield Sample(make.noncontiguous(3, 4), [make.mask(3)], make(1, 4))
+
+
+@samples("_unsafe_masked_index.default")
+def unsafe_masked_index(make: Maker) -> Iterator[Sample]:
+    places = torch.tensor([0, 7, -1])
+    yield Sample(make(3, 4), torch.tensor([True, False, True]), [None, places], 0.5)
+    yield Sample(make(3, 4), torch.tensor([True, False, True]), [places, places], 0)
+
+
+@samples("_unsafe_masked_index_put_accumulate.default")
+def unsafe_masked_index_put(make: Maker) -> Iterator[Sample]:
+    places = torch.tensor([0, 7, 0])
+    yield Sample(make(3, 4), torch.tensor([True, False, True]), [None, places], make(3, 3))

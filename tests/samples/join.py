@@ -136,3 +136,9 @@ def pad(make: Maker) -> Iterator[Sample]:
     yield Sample(make(2, 3, 4), (1, 2), "reflect")
     yield Sample(make(2, 3, 4), (1, 2), "replicate")
     yield Sample(make(2, 3, 4), (1, 2), "circular")
+
+
+@samples("_chunk_cat.default")
+def chunk_cat(make: Maker) -> Iterator[Sample]:
+    yield Sample([make(2, 3), make(2, 5)], 1, 2)
+    yield Sample([make(3, 2)], 0, 2)

@@ -180,3 +180,9 @@ def traces(make: Maker) -> Iterator[Sample]:
     yield Sample(make(4, 2))
     yield Sample(make(2, 4))
     yield Sample(make(3, 3, dtype=torch.complex128))
+
+
+@samples("hash_tensor.default")
+def hash_tensor(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(2, 3, requires_grad=False))
+    yield Sample(make.index(9, 2, 3), (1,), keepdim=True)

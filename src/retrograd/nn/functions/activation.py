@@ -157,12 +157,7 @@ def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: 
     >>> torch.nn.functional.rrelu(torch.tensor([-1.0, 2.0]), 0.1, 0.3)
     tensor([-0.2000,  2.0000])
     """
-    if not training:
-        return (ops.aten.leaky_relu_ if inplace else ops.aten.leaky_relu)(input, (lower + upper) / 2)
-    low = input.detach() <= 0
-    slopes = torch.ones_like(input.detach())
-    slopes[low] = torch.empty(int(low.sum()), dtype=torch.float64).uniform_(lower, upper).to(input.dtype)
-    return input.mul_(slopes) if inplace else input * slopes
+    return (torch.rrelu_ if inplace else torch.rrelu)(input, lower, upper, training)
 
 
 def rrelu_(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Any:

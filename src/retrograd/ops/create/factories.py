@@ -515,6 +515,32 @@ empty_strided = defop(
         check_strides(size, stride), meta_array(size, stride, dtype or default()))[1],
     variants="",
 )
+def strides_by_layout(size: Any, layout: Any) -> tuple[int, ...]:
+    """The strides of dense memory in which the dimensions lie in the given order, the outermost first."""
+    if len(size) != len(layout):
+        raise RuntimeError("Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
+                           f"{len(size)} is not equal to len(physical_layout) = {len(layout)}")
+    strides, step = [0] * len(size), 1
+    for i in range(len(size) - 1, -1, -1):
+        d = layout[i]
+        if not 0 <= d < len(size):
+            raise RuntimeError(f"Dimension out of range (expected to be between 0 and {len(size) - 1}, but got {d} at index "
+                               f"{i}).  NB: negative dims not currently supported; file an issue if you want it.")
+        if d in layout[i + 1:]:
+            raise RuntimeError("Duplicate dim not allowed")
+        strides[d] = step
+        step *= max(size[d], 1)
+    return tuple(strides)
+
+
+empty_permuted = defop(
+    f"empty_permuted(SymInt[] size, int[] physical_layout, *, {OPTIONS}) -> Tensor",
+    kernel=lambda xp, size, physical_layout, dtype, layout, device, pin_memory: storage.empty_strided(
+        size, strides_by_layout(size, physical_layout), dtype or default()),
+    meta=lambda xp, size, physical_layout, dtype, layout, device, pin_memory: meta_array(
+        size, strides_by_layout(size, physical_layout), dtype or default()),
+    variants="",
+)
 arange = defop(
     f"arange(Scalar end, *, {OPTIONS}) -> Tensor",
     kernel=lambda xp, end, dtype, layout, device, pin_memory: arange_kernel(xp, 0, end, 1, dtype), variants="",
@@ -631,6 +657,7 @@ def warned_range(*args: Any, **kwargs: Any) -> Any:
 FUNCTIONS_BY_NAME["range"] = EXTRA_FUNCTIONS["range"] = warned_range
 public("empty", [(empty, "SymInt[] size, *, MemoryFormat? memory_format=None")], fast=fast_empty)
 public("empty_strided", [(empty_strided, "SymInt[] size, SymInt[] stride")], out=False)
+public("empty_permuted", [(empty_permuted, "SymInt[] size, int[] physical_layout")], out=False)
 hooks.scalar_tensor = public("scalar_tensor", [(scalar_tensor, "Scalar s")], out=False)
 for public_name, like_op, made in (("zeros_like", zeros_like, np.zeros), ("ones_like", ones_like, ones_array),
                                    ("empty_like", empty_like, np.empty)):

@@ -439,6 +439,42 @@ unsafe_index_put = defop(
 )
 
 
+# ---- indices that may lie outside where a mask says so
+def within(self: Any, indices: Any) -> list[Any]:
+    """The indices, those outside moved to an end of their dimension."""
+    return [None if i is None else np.clip(i, -self.shape[d], self.shape[d] - 1) for d, i in enumerate(indices)]
+
+
+def masked_index_kernel(xp: Any, self: Any, mask: Any, indices: Any, fill: Any) -> Any:
+    if not self.size:
+        return xp.full(np.broadcast_shapes(mask.shape, *[i.shape for i in indices if i is not None]), fill, self.dtype)
+    made = index_kernel(xp, self, within(self, indices))
+    return xp.where(mask, made, families.number_like(xp, made, fill))
+
+
+def masked_put_kernel(xp: Any, self: Any, mask: Any, indices: Any, values: Any) -> Any:
+    if not self.size:
+        return self.copy()
+    return index_put_kernel(xp, self, within(self, indices), xp.where(mask, values, values.dtype.type(0)), True)
+
+
+unsafe_masked_index = defop(
+    "_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor", kernel=masked_index_kernel,
+    vjp=dict(self=lambda grad, self_sym_sizes, mask, indices:
+             call(unsafe_masked_put, [grad.new_zeros(self_sym_sizes), mask, indices, grad])),
+    jvp=lambda self_t, mask, indices, fill: call(unsafe_masked_index, [self_t, mask, indices, 0]),
+    batch=families.loop, variants="function", out=False,
+)
+unsafe_masked_put = defop(
+    "_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values) -> Tensor",
+    kernel=masked_put_kernel,
+    vjp=dict(self=lambda grad: grad,
+             values=lambda grad, mask, indices: call(unsafe_masked_index, [grad, mask, indices, 0])),
+    jvp=lambda self_t, mask, indices, values_t: call(unsafe_masked_put, [self_t, mask, indices, values_t]),
+    batch=families.loop, variants="function", out=False,
+)
+
+
 # ---- x[...]
 def select_at(self: Any, dim: int, position: int, named_dim: int) -> Any:
     array = self.array

@@ -10,7 +10,7 @@ from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
 from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor, operators, wants_grad
 from retrograd.ops.create.from_data import Once
-from retrograd.ops.linalg.matmul import addmm, bmm, dot, legacy, linalg_cross, mm, mv, trilinear, words
+from retrograd.ops.linalg.matmul import addmm, bmm, dot, legacy, linalg_cross, mm, mv, trilinear, vdot, words
 from retrograd.ops.shared import families
 from retrograd.ops.shared.elementwise import C_NAMES
 from retrograd.ops.views import shape as shapes
@@ -393,6 +393,8 @@ def vecdot_tensors(x: Any, y: Any, dim: int) -> Any:
     if x.dtype is not y.dtype:
         raise RuntimeError(f"linalg.vecdot: Expected x and y to have the same dtype, but found x of type {legacy(x.array)} and "
                            f"y of type {legacy(y.array)} instead")
+    if x.ndim == y.ndim == 1:
+        return call(vdot, [x, y])
     return (families.conj(x) * y).sum([dim])
 
 

@@ -110,6 +110,31 @@ def turned(dtype: Any) -> str:
     return "C" if dtype.kind == "c" else "T"
 
 
+# ---- LDL
+def ldl_factor(xp: Any, a: Any, hermitian: bool) -> tuple[Any, Any, Any]:
+    """L and D in the lower triangle of one array, the exchanges (1-based, negative for blocks of two) and info."""
+    n, batch = a.shape[-1], a.shape[:-2]
+    work = by_columns(a)
+    pivots, info = np.empty((len(work), n), INT32), np.zeros(len(work), INT32)
+    if work.size:
+        name = "hetrf" if hermitian and a.dtype.kind == "c" else "sytrf"
+        space = (np.empty(n * BLOCK, a.dtype),)
+        run(name, a.dtype, len(work), "L", n, work, n, pivots, space, n * BLOCK, info)
+    return lower_part(matrices(work, batch)), pivots.reshape((*batch, n)), info.reshape(batch)
+
+
+def ldl_solve(xp: Any, factors: Any, pivots: Any, b: Any, hermitian: bool) -> Any:
+    """X with A X = B from the factors of A; leading dimensions broadcast."""
+    batch = np.broadcast_shapes(factors.shape[:-2], b.shape[:-2])
+    n, columns = b.shape[-2:]
+    work = by_columns(b, batch)
+    if work.size:
+        name = "hetrs" if hermitian and b.dtype.kind == "c" else "sytrs"
+        run(name, b.dtype, len(work), "L", n, columns, operand(factors, batch), n, operand(pivots[..., None], batch), work, n,
+            (np.zeros(1, INT32),))
+    return matrices(work, batch)
+
+
 # ---- LU
 def lu_factor(xp: Any, a: Any) -> tuple[Any, Any, Any]:
     """L and U in one array, the row exchanges (1-based) and info, by elimination with partial pivoting."""

@@ -361,7 +361,10 @@ def svd_gradient(grads: Any, U: Any, S: Any, Vh: Any, full_matrices: bool) -> An
 def svd_tangent(A_t: Any, U: Any, S: Any, Vh: Any, full_matrices: bool) -> Any:
     k, rows, columns = S.shape[-1], U.shape[-2], Vh.shape[-1]
     if full_matrices and rows != columns:
-        raise NotImplementedError("linalg_svd_jvp: full_matrices=True is not supported for matrices that are not square")
+        # Vectors beyond the singular values are any basis of the rest: they count as constants.
+        dU, values, dVh = svd_tangent(A_t, U.narrow(-1, 0, k), S, Vh.narrow(-2, 0, k), False)
+        return (late.cat([dU, late.zeros_like(U.narrow(-1, k, rows - k))], -1), values,
+                late.cat([dVh, late.zeros_like(Vh.narrow(-2, k, columns - k))], -2))
     inner = U.mH @ A_t @ Vh.mH
     values = real_part(diagonal_of(inner))
     row, column = S.unsqueeze(-2), S.unsqueeze(-1)

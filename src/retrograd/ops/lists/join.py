@@ -618,3 +618,27 @@ def padded_in_a_circle(self: Any, pad: Any) -> Any:
 defop('pad(Tensor self, SymInt[] pad, str mode="constant", float? value=None) -> Tensor', kernel=padded, composite=True,
       variants="", out=False)
 
+
+
+def chunks_side_by_side(tensors: Any, dim: int, num_chunks: int) -> Any:
+    """Each tensor cut into as many chunks, padded with zeros; the i-th chunks of all lie one after another."""
+    if not tensors:
+        raise RuntimeError("_chunk_cat expects a non-empty input tensor list")
+    if num_chunks < 1:
+        raise RuntimeError("_chunk_cat expects positive num_chunks")
+    if len({t.dtype.name for t in tensors}) > 1:
+        raise RuntimeError("_chunk_cat expects all input tensors with the same dtype")
+    dim = wrap_dim(dim, tensors[0].ndim)
+    parts = []
+    for t in tensors:
+        if t.ndim <= dim or t.shape[:dim] != tensors[0].shape[:dim]:
+            raise RuntimeError("_chunk_cat expects same sizes of 0,...,dim-1 dimensions for all tensors")
+        missing = -t.shape[dim] % num_chunks
+        if missing:
+            t = call(constant_pad_nd, [t, [*[0] * (2 * (t.ndim - dim) - 1), missing], 0])
+        parts.append(t.reshape((*t.shape[:dim], num_chunks, -1)))
+    return late.cat(parts, dim + 1)
+
+
+defop("_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor", kernel=chunks_side_by_side, composite=True,
+      variants="function", out="same")

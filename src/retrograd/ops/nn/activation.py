@@ -14,6 +14,7 @@ from retrograd.core.state import tls
 from retrograd.core.tensor import Tensor
 from retrograd.ops import late
 from retrograd.ops.elementwise.unary import special
+from retrograd.ops.memory.copy import cast_array
 from retrograd.ops.shared import families
 from retrograd.ops.shared.dtype_checks import only, without_gradient
 from retrograd.ops.shared.elementwise import (
@@ -59,6 +60,9 @@ sigmoid_backward = backward_op(
             grad_output * xp.conj((number_like(xp, output, 1) - output) * output)),
     dict(grad_output=lambda grad, output: call(sigmoid_backward, [grad, conj(output)]),
          output=lambda grad, grad_output, output: conj(grad) * grad_output * plus(times(conj(output), -2), 1)),
+    jvp=lambda grad_output_p, grad_output_t, output_p, output_t:        # not holomorphic in `output`
+        call(sigmoid_backward, [grad_output_t, output_p])
+        + conj(output_t) * grad_output_p * plus(times(conj(output_p), -2), 1),
     widen=True, mixes=False, lower="grad_output * ((1 - output) * output)")
 tanh_backward = backward_op(
     "tanh_backward(Tensor grad_output, Tensor output) -> Tensor",
@@ -66,6 +70,8 @@ tanh_backward = backward_op(
             grad_output * xp.conj(number_like(xp, output, 1) - output * output)),
     dict(grad_output=lambda grad, output: call(tanh_backward, [grad, conj(output)]),
          output=lambda grad, grad_output, output: conj(grad) * (times(conj(output), -2) * grad_output)),
+    jvp=lambda grad_output_p, grad_output_t, output_p, output_t:        # not holomorphic in `output`
+        call(tanh_backward, [grad_output_t, output_p]) + conj(output_t) * (times(conj(output_p), -2) * grad_output_p),
     widen=True, mixes=False, lower="grad_output * (1 - output * output)")
 defop(
     "sigmoid(Tensor self) -> Tensor",
@@ -274,6 +280,19 @@ softmax = defop(
     jvp=lambda self_t, result, dim: result * (self_t - (result * self_t).sum(dim, True)), **along_columns,
     real_only=True,
     lower="self -> z | e = exp(self - max(self)); z = e / sum(e)",
+)
+def safe_softmax_kernel(xp: Any, self: Any, dim: int, dtype: Any) -> Any:
+    """Softmax with zeros in rows that are -inf everywhere."""
+    x = self if dtype is None else cast_array(self, dtype)
+    made = along("softmax", softmax_values)(xp, x, dim, False)
+    return xp.where((x == -xp.inf).all(dim, keepdims=True), made.dtype.type(0), made) if x.size and x.ndim else made
+
+
+safe_softmax = defop(
+    "_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", kernel=safe_softmax_kernel,
+    vjp=dict(self=lambda grad, result, dim, self_scalar_type:
+             call(softmax_backward_data, [grad, result, dim, self_scalar_type])),
+    jvp=lambda self_t, result, dim: result * (self_t - (result * self_t).sum(dim, True)), **along_columns, real_only=True,
 )
 log_softmax = defop(
     "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",

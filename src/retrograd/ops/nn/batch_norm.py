@@ -19,6 +19,7 @@ from retrograd.core.dtypes import HALVES
 from retrograd.core.opdef import defop
 from retrograd.core.tensor import bump
 from retrograd.ops import late
+from retrograd.ops.nn.pool import following
 from retrograd.ops.shared import families
 from retrograd.ops.shared.dtype_checks import takes, without_gradient
 from retrograd.ops.shared.elementwise import unsupported
@@ -182,7 +183,7 @@ def batch_norm_kernel(xp: Any, input: Any, weight: Any, bias: Any, running_mean:
     slope = rstd if weight is None else rstd * weight.reshape(view.gamma).astype(work)
     shift = -mean * slope if bias is None else bias.reshape(view.gamma).astype(work) - mean * slope
     made = values * slope + shift
-    return (xp.ascontiguousarray(made.astype(input.dtype, copy=False)), *saved)
+    return (following(xp.ascontiguousarray(made.astype(input.dtype, copy=False)), input), *saved)
 
 
 def batch_statistics(input: Any, running_mean: Any, running_var: Any, save_mean: Any, save_invstd: Any, train: bool,
@@ -287,6 +288,42 @@ native_batch_norm_backward = defop(
     vjp={("grad_out", "input", "weight"): batch_double}, jvp=batch_backward_tangent,
     batch=families.loop, variants="",
     lower="@batch_norm_backward",
+)
+
+
+# The forms in which the statistics are arguments that are always there, or never, or always updated.
+NORMALIZED, RESULTS = "Tensor input, Tensor? weight, Tensor? bias", "(Tensor, Tensor, Tensor"
+defop(
+    f"_native_batch_norm_legit({NORMALIZED}, Tensor running_mean, Tensor running_var, bool training, float momentum, "
+    f"float eps) -> {RESULTS})",
+    kernel=batch_norm_kernel,
+    check=without_gradient("_native_batch_norm_legit", check_batch_norm, running_mean=3, running_var=4),
+    vjp={("input", "weight", "bias"): batch_rule}, jvp=batch_tangent, batch=batched_batch_norm, variants="function",
+    constant=(1, 2), out=False,
+)
+defop(
+    f"_native_batch_norm_legit.no_stats({NORMALIZED}, bool training, float momentum, float eps) -> {RESULTS})",
+    kernel=lambda xp, input, weight, bias, training, momentum, eps: batch_norm_kernel(
+        xp, input, weight, bias, None, None, training, momentum, eps),
+    check=lambda input, weight, bias, *rest: check_batch_norm(input, weight, bias, None, None),
+    vjp={("input", "weight", "bias"): lambda grad, input, weight, training, eps, result1, result2, needed: batch_rule(
+        grad, input, weight, None, None, training, eps, result1, result2, needed)},
+    jvp=lambda input_p, input_t, weight_p, weight_t, bias_t, training, eps, result1, result2: batch_tangent(
+        input_p, input_t, weight_p, weight_t, bias_t, None, None, training, eps, result1, result2),
+    batch=families.loop, variants="function", constant=(1, 2), node="NativeBatchNormLegitBackward1", out=False,
+)
+defop(
+    f"_batch_norm_with_update({NORMALIZED}, Tensor running_mean, Tensor running_var, float momentum, float eps) -> "
+    f"{RESULTS}, Tensor)",
+    kernel=lambda xp, input, weight, bias, running_mean, running_var, momentum, eps: (*batch_norm_kernel(
+        xp, input, weight, bias, running_mean, running_var, True, momentum, eps), xp.empty(0, np.uint8)),
+    check=without_gradient("_batch_norm_with_update", check_batch_norm, running_mean=3, running_var=4),
+    vjp={("input", "weight", "bias"): lambda grad, input, weight, running_mean, running_var, eps, result1, result2, needed:
+         batch_rule(grad, input, weight, running_mean, running_var, True, eps, result1, result2, needed)},
+    jvp=lambda input_p, input_t, weight_p, weight_t, bias_t, running_mean, running_var, eps, result1, result2: (
+        *batch_tangent(input_p, input_t, weight_p, weight_t, bias_t, running_mean, running_var, True, eps, result1, result2),
+        None),
+    batch=families.loop, variants="function", constant=(1, 2, 3), out=False,
 )
 
 

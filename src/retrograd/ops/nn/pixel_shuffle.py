@@ -6,6 +6,7 @@ from typing import Any
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import defop
 from retrograd.ops import late
+from retrograd.ops.nn.pool import following
 from retrograd.ops.shared import families
 
 
@@ -26,7 +27,7 @@ def pixel_shuffle_kernel(xp: Any, self: Any, upscale_factor: int) -> Any:
     split = self.reshape((*batch, channels // (r * r), r, r, height, width))
     k = len(batch)
     order = (*range(k + 1), k + 3, k + 1, k + 4, k + 2)
-    return xp.ascontiguousarray(split.transpose(order)).reshape((*batch, channels // (r * r), height * r, width * r))
+    return following(split.transpose(order).copy("C").reshape((*batch, channels // (r * r), height * r, width * r)), self)
 
 
 def pixel_unshuffle_kernel(xp: Any, self: Any, downscale_factor: int) -> Any:
@@ -40,7 +41,7 @@ def pixel_unshuffle_kernel(xp: Any, self: Any, downscale_factor: int) -> Any:
     split = self.reshape((*batch, channels, height // r, r, width // r, r))
     k = len(batch)
     order = (*range(k + 1), k + 2, k + 4, k + 1, k + 3)
-    return xp.ascontiguousarray(split.transpose(order)).reshape((*batch, channels * r * r, height // r, width // r))
+    return following(split.transpose(order).copy("C").reshape((*batch, channels * r * r, height // r, width // r)), self)
 
 
 def leading_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
@@ -68,7 +69,7 @@ def channel_shuffle_kernel(xp: Any, self: Any, groups: int) -> Any:
     if channels % groups:
         raise RuntimeError(f"Number of channels must be divisible by groups. Got {channels} channels and {groups} groups.")
     split = self.reshape((self.shape[0], groups, channels // groups, *self.shape[2:]))
-    return xp.ascontiguousarray(split.swapaxes(1, 2)).reshape(self.shape)
+    return following(split.swapaxes(1, 2).copy("C").reshape(self.shape), self)
 
 
 defop(

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import NOT_IMPLEMENTED, defop
 from retrograd.ops import late
 from retrograd.ops.create.factories import linspace_values
 from retrograd.ops.shared import families
@@ -151,3 +154,87 @@ defop(
     "(Tensor hist, Tensor bin_edges)",
     kernel=histogram_count, vjp={("self", "weight"): by_count_gradient}, jvp=by_count_tangent, batch=families.loop,
 )
+
+
+# ---- of several dimensions
+def check_grid(self: Any, bins: Any, weight: Any) -> None:
+    if self.ndim < 2:
+        raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
+    if len(bins) != self.shape[-1]:
+        raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
+    if self.dtype.char not in "fd":
+        raise unsupported("histogramdd", self.dtype)
+    if weight is not None and weight.dtype != self.dtype:
+        names = [C_NAMES[BY_NUMPY[a.dtype].name] for a in (self, weight)]
+        raise RuntimeError("torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the "
+                           f"same dtype, but got input({names[0]}), and weight({names[1]})")
+    if weight is not None and weight.shape != self.shape[:-1]:
+        raise RuntimeError("torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor "
+                           f"excluding its innermost dimension, but got input with shape {list(self.shape)} and weight with "
+                           f"shape {list(weight.shape)}")
+
+
+def grid_edges_kernel(xp: Any, self: Any, bins: Any, range: Any, weight: Any, density: bool) -> Any:
+    """The edges of as many bins as wanted, for each dimension."""
+    check_grid(self, bins, weight)
+    rank = len(bins)
+    if range is not None and len(range) != 2 * rank:
+        raise RuntimeError(f"torch.histogramdd: for a {rank}-dimensional histogram range should have {2 * rank} elements, but "
+                           f"got {len(range)}")
+    points, made = self.reshape(-1, rank), []
+    for d, count in enumerate(bins):
+        if count <= 0:
+            raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {count} for dimension {d}")
+        found = (points[:, d].min(), points[:, d].max()) if len(points) else (0, 1)
+        low, high = found if range is None else range[2 * d:2 * d + 2]
+        if low > high:
+            raise RuntimeError(f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for dimension "
+                               f"{d}")
+        if low == high:
+            low, high = low - 0.5, high + 0.5
+        made.append(linspace_values(xp, float(low), float(high), count + 1, self.dtype))
+    return made
+
+
+def grid_counts_kernel(xp: Any, self: Any, bins: Any, weight: Any, density: bool) -> Any:
+    """How much is in each bin of a grid with the given edges."""
+    check_grid(self, bins, weight)
+    points, shape = self.reshape(-1, len(bins)), tuple([len(b) - 1 for b in bins])
+    inside, place = xp.ones(len(points), np.bool_), []
+    for d, edges in enumerate(bins):
+        values = points[:, d]
+        inside &= (values >= edges[0]) & (values <= edges[-1])
+        place.append(xp.clip(xp.searchsorted(edges, values, "right") - 1, 0, shape[d] - 1))    # the last bin has both its edges
+    amounts = xp.ones(len(points), self.dtype) if weight is None else weight.reshape(-1)
+    made = xp.zeros(shape, self.dtype)
+    np.add.at(made, tuple([p[inside] for p in place]), amounts[inside])
+    if density:
+        made /= made.sum()
+        for d, edges in enumerate(bins):
+            made /= xp.diff(edges).reshape((-1,) + (1,) * (len(bins) - d - 1))
+    return made
+
+
+GRID = "float[]? range=None, Tensor? weight=None, bool density=False"
+grid_edges = defop(f"_histogramdd_bin_edges(Tensor self, int[] bins, *, {GRID}) -> Tensor[]", kernel=grid_edges_kernel,
+                   vjp=NOT_IMPLEMENTED, batch=families.loop, variants="", out=False)
+grid_counts = defop(
+    "_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False) -> Tensor",
+    kernel=grid_counts_kernel, vjp=NOT_IMPLEMENTED, batch=families.loop, variants="", out=False)
+
+
+def grid_of_counts(self: Any, bins: Any, range: Any, weight: Any, density: bool) -> Any:
+    edges = call(grid_edges, [self, bins, range, weight, density])
+    return histogramdd.result_type(call(grid_counts, [self, edges, weight, density]), tuple(edges))
+
+
+histogramdd = defop(f"histogramdd(Tensor self, int[] bins, {GRID}) -> (Tensor hist, Tensor[] bin_edges)",
+                    kernel=grid_of_counts, composite=True, variants="function", out=False)
+defop(f"histogramdd.int_bins(Tensor self, int bins, {GRID}) -> (Tensor hist, Tensor[] bin_edges)",
+      kernel=lambda self, bins, range, weight, density: grid_of_counts(
+          self, [bins] * (self.shape[-1] if self.ndim else 1), range, weight, density),
+      composite=True, variants="function", out=False)
+defop(f"histogramdd.TensorList_bins(Tensor self, Tensor[] bins, {GRID}) -> (Tensor hist, Tensor[] bin_edges)",
+      kernel=lambda self, bins, range, weight, density: histogramdd.result_type(
+          call(grid_counts, [self, bins, weight, density]), tuple(bins)),
+      composite=True, variants="function", out=False)

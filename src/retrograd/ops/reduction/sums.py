@@ -18,7 +18,7 @@ from retrograd.core.tensor import FLAG_WRAPPER
 from retrograd.ops import late
 from retrograd.ops.memory.copy import cast_array
 from retrograd.ops.shared import families
-from retrograd.ops.shared.elementwise import blanked, over, times
+from retrograd.ops.shared.elementwise import blanked, over, times, unsupported
 from retrograd.ops.shared.families import anywhere, conj, everything, is_watched, wrap_dim
 from retrograd.ops.shared.reductions import (
     FLOAT64,
@@ -649,3 +649,21 @@ trace = defop(
     "trace(Tensor self) -> Tensor",
     kernel=trace_kernel, vjp=dict(self=trace_backward), jvp="linear", batch=trace_batch,
 )
+
+
+# ---- hash_tensor
+def hash_kernel(xp: Any, self: Any, dim: Any, keepdim: bool, mode: int) -> Any:
+    """The exclusive or of all elements' bits, of float64 or int64."""
+    if mode != 0:
+        raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
+    if self.dtype.kind == "c":
+        raise unsupported("xor_sum_cpu", self.dtype)
+    if not self.size and not dim:
+        raise RuntimeError("hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
+                           "dim with the 'dim' argument.")
+    bits = self.astype(xp.float64).view(xp.uint64) if self.dtype.kind in "fV" else self.astype(xp.int64).view(xp.uint64)
+    return dense(xp.bitwise_xor.reduce(bits, axes_of(dim, self.ndim), keepdims=keepdim))
+
+
+defop("hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) -> Tensor", kernel=hash_kernel,
+      batch=along_dim, out="same")

@@ -7,6 +7,7 @@ from retrograd.core.api import expose
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import find_packet
 from retrograd.ops import late
+from retrograd.ops.shared.families import anywhere
 from retrograd.ops.signal.fft import c2c, c2r, r2c
 from retrograd.ops.views.slicing import slice_, unfold_backward
 
@@ -163,8 +164,7 @@ def overlapped(head: str, frames: Any, window: Any, count: int, n_fft: int, hop:
     start = n_fft // 2 if center else 0
     end = start + length if length is not None else total - n_fft // 2 if center else total
     made, envelope = call(slice_, [made, 1, start, end, 1]), call(slice_, [envelope, 1, start, end, 1])
-    smallest = envelope.abs().min().lt(1e-11)
-    if bool(smallest):
+    if anywhere(envelope.abs() < 1e-11):
         raise RuntimeError(f"{head}window overlap add min: 1\n[ CPUBoolType{{}} ]")
     made = made / envelope
     made = made.squeeze(0) if single else made
