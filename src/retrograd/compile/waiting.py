@@ -13,7 +13,7 @@ from retrograd.core.dispatch import call_layers
 from retrograd.core.exposed import is_exposed
 from retrograd.core.record import record, save_results
 from retrograd.core.state import tls
-from retrograd.core.storage import empty_strided, strides_of
+from retrograd.core.storage import contiguous_strides, empty_strided, strides_of
 from retrograd.core.tensor import FLAG_INFERENCE, FLAG_PENDING, Tensor, wants_grad, wrap
 
 ndarray = np.ndarray
@@ -33,8 +33,8 @@ class Layout:
         self.dtype: Any = array.dtype
         self.char: str = array.dtype.char
         self.size: int = array.size
-        self.contiguous: bool = bool(array.flags.c_contiguous)
         self.steps: Any = strides_of(array)
+        self.contiguous: bool = self.steps == contiguous_strides(array.shape)
 
     def new(self) -> Any:
         """A new array that is laid out like this."""
@@ -274,7 +274,7 @@ class Waiting:
         """Find out the layout of an op's result, by letting it run; None, since it is to run as if it had not been asked."""
         result = self.run(choice.op, args, False)
         fits = type(result) is Tensor and result._flags & ~INFERENCE == 0 and (
-            result.array.dtype.char == ("?" if choice.program.is_boolean else kind)) and result.array.base is None
+            result.array.dtype.char == ("?" if choice.program.is_boolean else kind)) and result.array.size > 0
         if len(layouts) > 100_000:
             layouts.clear()
         layouts[key] = layout_of(result.array) if fits else None

@@ -9,6 +9,7 @@ import numpy as np
 
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call
+from retrograd.core.hooks import hooks
 from retrograd.core.opdef import defop
 from retrograd.core.tensor import Size, Tensor
 from retrograd.ops import late
@@ -209,6 +210,8 @@ def check_quantile(name: str, self: Any, q: Any, interpolation: str) -> None:
     if interpolation not in INTERPOLATIONS:
         raise RuntimeError("quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
                            f"{interpolation}")
+    if hooks.settle is not None:
+        hooks.settle(q)
     if not ((q.array >= 0) & (q.array <= 1)).all():
         raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
 
