@@ -56,6 +56,32 @@ def test_regions_compute_what_ops_compute(cache: Path) -> None:
     assert len(list(cache.glob("*.so"))) == len({code.source for code in made})
 
 
+def sums(x: Any, w: Any) -> Any:
+    y = torch.cos(x) * w
+    total = (y * y).mean()
+    rows = y.sum(-1, keepdim=True)
+    return total, rows, y - rows, y.sum((1, 2)), torch.linalg.vector_norm(y), total * 2, y.exp().sum(dim=(-2, -1), keepdim=True)
+
+
+def test_sums_are_part_of_regions() -> None:
+    if library.compiler() is None:
+        return
+    torch.manual_seed(0)
+    x = torch.randn(3, 4, 5)
+    x[1, 2, 3] = 1e8
+    big = torch.randn(3, 70, 500)
+    cases = [(x, torch.randn(5)), (x.transpose(0, 1), torch.tensor(2.0)), (x[:, :, :1], torch.randn(3, 1, 1)),
+             (x[:1, :1], torch.randn(5)), (big, torch.randn(70, 1)), (big, torch.tensor(2.0))]
+    for case in cases:
+        for _ in range(3):
+            with Deferrer():
+                made = sums(*case)
+        for got, wanted in zip(made, sums(*case), strict=True):
+            assert got.stride() == wanted.stride()
+            torch.testing.assert_close(got, wanted)
+    assert any([code is not None and code.calls[0].region.sums for code in codes.values()])
+
+
 def test_without_a_compiler_the_results_are_the_same_and_one_warning_tells(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "no-such-compiler")
     library.compiler.cache_clear()

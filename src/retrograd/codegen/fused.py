@@ -32,11 +32,13 @@ class Region(NamedTuple):
     inputs: tuple[tuple[int, str], ...]           # (value, dtype) of what is loaded
     outputs: tuple[tuple[int, str], ...]          # and of what is stored
     statements: tuple[Statement, ...]
+    sums: tuple[Statement, ...]                   # reductions of what the statements make, in the dtypes of the region
     single: frozenset[int]                        # inputs that have one element
 
     def numbers(self) -> list[int]:
         """The numbers that the region uses, in order."""
-        return sorted({int(name[1:]) for s in self.statements for name in s.names.values() if name[0] == "n"})
+        used = (*self.statements, *self.sums)
+        return sorted({int(name[1:]) for s in used for name in s.names.values() if name[0] == "n"})
 
 
 class Rename(ast.NodeTransformer):
@@ -68,9 +70,11 @@ def region_text(region: Region, name: str) -> str:
     emit, c = out.append, region.type
     place = {value: i for i, (value, _) in enumerate(region.inputs)}
     emit(f"#define T {ELEMENTS[c]}")
-    emit(f"static void {name}(char **p, const long *s, long n, const Number *num) {{")
-    for i, number in enumerate(region.numbers()):
-        emit(f"  const T v_n{number} = (T)num[{i}].d;")
+    numbers = [f"  const T v_n{number} = (T)num[{i}].d;" for i, number in enumerate(region.numbers())]
+    emit(f"static void {name}(char **p, const long *s, long n, const Number *num, double *sums) {{")
+    out += numbers
+    for i in range(len(region.sums)):
+        emit(f"  double sum{i} = 0;")
     for value, dtype in region.inputs:
         if value in region.single:
             emit(f"  const T v_a{value} = (T)*(const {ELEMENTS[dtype]} *)p[{place[value]}];")
@@ -86,19 +90,39 @@ def region_text(region: Region, name: str) -> str:
     steps = [step for statement in region.statements for step in renamed(statement)]
     lines = [*loads, *[f"const T v_{target} = (T){expression(e, c)};" for target, e in steps]]
     lines += [f"z_{first + i}[j] = v_a{value};" for i, (value, _) in enumerate(region.outputs)]
+    terms = [("", Rename(s.names).visit(copy.deepcopy(s.program.term))) for s in region.sums]
+    lines += [f"b{i} += (T){expression(e, c)};" for i, (_, e) in enumerate(terms)]
     body = "\n      ".join(lines)
-    far = far_test(steps, c)
+    far = far_test([*steps, *terms], c)
+    parts = [f"b{i}" for i in range(len(terms))]
+    zero = f"    T {', '.join([f'{part} = 0' for part in parts])};" if parts else ""
+    added = f" reduction(+:{', '.join(parts)})" if parts else ""
     if far:                                        # an argument of sin that is too large: once more, with the C library's
         tests = " | ".join([f"!(abs_{c}({a}) < (T)TRIG_LIMIT)" for a in far])
         exact = re.sub(rf"\b(sin|cos|tan)_{c}\(", rf"\1_{c}_exact(", body)
-        emit(f"    int far = 0; FAR for (long j = 0; j < m; j++) {{\n      {body}\n      far |= {tests}; }}")
-        emit(f"    if (far) for (long j = 0; j < m; j++) {{\n      {exact} }}")
+        emit(f'{zero}    int far = 0; _Pragma("omp simd reduction(|:far){added}") for (long j = 0; j < m; j++) {{')
+        emit(f"      {body}\n      far |= {tests}; }}")
+        again = " ".join([f"{part} = 0;" for part in parts])
+        emit(f"    if (far) {{ {again} for (long j = 0; j < m; j++) {{\n      {exact} }} }}")
     else:
-        emit(f"    SIMD for (long j = 0; j < m; j++) {{\n      {body} }}")
+        emit(f'{zero}    _Pragma("omp simd{added}") for (long j = 0; j < m; j++) {{\n      {body} }}')
+    for i in range(len(region.sums)):
+        emit(f"    sum{i} += b{i};")
     for i, (_, dtype) in enumerate(region.outputs):
         emit(f"    STORE({ELEMENTS[dtype]}, {first + i})")
-    emit("  } }")
+    emit("  }")
+    for i in range(len(region.sums)):
+        emit(f"  sums[{i}] = sum{i};")
+    emit("}")
     emit("#undef T")
+    for i, statement in enumerate(region.sums):
+        finish = Rename(statement.names).visit(copy.deepcopy(statement.program.finish))
+        emit("#define T double")
+        emit(f"static void {name}_finish{i}(char **p, long at, const double *sums, double v_n, const Number *num) {{")
+        out += numbers
+        result = f"(({ELEMENTS[c]} *)p[{first + len(region.outputs) + i}])[at]"
+        emit(f"  const T v_acc = *sums; {result} = ({ELEMENTS[c]}){expression(finish, 'd')}; }}")
+        emit("#undef T")
     return "\n".join(out)
 
 
@@ -107,6 +131,8 @@ def source(regions: list[Region]) -> str:
     parts = ['#include "fused.h"']
     for i, region in enumerate(regions):
         parts.append(region_text(region, f"region{i}"))
+        ends = ", ".join([f"region{i}_finish{k}" for k in range(len(region.sums))])
+        parts.append(f"static const Finish finish{i}[] = {{{ends or '0'}}};")
         parts.append(f'__attribute__((visibility("default"))) void run{i}(char **p, const long *g, const Number *num, '
-                     f"Parallel parallel) {{ run(region{i}, p, g, num, parallel); }}")
+                     f"Parallel parallel) {{ run(region{i}, p, g, num, parallel, {len(region.sums)}, finish{i}); }}")
     return "\n".join(parts) + "\n"

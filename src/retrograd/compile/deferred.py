@@ -214,6 +214,10 @@ def interpret(events: list[Event], arrays: list[Any], numbers: list[float]) -> N
         args: list[Any] = [None] * len(choice.op.schema.params)
         for i, wanted in (*choice.guards, *choice.fixed):
             args[i] = wanted
+        if choice.dim >= 0:
+            args[choice.dim] = None if event.inner == len(arrays[event.operands[0]].shape) else tuple(range(-event.inner, 0))
+        if choice.keepdim >= 0:
+            args[choice.keepdim] = len(event.layout.shape) == len(arrays[event.operands[0]].shape)
         places = [i for i, *_ in choice.tensors] + [i for i, _ in choice.numbers]
         for i, operand in zip(places, event.operands, strict=True):
             args[i] = wrap(arrays[operand]) if operand >= 0 else numbers[-1 - operand]
@@ -221,7 +225,7 @@ def interpret(events: list[Event], arrays: list[Any], numbers: list[float]) -> N
         if arrays[event.value] is None:
             arrays[event.value] = result
         else:
-            arrays[event.value][...] = result
+            arrays[event.value][...] = result.reshape(arrays[event.value].shape)
 
 
 def can_defer() -> bool:

@@ -14,13 +14,14 @@ from retrograd.core.storage import address
 
 
 def choices_of(op: Any) -> list[Choice]:
-    """The alternatives of an op that regions can hold; none if it is not computed element by element."""
+    """The alternatives of an op that regions can hold; none if it is neither computed element by element nor a sum."""
     if not op.lower or op.functional is not None or op.is_inplace or op.is_out or op.multiple or op.composite:
         return []
     if isinstance(op.lower, str) and (op.lower.startswith("@") or op.lower in ("matmul", "bmm")):
         return []
     kernels = [Kernel(op, i, guard, text) for i, (guard, text) in enumerate(alternatives(op.lower))]
-    if any([k.program.family != "point" for k in kernels]):
+    if any([k.program.family == "row" or k.program.family == "reduce" and k.program.reducer not in ("sum", "mean")
+            for k in kernels]):
         return []
     return [Choice(op, k.program, k.guard, "f" * bool(k.types & FLOATS) + "d" * bool(k.types & DOUBLES)) for k in kernels]
 
@@ -28,40 +29,55 @@ def choices_of(op: Any) -> list[Choice]:
 class Call:
     """One region with the geometry of its arrays."""
 
-    def __init__(self, region: Region, shape: tuple[int, ...], layouts: dict[int, Layout]) -> None:
+    def __init__(self, region: Region, shape: tuple[int, ...], layouts: dict[int, Layout], inner: list[int]) -> None:
         self.region = region
-        self.values = [value for value, _ in (*region.inputs, *region.outputs)]
+        self.values = [*[value for value, _ in (*region.inputs, *region.outputs)], *[s.value for s in region.sums]]
         self.numbers = region.numbers()
-        self.geometry = np.array(geometry(shape, [layouts[value] for value in self.values]), np.int64)
+        count = len(self.values) - len(region.sums)
+        self.geometry = np.array(geometry(shape, [layouts[value] for value in self.values[:count]], inner), np.int64)
         self.geometry_at = self.geometry.ctypes.data
         self.function: Any = None
 
 
-def geometry(shape: tuple[int, ...], layouts: list[Layout]) -> list[int]:
-    """How to walk over arrays that broadcast to `shape`, in as few and as long rows as they allow (see native/fused.h)."""
+def geometry(shape: tuple[int, ...], layouts: list[Layout], inner: list[int]) -> list[int]:
+    """How to walk over arrays that broadcast to `shape`, in as few and as long rows as they allow (see native/fused.h).
+
+    `inner` has for each sum the number of dims at the end that it goes over: then dims are walked over in their order.
+    """
     strides = []
     for layout in layouts:
         missing = len(shape) - len(layout.shape)
         strides.append([0] * missing + [0 if n == 1 else s for n, s in zip(layout.shape, layout.strides, strict=True)])
-    lead = strides[-1]                               # the order in which the result lies in memory
-    order = sorted(range(len(shape)), key=lambda d: -lead[d])
-    dims: list[list[Any]] = []                       # [size, strides of the operands]
+    order = list(range(len(shape)))
+    if not inner:                                    # the order in which the result lies in memory
+        order.sort(key=lambda d: -strides[-1][d])
+    ends = {len(shape) - n for n in inner}           # a row must not reach from one result into the next
+    dims: list[list[Any]] = []                       # [size, strides of the operands, the first of the dims it is made of]
     for d in order:
         if shape[d] == 1:
             continue
         steps = [s[d] for s in strides]
-        if dims and all([old == new * shape[d] for old, new in zip(dims[-1][1], steps, strict=True)]):
-            dims[-1] = [dims[-1][0] * shape[d], steps]
+        if dims and all([old == new * shape[d] for old, new in zip(dims[-1][1], steps, strict=True)]) and not any(
+                [dims[-1][2] < end <= d for end in ends]):
+            dims[-1] = [dims[-1][0] * shape[d], steps, dims[-1][2]]
         else:
-            dims.append([shape[d], steps])
-    if not dims:
-        dims = [[1, [0] * len(layouts)]]
-    n, inner = dims.pop()
+            dims.append([shape[d], steps, d])
+    if not dims or inner and dims[-1][2] < max(ends):      # nothing to walk over at the end: a row is one element
+        dims.append([1, [0] * len(layouts), len(shape)])
+    n, steps, _ = dims.pop()
     rows = 1
-    for size, _ in dims:
+    for size, _, _ in dims:
         rows *= size
-    outer = [steps[o] for o in range(len(layouts)) for _, steps in dims]
-    return [len(layouts), len(dims), rows, n, *inner, *[size for size, _ in dims], *outer]
+    outer = [step[o] for o in range(len(layouts)) for _, step, _ in dims]
+    groups = []
+    for count in inner:
+        group = 1
+        for size, _, first in dims:
+            group *= size if first >= len(shape) - count else 1
+        groups.append(group)
+    sums = [0] * len(inner)                          # whose results are found by the number of the row
+    outer += [0] * (len(inner) * len(dims))
+    return [len(layouts) + len(inner), len(dims), rows, n, *steps, *sums, *[size for size, _, _ in dims], *outer, *groups]
 
 
 class Code:
@@ -97,28 +113,31 @@ def plan(events: list[Event], layouts: dict[int, Layout], wanted: set[int]) -> t
         if event.value in needed:
             needed.update([operand for operand in event.operands if operand >= 0])
     groups: list[tuple[Any, list[Event]]] = []       # ((shape, type), events)
-    place: dict[int, int] = {}                       # value -> the group that makes it
+    ready: dict[int, int] = {}                       # value -> the first group that can use it
     for event in events:
         if event.value not in needed:
             continue
-        kind = event.layout.shape, event.type
-        after = max([place.get(operand, 0) for operand in event.operands], default=0)
+        shape = event.layout.shape if event.inner < 0 else layouts[event.operands[0]].shape
+        kind = shape, event.type
+        after = max([ready.get(operand, 0) for operand in event.operands], default=0)
         at = next((g for g in range(after, len(groups)) if groups[g][0] == kind), len(groups))
         if at == len(groups):
             groups.append((kind, []))
         groups[at][1].append(event)
-        place[event.value] = at
+        ready[event.value] = at + (event.inner >= 0)
     calls, temporary = [], []
     for g, ((shape, type_), members) in enumerate(groups):
         made = {event.value for event in members}
         inputs = list(dict.fromkeys([o for event in members for o in event.operands if o >= 0 and o not in made]))
         later = {o for _, others in groups[g + 1:] for event in others for o in event.operands}
-        outputs = [event.value for event in members if event.value in wanted or event.value in later]
-        temporary += [value for value in outputs if value not in wanted]
+        outputs = [event.value for event in members if event.inner < 0 and (event.value in wanted or event.value in later)]
+        sums = [event for event in members if event.inner >= 0]
+        temporary += [value for value in [*outputs, *[event.value for event in sums]] if value not in wanted]
         region = Region(type_, tuple([(v, layouts[v].char) for v in inputs]), tuple([(v, layouts[v].char) for v in outputs]),
-                        tuple([statement(event) for event in members]),
+                        tuple([statement(event) for event in members if event.inner < 0]),
+                        tuple([statement(event) for event in sums]),
                         frozenset([v for v in inputs if layouts[v].size == 1]))
-        calls.append(Call(region, shape, layouts))
+        calls.append(Call(region, shape, layouts, [event.inner for event in sums]))
     return calls, temporary
 
 

@@ -22,6 +22,8 @@ cdef class Choice:
     cdef public OpDef op
     cdef public str kinds
     cdef public list tensors, numbers, guards, fixed
+    cdef public bint sums
+    cdef public int dim, keepdim
     cpdef bint fits(self, args) except -1
 
 cdef class Event:
@@ -30,6 +32,7 @@ cdef class Event:
     cdef public Py_ssize_t value
     cdef public Layout layout
     cdef public str type
+    cdef public int inner
 
 cdef class Waiting:
     cdef public dict facts, places
@@ -44,12 +47,13 @@ cdef class Waiting:
     @cython.locals(choice=Choice)
     cpdef process(self, OpDef op, args)
     cpdef Py_ssize_t find(self, array) except -2
-    @cython.locals(kind=str, char=str, operands=list, signature=list, t=Tensor, layout=Layout, number=Py_ssize_t, k=Py_ssize_t)
+    @cython.locals(kind=str, char=str, operands=list, signature=list, t=Tensor, layout=Layout, number=Py_ssize_t, k=Py_ssize_t, inner=int)
     cpdef defer(self, Choice choice, args)
     cpdef Py_ssize_t read(self, array, args) except -2
     cpdef Py_ssize_t add(self, array, held, Layout layout) except -2
+    cpdef int summed(self, Choice choice, args, Layout layout) except -2
     @cython.locals(out=Tensor)
-    cpdef make(self, Choice choice, tuple operands, Layout layout, str kind)
+    cpdef make(self, Choice choice, tuple operands, Layout layout, str kind, int inner)
     cpdef learn(self, Choice choice, args, key, str kind)
 
 cpdef bint is_number(value) except -1

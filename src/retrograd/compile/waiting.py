@@ -55,7 +55,7 @@ def layout_of(array: Any) -> Any:
 
 
 class Choice:
-    """One alternative of an op's `lower` that is computed element by element: what it takes from the arguments."""
+    """One alternative of an op's `lower` that is computed element by element or sums up: what it takes from the arguments."""
 
     def __init__(self, op: Any, program: Any, guard: Any, kinds: str) -> None:
         self.op: Any = op
@@ -66,6 +66,9 @@ class Choice:
         self.guards: list[Any] = []                           # (position, value): arguments that must be equal to it
         self.fixed: list[Any] = []                            # (position, value): arguments that must be this
         self.checks: Any = op.check
+        self.sums: bool = program.family == "reduce"
+        self.dim: int = -1                                    # where the dims of a sum stand, and `keepdim`
+        self.keepdim: int = -1
         for i, p in enumerate(op.schema.params):
             if p.name in guard:
                 self.guards.append((i, guard[p.name]))
@@ -73,6 +76,10 @@ class Choice:
                 self.tensors.append((i, p.name, program.kinds[p.name] == "mask"))
             elif p.name in program.numbers:
                 self.numbers.append((i, p.name))
+            elif self.sums and p.name == "dim":
+                self.dim = i
+            elif self.sums and p.name == "keepdim":
+                self.keepdim = i
             else:
                 self.fixed.append((i, p.default))
 
@@ -91,12 +98,13 @@ class Choice:
 class Event:
     """An op that waits: its choice, and for each operand the number of a value, or of a Python number (as -1 - number)."""
 
-    def __init__(self, choice: Any, operands: Any, value: int, layout: Any, type: str) -> None:
+    def __init__(self, choice: Any, operands: Any, value: int, layout: Any, type: str, inner: int) -> None:
         self.choice: Any = choice
         self.operands: Any = operands
         self.value: int = value
         self.layout: Any = layout
         self.type: str = type
+        self.inner: int = inner                   # how many dims at the end a sum goes over; -1: one element for each
 
 
 layouts: dict[Any, Any] = {}      # (choice, operands' layouts) -> the layout of the result, None if the op must not wait
@@ -218,6 +226,14 @@ class Waiting:
                 return None
             operands.append(value)
             signature.append(type(value))
+        inner = -1
+        if choice.sums:
+            inner = self.summed(choice, args, layout)
+            if inner < 0:
+                return None
+            signature.append(inner)
+            if choice.keepdim >= 0:
+                signature.append(bool(args[choice.keepdim]))
         key = tuple(signature)
         found = layouts.get(key, 0)
         if found is None or found == 0:
@@ -236,7 +252,7 @@ class Waiting:
             else:
                 self.numbers.append(float(value))
                 operands[k] = -len(self.numbers)
-        return self.make(choice, tuple(operands), found, kind)
+        return self.make(choice, tuple(operands), found, kind, inner)
 
     def read(self, array: Any, args: Any) -> int:
         """Number an array that ops will read; -1 if they must not read it later."""
@@ -257,12 +273,26 @@ class Waiting:
         self.key.append(layout)
         return number
 
-    def make(self, choice: Any, operands: Any, layout: Any, kind: str) -> Any:
+    def summed(self, choice: Any, args: Any, layout: Any) -> int:
+        """How many dims at the end of its operand a sum goes over; -1 if it goes over others or nothing is to be summed."""
+        rank = len(layout.shape)
+        if not layout.size or not rank or len(choice.tensors) != 1:
+            return -1
+        dims = args[choice.dim] if choice.dim >= 0 else None
+        if dims is None:
+            return rank
+        if type(dims) is int:
+            dims = (dims,)
+        inner = len(dims)
+        found = sorted([d % rank for d in dims if type(d) is int and -rank <= d < rank])
+        return inner if inner and found == list(range(rank - inner, rank)) else -1
+
+    def make(self, choice: Any, operands: Any, layout: Any, kind: str, inner: int) -> Any:
         """The tensor of a result that will be computed later."""
         array = layout.new()
         number = self.add(array, ref(array), layout)
-        self.events.append(Event(choice, operands, number, layout, kind))
-        self.key.append((choice, operands))
+        self.events.append(Event(choice, operands, number, layout, kind, inner))
+        self.key.append((choice, operands) if inner < 0 else (choice, operands, inner))
         out = wrap(array)
         out._flags |= PENDING
         self.tensors.append(ref(out))
@@ -274,7 +304,8 @@ class Waiting:
         """Find out the layout of an op's result, by letting it run; None, since it is to run as if it had not been asked."""
         result = self.run(choice.op, args, False)
         fits = type(result) is Tensor and result._flags & ~INFERENCE == 0 and (
-            result.array.dtype.char == ("?" if choice.program.is_boolean else kind)) and result.array.size > 0
+            result.array.dtype.char == ("?" if choice.program.is_boolean else kind)) and result.array.size > 0 and (
+                not choice.sums or bool(result.array.flags.c_contiguous))
         if len(layouts) > 100_000:
             layouts.clear()
         layouts[key] = layout_of(result.array) if fits else None

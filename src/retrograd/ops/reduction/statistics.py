@@ -280,6 +280,8 @@ def check_weights(name: str, weights: Any, count: int, integral: bool) -> None:
     if weights.numel() != count:
         raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input but got "
                            f"{weights.numel()} != {count}")
+    if hooks.settle is not None:
+        hooks.settle(weights)
     if weights.numel() and (weights.array < 0).any():
         raise RuntimeError(f"cov(): {name} cannot be negative")
 
