@@ -185,7 +185,13 @@ PRIVATE: dict[str, dict[str, str]] = {
         "OpOverloadPacket": "core.opdef:Packet",
     },
     "_custom_ops": {
-        "custom_op": "library:custom_op",
+        "_destroy": "library.older:_destroy",
+        "custom_op": "library.older:custom_op",
+        "impl": "library.older:impl",
+        "impl_abstract": "library.older:impl_abstract",
+        "impl_backward": "library.older:impl_backward",
+        "impl_save_for_backward": "library.older:impl_save_for_backward",
+        "infer_schema": "library:infer_schema",
     },
     "_dynamo._trace_wrapped_higher_order_op": {
         "TransformGetItemToIndex": "_torch_private:TransformGetItemToIndex",

@@ -1,6 +1,7 @@
 """Storages under PyTorch's names: the bytes of a tensor (`UntypedStorage`), and the same seen as elements (`TypedStorage`)."""
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -9,7 +10,7 @@ import numpy as np
 
 from retrograd.core import dtypes
 from retrograd.core.api import EXTRA_FUNCTIONS, expose
-from retrograd.core.device import CPU
+from retrograd.core.device import CPU, parse_device
 from retrograd.core.hooks import hooks
 from retrograd.core.shared_memory import new_shared
 from retrograd.core.storage import UntypedStorage, bytes_of, offset_of, owner_of, storage_of
@@ -146,12 +147,43 @@ class TypedStorage:
     def is_shared(self) -> bool:
         return self._untyped_storage.is_shared()
 
+    def share_memory_(self) -> TypedStorage:
+        self._untyped_storage.share_memory_()
+        return self
+
+    def to(self, *, device: Any, non_blocking: bool = False) -> TypedStorage:
+        """A copy on a device; the storage itself if it is there."""
+        if parse_device(device).type != "cpu":
+            raise RuntimeError(f"storages are in the memory of the cpu, not on {device}")
+        return self
+
+    def __copy__(self) -> TypedStorage:
+        return self.clone()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TypedStorage:
+        return TypedStorage(wrap_storage=copy.deepcopy(self._untyped_storage, memo), dtype=self.dtype)
+
+    @classmethod
+    def from_buffer(cls, *args: Any, dtype: Any = None, device: Any = None, **kwargs: Any) -> TypedStorage:
+        """The elements in a buffer, which are copied."""
+        dtype = dtype or dtypes.get_default_dtype()
+        return TypedStorage(wrap_storage=UntypedStorage.from_buffer(*args, dtype=dtype, **kwargs), dtype=dtype)
+
+    # The same under the names that PyTorch's own code calls, so as not to warn that such storages will go.
+    _cdata = property(lambda self: self._untyped_storage._cdata)
+    _dtype = property(lambda self: self.dtype)
+    _data_ptr, _nbytes, _element_size, _size, _resize_ = data_ptr, nbytes, element_size, __len__, resize_
+    _getitem, _setitem, _is_shared, _share_memory_, _pickle_storage_type = (
+        __getitem__, __setitem__, is_shared, share_memory_, pickle_storage_type)
+
 
 for method, dtype_name in dict(float="float32", double="float64", half="float16", bfloat16="bfloat16", long="int64",
                                int="int32",
                                short="int16", char="int8", byte="uint8", bool="bool", complex_float="complex64",
                                complex_double="complex128").items():
     setattr(TypedStorage, method, lambda self, dtype=dtypes.BY_NAME[dtype_name]: self._converted(dtype))
+    setattr(UntypedStorage, method, lambda self, dtype=dtypes.BY_NAME[dtype_name]:
+            TypedStorage(bytes_of(self.owner).astype(dtype.numpy), dtype=dtype))
 
 
 class StorageType(type):

@@ -11,7 +11,11 @@ from retrograd.autograd.engine import current_node
 from retrograd.core.state import switches, tls
 from retrograd.overrides import enable_reentrant_dispatch
 from retrograd.utils._mode_utils import no_dispatch
-from retrograd.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
+from retrograd.utils._python_dispatch import (
+    TorchDispatchMode,
+    _get_current_dispatch_mode,
+    return_and_correct_aliasing,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -226,3 +230,15 @@ def test_all_not_implemented_is_a_type_error() -> None:
 
     with pytest.raises(TypeError, match=r"Multiple dispatch failed for 'torch.ops.aten.sin.default'; all __torch_dispatch__"):
         torch.ones(1).as_subclass(Refuses).sin()
+
+
+def test_wrapper_gives_back_what_it_wrote_to() -> None:
+    x, y = torch.ones(2), torch.zeros(2)
+    assert return_and_correct_aliasing(torch.ops.aten.add_.Tensor, (x, y), {}, y) is x
+    assert return_and_correct_aliasing(torch.ops.aten.add.out, (x, x), {"out": y}, x) is y
+    assert return_and_correct_aliasing(torch.ops.aten.add.Tensor, (x, y), {}, y) is y
+
+    class Other(torch.Tensor):
+        pass
+    with pytest.raises(RuntimeError, match="expected types to match"):
+        return_and_correct_aliasing(torch.ops.aten.view.default, (x, [2]), {}, x.as_subclass(Other))

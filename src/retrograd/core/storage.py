@@ -7,6 +7,7 @@ somebody asks: then one Storage per owner, found again as long as it lives.
 from __future__ import annotations
 
 import os
+import sys
 from ctypes import addressof, c_char
 from typing import Any
 from weakref import WeakValueDictionary
@@ -290,6 +291,63 @@ class UntypedStorage:
 
     def untyped(self) -> UntypedStorage:
         return self
+
+    def get_device(self) -> int:
+        return -1
+
+    def type(self) -> str:
+        return "torch.storage.UntypedStorage"
+
+    def new(self) -> UntypedStorage:
+        return UntypedStorage(0)
+
+    def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
+        """A copy on a device; the storage itself if it is there."""
+        if str(device) != "cpu":
+            raise RuntimeError(f"storages are in the memory of the cpu, not on {device}")
+        return self
+
+    def __iter__(self) -> Any:
+        return iter(self.tolist())
+
+    def __copy__(self) -> UntypedStorage:
+        return self.clone()
+
+    def __deepcopy__(self, memo: dict[Any, Any]) -> UntypedStorage:
+        copies = memo.setdefault("torch", {})
+        if self._cdata not in copies:
+            copies[self._cdata] = self.clone()
+        return copies[self._cdata]
+
+    def byteswap(self, dtype: Any) -> None:
+        """Reverse the bytes of every element, in place."""
+        memory = bytes_of(self.owner)
+        size = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
+        if size > 1:
+            memory.reshape(-1, size)[...] = memory.reshape(-1, size)[:, ::-1].copy()
+
+    @classmethod
+    def from_buffer(cls, buffer: Any, byte_order: str = "native", count: int = -1, offset: int = 0, *,
+                    dtype: Any = None) -> UntypedStorage:
+        """The bytes of elements in a buffer, which are copied and put into this machine's order."""
+        if byte_order not in ("native", "little", "big"):
+            raise ValueError(f"invalid byte_order '{byte_order}' (expected 'big', 'little' or 'native')")
+        width = 1 if dtype is None else dtype.itemsize
+        memory = np.frombuffer(buffer, np.uint8)
+        if offset < 0 or offset > len(memory) or offset == len(memory) and len(memory):
+            raise ValueError(f"offset must be non-negative and no greater than buffer length ({len(memory)}) minus 1, but got "
+                             f"{offset}")
+        rest = len(memory) - offset
+        if count < 0:
+            if rest % width:
+                raise ValueError(f"buffer size ({len(memory)}) must be a multiple of element size ({width})")
+            count = rest // width
+        if count * width > rest:
+            raise ValueError(f"buffer has only {rest // width} elements after offset {offset}, but specified a size of {count}")
+        made = cls(memory[offset:offset + count * width].copy())
+        if byte_order != "native" and byte_order != sys.byteorder and dtype is not None:
+            made.byteswap(dtype)
+        return made
 
     def cpu(self) -> UntypedStorage:
         return self

@@ -22,7 +22,7 @@ TABLES = """
 
 
 # What is not a table and declares names too.
-OTHERS = ("legacy", "storage", "transforms.vmap")
+OTHERS = ("legacy", "rare_methods", "storage", "transforms.vmap")
 
 
 def announce() -> None:

@@ -50,10 +50,11 @@ class Rule(Optimizer):
         check(settings, self._not_negative)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        own = set(state.get("defaults", self.defaults))           # without what the line below adds to every optimizer's
         super().__setstate__(state)
         for group in self.param_groups:
             for name, value in ADDED_LATER.items():
-                if name in self.defaults:
+                if name in own:
                     group.setdefault(name, value)
         for kept in self.state.values():
             if isinstance(kept, dict) and "step" in kept and not isinstance(kept["step"], Tensor):

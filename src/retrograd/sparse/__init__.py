@@ -7,8 +7,10 @@ from retrograd.core.dispatch import call
 from retrograd.ops import late
 from retrograd.ops.sparse import products, reductions
 from retrograd.ops.sparse.invariants import check_sparse_tensor_invariants
+from retrograd.sparse.diagonals import as_sparse_gradcheck, sampled_addmm, spdiags
 
-__all__ = ["addmm", "check_sparse_tensor_invariants", "log_softmax", "mm", "softmax", "sum"]
+__all__ = ["addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax",
+           "spdiags", "sum"]
 
 
 def mm(sparse: Any, dense: Any) -> Any:

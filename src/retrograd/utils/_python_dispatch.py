@@ -1,6 +1,8 @@
 """Dispatch modes under PyTorch's names."""
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from retrograd.core.modes import (
@@ -12,10 +14,12 @@ from retrograd.core.modes import current_modes as _get_current_dispatch_mode_sta
 from retrograd.core.modes import disable_current_modes as _disable_current_modes
 from retrograd.core.modes import pop_mode as _pop_mode
 from retrograd.core.modes import push_mode as _push_mode
+from retrograd.core.tensor import Tensor
 
 __all__ = ["BaseTorchDispatchMode", "TorchDispatchMode", "_disable_current_modes", "_get_current_dispatch_mode",
            "_get_current_dispatch_mode_stack", "_pop_mode", "_push_mode", "is_in_torch_dispatch_mode",
-           "is_traceable_wrapper_subclass"]
+           "is_traceable_wrapper_subclass", "is_traceable_wrapper_subclass_type", "return_and_correct_aliasing",
+           "transform_subclass"]
 
 
 def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
@@ -35,3 +39,77 @@ def is_traceable_wrapper_subclass(t: Any) -> bool:
     False
     """
     return hasattr(t, "__tensor_flatten__") and hasattr(t, "__tensor_unflatten__")
+
+
+def is_traceable_wrapper_subclass_type(t: type) -> bool:
+    """Whether the instances of a class are wrappers that can be taken apart."""
+    return issubclass(t, Tensor) and hasattr(t, "__tensor_flatten__") and hasattr(t, "__tensor_unflatten__")
+
+
+@contextmanager
+def _pop_mode_temporarily() -> Iterator[Any]:
+    """A scope without the innermost mode, which it gives.
+
+    >>> with BaseTorchDispatchMode() as mode, _pop_mode_temporarily() as popped:
+    ...     popped is mode, is_in_torch_dispatch_mode()
+    (True, False)
+    """
+    mode = _pop_mode()
+    try:
+        yield mode
+    finally:
+        _push_mode(mode)
+
+
+def _len_torch_dispatch_stack() -> int:
+    """How many modes are on."""
+    return len(_get_current_dispatch_mode_stack())
+
+
+def _get_dispatch_stack_at(index: int) -> Any:
+    """The mode at a place of the stack, outermost first."""
+    return _get_current_dispatch_mode_stack()[index]
+
+
+def any_torch_dispatch_mode_on_stack() -> bool:
+    """Whether a mode is on."""
+    return _len_torch_dispatch_stack() > 0
+
+
+def transform_subclass(t: Any, callback: Callable[[str, Any], Any], outer_size: Any = None, outer_stride: Any = None) -> Any:
+    """A wrapper like `t` around other inner tensors: `callback(name, inner)` for each."""
+    size = t.size() if outer_size is None else outer_size
+    stride = t.stride() if outer_stride is None else outer_stride
+    names, context = t.__tensor_flatten__()
+    inner = {name: callback(name, getattr(t, name)) for name in names}
+    made = type(t).__tensor_unflatten__(inner, context, size, stride)
+    if made.shape != size or made.stride() != stride:
+        raise AssertionError(f"Expected return value from {type(t)}__tensor_unflatten__() to have shape equal to {size} and "
+                             f"strides equal to {stride}, but got: {made.shape}, {made.stride()}")
+    return made
+
+
+def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> Any:
+    """What a wrapper's `__torch_dispatch__` returns for `func`, checked against its schema.
+
+    An in-place or out= op gives back the argument that it writes to; a view op must give a wrapper of its input's class.
+    """
+    arguments = func._schema.arguments
+    given = {a.name: value for a, value in zip(arguments, args, strict=False)} | dict(kwargs or {})
+    returns = func._schema.returns
+    several = isinstance(out, (list, tuple))
+    outs = list(out) if several else [out]
+    if func.is_view and isinstance(outs[0], Tensor):
+        source = next((given.get(a.name) for a in arguments if a.alias_info is not None and not a.alias_info.is_write), None)
+        if source is not None and type(source) is not type(outs[0]):
+            raise RuntimeError(f"Called {func} with input of type {type(source)}\nand output of type {type(outs[0])}. But "
+                               "expected types to match.")
+    for i, returned in enumerate(returns):
+        if returned.alias_info is None or not returned.alias_info.is_write:
+            continue
+        letters = set(returned.alias_info.before_set)
+        written = [given[a.name] for a in arguments if a.alias_info is not None and a.alias_info.is_write
+                   and letters & set(a.alias_info.before_set) and a.name in given]
+        if written:
+            outs[i] = written[0]
+    return type(out)(outs) if several else outs[0]

@@ -29,6 +29,10 @@ def batch_norm(input: Any, running_mean: Any, running_var: Any, weight: Any = No
     """
     if training:
         check_batch(input.size())
+        if eps <= 0.0:
+            raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
+    elif eps < 0.0:
+        raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
     return torch.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, True)
 
 

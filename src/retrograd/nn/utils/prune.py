@@ -185,18 +185,14 @@ class Amount(BasePruningMethod):
     """The base of methods that prune a number, or a share, of entries or channels."""
 
     def __init__(self, amount: Any) -> None:
-        if not isinstance(amount, numbers.Real):
-            raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
-        if float(amount) < 0 or (not isinstance(amount, numbers.Integral) and float(amount) > 1.0):
-            raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
+        _validate_pruning_amount_init(amount)
         self.amount: Any = amount
 
     def _count(self, size: int) -> int:
         """How many of `size` go."""
-        count: Any = self.amount if isinstance(self.amount, numbers.Integral) else round(self.amount * size)
-        if count > size:
-            raise ValueError(f"amount={count} should be smaller than the number of parameters to prune={size}")
-        return int(count)
+        count = _compute_nparams_toprune(self.amount, size)
+        _validate_pruning_amount(count, size)
+        return count
 
 
 class Unstructured(Amount):
@@ -246,11 +242,8 @@ class Structured(Amount):
         self.dim = dim
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        if t.dim() <= 1:
-            raise ValueError("Structured pruning can only be applied to multidimensional tensors. Found tensor of shape "
-                             f"{t.shape} with {t.dim()} dims")
-        if self.dim >= t.dim():
-            raise IndexError(f"Invalid index {self.dim} for tensor of size {t.shape}")
+        _validate_structured_pruning(t)
+        _validate_pruning_dim(t, self.dim)
         size = t.shape[self.dim]
         count = self._count(size)
         if count == 0:
@@ -443,3 +436,41 @@ def is_pruned(module: Any) -> bool:
     """
     hooks = [hook for part in module.modules() for hook in part._forward_pre_hooks.values()]
     return any([isinstance(hook, BasePruningMethod) for hook in hooks])
+
+
+# ---- checks and counts, under the names that PyTorch has for them
+def _validate_pruning_amount_init(amount: Any) -> None:
+    """Refuse amounts that are neither a share nor a count."""
+    if not isinstance(amount, numbers.Real):
+        raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
+    if float(amount) < 0 or (not isinstance(amount, numbers.Integral) and float(amount) > 1.0):
+        raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
+
+
+def _validate_pruning_amount(amount: Any, tensor_size: int) -> None:
+    """Refuse counts beyond what there is."""
+    if isinstance(amount, numbers.Integral) and int(amount) > tensor_size:
+        raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={tensor_size}")
+
+
+def _compute_nparams_toprune(amount: Any, tensor_size: int) -> int:
+    """How many of `tensor_size` an amount means."""
+    return int(amount) if isinstance(amount, numbers.Integral) else round(amount * tensor_size)
+
+
+def _validate_structured_pruning(t: Any) -> None:
+    """Refuse tensors that have no channels."""
+    if t.dim() <= 1:
+        raise ValueError("Structured pruning can only be applied to multidimensional tensors. Found tensor of shape "
+                         f"{t.shape} with {t.dim()} dims")
+
+
+def _validate_pruning_dim(t: Any, dim: int) -> None:
+    """Refuse dimensions that the tensor does not have."""
+    if dim >= t.dim():
+        raise IndexError(f"Invalid index {dim} for tensor of size {t.shape}")
+
+
+def _compute_norm(t: Any, n: Any, dim: int) -> Any:
+    """The norms of order `n` of the channels along `dim`."""
+    return torch.norm(t, p=n, dim=[d for d in range(t.dim()) if d != dim % t.dim()])

@@ -1,0 +1,151 @@
+"""Methods of tensors that few programs use: the order of dimensions, older names, and those that only name a replacement."""
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.api import expose
+from retrograd.core.tensor import Tensor
+from retrograd.ops import late
+from retrograd.storage import STORAGE_TYPES, TypedStorage
+
+REMOVED = {
+    "eig": "`torch.linalg.eig` returns complex tensors of dtype `cfloat` or `cdouble` rather than real tensors mimicking "
+           "complex tensors.",
+    "lstsq": "`torch.lstsq` is deprecated in favor of `torch.linalg.lstsq`.",
+    "solve": "`torch.solve` is deprecated in favor of `torch.linalg.solve`. `torch.linalg.solve` has its arguments "
+             "reversed and does not return the LU factorization.",
+    "symeig": "The default behavior has changed from using the upper triangular portion of the matrix by default to using the "
+              "lower triangular portion. Use `torch.linalg.eigh`.",
+}
+
+
+@expose(plain=False)
+def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
+    """The dimensions from the one with the largest stride to that with the smallest.
+
+    >>> import retrograd as torch
+    >>> torch.ones(2, 3, 4, 5).to(memory_format=torch.channels_last).dim_order()
+    (0, 2, 3, 1)
+    """
+    if self.array.ndim == 0:
+        return ()
+    formats = ambiguity_check if isinstance(ambiguity_check, list) else []
+    if not isinstance(ambiguity_check, bool) and not formats:
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
+    if ambiguity_check and not formats and not has_one_order(self) or formats and sum(
+            [self.is_contiguous(memory_format=f) for f in formats]) > 1:
+        raise RuntimeError("The tensor does not have unique dim order, or cannot map to exact one of the given memory formats.")
+    strides = self.stride()
+    # of equal strides the dimension with more elements comes later in memory
+    return tuple(sorted(range(self.array.ndim), key=lambda d: (-strides[d], self.array.shape[d] != 1, d)))
+
+
+def has_one_order(t: Any) -> bool:
+    """Whether the strides alone say in which order the dimensions are."""
+    strides = [s for s, n in zip(t.stride(), t.shape, strict=True) if n > 1]
+    return len(set(strides)) == len(strides) and all([n > 1 for n in t.shape])
+
+
+@expose(plain=False)
+def __reversed__(self: Tensor) -> Tensor:
+    """The tensor with its first dimension in reverse."""
+    return self if self.array.ndim == 0 else late.flip(self, (0,))
+
+
+@expose(plain=False)
+def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
+    """What `load_state_dict` puts in the place of this tensor when parameters are swapped: `other`, or a copy of it."""
+    if assign:
+        return other.detach()
+    return self.detach().copy_(other).detach()
+
+
+@expose(plain=False)
+def resize(self: Tensor, *sizes: Any) -> Tensor:
+    """The same elements in another shape, as `view` gives them."""
+    warnings.warn("non-inplace resize is deprecated", stacklevel=3)
+    shape = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
+    if int(np.prod(shape)) != self.numel():
+        raise RuntimeError(f"requested resize to {'x'.join(map(str, shape))} ({int(np.prod(shape))} elements in total), but "
+                           f"the given tensor has a size of {'x'.join(map(str, self.shape))} ({self.numel()} elements). "
+                           "autograd's resize can only change the shape of a given tensor, while preserving the number of "
+                           "elements. ")
+    return self.contiguous().view(shape)
+
+
+@expose(plain=False)
+def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
+    """The same elements in the shape of another tensor."""
+    warnings.warn("non-inplace resize_as is deprecated", stacklevel=3)
+    return self.contiguous().view(tensor.shape)
+
+
+@expose(plain=False)
+def to_sparse_coo(self: Tensor) -> Tensor:
+    """The tensor in coordinate format."""
+    return self.to_sparse()
+
+
+@expose(plain=False)
+def _typed_storage(self: Tensor) -> TypedStorage:
+    """The memory of a tensor as elements of its dtype, without a warning."""
+    return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
+
+
+@expose(plain=False)
+def storage_type(self: Tensor) -> Any:
+    """The class of the tensor's storage."""
+    return STORAGE_TYPES[f"{self.dtype.legacy}Storage"]
+
+
+@expose
+def _is_zerotensor(self: Tensor) -> bool:
+    """Whether a tensor is zeros without memory; none is."""
+    return False
+
+
+@expose(name="is_distributed")
+def is_distributed(self: Tensor) -> bool:
+    """Whether a tensor is spread over several processes; none is."""
+    return False
+
+
+@expose(plain=False)
+def const_data_ptr(self: Tensor) -> int:
+    """The address of the first element, for reading."""
+    return self.data_ptr()
+
+
+@expose(plain=False)
+def reinforce(self: Tensor, reward: Any) -> None:
+    """Refused: stochastic functions were removed from PyTorch."""
+    raise RuntimeError("reinforce() was removed.\nUse torch.distributions instead.\nSee "
+                       "https://pytorch.org/docs/main/distributions.html")
+
+
+def removed(name: str, remedy: str) -> Any:
+    def refuse(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(f"This function was deprecated since version 1.9 and is now removed. {remedy}")
+    refuse.__name__ = name
+    refuse.__doc__ = f"Refused: {remedy}"
+    return refuse
+
+
+for old, remedy in REMOVED.items():
+    expose(removed(old, remedy), name=old)
+
+
+def elsewhere(kind: str, error: Any) -> Any:
+    def refuse(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        raise error
+    refuse.__name__ = kind
+    refuse.__doc__ = "Refused: there is no such device."
+    return refuse
+
+
+expose(elsewhere("xpu", AssertionError("Torch not compiled with XPU enabled")), name="xpu", plain=False)
+expose(elsewhere("ipu", RuntimeError("PyTorch is not linked with support for ipu devices")), name="ipu", plain=False)
+expose(elsewhere("mtia", AssertionError("Torch not compiled with MTIA enabled.")), name="mtia", plain=False)
