@@ -37,5 +37,9 @@ def legacy_get_string(size_average: bool | None, reduce: bool | None, emit_warni
 
 
 def legacy_get_enum(size_average: bool | None, reduce: bool | None, emit_warning: bool = True) -> int:
-    """The number of the reduction that the older flags mean."""
+    """The number of the reduction that the older flags mean.
+
+    >>> legacy_get_enum(False, True, emit_warning=False)
+    2
+    """
     return get_enum(legacy_get_string(size_average, reduce, emit_warning))

@@ -42,7 +42,12 @@ def is_traceable_wrapper_subclass(t: Any) -> bool:
 
 
 def is_traceable_wrapper_subclass_type(t: type) -> bool:
-    """Whether the instances of a class are wrappers that can be taken apart."""
+    """Whether the instances of a class are wrappers that can be taken apart.
+
+    >>> import retrograd as torch
+    >>> is_traceable_wrapper_subclass_type(torch.Tensor)
+    False
+    """
     return issubclass(t, Tensor) and hasattr(t, "__tensor_flatten__") and hasattr(t, "__tensor_unflatten__")
 
 
@@ -77,7 +82,23 @@ def any_torch_dispatch_mode_on_stack() -> bool:
 
 
 def transform_subclass(t: Any, callback: Callable[[str, Any], Any], outer_size: Any = None, outer_stride: Any = None) -> Any:
-    """A wrapper like `t` around other inner tensors: `callback(name, inner)` for each."""
+    """A wrapper like `t` around other inner tensors: `callback(name, inner)` for each.
+
+    >>> import retrograd as torch
+    >>> class Box(torch.Tensor):
+    ...     @staticmethod
+    ...     def __new__(cls, inner):
+    ...         made = torch.Tensor._make_wrapper_subclass(cls, inner.shape, strides=inner.stride(), dtype=inner.dtype)
+    ...         made.inner = inner
+    ...         return made
+    ...     def __tensor_flatten__(self):
+    ...         return ["inner"], None
+    ...     @staticmethod
+    ...     def __tensor_unflatten__(inner, context, size, stride):
+    ...         return Box(inner["inner"])
+    >>> transform_subclass(Box(torch.ones(2)), lambda name, inner: inner + 1).inner
+    tensor([2., 2.])
+    """
     size = t.size() if outer_size is None else outer_size
     stride = t.stride() if outer_stride is None else outer_stride
     names, context = t.__tensor_flatten__()
@@ -93,6 +114,11 @@ def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> 
     """What a wrapper's `__torch_dispatch__` returns for `func`, checked against its schema.
 
     An in-place or out= op gives back the argument that it writes to; a view op must give a wrapper of its input's class.
+
+    >>> import retrograd as torch
+    >>> x = torch.zeros(2)
+    >>> return_and_correct_aliasing(torch.ops.aten.add_.Tensor, (x, 1), {}, x + 1) is x
+    True
     """
     arguments = func._schema.arguments
     given = {a.name: value for a, value in zip(arguments, args, strict=False)} | dict(kwargs or {})

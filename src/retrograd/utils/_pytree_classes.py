@@ -67,7 +67,11 @@ def check_fields(cls: Any, field_names: list[str], dropped: list[str], own: list
 
 @dataclasses.dataclass(frozen=True)
 class ConstantNode:
-    """The context of a constant: the constant itself."""
+    """The context of a constant: the constant itself.
+
+    >>> ConstantNode(1)
+    ConstantNode(value=1)
+    """
 
     value: Any
 
@@ -95,5 +99,9 @@ CONSTANTS: set[type] = set()
 
 
 def is_constant_class(cls: type) -> bool:
-    """Whether objects of a class belong to the structure of a tree."""
+    """Whether objects of a class belong to the structure of a tree.
+
+    >>> is_constant_class(int)
+    False
+    """
     return isinstance(cls, type) and cls in CONSTANTS and cls in SUPPORTED_NODES

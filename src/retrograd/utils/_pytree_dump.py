@@ -44,7 +44,11 @@ def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
 
 
 def treespec_loads(serialized: str) -> TreeSpec:
-    """The structure that `treespec_dumps` wrote."""
+    """The structure that `treespec_dumps` wrote.
+
+    >>> treespec_loads('[1, {"type": null, "context": null, "children_spec": []}]')
+    *
+    """
     protocol, schema = json.loads(serialized)
     check_protocol(protocol)
     return from_json(schema)
