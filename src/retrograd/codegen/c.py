@@ -10,7 +10,7 @@ import ast
 import re
 from typing import Any
 
-from retrograd.codegen.loops import FUNCTIONS, REDUCE, TRIG, Program, called, is_reduction, names_in
+from retrograd.codegen.loops import FAR, FUNCTIONS, REDUCE, Program, called, is_reduction, names_in
 
 TYPES = {"f": "float", "d": "double", "l": "int64_t"}
 OWN = {"f": "F32", "d": "F64", "l": "I64"}
@@ -58,8 +58,14 @@ def number_lines(p: Program, c: str) -> str:
 
 
 def far_test(steps: list[tuple[str, Any]], c: str) -> list[str]:
-    """The arguments of sin, cos and tan: where one is too large for the vector functions, the C library's are called."""
-    return [expression(n.args[0], c) for _, e in steps for n in ast.walk(e) if called(n) in TRIG]
+    """Whether the arguments of sin, cos, tan or fmod are too large for the vector functions; the C library's are called then."""
+    found = []
+    for n in (n for _, e in steps for n in ast.walk(e) if called(n) in FAR):
+        if called(n) != "fmod":
+            found.append(f"!(abs_{c}({expression(n.args[0], c)}) < (T)TRIG_LIMIT)")
+        elif c == "f":
+            found.append(f"!(abs_f({expression(n.args[0], c)} / {expression(n.args[1], c)}) < (T)FMOD_LIMIT)")
+    return found
 
 
 def pointwise(p: Program, c: str) -> str:
@@ -84,10 +90,10 @@ def pointwise(p: Program, c: str) -> str:
     body = " ".join(loads.values()) + steps + store
     far = far_test(p.steps, c)
     if far:
-        big = " | ".join(f"!(abs_{c}({a}) < (T)TRIG_LIMIT)" for a in far)
+        big = " | ".join(far)
         emit(f'    int far = 0; _Pragma("omp simd reduction(|:far)") for (long j = 0; j < m; j++) {{ '
              f'{" ".join(loads.values())}{steps} far |= {big}; }}')
-        exact = re.sub(rf"\b(sin|cos|tan)_{c}\(", rf"\1_{c}_exact(", body)
+        exact = re.sub(rf"\b(sin|cos|tan|fmod)_{c}\(", rf"\1_{c}_exact(", body)
         emit(f"    if (far) for (long j = 0; j < m; j++) {{ {exact} }} else")
     if light:
         for i, n in enumerate(p.inputs):

@@ -7,7 +7,8 @@ An alternative of `lower` is Python text over the op's arguments:
     "sum(self * self)"  "sqrt(sum(self * self))"               one reduction over the dims that the call names
     "x -> z | e = exp(x - max(x)); z = e / sum(e)"             a row: several passes along one dimension
 
-Statements are separated by `;`, the value of the last one is the result. Known are + - * / & | ^ ~, comparisons, `and`,
+Statements are separated by `;`, the value of the last one is the result. `numel` is the number of elements of `self`. A
+text that begins with "by rows: " has a row-major result; otherwise elements lie in the order of the operands. Known are + - * / & | ^ ~, comparisons, `and`,
 `or`, `not`, `a if c else b`, the functions of FUNCTIONS, the formulas of FORMULAS (inlined), and the reductions sum, mean,
 prod, max, min, any, all. A tensor that is only ever a condition may be a mask of bools; other tensors share one dtype.
 
@@ -30,7 +31,7 @@ HEAVY = {"exp", "log", "tanh", "erf", "erfc", "log1p", "log2", "log10", "exp2", 
          "asin", "acos", "atan", "asinh", "acosh", "atanh", "atan2", "hypot", "fmod", "sigmoid", "lgamma", "nextafter"}
 INTEGER = {"abs", "maximum", "minimum", "fmax", "fmin", "sign", "where", "floor", "ceil", "trunc", "rint"}
 FUNCTIONS = HEAVY | INTEGER | {"sqrt", "copysign", "clip"}
-TRIG = {"sin", "cos", "tan"}
+FAR = {"sin", "cos", "tan", "fmod"}      # with a way of the C library's for arguments that are too large for the vector functions
 FORMULAS = {
     "rsqrt": ("x", "1 / sqrt(x)"),
     "isnan": ("x", "x != x"),
@@ -90,6 +91,22 @@ def statements(text: str) -> list[tuple[str, Any]]:
     return found
 
 
+def inlined(parts: list[tuple[str, Any]]) -> Any:
+    """The last statement with the values of the earlier ones in the place of their names."""
+    known: dict[str, Any] = {}
+
+    class Put(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> Any:
+            return known.get(node.id, node)
+
+        def visit_Call(self, node: ast.Call) -> Any:
+            node.args = [self.visit(a) for a in node.args]
+            return node
+    for name, value in parts[:-1]:
+        known[name] = Put().visit(value)
+    return Put().visit(parts[-1][1])
+
+
 def guards(text: str) -> dict[str, Any]:
     """The guard `a=1, b='x'` as a dict."""
     call = ast.parse(f"f({text})", mode="eval").body
@@ -105,6 +122,8 @@ class Program:
     """
 
     def __init__(self, name: str, text: str, kinds: dict[str, str], numbers: list[str]) -> None:
+        self.by_rows = text.startswith("by rows: ")
+        text = text.removeprefix("by rows: ")
         self.name, self.text = name, text
         self.kinds = dict(kinds)
         self.inputs = list(kinds)
@@ -130,7 +149,7 @@ class Program:
         self.steps = parts
         used = {n for _, e in parts for n in names_in(e)}
         self.inputs = [n for n in self.inputs if n in used]
-        self.numbers = [n for n in self.numbers if n in used]
+        self.numbers = [n for n in self.numbers if n in used] + ["numel"] * ("numel" in used)
         masks = {c.test.id for _, e in parts for c in ast.walk(e) if isinstance(c, ast.IfExp) and isinstance(c.test, ast.Name)}
         masks |= {c.args[0].id for _, e in parts for c in ast.walk(e) if called(c) == "where"
                   and isinstance(c, ast.Call) and isinstance(c.args[0], ast.Name)}
@@ -139,8 +158,10 @@ class Program:
                 self.kinds[n] = "mask"
         if not reductions:
             return
-        if len(reductions) > 1 or len(parts) > 1:
+        if len(reductions) > 1:
             raise SyntaxError(f"{self.name}: several reductions need a row text")
+        parts = self.steps = [("out", inlined(parts))]
+        reductions = [c for c in ast.walk(parts[0][1]) if is_reduction(c)]
         self.family = "reduce"
         self.reducer = called(reductions[0])
         self.term = reductions[0].args[0]

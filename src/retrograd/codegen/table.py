@@ -78,7 +78,7 @@ class Kernel:
 
     def allowed(self, p: Program) -> int:
         op = self.op
-        floats_only = op.promote == "float" or (op.widen and not op.exact and p.family == "point")
+        floats_only = op.promote == "float" or "reduction" in self.guard or (op.widen and not op.exact and p.family == "point")
         if p.family == "point" and any(only_integral(e) for _, e in p.steps):
             return INTS | (BOOLS if p.takes_bools and op.check is None else 0)
         types = FLOATS | DOUBLES
@@ -132,13 +132,15 @@ class Kernel:
         if p.family == "row":
             kinds = ", ".join(f"'{(p.kinds.get(n) or dict(p.outputs)[n])[0]}'" for n in p.operands)
             return (f"{{\"{self.name}\", 'l', {len(self.params)}, {len(p.inputs)}, {len(p.outputs)}, {len(p.numbers)}, "
-                    f"{{{', '.join(self.params) or '{0}'}}}, {self.types}, 's', 0, '.', {p.kept}, 0, {{{kinds}}}, {{0}}, "
+                    f"{{{', '.join(self.params) or '{0}'}}}, {self.types}, 's', 0, '.', {p.kept}, 0, 0, 0, 0, {{{kinds}}}, {{0}}, "
                     f"{following}, {file}, {index}}}")
         reducer = REDUCERS[REDUCE[p.reducer]] if p.family == "reduce" else "."
         leading = p.inputs.index(self.op.schema.params[self.op.leading].name) if self.op.leading else 0
+        natural = int(p.by_rows)
+        count = (p.numbers.index("numel") + 1, p.inputs.index("self")) if "numel" in p.numbers else (0, 0)
         return (f"{{\"{self.name}\", '{p.family[0]}', {len(self.params)}, {len(p.inputs)}, 1, {len(p.numbers)}, "
                 f"{{{', '.join(self.params)}}}, "
-                f"{self.types}, '{self.out}', {leading}, '{reducer}', 0, {int(self.op.exact)}, {{0}}, {{0}}, "
+                f"{self.types}, '{self.out}', {leading}, '{reducer}', 0, {int(self.op.exact)}, {natural}, {count[0]}, {count[1]}, {{0}}, {{0}}, "
                 f"{following}, {file}, {index}}}")
 
 
@@ -146,7 +148,7 @@ class Internal(Kernel):
     """A program that native functions call."""
 
     def __init__(self, name: str, tensors: str, numbers: str, text: str) -> None:
-        self.name = f"_{name}"
+        self.name, self.guard = f"_{name}", {}
         self.program = Program(f"in_{name}", text, dict.fromkeys(tensors.split(), "elem"), numbers.split())
         self.types = FLOATS | DOUBLES | (INTS if name == "copy" else 0)
         self.out, self.params, self.op = "s", [], Plain
@@ -166,7 +168,7 @@ class Hand:
         self.name, self.hand = kernel_name(op), name
 
     def row(self, following: int, file: int, index: int) -> str:
-        return (f"{{\"{self.name}\", '@', 0, 0, 0, 0, {{{{'@', 0, 0, 0, 0, \"{self.hand}\"}}}}, 15, 's', 0, '.', 0, 0, "
+        return (f"{{\"{self.name}\", '@', 0, 0, 0, 0, {{{{'@', 0, 0, 0, 0, \"{self.hand}\"}}}}, 15, 's', 0, '.', 0, 0, 0, 0, 0, "
                 f"{{0}}, {{0}}, -1, 0, 0}}")
 
 

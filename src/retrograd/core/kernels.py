@@ -319,7 +319,7 @@ def widen(op: Any, values: Any) -> Any:
                     value[k] = v.astype(FLOAT32)
         elif type(value) is ndarray and value.dtype in HALVES:
             narrow = value.dtype
-            values[i] = value.astype(FLOAT32)
+            values[i] = value.astype(FLOAT32, "C" if 0 in value.strides else "K")      # expanded dimensions have no order
     return narrow
 
 

@@ -18,7 +18,9 @@
 #endif
 #define SIMD _Pragma("omp simd")
 typedef union { double d; int64_t i; } Number;
+#define inline inline __attribute__((always_inline))      /* a loop around a call is not vectorised */
 #include "vmath.h"
+#undef inline
 
 /* dtype codes, as in kernel.h */
 enum { F32, F64, BF16, F16, I64, I32, I16, I8, U8, BOOL };

@@ -81,6 +81,7 @@ static int read_call(const Info *I, PyObject *const *args, Py_ssize_t given, Cal
   if (loose) for (int s = 0; s < I->nin; s++) if (c->a[s] && c->code[s] == F32) {   /* one float32 keeps its digits among halves */
     if (common < 0) { common = F32; first = s; } else if (common == F32 || common == BF16 || common == F16) continue; else return 0; }
   if (common < 0 || !(group_of(common) & I->types)) return 0;
+  if (I->count) { const int s = I->count - 1; PyArrayObject *a = c->a[(int)I->counted]; c->num[s].d = a ? (double)PyArray_SIZE(a) : 1; c->integer[s] = 0; }
   c->common = common; c->first = first;
   const int whole = common >= I64;
   if (whole && floating && I->family == 'p') return 0;
@@ -224,7 +225,7 @@ static PyObject *point(const Info *I, const Entry *E, Call *c, PyArrayObject *ou
   int order[MAXD]; npy_intp strides[MAXD];
   long total = 1; for (int d = 0; d < rank; d++) total *= shape[d];
   if (!out) {
-    if (alike && (dense || !total)) for (int d = 0; d < rank; d++) order[d] = d;
+    if ((alike && (dense || !total)) || I->natural) for (int d = 0; d < rank; d++) order[d] = d;
     else {
       order_dims(I, c, rank, shape, st, order);
       int equal = alike;                                                 /* all alike and dense: their very strides */
@@ -237,7 +238,7 @@ static PyObject *point(const Info *I, const Entry *E, Call *c, PyArrayObject *ou
       for (int i = rank - 1; i >= 0; i--) { strides[order[i]] = step; step *= natural && !shape[order[i]] ? 1 : shape[order[i]]; }
       if (equal) for (int d = 0; d < rank; d++) strides[d] = st[c->first][d] / PyArray_ITEMSIZE(x) * item_size[code]; }
     PyArray_Descr *d = code == c->common ? PyArray_DESCR(x) : descr_of(code); if (code == c->common) Py_INCREF(d);
-    out = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, d, rank, shape, alike && (dense || !total) ? NULL : strides, NULL, 0, NULL);
+    out = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, d, rank, shape, (alike && (dense || !total)) || I->natural ? NULL : strides, NULL, 0, NULL);
     if (!out) return NULL; }
   else {
     if (PyArray_NDIM(out) != rank || memcmp(PyArray_DIMS(out), shape, rank * sizeof(npy_intp))) return refuse();

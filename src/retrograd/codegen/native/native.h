@@ -191,6 +191,20 @@ static PyObject *native_group_norm_backward(PyObject *const *args, Py_ssize_t n)
   else if (!PyErr_Occurred()) PyErr_NoMemory();
   free(memory); Py_DECREF(x); Py_DECREF(g); for (int i = 0; i < 3; i++) Py_XDECREF(made[i]);
   return result; }
+/* Channels of few elements each, as one run for every channel: (N, C, size) as (C, N, size), or back. */
+#define TURN(S) for (long i0 = 0; i0 < a; i0 += 16) for (long j0 = 0; j0 < b; j0 += 16) \
+  for (long i = i0, i1 = i0 + 16 < a ? i0 + 16 : a; i < i1; i++) for (long j = j0, j1 = j0 + 16 < b ? j0 + 16 : b; j < j1; j++) ((S *)to)[i * b + j] = ((const S *)from)[j * a + i];
+static void turn_channels(char *to, char *from, int code, long a, long b, long size) {
+  if (size == 1) { switch (item_size[code]) { case 4: TURN(uint32_t) break; case 8: TURN(uint64_t) break; default: TURN(uint16_t) } return; }
+  const long item = item_size[code], shape[3] = {a, b, size}, fs[3] = {size * item, a * size * item, item}, ts[3] = {b * size * item, size * item, item}; Job j;
+  j.f = (PointFn)ENTRY(copy, type_of(code)).f[0]; j.nop = 2; j.nd = 3; j.num = NULL; j.p[0] = from; j.p[1] = to; j.t[0] = j.t[1] = (char)code;
+  for (int d = 0; d < 3; d++) { j.shape[d] = shape[d]; j.st[0][d] = fs[d]; j.st[1][d] = ts[d]; }
+  run_point(&j); }
+static PyObject *by_channel(PyArrayObject *x, Norm *j) {
+  const npy_intp dims[3] = {j->C, j->N, j->size}; PyObject *made = new_array(j->code, 3, dims);
+  if (made) turn_channels(PyArray_BYTES((PyArrayObject *)made), PyArray_BYTES(x), j->code, j->C, j->N, j->size);
+  return made; }
+#define BRIEF 16
 static int batch_shape(PyArrayObject *x, Norm *j) {
   const int nd = PyArray_NDIM(x); if (nd < 2 || !PyArray_SIZE(x)) return 0;
   j->N = PyArray_DIM(x, 0); j->C = PyArray_DIM(x, 1); j->size = PyArray_SIZE(x) / j->N / j->C; j->groups = 1; return 1; }
@@ -206,8 +220,11 @@ static PyObject *native_batch_norm(PyObject *const *args, Py_ssize_t n) {
   if (out && mean && rstd && memory) {
     j.wide = type_of(j.code); j.x = PyArray_BYTES(x); j.out = PyArray_BYTES((PyArrayObject *)out); j.w = w ? PyArray_BYTES(w) : NULL; j.b = b ? PyArray_BYTES(b) : NULL;
     j.mean = memory; j.rstd = memory + k; j.var = memory + 2 * k;
+    const long images = j.N, size = j.size; PyObject *turned = NULL;
+    if (j.size < BRIEF && j.N > 1 && j.C > 1 && (turned = by_channel(x, &j))) { j.x = j.out = PyArray_BYTES((PyArrayObject *)turned); j.size *= j.N; j.N = 1; }
     if (!j.training) for (long c = 0; c < k; c++) { j.mean[c] = get(PyArray_BYTES(rm) + c * item_size[mc], mc); j.rstd[c] = 1 / __builtin_sqrt(get(PyArray_BYTES(rv) + c * item_size[vc], vc) + j.eps); }
     norm_loops(&j); run_norm(batch_forward, &j, k);
+    if (turned) { turn_channels(PyArray_BYTES((PyArrayObject *)out), j.out, j.code, images, j.C, size); Py_DECREF(turned); }
     if (j.training) {
       pack_doubles(j.mean, PyArray_BYTES((PyArrayObject *)mean), kept, k); pack_doubles(j.rstd, PyArray_BYTES((PyArrayObject *)rstd), kept, k);
       const double count = (double)j.N * j.size;
@@ -232,7 +249,12 @@ static PyObject *native_batch_norm_backward(PyObject *const *args, Py_ssize_t n)
     j.wide = type_of(j.code); j.want = mask[0]; j.x = PyArray_BYTES(x); j.g = PyArray_BYTES(g); j.out = PyArray_BYTES((PyArrayObject *)made[0]); j.w = w ? PyArray_BYTES(w) : NULL;
     j.mean = memory; j.rstd = memory + k; j.sum_g = memory + 2 * k; j.sum_gx = j.sum_g + j.N * j.C;
     for (long c = 0; c < k; c++) { j.mean[c] = get(PyArray_BYTES(mu) + c * item_size[mc], mc); const double v = get(PyArray_BYTES(rs) + c * item_size[rc], rc); j.rstd[c] = j.training ? v : 1 / __builtin_sqrt(v + j.eps); }
-    norm_loops(&j); run_norm(batch_back, &j, k); channel_sums(&j, 0, made, kept); result = packed(made, mask); }
+    const long images = j.N, size = j.size; PyObject *turned[2] = {NULL, NULL};
+    if (j.size < BRIEF && j.N > 1 && j.C > 1 && (turned[0] = by_channel(x, &j)) && (turned[1] = by_channel(g, &j))) {
+      j.x = PyArray_BYTES((PyArrayObject *)turned[0]); j.g = j.out = PyArray_BYTES((PyArrayObject *)turned[1]); j.size *= j.N; j.N = 1; }
+    norm_loops(&j); run_norm(batch_back, &j, k); channel_sums(&j, 0, made, kept);
+    if (turned[1] && mask[0]) turn_channels(PyArray_BYTES((PyArrayObject *)made[0]), j.out, j.code, images, j.C, size);
+    Py_XDECREF(turned[0]); Py_XDECREF(turned[1]); result = packed(made, mask); }
   else if (!PyErr_Occurred()) PyErr_NoMemory();
   free(memory); Py_DECREF(x); Py_DECREF(g); for (int i = 0; i < 3; i++) Py_XDECREF(made[i]);
   return result; }
@@ -244,5 +266,5 @@ static const struct { const char *name; Native function; } by_hand[] = {
   {"layer_norm", native_layer_norm}, {"layer_norm_backward", native_layer_norm_backward},
   {"group_norm", native_group_norm}, {"group_norm_backward", native_group_norm_backward},
   {"batch_norm", native_batch_norm}, {"batch_norm_backward", native_batch_norm_backward},
-  {"cumsum", native_cumsum}, {"cumprod", native_cumprod},
+  {"cumsum", native_cumsum}, {"cumprod", native_cumprod}, {"cummax", native_cummax}, {"cummin", native_cummin},
   {NULL, NULL}};

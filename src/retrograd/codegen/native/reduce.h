@@ -137,7 +137,8 @@ static PyObject *reduce_arrays(const Info *I, const Entry *entry, PyArrayObject 
       if (join) { j.kept[w - 1] *= j.kept[d]; for (int o = 0; o < j.nin; o++) j.ks[o][w - 1] = j.ks[o][d]; } else { j.kept[w] = j.kept[d]; for (int o = 0; o < j.nin; o++) j.ks[o][w] = j.ks[o][d]; w++; } } j.nk = w; }
   j.nr = settle(j.nr, j.red, j.rs, j.nin);
   const long near_kept = j.nk ? labs(j.ks[0][j.nk - 1]) : 0, near_red = j.nr ? labs(j.rs[0][j.nr - 1]) : 0;
-  if (j.nk && j.nr && near_kept && near_kept < near_red && j.kept[j.nk - 1] >= 4) {
+  const int brief = j.nk && j.nr && j.red[j.nr - 1] < 24 && j.kept[j.nk - 1] >= 16;      /* short runs: rather many side by side */
+  if (brief || (j.nk && j.nr && near_kept && near_kept < near_red && j.kept[j.nk - 1] >= 4)) {
     j.width = j.kept[j.nk - 1]; j.outer = j.outputs / j.width; j.rows = reduced;
     j.block = j.width < 4096 ? j.width : 4096; if (j.width >= 2048 && j.width <= 4096 && j.outer == 1) j.block = 1024;
     j.blocks = (j.width + j.block - 1) / j.block;

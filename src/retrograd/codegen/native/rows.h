@@ -1,9 +1,28 @@
 /* Row programs: softmax and its relatives along one dim of arrays of any layout, and what native functions call by pointer. */
 typedef struct {
-  LineFn f; int nop, nd, kept, wide; char *p[MAXOP]; char t[MAXOP]; long cs[MAXOP], st[MAXOP][MAXD], shape[MAXD];
+  LineFn f; int nop, nin, nd, kept, wide, across; char *p[MAXOP]; char t[MAXOP]; long cs[MAXOP], st[MAXOP][MAXD], shape[MAXD];
   long n, rows, chunk; const Number *num;
   char *sums[MAXOP];                                                    /* of outputs summed over the rows: one row per task */
 } Lines;
+/* Rows whose elements lie apart, but side by side with those of the next rows: ACROSS of them are copied together. */
+#define ACROSS 16
+#define SHIFT(S) for (long i = 0; i < n; i++) { char *row = p + i * step; for (long r = 0; r < m; r++) { S *cell = (S *)buffer + r * n + i; if (back) ((S *)row)[r] = *cell; else *cell = ((S *)row)[r]; } }
+static void shift(char *p, char *buffer, long m, long n, long step, int size, int back) {
+  switch (size) { case 2: SHIFT(uint16_t) break; case 4: SHIFT(uint32_t) break; case 8: SHIFT(uint64_t) break; default: SHIFT(uint8_t) } }
+static void across_task(void *argument, long k) {
+  const Lines *j = argument; const int last = j->nd - 1; const long width = j->shape[last], blocks = (width + ACROSS - 1) / ACROSS, size = j->wide ? 8 : 4, n = j->n;
+  char *memory = malloc((size_t)(j->nop * ACROSS + j->kept) * n * 8 + 64); if (!memory) return;
+  const long end = (k + 1) * j->chunk < j->rows / width * blocks ? (k + 1) * j->chunk : j->rows / width * blocks; (void)size;
+  for (long b = k * j->chunk; b < end; b++) {
+    const long c0 = b % blocks * ACROSS, m = width - c0 < ACROSS ? width - c0 : ACROSS; long left = b / blocks; char *q[MAXOP], *at[MAXOP]; long cs[MAXOP];
+    for (int o = 0; o < j->nop; o++) q[o] = j->p[o] + c0 * j->st[o][last];
+    for (int d = last - 1; d >= 0; d--) { const long i = left % j->shape[d]; left /= j->shape[d]; for (int o = 0; o < j->nop; o++) q[o] += i * j->st[o][d]; }
+    for (int o = 0; o < j->nop; o++) if (j->cs[o]) { const int item = item_size[(int)j->t[o]]; cs[o] = item; if (o < j->nin) shift(q[o], memory + (size_t)o * ACROSS * n * 8, m, n, j->cs[o], item, 0); } else cs[o] = 0;
+    for (long r = 0; r < m; r++) {
+      for (int o = 0; o < j->nop; o++) at[o] = j->cs[o] ? memory + (size_t)o * ACROSS * n * 8 + r * n * cs[o] : q[o] + r * j->st[o][last];
+      j->f(at, cs, j->t, n, j->num, memory + (size_t)j->nop * ACROSS * n * 8); }
+    for (int o = j->nin; o < j->nop; o++) if (j->cs[o]) shift(q[o], memory + (size_t)o * ACROSS * n * 8, m, n, j->cs[o], (int)cs[o], 1); }
+  free(memory); }
 static void lines_task(void *argument, long k) {
   const Lines *j = argument; const long r0 = k * j->chunk, r1 = r0 + j->chunk < j->rows ? r0 + j->chunk : j->rows, size = j->wide ? 8 : 4;
   char small[16384] __attribute__((aligned(64))); const size_t need = (size_t)j->kept * j->n * size; void *row = need > sizeof small ? malloc(need) : small;
@@ -29,6 +48,12 @@ static int run_lines(Lines *j, long total_hint) {
   int summed = 0; for (int o = 0; o < j->nop; o++) summed |= j->sums[o] != NULL;
   j->chunk = j->n ? GRAIN / j->n : j->rows; if (j->chunk < 1) j->chunk = 1;
   if (summed && j->chunk < (j->rows + 31) / 32) j->chunk = (j->rows + 31) / 32;
+  j->across = j->nin && !summed && j->nd && j->n > 1 && j->shape[j->nd - 1] >= 4;
+  for (int o = 0; o < j->nop && j->across; o++) { const int item = item_size[(int)j->t[o]]; j->across = !j->cs[o] || (j->cs[o] > item && j->st[o][j->nd - 1] == item); }
+  if (j->across) {
+    j->chunk = GRAIN / (ACROSS * j->n) + 1; const long blocks = (j->shape[j->nd - 1] + ACROSS - 1) / ACROSS * (j->rows / j->shape[j->nd - 1]), count = (blocks + j->chunk - 1) / j->chunk;
+    if (total > 4096) { Py_BEGIN_ALLOW_THREADS parallel(across_task, j, count); Py_END_ALLOW_THREADS } else for (long k = 0; k < count; k++) across_task(j, k);
+    return 0; }
   const long tasks = (j->rows + j->chunk - 1) / j->chunk; const int size = j->wide ? 8 : 4; char *memory = NULL, *wanted[MAXOP];
   if (summed) {
     int count = 0; for (int o = 0; o < j->nop; o++) count += j->sums[o] != NULL;
@@ -53,7 +78,7 @@ static PyObject *line_arrays(const Info *I, const Entry *E, Call *c) {
   int axis = -1; for (int d = 0; d < (nd ? nd : 1); d++) if (marked[d]) { if (axis >= 0) return refuse(); axis = d; }
   for (int s = 0; s < I->nin; s++) if (!c->a[s] || PyArray_NDIM(c->a[s]) != nd || memcmp(PyArray_DIMS(c->a[s]), PyArray_DIMS(x), nd * sizeof(npy_intp))) return refuse();
   Lines j; memset(&j, 0, sizeof j);
-  j.f = (LineFn)E[wide].f[0]; j.nop = I->nin + I->nout; j.kept = I->kept; j.wide = wide; j.num = c->num;
+  j.f = (LineFn)E[wide].f[0]; j.nin = I->nin; j.nop = I->nin + I->nout; j.kept = I->kept; j.wide = wide; j.num = c->num;
   j.n = nd ? PyArray_DIM(x, axis) : 1; const npy_intp total = PyArray_SIZE(x);
   if (!j.n) return refuse();
   PyArrayObject *made[4] = {0}; npy_intp dims[MAXD];

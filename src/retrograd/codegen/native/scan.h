@@ -29,5 +29,33 @@ static PyObject *scan(PyObject *const *args, Py_ssize_t n, int product) {
     const long tasks = j.inner == 1 ? (j.outer + 7) / 8 : j.outer * ((j.inner + 511) / 512); Task f = j.inner == 1 ? scan_rows : scan_columns;
     if (PyArray_SIZE(x) > 4096) { Py_BEGIN_ALLOW_THREADS parallel(f, &j, tasks); Py_END_ALLOW_THREADS } else for (long k = 0; k < tasks; k++) f(&j, k); }
   Py_DECREF(x); return out; }
+/* ---- running extremes and where they are: of equal elements the last counts; after a NaN only another NaN does */
+typedef struct { const char *x; char *out; int64_t *at; int code, least; long n, inner, outer; } Extreme;
+#define EXTREME(T, BETTER) for (long o = first; o < end; o++) for (long c0 = 0; c0 < j->inner; c0 += 64) { \
+  const long m = j->inner - c0 < 64 ? j->inner - c0 : 64, base = o * j->n * j->inner + c0; const T *x = (const T *)j->x + base; T *z = (T *)j->out + base; int64_t *at = j->at + base; T best[64]; int64_t place[64]; \
+  for (long c = 0; c < m; c++) { best[c] = x[c]; place[c] = 0; } \
+  for (long i = 0; i < j->n; i++, x += j->inner, z += j->inner, at += j->inner) for (long c = 0; c < m; c++) { \
+    const T v = x[c]; const int take = v != v || (best[c] == best[c] && BETTER); best[c] = take ? v : best[c]; place[c] = take ? i : place[c]; z[c] = best[c]; at[c] = place[c]; } }
+#define EXTREMES(T) if (j->least) { EXTREME(T, v <= best[c]) } else { EXTREME(T, v >= best[c]) } break;
+static void extreme_task(void *argument, long k) {
+  const Extreme *j = argument; const long chunk = GRAIN / (j->n * j->inner) + 1, first = k * chunk, end = first + chunk < j->outer ? first + chunk : j->outer;
+  switch (j->code) { case F32: EXTREMES(float) case F64: EXTREMES(double) case I64: EXTREMES(int64_t) case I32: EXTREMES(int32_t) case I16: EXTREMES(int16_t) case I8: EXTREMES(int8_t) default: EXTREMES(uint8_t) } }
+/* self, dim */
+static PyObject *extreme(PyObject *const *args, Py_ssize_t n, int least) {
+  Extreme j; long dim; if (n != 2 || !is_array(args[0]) || !count_of(args[1], &dim)) return refuse();
+  PyArrayObject *x = (PyArrayObject *)args[0]; const int nd = PyArray_NDIM(x); j.code = code_of(x); j.least = least;
+  if (j.code == OTHER || j.code == BF16 || j.code == F16 || !PyArray_SIZE(x)) return refuse();
+  if (dim < 0) dim += nd;
+  if (!nd || dim < 0 || dim >= nd || !(x = row_major(x))) return PyErr_Occurred() ? NULL : refuse();
+  PyObject *out = new_array(j.code, nd, PyArray_DIMS(x)), *at = new_array(I64, nd, PyArray_DIMS(x)), *made = NULL;
+  if (out && at) {
+    j.x = PyArray_BYTES(x); j.out = PyArray_BYTES((PyArrayObject *)out); j.at = PyArray_DATA((PyArrayObject *)at); j.n = PyArray_DIM(x, dim); j.inner = j.outer = 1;
+    for (int d = 0; d < nd; d++) { if (d < dim) j.outer *= PyArray_DIM(x, d); else if (d > dim) j.inner *= PyArray_DIM(x, d); }
+    const long chunk = GRAIN / (j.n * j.inner) + 1, tasks = (j.outer + chunk - 1) / chunk;
+    if (PyArray_SIZE(x) > 4096) { Py_BEGIN_ALLOW_THREADS parallel(extreme_task, &j, tasks); Py_END_ALLOW_THREADS } else for (long k = 0; k < tasks; k++) extreme_task(&j, k);
+    made = PyTuple_Pack(2, out, at); }
+  Py_DECREF(x); Py_XDECREF(out); Py_XDECREF(at); return made; }
+static PyObject *native_cummax(PyObject *const *args, Py_ssize_t n) { return extreme(args, n, 0); }
+static PyObject *native_cummin(PyObject *const *args, Py_ssize_t n) { return extreme(args, n, 1); }
 static PyObject *native_cumsum(PyObject *const *args, Py_ssize_t n) { return scan(args, n, 0); }
 static PyObject *native_cumprod(PyObject *const *args, Py_ssize_t n) { return scan(args, n, 1); }

@@ -183,7 +183,13 @@ static inline double pow_d(double x, double y) { return __builtin_pow(x, y); }
 static inline float hypot_f(float x, float y) {
   const float r = (float)sqrt_d((double)x * x + (double)y * y); return (abs_f(x) == INF_f) | (abs_f(y) == INF_f) ? INF_f : r; }
 static inline double hypot_d(double x, double y) { return __builtin_hypot(x, y); }
-static inline float fmod_f(float x, float y) { return __builtin_fmodf(x, y); }
+/* exact while the quotient has at most 28 bits: it and the product with it are then exact in double */
+#define FMOD_LIMIT 268435456.
+static inline float fmod_f(float x, float y) {
+  const double a = x, b = y, r = a - trunc_d(a / b) * b; const float v = (float)(abs_d(b) == INF_d ? a : r);
+  return v == 0 ? unbits_f(bits_f(x) & (int)0x80000000) : v; }
+static inline float fmod_f_exact(float x, float y) { return __builtin_fmodf(x, y); }
+static inline double fmod_d_exact(double x, double y) { return __builtin_fmod(x, y); }
 static inline double fmod_d(double x, double y) { return __builtin_fmod(x, y); }
 static inline float lgamma_f(float x) { return __builtin_lgammaf(x); }
 static inline double lgamma_d(double x) { return __builtin_lgamma(x); }

@@ -168,6 +168,8 @@ def div_mode_kernel(xp: Any, self: Any, other: Any, rounding_mode: Any) -> Any:
     return floored(xp, self, other) if rounding_mode == "floor" else truncated(xp, self, other)
 
 
+FLOORED = ("m = fmod(self, other); d = (self - m) / other; e = d - 1 if m != 0 and (other < 0) != (m < 0) else d; f = floor(e); "
+           "g = f + 1 if e - f > 0.5 else f; self / other if other == 0 else g if e != 0 else copysign(0, self / other)")
 div_mode = defop(
     "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
     kernel=div_mode_kernel,
@@ -176,13 +178,13 @@ div_mode = defop(
                  div_other(grad, self, other) if rounding_mode is None else zeros(grad)),
     jvp="elementwise", batch=families.pointwise, promote="common", widen=True, exact=True, numbers=True, inplace=True,
     node="DivBackward2",
-    lower={"rounding_mode='trunc'": "trunc(self / other)"},
+    lower={"rounding_mode='trunc'": "trunc(self / other)", "rounding_mode='floor'": FLOORED},
 )
 floor_divide = defop(
     "floor_divide(Tensor self, Tensor other) -> Tensor",
     kernel=floored,
     vjp=dict(self=lambda grad: zeros(grad), other=lambda grad: zeros(grad)), jvp="elementwise",
-    batch=families.pointwise, promote="common", widen=True, exact=True, numbers=True, inplace=True,
+    batch=families.pointwise, promote="common", widen=True, exact=True, numbers=True, inplace=True, lower=FLOORED,
 )
 
 
@@ -210,16 +212,18 @@ def quotient(self: Any, other: Any, rounding_mode: str) -> Any:
 
 
 shared = dict(jvp="elementwise", batch=families.pointwise, promote="common")
+REMAINDER = "r = fmod(self, other); r + other if r != 0 and (other < 0) != (r < 0) else r"
 remainder_in_float32, fmod_in_float32 = in_float32(remainder_kernel), in_float32(fmod_kernel)
 defop(
     "remainder.Tensor(Tensor self, Tensor other) -> Tensor",
     kernel=remainder_in_float32, inplace=True, node="RemainderBackward1",
     vjp=dict(self=lambda grad: grad, other=lambda grad, self, other: -grad * quotient(self, other, "floor")), **shared,
+    lower=REMAINDER,
 )
 defop(
     "remainder.Scalar(Tensor self, Scalar other) -> Tensor",
     kernel=lambda xp, self, other: remainder_in_float32(xp, self, number_like(xp, self, other)),
-    vjp=dict(self=lambda grad: grad), inplace=True, scalars=("other",), **shared,
+    vjp=dict(self=lambda grad: grad), inplace=True, scalars=("other",), **shared, lower=REMAINDER,
 )
 defop(
     "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
@@ -231,11 +235,12 @@ defop(
     "fmod.Tensor(Tensor self, Tensor other) -> Tensor",
     kernel=fmod_in_float32, inplace=True, node="FmodBackward1",
     vjp=dict(self=lambda grad: grad, other=lambda grad, self, other: -grad * quotient(self, other, "trunc")), **shared,
+    lower="fmod(self, other)",
 )
 defop(
     "fmod.Scalar(Tensor self, Scalar other) -> Tensor",
     kernel=lambda xp, self, other: fmod_in_float32(xp, self, number_like(xp, self, other)),
-    vjp=dict(self=lambda grad: grad), inplace=True, scalars=("other",), **shared,
+    vjp=dict(self=lambda grad: grad), inplace=True, scalars=("other",), **shared, lower="fmod(self, other)",
 )
 
 

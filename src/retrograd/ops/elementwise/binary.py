@@ -403,6 +403,8 @@ defop(
     vjp=dict(self=lambda grad, self, other: grad / plus(late.pow(2, other - self), 1),
              other=lambda grad, self, other: grad / plus(late.pow(2, self - other), 1)),
     jvp="elementwise", batch=families.pointwise, promote="common", widen=True,
+    lower="self if self == other and abs(self) == inf else maximum(self, other) + "
+          "log1p(exp2(-abs(self - other))) * 1.4426950408889634",
 )
 
 

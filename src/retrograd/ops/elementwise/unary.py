@@ -278,7 +278,7 @@ def angle_tangent(self_p: Any, self_t: Any) -> Any:
 defop(
     "angle(Tensor self) -> Tensor",
     kernel=angle_kernel, vjp=dict(self=angle_rule), jvp=angle_tangent, batch=families.pointwise, promote="float",
-    elementwise=False,
+    elementwise=False, lower="self if self != self else 3.141592653589793 if self < 0 else 0",
 )
 
 

@@ -17,7 +17,7 @@ from retrograd.core.opdef import defop
 from retrograd.ops import late
 from retrograd.ops.nn.activation import log_sigmoid_forward
 from retrograd.ops.shared import families
-from retrograd.ops.shared.dtype_checks import takes, without_gradient
+from retrograd.ops.shared.dtype_checks import asked_always, takes, without_gradient
 from retrograd.ops.shared.elementwise import limited, over, plus, times, unsupported
 from retrograd.ops.shared.families import number_like
 
@@ -56,9 +56,30 @@ def weighted(xp: Any, slope: Any, grad_output: Any, reduction: int, count: int) 
     return slope * (grad_output / number_like(xp, grad_output, max(count, 1)))
 
 
+def by_reduction(text: str, guard: str = "") -> dict[str, str]:
+    """The `lower` column of a loss whose value for one pair is the last statement of the text."""
+    *steps, value = text.split("; ")
+    before = "".join([f"{step}; " for step in steps])
+    rest = f", {guard}" if guard else ""
+    return {f"reduction={NONE}{rest}": before + value, f"reduction={MEAN}{rest}": f"{before}mean({value})",
+            f"reduction={SUM}{rest}": f"{before}sum({value})"}
+
+
+def by_share(text: str, guard: str = "", order: str = "") -> dict[str, str]:
+    """The same for a slope: what reaches each element of the gradient of a mean is divided by their number."""
+    *steps, slope = text.split("; ")
+    before = order + "".join([f"{step}; " for step in steps])
+    rest = f", {guard}" if guard else ""
+    return {f"reduction={MEAN}{rest}": f"{before}({slope}) * (grad_output / numel)",
+            **{f"reduction={kind}{rest}": f"{before}({slope}) * grad_output" for kind in (SUM, NONE)}}
+
+
 def pair_loss(name: str, extra: str, kernel_name: str, value: Any, slope: Any, curvature: Any, check: Any = None,
-              backward_kinds: str = "fV") -> Any:
-    """Declare the op `name` and its backward; `extra` is the schema of a last parameter, or empty."""
+              backward_kinds: str = "fV", text: str = "", slope_text: str = "") -> Any:
+    """Declare the op `name` and its backward; `extra` is the schema of a last parameter, or empty.
+
+    `text` and `slope_text` say what `value` and `slope` are, for `lower`.
+    """
     parameter = f", {extra}" if extra else ""
     plain = f", {extra.split('=')[0]}" if extra else ""
     columns: Any = dict(promote="common", widen=True, batch=batch_pairs, check=check, mixes=False, elementwise=False)
@@ -68,7 +89,7 @@ def pair_loss(name: str, extra: str, kernel_name: str, value: Any, slope: Any, c
                        lambda xp, grad_output, self, target, reduction, *rest:
                        np.asarray(weighted(xp, slope(xp, self, target, *rest), grad_output, reduction, self.size),
                                   order="C")),
-        jvp=None, vjp=None, variants="", **columns)
+        jvp=None, vjp=None, variants="", lower=by_share(slope_text, order="by rows: "), leading=1, **columns)
 
     def of(grad: Any, self: Any, target: Any, reduction: int, *rest: Any) -> Any:
         return call(backward, [grad, self, target, reduction, *rest])
@@ -106,7 +127,7 @@ def pair_loss(name: str, extra: str, kernel_name: str, value: Any, slope: Any, c
         f"{name}(Tensor self, Tensor target, int reduction=1{parameter}) -> Tensor",
         kernel=limited(f"{kernel_name}_cpu", "fV", lambda xp, self, target, reduction, *rest:
                        reduced_array(xp, value(xp, self, target, *rest), reduction)),
-        vjp=rules, jvp=jvp, variants="", **columns)
+        vjp=rules, jvp=jvp, variants="", lower=by_reduction(text), **columns)
 
 
 def named(last: str, rules: dict[str, tuple[str, Any]]) -> dict[str, Any]:
@@ -144,11 +165,13 @@ def huber_slope(xp: Any, self: Any, target: Any, delta: float) -> Any:
     return xp.where(xp.abs(x) <= d, x, xp.sign(x) * d)
 
 
+@asked_always
 def check_beta(*args: Any) -> None:
     if not args[-1] >= 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
 
 
+@asked_always
 def check_delta(*args: Any) -> None:
     if not args[-1] > 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
@@ -160,12 +183,17 @@ def masked(grad: Any, condition: Any) -> Any:
 
 mse_loss = pair_loss("mse_loss", "", "mse", lambda xp, self, target: (self - target) * (self - target),
                      lambda xp, self, target: number_like(xp, self, 2) * (self - target),
-                     lambda grad, self, target: times(grad, 2), backward_kinds="iufV")
+                     lambda grad, self, target: times(grad, 2), backward_kinds="iufV",
+                     text="x = self - target; x * x", slope_text="2 * (self - target)")
 smooth_l1_loss = pair_loss("smooth_l1_loss", "float beta=1.0", "smooth_l1", smooth, smooth_slope,
                            lambda grad, self, target, beta:
-                           over(masked(grad, (self - target).abs().lt(beta)), beta) if beta else times(grad, 0), check_beta)
+                           over(masked(grad, (self - target).abs().lt(beta)), beta) if beta else times(grad, 0), check_beta,
+                           text="z = abs(self - target); 0.5 * z * z / beta if z < beta else z - 0.5 * beta",
+                           slope_text="x = self - target; x / beta if abs(x) < beta else sign(x) if x == x else x")
 huber_loss = pair_loss("huber_loss", "float delta=1.0", "huber", huber, huber_slope,
-                       lambda grad, self, target, delta: masked(grad, (self - target).abs().le(delta)), check_delta)
+                       lambda grad, self, target, delta: masked(grad, (self - target).abs().le(delta)), check_delta,
+                       text="z = abs(self - target); 0.5 * z * z if z <= delta else delta * (z - 0.5 * delta)",
+                       slope_text="x = self - target; x if abs(x) <= delta else sign(x) * delta if x == x else x")
 
 
 # ---- soft margin: log(1 + exp(-target * self)); the target is not differentiated
@@ -213,7 +241,8 @@ soft_margin_loss_backward = defop(
     jvp=lambda grad_output_p, grad_output_t, self_p, self_t, target, reduction:
         grad_output_t * soft_margin_slope(self_p, target, reduction) + soft_margin_bent(self_t, grad_output_p, self_p, target,
                                                                                         reduction),
-    batch=batch_pairs, promote="common", widen=True, variants="", elementwise=False,
+    batch=batch_pairs, promote="common", widen=True, variants="", elementwise=False, leading=1,
+    lower=by_share("z = exp(-target * self); -target * z / (z + 1)"),
     check=without_gradient("soft_margin_loss_backward", check_soft_margin, target=2), real_only=True,
 )
 soft_margin_loss = defop(
@@ -222,6 +251,7 @@ soft_margin_loss = defop(
     vjp=dict(self=lambda grad, self, target, reduction: call(soft_margin_loss_backward, [grad, self, target, reduction])),
     jvp=lambda self_p, self_t, target, reduction: reduced(self_t * soft_margin_slope(self_p, target, NONE), reduction),
     batch=batch_pairs, promote="common", widen=True, variants="", elementwise=False,
+    lower=by_reduction("log1p(exp(-target * self))"),
     check=without_gradient("soft_margin_loss", check_soft_margin, target=1), real_only=True,
 )
 
@@ -303,7 +333,8 @@ binary_cross_entropy_backward = defop(
     "Tensor",
     kernel=bce_backward_kernel, check=takes("binary_cross_entropy_backward", "FH"),
     vjp=dict(grad_output=bce_to_grad, self=bce_bent, target=bce_bent_target), jvp=bce_backward_tangent,
-    batch=batch_pairs, widen=True, variants="",
+    batch=batch_pairs, widen=True, variants="", leading=1,
+    lower=by_share("(self - target) / maximum((1 - self) * self, 1e-12)", "weight=None"),
 )
 binary_cross_entropy = defop(
     "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",
@@ -311,6 +342,7 @@ binary_cross_entropy = defop(
     vjp=dict(self=lambda grad, self, target, weight, reduction:
              call(binary_cross_entropy_backward, [grad, self, target, weight, reduction]), target=bce_target),
     jvp=bce_tangent, batch=batch_pairs, widen=True, variants="",
+    lower=by_reduction("(target - 1) * maximum(log1p(-self), -100) - target * maximum(log(self), -100)", "weight=None"),
 )
 
 
@@ -358,6 +390,7 @@ binary_cross_entropy_with_logits = defop(
         reduced(logits_slope(self_p, target_p, weight, pos_weight) * self_t
                 + logits_target_slope(self_p, weight, pos_weight) * target_t, reduction),
     batch=batch_pairs, promote="common", widen=True, variants="function", elementwise=False,
+    lower=by_reduction("(1 - target) * self - (minimum(self, 0) - log1p(exp(-abs(self))))", "weight=None, pos_weight=None"),
 )
 
 

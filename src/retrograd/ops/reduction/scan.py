@@ -162,13 +162,13 @@ cummax = defop(
     "cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",
     out="scalar_type",
     kernel=running_extreme("cummax", "maximum"), vjp=dict(self=running_extreme_backward),
-    jvp=running_extreme_jvp, batch=along_dim, widen=True, real_only=True,
+    jvp=running_extreme_jvp, batch=along_dim, widen=True, real_only=True, lower="@cummax",
 )
 cummin = defop(
     "cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",
     out="scalar_type",
     kernel=running_extreme("cummin", "minimum"), vjp=dict(self=running_extreme_backward),
-    jvp=running_extreme_jvp, batch=along_dim, widen=True, real_only=True,
+    jvp=running_extreme_jvp, batch=along_dim, widen=True, real_only=True, lower="@cummin",
 )
 
 
