@@ -58,7 +58,7 @@ def number_lines(p: Program, c: str) -> str:
 
 
 def far_test(steps: list[tuple[str, Any]], c: str) -> list[str]:
-    """Whether the arguments of sin, cos, tan or fmod are too large for the vector functions; the C library's are called then."""
+    """Whether arguments of sin, cos, tan or fmod are too large for the vector functions; the C library's are called then."""
     found = []
     for n in (n for _, e in steps for n in ast.walk(e) if called(n) in FAR):
         if called(n) != "fmod":
@@ -73,9 +73,15 @@ def pointwise(p: Program, c: str) -> str:
     out, k = [], len(p.inputs)
     emit = out.append
     emit(f"static void {p.name}_{c}(char **p, const long *s, const char *t, long n, const Number *num) {{")
-    emit(f"  {number_lines(p, c)}")
+    # a power that is the same for all elements keeps gcc from vectorising the loop: it is read from memory like the others
+    powers = {a.id for _, e in p.steps for n in ast.walk(e) if called(n) == "pow" for a in n.args if isinstance(a, ast.Name)}
+    powers &= set(p.numbers) if c == "f" else set()
+    lines = number_lines(p, c)
+    for n in powers:
+        lines = lines.replace(f"const T v_{n} =", f"T q_{n}[BLOCK]; for (int j = 0; j < BLOCK; j++) q_{n}[j] =")
+    emit(f"  {lines}")
     direct = " && ".join(f"t[{i}] == {OWN[c]} && s[{i}] == sizeof(T) && aligned(p[{i}], sizeof(T))" for i in range(k + 1))
-    emit(f"  const long most = {direct} ? n : BLOCK;")
+    emit(f"  const long most = {'' if powers else f'{direct} ? n : '}BLOCK;")
     emit("  for (long b = 0, m; b < n; b += m) { m = n - b < most ? n - b : most;")
     light = k == 2 and not any(called(node) in FUNCTIONS - {"where", "maximum", "minimum"} for _,
          e in p.steps for node in ast.walk(e))
@@ -83,7 +89,7 @@ def pointwise(p: Program, c: str) -> str:
         count = "m" if not light else "s[0] ? m : 1" if i == 0 else "s[1] || !s[0] ? m : 1"
         emit(f"    T u_{n}[BLOCK]; const T *q_{n} = load_{c}(p[{i}] + b * s[{i}], s[{i}], t[{i}], {count}, u_{n});")
     emit(f"    T w[BLOCK]; T *z = place_{c}(p[{k}] + b * s[{k}], s[{k}], t[{k}], w);")
-    loads = {n: f"const T v_{n} = q_{n}[j];" for n in p.inputs}
+    loads = {n: f"const T v_{n} = q_{n}[j];" for n in [*p.inputs, *sorted(powers)]}
     final = p.steps[-1][1]
     steps = "".join(f" const T v_{n} = {expression(e, c)};" for n, e in p.steps[:-1])
     store = f" z[j] = (T){expression(final, c)};"

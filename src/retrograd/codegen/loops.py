@@ -7,10 +7,11 @@ An alternative of `lower` is Python text over the op's arguments:
     "sum(self * self)"  "sqrt(sum(self * self))"               one reduction over the dims that the call names
     "x -> z | e = exp(x - max(x)); z = e / sum(e)"             a row: several passes along one dimension
 
-Statements are separated by `;`, the value of the last one is the result. `numel` is the number of elements of `self`. A
-text that begins with "by rows: " has a row-major result; otherwise elements lie in the order of the operands. Known are + - * / & | ^ ~, comparisons, `and`,
+Statements are separated by `;`, the value of the last one is the result. Known are + - * / & | ^ ~, comparisons, `and`,
 `or`, `not`, `a if c else b`, the functions of FUNCTIONS, the formulas of FORMULAS (inlined), and the reductions sum, mean,
-prod, max, min, any, all. A tensor that is only ever a condition may be a mask of bools; other tensors share one dtype.
+prod, max, min, any, all. `numel` is the number of elements of `self`. A text that begins with "by rows: " has a row-major
+result; otherwise elements lie in the order of the operands. A tensor that is only ever a condition may be a mask of bools;
+other tensors share one dtype.
 
 `lower` may be a dict {guard: text}: the first alternative whose guard holds is taken. A guard is a list of `name=value`
 ("approximate='tanh'", "max=None"); an argument that the text uses must be a tensor or a number, one that neither uses
@@ -31,7 +32,7 @@ HEAVY = {"exp", "log", "tanh", "erf", "erfc", "log1p", "log2", "log10", "exp2", 
          "asin", "acos", "atan", "asinh", "acosh", "atanh", "atan2", "hypot", "fmod", "sigmoid", "lgamma", "nextafter"}
 INTEGER = {"abs", "maximum", "minimum", "fmax", "fmin", "sign", "where", "floor", "ceil", "trunc", "rint"}
 FUNCTIONS = HEAVY | INTEGER | {"sqrt", "copysign", "clip"}
-FAR = {"sin", "cos", "tan", "fmod"}      # with a way of the C library's for arguments that are too large for the vector functions
+FAR = {"sin", "cos", "tan", "fmod"}      # large arguments go to the C library's functions
 FORMULAS = {
     "rsqrt": ("x", "1 / sqrt(x)"),
     "isnan": ("x", "x != x"),

@@ -132,7 +132,8 @@ class Kernel:
         if p.family == "row":
             kinds = ", ".join(f"'{(p.kinds.get(n) or dict(p.outputs)[n])[0]}'" for n in p.operands)
             return (f"{{\"{self.name}\", 'l', {len(self.params)}, {len(p.inputs)}, {len(p.outputs)}, {len(p.numbers)}, "
-                    f"{{{', '.join(self.params) or '{0}'}}}, {self.types}, 's', 0, '.', {p.kept}, 0, 0, 0, 0, {{{kinds}}}, {{0}}, "
+                    f"{{{', '.join(self.params) or '{0}'}}}, {self.types}, 's', 0, '.', {p.kept}, 0, 0, 0, 0, {{{kinds}}}, "
+                    "{0}, "
                     f"{following}, {file}, {index}}}")
         reducer = REDUCERS[REDUCE[p.reducer]] if p.family == "reduce" else "."
         leading = p.inputs.index(self.op.schema.params[self.op.leading].name) if self.op.leading else 0
@@ -140,7 +141,8 @@ class Kernel:
         count = (p.numbers.index("numel") + 1, p.inputs.index("self")) if "numel" in p.numbers else (0, 0)
         return (f"{{\"{self.name}\", '{p.family[0]}', {len(self.params)}, {len(p.inputs)}, 1, {len(p.numbers)}, "
                 f"{{{', '.join(self.params)}}}, "
-                f"{self.types}, '{self.out}', {leading}, '{reducer}', 0, {int(self.op.exact)}, {natural}, {count[0]}, {count[1]}, {{0}}, {{0}}, "
+                f"{self.types}, '{self.out}', {leading}, '{reducer}', 0, {int(self.op.exact)}, {natural}, "
+                f"{count[0]}, {count[1]}, {{0}}, {{0}}, "
                 f"{following}, {file}, {index}}}")
 
 
@@ -168,8 +170,8 @@ class Hand:
         self.name, self.hand = kernel_name(op), name
 
     def row(self, following: int, file: int, index: int) -> str:
-        return (f"{{\"{self.name}\", '@', 0, 0, 0, 0, {{{{'@', 0, 0, 0, 0, \"{self.hand}\"}}}}, 15, 's', 0, '.', 0, 0, 0, 0, 0, "
-                f"{{0}}, {{0}}, -1, 0, 0}}")
+        return (f"{{\"{self.name}\", '@', 0, 0, 0, 0, {{{{'@', 0, 0, 0, 0, \"{self.hand}\"}}}}, 15, 's', 0, '.', 0, 0, "
+                f"0, 0, 0, {{0}}, {{0}}, -1, 0, 0}}")
 
 
 def number(value: float) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import dtypes, storage
+from retrograd.core.algorithms import native
 from retrograd.core.api import EXTRA_FUNCTIONS, EXTRA_METHODS, entry_of, overridden
 from retrograd.core.arguments import resolve
 from retrograd.core.dispatch import call
@@ -316,6 +317,10 @@ def arange_kernel(xp: Any, start: Any, end: Any, step: Any, dtype: Any) -> Any:
 
 def stepped(xp: Any, first: float, by: float, count: int, dtype: Any) -> Any:
     """first + i * by. The last bits tell how the reference computes it: in runs of lanes that start at a rounded value."""
+    if native is not None and dtype.char in "fd":
+        made = xp.empty(count, dtype)
+        if native.stepped(made, first, by):
+            return made
     lanes = 16 if dtype in HALVES else 8 if dtype.itemsize == 4 else 4
     wide = np.dtype(np.float32) if dtype in HALVES else np.dtype(np.float64)
     first, by = float(wide.type(first)), float(wide.type(by))
@@ -348,6 +353,10 @@ def linspace_values(xp: Any, start: Any, end: Any, steps: int, dtype: Any) -> An
     first, last = as_element(start, dtype), as_element(end, dtype)
     if steps == 1:
         return filled(xp.empty(1, dtype), start)
+    if native is not None and dtype.char in "fd":
+        made = xp.empty(steps, dtype)
+        if native.linspace(made, float(first), float(last)):
+            return made
     half = steps // 2
     up, down = xp.arange(half), xp.arange(steps - 1 - half, -1, -1)
     if dtype.kind == "c":

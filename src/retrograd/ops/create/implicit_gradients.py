@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core.algorithms import native
+
 LARGE = 1000.0
 NODES = 48
 TERMS = 50_000      # more than concentrations of a million need
@@ -37,6 +39,10 @@ def standard_gamma_grad(alpha: Any, x: Any) -> Any:
 
 
 def gamma_series(alpha: Any, x: Any) -> Any:
+    if native is not None:
+        made = np.empty(x.shape)
+        if native.gamma_slope(alpha, x, functions().digamma(alpha + 1.0), made):
+            return made
     weight = x / alpha
     slope = np.log(x) - functions().digamma(alpha + 1.0)
     total = weight * slope
@@ -75,6 +81,12 @@ def gamma_expansion(alpha: Any, x: Any) -> Any:
 def dirichlet_grad(x: Any, alpha: Any, total: Any) -> Any:
     """The derivative of a sample `x` of Beta(alpha, total - alpha) with respect to alpha, divided by 1 - x."""
     x, alpha, total = np.broadcast_arrays(*[array.astype(np.float64) for array in (x, alpha, total)])
+    if native is not None:
+        made = np.empty(x.shape)
+        with np.errstate(all="ignore"):
+            slope = functions().digamma(total) - functions().digamma(alpha)
+        if native.beta_slope(*[np.ascontiguousarray(a) for a in (x, alpha, total, slope)], made):
+            return made
     below = x * total <= alpha
     own, z = np.where(below, alpha, total - alpha), np.where(below, x, 1.0 - x)
     with np.errstate(all="ignore"):

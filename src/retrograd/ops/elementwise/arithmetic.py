@@ -168,8 +168,9 @@ def div_mode_kernel(xp: Any, self: Any, other: Any, rounding_mode: Any) -> Any:
     return floored(xp, self, other) if rounding_mode == "floor" else truncated(xp, self, other)
 
 
-FLOORED = ("m = fmod(self, other); d = (self - m) / other; e = d - 1 if m != 0 and (other < 0) != (m < 0) else d; f = floor(e); "
-           "g = f + 1 if e - f > 0.5 else f; self / other if other == 0 else g if e != 0 else copysign(0, self / other)")
+FLOORED = ("m = fmod(self, other); d = (self - m) / other; e = d - 1 if m != 0 and (other < 0) != (m < 0) else d; "
+           "f = floor(e); g = f + 1 if e - f > 0.5 else f; "
+           "self / other if other == 0 else g if e != 0 else copysign(0, self / other)")
 div_mode = defop(
     "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
     kernel=div_mode_kernel,

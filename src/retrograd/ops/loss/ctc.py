@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core.algorithms import native
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.opdef import defop
@@ -245,11 +246,24 @@ def forward_kernel(xp: Any, log_probs: Any, targets: Any, input_lengths: Any, ta
                    zero_infinity: bool) -> Any:
     input_lengths, target_lengths = numbers(input_lengths), numbers(target_lengths, "target_lengths")
     check(log_probs, targets, input_lengths, target_lengths, blank, "ctc_loss_cpu")
+    frames, batch, _ = log_probs.shape
+    loss = xp.empty(batch, log_probs.dtype)
+    alpha = xp.empty((batch, frames, 2 * max(target_lengths, default=0) + 1), log_probs.dtype)
+    if native is not None and native.ctc(xp.ascontiguousarray(log_probs), *as_arrays(targets, input_lengths, target_lengths),
+                                         blank, loss, alpha):
+        return loss, alpha
     trellis = Trellis(OverArrays, log_probs, targets.astype(xp.int64), input_lengths, target_lengths, blank)
     ahead = trellis.run_ahead()[0]
     total = trellis.likelihood(ahead)[:, 0]
     states = xp.stack(ahead, 1)
     return -lost(xp, total), xp.ascontiguousarray(lost(xp, states))
+
+
+def as_arrays(targets: Any, input_lengths: list[int], target_lengths: list[int]) -> tuple[Any, Any, Any, Any]:
+    """Labels, where those of each example begin, and lengths, as the compiled passes read them."""
+    counts = np.array(target_lengths, np.int64)
+    starts = counts.cumsum() - counts if targets.ndim == 1 else np.arange(len(counts)) * targets.shape[1]
+    return np.ascontiguousarray(targets, np.int64).reshape(-1), starts, np.array(input_lengths, np.int64), counts
 
 
 def lost(xp: Any, x: Any) -> Any:
@@ -261,6 +275,11 @@ def backward_kernel(xp: Any, grad: Any, log_probs: Any, targets: Any, input_leng
                     neg_log_likelihood: Any, log_alpha: Any, blank: int, zero_infinity: bool) -> Any:
     input_lengths, target_lengths = numbers(input_lengths), numbers(target_lengths, "target_lengths")
     check(log_probs, targets, input_lengths, target_lengths, blank, "ctc_loss_backward_cpu")
+    if native is not None:
+        made = xp.empty(log_probs.shape, log_probs.dtype)
+        arrays = [xp.ascontiguousarray(a) for a in (log_probs, neg_log_likelihood, log_alpha, grad)]
+        if native.ctc(arrays[0], *as_arrays(targets, input_lengths, target_lengths), blank, *arrays[1:], zero_infinity, made):
+            return made
     trellis = Trellis(OverArrays, log_probs, targets.astype(xp.int64), input_lengths, target_lengths, blank)
     made = xp.exp(log_probs) - trellis.posterior()
     made = xp.where(xp.isinf(neg_log_likelihood)[:, None], 0 if zero_infinity else xp.nan, made) * grad[:, None]

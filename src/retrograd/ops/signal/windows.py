@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import dtypes
+from retrograd.core.algorithms import native
 from retrograd.core.kernels import HALVES
 from retrograd.core.opdef import defop
 from retrograd.ops.create.factories import OPTIONS, default, public
@@ -54,6 +55,9 @@ def blackman(x: Any, count: int, work: Any) -> Any:
 
 def kaiser(beta: float) -> Any:
     def values(x: Any, count: int, work: Any) -> Any:
+        made = np.empty(count)
+        if native is not None and native.kaiser(made, count, float(beta)):
+            return made.astype(work)
         half = (count - 1) / 2
         ratio = np.asarray((x.astype(np.float64) - half) / half)
         return (np.i0(beta * np.sqrt(np.maximum(1 - ratio * ratio, 0))) / np.i0(beta)).astype(work)
