@@ -29,7 +29,8 @@ def both(monkeypatch: pytest.MonkeyPatch, module: Any, compute: Callable[[], Any
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("bounds", [(0.0, 1.0, 0.01), (5.0, -3.0, -0.07), (0.1, 700.3, 0.3), (-2.0, 900.0, 1.0), (0.0, 0.5, 1.0)])
+@pytest.mark.parametrize("bounds", [(0.0, 1.0, 0.01), (5.0, -3.0, -0.07), (0.1, 700.3, 0.3), (-2.0, 900.0, 1.0),
+                                    (0.0, 0.5, 1.0)])
 def test_sequences_have_the_bits_of_the_reference(monkeypatch: pytest.MonkeyPatch, dtype: Any, bounds: Any) -> None:
     made, wanted = both(monkeypatch, factories, lambda: torch.arange(*bounds, dtype=dtype))
     assert torch.equal(made, wanted)

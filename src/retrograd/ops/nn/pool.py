@@ -7,6 +7,7 @@ applies the transposed matrices. Windows of fixed size are strided views of the 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -67,6 +68,7 @@ class Windows:
     def __init__(self, rank: int, shape: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
                  kind: str = "") -> None:
         self.rank = rank
+        self.known: dict[Any, Any] = {}
         self.kernel, self.padding, self.dilation = (widened(v, rank) for v in (kernel, padding, dilation))
         self.stride = widened(stride, rank) if isinstance(stride, int) or len(stride) else self.kernel
         self.sizes = tuple(shape[-rank:])
@@ -78,6 +80,14 @@ class Windows:
         if kind and min(self.output) < 1:
             ranked, made = ("x".join(map(str, [shape[-rank - 1], *sizes])) for sizes in (self.sizes, self.output))
             raise RuntimeError(f"Given input size: ({ranked}). Calculated output size: ({made}). Output size is too small")
+
+    def divisors(self, count_include_pad: bool, divisor_override: Any, dtype: Any) -> Any:
+        """What the sum of each window is divided by, as a new or a known array that nobody writes to."""
+        key = count_include_pad, divisor_override, dtype
+        made = self.known.get(key)
+        if made is None:
+            made = self.known[key] = everywhere(np, divisors(np, self, count_include_pad, divisor_override, dtype), self)
+        return made
 
     def edges(self) -> list[Any]:
         """Where the windows begin and end inside of the image, along each dimension."""
@@ -100,11 +110,21 @@ class Windows:
 
 
 
+@lru_cache(maxsize=512)
+def settled(*settings: Any) -> Windows:
+    """The same for settings that were seen before; what is refused is looked at again."""
+    return Windows(*settings)
+
+
+def windows(rank: int, shape: Any, *settings: Any) -> Windows:
+    return settled(rank, shape, *[tuple(v) if isinstance(v, list) else v for v in settings])
+
+
 # ---- the maximum
 def max_pool_kernel(rank: int) -> Any:
     def kernel(xp: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
         check_counts("max", rank, kernel_size=kernel_size, stride=stride, padding=padding, dilation=dilation)
-        w = Windows(rank, self.shape, kernel_size, stride, padding, dilation, ceil_mode, "max")
+        w = windows(rank, self.shape, kernel_size, stride, padding, dilation, ceil_mode, "max")
         if self.dtype.kind in "bc":
             raise unsupported(f"max_pool{rank}d", self.dtype)
         made, index = xp.empty((*w.lead, *w.output), self.dtype), xp.empty((*w.lead, *w.output), xp.int64)
@@ -265,10 +285,10 @@ def avg_pool_kernel(rank: int) -> Any:
         check_counts("avg", rank, kernel_size=kernel_size, stride=stride, padding=padding)
         if divisor_override == 0:
             raise RuntimeError("divisor must be not zero")
-        w = Windows(rank, self.shape, kernel_size, stride, padding, 1, ceil_mode, "avg")
-        divisor = divisors(xp, w, count_include_pad, divisor_override, self.dtype)
+        w = windows(rank, self.shape, kernel_size, stride, padding, 1, ceil_mode, "avg")
+        divisor = w.divisors(count_include_pad, divisor_override, self.dtype)
         made = xp.empty((*w.lead, *w.output), self.dtype)
-        if pool("m", xp.ascontiguousarray(self), made, everywhere(xp, divisor, w), rank, (1,) * rank, w.edges()):
+        if pool("m", xp.ascontiguousarray(self), made, divisor, rank, (1,) * rank, w.edges()):
             return following(made, self)
         total = w.of(xp, w.padded(xp, self, 0)).sum(tuple(range(-rank, 0)))
         return following(packed(divided(xp, total, divisor)), self)
@@ -278,10 +298,10 @@ def avg_pool_kernel(rank: int) -> Any:
 def avg_pool_backward_kernel(rank: int) -> Any:
     def kernel(xp: Any, grad_output: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
                count_include_pad: bool, divisor_override: Any) -> Any:
-        w = Windows(rank, self.shape, kernel_size, stride, padding, 1, ceil_mode)
-        divisor = divisors(xp, w, count_include_pad, divisor_override, grad_output.dtype)
+        w = windows(rank, self.shape, kernel_size, stride, padding, 1, ceil_mode)
+        divisor = w.divisors(count_include_pad, divisor_override, grad_output.dtype)
         made = xp.zeros(self.shape, grad_output.dtype)
-        if pool("s", made, xp.ascontiguousarray(grad_output), everywhere(xp, divisor, w), rank, (1,) * rank, w.edges()):
+        if pool("s", made, xp.ascontiguousarray(grad_output), divisor, rank, (1,) * rank, w.edges()):
             return following(made, self)
         share = divided(xp, grad_output, divisor)
         made = w.padded(xp, xp.zeros(self.shape, grad_output.dtype), 0)
@@ -342,6 +362,15 @@ def bins(n: int, out: int) -> list[tuple[int, int]]:
     return [(i * n // out, -((-(i + 1) * n) // out)) for i in range(out)]
 
 
+@lru_cache(maxsize=256)
+def bin_sizes(sizes: Any, output: Any, dtype: Any) -> Any:
+    """How many elements each of the bins has."""
+    total = np.ones((), dtype)
+    for n, out in zip(sizes, output, strict=True):
+        total = total[..., None] * np.array([end - start for start, end in bins(n, out)], dtype)
+    return total
+
+
 def averaging(n: int, out: int, dtype: Any) -> Any:
     """The matrix that takes the means of `out` bins of `n` elements."""
     made = np.zeros((out, n), dtype)
@@ -373,12 +402,23 @@ def adaptive_avg_rows(rank: int) -> Any:
 
     def backward_kernel(xp: Any, grad_output: Any, self: Any) -> Any:
         check_filled(f"adaptive_avg_pool{rank}d_backward", "grad_output", grad_output.shape)
+        sizes, output = self.shape[-rank:], grad_output.shape[-rank:]
+        spread = xp.zeros(self.shape, grad_output.dtype)
+        share = xp.ascontiguousarray(grad_output)
+        if share.size and pool("s", spread, share, bin_sizes(sizes, output, spread.dtype), rank, (1,) * rank,
+                               [adapted_edges(n, o) for n, o in zip(sizes, output, strict=True)]):
+            return following(spread, self)
         made = matrices(self.shape[-rank:], grad_output.shape[-rank:], grad_output.dtype)
         return following(through_matrices(xp, grad_output, [m.T for m in made]), self)
 
     def forward_kernel(xp: Any, self: Any, output_size: Any) -> Any:
         output = widened(output_size, rank)
         check_adaptive("avg", rank, self.shape, output)
+        sizes = self.shape[-rank:]
+        made = xp.empty((*self.shape[:-rank], *output), self.dtype)
+        if made.size and pool("m", xp.ascontiguousarray(self), made, bin_sizes(sizes, output, made.dtype), rank, (1,) * rank,
+                              [adapted_edges(n, o) for n, o in zip(sizes, output, strict=True)]):
+            return following(made, self)
         return following(through_matrices(xp, self, matrices(self.shape[-rank:], output, self.dtype)), self)
 
     backward = defop(
