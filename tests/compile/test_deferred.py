@@ -156,6 +156,22 @@ def test_a_thread_that_was_there_before_writes_after_what_waits() -> None:
         assert repeated(f) == [8, 8, 8]
 
 
+def test_ops_that_wait_for_a_thread_do_not_block_it() -> None:
+    x = torch.ones(3)
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(int).result()
+
+        class Asking(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, t: Any) -> Any:
+                return t + pool.submit(t.tolist).result(timeout=20)[0]
+
+            @staticmethod
+            def backward(ctx: Any, grad: Any) -> Any:
+                return grad
+        assert repeated(lambda: Asking.apply(x * 2 + 1) * 2).tolist() == [12, 12, 12]
+
+
 def test_values_are_there_after_an_error() -> None:
     x = torch.ones(3)
     kept: list[Any] = []
@@ -288,3 +304,17 @@ def test_the_backward_pass_of_a_fused_function_is_fused_too() -> None:
     first, = torch.autograd.grad(g(x), x, create_graph=True)
     second, = torch.autograd.grad(first.sum(), x)
     torch.testing.assert_close(second, torch.autograd.functional.hessian(f, x.detach()).sum(0))
+
+
+def test_long_programs_are_cut_into_several_loops() -> None:
+    x = torch.ones(4)
+
+    def f() -> Any:
+        y = x
+        for _ in range(100):
+            y = y * 1.01 + 0.5
+        return y
+    codes.clear()
+    assert torch.equal(repeated(f), f())
+    lengths = [len(call.region.statements) for code in codes.values() if code for call in code.calls]
+    assert sum(lengths) >= 200 and max(lengths) <= 32

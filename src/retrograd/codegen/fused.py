@@ -15,6 +15,7 @@ from retrograd.codegen.c import expression, far_test
 from retrograd.codegen.loops import Program
 
 ELEMENTS = {"f": "float", "d": "double", "?": "uint8_t"}
+KINDS = {"f": "f", "d": "d", "?": "b"}
 
 
 class Statement(NamedTuple):
@@ -82,7 +83,7 @@ def region_text(region: Region, name: str) -> str:
     loads = []
     for value, dtype in region.inputs:
         if value not in region.single:
-            emit(f"    LOAD({ELEMENTS[dtype]}, {place[value]})")
+            emit(f"    LOAD({ELEMENTS[dtype]}, {c}{KINDS[dtype]}, {place[value]})")
             loads.append(f"const T v_a{value} = q_{place[value]}[j];")
     first = len(region.inputs)
     for i, (_, dtype) in enumerate(region.outputs):
@@ -109,7 +110,7 @@ def region_text(region: Region, name: str) -> str:
     for i in range(len(region.sums)):
         emit(f"    sum{i} += b{i};")
     for i, (_, dtype) in enumerate(region.outputs):
-        emit(f"    STORE({ELEMENTS[dtype]}, {first + i})")
+        emit(f"    STORE({c}{KINDS[dtype]}, {first + i})")
     emit("  }")
     for i in range(len(region.sums)):
         emit(f"  sums[{i}] = sum{i};")

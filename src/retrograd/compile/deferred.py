@@ -105,19 +105,22 @@ class Deferrer(TorchDispatchMode):
             active.leave(self)
 
     # ---- ops
-    def _process(self, op: Any, args: Any) -> Any:
-        """Do an op, now or later; `args` are in the order of the schema."""
+    def attempt(self, op: Any, args: Any, records: bool) -> Any:
+        """The result of an op if it can wait, else None. Nothing but the list of what waits is locked: ops may run anything."""
         if self.waiting.alone:
-            return self.waiting.process(op, args)
+            return self.waiting.attempt(op, args, records)
         with self.lock:
-            return self.waiting.process(op, args)
+            return self.waiting.attempt(op, args, records)
+
+    def _process(self, op: Any, args: Any) -> Any:
+        """Do an op that autograd has seen, now or later; `args` are in the order of the schema."""
+        result = self.attempt(op, args, False)
+        return self.run(op, args, facts[op][1]) if result is None else result
 
     def take(self, op: Any, args: Any) -> Any:
-        """The same for an op that autograd has not seen; only if this mode is all that watches."""
-        if self.waiting.alone:
-            return self.waiting.take(op, args)
-        with self.lock:
-            return self.waiting.take(op, args)
+        """Do an op that autograd has not seen, where this mode is all that watches."""
+        result = self.attempt(op, args, True)
+        return dispatch.call_layers(op, args) if result is None else result
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         self.flush()                              # an op that is not of the table
@@ -190,21 +193,22 @@ def facts_of(op: Any) -> tuple[list[Choice], bool]:
 
 
 class Weight:
-    """What is to be gained by letting the ops of a call wait: as much as their results are large."""
+    """What is to be gained by letting the ops of a call wait: passes over the results that others of them take up."""
 
     def __init__(self) -> None:
-        self.ops = self.fusible = self.elements = 0
+        self.ops = self.elements = 0
+        self.made: set[int] = set()               # ids of arrays; one that is used again for another array does no harm
 
-    def add(self, op: Any, result: Any) -> None:
+    def add(self, op: Any, args: Any, result: Any) -> None:
         self.ops += 1
         if op.overload == "Scalar" and hasattr(op.packet, "Tensor"):      # which a number in a tensor's place makes of it
             op = op.packet.Tensor
         if isinstance(result, Tensor) and (facts.get(op) or facts_of(op))[0]:
-            self.fusible += 1
-            self.elements += result.array.size
+            self.made.add(id(result.array))
+            self.elements += sum([t.array.size for t in args if isinstance(t, Tensor) and id(t.array) in self.made])
 
     def pays(self) -> bool:
-        return self.fusible > 1 and self.elements >= state.backend_config.fusion_threshold * self.ops and can_defer()
+        return self.elements > 0 and self.elements >= state.backend_config.fusion_threshold * self.ops and can_defer()
 
 
 def interpret(events: list[Event], arrays: list[Any], numbers: list[float]) -> None:

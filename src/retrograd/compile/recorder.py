@@ -295,7 +295,7 @@ class Recorder(TorchDispatchMode):
             result = func(*args, **kwargs)
         finally:
             self.recording = True
-        self.weight.add(func, result)
+        self.weight.add(func, args, result)
         self.segment.add(func, args, kwargs, result, "")
         return result
 

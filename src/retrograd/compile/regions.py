@@ -12,6 +12,8 @@ from retrograd.codegen.table import DOUBLES, FLOATS, Kernel, alternatives
 from retrograd.compile.waiting import Choice, Event, Layout
 from retrograd.core.storage import address
 
+LONGEST = 32                      # ops in one loop: compilers take more than twice the time for twice as many
+
 
 def choices_of(op: Any) -> list[Choice]:
     """The alternatives of an op that regions can hold; none if it is neither computed element by element nor a sum."""
@@ -120,7 +122,7 @@ def plan(events: list[Event], layouts: dict[int, Layout], wanted: set[int]) -> t
         shape = event.layout.shape if event.inner < 0 else layouts[event.operands[0]].shape
         kind = shape, event.type
         after = max([ready.get(operand, 0) for operand in event.operands], default=0)
-        at = next((g for g in range(after, len(groups)) if groups[g][0] == kind), len(groups))
+        at = next((g for g in range(after, len(groups)) if groups[g][0] == kind and len(groups[g][1]) < LONGEST), len(groups))
         if at == len(groups):
             groups.append((kind, []))
         groups[at][1].append(event)

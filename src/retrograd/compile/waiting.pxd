@@ -1,7 +1,6 @@
 # C types for waiting.py.
 cimport cython
 from retrograd.core.opdef cimport OpDef
-from retrograd.core.dispatch cimport call_layers
 from retrograd.core.record cimport OpNode, record, save_results
 from retrograd.core.tensor cimport Tensor, wants_grad
 
@@ -41,11 +40,9 @@ cdef class Waiting:
     cdef public list events, key, numbers, arrays, layouts, tensors
     cpdef clear(self)
     @cython.locals(choice=Choice)
-    cpdef take(self, OpDef op, args)
+    cpdef attempt(self, OpDef op, args, bint records)
     @cython.locals(mask=int, bit=int, node=OpNode)
     cpdef note(self, OpDef op, args, Tensor out)
-    @cython.locals(choice=Choice)
-    cpdef process(self, OpDef op, args)
     cpdef Py_ssize_t find(self, array) except -2
     @cython.locals(kind=str, char=str, operands=list, signature=list, t=Tensor, layout=Layout, number=Py_ssize_t, k=Py_ssize_t, inner=int)
     cpdef defer(self, Choice choice, args)

@@ -9,7 +9,6 @@ from weakref import ref
 
 import numpy as np
 
-from retrograd.core.dispatch import call_layers
 from retrograd.core.exposed import is_exposed
 from retrograd.core.record import record, save_results
 from retrograd.core.state import tls
@@ -19,7 +18,7 @@ from retrograd.core.tensor import FLAG_INFERENCE, FLAG_PENDING, Tensor, wants_gr
 ndarray = np.ndarray
 empty = np.empty
 PENDING, INFERENCE = FLAG_PENDING, FLAG_INFERENCE
-LONGEST = 400                     # ops that wait at most
+LONGEST = 128                     # ops that wait at most
 LARGEST = 3.4028234663852886e38   # of float32: larger numbers are errors or overflow
 PLAIN = (int, float, str)
 
@@ -130,22 +129,18 @@ class Waiting:
         self.layouts: list[Any] = []
         self.tensors: list[Any] = []              # weak references to the tensors that are pending
 
-    def take(self, op: Any, args: Any) -> Any:
-        """Do an op that autograd has not seen yet, where nothing else watches."""
+    def attempt(self, op: Any, args: Any, records: bool) -> Any:
+        """The result of an op if it can wait, else None; `records`: autograd has not seen the op yet."""
         known = self.facts.get(op)
         if known is None:
             known = self.find_facts(op)
-        if not known[0]:
-            return call_layers(op, args)
         for choice in known[0]:
             if choice.fits(args):
                 result = self.defer(choice, args)
-                if result is None:
-                    break
-                if op.differentiable and tls.grad_enabled:
+                if records and result is not None and op.differentiable and tls.grad_enabled:
                     self.note(op, args, result)
                 return result
-        return call_layers(op, args)
+        return None
 
     def note(self, op: Any, args: Any, out: Any) -> None:
         """Record an op that waits (or has just run), as dispatch does."""
@@ -165,19 +160,6 @@ class Waiting:
         out._requires = True
         if op.saves_result:
             save_results(op, node, mask, (out,))
-
-    def process(self, op: Any, args: Any) -> Any:
-        """Do an op that autograd has seen, now or later; `args` are in the order of the schema."""
-        known = self.facts.get(op)
-        if known is None:
-            known = self.find_facts(op)
-        for choice in known[0]:
-            if choice.fits(args):
-                result = self.defer(choice, args)
-                if result is not None:
-                    return result
-                break
-        return self.run(op, args, known[1])
 
     def find(self, array: Any) -> int:
         """The number of an array among those that are read or made; -1 if it is not one of them."""

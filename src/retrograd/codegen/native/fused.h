@@ -14,15 +14,20 @@
 typedef union { double d; int64_t i; } Number;
 #include "vmath.h"
 #define GRAIN 32768L
-/* A block of operand o in type T: the array itself where its elements (of type S) lie in a row and are of that type. */
-#define LOAD(S, o) T u_##o[BLOCK]; const T *q_##o = u_##o; { const char *p_ = p[o] + b * s[o]; \
-  if (sizeof(S) == sizeof(T) && s[o] == (long)sizeof(T)) q_##o = (const T *)p_; \
-  else if (s[o] == (long)sizeof(S)) for (long j = 0; j < m; j++) u_##o[j] = (T)((const S *)p_)[j]; \
-  else for (long j = 0; j < m; j++) u_##o[j] = (T)*(const S *)(p_ + j * s[o]); }
+/* Elements of type S that do not lie in a row, or are not of the computing type, go through a buffer of one block. */
+#define COPIES(T, S, name) \
+static __attribute__((noinline)) void in_##name(T *to, const char *p, long s, long m) { \
+  if (s == (long)sizeof(S)) for (long j = 0; j < m; j++) to[j] = (T)((const S *)p)[j]; \
+  else for (long j = 0; j < m; j++) to[j] = (T)*(const S *)(p + j * s); } \
+static __attribute__((noinline)) void out_##name(const T *from, char *p, long s, long m) { \
+  if (s == (long)sizeof(S)) for (long j = 0; j < m; j++) ((S *)p)[j] = (S)from[j]; \
+  else for (long j = 0; j < m; j++) *(S *)(p + j * s) = (S)from[j]; }
+COPIES(float, float, ff) COPIES(float, uint8_t, fb) COPIES(double, double, dd) COPIES(double, uint8_t, db)
+/* A block of operand o as a plain pointer: the array itself where that is possible. */
+#define LOAD(S, name, o) T u_##o[BLOCK]; const T *q_##o = u_##o; \
+  if (sizeof(S) == sizeof(T) && s[o] == (long)sizeof(T)) q_##o = (const T *)(p[o] + b * s[o]); else in_##name(u_##o, p[o] + b * s[o], s[o], m);
 #define PLACE(S, o) T w_##o[BLOCK]; T *z_##o = sizeof(S) == sizeof(T) && s[o] == (long)sizeof(T) ? (T *)(p[o] + b * s[o]) : w_##o;
-#define STORE(S, o) if (z_##o == w_##o) { char *p_ = p[o] + b * s[o]; \
-  if (s[o] == (long)sizeof(S)) for (long j = 0; j < m; j++) ((S *)p_)[j] = (S)w_##o[j]; \
-  else for (long j = 0; j < m; j++) *(S *)(p_ + j * s[o]) = (S)w_##o[j]; }
+#define STORE(name, o) if (z_##o == w_##o) out_##name(w_##o, p[o] + b * s[o], s[o], m);
 /* The geometry of a region: number of operands and of outer dims, rows, elements in a row, their strides in bytes per operand,
    the outer shape, and the strides of each operand along it; then for each sum how many rows go into one result.
    Sums are taken part by part of every row, in the order of memory: they do not depend on the number of threads. */
