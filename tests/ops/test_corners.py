@@ -158,3 +158,56 @@ def test_segments_are_reduced_each_for_itself(reduce: str) -> None:
     each = torch.vmap(lambda n: torch.func.grad(lambda x: torch._segment_reduce(x, reduce, lengths=n)[1])(x.detach()))(lengths)
     one = torch.func.grad(lambda x: torch._segment_reduce(x, reduce, lengths=lengths[1])[1])(x.detach())
     torch.testing.assert_close(each[1], one)
+
+
+# ---- what composite ops are made of
+@pytest.mark.parametrize(("run", "names"), [
+    (lambda a, b: F.pairwise_distance(a, b), {"AddBackward1"}),
+    (lambda a, b: F.cosine_embedding_loss(a, b, torch.tensor([1, -1])), {"AddBackward1", "SubBackward1"}),
+    (lambda a, b: F.margin_ranking_loss(a, b, torch.ones(2, 3), margin=0.5), {"AddBackward1"}),
+    (lambda a, b: F.rms_norm(a, (3,)), {"AddBackward1"}),
+    (lambda a, b: F.poisson_nll_loss(a.abs(), b.detach(), log_input=False), {"AddBackward1"}),
+    (lambda a, b: torch.linalg.vecdot(a[0], b[0]), {"VdotBackward0"}),
+    (lambda a, b: F.scaled_dot_product_attention(a, b, b), {"SafeSoftmaxBackward0"}),
+    (lambda a, b: F.scaled_dot_product_attention(a.bfloat16(), b.bfloat16(), b.bfloat16()), {"ToCopyBackward0"}),
+], ids=["pairwise", "cosine", "ranking", "rms", "poisson", "vecdot", "attention", "half attention"])
+def test_nodes_of_a_composite_op(run: Any, names: set[str]) -> None:
+    torch.manual_seed(0)
+    found, stack = set(), [run(torch.randn(2, 3, requires_grad=True), torch.randn(2, 3, requires_grad=True)).grad_fn]
+    while stack:
+        node = stack.pop()
+        if node is not None:
+            found.add(node.name())
+            stack += [n for n, _ in node.next_functions]
+    assert names <= found
+
+
+def test_a_row_that_sees_nothing_attends_to_nothing() -> None:
+    x, seen = torch.ones(1, 2, 3, requires_grad=True), torch.tensor([[True, False], [False, False]])
+    made = F.scaled_dot_product_attention(x, x, x, attn_mask=seen)
+    assert made[0, 1].tolist() == [0.0, 0.0, 0.0]
+    assert torch.autograd.grad(made.sum(), x)[0].isfinite().all()
+
+
+# ---- memory order
+def test_volumes_keep_their_channels_last_where_pytorch_does() -> None:
+    x = torch.ones(2, 3, 4, 4, 4).contiguous(memory_format=torch.channels_last_3d)
+    assert F.max_pool3d(x, 2).stride() == (24, 1, 12, 6, 3)
+    assert F.interpolate(x, 2, mode="trilinear").stride() == (24, 1, 12, 6, 3)
+    assert F.avg_pool3d(x, 2).stride() == F.adaptive_avg_pool3d(x, 2).stride() == (24, 8, 4, 2, 1)
+    image = torch.ones(2, 4, 4, 4).contiguous(memory_format=torch.channels_last)
+    assert F.adaptive_max_pool3d(image, 2).stride() == (8, 4, 2, 1)          # one volume, and no image
+    assert F.pixel_shuffle(image, 2).stride() == (64, 1, 8, 1)
+    assert F.channel_shuffle(image, 2).stride() == image.stride()
+
+
+def test_a_copy_has_a_shape_that_no_view_has() -> None:
+    x = torch.arange(6.0, requires_grad=True).reshape(2, 3)
+    made = torch.view_copy(x.t(), (6,))
+    assert made.tolist() == [0.0, 3.0, 1.0, 4.0, 2.0, 5.0] and made.grad_fn.name() == "ViewBackward0_copy"
+
+
+def test_places_of_a_batch_of_indices() -> None:
+    places = torch.vmap(lambda i: torch.unravel_index(i, (2, 3)))(torch.tensor([3, 5], dtype=torch.int32))
+    assert [p.tolist() for p in places] == [[1, 1], [0, 2]] and places[0].dtype == torch.int64
+    assert torch.unravel_index(torch.ones(3, dtype=torch.int64, device="meta"), (2, 3))[0].device.type == "meta"

@@ -237,8 +237,7 @@ def gaussian_nll_loss(input: Any, target: Any, var: Any, full: bool = False, eps
     if var.size() != input.size():
         if input.size()[:-1] == var.size():
             var = torch.unsqueeze(var, -1)
-        elif not (input.ndim == var.ndim and sum(a != b for a, b in zip(input.size(), var.size(), strict=True)) == 1
-                  and var.size(-1) == 1) and not var.ndim == input.ndim:
+        elif not (input.ndim == var.ndim and [v for n, v in zip(input.size(), var.size(), strict=True) if n != v] == [1]):
             raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(reduction + " is not valid")

@@ -279,7 +279,8 @@ def addr_kernel(xp: Any, self: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any)
     if common.category == 0:
         made = xp.logical_and(xp.multiply.outer(vec1, vec2), bool(alpha))
         return xp.logical_or(made, self) if beta else made
-    return combined(xp, self, xp.multiply.outer(wide(vec1), wide(vec2)), beta, alpha)
+    made = combined(xp, self, xp.multiply.outer(wide(vec1), wide(vec2)), beta, alpha)
+    return made.copy("F") if self.flags.f_contiguous and not self.flags.c_contiguous and self.shape == made.shape else made
 
 
 def check_dot(self: Any, other: Any) -> None:

@@ -505,6 +505,8 @@ def triangle_indices(name: str, keep: Any) -> None:
         if row < 0 or col < 0:
             which, value = ("row", row) if row < 0 else ("col", col)
             raise RuntimeError(f"{which} must be non-negative, got{value}")
+        if dtype is not None and dtype.kind not in "iu":
+            raise NotImplementedError(f"\"{name}\" not implemented for '{dtypes.BY_NUMPY[dtype].legacy}'")
         distance = xp.arange(col) - xp.arange(row)[:, None]
         return xp.stack(xp.nonzero(keep(distance, offset))).astype(dtype or np.int64)
     defop(f"{name}(int row, int col, int offset=0, *, ScalarType? dtype=None, Layout? layout=None, Device? "

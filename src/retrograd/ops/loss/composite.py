@@ -8,7 +8,7 @@ from retrograd.core.dispatch import call
 from retrograd.core.opdef import defop, find_packet
 from retrograd.ops import late
 from retrograd.ops.loss.kernels import MEAN, NONE, SUM, nll_loss2d_forward, nll_loss_forward, reduced
-from retrograd.ops.shared.elementwise import over, times
+from retrograd.ops.shared.elementwise import less_from, minus, over, plus, times
 from retrograd.ops.shared.families import anywhere
 
 
@@ -149,9 +149,9 @@ def kl_div_tensors(self: Any, target: Any, reduction: int, log_target: bool) -> 
 
 
 def poisson_tensors(input: Any, target: Any, log_input: bool, full: bool, eps: float, reduction: int) -> Any:
-    loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    loss = input.exp() - target * input if log_input else input - target * plus(input, eps).log()
     if full:
-        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
+        stirling = target * target.log() - target + times(times(target, 2 * math.pi).log(), 0.5)
         loss = loss + stirling.masked_fill(target <= 1, 0)
     return reduced(loss, reduction)
 
@@ -178,16 +178,16 @@ def cosine_embedding_tensors(input1: Any, input2: Any, target: Any, margin: floa
                            f"{shape_text(input1)} and {shape_text(input2)}.")
     dim, epsilon = target.ndim, 1e-12
     product = (input1 * input2).sum(dim)
-    size1, size2 = (input1 * input1).sum(dim) + epsilon, (input2 * input2).sum(dim) + epsilon
+    size1, size2 = (plus((t * t).sum(dim), epsilon) for t in (input1, input2))
     cosine = product / (size1 * size2).sqrt()
     zeros = late.zeros_like(cosine)
-    near = late.where(target == 1, 1 - cosine, zeros)
-    far = late.where(target == -1, (cosine - margin).clamp_min(0), zeros)
+    near = late.where(target == 1, less_from(1, cosine), zeros)
+    far = late.where(target == -1, minus(cosine, margin).clamp_min(0), zeros)
     return reduced(near + far, reduction)
 
 
 def ranking_tensors(input1: Any, input2: Any, target: Any, margin: float, reduction: int) -> Any:
-    return reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
+    return reduced(plus(-target * (input1 - input2), margin).clamp_min(0), reduction)
 
 
 def triplet_tensors(anchor: Any, positive: Any, negative: Any, margin: float, p: float, eps: float, swap: bool,
@@ -222,7 +222,7 @@ def norm_along(t: Any, p: float, dim: int, keepdim: bool) -> Any:
 
 def pairwise_distance_tensors(x1: Any, x2: Any, p: float, eps: float, keepdim: bool) -> Any:
     last = max(x1.ndim, x2.ndim) - 1
-    return norm_along(x1 - x2 + eps, p, last, keepdim)
+    return norm_along(plus(x1 - x2, eps), p, last, keepdim)
 
 
 def cosine_similarity_tensors(x1: Any, x2: Any, dim: int, eps: float) -> Any:

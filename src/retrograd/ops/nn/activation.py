@@ -284,8 +284,10 @@ softmax = defop(
 def safe_softmax_kernel(xp: Any, self: Any, dim: int, dtype: Any) -> Any:
     """Softmax with zeros in rows that are -inf everywhere."""
     x = self if dtype is None else cast_array(self, dtype)
-    made = along("softmax", softmax_values)(xp, x, dim, False)
-    return xp.where((x == -xp.inf).all(dim, keepdims=True), made.dtype.type(0), made) if x.size and x.ndim else made
+    made = softmax.compute(xp, x, dim, False)
+    if x.size and x.ndim and xp.isnan(made.take([0], dim)).any():
+        made = xp.where((x == -xp.inf).all(dim, keepdims=True), made.dtype.type(0), made)
+    return made
 
 
 safe_softmax = defop(
@@ -786,7 +788,7 @@ def check_glu(self: Any, dim: int) -> None:
 
 def glu_kernel(xp: Any, self: Any, dim: int) -> Any:
     first, second = halves(xp, self, dim)
-    return xp.ascontiguousarray(first * sigmoid_kernel(xp, second))
+    return first * sigmoid_kernel(xp, second)
 
 
 def glu_backward_kernel(xp: Any, grad_output: Any, self: Any, dim: int) -> Any:

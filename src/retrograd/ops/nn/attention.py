@@ -16,6 +16,7 @@ from retrograd.core.dispatch import call
 from retrograd.core.opdef import NOT_IMPLEMENTED, defop
 from retrograd.ops import late
 from retrograd.ops.linalg.lapack import address_of
+from retrograd.ops.nn.activation import safe_softmax
 from retrograd.ops.shared import families
 from retrograd.ops.shared.dtype_checks import without_gradient
 from retrograd.ops.shared.elementwise import C_NAMES, times
@@ -187,16 +188,16 @@ flash_backward = defop(
 
 def attention_by_products(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, is_causal: bool,
                           scale: float | None) -> Any:
+    if query.array.dtype in dtypes.HALVES:
+        wide = [t.to(dtypes.float32) for t in (query, key, value)]
+        return attention_by_products(*wide, attn_mask, dropout_p, is_causal, scale).to(query.dtype)
     factor = math.sqrt(scale_of(query, scale))
     if is_causal:
         attn_mask = late.ones((query.shape[-2], key.shape[-2]), dtype=dtypes.bool_).tril()
     scores = times(query, factor).matmul(times(key.transpose(-2, -1), factor))
     if attn_mask is not None:
         scores = scores + as_bias(attn_mask, scores.dtype)
-    weights = scores.softmax(-1)
-    if attn_mask is not None:           # a row that sees nothing attends to nothing
-        unseen = (scores == -math.inf).all(-1, True)
-        weights = weights.masked_fill(unseen, 0)
+    weights = call(safe_softmax, [scores, -1, None])          # a row that sees nothing attends to nothing
     if dropout_p > 0:
         weights = late.dropout(weights, dropout_p, True)
     return weights.matmul(value)

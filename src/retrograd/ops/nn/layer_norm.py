@@ -21,7 +21,7 @@ from retrograd.ops.nn.batch_norm import (
 )
 from retrograd.ops.shared import families
 from retrograd.ops.shared.dtype_checks import takes
-from retrograd.ops.shared.elementwise import unsupported
+from retrograd.ops.shared.elementwise import plus, unsupported
 
 
 # ---- layer norm
@@ -350,7 +350,7 @@ def rms_norm_tensors(input: Any, normalized_shape: Any, weight: Any, eps: float 
     dims = list(range(input.ndim - len(normalized_shape), input.ndim))
     wide_input = input.float() if input.dtype.itemsize < 4 else input
     floor = finfo(wide_input.dtype).eps if eps is None else eps
-    made = wide_input * (wide_input.pow(2).mean(dims, True) + floor).rsqrt()
+    made = wide_input * plus(wide_input.pow(2).mean(dims, True), floor).rsqrt()
     made = made if weight is None else made * weight
     return made.type_as(input).contiguous()
 

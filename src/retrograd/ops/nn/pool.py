@@ -19,6 +19,7 @@ from retrograd.core.opdef import defop
 from retrograd.core.storage import empty_strided
 from retrograd.core.tensor import bump
 from retrograd.ops import late
+from retrograd.ops.memory.copy import channels_last_strides
 from retrograd.ops.nn.pool_checks import (
     check_adaptive,
     check_counts,
@@ -42,18 +43,23 @@ def packed(array: Any) -> Any:
     return array.copy() if 1 in array.shape or not array.flags.c_contiguous else array
 
 
-def following(array: Any, source: Any) -> Any:
-    """The array with its channels last in memory if the source has them there."""
-    if not channels_last(source):
+def following(array: Any, source: Any, rank: int = 2) -> Any:
+    """The array with its channels last in memory if the source, of `rank` dimensions of space, has them there."""
+    if rank == 1 or not channels_last(source, rank):
         return array
-    n, c, h, w = array.shape
-    made = empty_strided(array.shape, (h * w * c, 1, w * c, c), array.dtype)
+    made = empty_strided(array.shape, channels_last_strides(array.shape), array.dtype)
     made[...] = array
     return made
 
 
-def channels_last(array: Any) -> bool:
-    return array.ndim == 4 and not array.flags.c_contiguous and bool(array.transpose(0, 2, 3, 1).flags.c_contiguous)
+def image_order(rank: int, array: Any, source: Any) -> Any:
+    """Like `following`, for ops that keep channels last for images but not for volumes."""
+    return following(array, source) if rank == 2 else array
+
+
+def channels_last(array: Any, rank: int = 2) -> bool:
+    return array.ndim == rank + 2 and not array.flags.c_contiguous and bool(
+        array.transpose(0, *range(2, rank + 2), 1).flags.c_contiguous)
 
 
 def output_size(n: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -> int:
@@ -129,7 +135,7 @@ def max_pool_kernel(rank: int) -> Any:
             raise unsupported(f"max_pool{rank}d", self.dtype)
         made, index = xp.empty((*w.lead, *w.output), self.dtype), xp.empty((*w.lead, *w.output), xp.int64)
         if pool("x", xp.ascontiguousarray(self), made, index, rank, w.dilation, w.edges()):
-            return following(made, self), following(index, self)
+            return following(made, self, rank), following(index, self, rank)
         least = -xp.inf if self.dtype.kind in "fV" else xp.iinfo(self.dtype).min
         flat = w.of(xp, w.padded(xp, self, least)).reshape(*w.lead, *w.output, math.prod(w.kernel))
         # among equals the first counts, but the first must be inside: padding is never chosen, even against -inf
@@ -146,7 +152,7 @@ def max_pool_kernel(rank: int) -> Any:
         for d in range(rank):
             start = xp.arange(w.output[d]).reshape([-1 if i == d else 1 for i in range(rank)]) * w.stride[d] - w.padding[d]
             index = index * w.sizes[d] + start + places[d] * w.dilation[d]
-        return following(packed(values), self), following(packed(index), self)
+        return following(packed(values), self, rank), following(packed(index), self, rank)
     return kernel
 
 
@@ -180,7 +186,7 @@ def max_pool_rows(rank: int) -> Any:
     backward = defop(
         f"{name}_backward(Tensor grad_output, Tensor self, {settings}, Tensor indices) -> Tensor",
         kernel=lambda xp, grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices:
-            following(scatter_kernel(xp, grad_output, self, indices, rank), self),
+            following(scatter_kernel(xp, grad_output, self, indices, rank), self, rank),
         vjp=dict(grad_output=lambda grad, indices: flat_gather(grad, indices, rank), self=zero_like),
         jvp=lambda grad_output_t, self_p, kernel_size, stride, padding, dilation, ceil_mode, indices:
             call(backward, [grad_output_t, self_p, kernel_size, stride, padding, dilation, ceil_mode, indices]),
@@ -289,9 +295,9 @@ def avg_pool_kernel(rank: int) -> Any:
         divisor = w.divisors(count_include_pad, divisor_override, self.dtype)
         made = xp.empty((*w.lead, *w.output), self.dtype)
         if pool("m", xp.ascontiguousarray(self), made, divisor, rank, (1,) * rank, w.edges()):
-            return following(made, self)
+            return image_order(rank, made, self)
         total = w.of(xp, w.padded(xp, self, 0)).sum(tuple(range(-rank, 0)))
-        return following(packed(divided(xp, total, divisor)), self)
+        return image_order(rank, packed(divided(xp, total, divisor)), self)
     return kernel
 
 
@@ -302,14 +308,14 @@ def avg_pool_backward_kernel(rank: int) -> Any:
         divisor = w.divisors(count_include_pad, divisor_override, grad_output.dtype)
         made = xp.zeros(self.shape, grad_output.dtype)
         if pool("s", made, xp.ascontiguousarray(grad_output), divisor, rank, (1,) * rank, w.edges()):
-            return following(made, self)
+            return image_order(rank, made, self)
         share = divided(xp, grad_output, divisor)
         made = w.padded(xp, xp.zeros(self.shape, grad_output.dtype), 0)
         for place in product(*map(range, w.kernel)):
             window = tuple([slice(k, k + (o - 1) * s + 1, s) for k, o, s in zip(place, w.output, w.stride, strict=True)])
             made[(..., *window)] += share
         inside = tuple([slice(p, p + n) for p, n in zip(w.padding, w.sizes, strict=True)])
-        return following(packed(made[(..., *inside)]), self)
+        return image_order(rank, packed(made[(..., *inside)]), self)
     return kernel
 
 
@@ -407,9 +413,9 @@ def adaptive_avg_rows(rank: int) -> Any:
         share = xp.ascontiguousarray(grad_output)
         if share.size and pool("s", spread, share, bin_sizes(sizes, output, spread.dtype), rank, (1,) * rank,
                                [adapted_edges(n, o) for n, o in zip(sizes, output, strict=True)]):
-            return following(spread, self)
+            return image_order(rank, spread, self)
         made = matrices(self.shape[-rank:], grad_output.shape[-rank:], grad_output.dtype)
-        return following(through_matrices(xp, grad_output, [m.T for m in made]), self)
+        return image_order(rank, through_matrices(xp, grad_output, [m.T for m in made]), self)
 
     def forward_kernel(xp: Any, self: Any, output_size: Any) -> Any:
         output = widened(output_size, rank)
@@ -418,8 +424,8 @@ def adaptive_avg_rows(rank: int) -> Any:
         made = xp.empty((*self.shape[:-rank], *output), self.dtype)
         if made.size and pool("m", xp.ascontiguousarray(self), made, bin_sizes(sizes, output, made.dtype), rank, (1,) * rank,
                               [adapted_edges(n, o) for n, o in zip(sizes, output, strict=True)]):
-            return following(made, self)
-        return following(through_matrices(xp, self, matrices(self.shape[-rank:], output, self.dtype)), self)
+            return image_order(rank, made, self)
+        return image_order(rank, through_matrices(xp, self, matrices(self.shape[-rank:], output, self.dtype)), self)
 
     backward = defop(
         f"_adaptive_avg_pool{rank}d_backward(Tensor grad_output, Tensor self) -> Tensor",
@@ -476,7 +482,7 @@ def adaptive_max_rows(rank: int) -> Any:
         values, indices = xp.empty((*lead, *output), self.dtype), xp.empty((*lead, *output), xp.int64)
         windows = [adapted_edges(n, o) for n, o in zip(sizes, output, strict=True)]
         if pool("x", xp.ascontiguousarray(self), values, indices, rank, (1,) * rank, windows):
-            return following(values, self), following(indices, self)
+            return image_order(rank, values, self), image_order(rank, indices, self)
         boxes = [list(enumerate(bins(n, o))) for n, o in zip(sizes, output, strict=True)]
         for places in product(*boxes):
             at = tuple([place for place, _ in places])
@@ -491,11 +497,11 @@ def adaptive_max_rows(rank: int) -> Any:
             for inner, (_, (start, _)), n in zip(xp.unravel_index(best, box.shape[-rank:]), places, sizes, strict=True):
                 index = index * n + inner + start
             indices[(..., *at)] = index
-        return following(values, self), following(indices, self)
+        return image_order(rank, values, self), image_order(rank, indices, self)
 
     def backward_kernel(xp: Any, grad_output: Any, self: Any, indices: Any) -> Any:
         check_filled(f"{name}_backward", "grad_output", grad_output.shape)
-        return following(scatter_kernel(xp, grad_output, self, indices, rank), self)
+        return image_order(rank, scatter_kernel(xp, grad_output, self, indices, rank), self)
 
     backward = defop(
         f"{name}_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",

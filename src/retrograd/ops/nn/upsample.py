@@ -156,8 +156,9 @@ def rows(name: str, rank: int, corners: bool, matrix: Any, node: str, checks: tu
         if 0 in self.shape[1:]:
             raise RuntimeError(f"Non-empty {rank + 2}D data tensor expected but got a tensor with sizes {list(self.shape)}")
         if self.dtype == xp.uint8 and corners:
-            return following(bytes_through_matrices(xp, self, matrices(self.shape[-rank:], sizes, rest, np.float32)), self)
-        return following(through_matrices(xp, self, matrices(self.shape[-rank:], sizes, rest, self.dtype)), self)
+            made = matrices(self.shape[-rank:], sizes, rest, np.float32)
+            return following(bytes_through_matrices(xp, self, made), self, rank)
+        return following(through_matrices(xp, self, matrices(self.shape[-rank:], sizes, rest, self.dtype)), self, rank)
 
     def backward_kernel(xp: Any, grad_output: Any, output_size: Any, input_size: Any, *rest: Any) -> Any:
         sizes = check_sizes(rank, input_size, output_size)
@@ -166,7 +167,7 @@ def rows(name: str, rank: int, corners: bool, matrix: Any, node: str, checks: tu
             if grad_output.ndim != rank + 2 or grad_output.shape[d] != expected[d]:
                 raise RuntimeError(unexpected(rank, d, grad_output.shape, expected))
         made = matrices(input_size[-rank:], sizes, rest, grad_output.dtype)
-        return following(through_matrices(xp, grad_output, [m.T for m in made]), grad_output)
+        return following(through_matrices(xp, grad_output, [m.T for m in made]), grad_output, rank)
 
     arguments = ", ".join((["align_corners"] if corners else []) + list(scales))
     scope: dict[str, Any] = {"call": call}

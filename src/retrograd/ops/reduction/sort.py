@@ -280,6 +280,8 @@ def check_search(bounds: Any, x: Any, right: bool, side: Any, sorter: Any) -> bo
 
 def search(xp: Any, bounds: Any, x: Any, out_int32: bool, right: bool) -> Any:
     """Where each of `x` would be inserted among `bounds`, row by row if there are rows."""
+    if not x.size:
+        return xp.empty(x.shape, xp.int32 if out_int32 else INT64)
     refuse("searchsorted_out_cpu", x, "c" if bounds.dtype.kind == "f" else "cb")
     refuse("searchsorted_out_cpu", bounds, "c")
     common = xp.result_type(wide(bounds), wide(x))

@@ -5,8 +5,6 @@ import math
 import warnings
 from typing import Any
 
-import numpy as np
-
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call
 from retrograd.core.hooks import hooks
@@ -372,8 +370,9 @@ def unravel_index(indices: Any, shape: Any) -> Any:
     if any([n < 0 for n in sizes]):
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
     steps = [math.prod(sizes[k + 1:]) for k in range(len(sizes))]
-    found = [np.floor_divide(indices.array, step) % size for step, size in zip(steps, sizes, strict=True)]
-    whole = late.from_numpy(np.stack(found, -1)) if found else None
-    return tuple([whole.select(-1, k) for k in range(len(sizes))]) if whole is not None else ()
+    if not sizes:
+        return ()
+    strides, lengths = (late.tensor(values, device=indices.device) for values in (steps, sizes))
+    return indices.unsqueeze(-1).floor_divide(strides).remainder(lengths).unbind(-1)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from retrograd.core.opdef import OpDef, defop
 from retrograd.ops.memory import copy
-from retrograd.ops.shared import families
+from retrograd.ops.shared import families, geometry
 from retrograd.ops.shared.elementwise import limited
 from retrograd.ops.shared.elementwise import ufunc as by_name
 from retrograd.ops.views import complex as complexes
@@ -24,13 +24,19 @@ def copying(kernel: Any) -> Any:
     return copied
 
 
+def reshaped(xp: Any, self: Any, size: Any) -> Any:
+    """A copy has the shape asked for even where a view cannot."""
+    return self.reshape(geometry.infer_size(size, self.size))
+
+
 def add_copy(op: OpDef) -> None:
     head, _, rest = op.schema.text.partition("(")
     name, _, overload = head.partition(".")
     text = f"{name}_copy{'.' + overload if overload else ''}({rest}"
     for mark in ("(a -> *)", "(a)"):
         text = text.replace(mark, "")
-    defop(text, kernel=copying(op.kernel), vjp=op.vjp, jvp=op.jvp, batch=op.batch, node=f"{op.node_name}_copy",
+    kernel = copying(reshaped if op is shape.view else op.kernel)
+    defop(text, kernel=kernel, vjp=op.vjp, jvp=op.jvp, batch=op.batch, node=f"{op.node_name}_copy",
           variants="function", real_only=name in ("select", "slice", "view_as_complex") or op.real_only)
 
 
