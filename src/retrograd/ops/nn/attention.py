@@ -189,8 +189,8 @@ flash_backward = defop(
 def attention_by_products(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, is_causal: bool,
                           scale: float | None) -> Any:
     if query.array.dtype in dtypes.HALVES:
-        wide = [t.to(dtypes.float32) for t in (query, key, value)]
-        return attention_by_products(*wide, attn_mask, dropout_p, is_causal, scale).to(query.dtype)
+        q, k, v = (t.to(dtypes.float32) for t in (query, key, value))
+        return attention_by_products(q, k, v, attn_mask, dropout_p, is_causal, scale).to(query.dtype)
     factor = math.sqrt(scale_of(query, scale))
     if is_causal:
         attn_mask = late.ones((query.shape[-2], key.shape[-2]), dtype=dtypes.bool_).tril()
