@@ -12,6 +12,9 @@ def product(A: Any, B: Any) -> Any:
     return torch.sparse.mm(A, B) if A.layout is not torch.strided else torch.matmul(A, B)
 
 
+MOST_STEPS = 10**6
+
+
 def get_approximate_basis(A: Any, q: int, niter: int | None = 2, M: Any = None) -> Any:
     """An orthonormal basis of `q` vectors whose span nearly contains the range of A - M, by Halko's subspace iteration."""
     niter = 2 if niter is None else niter
@@ -25,6 +28,8 @@ def get_approximate_basis(A: Any, q: int, niter: int | None = 2, M: Any = None) 
         return made if M is None else made - torch.matmul(M.mH, X)
 
     Q = torch.linalg.qr(times(R)).Q
+    if niter > MOST_STEPS:
+        raise ValueError(f"niter(={niter}) must be at most {MOST_STEPS}: a subspace that has not converged by then never does")
     for _ in range(niter):
         Q = torch.linalg.qr(adjoint_times(Q)).Q
         Q = torch.linalg.qr(times(Q)).Q

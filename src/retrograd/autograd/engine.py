@@ -185,7 +185,11 @@ def run_task(task: Any, roots: Any, grads: Any, work: Any = None) -> None:
         state["function_disabled"] = disabled
         state["backward_depth"] -= 1
         state["task"] = was_task
-        set_grad_enabled(was_grad)
+        try:
+            set_grad_enabled(was_grad)
+        except BaseException:             # an interrupt that came before the switch
+            set_grad_enabled(was_grad)
+            raise
 
 
 def loop(task: Any) -> None:

@@ -555,7 +555,11 @@ def run_function(cls: Any, args: Any, split: bool) -> Any:
         else:
             output = cls.forward(node, *args)
     finally:
-        set_grad_enabled(was)
+        try:
+            set_grad_enabled(was)
+        except BaseException:             # an interrupt that came before the switch
+            set_grad_enabled(was)
+            raise
         if dual:
             tls.fwd_grad_enabled = True
     outputs = output if isinstance(output, tuple) else (output,)

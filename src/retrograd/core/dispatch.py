@@ -170,6 +170,8 @@ class Dispatch(Dispatcher):
                 return call_inplace(op, [a, b, *op.tail])
             requires = requires or other._requires or other._view is not None
             if requires and x is not source and (x.base is not None or source.base is not None):
+                if not switches.any_mode or tls.grad_enabled:
+                    check_inplace(a, wants_grad(a) or wants_grad(b))
                 check_overlap(x, (other,))
         else:
             if a._flags or switches.any_mode and tls.slow_path:

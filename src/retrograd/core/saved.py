@@ -276,7 +276,11 @@ def pack_by(self: Any, hooks: Any, t: Any) -> None:
     try:
         self._packed = hooks[0](t)
     finally:
-        set_grad_enabled(was)
+        try:
+            set_grad_enabled(was)
+        except BaseException:             # an interrupt that came before the switch
+            set_grad_enabled(was)
+            raise
     if (0 if t._counter is None else t._counter.n) != from_version:
         raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input to "
                            "pack hook cannot be modified by in-place operations as this can lead to unexpected "

@@ -156,13 +156,13 @@ def check(settings: dict[str, Any], not_negative: tuple[str, ...]) -> None:
         raise ValueError("Tensor lr must be 1-element")
     if not 0.0 <= lr:
         raise ValueError(f"Invalid learning rate: {lr}")
-    if "eps" in settings and not settings["eps"] >= 0.0:
+    if "eps" in settings and not 0.0 <= settings["eps"]:
         raise ValueError(f"Invalid epsilon value: {settings['eps']}")
     for i, beta in enumerate(settings.get("betas", ())):
         if not 0.0 <= beta < 1.0:
             raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
     for name in not_negative:
-        if not settings[name] >= 0.0:
+        if not 0.0 <= settings[name]:
             raise ValueError(f"Invalid {name} value: {settings[name]}")
 
 

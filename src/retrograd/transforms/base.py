@@ -14,7 +14,7 @@ from typing import Any
 
 from retrograd.core import forward
 from retrograd.core.dispatch import autograd
-from retrograd.core.state import add_slow_path, swap_saved_hooks, tls
+from retrograd.core.state import switches, tls
 
 
 class Transform:
@@ -63,21 +63,29 @@ def process(op: Any, args: Any) -> Any:
             hidden = count - kept
             if not hidden:
                 return level.run(op, args)
-            tls.transforms = stack[:kept]             # what `only_outer` does, for every op
-            add_slow_path(-hidden)
-            hooks = swap_saved_hooks(stack[kept].hooks_below)
+            # What `only_outer` does, for every op, and without calls: an interrupt comes between all of it or none.
+            outer, hooks, below = stack[:kept], tls.saved_hooks, stack[kept].hooks_below
+            more = len(below) - len(hooks)
+            switches.any_mode += more - hidden
+            tls.slow_path -= hidden
+            tls.run_flags += 2 * (more - hidden)
+            tls.saved_hooks = below
+            tls.transforms = outer
             try:
                 return level.run(op, args)
             finally:
-                swap_saved_hooks(hooks)
+                switches.any_mode += hidden - more
+                tls.slow_path += hidden
+                tls.run_flags += 2 * (hidden - more)
+                tls.saved_hooks = hooks
                 tls.transforms = stack
-                add_slow_path(hidden)
     if forward.levels.current >= 0:
         return forward.run(op, args, autograd)
     return autograd(op, args)
 
 
-# Classes and not generators: these are entered for every op.
+# Classes and not generators: these are entered for every op. What they switch is switched without calls, so that an interrupt
+# finds all of it done or nothing.
 class only_outer:
     """Put all but the outermost `depth` transforms out of force."""
 
@@ -85,16 +93,23 @@ class only_outer:
         self.depth = depth
 
     def __enter__(self) -> None:
-        stack = self.stack = tls.transforms
-        tls.transforms = stack[:self.depth]
-        add_slow_path(self.depth - len(stack))
-        self.hooks = swap_saved_hooks(stack[self.depth].hooks_below) if self.depth < len(stack) else tls.saved_hooks
+        stack, hooks = tls.transforms, tls.saved_hooks
+        outer, hidden = stack[:self.depth], len(stack) - self.depth
+        below = stack[self.depth].hooks_below if hidden else hooks
+        more = len(below) - len(hooks)
+        self.stack, self.hooks, self.hidden, self.more = stack, hooks, hidden, more
+        switches.any_mode += more - hidden
+        tls.slow_path -= hidden
+        tls.run_flags += 2 * (more - hidden)
+        tls.saved_hooks = below
+        tls.transforms = outer
 
     def __exit__(self, *error: Any) -> None:
-        stack = self.stack
-        swap_saved_hooks(self.hooks)
-        tls.transforms = stack
-        add_slow_path(len(stack) - self.depth)
+        switches.any_mode += self.hidden - self.more
+        tls.slow_path += self.hidden
+        tls.run_flags += 2 * (self.hidden - self.more)
+        tls.saved_hooks = self.hooks
+        tls.transforms = self.stack
 
 
 class running:
@@ -104,14 +119,23 @@ class running:
         self.transform = transform
 
     def __enter__(self) -> Any:
-        transform = self.transform
-        transform.level = len(tls.transforms) + 1
-        tls.transforms = [*tls.transforms, transform]
-        add_slow_path(1)
-        transform.hooks_below = self.hooks = swap_saved_hooks([])
+        transform, stack = self.transform, tls.transforms
+        transform.level = len(stack) + 1
+        inner = [*stack, transform]
+        transform.hooks_below = self.hooks = tls.saved_hooks
+        none: list[Any] = []
+        less = self.less = len(self.hooks) - 1                # one transform more, so many saved-tensor hooks less
+        switches.any_mode -= less
+        tls.slow_path += 1
+        tls.run_flags -= 2 * less
+        tls.saved_hooks = none
+        tls.transforms = inner
         return transform
 
     def __exit__(self, *error: Any) -> None:
-        swap_saved_hooks(self.hooks)
-        tls.transforms = tls.transforms[:-1]
-        add_slow_path(-1)
+        outer = tls.transforms[:-1]
+        switches.any_mode += self.less
+        tls.slow_path -= 1
+        tls.run_flags += 2 * self.less
+        tls.saved_hooks = self.hooks
+        tls.transforms = outer

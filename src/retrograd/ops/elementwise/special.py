@@ -253,12 +253,31 @@ POLYNOMIALS: dict[str, tuple[Any, Any]] = {
 
 
 LETTERS = {"olynomial_he": "e"}       # the others are called by the last letter of their names
+# Chebyshev polynomials between -1 and 1 are functions of the angle: (beyond which degree, value).
+ANGLES: dict[str, tuple[int, Any]] = {
+    "chebyshev_polynomial_t": (6, lambda xp, n, angle: xp.cos(n * angle)),
+    "chebyshev_polynomial_u": (8, lambda xp, n, angle: xp.sin((n + 1) * angle) / xp.sin(angle)),
+    "chebyshev_polynomial_v": (8, lambda xp, n, angle: xp.cos((n + 0.5) * angle) / xp.cos(angle / 2)),
+    "chebyshev_polynomial_w": (8, lambda xp, n, angle: xp.sin((n + 0.5) * angle) / xp.sin(angle / 2)),
+}
+# At 1; at -1 times the sign of the parity.
+ENDS: dict[str, tuple[Any, Any]] = {
+    "chebyshev_polynomial_t": (lambda n: 1 + 0 * n, lambda n: 1 + 0 * n),
+    "chebyshev_polynomial_u": (lambda n: n + 1, lambda n: n + 1),
+    "chebyshev_polynomial_v": (lambda n: 1 + 0 * n, lambda n: 2 * n + 1),
+    "chebyshev_polynomial_w": (lambda n: 2 * n + 1, lambda n: 1 + 0 * n),
+    "legendre_polynomial_p": (lambda n: 1 + 0 * n, lambda n: 1 + 0 * n),
+}
+MOST_STEPS = 10**6               # of a recurrence; more of them would take minutes
+COMPILED_STEPS = 4096            # of a loop that cannot be interrupted
 
 
 def polynomial_kernel(name: str, first: Any, step: Any, shifted: bool) -> Any:
+    plain = name.removeprefix("shifted_")
+
     def kernel(xp: Any, x: Any, n: Any) -> Any:
         check_dtype(f"{name}_cpu", x)
-        if native is not None and x.dtype.char in "fd" and x.dtype == n.dtype:
+        if native is not None and x.dtype.char in "fd" and x.dtype == n.dtype and n.max(initial=0) <= COMPILED_STEPS:
             shape = x.shape if x.shape == n.shape else np.broadcast_shapes(x.shape, n.shape)
             made = xp.empty(shape, x.dtype)
             operands = [xp.ascontiguousarray(a if a.shape == shape else xp.broadcast_to(a, shape))
@@ -267,14 +286,47 @@ def polynomial_kernel(name: str, first: Any, step: Any, shifted: bool) -> Any:
                 return made
         degree = xp.broadcast_to(xp.trunc(n), np.broadcast_shapes(x.shape, n.shape))
         x = xp.broadcast_to(2 * x - 1 if shifted else x, degree.shape)
-        before, last = xp.ones_like(x), first(x)
-        result = xp.where(degree < 0, 0, xp.where(degree == 0, before, last))
+        result = xp.where(degree < 0, xp.zeros_like(x), xp.where(degree == 0, xp.ones_like(x), first(x)))
         with xp.errstate(all="ignore"):
-            for k in range(1, int(degree.max(initial=0))):
-                before, last = last, step(x, k, last, before)
-                result = xp.where(degree == k + 1, last, result)
+            far = degree > 1
+            if plain in ENDS:
+                at_one, at_minus_one = ENDS[plain]
+                signs = xp.where(degree % 2 == 0, 1, -1)
+                result = xp.where(far & (x == 1), at_one(degree), result)
+                result = xp.where(far & (x == -1), at_minus_one(degree) * signs, result)
+                far = far & (abs(x) != 1)
+            if plain in ANGLES:
+                start, value = ANGLES[plain]
+                inside = (degree > start) & (abs(x) < 1)
+                result = xp.where(inside, value(xp, degree, xp.arccos(x)), result)
+                far = far & ~inside
+            elif plain.startswith("hermite"):
+                steep = far & (degree > (128 if x.dtype.itemsize < 8 else 512))
+                result = xp.where(steep, xp.nan, result)
+                far = far & ~steep
+            elif plain.startswith("laguerre"):
+                result = xp.where(far & (x == 0), 1, result)
+                far = far & (x != 0)
+            result = recur(xp, step, x, degree, far, result, name, first)
         return xp.asarray(result).astype(x.dtype, copy=False)
     return kernel
+
+
+def recur(xp: Any, step: Any, x: Any, degree: Any, far: Any, result: Any, name: str, first: Any) -> Any:
+    """Fill in the values at `far` by the recurrence, which ends where all of them are NaN."""
+    before, last = xp.ones_like(x), first(x)
+    most = float(xp.where(far, degree, 0).max(initial=0))
+    k = 1
+    while k < most:
+        before, last = last, step(x, k, last, before)
+        k += 1
+        result = xp.where(far & (degree == k), last, result)
+        if k % 64 == 0 and xp.isnan(last[far & (degree >= k)]).all():
+            return xp.where(far & (degree >= k), xp.nan, result)
+        if k == MOST_STEPS:
+            raise ValueError(f"{name}: a polynomial of degree {most:g} takes too many steps, the most are {MOST_STEPS}. "
+                             "Lower the degree.")
+    return result
 
 
 for name, (first, step) in POLYNOMIALS.items():

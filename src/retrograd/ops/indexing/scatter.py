@@ -503,12 +503,12 @@ def check_index_add(name: str, self: Any, dim: int, index: Any, source: Any) -> 
     both = self.ndim and source.ndim
     mine = [n for d, n in enumerate(self.shape) if d != dim or not both]
     theirs = [n for d, n in enumerate(source.shape) if d != dim or not both]
-    if mine != theirs:
-        raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. Got "
-                           f"self.shape = {list(self.shape)} source.shape = {list(source.shape)}")
     if index.size != count:
         raise RuntimeError(f"{name}_(): Number of indices ({index.size}) should be equal to source.size(dim): "
                            f"({count}), for dim: {dim}")
+    if mine != theirs:
+        raise RuntimeError("source tensor shape must match self tensor shape, excluding the specified dimension. Got "
+                           f"self.shape = {list(self.shape)} source.shape = {list(source.shape)}")
 
 
 def rows(dim: int, index: Any) -> tuple[Any, ...]:
@@ -769,11 +769,11 @@ put = defop(
 def take_along_dim_of(self: Any, indices: Any, dim: int | None = None) -> Any:
     if dim is None:
         return self.view(-1).gather(0, indices.view(-1))
-    if indices.dtype.name != "int64":
-        raise RuntimeError("torch.take_along_dim(): dtype of indices should be Long but got " + indices.dtype.legacy)
     if self.ndim != indices.ndim:
         raise RuntimeError("torch.take_along_dim(): input and indices should have the same number of dimensions, but "
                            f"got {self.ndim} dimensions for input, and {indices.ndim} dimensions for indices")
+    if indices.dtype.name != "int64":
+        raise RuntimeError("torch.take_along_dim(): dtype of indices should be Long but got " + indices.dtype.legacy)
     dim = wrap_dim(dim, self.ndim)
     shape = list(self.shape)
     shape[dim:dim + 1] = [indices.shape[dim]] if self.ndim else []

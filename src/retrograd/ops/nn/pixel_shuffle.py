@@ -5,80 +5,78 @@ from typing import Any
 
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import defop
-from retrograd.ops import late
-from retrograd.ops.nn.pool import following
-from retrograd.ops.shared import families
-
-
-def check_pixels(name: str, self: Any, factor: int, what: str) -> None:
-    if self.ndim < 3:
-        raise RuntimeError(f"{name} expects input to have at least 3 dimensions, but got input with {self.ndim} dimension(s)")
-    if factor <= 0:
-        raise RuntimeError(f"{name} expects a positive {what}, but got {factor}")
+from retrograd.ops.shared import families, geometry
 
 
 def pixel_shuffle_kernel(xp: Any, self: Any, upscale_factor: int) -> Any:
-    r = upscale_factor
-    check_pixels("pixel_shuffle", self, r, "upscale_factor")
-    *batch, channels, height, width = self.shape
-    if channels % (r * r):
+    if self.ndim < 3:
+        raise RuntimeError(f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {self.ndim} "
+                           "dimension(s)")
+    r, (c, h, w) = upscale_factor, self.shape[-3:]
+    if r <= 0:
+        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
+    if c % (r * r):
         raise RuntimeError("pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
-                           f"upscale_factor, but input.size(-3)={channels} is not divisible by {r * r}")
-    split = self.reshape((*batch, channels // (r * r), r, r, height, width))
-    k = len(batch)
-    order = (*range(k + 1), k + 3, k + 1, k + 4, k + 2)
-    return following(split.transpose(order).copy("C").reshape((*batch, channels // (r * r), height * r, width * r)), self)
+                           f"upscale_factor, but input.size(-3)={c} is not divisible by {r * r}")
+    lead, n = self.shape[:-3], self.ndim - 3
+    split = self.reshape((*lead, c // (r * r), r, r, h, w)).transpose((*range(n), n, n + 3, n + 1, n + 4, n + 2))
+    return laid_out(xp, split.reshape((*lead, c // (r * r), h * r, w * r)), self)
 
 
 def pixel_unshuffle_kernel(xp: Any, self: Any, downscale_factor: int) -> Any:
-    r = downscale_factor
-    check_pixels("pixel_unshuffle", self, r, "downscale_factor")
-    *batch, channels, height, width = self.shape
-    for name, place, size in (("height", -2, height), ("width", -1, width)):
+    if self.ndim < 3:
+        raise RuntimeError(f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {self.ndim} "
+                           "dimension(s)")
+    r, (c, h, w) = downscale_factor, self.shape[-3:]
+    if r <= 0:
+        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
+    for name, size in (("height", h), ("width", w)):
         if size % r:
-            raise RuntimeError(f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({place})="
-                               f"{size} is not divisible by {r}")
-    split = self.reshape((*batch, channels, height // r, r, width // r, r))
-    k = len(batch)
-    order = (*range(k + 1), k + 2, k + 4, k + 1, k + 3)
-    return following(split.transpose(order).copy("C").reshape((*batch, channels * r * r, height // r, width // r)), self)
+            raise RuntimeError(f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size("
+                               f"{-2 if name == 'height' else -1})={size} is not divisible by {r}")
+    lead, n = self.shape[:-3], self.ndim - 3
+    split = self.reshape((*lead, c, h // r, r, w // r, r)).transpose((*range(n), n, n + 2, n + 4, n + 1, n + 3))
+    return laid_out(xp, split.reshape((*lead, c * r * r, h // r, w // r)), self)
 
 
-def leading_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
+def laid_out(xp: Any, result: Any, like: Any) -> Any:
+    """The result in new memory, with its channels innermost if those of the input are."""
+    made = geometry.new_in_format(result.shape, result.dtype, geometry.channels_last_like(like))
+    made[...] = result
+    return made
+
+
+def batch_first(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """The rule for ops on the last dimensions of one tensor."""
     return call(op, [families.move_to_front(args[0], dims[0]), *args[1:]]), 0
 
 
-defop(
+pixel_shuffle = defop(
     "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
-    kernel=pixel_shuffle_kernel, vjp=dict(self=lambda grad, upscale_factor: late.pixel_unshuffle(grad, upscale_factor)),
-    jvp="linear", batch=leading_batch, variants="function",
-)
-defop(
+    kernel=pixel_shuffle_kernel, jvp="linear", batch=batch_first, variants="function",
+    vjp=dict(self=lambda grad, upscale_factor: call(pixel_unshuffle, [grad, upscale_factor])))
+pixel_unshuffle = defop(
     "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
-    kernel=pixel_unshuffle_kernel, jvp="linear", batch=leading_batch, variants="function",
-    vjp=dict(self=lambda grad, downscale_factor: late.pixel_shuffle(grad, downscale_factor)),
-)
+    kernel=pixel_unshuffle_kernel, jvp="linear", batch=batch_first, variants="function",
+    vjp=dict(self=lambda grad, downscale_factor: call(pixel_shuffle, [grad, downscale_factor])))
 
 
 def channel_shuffle_kernel(xp: Any, self: Any, groups: int) -> Any:
-    if self.ndim <= 2:
+    if self.ndim < 3:
         raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(self.shape)}")
+    n, c, *rest = self.shape
     if groups <= 0:
         raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
-    channels = self.shape[1]
-    if channels % groups:
-        raise RuntimeError(f"Number of channels must be divisible by groups. Got {channels} channels and {groups} groups.")
-    split = self.reshape((self.shape[0], groups, channels // groups, *self.shape[2:]))
-    return following(split.swapaxes(1, 2).copy("C").reshape(self.shape), self)
+    if c % groups:
+        raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
+    return laid_out(xp, self.reshape((n, groups, c // groups, *rest)).swapaxes(1, 2).reshape(self.shape), self)
 
 
-defop(
+channel_shuffle = defop(
     "channel_shuffle(Tensor self, SymInt groups) -> Tensor",
     kernel=channel_shuffle_kernel, jvp="linear", batch=families.folded, variants="function",
-    vjp=dict(self=lambda grad, groups: late.channel_shuffle(grad, grad.shape[1] // groups)),
-)
-defop(
+    vjp=dict(self=lambda grad, groups: call(channel_shuffle, [grad, grad.shape[1] // groups])))
+native_channel_shuffle = defop(
     "native_channel_shuffle(Tensor self, SymInt groups) -> Tensor",
     kernel=channel_shuffle_kernel, jvp="linear", batch=families.folded, variants="function", out=False,
-    vjp=dict(self=lambda grad, groups: late.native_channel_shuffle(grad, grad.shape[1] // groups)),
-)
+    vjp=dict(self=lambda grad, groups: call(native_channel_shuffle, [grad, grad.shape[1] // groups])))

@@ -12,7 +12,7 @@ import numpy as np
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import defop
 from retrograd.ops.nn.pool import following, packed, through_matrices
-from retrograd.ops.shared import families, geometry
+from retrograd.ops.shared import families
 from retrograd.ops.shared.dtype_checks import takes
 
 SCALES = {1: ("scales",), 2: ("scales_h", "scales_w"), 3: ("scales_d", "scales_h", "scales_w")}
@@ -226,74 +226,3 @@ for kind, form, width in (("Bilinear", hat, 2), ("Bicubic", lambda x: bump(x, -0
     name = f"upsample_{kind.lower()}2d_aa"
     rows(f"_{name}", 2, True, smoothed(form, width), f"Upsample{kind}2DAaBackward0",
          (takes("compute_index_ranges_weights", "FU"), takes(f"{name}_backward_cpu", "F")))
-
-
-# ---- pixels from channels, and back
-def pixel_shuffle_kernel(xp: Any, self: Any, upscale_factor: int) -> Any:
-    if self.ndim < 3:
-        raise RuntimeError(f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {self.ndim} "
-                           "dimension(s)")
-    r, (c, h, w) = upscale_factor, self.shape[-3:]
-    if r <= 0:
-        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
-    if c % (r * r):
-        raise RuntimeError("pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
-                           f"upscale_factor, but input.size(-3)={c} is not divisible by {r * r}")
-    lead, n = self.shape[:-3], self.ndim - 3
-    split = self.reshape((*lead, c // (r * r), r, r, h, w)).transpose((*range(n), n, n + 3, n + 1, n + 4, n + 2))
-    return laid_out(xp, split.reshape((*lead, c // (r * r), h * r, w * r)), self)
-
-
-def pixel_unshuffle_kernel(xp: Any, self: Any, downscale_factor: int) -> Any:
-    if self.ndim < 3:
-        raise RuntimeError(f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {self.ndim} "
-                           "dimension(s)")
-    r, (c, h, w) = downscale_factor, self.shape[-3:]
-    if r <= 0:
-        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
-    for name, size in (("height", h), ("width", w)):
-        if size % r:
-            raise RuntimeError(f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size("
-                               f"{-2 if name == 'height' else -1})={size} is not divisible by {r}")
-    lead, n = self.shape[:-3], self.ndim - 3
-    split = self.reshape((*lead, c, h // r, r, w // r, r)).transpose((*range(n), n, n + 2, n + 4, n + 1, n + 3))
-    return laid_out(xp, split.reshape((*lead, c * r * r, h // r, w // r)), self)
-
-
-def laid_out(xp: Any, result: Any, like: Any) -> Any:
-    """The result in new memory, with its channels innermost if those of the input are."""
-    made = geometry.new_in_format(result.shape, result.dtype, geometry.channels_last_like(like))
-    made[...] = result
-    return made
-
-
-def batch_first(op: Any, args: Any, dims: Any, size: int) -> Any:
-    """The rule for ops on the last dimensions of one tensor."""
-    return call(op, [families.move_to_front(args[0], dims[0]), *args[1:]]), 0
-
-
-pixel_shuffle = defop(
-    "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
-    kernel=pixel_shuffle_kernel, jvp="linear", batch=batch_first, variants="function",
-    vjp=dict(self=lambda grad, upscale_factor: call(pixel_unshuffle, [grad, upscale_factor])))
-pixel_unshuffle = defop(
-    "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
-    kernel=pixel_unshuffle_kernel, jvp="linear", batch=batch_first, variants="function",
-    vjp=dict(self=lambda grad, downscale_factor: call(pixel_shuffle, [grad, downscale_factor])))
-
-
-def channel_shuffle_kernel(xp: Any, self: Any, groups: int) -> Any:
-    if self.ndim < 3:
-        raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(self.shape)}")
-    n, c, *rest = self.shape
-    if groups <= 0:
-        raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
-    if c % groups:
-        raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
-    return following(packed(self.reshape((n, groups, c // groups, *rest)).swapaxes(1, 2).reshape(self.shape)), self)
-
-
-channel_shuffle = defop(
-    "channel_shuffle(Tensor self, SymInt groups) -> Tensor",
-    kernel=channel_shuffle_kernel, jvp="linear", batch=families.folded, variants="function",
-    vjp=dict(self=lambda grad, groups: call(channel_shuffle, [grad, grad.shape[1] // groups])))

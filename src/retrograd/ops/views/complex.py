@@ -50,7 +50,7 @@ def complex_pairs(xp: Any, self: Any) -> Any:
         raise RuntimeError("Tensor must have a last dimension of size 2")
     if strides[-1] != 1:
         raise RuntimeError("Tensor must have a last dimension with stride 1")
-    if any([s % 2 for s in strides[:-1]]):
+    if any([s % 2 for s, n in zip(strides[:-1], shape[:-1], strict=True) if n != 1]):
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
     if offset % 2:
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")
