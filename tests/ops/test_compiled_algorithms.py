@@ -11,6 +11,7 @@ import retrograd as torch
 from retrograd.ops.create import factories, implicit_gradients
 from retrograd.ops.elementwise import special
 from retrograd.ops.loss import ctc
+from retrograd.ops.nn import grid
 from retrograd.ops.signal import windows
 
 F = torch.nn.functional
@@ -82,3 +83,18 @@ def test_alignments(monkeypatch: pytest.MonkeyPatch, dtype: Any, zero_infinity: 
         return [loss, other, *torch.autograd.grad(finite.sum(), x)]
     for made, wanted in zip(*both(monkeypatch, ctc, compute), strict=True):
         torch.testing.assert_close(made, wanted, rtol=1e-4, atol=1e-5, equal_nan=True)
+
+
+@pytest.mark.parametrize("align_corners", [False, True])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic", "volume"])
+def test_samples_of_images(monkeypatch: pytest.MonkeyPatch, mode: str, padding: str, align_corners: bool) -> None:
+    sizes = (4, 5, 3) if mode == "volume" else (5, 4)
+    images, places = values(-1.0, 1.0, 2, 3, *sizes), values(-2.2, 2.2, 2, *[2] * (len(sizes) - 1), 7, len(sizes), seed=1)
+
+    def compute() -> list[Any]:
+        leaves = [images.clone().requires_grad_(), places.clone().requires_grad_()]
+        made = F.grid_sample(*leaves, "bilinear" if mode == "volume" else mode, padding, align_corners)
+        return [made, *torch.autograd.grad(made.sin().sum(), leaves)]
+    for made, wanted in zip(*both(monkeypatch, grid, compute), strict=True):
+        torch.testing.assert_close(made, wanted, rtol=1e-10, atol=1e-12)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core.algorithms import native
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.opdef import defop
@@ -199,16 +200,25 @@ def rows(rank: int) -> Any:
 
     def forward_kernel(xp: Any, input: Any, grid: Any, mode: int, padding: int, align_corners: bool) -> Any:
         check_dimensions(input, grid, mode)
-        sampler = Sampler(OverArrays, input.shape[2:], wide(grid), mode, padding, align_corners)
         if not (input.size and grid.size):
             return xp.zeros((*input.shape[:2], *grid.shape[1:-1]), input.dtype)
+        if native is not None and input.dtype.char in "fd":
+            made = xp.empty((*input.shape[:2], *grid.shape[1:-1]), input.dtype)
+            if native.grid_sample(xp.ascontiguousarray(input), xp.ascontiguousarray(grid), mode, padding, align_corners, made):
+                return made
+        sampler = Sampler(OverArrays, input.shape[2:], wide(grid), mode, padding, align_corners)
         return xp.ascontiguousarray(sampler.sample(wide(input), sampler.plain), input.dtype)
 
     def backward_kernel(xp: Any, grad_output: Any, input: Any, grid: Any, mode: int, padding: int, align_corners: bool,
                         output_mask: Any) -> Any:
         check_dimensions(input, grid, mode)
-        sampler = Sampler(OverArrays, input.shape[2:], wide(grid), mode, padding, align_corners)
         empty = not grad_output.size
+        if native is not None and input.dtype.char in "fd" and not empty:
+            made = xp.zeros(input.shape, input.dtype) if output_mask[0] else None, xp.empty(grid.shape, grid.dtype)
+            arrays = [xp.ascontiguousarray(a) for a in (input, grid, grad_output)]
+            if native.grid_sample(*arrays[:2], mode, padding, align_corners, arrays[2], *made):
+                return made
+        sampler = Sampler(OverArrays, input.shape[2:], wide(grid), mode, padding, align_corners)
         to_input, to_grid = None, xp.zeros(grid.shape, grid.dtype)       # the second is made whether it was asked for or not
         if output_mask[0]:
             to_input = (xp.zeros(input.shape, input.dtype) if empty else
