@@ -83,3 +83,35 @@ def test_out_that_is_resized_stays_in_its_memory() -> None:
 def test_norms_by_name_are_written() -> None:
     out = torch.zeros(())
     assert torch.norm(torch.eye(3), p="nuc", out=out) is out and out.item() == 3
+
+
+# ---- factories
+@pytest.mark.parametrize("factory", [
+    lambda **k: torch.arange(3, **k), lambda **k: torch.ones(3, **k), lambda **k: torch.full((3,), 2.0, **k),
+    lambda **k: torch.linspace(0, 1, 3, **k),
+])
+def test_factory_does_not_write_to_what_requires_grad(factory: Any) -> None:
+    out = torch.zeros(3, requires_grad=True)
+    with pytest.raises(RuntimeError, match="functions with out=... arguments don't support automatic differentiation"):
+        factory(out=out)
+    with torch.no_grad():
+        assert factory(out=out) is out and not out.requires_grad
+
+
+@pytest.mark.parametrize(("run", "words"), [
+    (lambda o: torch.softmax(torch.ones(3), 0, out=o), "Expected out tensor to have dtype float, but got double instead"),
+    (lambda o: torch.max(torch.ones(3, dtype=torch.complex64).real, out=o.long().sum()), "Expected canCast"),
+    (lambda o: torch.hstack([torch.ones(2)], out=o.long()), "torch.cat.*can't be cast to the desired output type Long"),
+])
+def test_dtypes_that_out_may_not_have(run: Any, words: str) -> None:
+    with pytest.raises((RuntimeError, TypeError), match=words):
+        run(torch.zeros(3, dtype=torch.float64))
+
+
+def test_dtypes_that_out_may_have() -> None:
+    wide = torch.zeros(3, dtype=torch.float64)
+    assert torch.bernoulli(torch.ones(3), out=wide).tolist() == [1.0, 1.0, 1.0]
+    assert torch.max(torch.tensor([1, 3], dtype=torch.int32), out=torch.zeros((), dtype=torch.float64)) == 3
+    logs = torch.zeros(3)
+    torch.testing.assert_close(torch.nn.functional.logsigmoid(torch.ones(3), out=logs), torch.sigmoid(torch.ones(3)).log())
+    assert logs.count_nonzero() == 3

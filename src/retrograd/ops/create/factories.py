@@ -18,7 +18,7 @@ from retrograd.core.opdef import defop
 from retrograd.core.rng.fused import fma_float32, fma_float64
 from retrograd.core.schema import Schema
 from retrograd.core.state import switches, tls
-from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor, new_tensor
+from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor, new_tensor, wants_grad
 from retrograd.ops import late
 from retrograd.ops.memory.copy import channels_last_strides, format_strides, meta_array
 from retrograd.ops.shared import families
@@ -112,6 +112,8 @@ def make(op: Any, order: Any, bound: Any) -> Any:
         raise RuntimeError(NO_PINNED)
     if out is not None:
         made = fill_out(op, args, out, bound[dtype_place])
+        if made._node is None:
+            made._requires = False               # which is what the call asks for, unless it says otherwise
     else:
         made = call(op, args)
     if bound[requires_place]:
@@ -124,6 +126,9 @@ SEQUENCES = ("arange", "linspace", "logspace", "range")
 
 def fill_out(op: Any, args: Any, out: Any, dtype: Any) -> Any:
     """The out= form: what the op makes in the dtype of `out`, put there."""
+    if tls.grad_enabled and wants_grad(out):
+        raise RuntimeError(f"aten::{op.name}(): functions with out=... arguments don't support automatic differentiation, but "
+                           "one of the arguments requires grad.")
     if dtype is not None and dtype is not out.dtype:
         raise RuntimeError(f"dtype {dtype.legacy} does not match dtype of out parameter ({out.dtype.legacy})")
     if not op._ready:

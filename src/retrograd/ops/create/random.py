@@ -264,7 +264,7 @@ def contiguous_like(self: Any) -> Any:
 
 
 bernoulli = defop(
-    "bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
+    "bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", out="any",
     kernel=lambda xp, self, generator: bernoulli_values(contiguous_like(self), self, generator),
     vjp=dict(self=zeros_like), jvp=lambda self_t: zeros_like(self_t), batch=batched_fill,
     meta=lambda xp, self, generator: self,

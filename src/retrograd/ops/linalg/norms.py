@@ -213,9 +213,9 @@ def matrix_power(self: Any, n: int) -> Any:
 
 
 defop("linalg_matrix_power(Tensor self, int n) -> Tensor",
-      out="same", kernel=matrix_power, composite=True, variants="")
+      out="cast", kernel=matrix_power, composite=True, variants="")
 defop("matrix_power(Tensor self, int n) -> Tensor",
-      out="same", kernel=matrix_power, composite=True)
+      out="cast", kernel=matrix_power, composite=True)
 
 
 # ---- norms

@@ -351,7 +351,7 @@ defop("linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor",
       out="same", kernel=linalg_solve, composite=True, variants="")
 solve_ex = defop(
     "linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)",
-    kernel=linalg_solve_ex, composite=True, variants="",
+    kernel=linalg_solve_ex, composite=True, variants="", out="same",
 )
 
 

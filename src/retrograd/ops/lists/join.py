@@ -167,7 +167,7 @@ def stacked(name: str, prepare: Any, dim_of: Any) -> None:
             raise RuntimeError(f"{'vstack' if name == 'row_stack' else name} expects a non-empty TensorList")
         ready = list(prepare(list(tensors)))
         return call(cat, [ready, dim_of(ready)])
-    defop(f"{name}(Tensor[] tensors) -> Tensor", kernel=kernel, composite=True, variants="function")
+    defop(f"{name}(Tensor[] tensors) -> Tensor", kernel=kernel, composite=True, variants="function", out="cat")
 
 
 def columns(tensors: Any) -> Any:

@@ -308,7 +308,7 @@ for name, row in (("softmax", softmax), ("log_softmax", log_softmax)):
     defop(
         f"{name}.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
         kernel=lambda self, dim, dtype, row=row: call(row, [self if dtype is None else self.to(dtype), dim, False]),
-        composite=True,
+        composite=True, out="same",
     )
 
 
@@ -644,8 +644,8 @@ log_sigmoid_forward = defop(
     batch=families.pointwise, elementwise=False, widen=True, variants="",
     node="LogSigmoidBackward0", out=False,
 )
-defop("log_sigmoid(Tensor self) -> Tensor", kernel=lambda self: call(log_sigmoid_forward, [self])[0], composite=True, out=False,
-      variants="")
+defop("log_sigmoid(Tensor self) -> Tensor", kernel=lambda self: call(log_sigmoid_forward, [self])[0], composite=True,
+      out="scalar", variants="")
 
 
 # ---- the piecewise linear approximations

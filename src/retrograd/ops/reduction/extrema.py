@@ -81,6 +81,8 @@ def define_extreme(name: str, node: str, reduce: str) -> tuple[Any, Any]:
                   jvp=selected_jvp, batch=along_dim, node=f"{node}Backward0", widen=True)
     kernel = full_extreme_kernel(name, reduce)
     full = defop(f"{name}(Tensor self) -> Tensor", kernel=kernel,
+                 out="cast: Expected canCast( typeMetaToScalarType(self.dtype()), typeMetaToScalarType(out.dtype())) to be "
+                     "true, but got false.",
                  vjp=dict(self=lambda grad, self, result: spread_evenly(grad, self, result)),
                  jvp=lambda self_p, self_t, result: read_evenly(self_t, self_p, result),
                  batch=flattened(along), node=f"{node}Backward1", widen=True, fast=widened(kernel), lower=f"{name}(self)")
