@@ -189,3 +189,13 @@ def test_functorch_is_the_older_name_of_func() -> None:
                   "assert 'torch.func.grad' in str(caught[0].message) and caught[0].category is FutureWarning\n"
                   "assert torch._C._functorch.maybe_get_level(torch.ones(1)) == -1\n"
                   "assert torch._ops.HigherOrderOperator and torch._C.DispatchKey.CPU")
+
+
+def test_ops_are_found_in_the_modules_of_the_extension() -> None:
+    run_installed("import torch, torch._C._linalg, pickle\n"
+                  "assert torch._C._linalg.linalg_inv is torch.linalg.inv\n"
+                  "assert torch._C._special.special_erf is torch.special.erf\n"
+                  "assert pickle.loads(pickle.dumps(torch.linalg.inv)) is torch.linalg.inv\n"
+                  "assert torch._C._nn.gelu is torch.nn.functional.gelu and not hasattr(torch._C._nn, 'no_such_op')\n"
+                  "assert torch._C.Size is torch.Size and torch._C._LinAlgError is torch.linalg.LinAlgError\n"
+                  "assert torch._C.parse_schema('a::b(Tensor x) -> Tensor').name == 'a::b'")

@@ -62,6 +62,45 @@ PRIVATE: dict[str, dict[str, str]] = {
         "DispatchKey": "core.dispatch_keys:DispatchKey",
         "DispatchKeySet": "core.dispatch_keys:DispatchKeySet",
         "_dispatch_keys": "core.dispatch_keys:keys_of",
+        "FunctionSchema": "core.function_schema:FunctionSchema",
+        "Future": "futures:Future",
+        "ScriptFunction": "jit:ScriptFunction",
+        "ScriptModule": "jit:ScriptModule",
+        "Size": ":Size",
+        "Tag": ":Tag",
+        "_InferenceMode": ":inference_mode",
+        "_LinAlgError": "linalg:LinAlgError",
+        "_TensorBase": ":Tensor",
+        "_VariableFunctions": "as_torch:retrograd",
+        "_from_dlpack": "utils.dlpack:from_dlpack",
+        "_get_deterministic_algorithms": ":are_deterministic_algorithms_enabled",
+        "_get_dispatch_stack_at": "utils._python_dispatch:_get_dispatch_stack_at",
+        "_group_tensors_by_device_and_dtype": "utils._foreach_utils:_group_tensors_by_device_and_dtype",
+        "_has_torch_function": "overrides:has_torch_function",
+        "_has_torch_function_unary": "overrides:has_torch_function_unary",
+        "_has_torch_function_variadic": "overrides:has_torch_function_variadic",
+        "_is_view_replay_enabled": "autograd.grad_mode:is_view_replay_enabled",
+        "_len_torch_dispatch_stack": "utils._python_dispatch:_len_torch_dispatch_stack",
+        "_len_torch_function_stack": "overrides:_len_torch_function_stack",
+        "_parallel_info": "__config__:parallel_info",
+        "_pop_torch_dispatch_stack": "utils._python_dispatch:_pop_mode",
+        "_push_on_torch_dispatch_stack": "utils._python_dispatch:_push_mode",
+        "_set_default_dtype": ":set_default_dtype",
+        "_set_default_tensor_type": ":set_default_tensor_type",
+        "_set_deterministic_algorithms": ":use_deterministic_algorithms",
+        "_set_grad_enabled": "core.state:set_grad_enabled",
+        "_show_config": "__config__:show",
+        "_to_dlpack": "utils.dlpack:to_dlpack",
+        "default_generator": ":default_generator",
+        "device": ":device",
+        "dtype": ":dtype",
+        "get_default_dtype": ":get_default_dtype",
+        "is_autocast_enabled": ":is_autocast_enabled",
+        "is_inference_mode_enabled": ":is_inference_mode_enabled",
+        "layout": ":layout",
+        "memory_format": ":memory_format",
+        "parse_schema": "core.function_schema:parse_schema",
+        "set_autocast_enabled": ":set_autocast_enabled",
         "_functorch": "@_C._functorch",
         "Generator": ":Generator",
         "Graph": "_torch_private:Graph",
@@ -82,6 +121,8 @@ PRIVATE: dict[str, dict[str, str]] = {
         "is_grad_enabled": ":is_grad_enabled",
     },
     "_C._autograd": {
+        "_pop_saved_tensors_default_hooks": "autograd.graph:pop_saved_hooks",
+        "_push_saved_tensors_default_hooks": "autograd.graph:push_saved_hooks",
         "SavedTensor": "core.saved:SavedTensor",
         "_saved_tensors_hooks_is_enabled": "as_torch:saved_tensors_hooks_enabled",
         "_unsafe_set_version_counter": "as_torch:set_version_counters",
@@ -291,6 +332,14 @@ SAME: dict[str, str] = {
     "_inductor.config": "compile.state:backend_config",
 }
 
+# Modules of torch._C that hold ops: where their functions are published, and how their names begin.
+OPS_BY_MODULE = {
+    "_C._fft": ("fft", "fft_"),
+    "_C._linalg": ("linalg", "linalg_"),
+    "_C._nn": ("nn.functional", ""),
+    "_C._special": ("special", "special_"),
+}
+
 PACKAGE = retrograd.__name__
 FUNCTORCH = "_functorch.package"      # what `import functorch` gives
 
@@ -326,6 +375,8 @@ def install() -> None:
     for name, homes in PRIVATE.items():
         if name not in SAME:
             add_names(find_or_make_module(name), name, homes)
+    for name, (home, prefix) in OPS_BY_MODULE.items():
+        add_ops(find_or_make_module(name), name, home, prefix)
 
 
 def take_identity() -> None:
@@ -496,6 +547,27 @@ def add_names(module: ModuleType, name: str, homes: dict[str, str]) -> None:
         reason = f" (retrograd has no {home.strip(':').replace(':', '.')})" if home else ""
         raise AttributeError(f"module 'torch.{name}' has no attribute {attribute!r}{reason}",
                              name=attribute, obj=module)
+
+    module.__dict__["__getattr__"] = missing
+
+
+def add_ops(module: ModuleType, name: str, home: str, prefix: str) -> None:
+    """Let `module` find the functions of `home` by the names of their ops, and ops that have no function there."""
+    before: Callable[[str], Any] | None = module.__dict__.get("__getattr__")
+
+    def missing(attribute: str) -> Any:
+        if before is not None:
+            try:
+                return before(attribute)
+            except AttributeError:
+                pass
+        if attribute.startswith(prefix) and not attribute.startswith("__"):
+            own = getattr(find_module(home), attribute.removeprefix(prefix), None)
+            found = getattr(retrograd.ops.aten, attribute, None) if own is None else own
+            if found is not None:
+                module.__dict__[attribute] = found
+                return found
+        raise AttributeError(f"module 'torch.{name}' has no attribute {attribute!r}", name=attribute, obj=module)
 
     module.__dict__["__getattr__"] = missing
 

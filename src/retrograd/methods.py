@@ -623,7 +623,13 @@ def grad_accumulator(self: Any) -> Any:
     return accumulator(self) if self._requires and self._node is None else None
 
 
-PROPERTIES = dict(
+class Attribute(property):
+    """An attribute of tensors that knows its name, as PyTorch's do: `TensorBase.grad`."""
+
+    __qualname__: str
+
+
+PROPERTIES: dict[str, Any] = dict(
     grad=property(get_grad, set_grad, del_grad),
     _grad_fn=property(lambda self: self.grad_fn, None, forbidden_delete("_grad_fn")),
     _backward_hooks=property(get_backward_hooks, set_backward_hooks, forbidden_delete("_backward_hooks")),
@@ -652,6 +658,10 @@ PROPERTIES = dict(
     H=property(lambda self: late.matrix_H(self)),
     mH=property(lambda self: late.mH(self)),
 )
+
+for name, declared in list(PROPERTIES.items()):
+    PROPERTIES[name] = Attribute(declared.fget, declared.fset, declared.fdel, declared.__doc__)
+    PROPERTIES[name].__qualname__ = f"TensorBase.{name}"
 
 PLAIN = dict(
     backward=tensor_backward, requires_grad_=requires_grad_, detach=detach, detach_=detach_, numpy=numpy, __array__=__array__,

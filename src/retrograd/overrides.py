@@ -2,11 +2,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from keyword import iskeyword
 from typing import Any
 
 from retrograd.core import api, subclass
 from retrograd.core.modes import enable_reentrant_dispatch
+from retrograd.core.opdef import find_packet
+from retrograd.core.schema import REQUIRED
 from retrograd.core.state import tls
 from retrograd.core.subclass import (
     BaseTorchFunctionMode,
@@ -17,6 +23,8 @@ from retrograd.core.subclass import (
     resolve_name,
 )
 from retrograd.core.tensor import Tensor
+from retrograd.methods import PLAIN as METHODS
+from retrograd.methods import PROPERTIES
 from retrograd.ops.load import load_all
 
 __all__ = ["BaseTorchFunctionMode", "DisableTorchFunctionSubclass", "TorchFunctionMode", "disabled_torch_function",
@@ -112,16 +120,54 @@ def get_default_nowrap_functions() -> set[Any]:
 
 
 def get_overridable_functions() -> dict[Any, list[Any]]:
-    """All functions that take part, by where they are: Tensor's methods, and the functions of the package ("torch").
+    """All functions that take part, by where they are: Tensor, its attributes, `torch` and its modules of functions.
 
     >>> import retrograd as torch
-    >>> torch.sin in get_overridable_functions()["torch"]
+    >>> torch.sin in get_overridable_functions()[torch]
     True
     """
     load_all()
-    methods = {**api.TENSOR_METHODS, **api.EXTRA_METHODS}
+    torch = import_module(__package__)
+    functional, nn_functional = import_module(f"{__package__}.functional"), import_module(f"{__package__}.nn.functional")
     functions = {**api.FUNCTIONS, **api.EXTRA_FUNCTIONS}
-    return {Tensor: list(methods.values()), "torch": list(functions.values())}
+    ignored = get_ignored_functions()
+    older = [functions[name] for name in functional.NAMES if name in functions]
+    for function in older:
+        function.__module__ = "torch.functional"
+    of_torch = [f for f in functions.values()
+                if callable(f) and f not in ignored and not isinstance(f, type) and f not in older]
+    of_nn = [f for name in nn_functional.__all__ if callable(f := getattr(nn_functional, name)) and not isinstance(f, type)
+             and f not in of_torch]
+    found: dict[Any, list[Any]] = {torch: of_torch, functional: older, nn_functional: of_nn, Tensor: tensor_methods()}
+    for name in ("linalg", "fft", "special"):
+        module = import_module(f"{__package__}.{name}")
+        found[module] = [getattr(module, function) for function in module.NAMES]
+    for attribute in tensor_attributes():
+        found[attribute] = [attribute.__get__]
+    return found
+
+
+def tensor_methods() -> list[Any]:
+    """The methods and operators of Tensor that take part."""
+    names = [*api.TENSOR_METHODS, *api.EXTRA_METHODS, *METHODS, *[name for name in OPERATORS if hasattr(Tensor, name)]]
+    return list({id(f): f for name in names if callable(f := getattr(Tensor, name, None))}.values())
+
+
+def tensor_attributes() -> list[Any]:
+    """The attributes of Tensor whose reading takes part."""
+    return [getattr(Tensor, name) for name in (*PROPERTIES, *FIELDS)]
+
+
+FIELDS = ("shape", "ndim", "dtype", "device", "grad_fn", "is_leaf", "output_nr", "_version")
+
+
+OPERATORS = """
+    __add__ __radd__ __iadd__ __sub__ __rsub__ __isub__ __mul__ __rmul__ __imul__ __truediv__ __floordiv__ __rfloordiv__
+    __ifloordiv__ __mod__ __rmod__ __imod__ __rpow__ __matmul__ __rmatmul__ __lshift__ __rlshift__ __ilshift__ __rshift__
+    __rrshift__ __irshift__ __and__ __rand__ __iand__ __or__ __ror__ __ior__ __xor__ __rxor__ __ixor__ __invert__ __eq__ __ne__
+    __lt__ __le__ __gt__ __ge__ __bool__ __int__ __float__ __complex__ __index__ __len__ __contains__ __getitem__ __setitem__
+    __array__ __array_wrap__ __deepcopy__ __format__ __reduce_ex__ __repr__ __dlpack__ __dlpack_device__
+""".split()
 
 
 def is_tensor_method_or_property(func: Any) -> bool:
@@ -174,9 +220,78 @@ def get_testing_overrides() -> dict[Any, Any]:
     >>> get_testing_overrides()[torch.sin](torch.ones(1))
     -1
     """
-    made = {}
-    for functions in get_overridable_functions().values():
-        for function in functions:
-            if callable(function):
-                made[function] = lambda *args, **kwargs: -1
+    return {function: stand_in(function) for functions in get_overridable_functions().values() for function in functions}
+
+
+def stand_in(function: Any) -> Any:
+    """A function with the parameters of another that returns -1."""
+    def made(*args: Any, **kwargs: Any) -> int:
+        return -1
+    made.__signature__ = signature_of(function)  # type: ignore[attr-defined]
     return made
+
+
+def signature_of(function: Any) -> inspect.Signature:
+    """The parameters of a function: of an op those of the overload that needs fewest."""
+    if getattr(function, "__name__", "") == "__get__":      # reading an attribute
+        return inspect.Signature([inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)])
+    name = getattr(function, "__name__", "")
+    packet = None if name.startswith("__") else find_packet(name)
+    if packet is not None and not hasattr(function, "__wrapped__"):
+        schema = min(packet.schemas, key=lambda schema: sum([param.default is REQUIRED for param in schema.params]))
+        return inspect.Signature([parameter_of(param) for param in schema.params if not param.kwarg_only])
+    try:
+        given = inspect.signature(getattr(function, "__wrapped__", function))
+    except ValueError:
+        return inspect.Signature([inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL)])
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    return inspect.Signature([p for p in given.parameters.values() if p.kind in kinds])
+
+
+def parameter_of(param: Any) -> inspect.Parameter:
+    default = inspect.Parameter.empty if param.default is REQUIRED else param.default
+    name = "input" if param.name == "self" else param.name
+    return inspect.Parameter(f"{name}_" if iskeyword(name) else name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
+
+
+# ---- the protocol's parts under the names that PyTorch has for them
+def has_torch_function_unary(arg: Any) -> bool:
+    """`has_torch_function` of one argument."""
+    return has_torch_function((arg,))
+
+
+def has_torch_function_variadic(*args: Any) -> bool:
+    """`has_torch_function` of the arguments themselves."""
+    return has_torch_function(args)
+
+
+def _get_overloaded_args(relevant_args: Iterable[Any], get_type_fn: Any = type) -> list[Any]:
+    """One argument of each type that overrides, in the order in which they are asked."""
+    return subclass.overriding_arguments(tuple(relevant_args), {})
+
+
+def _len_torch_function_stack() -> int:
+    """How many modes are in force."""
+    return len(tls.function_modes)
+
+
+def _push_mode(mode: Any) -> None:
+    """Put a mode in force."""
+    mode.__enter__()
+
+
+def _pop_mode() -> Any:
+    """Take the innermost mode out of force, and return it."""
+    mode = tls.function_modes[-1]
+    mode.__exit__(None, None, None)
+    return mode
+
+
+@contextmanager
+def _pop_mode_temporarily() -> Iterator[Any]:
+    """A scope without the innermost mode, which it gives."""
+    mode = _pop_mode()
+    try:
+        yield mode
+    finally:
+        _push_mode(mode)

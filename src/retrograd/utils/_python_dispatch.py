@@ -91,6 +91,9 @@ def transform_subclass(t: Any, callback: Callable[[str, Any], Any], outer_size: 
     ...         made = torch.Tensor._make_wrapper_subclass(cls, inner.shape, strides=inner.stride(), dtype=inner.dtype)
     ...         made.inner = inner
     ...         return made
+    ...     @classmethod
+    ...     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+    ...         return NotImplemented
     ...     def __tensor_flatten__(self):
     ...         return ["inner"], None
     ...     @staticmethod
