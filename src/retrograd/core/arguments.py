@@ -124,7 +124,7 @@ class _Signature:
 def _visible_params(schema: Schema, is_method: bool) -> list[tuple[str, Param]]:
     visible: list[tuple[str, Param]] = []
     for param in schema.params:
-        is_self = param.name == "self" and param.type == "Tensor"
+        is_self = param.name == "self" and param.type == "Tensor" and not param.is_list
         if not (is_self and is_method):
             visible.append(("input" if is_self else param.name, param))
     return visible

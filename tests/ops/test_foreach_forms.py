@@ -1,0 +1,28 @@
+"""In-place list ops in all their forms write what the ops for one tensor write."""
+from __future__ import annotations
+
+import pytest
+
+import retrograd as torch
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "pow", "maximum", "minimum", "clamp_max", "clamp_min"])
+@pytest.mark.parametrize("other", [2, 2.5, [2.0, 3.0], "tensors"], ids=["int", "float", "numbers", "tensors"])
+def test_in_place_forms_agree_with_functional_ones(name: str, other) -> None:
+    lists = [torch.tensor([0.5, 2.0, 4.0]), torch.ones(2, 2)]
+    if other == "tensors":
+        other = [torch.full((3,), 2.0), torch.full((2, 2), 3.0)]
+    expected = getattr(torch, f"_foreach_{name}")(lists, other)
+    written = [t.clone() for t in lists]
+    getattr(torch, f"_foreach_{name}_")(written, other)
+    for got, wanted in zip(written, expected, strict=True):
+        assert torch.equal(got, wanted)
+
+
+def test_in_place_overloads_are_named_as_in_pytorch() -> None:
+    assert {"Scalar", "Tensor"} <= set(torch.ops.aten.pow_.overloads())
+
+
+def test_lists_are_called_self_in_errors() -> None:
+    with pytest.raises(TypeError, match=r"_foreach_abs\(\): argument 'self' \(position 1\) must be tuple of Tensors"):
+        torch._foreach_abs(torch.ones(2))
