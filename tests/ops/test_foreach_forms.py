@@ -21,6 +21,7 @@ def test_in_place_forms_agree_with_functional_ones(name: str, other) -> None:
 
 def test_in_place_overloads_are_named_as_in_pytorch() -> None:
     assert {"Scalar", "Tensor"} <= set(torch.ops.aten.pow_.overloads())
+    assert {"Tensor", "Tensor_Scalar"} <= set(torch.ops.aten.bitwise_left_shift_.overloads())
 
 
 def test_lists_are_called_self_in_errors() -> None:

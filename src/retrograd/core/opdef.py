@@ -461,7 +461,8 @@ def derive(op: OpDef, form: str, numbers: bool) -> OpDef:
     arguments = arguments.rstrip()[:-1]
     name, _, overload = head.partition(".")
     if form == "inplace":
-        overload = overload.removeprefix("Tensor_")       # pow.Tensor_Scalar, and pow_.Scalar
+        if hasattr(op.packet, "Tensor_Tensor"):       # overloads named by both operands: pow.Tensor_Scalar, but pow_.Scalar
+            overload = overload.removeprefix("Tensor_")
         arguments = arguments.replace("Tensor self", "Tensor(a!) self", 1)
         schema = f"{name}_{'.' + overload if overload else ''}({arguments}) -> Tensor(a!)"
     else:
