@@ -63,7 +63,7 @@ from retrograd.core.api import internal_named
 assert torch.Tensor.sort is torch.Tensor.sort
 assert internal_named("sort") is FUNCTIONS_BY_NAME["sort"] is torch.sort
 functions = torch.overrides.get_overridable_functions()
-assert torch.sort in functions["torch"] and torch.Tensor.sort in functions[torch.Tensor]
+assert torch.sort in functions[torch] and torch.Tensor.sort in functions[torch.Tensor]
 print("same")
 """) == "same"
 
