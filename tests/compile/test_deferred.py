@@ -318,3 +318,19 @@ def test_long_programs_are_cut_into_several_loops() -> None:
     assert torch.equal(repeated(f), f())
     lengths = [len(call.region.statements) for code in codes.values() if code for call in code.calls]
     assert sum(lengths) >= 200 and max(lengths) <= 32
+
+
+def test_transforms_of_fused_functions_and_fused_transforms() -> None:
+    def f(x: Any) -> Any:
+        return (torch.sin(x) * x + x.exp()).sum()
+    func, x = torch.func, torch.linspace(-1, 1, 12).reshape(3, 4)
+    v = torch.ones_like(x)
+    with backend_config.patch(fusion_threshold=0):
+        g = torch.compile(f)
+        for _ in range(3):
+            for made, wanted in [
+                    (func.grad(g)(x), func.grad(f)(x)), (torch.compile(func.grad(f))(x), func.grad(f)(x)),
+                    (func.vmap(g)(x), func.vmap(f)(x)), (torch.compile(func.vmap(func.grad(f)))(x), func.vmap(func.grad(f))(x)),
+                    (func.jvp(g, (x,), (v,))[1], func.jvp(f, (x,), (v,))[1]),
+                    (torch.compile(func.hessian(f))(x[0]), func.hessian(f)(x[0]))]:
+                torch.testing.assert_close(made, wanted)
