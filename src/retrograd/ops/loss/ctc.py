@@ -246,17 +246,24 @@ def forward_kernel(xp: Any, log_probs: Any, targets: Any, input_lengths: Any, ta
                    zero_infinity: bool) -> Any:
     input_lengths, target_lengths = numbers(input_lengths), numbers(target_lengths, "target_lengths")
     check(log_probs, targets, input_lengths, target_lengths, blank, "ctc_loss_cpu")
-    frames, batch, _ = log_probs.shape
-    loss = xp.empty(batch, log_probs.dtype)
-    alpha = xp.empty((batch, frames, 2 * max(target_lengths, default=0) + 1), log_probs.dtype)
-    if native is not None and native.ctc(xp.ascontiguousarray(log_probs), *as_arrays(targets, input_lengths, target_lengths),
-                                         blank, loss, alpha):
-        return loss, alpha
+    made = aligned(xp, log_probs, as_arrays(targets, input_lengths, target_lengths), blank)
+    if made is not None:
+        return made
     trellis = Trellis(OverArrays, log_probs, targets.astype(xp.int64), input_lengths, target_lengths, blank)
     ahead = trellis.run_ahead()[0]
     total = trellis.likelihood(ahead)[:, 0]
     states = xp.stack(ahead, 1)
     return -lost(xp, total), xp.ascontiguousarray(lost(xp, states))
+
+
+def aligned(xp: Any, log_probs: Any, arrays: Any, blank: int) -> Any:
+    """The losses and the first pass over the trellis; None where nothing is compiled."""
+    if native is None:
+        return None
+    frames, batch, _ = log_probs.shape
+    loss = xp.empty(batch, log_probs.dtype)
+    alpha = xp.empty((batch, frames, 2 * int(arrays[3].max(initial=0)) + 1), log_probs.dtype)
+    return (loss, alpha) if native.ctc(xp.ascontiguousarray(log_probs), *arrays, blank, loss, alpha) else None
 
 
 def as_arrays(targets: Any, input_lengths: list[int], target_lengths: list[int]) -> tuple[Any, Any, Any, Any]:
@@ -275,11 +282,14 @@ def backward_kernel(xp: Any, grad: Any, log_probs: Any, targets: Any, input_leng
                     neg_log_likelihood: Any, log_alpha: Any, blank: int, zero_infinity: bool) -> Any:
     input_lengths, target_lengths = numbers(input_lengths), numbers(target_lengths, "target_lengths")
     check(log_probs, targets, input_lengths, target_lengths, blank, "ctc_loss_backward_cpu")
-    if native is not None:
+    arrays = as_arrays(targets, input_lengths, target_lengths)
+    ahead = aligned(xp, log_probs, arrays, blank)        # a function of the frames alone, as the trellis is
+    if ahead is not None:
         made = xp.empty(log_probs.shape, log_probs.dtype)
-        arrays = [xp.ascontiguousarray(a) for a in (log_probs, neg_log_likelihood, log_alpha, grad)]
-        if native.ctc(arrays[0], *as_arrays(targets, input_lengths, target_lengths), blank, *arrays[1:], zero_infinity, made):
-            return made
+        loss = xp.where(xp.isinf(neg_log_likelihood), neg_log_likelihood, ahead[0])
+        native.ctc(xp.ascontiguousarray(log_probs), *arrays, blank, loss, ahead[1], xp.ascontiguousarray(grad), zero_infinity,
+                   made)
+        return made
     trellis = Trellis(OverArrays, log_probs, targets.astype(xp.int64), input_lengths, target_lengths, blank)
     made = xp.exp(log_probs) - trellis.posterior()
     made = xp.where(xp.isinf(neg_log_likelihood)[:, None], 0 if zero_infinity else xp.nan, made) * grad[:, None]

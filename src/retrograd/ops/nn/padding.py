@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core.copying import copy_into
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import camel, defop
 from retrograd.ops import late
@@ -45,6 +46,29 @@ def check_padding(shape: Any, padding: Any, rank: int, is_mirror: bool) -> None:
         raise RuntimeError(f"input ({told}{gap}) is too small. Calculated output {' '.join(results)}")
 
 
+def with_edges(array: Any, padding: Any, rank: int, is_mirror: bool) -> Any:
+    """The array with elements around it: copied into the middle, then dimension by dimension, the last one first."""
+    lead = array.ndim - rank
+    sizes = array.shape[lead:]
+    before, after = padding[::2][::-1], padding[1::2][::-1]
+    made = geometry.new_in_format((*array.shape[:lead], *[b + n + a for b, n, a in zip(before, sizes, after, strict=True)]),
+                                  array.dtype, geometry.channels_last_like(array))
+    inner = [slice(b, b + n) for b, n in zip(before, sizes, strict=True)]
+    copy_into(made[(..., *inner)], array)
+    for d in reversed(range(rank)):
+        b, n, a = before[d], sizes[d], after[d]
+        outer = (..., *inner[:d])
+        rest = (slice(None),) * (rank - 1 - d)
+        if b:
+            made[(*outer, slice(0, b), *rest)] = made[(*outer, slice(2 * b, b, -1) if is_mirror else slice(b, b + 1), *rest)]
+        if a:
+            end = b + n
+            stop = end - 2 - a if end - 2 - a >= 0 else None
+            source = slice(end - 2, stop, -1) if is_mirror else slice(end - 1, end)
+            made[(*outer, slice(end, end + a), *rest)] = made[(*outer, source, *rest)]
+    return made
+
+
 def rows(name: str, rank: int, places: Any) -> None:
     """Declare one kind of padding for the last `rank` dimensions."""
     is_mirror = places is mirrored
@@ -53,6 +77,8 @@ def rows(name: str, rank: int, places: Any) -> None:
         if self.dtype.kind == "b":
             raise unsupported(name, self.dtype)
         check_padding(self.shape, padding, rank, is_mirror)
+        if min(padding) >= 0 and self.size:
+            return with_edges(self, padding, rank, is_mirror)
         result = self
         for i in range(rank):
             axis = self.ndim - 1 - i
