@@ -36,3 +36,18 @@ def test_singular_vectors_beyond_the_singular_values_are_constant() -> None:
     part = torch.func.jvp(lambda a: torch.linalg.svd(a, full_matrices=False), (a,), (direction,))[1]
     torch.testing.assert_close(whole[2][:3], part[2])
     assert whole[2][3:].abs().max() == 0 and whole[0].shape == (3, 3)
+
+
+def test_tangent_of_a_layer_norm_with_a_bias_alone() -> None:
+    torch.manual_seed(0)
+    x, bias = torch.randn(2, 2, 3, dtype=torch.float64), torch.randn(2, 3, dtype=torch.float64)
+
+    def gradients(x: Any, bias: Any) -> Any:
+        made, pull = torch.func.vjp(lambda x, b: F.layer_norm(x, (2, 3), None, b).pow(2), x, bias)
+        return pull(torch.ones_like(made))
+    step = 1e-6
+    expected = [(a - b) / (2 * step) for a, b in zip(gradients(x + step * x, bias + step * bias),
+                                                    gradients(x - step * x, bias - step * bias), strict=True)]
+    actual = torch.func.jvp(gradients, (x, bias), (x, bias))[1]
+    for a, e in zip(actual, expected, strict=True):
+        torch.testing.assert_close(a, e, rtol=1e-4, atol=1e-6)

@@ -60,3 +60,13 @@ def test_rank_is_that_of_the_example_in_nested_vmaps(function: Any) -> None:
 def test_a_rule_that_fails_gives_way_to_the_loop() -> None:
     a, b = torch.eye(3) * 2, torch.ones(1, 3)
     torch.testing.assert_close(vmap(torch.linalg.solve, (None, 0))(a, b), torch.full((1, 3), 0.5))
+
+
+def test_an_op_that_writes_to_its_operands_writes_once() -> None:
+    torch.manual_seed(0)
+    x, mean, var = torch.randn(2, 3, 2, 4), torch.zeros(2, 2), torch.ones(2, 2)
+    vmap(lambda x, m, v: torch.nn.functional.batch_norm(x, m, v, training=True))(x, mean, var)
+    for i in range(2):
+        m, v = torch.zeros(2), torch.ones(2)
+        torch.nn.functional.batch_norm(x[i], m, v, training=True)
+        torch.testing.assert_close((mean[i], var[i]), (m, v))

@@ -105,8 +105,8 @@ def tangents(view: View, x_t: Any, normal: Any, rstd: Any, weight: Any, weight_t
 
 
 def backward_tangents(view: View, grad: Any, grad_t: Any, x_t: Any, normal: Any, rstd: Any, weight: Any, weight_t: Any,
-                      mask: Any) -> tuple[Any, Any, Any]:
-    """The tangents of what `backward` gives."""
+                      mask: Any, shape: Any = None) -> tuple[Any, Any, Any]:
+    """The tangents of what `backward` gives; `shape` is that of a weight, whether there is one or not."""
     x_t = x_t.reshape(view.shape)
     g, g_t = view.scaled(grad, weight), view.scaled(grad_t, weight)
     if weight_t is not None:
@@ -117,7 +117,8 @@ def backward_tangents(view: View, grad: Any, grad_t: Any, x_t: Any, normal: Any,
     if rstd_t is not None:
         to_input = to_input + rstd_t / rstd * view.project(g, normal, rstd) - rstd * (
             normal_t * view.mean(g * normal) + normal * view.mean(g * normal_t))
-    shape = (math.prod(view.gamma),) if weight is None else weight.shape
+    if shape is None:
+        shape = (math.prod(view.gamma),) if weight is None else weight.shape
     return to_input, view.gathered(grad_t * normal + grad * normal_t, shape), view.gathered(grad_t, shape)
 
 

@@ -111,7 +111,8 @@ def layer_tangent(input_p: Any, input_t: Any, normalized_shape: Any, weight_p: A
 def layer_backward_tangent(grad_out_p: Any, grad_out_t: Any, input_p: Any, input_t: Any, normalized_shape: Any, mean: Any,
                            rstd: Any, weight_p: Any, weight_t: Any, output_mask: Any) -> Any:
     view, normal, rstd = layer_statistics(input_p, normalized_shape, mean, rstd)
-    return backward_tangents(view, grad_out_p, grad_out_t, input_t, normal, rstd, weight_p, weight_t, output_mask)
+    return backward_tangents(view, grad_out_p, grad_out_t, input_t, normal, rstd, weight_p, weight_t, output_mask,
+                             tuple(normalized_shape))
 
 
 # ---- batching: examples are more rows; what they do not share of gamma and beta is applied apart from the norm
