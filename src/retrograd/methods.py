@@ -14,6 +14,7 @@ from retrograd.core import dtypes, exposed, printing, saved, storage, subclass
 from retrograd.core.api import EXTRA_METHODS, TENSOR_METHODS, expose, shortcuts
 from retrograd.core.device import CPU
 from retrograd.core.dispatch import call, resolve
+from retrograd.core.dlpack import check_exportable
 from retrograd.core.forward import tangent_of
 from retrograd.core.graph import accumulator
 from retrograd.core.hooks import hooks
@@ -607,16 +608,24 @@ def set_backward_hooks(self: Any, value: Any) -> None:
     extra_of(self).backward_hooks = value
 
 
-def __dlpack__(self: Any, **kwargs: Any) -> Any:
+def __dlpack__(self: Any, *, stream: Any = -1, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
     if hooks.settle is not None:
         hooks.settle(self)
-    if wants_grad(self):
-        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    return exposed.expose(self.array).__dlpack__(**kwargs)
+    check_exportable(self)
+    if stream is not None and type(stream) is not int:
+        raise TypeError("stream must be ``int`` or ``none``")
+    if stream not in (None, -1):
+        raise AssertionError("stream should be None on cpu.")
+    array = resolve(self).array if self._flags & FLAG_NEG else self.array
+    options = {name: value for name, value in (("max_version", max_version), ("dl_device", dl_device), ("copy", copy))
+               if value is not None}
+    return exposed.expose(array).__dlpack__(**options)
 
 
 def __dlpack_device__(self: Any) -> Any:
-    return (1, 0)
+    if self._flags & FLAG_META:
+        raise ValueError("Unknown device type meta for Dlpack")
+    return (import_module("retrograd.utils.dlpack").DLDeviceType.kDLCPU, 0)
 
 
 def grad_accumulator(self: Any) -> Any:

@@ -498,7 +498,7 @@ def result_type(name: str, fields: tuple[str, ...]) -> Any:
             if len(values) != count:
                 values = as_sequence(cls, values, count)
             return tuple.__new__(cls, values)
-        made.__new__ = make  # type: ignore[method-assign, assignment]
+        made.__new__ = staticmethod(make)  # type: ignore[method-assign, assignment]
         made.n_fields = made.n_sequence_fields = count
         made.n_unnamed_fields = 0
         made.__repr__ = show_result  # type: ignore[method-assign]

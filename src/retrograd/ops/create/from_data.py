@@ -12,6 +12,7 @@ from retrograd.core.api import EXTRA_FUNCTIONS, expose, overridden
 from retrograd.core.arguments import resolve
 from retrograd.core.device import CPU, META, parse_device
 from retrograd.core.dispatch import resolve as resolved_bits
+from retrograd.core.dlpack import check_exportable
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import HALVES
 from retrograd.core.origin import note_made
@@ -433,12 +434,46 @@ def frombuffer(*args: Any, **kwargs: Any) -> Any:
 
 @expose(method=False)
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: Any = None) -> Any:
-    """A tensor over the memory of any object that speaks DLPack."""
+    """A tensor over the memory of any object that speaks DLPack, or of a capsule."""
     if isinstance(ext_tensor, Tensor):
+        check_exportable(ext_tensor)
         made = ext_tensor.detach()
     else:
-        made = wrap(storage.adopt(np.from_dlpack(ext_tensor)))
+        made = wrap(storage.adopt(array_of_capsule(ext_tensor)))
+    if device is not None and str(device) != "cpu":
+        raise BufferError(f"Cannot pack tensors on {device}")
     return made.clone() if copy else made
+
+
+def array_of_capsule(exported: Any) -> Any:
+    """The array over the memory of an object that speaks DLPack, or of what such an object has exported."""
+    if not hasattr(exported, "__dlpack__"):
+        if type(exported).__name__ != "PyCapsule":
+            raise RuntimeError(INVALID_CAPSULE)
+        exported = Exported(exported)
+    try:
+        return np.from_dlpack(exported)
+    except ValueError:
+        if isinstance(exported, Exported):
+            raise RuntimeError(INVALID_CAPSULE) from None
+        raise
+
+
+INVALID_CAPSULE = ("from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you "
+                   "might have already constructed a tensor from it once.")
+
+
+class Exported:
+    """A capsule as an object that exports it."""
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
 
 
 NEW_TENSOR = Schema("new_tensor(Tensor self, Data data, *, ScalarType? dtype=None, Device? device=None, "

@@ -1,0 +1,18 @@
+"""Which tensors the DLPack protocol can hand to other libraries."""
+from __future__ import annotations
+
+from typing import Any
+
+from retrograd.core.tensor import FLAG_CONJ, FLAG_META, FLAG_SPARSE
+
+
+def check_exportable(t: Any) -> None:
+    """Refuse tensors that other libraries would read wrongly."""
+    if t._flags & FLAG_SPARSE:
+        raise BufferError("Can't export tensors with layout other than torch.strided")
+    if t.requires_grad:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if t._flags & FLAG_CONJ:
+        raise BufferError("Can't export tensors with the conjugate bit set")
+    if t._flags & FLAG_META:
+        raise BufferError("Cannot pack tensors on meta")
