@@ -184,7 +184,18 @@ class ReplicationPad3d(_PadNd):
     rank, mode = 3, "replicate"
 
 
-class CircularPad1d(_PadNd):
+class _CircularPadNd(_PadNd):
+    """The base of padding with what comes at the other side."""
+
+    mode = "circular"
+
+    def forward(self, input: Any) -> Any:
+        if input.dim() not in (self.rank + 1, self.rank + 2):
+            raise ValueError(f"expected {self.rank + 1}D or {self.rank + 2}D input (got {input.dim()}D input)")
+        return super().forward(input)
+
+
+class CircularPad1d(_CircularPadNd):
     """Pads sequences with what comes at the other end.
 
     >>> import retrograd as torch
@@ -192,10 +203,10 @@ class CircularPad1d(_PadNd):
     tensor([[2., 3., 1., 2., 3., 1., 2.]])
     """
 
-    rank, mode = 1, "circular"
+    rank = 1
 
 
-class CircularPad2d(_PadNd):
+class CircularPad2d(_CircularPadNd):
     """Pads images with what comes at the other side.
 
     >>> import retrograd as torch
@@ -203,10 +214,10 @@ class CircularPad2d(_PadNd):
     tensor([2., 1., 2., 1.])
     """
 
-    rank, mode = 2, "circular"
+    rank = 2
 
 
-class CircularPad3d(_PadNd):
+class CircularPad3d(_CircularPadNd):
     """Pads volumes with what comes at the other side.
 
     >>> import retrograd as torch
@@ -214,4 +225,4 @@ class CircularPad3d(_PadNd):
     torch.Size([1, 4, 5, 6])
     """
 
-    rank, mode = 3, "circular"
+    rank = 3

@@ -65,6 +65,10 @@ class RNNBase(Module):
         if dropout > 0 and num_layers == 1:
             warnings.warn("dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
                           f"num_layers greater than 1, but got dropout={dropout} and num_layers={num_layers}", stacklevel=3)
+        if not isinstance(input_size, int):
+            raise TypeError(f"input_size should be of type int, got: {type(input_size).__name__}")
+        if input_size <= 0:
+            raise ValueError("input_size must be greater than zero")
         if not isinstance(hidden_size, int):
             raise TypeError(f"hidden_size should be of type int, got: {type(hidden_size).__name__}")
         if hidden_size <= 0:
@@ -143,7 +147,9 @@ class RNNBase(Module):
         if isinstance(input, PackedSequence):
             return self._run_packed(input, states)
         if input.dim() not in (2, 3):
-            raise ValueError(f"{self._get_name()}: Expected input to be 2D or 3D, got {input.dim()}D tensor instead")
+            kind = "D" if self.mode in ("LSTM", "GRU") else "D tensor"
+            raise ValueError(f"{self._get_name()}: Expected input to be 2D or 3D, got {input.dim()}{kind} instead")
+        self._check_dtype(input)
         if input.size(-1) != self.input_size:
             raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}")
         batched = input.dim() == 3
@@ -158,6 +164,13 @@ class RNNBase(Module):
         if not batched:
             return output.squeeze(1), tuple([f.squeeze(1) for f in finals])
         return output, finals
+
+    def _check_dtype(self, input: Any) -> None:
+        """Refuse input of another dtype than the weights', unless autocast makes them one."""
+        dtype = self._flat_weights[0].dtype
+        if input.dtype != dtype and not torch.is_autocast_enabled("cpu"):
+            raise ValueError(f"RNN input dtype ({input.dtype}) does not match weight dtype ({dtype}). Convert input: "
+                             f"input.to({dtype}), or convert model: model.to({input.dtype})")
 
     def _check_ranks(self, batched: bool, states: tuple[Any, ...]) -> None:
         wanted, kind = (3, "batched") if batched else (2, "unbatched")
@@ -263,7 +276,8 @@ class RNN(RNNBase):
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh", bias: bool = True,
                  batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, device: Any = None,
-                 dtype: Any = None) -> None:
+                 dtype: Any = None, *, proj_size: Any = None) -> None:
+        refuse_projection(proj_size)
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
         self.nonlinearity = nonlinearity
@@ -273,6 +287,11 @@ class RNN(RNNBase):
     def forward(self, input: Any, hx: Any = None) -> Any:
         output, finals = self._run(input, None if hx is None else (hx,))
         return output, finals[0]
+
+
+def refuse_projection(proj_size: Any) -> None:
+    if proj_size is not None:
+        raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
 
 
 class GRU(RNNBase):
@@ -285,7 +304,9 @@ class GRU(RNNBase):
     """
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
-                 dropout: float = 0.0, bidirectional: bool = False, device: Any = None, dtype: Any = None) -> None:
+                 dropout: float = 0.0, bidirectional: bool = False, device: Any = None, dtype: Any = None, *,
+                 proj_size: Any = None) -> None:
+        refuse_projection(proj_size)
         super().__init__("GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device,
                          dtype)
 
@@ -361,6 +382,10 @@ class RNNCellBase(Module):
     def _step(self, mode: str, input: Any, states: tuple[Tensor, ...] | None) -> tuple[Any, ...]:
         if input.dim() not in (1, 2):
             raise ValueError(f"{self._get_name()}: Expected input to be 1D or 2D, got {input.dim()}D instead")
+        for i, state in enumerate(states or ()):
+            if state.dim() not in (1, 2):
+                name = f"hx[{i}]" if mode == "LSTM" else "hidden"
+                raise ValueError(f"{self._get_name()}: Expected {name} to be 1D or 2D, got {state.dim()}D instead")
         batched = input.dim() == 2
         values = input if batched else input.unsqueeze(0)
         if states is None:
