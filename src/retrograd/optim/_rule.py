@@ -50,7 +50,7 @@ class Rule(Optimizer):
         check(settings, self._not_negative)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        own = set(state.get("defaults", self.defaults))           # without what the line below adds to every optimizer's
+        own = set(state["defaults"] if "defaults" in state else self.defaults)      # without what the line below adds to every optimizer's
         super().__setstate__(state)
         for group in self.param_groups:
             for name, value in ADDED_LATER.items():
