@@ -50,7 +50,8 @@ class Rule(Optimizer):
         check(settings, self._not_negative)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        own = set(state["defaults"] if "defaults" in state else self.defaults)      # without what the line below adds to every optimizer's
+        # the optimizer's own settings, without what the base class adds to those of all
+        own = set(state["defaults"] if "defaults" in state else self.defaults)
         super().__setstate__(state)
         for group in self.param_groups:
             for name, value in ADDED_LATER.items():
