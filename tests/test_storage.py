@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,3 +50,20 @@ def test_file_in_memory(tmp_path: Path) -> None:
         torch.UntypedStorage.from_file(path, False, 800)
     with pytest.raises(RuntimeError, match="unable to open file .* in read-only mode"):
         torch.UntypedStorage.from_file(tmp_path / "b", False, 8)
+
+
+def test_memory_cannot_be_pinned_and_subclasses_may_say_what_pinning_does_to_them() -> None:
+    with pytest.raises(RuntimeError, match="Cannot access accelerator device when none is available."):
+        torch.ops.aten._pin_memory.default(torch.ones(2))
+    with pytest.raises(RuntimeError, match="Cannot access accelerator device when none is available."):
+        torch.ones(2).pin_memory()
+    seen = []
+
+    class Counted(torch.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(func)
+            return args[0]
+
+    torch.ones(2).as_subclass(Counted).pin_memory()
+    assert seen == [torch.ops.aten._pin_memory.default]

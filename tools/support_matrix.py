@@ -238,7 +238,7 @@ def read(text: str) -> dict[str, dict[str, list[str]]]:
     """The rows of a page, by group and op."""
     found: dict[str, dict[str, list[str]]] = {}
     group: dict[str, list[str]] = {}
-    for text_line in text.splitlines():
+    for text_line in text.partition("<!-- names -->")[0].splitlines():
         if text_line.startswith("## "):
             group = found.setdefault(text_line[3:], {})
         elif text_line.startswith("| `"):
@@ -269,8 +269,8 @@ def main() -> int:
     options = parser.parse_args()
     if not options.check:
         with warnings.catch_warnings(action="ignore"):
-            PAGE.parent.mkdir(exist_ok=True)
-            PAGE.write_text("\n".join(page(row)))
+            _, mark, names = PAGE.read_text().partition("<!-- names -->")     # written by tools/support_names.py
+            PAGE.write_text("\n".join(page(row)) + (f"\n{mark}{names}" if mark else ""))
     found = problems(PAGE.read_text())
     print("\n".join(found) or f"{PAGE.relative_to(ROOT)} is up to date")
     return 1 if found else 0

@@ -301,6 +301,9 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_script_if_tracing": "jit:script_if_tracing",
         "_wait": "jit:wait",
     },
+    "nn.modules.module": {
+        "_EXTRA_STATE_KEY_SUFFIX": "nn.modules._state:EXTRA_STATE",
+    },
     "autograd": {
         "SavedTensor": "core.saved:SavedTensor",
         "_force_original_view_tracking": "autograd.grad_mode:_force_original_view_tracking",

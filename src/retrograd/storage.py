@@ -12,9 +12,11 @@ from retrograd.core import dtypes
 from retrograd.core.api import EXTRA_FUNCTIONS, expose
 from retrograd.core.device import CPU, parse_device
 from retrograd.core.hooks import hooks
+from retrograd.core.opdef import defop
 from retrograd.core.shared_memory import new_shared
 from retrograd.core.storage import UntypedStorage, bytes_of, offset_of, owner_of, storage_of
 from retrograd.core.tensor import Tensor
+from retrograd.ops.shared import families
 
 __all__ = ["STORAGE_TYPES", "TypedStorage", "UntypedStorage"]
 
@@ -262,4 +264,16 @@ def is_pinned(self: Tensor, device: Any = None) -> bool:
 @expose(plain=False)
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
     """A copy in pinned memory."""
+    return _pin_memory(self, device)
+
+
+def refuse_to_pin(xp: Any, self: Any, device: Any) -> Any:
     raise RuntimeError("Cannot access accelerator device when none is available.")
+
+
+# Subclasses of Tensor declare what it does to them by its name, also where no memory can be pinned.
+_pin_memory = defop(
+    "_pin_memory(Tensor self, Device? device=None) -> Tensor",
+    kernel=refuse_to_pin,
+    batch=families.loop, variants="", out=False,
+)

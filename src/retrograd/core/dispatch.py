@@ -608,7 +608,7 @@ def compute(op: Any, args: Any) -> Any:
 
 def wants_sparse(layout: Any) -> bool:
     """Whether a factory is asked for another layout than the strided one; the argument stands before the device."""
-    return layout is not None and getattr(layout, "name", "strided") != "strided"
+    return layout is not None and (getattr(layout, "name", None) or "strided") != "strided"
 
 
 def overrides_dispatch(op: Any, args: Any) -> bool:

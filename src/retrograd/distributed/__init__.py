@@ -14,8 +14,8 @@ from retrograd.distributed.distributed_c10d import _get_default_group
 
 __all__ = ["is_available", *distributed_c10d.__all__]
 globals().update({name: getattr(distributed_c10d, name) for name in distributed_c10d.__all__})
-LATER = ("algorithms", "checkpoint", "constants", "device_mesh", "elastic", "fsdp", "launcher", "nn", "optim", "pipelining",
-         "rendezvous", "rpc", "tensor")
+LATER = ("algorithms", "autograd", "checkpoint", "constants", "device_mesh", "elastic", "fsdp", "launcher", "nn", "optim",
+         "pipelining", "rendezvous", "rpc", "tensor")
 
 
 def is_available() -> bool:
