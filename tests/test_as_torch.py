@@ -199,3 +199,18 @@ def test_ops_are_found_in_the_modules_of_the_extension() -> None:
                   "assert torch._C._nn.gelu is torch.nn.functional.gelu and not hasattr(torch._C._nn, 'no_such_op')\n"
                   "assert torch._C.Size is torch.Size and torch._C._LinAlgError is torch.linalg.LinAlgError\n"
                   "assert torch._C.parse_schema('a::b(Tensor x) -> Tensor').name == 'a::b'")
+
+
+def test_texts_of_tensors_under_private_names() -> None:
+    out = run_installed("import torch\nfrom torch._tensor_str import PRINT_OPTS, _str, _tensor_str\n"
+                        "print(_tensor_str(torch.arange(4.).view(2, 2), 0), _str(torch.ones(1)), PRINT_OPTS.precision)")
+    assert out == "[[0., 1.],\n [2., 3.]] tensor([1.]) 4\n"
+
+
+def test_names_that_packages_take_from_private_places() -> None:
+    run_installed("from torch.utils.data.dataloader import _collate_fn_t, _worker_init_fn_t\n"
+                  "from torch.nn.modules.module import _EXTRA_STATE_KEY_SUFFIX\nassert _EXTRA_STATE_KEY_SUFFIX == '_extra_state'\n"
+                  "from torch.nn.common_types import _size_2_t\n"
+                  "from torch.distributed._tensor.experimental import implicit_replication\n"
+                  "import torch.distributed.autograd as a\nassert not a.is_available()\n"
+                  "from torch._higher_order_ops.associative_scan import associative_scan")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import retrograd as torch
+from retrograd.core import printing
 from retrograd.core.dispatch_keys import DispatchKeySet
 from retrograd.core.state import tls
 from retrograd.nn.modules.module import parse_to
@@ -164,3 +165,12 @@ def unchanged(fn: Any) -> Any:
 def is_compile_supported(device_type: Any) -> bool:
     """Whether a compiler makes code for a kind of device."""
     return torch.device(device_type).type == "cpu"
+
+
+COLLATE_FUNCTION = Callable[[list[Any]], Any]
+WORKER_FUNCTION = Callable[[int], None]
+
+
+def contents_text(tensor: Any, indent: int) -> str:
+    """The numbers of a tensor as it shows them, without the words around them."""
+    return printing._contents(tensor.detach().numpy(), tuple(tensor.shape), indent)

@@ -261,7 +261,9 @@ PRIVATE: dict[str, dict[str, str]] = {
         "Tensor": ":Tensor",
     },
     "_tensor_str": {
-        "_str": "core.printing:tensor_text",
+        "PRINT_OPTS": "core.printing:options",
+        "_tensor_str": "_torch_private:contents_text",
+        "_str": "core.printing:tensor_str",
         "set_printoptions": ":set_printoptions",
     },
     "_utils": {
@@ -300,6 +302,10 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_fork": "jit:fork",
         "_script_if_tracing": "jit:script_if_tracing",
         "_wait": "jit:wait",
+    },
+    "utils.data.dataloader": {
+        "_collate_fn_t": "_torch_private:COLLATE_FUNCTION",
+        "_worker_init_fn_t": "_torch_private:WORKER_FUNCTION",
     },
     "nn.modules.module": {
         "_EXTRA_STATE_KEY_SUFFIX": "nn.modules._state:EXTRA_STATE",
