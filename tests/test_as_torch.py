@@ -209,7 +209,8 @@ def test_texts_of_tensors_under_private_names() -> None:
 
 def test_names_that_packages_take_from_private_places() -> None:
     run_installed("from torch.utils.data.dataloader import _collate_fn_t, _worker_init_fn_t\n"
-                  "from torch.nn.modules.module import _EXTRA_STATE_KEY_SUFFIX\nassert _EXTRA_STATE_KEY_SUFFIX == '_extra_state'\n"
+                  "from torch.nn.modules.module import _EXTRA_STATE_KEY_SUFFIX\n"
+                  "assert _EXTRA_STATE_KEY_SUFFIX == '_extra_state'\n"
                   "from torch.nn.common_types import _size_2_t\n"
                   "from torch.distributed._tensor.experimental import implicit_replication\n"
                   "import torch.distributed.autograd as a\nassert not a.is_available()\n"
