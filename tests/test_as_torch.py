@@ -214,4 +214,9 @@ def test_names_that_packages_take_from_private_places() -> None:
                   "from torch.nn.common_types import _size_2_t\n"
                   "from torch.distributed._tensor.experimental import implicit_replication\n"
                   "import torch.distributed.autograd as a\nassert not a.is_available()\n"
+                  "import torch\nassert not torch.cuda._is_in_bad_fork()\n"
+                  "from torch.utils.data._utils.collate import np_str_obj_array_pattern\n"
+                  "assert np_str_obj_array_pattern.search('<U3') and not np_str_obj_array_pattern.search('<f4')\n"
+                  "from torch.fx.graph_module import _CodeOnlyModule, _USER_PRESERVED_ATTRIBUTES_KEY, _copy_attr\n"
+                  "assert _CodeOnlyModule({'a': 1, **torch.nn.Module().__dict__}).a == 1\n"
                   "from torch._higher_order_ops.associative_scan import associative_scan")

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -174,3 +175,20 @@ WORKER_FUNCTION = Callable[[int], None]
 def contents_text(tensor: Any, indent: int) -> str:
     """The numbers of a tensor as it shows them, without the words around them."""
     return printing._contents(tensor.detach().numpy(), tuple(tensor.shape), indent)
+
+
+NO_NUMBERS = re.compile(r"[SaUO]")      # kinds of NumPy arrays that become no tensors
+PRESERVED_ATTRIBUTES = "_user_preserved_attributes"
+
+
+def is_in_bad_fork() -> bool:
+    """Whether CUDA was started before this process was forked: it never is."""
+    return False
+
+
+class CodeOnlyModule(torch.nn.Module):
+    """A module that is nothing but attributes, to make a GraphModule from."""
+
+    def __init__(self, body: dict[str, Any]) -> None:
+        super().__init__()
+        self.__dict__ = body

@@ -303,6 +303,18 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_script_if_tracing": "jit:script_if_tracing",
         "_wait": "jit:wait",
     },
+    "cuda": {
+        "_is_in_bad_fork": "_torch_private:is_in_bad_fork",
+    },
+    "fx.graph_module": {
+        "_CodeOnlyModule": "_torch_private:CodeOnlyModule",
+        "_USER_PRESERVED_ATTRIBUTES_KEY": "_torch_private:PRESERVED_ATTRIBUTES",
+        "_assign_attr": "fx.graph_module:assign_attribute",
+        "_copy_attr": "fx.graph_module:copy_attribute",
+    },
+    "utils.data._utils.collate": {
+        "np_str_obj_array_pattern": "_torch_private:NO_NUMBERS",
+    },
     "utils.data.dataloader": {
         "_collate_fn_t": "_torch_private:COLLATE_FUNCTION",
         "_worker_init_fn_t": "_torch_private:WORKER_FUNCTION",
