@@ -48,7 +48,7 @@ def test_submodules_are_swapped_and_deleted_tensors_are_gone() -> None:
 
 def test_wrong_names_and_values_are_refused() -> None:
     model = made()
-    with pytest.raises(KeyError, match="can't contain"):
+    with pytest.raises(KeyError, match="contain"):
         swap_tensor(model, "0.weight", torch.ones(1))
     with pytest.raises(TypeError, match=r"is not an instance of torch.Tensor"):
         swap_tensor(model[0], "weight", 3)

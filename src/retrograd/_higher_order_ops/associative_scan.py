@@ -69,4 +69,4 @@ def part(leaves: list[Any], dim: int, start: int, stop: int, step: int) -> list[
 def interleave(even: Any, odd: Any, dim: int) -> Any:
     """The elements of two tensors by turns, the first from `even`, which may be one longer."""
     both = torch.stack([part([even], dim, 0, odd.shape[dim], 1)[0], odd], dim + 1).flatten(dim, dim + 1)
-    return both if even.shape[dim] == odd.shape[dim] else torch.cat([both, part([even], dim, odd.shape[dim], None, 1)[0]], dim)
+    return both if even.shape[dim] == odd.shape[dim] else torch.cat([both, part([even], dim, odd.shape[dim], even.shape[dim], 1)[0]], dim)

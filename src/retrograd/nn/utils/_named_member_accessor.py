@@ -136,7 +136,7 @@ class NamedMemberAccessor:
         module, last = self.place(name)
         if not hasattr(module, last):
             raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
-        found = getattr(module, last)
+        found: Any = getattr(module, last)
         if not isinstance(found, Tensor) and found is not None:
             raise TypeError(f"{found} is not an instance of torch.Tensor")
         return found
