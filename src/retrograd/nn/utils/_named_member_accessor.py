@@ -132,7 +132,7 @@ class NamedMemberAccessor:
         module, name = self.place(path)
         return swap_submodule(module, name, value)
 
-    def get_tensor(self, name: str) -> Tensor:
+    def get_tensor(self, name: str) -> Any:
         module, last = self.place(name)
         if not hasattr(module, last):
             raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
