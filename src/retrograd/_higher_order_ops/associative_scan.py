@@ -68,5 +68,8 @@ def part(leaves: list[Any], dim: int, start: int, stop: int, step: int) -> list[
 
 def interleave(even: Any, odd: Any, dim: int) -> Any:
     """The elements of two tensors by turns, the first from `even`, which may be one longer."""
-    both = torch.stack([part([even], dim, 0, odd.shape[dim], 1)[0], odd], dim + 1).flatten(dim, dim + 1)
-    return both if even.shape[dim] == odd.shape[dim] else torch.cat([both, part([even], dim, odd.shape[dim], even.shape[dim], 1)[0]], dim)
+    shorter = odd.shape[dim]
+    both = torch.stack([part([even], dim, 0, shorter, 1)[0], odd], dim + 1).flatten(dim, dim + 1)
+    if even.shape[dim] == shorter:
+        return both
+    return torch.cat([both, part([even], dim, shorter, shorter + 1, 1)[0]], dim)
