@@ -122,6 +122,8 @@ def first_gradient(variable: Any, grad: Any, alone: bool) -> Any:
 
 def copied(variable: Any, grad: Any) -> Any:
     """A copy of `grad` in the layout of `variable`, on bare memory."""
+    if variable.array.flags.c_contiguous and 1 not in variable.array.shape:
+        return new_tensor(grad.array.copy())
     array = empty_strided(grad.array.shape, layout_strides(variable.array), grad.array.dtype)
     array[...] = grad.array
     return new_tensor(array)

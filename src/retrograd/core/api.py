@@ -195,8 +195,9 @@ def make_entry(name: str, is_method: bool) -> Any:
     return entry
 
 
-def entry_of(name: str, schemas: Any, targets: Any, general: Any, is_method: bool) -> Any:
-    """A function that binds its calls to the first schema that fits and runs its target; None in plain Python."""
+def entry_of(name: str, schemas: Any, targets: Any, general: Any, is_method: bool, unreduced: bool = True) -> Any:
+    """A function that binds its calls to the first schema that fits and runs its target; None in plain Python. By default
+    losses are not reduced (see `make_unreduced`)."""
     if not COMPILED:
         return None
 
@@ -206,7 +207,7 @@ def entry_of(name: str, schemas: Any, targets: Any, general: Any, is_method: boo
             if is_method and (schema.is_out or not schema.takes_self):
                 continue
             defaults = [p.default for p in schema.params]
-            if not is_method and "int reduction=1" in schema.text:        # see `make_unreduced`
+            if unreduced and not is_method and "int reduction=1" in schema.text:
                 defaults[[p.name for p in schema.params].index("reduction")] = 0
             form = binder.form_of(schema, target, is_method, defaults)
             if form is None:             # this overload, and so those after it, are for the schemas to bind
@@ -463,6 +464,31 @@ ops = Ops()
 
 
 def packet_call(packet: Any, args: Any, kwargs: Any) -> Any:
+    entry = packet.entry
+    if entry is None:
+        entry = packet.entry = packet_entry(packet)
+    return entry(*args, **kwargs)
+
+
+def packet_entry(packet: Any) -> Any:
+    """What calls of a packet run: they are bound in C where there is a compiled core."""
+    def general(*args: Any, **kwargs: Any) -> Any:
+        return packet_general(packet, args, kwargs)
+    find_packet(packet.name)
+    if not COMPILED or any([op.returns_list for op in packet.overloads_]):
+        return general
+    return entry_of(packet.name, packet.schemas, packet.overloads_, general, False, unreduced=False)
+
+
+def packet_function(packet: Any, name: str, general: Any) -> Any:
+    """A public function `name` for calls of a packet; `general` gets those that modes or classes want to see."""
+    if not COMPILED:
+        return general
+    find_packet(packet.name)
+    return entry_of(name, packet.schemas, packet.overloads_, general, False, unreduced=False)
+
+
+def packet_general(packet: Any, args: Any, kwargs: Any) -> Any:
     find_packet(packet.name)
     try:
         index, bound = resolve(packet.name, packet.schemas, args, kwargs)
@@ -490,7 +516,7 @@ def wanted_by_another(args: Any, kwargs: Any) -> bool:
 
 
 assert overload       # importing it gives ops the rest of their attributes
-CALLERS.update(op=op_call, packet=packet_call)
+CALLERS.update(op=op_call, packet=packet_call, function=packet_function)
 put_into(OpDef, {"__name__": property(lambda op: f"{op.name}.{op.overload}")})
 
 convert.set_hooks(tensor_class=Tensor, as_device=parse_device,

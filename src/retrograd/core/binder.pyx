@@ -38,10 +38,12 @@ cdef extern from *:
         int t = PyArray_TYPE((PyArrayObject *)array);
         return t == NPY_FLOAT || t == NPY_DOUBLE;
     }
+    static int rank(PyObject *array) { return PyArray_NDIM((PyArrayObject *)array); }
     #define NO_OFFSET(n) PyVectorcall_NARGS(n)
     """
     void make_vectorcall(PyTypeObject *t, Py_ssize_t offset)
     bint is_real(PyObject *array)
+    int rank(PyObject *array)
     Py_ssize_t NO_OFFSET(size_t n)
     PyTypeObject *Py_TYPE(PyObject *o)
     bint PyLong_CheckExact(PyObject *o)
@@ -147,6 +149,11 @@ cdef inline bint is_real_tensor(PyObject *v) noexcept:
     return Py_TYPE(v) is <PyTypeObject *>Tensor and type((<Tensor>v).array) is ndarray and is_real(<PyObject *>(<Tensor>v).array)
 
 
+cdef inline bint has_dims(PyObject *v) noexcept:
+    """Whether this is a tensor that cannot stand for a number."""
+    return is_tensor(v) and (<Tensor>v)._flags == 0 and type((<Tensor>v).array) is ndarray and rank(<PyObject *>(<Tensor>v).array) > 0
+
+
 cdef inline bint is_plain(PyObject *v) noexcept:
     """Whether the type of a value says all that there is to say of it."""
     return is_number(v) or PyTuple_CheckExact(v) or PyList_CheckExact(v) or PyUnicode_CheckExact(v) or v is Py_None
@@ -169,15 +176,15 @@ cdef object fit(Form form, Py_ssize_t i, PyObject *v):
     if kind == INT:
         if PyLong_CheckExact(v):
             return <object>v
-        return NO if is_plain(v) or is_real_tensor(v) else ASK
+        return NO if is_plain(v) or is_real_tensor(v) or has_dims(v) else ASK
     if kind == BOOL:
         return <object>v if PyBool_Check(v) else NO if is_plain(v) or is_tensor(v) else ASK
     if kind == SCALAR:
-        return <object>v if is_number(v) else NO if is_plain(v) else ASK
+        return <object>v if is_number(v) else NO if is_plain(v) or has_dims(v) else ASK
     if kind == FLOAT:
         if PyFloat_CheckExact(v):
             return <object>v
-        return PyLong_AsDouble(v) if PyLong_CheckExact(v) and not PyBool_Check(v) else ASK
+        return PyLong_AsDouble(v) if PyLong_CheckExact(v) and not PyBool_Check(v) else NO if has_dims(v) else ASK
     if kind == INTS:
         if form.size[i] and PyLong_CheckExact(v):
             return (<object>v,) if form.size[i] == 1 else (<object>v,) * form.size[i]

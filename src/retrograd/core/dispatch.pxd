@@ -43,4 +43,6 @@ cpdef compute(OpDef op, args)
 @cython.locals(out=Tensor, node=OpNode, counter=Counter, parent=View, view=View, wanted=bint)
 cpdef make_view(OpDef op, Tensor source, args, Array array)
 cpdef bint is_ordinary(Tensor t) except -1
+@cython.locals(array=Array)
 cpdef turned(t)
+cdef bint is_turned(Array array, Array base) except -1

@@ -417,10 +417,20 @@ def make_view(op: Any, source: Any, args: Any, array: Any) -> Any:
 
 
 def turned(t: Any) -> Any:
-    """`t.t()` of a matrix, for the very next op: where nobody records or watches, without the marks of a view."""
+    """`t.t()` of a matrix, for derivatives: where nobody records or watches, without the marks of a view. What is turned
+    twice is the array that it was, so that a gradient can become `.grad` without a copy."""
     if switches.any_mode and tls.run_flags == 1 and isinstance(t, Tensor) and t._flags == 0:
-        return new_tensor(t.array.T)
+        array = t.array
+        base = array.base
+        if type(base) is ndarray and is_turned(array, base):
+            return new_tensor(base)
+        return new_tensor(array.T)
     return t.t()
+
+
+def is_turned(array: Any, base: Any) -> bool:
+    """Whether `array` is `base.T`, for an array `base` without gaps."""
+    return base.flags.c_contiguous and base.shape == array.shape[::-1] and base.strides == array.strides[::-1]
 
 
 def is_ordinary(t: Any) -> bool:

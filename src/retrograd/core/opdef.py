@@ -347,6 +347,7 @@ class Packet:
         self.name = name
         self.overloads_: list[OpDef] = []
         self.schemas: list[Any] = []
+        self.entry: Any = None            # what its calls run, made with the first
         self.declared: int = 0            # how many of them are rows of a table; derived forms follow
 
     def add(self, op: OpDef) -> None:
@@ -355,6 +356,7 @@ class Packet:
         place = next((i for i, s in enumerate(self.schemas) if takes_number_for_tensor(s, op.schema)), len(self.schemas))
         self.overloads_.insert(place, op)
         self.schemas.insert(place, op.schema)
+        self.entry = None
 
     def overloads(self) -> list[str]:
         return [op.overload for op in self.overloads_]
@@ -365,6 +367,10 @@ class Packet:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return CALLERS["packet"](self, args, kwargs)
+
+    def function(self, name: str, general: Any) -> Any:
+        """A public function `name` for the calls of this op; `general` gets those that modes or classes want to see."""
+        return CALLERS["function"](self, name, general)
 
     def __repr__(self) -> str:
         return f"<OpOverloadPacket(op='aten.{self.name}')>"

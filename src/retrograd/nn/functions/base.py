@@ -24,11 +24,13 @@ def aten(name: str, public_name: str | None = None, doc: str = "") -> Callable[.
     """The op `name` as a function."""
     packet = getattr(ops.aten, name)
 
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def general(*args: Any, **kwargs: Any) -> Any:
         relevant = (*args, *kwargs.values()) if kwargs else args
         if has_torch_function(relevant):
             return handle_torch_function(function, relevant, *args, **kwargs)
         return packet(*args, **kwargs)
+    function = packet.function(public_name or name, general)
+    function.__module__ = __name__
     function.__name__ = function.__qualname__ = public_name or name
     function.__doc__ = doc or f"The op {name}; its arguments are those of its schema."
     return function

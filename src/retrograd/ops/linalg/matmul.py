@@ -317,7 +317,7 @@ def column_major(sizes: Any, strides: Any) -> bool:
 
 def mm_self_gradient(grad: Any, mat2: Any, self_sym_sizes: Any, self_sym_strides: Any) -> Any:
     if column_major(self_sym_sizes, self_sym_strides):
-        return (conj(mat2) @ turned(grad)).t()
+        return turned(conj(mat2) @ turned(grad))
     return grad @ conj(turned(mat2))
 
 
@@ -327,7 +327,7 @@ def bare_mm_self(grad: Any, mat2: Any, sizes: Any, strides: Any) -> Any:
 
 def mm_mat2_gradient(grad: Any, self: Any, mat2_sym_sizes: Any, mat2_sym_strides: Any) -> Any:
     if column_major(mat2_sym_sizes, mat2_sym_strides):
-        return (turned(grad) @ conj(self)).t()
+        return turned(turned(grad) @ conj(self))
     return conj(turned(self)) @ grad
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from retrograd.core import storage
 from retrograd.core.api import expose
-from retrograd.core.dispatch import call
+from retrograd.core.dispatch import call, turned
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
@@ -332,7 +332,7 @@ as_strided = defop(
 t = defop(
     "t(Tensor(a) self) -> Tensor(a)",
     kernel=lambda xp, self: geometry.permuted(self, (1, 0)) if self.ndim == 2 else checked_t(self),
-    vjp=dict(self=lambda grad: grad.t()),
+    vjp=dict(self=lambda grad: turned(grad)),
     jvp="linear", batch=batch_t, out=False,
 )
 
