@@ -47,7 +47,8 @@ def rename(module: ModuleType) -> None:
 
 def rename_one(value: Any, name: str, under_torch: str) -> None:
     """Rename a class or function of the module `name`, and the members that the class defines."""
-    if not isinstance(value, (type, FunctionType)) or value.__module__ != name:
+    named = isinstance(value, (type, FunctionType)) or callable(value) and "__module__" in getattr(value, "__dict__", ())
+    if not named or value.__module__ != name:
         return
     try:
         value.__module__ = under_torch

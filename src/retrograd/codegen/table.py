@@ -30,11 +30,11 @@ INTERNAL = {
     "gradient": ("g x", "a m b c", "g * a + (x - m) * b + c"),
     # updates of optimizers, in place: see `update` in native/native.h
     "adam": ("", "", "p, g, m, v, one:num, two:num, keep:num, rate:num, root:num, eps:num -> p, m, v | m = m + one * (g - m); "
-                     "v = v * (1 - two) + two * g * g; p = p * keep - rate * (m / (sqrt(v) / root + eps))"),
+                     "v = v * (1 - two) + two * g * g; p = p * keep - rate * m / (sqrt(v) / root + eps)"),
     "adam_decay": ("", "", "p, g, m, v, one:num, two:num, decay:num, rate:num, root:num, eps:num -> p, m, v | h = g + "
                            "decay * p; "
                            "m = m + one * (h - m); v = v * (1 - two) + two * h * h; "
-                           "p = p - rate * (m / (sqrt(v) / root + eps))"),
+                           "p = p - rate * m / (sqrt(v) / root + eps)"),
     "layer_norm": ("", "", "x, w:col, b:col, eps:num -> z, mu:row, rs:row | mu = mean(x); d = x - mu; "
                            "rs = 1 / sqrt(mean(d * d) + eps); z = d * rs * w + b"),
     "layer_norm_backward": ("", "", "g, x, mu:row, rs:row, w:col -> z, dw:col, db:col | h = (x - mu) * rs; t = g * w; "

@@ -339,7 +339,7 @@ def _describe_items(value: Any) -> str:
 def type_name(value: Any) -> str:
     """The name PyTorch gives a value's type: C types carry their module, classes written in Python do not."""
     kind = type(value)
-    if kind.__module__.partition(".")[0] == __name__.partition(".")[0]:
+    if kind.__module__.partition(".")[0] in ("torch", __name__.partition(".")[0]):      # as_torch names classes anew
         return f"torch.{kind.__name__}" if kind.__name__ in _NAMED_IN_TORCH else kind.__name__
     written_in_c = not kind.__flags__ & (1 << 9)
     return f"{kind.__module__}.{kind.__qualname__}" if written_in_c and kind.__module__ != "builtins" else kind.__name__

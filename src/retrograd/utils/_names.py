@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from types import FunctionType
 from typing import Any
 
 PRIVATE_HOMES = ("nn.modules._", "nn.functions.", "optim.lr_scheduler.", "optim._")
@@ -19,5 +18,6 @@ def publish(namespace: dict[str, Any], names: Iterable[str]) -> None:
     """
     for name in names:
         value = namespace[name]
-        if isinstance(value, (type, FunctionType)) and value.__module__.partition(".")[2].startswith(PRIVATE_HOMES):
+        home = getattr(value, "__module__", None) if callable(value) else None
+        if isinstance(home, str) and home.partition(".")[2].startswith(PRIVATE_HOMES):
             value.__module__ = namespace["__name__"]

@@ -481,7 +481,7 @@ defop(
     vjp=dict(self=lambda grad: grad, tensor1=lambda grad, tensor2, value: grad * conj(call(div, [value, tensor2])),
              tensor2=lambda grad, tensor1, tensor2, value: -grad * conj(times(tensor1, value) / (tensor2 * tensor2))),
     jvp="elementwise", batch=families.pointwise, promote="common", widen=True, inplace=True,
-    lower="self + value * (tensor1 / tensor2)",
+    lower="self + value * tensor1 / tensor2",
 )
 
 alias_rows("multiply", "mul", "Tensor(Tensor self, Tensor other)", numbers=True)

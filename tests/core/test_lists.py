@@ -1,0 +1,69 @@
+"""In-place ops on lists of tensors, and the lists of parameters and gradients that optimizers ask for."""
+from __future__ import annotations
+
+import pytest
+
+import retrograd as torch
+from retrograd.core.lists import gradient_lists
+
+
+def test_every_tensor_of_a_list_is_written_and_its_version_counted():
+    targets = [torch.ones(3), torch.ones(2, 2), torch.ones(())]
+    others = [torch.full_like(t, 2.0) for t in targets]
+    torch._foreach_add_(targets, others, alpha=3)
+    assert [t.flatten()[0].item() for t in targets] == [7.0, 7.0, 7.0]
+    assert [t._version for t in targets] == [1, 1, 1]
+
+
+def test_lists_take_views_subclasses_and_other_dtypes_as_single_calls_do():
+    class Own(torch.Tensor):
+        pass
+    base = torch.arange(6.0)
+    own = torch.ones(2).as_subclass(Own)
+    targets = [base[::2], torch.ones(2, dtype=torch.float64), own]
+    torch._foreach_mul_(targets, [torch.full((3,), 2.0), torch.full((2,), 2.0), torch.full((2,), 2.0)])
+    assert base.tolist() == [0, 1, 4, 3, 8, 5]
+    assert targets[1].tolist() == [2.0, 2.0] and own.tolist() == [2.0, 2.0]
+
+
+def test_what_is_recorded_is_recorded_for_every_item():
+    leaves = [torch.ones(2, requires_grad=True) for _ in range(2)]
+    targets = [leaf * 2 for leaf in leaves]
+    torch._foreach_mul_(targets, leaves)
+    torch.stack(targets).sum().backward()
+    assert [leaf.grad.tolist() for leaf in leaves] == [[4.0, 4.0], [4.0, 4.0]]
+
+
+def test_leaves_that_require_grad_are_refused():
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):
+        torch._foreach_add_([torch.ones(2, requires_grad=True)], 1.0)
+
+
+def test_an_operand_that_shares_memory_with_its_target_is_refused():
+    base = torch.arange(4.0)
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        torch._foreach_add_([base[:3]], [base[1:]])
+
+
+def test_parameters_come_with_their_gradients_in_lists_of_bounded_size():
+    params = [torch.nn.Parameter(torch.ones(3)) for _ in range(5)]
+    for param in params[:4]:
+        param.grad = torch.ones(3)
+    made = gradient_lists(params, 6)
+    assert [len(left) for left, _ in made] == [2, 2]
+    assert all(p.grad is g for left, right in made for p, g in zip(left, right, strict=True))
+
+
+@pytest.mark.parametrize("make", [
+    lambda: torch.nn.Parameter(torch.ones(2, dtype=torch.complex64)),
+    lambda: torch.ones(2).as_subclass(type("Own", (torch.Tensor,), {})).requires_grad_()])
+def test_unusual_parameters_are_not_put_into_lists(make):
+    param = make()
+    param.grad = torch.ones(2, dtype=param.dtype)
+    assert gradient_lists([param], 100) is None
+
+
+def test_a_parameter_that_comes_twice_is_not_put_into_lists():
+    param = torch.nn.Parameter(torch.ones(2))
+    param.grad = torch.ones(2)
+    assert gradient_lists([param, param], 100) is None
