@@ -277,6 +277,8 @@ def dispatches(t: Any) -> bool:
 def item(self: Any) -> Any:
     """The value of a tensor with one element as a Python number."""
     if self.array.size != 1:
+        if self._flags & FLAG_WRAPPER:
+            return hooks.batched_item(self)
         raise RuntimeError(f"a Tensor with {self.array.size} elements cannot be converted to Scalar")
     if switches.any_mode and tls.dispatch_modes:
         local_scalar_dense.prepare()

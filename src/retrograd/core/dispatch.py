@@ -691,11 +691,11 @@ def compute_out(op: Any, args: Any) -> Any:
     if op.functional.promote is not None:
         for out in args[op.out_arg:]:
             check_overlap(out.array, args[:op.out_arg])
+    result = compute(op.functional, args[:op.out_arg])
     if op.functional.has_lists:
         for given in args[:op.out_arg]:
             if isinstance(given, (list, tuple)):
                 check_apart(args[op.out_arg].array, given)
-    result = compute(op.functional, args[:op.out_arg])
     if op.functional.promote is not None:
         check_out_shape(args[op.out_arg], args[:op.out_arg], result)
     return assign_out(op, args[op.out_arg:], result)

@@ -69,7 +69,7 @@ def run_kernel(op: Any, args: Any, values: Any) -> Any:
     if op.is_inplace and (op.promote is not None or op.name in GUARDED):
         if op.name not in APART:
             check_overlap(args[0].array, [args[i] for i in op.tensor_args])
-        elif op.functional is None or op.functional.compute is not op.compute:       # it writes as it goes
+        elif op.name == "index_copy_":
             check_apart(args[0].array, [args[i] for i in op.tensor_args[1:]])
     if op.promote is not None:
         check_shapes(op, args)
@@ -86,7 +86,7 @@ def run_kernel(op: Any, args: Any, values: Any) -> Any:
             result = op.compute(np, *values)
     except (ValueError, IndexError, TypeError) as error:
         raise explain(op, args, error) from None
-    if op.name in APART:
+    if op.name in APART and op.name != "index_put_":       # which has checked, since it writes as it goes
         check_apart(args[0].array, [args[i] for i in op.tensor_args[1:]])
     if narrow is not None:
         result = narrowed(result, narrow)
@@ -362,9 +362,9 @@ def check_overlap(target: Any, operands: Any) -> None:
 def check_apart(target: Any, operands: Any) -> None:
     """Refuse to write to memory that is read; of memory with gaps nobody can tell."""
     for value in operands:
-        if isinstance(value, Tensor) and (value.array is target or target.size and np.may_share_memory(
-                target, value.array) and all([storage.dense_order(a.shape, storage.strides_of(a)) is not None
-                                              for a in (target, value.array)])):
+        array = value.array if isinstance(value, Tensor) else value
+        if isinstance(array, ndarray) and (array is target or target.size and np.may_share_memory(target, array) and all(
+                [storage.dense_order(a.shape, storage.strides_of(a)) is not None for a in (target, array)])):
             raise RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
                                "single memory location. Please clone() the tensor before performing the operation.")
 

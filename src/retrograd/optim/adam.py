@@ -83,7 +83,7 @@ class Adam(Rule):
 def checked_betas(betas: Any, foreach: bool | None, capturable: bool) -> tuple[Any, Any]:
     """Both betas as numbers or as tensors without dimensions."""
     for i, beta in enumerate(betas):
-        if not isinstance(beta, Tensor) and not 0.0 <= beta < 1.0:
+        if not (isinstance(beta, Tensor) and beta.numel() != 1) and not 0.0 <= beta < 1.0:
             raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
     if not any([all([isinstance(beta, kind) for beta in betas]) for kind in (float, Tensor)]):
         raise ValueError("betas must be either both floats or both Tensors")

@@ -242,23 +242,7 @@ class Vmap(Transform):
                           stacklevel=2)
         if rule is None:
             rule = families.loop
-        if rule is families.loop and self.size == 0:
-            return self.no_examples(op, values, dims)
         return rule(op, values, dims, self.size)
-
-    def no_examples(self, op: Any, values: Any, dims: Any) -> tuple[Any, Any]:
-        """The result of a loop over nothing has the shape that one more example would give."""
-        def one(value: Any, dim: Any) -> Any:
-            if isinstance(dim, list):
-                return [one(v, d) for v, d in zip(value, dim, strict=True)]
-            if dim is None:
-                return value
-            shape = value.array.shape
-            return value.new_zeros(shape[:dim] + shape[dim + 1:])
-        result = call(op, [one(value, dim) for value, dim in zip(values, dims, strict=True)])
-        if op.multiple:
-            return [r.new_zeros((0, *r.array.shape)) for r in result], (0,) * len(result)
-        return result.new_zeros((0, *result.array.shape)), 0
 
     def wrap_results(self, op: Any, result: Any, dims: Any) -> Any:
         if not op.multiple:

@@ -217,6 +217,10 @@ def in_layout(tangent: Any, value: Any) -> Any:
     if tangent.array.shape != shape:
         tangent = tangent.expand(shape)
     strides = strides_of(value.array)
-    if tangent._flags & ~value._flags & (FLAG_CONJ | FLAG_NEG) or strides_of(tangent.array) != strides:
+    lazy = tangent._flags & ~value._flags & (FLAG_CONJ | FLAG_NEG)
+    if lazy and (tangent._flags | value._flags) & FLAG_WRAPPER:
+        tangent = tangent.resolve_conj().resolve_neg()
+        lazy = 0
+    if lazy or strides_of(tangent.array) != strides:
         tangent = hooks.copy_to_layout(tangent, shape, strides)
     return tangent

@@ -13,7 +13,7 @@ from retrograd.core.dispatch import call, is_ordinary, make_view
 from retrograd.core.dtypes import BY_NUMPY, bool_, uint8
 from retrograd.core.hooks import hooks
 from retrograd.core.indexing import parse_index
-from retrograd.core.kernels import broadcast_problem, check_writable
+from retrograd.core.kernels import broadcast_problem, check_apart, check_writable
 from retrograd.core.opdef import defop
 from retrograd.core.state import switches, tls
 from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor, bump, new_tensor, wants_grad
@@ -352,6 +352,10 @@ def index_put_inplace(xp: Any, self: Any, indices: Any, values: Any, accumulate:
         warnings.warn("Use of index_put_ on expanded tensors is deprecated. Please clone() the tensor before performing "
                       "this operation. This also applies to advanced indexing e.g. tensor[indices] = tensor",
                       UserWarning, stacklevel=2)
+    given = [i for i in indices if i is not None]
+    one_mask = not accumulate and values.size == 1 and len(given) == 1 and given[0].dtype.kind in "bu"
+    if len(indices) <= self.ndim and not one_mask:
+        check_apart(self, (values,))
     return put(self, indices, values, accumulate)
 
 

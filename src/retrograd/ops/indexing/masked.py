@@ -65,7 +65,7 @@ where = defop(
     vjp=dict(self=lambda grad, condition: late.where(condition, grad, 0),
              other=lambda grad, condition: late.where(condition, 0, grad)),
     jvp=lambda condition, self_t, other_t: late.where(condition, self_t, other_t), batch=families.pointwise,
-    elementwise=False, mixes=False,
+    elementwise=False, mixes=False, out="same: Expected out type to be {value} but got {out}",
     lower="self if condition else other",
 )
 where_scalar_self = defop(

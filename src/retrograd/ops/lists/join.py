@@ -10,13 +10,13 @@ import numpy as np
 from retrograd.core import dtypes
 from retrograd.core.api import expose
 from retrograd.core.copying import SMALL, contiguous, copy_into
-from retrograd.core.dispatch import call
+from retrograd.core.dispatch import call, is_ordinary
 from retrograd.core.opdef import defop, find_packet
 from retrograd.core.tensor import new_tensor
 from retrograd.ops import late
 from retrograd.ops.memory.copy import cast_array, clone, contiguous_format, copied, format_strides, meta_array, real_if
 from retrograd.ops.shared import geometry
-from retrograd.ops.shared.families import loop, move_to_front, shift_dims, wrap_dim, wrap_dims
+from retrograd.ops.shared.families import is_watched, loop, move_to_front, shift_dims, wrap_dim, wrap_dims
 from retrograd.ops.shared.triangles import lower_part, upper_part
 from retrograd.ops.views.shape import expand, meshgrid, reshaped, unpacked, unsafe_view
 from retrograd.ops.views.slicing import slice_
@@ -66,7 +66,7 @@ def cat_kernel(xp: Any, tensors: Any, dim: int) -> Any:
 
 def joined(xp: Any, arrays: Any, dim: int) -> Any:
     """Arrays one behind the other along a dimension, row-major."""
-    if sum([a.size for a in arrays]) <= SMALL:
+    if sum([a.size for a in arrays]) <= max(SMALL, 1024 * len(arrays)):
         made = xp.concatenate(arrays, dim)
         return made if made.flags.c_contiguous else xp.ascontiguousarray(made)
     first = arrays[0].shape
@@ -82,7 +82,17 @@ def cat_rule(grad: Any, tensors_sym_sizes: Any, tensors_scalar_type: Any, dim: i
     if len(tensors_sym_sizes) > 0:
         dim = dim % grad.array.ndim
     start = 0
-    grads = []
+    grads: list[Any] = []
+    if is_ordinary(grad) and not is_watched() and grad.array.dtype.kind != "c":
+        before = (slice(None),) * dim
+        for sizes, wanted in zip(tensors_sym_sizes, needed, strict=True):
+            if is_skipped(sizes):
+                grads.append(grad.new_zeros((0,)) if wanted else None)
+                continue
+            end = start + sizes[dim]
+            grads.append(new_tensor(grad.array[(*before, slice(start, end))]) if wanted else None)
+            start = end
+        return grads
     for sizes, dtype, wanted in zip(tensors_sym_sizes, tensors_scalar_type, needed, strict=True):
         if is_skipped(sizes):
             grads.append(grad.new_zeros((0,)) if wanted else None)
@@ -134,6 +144,9 @@ def stack_kernel(xp: Any, tensors: Any, dim: int) -> Any:
             raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(first.shape)} at entry 0 "
                                f"and {list(a.shape)} at entry {i}")
     made = xp.empty((*first.shape[:dim], len(tensors), *first.shape[dim:]), first.dtype)
+    if dim == 0 and first.ndim and 0 < first.size <= 1024:
+        xp.concatenate(tensors, 0, out=made.reshape((-1, *first.shape[1:])))
+        return made
     before = (slice(None),) * dim
     for i, a in enumerate(tensors):
         if a.size > SMALL:
@@ -149,6 +162,9 @@ def refuse_empty_stack(tensors: Any, dim: int) -> None:
 
 
 def stack_rule(grad: Any, dim: int, needed: Any) -> Any:
+    if is_ordinary(grad) and not is_watched():       # the same views, of which nothing need be known
+        rows = np.moveaxis(grad.array, dim, 0)
+        return [new_tensor(rows[i, ...]) if wanted else None for i, wanted in enumerate(needed)]
     return [grad.select(dim, i) if wanted else None for i, wanted in enumerate(needed)]
 
 

@@ -148,11 +148,28 @@ def loop(op: Any, args: Any, dims: Any, size: int) -> Any:
         if isinstance(d, (list, tuple)):
             return [pick(x, y, i) for x, y in zip(a, d, strict=True)]
         return a if d is None else a.select(d, i)
+    if size == 0:
+        return no_examples(op, args, dims)
     results = [call(op, [pick(a, d, i) for a, d in zip(args, dims, strict=True)]) for i in range(size)]
     stack = late.stack
     if op.multiple:          # an output that was not asked for is None
         return tuple([None if r[0] is None else stack(list(r)) for r in zip(*results, strict=True)]), (0,) * len(results[0])
     return stack(results), 0
+
+
+def no_examples(op: Any, args: Any, dims: Any) -> Any:
+    """The result of a loop over nothing has the shape that one more example would give."""
+    def one(value: Any, dim: Any) -> Any:
+        if isinstance(dim, (list, tuple)):
+            return [one(v, d) for v, d in zip(value, dim, strict=True)]
+        if dim is None:
+            return value
+        shape = value.array.shape
+        return value.new_zeros(shape[:dim] + shape[dim + 1:])
+    result = call(op, [one(value, dim) for value, dim in zip(args, dims, strict=True)])
+    if op.multiple:
+        return [r.new_zeros((0, *r.array.shape)) for r in result], (0,) * len(result)
+    return result.new_zeros((0, *result.array.shape)), 0
 
 
 __all__ = ["anywhere", "conj", "element_by_element", "everything", "folded", "is_watched", "loop", "move_to_front",
