@@ -271,7 +271,8 @@ def shortened(n: Any) -> Any:
 
 # Errors of PyTorch that come from deep inside and say little (docs/differences.md): ours may be another one.
 ACCIDENTS = re.compile("setStorage: sizes|MKL FFT error|'torch.dtype'|ArrayRef: invalid slice|INTERNAL ASSERT|Could this error|"
-                       r"numel: integer multiplication overflow|select\(\): index 0 out of range for tensor of size|mixed dtype \(CPU\)")
+                       r"numel: integer multiplication overflow|mixed dtype \(CPU\)|"
+                       r"select\(\): index 0 out of range for tensor of size")
 WRITES_FIRST = re.compile(r"Inplace update to inference tensor|vmap: inplace arithmetic")
 
 
