@@ -189,7 +189,9 @@ def polygamma_kernel(xp: Any, n: int, self: Any) -> Any:
     from scipy import special as functions
     if n == 1:
         return trigamma(xp, self)
-    return functions.psi(self) if n == 0 else functions.polygamma(n, self).astype(self.dtype)
+    if n == 0:
+        return functions.psi(self)
+    return ((-1.0) ** (n + 1) * functions.gamma(n + 1.0) * functions.zeta(n + 1.0, self.astype(xp.float64))).astype(self.dtype)
 
 
 def i1_rule(grad: Any, self: Any, result: Any) -> Any:

@@ -588,9 +588,15 @@ def cross_kernel(xp: Any, self: Any, other: Any, dim: int) -> Any:
     same_scalar_type(self, other)
     if self.dtype.kind == "b":
         raise NotImplementedError("\"cross\" not implemented for 'Bool'")
-    a, b = (xp.moveaxis(wide(t), dim, 0) for t in (self, other))
-    made = xp.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
-    return np.array(xp.moveaxis(made, 0, dim), self.dtype, order="C")
+    before = (slice(None),) * families.wrap_dim(dim, self.ndim)
+    places = [(*before, k) for k in range(3)]
+    a, b = ([t[place] for place in places] for t in (wide(self), wide(other)))
+    shape = self.shape if self.shape == other.shape else np.broadcast_shapes(self.shape, other.shape)
+    made = xp.empty(shape, self.dtype)
+    for k, place in enumerate(places):
+        i, j = (k + 1) % 3, (k + 2) % 3
+        made[place] = a[i] * b[j] - a[j] * b[i]
+    return made
 
 
 linalg_cross = defop(

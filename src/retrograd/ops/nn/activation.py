@@ -73,7 +73,7 @@ tanh_backward = backward_op(
     jvp=lambda grad_output_p, grad_output_t, output_p, output_t:        # not holomorphic in `output`
         call(tanh_backward, [grad_output_t, output_p]) + conj(output_t) * (times(conj(output_p), -2) * grad_output_p),
     widen=True, mixes=False, lower="grad_output * (1 - output * output)")
-defop(
+sigmoid_op = defop(
     "sigmoid(Tensor self) -> Tensor",
     kernel=sigmoid_kernel, vjp=dict(self=lambda grad, result: call(sigmoid_backward, [grad, result])),
     jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace=True, lower="sigmoid(self)",
@@ -774,7 +774,17 @@ defop(
 
 # ---- glu: one half of a dimension gates the other
 def halves(xp: Any, self: Any, dim: int) -> Any:
-    return xp.split(self, 2, wrap_dim(dim, self.ndim))
+    axis = wrap_dim(dim, self.ndim)
+    before, middle = (slice(None),) * axis, self.shape[axis] // 2
+    return self[(*before, slice(None, middle))], self[(*before, slice(middle, None))]
+
+
+def gates(xp: Any, x: Any) -> Any:
+    """The sigmoid of an array, by the compiled kernel where there is one."""
+    if not sigmoid_op._ready:
+        sigmoid_op.prepare()
+    made = sigmoid_op.native(x) if sigmoid_op.native is not None else None
+    return sigmoid_kernel(xp, x) if made is None else made
 
 
 def check_glu(self: Any, dim: int) -> None:
@@ -788,14 +798,14 @@ def check_glu(self: Any, dim: int) -> None:
 
 def glu_kernel(xp: Any, self: Any, dim: int) -> Any:
     first, second = halves(xp, self, dim)
-    return first * sigmoid_kernel(xp, second)
+    return first * gates(xp, second)
 
 
 def glu_backward_kernel(xp: Any, grad_output: Any, self: Any, dim: int) -> Any:
     first, second = halves(xp, self, dim)
-    sigmoid = sigmoid_kernel(xp, second)
-    gate = (number_like(xp, self, 1) - sigmoid) * sigmoid * grad_output * first
-    return xp.concatenate([sigmoid * grad_output, gate], wrap_dim(dim, self.ndim))
+    opened = gates(xp, second)
+    gate = (number_like(xp, self, 1) - opened) * opened * grad_output * first
+    return xp.concatenate([opened * grad_output, gate], wrap_dim(dim, self.ndim))
 
 
 def glu_grad_of_grad(grad: Any, grad_output: Any, self: Any, dim: int) -> Any:

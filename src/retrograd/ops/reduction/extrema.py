@@ -224,8 +224,14 @@ def ambiguous_rows(xp: Any, x: Any, indices: Any) -> list[tuple[int, ...]]:
 
 def median_positions(xp: Any, self: Any, axis: int, ignore_nan: bool) -> Any:
     """Where the median is along `axis`, kept with size 1: of two middle elements the lower; NaN if there is one."""
-    x = xp.moveaxis(self, axis, -1)
+    x = self if axis == self.ndim - 1 else xp.moveaxis(self, axis, -1)
     blank = x != x
+    if x.size and not blank.any():
+        middle = (x.shape[-1] - 1) // 2
+        indices = select_rows(x, "m", middle)
+        if indices is None:
+            indices = order_rows(x)[..., middle:middle + 1]
+        return indices if axis == self.ndim - 1 else xp.moveaxis(indices, -1, axis)
     counted = x.shape[-1] - blank.sum(-1, keepdims=True) if ignore_nan else xp.full((*x.shape[:-1], 1), x.shape[-1])
     middle = xp.maximum(counted - 1, 0) // 2
     indices = select_rows(x, "m", middle)
