@@ -211,3 +211,12 @@ def test_places_of_a_batch_of_indices() -> None:
     places = torch.vmap(lambda i: torch.unravel_index(i, (2, 3)))(torch.tensor([3, 5], dtype=torch.int32))
     assert [p.tolist() for p in places] == [[1, 1], [0, 2]] and places[0].dtype == torch.int64
     assert torch.unravel_index(torch.ones(3, dtype=torch.int64, device="meta"), (2, 3))[0].device.type == "meta"
+
+
+def test_division_by_a_tensor_under_its_old_name() -> None:
+    assert torch.Tensor.__rdiv__(torch.tensor([2.0, 4.0]), 1).tolist() == [0.5, 0.25]
+
+
+def test_chunks_of_tensors_of_other_ranks_are_counted_from_the_front() -> None:
+    with pytest.raises(RuntimeError, match="non-negative dim when input tensors have different ndims"):
+        torch._chunk_cat([torch.ones(2), torch.ones(2, 2)], -1, 2)

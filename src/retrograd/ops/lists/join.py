@@ -646,6 +646,8 @@ def chunks_side_by_side(tensors: Any, dim: int, num_chunks: int) -> Any:
         raise RuntimeError("_chunk_cat expects positive num_chunks")
     if len({t.dtype.name for t in tensors}) > 1:
         raise RuntimeError("_chunk_cat expects all input tensors with the same dtype")
+    if dim < 0 and len({t.ndim for t in tensors}) > 1:
+        raise RuntimeError("_chunk_cat expects non-negative dim when input tensors have different ndims")
     dim = wrap_dim(dim, tensors[0].ndim)
     parts = []
     for t in tensors:
