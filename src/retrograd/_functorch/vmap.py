@@ -15,7 +15,8 @@ from retrograd.transforms.vmap import check_out_dims as _check_out_dims_is_int_o
 from retrograd.transforms.vmap import match_inputs, vmap
 from retrograd.transforms.vmap import name_of as _get_name
 
-__all__ = ["_add_batch_dim", "_check_out_dims_is_int_or_int_pytree", "_get_name", "_process_batched_inputs",
+__all__ = ["_add_batch_dim", "_check_out_dims_is_int_or_int_pytree", "_get_name", "_maybe_remove_batch_dim",
+           "_process_batched_inputs",
            "_remove_batch_dim", "_validate_and_get_batch_size", "get_chunk_sizes", "restore_vmap", "unwrap_batched", "vmap",
            "vmap_impl", "vmap_increment_nesting", "wrap_batched"]
 
@@ -42,6 +43,23 @@ def _process_batched_inputs(in_dims: Any, args: Any, func: Callable[..., Any]) -
 def _validate_and_get_batch_size(flat_in_dims: list[Any], flat_args: list[Any]) -> int:
     """The number of examples that all the batched arguments agree on."""
     return size_of(flat_args, flat_in_dims)
+
+
+def _maybe_remove_batch_dim(name: str, batched_output: Any, vmap_level: int, batch_size: int, out_dim: int | None) -> Any:
+    """A result of the function `name` with its batch dimension at `out_dim`; without one where that is None.
+
+    >>> _maybe_remove_batch_dim("f", 3, 1, 2, None)
+    3
+    """
+    is_tensor = isinstance(batched_output, Tensor)
+    if out_dim is not None:
+        if not is_tensor:
+            raise ValueError(f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(batched_output)}. Did you "
+                             "mean to set out_dims= to None for output?")
+        return _remove_batch_dim(batched_output, vmap_level, batch_size, out_dim)
+    if is_tensor and is_batched(batched_output):
+        raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
+    return batched_output
 
 
 def get_chunk_sizes(total_elems: int, chunk_size: int) -> list[int]:

@@ -1,0 +1,19 @@
+"""The parts of vmap under PyTorch's names: results lose their batch dimension, or say that they cannot."""
+from __future__ import annotations
+
+import pytest
+
+import retrograd as torch
+from retrograd._functorch.vmap import _add_batch_dim, _maybe_remove_batch_dim, vmap_increment_nesting
+
+
+def test_result_gets_its_batch_dimension_where_it_was_asked_for() -> None:
+    with vmap_increment_nesting(2, "error") as level:
+        batched = _add_batch_dim(torch.arange(6.0).reshape(2, 3), 0, level) * 2
+        made = _maybe_remove_batch_dim("f", batched, level, 2, 1)
+        with pytest.raises(ValueError, match="can not return a BatchedTensor when out_dim is None"):
+            _maybe_remove_batch_dim("f", batched, level, 2, None)
+        assert _maybe_remove_batch_dim("f", "text", level, 2, None) == "text"
+        with pytest.raises(ValueError, match="must only return Tensors, got type <class 'int'>"):
+            _maybe_remove_batch_dim("f", 3, level, 2, 0)
+    assert made.tolist() == [[0.0, 6.0], [2.0, 8.0], [4.0, 10.0]]
