@@ -10,6 +10,7 @@ import retrograd as torch
 from retrograd.core import printing
 from retrograd.core.dispatch_keys import DispatchKeySet
 from retrograd.core.state import tls
+from retrograd.nn.modules._hooks import everywhere
 from retrograd.nn.modules.module import parse_to
 from retrograd.serialization import rebuild
 
@@ -192,3 +193,7 @@ class CodeOnlyModule(torch.nn.Module):
     def __init__(self, body: dict[str, Any]) -> None:
         super().__init__()
         self.__dict__ = body
+
+
+BUFFER_HOOKS, MODULE_HOOKS = everywhere.buffer_registration, everywhere.module_registration
+PARAMETER_HOOKS = everywhere.parameter_registration

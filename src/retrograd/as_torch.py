@@ -321,6 +321,9 @@ PRIVATE: dict[str, dict[str, str]] = {
     },
     "nn.modules.module": {
         "_EXTRA_STATE_KEY_SUFFIX": "nn.modules._state:EXTRA_STATE",
+        "_global_buffer_registration_hooks": "_torch_private:BUFFER_HOOKS",
+        "_global_module_registration_hooks": "_torch_private:MODULE_HOOKS",
+        "_global_parameter_registration_hooks": "_torch_private:PARAMETER_HOOKS",
     },
     "autograd": {
         "SavedTensor": "core.saved:SavedTensor",
