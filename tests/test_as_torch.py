@@ -215,6 +215,8 @@ def test_names_that_packages_take_from_private_places() -> None:
                   "from torch.distributed._tensor.experimental import implicit_replication\n"
                   "import torch.distributed.autograd as a\nassert not a.is_available()\n"
                   "import torch\nassert not torch.cuda._is_in_bad_fork()\n"
+                  "from torch._functorch.vmap import _broadcast_to_and_flatten, tree_flatten, tree_unflatten\n"
+                  "assert _broadcast_to_and_flatten(0, tree_flatten([1, (2, 3)])[1]) == [0, 0, 0]\n"
                   "from torch.nn.modules.module import _global_parameter_registration_hooks as hooks\n"
                   "handle = torch.nn.modules.module.register_module_parameter_registration_hook(print)\n"
                   "assert list(hooks.values()) == [print]\nhandle.remove()\n"

@@ -319,6 +319,11 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_collate_fn_t": "_torch_private:COLLATE_FUNCTION",
         "_worker_init_fn_t": "_torch_private:WORKER_FUNCTION",
     },
+    "_functorch.vmap": {
+        "_broadcast_to_and_flatten": "utils._pytree:_broadcast_to_and_flatten",
+        "tree_flatten": "utils._pytree:tree_flatten",
+        "tree_unflatten": "utils._pytree:tree_unflatten",
+    },
     "nn.modules.module": {
         "_EXTRA_STATE_KEY_SUFFIX": "nn.modules._state:EXTRA_STATE",
         "_global_buffer_registration_hooks": "_torch_private:BUFFER_HOOKS",
