@@ -16,7 +16,8 @@ SOURCES = Path(torch.__file__).parent
 
 
 def compiled_modules() -> list[str]:
-    paths = [path.relative_to(SOURCES).with_suffix("") for path in SOURCES.rglob("*.pxd")]
+    paths = [path.relative_to(SOURCES).with_suffix("") for path in SOURCES.rglob("*.pxd")
+             if path.with_suffix(".py").exists()]
     if COMPILED:
         paths += [path.relative_to(SOURCES).with_suffix("") for path in SOURCES.rglob("*.pyx")]
     return sorted([".".join(("retrograd", *path.parts)) for path in paths])

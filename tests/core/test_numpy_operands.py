@@ -54,3 +54,11 @@ def test_an_array_is_no_operand_of_an_in_place_op() -> None:
     with pytest.raises(TypeError, match=r"mul_\(\): argument 'other' \(position 1\) must be Tensor, not numpy.ndarray"):
         torch.ones(2).mul_(np.ones(2))
     assert torch.ones(2).__iadd__(np.ones(2)) is NotImplemented
+
+
+@pytest.mark.parametrize("sign", ["+", "-", "*", "/", "//", "%", "&", "|", "^", "<<", ">>"])
+@pytest.mark.parametrize("inplace", ["", "="])
+def test_an_operator_that_does_not_apply_is_named_with_both_types(sign: str, inplace: str) -> None:
+    with pytest.raises(TypeError) as raised:
+        exec(f"x {sign}{inplace} None" if inplace else f"y = x {sign} None", {"x": torch.ones(2, 2)})
+    assert str(raised.value) == f"unsupported operand type(s) for {sign}{inplace}: 'Tensor' and 'NoneType'"

@@ -1,10 +1,12 @@
 # numpy.ndarray and numpy.dtype whose attributes compiled code reads in C, under the names that they have in Python.
+# None may stand for an array, in a tensor that was never set up.
 cdef extern from *:
     """
     #include <numpy/ndarraytypes.h>
     #define RG_ARRAY(o) ((PyArrayObject_fields *)(o))
     #define RG_DTYPE(o) ((PyArray_Descr *)(o))
     typedef struct { int c_contiguous, f_contiguous, writeable; } rg_flags_t;
+    static PyObject *rg_none(void) { PyErr_SetString(PyExc_AttributeError, "there is no array"); return NULL; }
     static CYTHON_INLINE PyObject *rg_tuple(int n, const npy_intp *values) {
         PyObject *made = PyTuple_New(n);
         for (int i = 0; made && i < n; i++) {
@@ -14,27 +16,35 @@ cdef extern from *:
         }
         return made;
     }
-    static CYTHON_INLINE PyObject *rg_shape(PyObject *o) { return rg_tuple(RG_ARRAY(o)->nd, RG_ARRAY(o)->dimensions); }
-    static CYTHON_INLINE PyObject *rg_strides(PyObject *o) { return rg_tuple(RG_ARRAY(o)->nd, RG_ARRAY(o)->strides); }
+    static CYTHON_INLINE PyObject *rg_shape(PyObject *o) {
+        if (o == Py_None) return rg_none();
+        return rg_tuple(RG_ARRAY(o)->nd, RG_ARRAY(o)->dimensions);
+    }
+    static CYTHON_INLINE PyObject *rg_strides(PyObject *o) {
+        if (o == Py_None) return rg_none();
+        return rg_tuple(RG_ARRAY(o)->nd, RG_ARRAY(o)->strides);
+    }
     static CYTHON_INLINE PyObject *rg_dtype(PyObject *o) {
+        if (o == Py_None) return rg_none();
         PyObject *d = (PyObject *)RG_ARRAY(o)->descr; Py_INCREF(d); return d;
     }
     static CYTHON_INLINE PyObject *rg_base(PyObject *o) {
+        if (o == Py_None) return rg_none();
         PyObject *b = RG_ARRAY(o)->base ? RG_ARRAY(o)->base : Py_None; Py_INCREF(b); return b;
     }
-    static CYTHON_INLINE int rg_ndim(PyObject *o) { return RG_ARRAY(o)->nd; }
+    static CYTHON_INLINE int rg_ndim(PyObject *o) { return o == Py_None ? 0 : RG_ARRAY(o)->nd; }
     static CYTHON_INLINE Py_ssize_t rg_size(PyObject *o) {
         Py_ssize_t n = 1;
-        for (int i = 0; i < RG_ARRAY(o)->nd; i++) n *= RG_ARRAY(o)->dimensions[i];
+        for (int i = 0; i < rg_ndim(o); i++) n *= RG_ARRAY(o)->dimensions[i];
         return n;
     }
     static CYTHON_INLINE rg_flags_t rg_flags(PyObject *o) {
-        int f = RG_ARRAY(o)->flags;
+        int f = o == Py_None ? 0 : RG_ARRAY(o)->flags;
         rg_flags_t made = {(f & NPY_ARRAY_C_CONTIGUOUS) != 0, (f & NPY_ARRAY_F_CONTIGUOUS) != 0, (f & NPY_ARRAY_WRITEABLE) != 0};
         return made;
     }
-    static CYTHON_INLINE Py_UCS4 rg_kind(PyObject *o) { return (Py_UCS4)(unsigned char)RG_DTYPE(o)->kind; }
-    static CYTHON_INLINE int rg_num(PyObject *o) { return RG_DTYPE(o)->type_num; }
+    static CYTHON_INLINE Py_UCS4 rg_kind(PyObject *o) { return o == Py_None ? 0 : (Py_UCS4)(unsigned char)RG_DTYPE(o)->kind; }
+    static CYTHON_INLINE int rg_num(PyObject *o) { return o == Py_None ? -1 : RG_DTYPE(o)->type_num; }
     """
     ctypedef struct flags_t "rg_flags_t":
         bint c_contiguous

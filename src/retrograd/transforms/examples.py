@@ -59,29 +59,25 @@ def run_example(op: Any, args: Any) -> None:
             op.prepare()
     if op.kernel is None or op.composite or len(op.schema.params) != len(args):
         return
-    plain = list(args)
     for i in op.tensor_args:
-        value = args[i]
-        if isinstance(value, (list, tuple)):
-            if any([isinstance(t, Tensor) and t._flags & FLAG_META for t in value]):
+        for t in args[i] if isinstance(args[i], (list, tuple)) else (args[i],):
+            if isinstance(t, Tensor) and t._flags & FLAG_META:
                 return
-            plain[i] = [new_tensor(t.array) if isinstance(t, Tensor) else t for t in value]
-        elif isinstance(value, Tensor):
-            if value._flags & FLAG_META:
-                return
-            plain[i] = new_tensor(value.array)
     try:
-        compute_arrays(op, plain)
+        # Copies, since kernels such as batch_norm's write to their operands.
+        compute_arrays(op, with_arrays(op, args, lambda array: np.array(array, order="C")))
     except (RuntimeError, ValueError):
-        # How the examples lie in memory may be wrong for an example alone, not for all; and a kernel that writes to an
-        # operand, as batch_norm does to its statistics, gets one of its own.
-        compute_arrays(op, [contiguous(value) for value in plain])
+        # An op like as_strided may need the memory around the example.
+        compute_arrays(op, with_arrays(op, args, lambda array: array))
 
 
-def contiguous(value: Any) -> Any:
-    if isinstance(value, list):
-        return [contiguous(item) for item in value]
-    return new_tensor(np.array(value.array, order="C")) if isinstance(value, Tensor) else value
+def with_arrays(op: Any, args: Any, change: Any) -> list[Any]:
+    """The arguments with plain tensors on changed arrays."""
+    def plain(value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return [plain(item) for item in value]
+        return new_tensor(change(value.array)) if isinstance(value, Tensor) else value
+    return [plain(value) if i in op.tensor_args else value for i, value in enumerate(args)]
 
 
 def check_example(op: Any, args: Any) -> None:

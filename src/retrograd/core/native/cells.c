@@ -35,11 +35,21 @@ static int match(PyArrayObject **a, int n) {
   for (int i = 0; i < n; i++) if (!plain(a[i]) || code_of(a[i]) != code_of(a[0]) || !floats(a[0])) return 0;
   return 1; }
 
+/* whether the arrays of an LSTM have the sizes that their letters say: g for all gates, s for all states, b for one step's, w
+   for the weight; what does not fit is for the caller to refuse */
+static int fits(PyArrayObject **a, const char *letters) {
+  if (PyArray_NDIM(a[0]) != 3 || PyArray_DIM(a[0], 2) % 4) return 0;
+  const npy_intp steps = PyArray_DIM(a[0], 0), batch = PyArray_DIM(a[0], 1), hidden = PyArray_DIM(a[0], 2) / 4;
+  for (int i = 0; letters[i]; i++) {
+    const npy_intp wanted = letters[i] == 'g' ? steps * batch * 4 * hidden : letters[i] == 's' ? steps * batch * hidden : letters[i] == 'b' ? batch * hidden : 4 * hidden * hidden;
+    if (PyArray_SIZE(a[i]) != wanted) return 0; }
+  return 1; }
+
 /* lstm_forward(gates, h0, c0, weight, hs, cs, address of gemm): gates (steps, batch, 4 hidden) hold what the input
    contributes, and then the gates; the weight is (hidden, 4 hidden); hs and cs (steps, batch, hidden) are written */
 FUNCTION(lstm_forward) {
   PyArrayObject *a[6]; for (int i = 0; i < 6; i++) a[i] = array_at(args, i);
-  if (!match(a, 6) || PyArray_NDIM(a[0]) != 3) Py_RETURN_NONE;
+  if (!match(a, 6) || !fits(a, "gbbwss")) Py_RETURN_NONE;
   const long steps = PyArray_DIM(a[0], 0), batch = PyArray_DIM(a[0], 1), hidden = PyArray_DIM(a[0], 2) / 4; void *gemm = PyLong_AsVoidPtr(args[6]);
   Py_BEGIN_ALLOW_THREADS
 #define RUN(X) lstm_forward_##X(steps, batch, hidden, PyArray_DATA(a[0]), PyArray_DATA(a[1]), PyArray_DATA(a[2]), PyArray_DATA(a[3]), PyArray_DATA(a[4]), PyArray_DATA(a[5]), gemm)
@@ -51,7 +61,7 @@ FUNCTION(lstm_forward) {
    last states, and then those of the first; slopes (as gates) is written */
 FUNCTION(lstm_backward) {
   PyArrayObject *a[8]; for (int i = 0; i < 8; i++) a[i] = array_at(args, i);
-  if (!match(a, 8) || PyArray_NDIM(a[0]) != 3) Py_RETURN_NONE;
+  if (!match(a, 8) || !fits(a, "gbswsbbg")) Py_RETURN_NONE;
   const long steps = PyArray_DIM(a[0], 0), batch = PyArray_DIM(a[0], 1), hidden = PyArray_DIM(a[0], 2) / 4; void *gemm = PyLong_AsVoidPtr(args[8]);
   Py_BEGIN_ALLOW_THREADS
 #define RUN(X) lstm_backward_##X(steps, batch, hidden, PyArray_DATA(a[0]), PyArray_DATA(a[1]), PyArray_DATA(a[2]), PyArray_DATA(a[3]), PyArray_DATA(a[4]), \

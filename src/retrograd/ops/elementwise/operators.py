@@ -16,7 +16,21 @@ NUMBERS = (int, float, complex, np.number, np.bool_)
 
 def binary(op: Any, a: Any, b: Any) -> Any:
     """A binary operator whose right operand is neither tensor nor number: an array takes over, the rest is refused."""
-    return NotImplemented
+    return unsupported({"div": "truediv"}.get(op.name, op.name), a, b)
+
+
+SIGNS = dict(add="+", sub="-", mul="*", truediv="/", floordiv="//", mod="%", pow="** or pow()", lshift="<<",
+             rshift=">>", xor="^", **{"and": "&", "or": "|"})
+
+
+def unsupported(symbol: str, a: Any, b: Any, inplace: bool = False) -> Any:
+    """What an operator that does not apply ends with: Python's own error, in which a compiled class has its full name, so that
+    it is raised here, unless the right operand may know better."""
+    sign = SIGNS.get(symbol)
+    if sign is None or any([f"__r{symbol}__" in vars(kind) for kind in type(b).__mro__]):
+        return NotImplemented
+    shown = sign.partition(" ")[0] + "=" if inplace else sign
+    raise TypeError(f"unsupported operand type(s) for {shown}: '{type(a).__name__}' and '{type(b).__name__}'")
 
 
 def comparison(name: str) -> Any:
@@ -33,13 +47,13 @@ def comparison(name: str) -> Any:
     return compare
 
 
-def refusing(name: str, reflected: bool = False) -> Any:
+def refusing(name: str, reflected: bool = False, symbol: str = "") -> Any:
     """The op called `name` as an operator: a TypeError about the arguments means that the operator does not apply."""
     def operator(self: Any, other: Any) -> Any:
         try:
             return getattr(late, name)(other, self) if reflected else getattr(late, name)(self, other)
         except TypeError:
-            return NotImplemented
+            return NotImplemented if reflected else unsupported(symbol, self, other, name.endswith("_"))
     return operator
 
 
@@ -71,12 +85,12 @@ for symbol in ("eq", "ne", "lt", "le", "gt", "ge"):
     FUNCTIONS_BY_NAME[f"__{symbol}__"] = comparison(symbol)
 for symbol, function in dict(pow="pow", floordiv="floor_divide", mod="remainder", lshift="bitwise_left_shift",
                              rshift="bitwise_right_shift").items():
-    FUNCTIONS_BY_NAME[f"__{symbol}__"] = refusing(function)
+    FUNCTIONS_BY_NAME[f"__{symbol}__"] = refusing(function, symbol=symbol)
     FUNCTIONS_BY_NAME[f"__r{symbol}__"] = refusing(function, reflected=True)
-FUNCTIONS_BY_NAME["__and__"] = refusing("bitwise_and")
-FUNCTIONS_BY_NAME["__or__"] = refusing("bitwise_or")
-FUNCTIONS_BY_NAME["__xor__"] = refusing("bitwise_xor")
+FUNCTIONS_BY_NAME["__and__"] = refusing("bitwise_and", symbol="and")
+FUNCTIONS_BY_NAME["__or__"] = refusing("bitwise_or", symbol="or")
+FUNCTIONS_BY_NAME["__xor__"] = refusing("bitwise_xor", symbol="xor")
 for symbol, function in dict(add="add_", sub="sub_", mul="mul_", truediv="div_", floordiv="floor_divide_", mod="remainder_",
                              pow="pow_", **{"and": "bitwise_and_", "or": "bitwise_or_", "xor": "bitwise_xor_"},
                              lshift="bitwise_left_shift_", rshift="bitwise_right_shift_").items():
-    FUNCTIONS_BY_NAME[f"__i{symbol}__"] = refusing(function)
+    FUNCTIONS_BY_NAME[f"__i{symbol}__"] = refusing(function, symbol=symbol)

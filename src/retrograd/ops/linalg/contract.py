@@ -148,7 +148,7 @@ FUNCTIONS_BY_NAME["linear"] = linear
 def bilinear_tensors(input1: Any, input2: Any, weight: Any, bias: Any) -> Any:
     """input1 @ weight[k] @ input2 for every k, plus bias."""
     first, second, sizes = input1.shape, input2.shape, weight.shape
-    if not input1.dtype is input2.dtype is weight.dtype:
+    if input1.dtype is not weight.dtype or input2.dtype is not weight.dtype:
         names = [C_NAMES[t.dtype.name] for t in (input1, input2, weight)]
         raise RuntimeError("All tensors must have the same dtype, got input1: {}, input2: {}, weight: {}".format(*names))
     if bias is not None and (bias.dim() != 1 or bias.shape[0] != sizes[0]):

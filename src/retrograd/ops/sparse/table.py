@@ -93,6 +93,9 @@ def unbatched(op: Any, args: Any, dims: Any, size: int) -> Any:
     raise missing(View, args, "SparseCPU")
 
 
+unbatched.refuses = True        # type: ignore[attr-defined]
+
+
 def on_values(op: Any, values: Any, *rest: Any) -> Any:
     """Run the dense kernel of `op` on a tensor of values."""
     return compute(op, [values, *rest])
