@@ -201,7 +201,11 @@ def test_devices_that_are_not_there() -> None:
 
 
 # ---- entrances
-def test_the_door_refuses_what_is_no_operand() -> None:
-    assert dispatcher.binary(operators.add, torch.ones(1), "text") is NotImplemented
-    with pytest.raises(TypeError, match="unsupported operand"):
-        torch.ones(1) + "text"
+def test_the_dispatcher_refuses_what_is_no_operand() -> None:
+    class Right:
+        def __radd__(self, other: Any) -> str:
+            return "right"
+    with pytest.raises(TypeError, match=r"unsupported operand type\(s\) for \+: 'Tensor' and 'str'"):
+        dispatcher.binary(operators.add, torch.ones(1), "text")
+    assert dispatcher.binary(operators.add, torch.ones(1), Right()) is NotImplemented
+    assert torch.ones(1) + Right() == "right"
