@@ -26,6 +26,13 @@ def test_lists_take_views_subclasses_and_other_dtypes_as_single_calls_do():
     assert targets[1].tolist() == [2.0, 2.0] and own.tolist() == [2.0, 2.0]
 
 
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_functions_return_the_list_that_they_wrote_to(kind):
+    given = kind([torch.ones(2)])
+    assert torch._foreach_add_(given, 1.0) is given
+    assert type(torch._foreach_add(given, 1.0)) is tuple
+
+
 def test_what_is_recorded_is_recorded_for_every_item():
     leaves = [torch.ones(2, requires_grad=True) for _ in range(2)]
     targets = [leaf * 2 for leaf in leaves]

@@ -60,6 +60,8 @@ def call_named(name: str, args: Any, kwargs: Any, is_method: bool, function: Any
             raise TypeError(f"TensorBase.{name}() takes no arguments ({len(args) - 1} given)") from None
         raise
     result = call(packet.overloads_[index], bound)
+    if args and packet.schemas[index].writes_list:
+        return args[0]
     return tuple(result) if type(result) is list else result
 
 

@@ -84,6 +84,7 @@ cdef class Form:
     cdef OpDef op
     cdef object target
     cdef int count, least, required, positional, varargs
+    cdef bint gives_list_back        # the list that was written to is what a call returns
     cdef int kind[MOST]
     cdef bint optional[MOST]
     cdef int size[MOST]
@@ -99,6 +100,7 @@ cdef class Form:
         self.required = max([i + 1 for i, p in enumerate(params) if p.required], default=0)
         self.varargs = (1 if is_method else 0) if schema.takes_varargs(is_method) else -1
         self.least = sum([p.required for p in params])
+        self.gives_list_back = schema.writes_list
         self.names = tuple([intern("input" if p.name == "self" and p.type == "Tensor" else p.name) for p in params])
         self.defaults = defaults
         for i, p in enumerate(params):
@@ -310,7 +312,8 @@ cdef object bound_call(Entry self, PyObject **args, Py_ssize_t given, PyObject *
             if PyList_GET_ITEM(<PyObject *>bound, i) is <PyObject *>REQUIRED:
                 break
         else:
-            return run(form, bound)
+            made = run(form, bound)
+            return <object>args[0] if form.gives_list_back and given else made
     return by_schema(self, args, given, keywords, named)
 
 

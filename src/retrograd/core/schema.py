@@ -191,6 +191,11 @@ class Schema:
         """Whether this overload can be a method, that is, has a tensor to be called on."""
         return self._self_index >= 0
 
+    @property
+    def writes_list(self) -> bool:
+        """Whether a call writes to its first argument, a list of tensors, and returns nothing: functions return that list."""
+        return not self.returns and bool(self.params) and self.params[0].writes and self.params[0].is_list
+
     def takes_varargs(self, is_method: bool) -> bool:
         """Whether a list of ints may be spelled as separate positional arguments."""
         return self._varargs_method if is_method else self._varargs_function
