@@ -6,7 +6,7 @@ import numpy as np
 
 
 def pytest_runtest_setup() -> None:
-    import retrograd        # not earlier: whether the sources or the installed package are tested is decided at collection
+    import retrograd  # not earlier: whether the sources or the installed package are tested is decided at collection
 
     random.seed(0)
     np.random.seed(0)
