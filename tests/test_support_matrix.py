@@ -1,28 +1,16 @@
 """The page about what every op supports has a row for each, and says what the tables say."""
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-from typing import Any
-
-TOOL = Path(__file__).resolve().parent.parent / "tools" / "support_matrix.py"
-
-
-def load() -> Any:
-    spec = importlib.util.spec_from_file_location("support_matrix", TOOL)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from tests.loading import load_tool
 
 
 def test_page_is_up_to_date_with_the_tables() -> None:
-    tool = load()
+    tool = load_tool("support_matrix")
     assert tool.problems(tool.PAGE.read_text()) == []
 
 
 def test_missing_row_and_empty_cell_are_found() -> None:
-    tool = load()
+    tool = load_tool("support_matrix")
     lines = tool.PAGE.read_text().splitlines()
     place = next(i for i, line in enumerate(lines) if line.startswith("| `mul.Tensor` |"))
     without = "\n".join([*lines[:place], *lines[place + 1:]])

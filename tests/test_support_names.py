@@ -1,25 +1,16 @@
 """Every documented public name of PyTorch exists here, or docs/support.md lists it under a reason."""
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import retrograd
+from tests.loading import TOOLS, load_tool
 
-TOOL = Path(__file__).resolve().parent.parent / "tools" / "support_names.py"
+TOOL = TOOLS / "support_names.py"
 HOME = str(Path(retrograd.__file__ or "").resolve().parent.parent)
-
-
-def load() -> Any:
-    spec = importlib.util.spec_from_file_location("support_names", TOOL)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_every_public_name_exists_or_is_listed_with_a_reason() -> None:
@@ -29,14 +20,14 @@ def test_every_public_name_exists_or_is_listed_with_a_reason() -> None:
 
 
 def test_names_without_a_reason_or_a_line_on_the_page_are_found() -> None:
-    tool = load()
+    tool = load_tool("support_names")
     assert tool.problems({"torch.nn": ["no_such_name"]}) == [
         "torch.nn.no_such_name is missing without a reason",
         "torch.nn.no_such_name is missing on support.md: run tools/support_names.py"]
 
 
 def test_names_of_modules_and_members_of_classes_are_recorded() -> None:
-    names = load().recorded()
+    names = load_tool("support_names").recorded()
     assert {"Linear", "Module", "Module.state_dict"} <= set(names["torch.nn"])
     assert len([n for n in names["torch"] if n.startswith("Tensor.")]) > 400
     assert "matrix_norm" in names["torch.linalg"]

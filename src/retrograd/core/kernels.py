@@ -57,7 +57,7 @@ def run_kernel(op: Any, args: Any, values: Any) -> Any:
     elif op.checks and op.fast is not None and len(values) == len(op.tensor_args) and not op.multiple:
         try:
             result = op.fast(*values)         # a product that the fast path computes in this way, with these bits
-        except Exception:                     # the kernel knows PyTorch's words
+        except (ValueError, TypeError):       # the kernel knows PyTorch's words
             result = None
         if result is not None:
             return result

@@ -15,8 +15,7 @@ def cumsum(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
     >>> torch.masked.cumsum(torch.tensor([1, 2, 4]), 0, mask=torch.tensor([True, False, True]))
     tensor([1, 1, 5])
     """
-    dtype = dtype or input.dtype
-    return torch.cumsum(filled("cumsum", input, mask, 0), sorted_dims(dim, input.ndim)[0], dtype=dtype).to(dtype)
+    return running("cumsum", input, dim, dtype, mask, 0)
 
 
 def cumprod(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
@@ -26,8 +25,13 @@ def cumprod(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any
     >>> torch.masked.cumprod(torch.tensor([2, 3, 4]), 0, mask=torch.tensor([True, False, True]))
     tensor([2, 2, 8])
     """
+    return running("cumprod", input, dim, dtype, mask, 1)
+
+
+def running(name: str, input: Any, dim: int, dtype: Any, mask: Any, neutral: int) -> Any:
+    """The function `name` along a dimension, with `neutral` in the place of what the mask leaves out."""
     dtype = dtype or input.dtype
-    return torch.cumprod(filled("cumprod", input, mask, 1), sorted_dims(dim, input.ndim)[0], dtype=dtype).to(dtype)
+    return getattr(torch, name)(filled(name, input, mask, neutral), sorted_dims(dim, input.ndim)[0], dtype=dtype).to(dtype)
 
 
 def without(operation: str, input: Any, mask: Any, reduction: str, dim: int) -> tuple[Any, int]:

@@ -5,19 +5,7 @@
 #include <immintrin.h>
 #endif
 #define BLOCK 1024
-#define INF __builtin_inf()
-#ifdef __FMA__
-#define FMAF(a, b, c) __builtin_fmaf(a, b, c)
-#define FMAD(a, b, c) __builtin_fma(a, b, c)
-#elif defined(__aarch64__)
-#define FMAF(a, b, c) __builtin_fmaf(a, b, c)
-#define FMAD(a, b, c) __builtin_fma(a, b, c)
-#else
-#define FMAF(a, b, c) ((a) * (b) + (c))
-#define FMAD(a, b, c) ((a) * (b) + (c))
-#endif
-#define SIMD _Pragma("omp simd")
-typedef union { double d; int64_t i; } Number;
+#include "basics.h"
 #define inline inline __attribute__((always_inline))      /* a loop around a call is not vectorised */
 #include "vmath.h"
 #undef inline

@@ -2,16 +2,7 @@
 #include <stdint.h>
 #include <stddef.h>
 #define BLOCK 1024
-#define INF __builtin_inf()
-#if defined(__FMA__) || defined(__aarch64__)
-#define FMAF(a, b, c) __builtin_fmaf(a, b, c)
-#define FMAD(a, b, c) __builtin_fma(a, b, c)
-#else
-#define FMAF(a, b, c) ((a) * (b) + (c))
-#define FMAD(a, b, c) ((a) * (b) + (c))
-#endif
-#define SIMD _Pragma("omp simd")
-typedef union { double d; int64_t i; } Number;
+#include "basics.h"
 #include "vmath.h"
 #define GRAIN 32768L
 /* Elements of type S that do not lie in a row, or are not of the computing type, go through a buffer of one block. */

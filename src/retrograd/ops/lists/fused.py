@@ -68,19 +68,17 @@ def one_adam(param: Any, grad: Tensor, average: Any, squares: Any, largest: Any,
     late.addcdiv_(param, average, late.add_(late.sqrt(squares) / root, eps), value=-rate)
 
 
-@expose
-def _fused_adam_(self: Any, grads: Any, exp_avgs: Any, exp_avg_sqs: Any, max_exp_avg_sqs: Any, state_steps: Any, *, lr: float,
-                 beta1: float, beta2: float, weight_decay: float, eps: float, amsgrad: bool, maximize: bool,
-                 grad_scale: Any = None, found_inf: Any = None) -> None:
-    """Adam for a list of parameters, whose weight decay goes through the averages."""
-    adam(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, float(lr), beta1, beta2, weight_decay, eps, amsgrad,
-         maximize, grad_scale, found_inf, False)
+def declare(name: str, decoupled: bool, doc: str) -> None:
+    """Make Adam public under a name of its own for each kind of weight decay."""
+    def update(self: Any, grads: Any, exp_avgs: Any, exp_avg_sqs: Any, max_exp_avg_sqs: Any, state_steps: Any, *, lr: float,
+               beta1: float, beta2: float, weight_decay: float, eps: float, amsgrad: bool, maximize: bool,
+               grad_scale: Any = None, found_inf: Any = None) -> None:
+        adam(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, float(lr), beta1, beta2, weight_decay, eps,
+             amsgrad, maximize, grad_scale, found_inf, decoupled)
+    update.__name__ = update.__qualname__ = name
+    update.__doc__ = doc
+    expose(update)
 
 
-@expose
-def _fused_adamw_(self: Any, grads: Any, exp_avgs: Any, exp_avg_sqs: Any, max_exp_avg_sqs: Any, state_steps: Any, *, lr: float,
-                  beta1: float, beta2: float, weight_decay: float, eps: float, amsgrad: bool, maximize: bool,
-                  grad_scale: Any = None, found_inf: Any = None) -> None:
-    """Adam for a list of parameters, with weight decay of their own."""
-    adam(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, float(lr), beta1, beta2, weight_decay, eps, amsgrad,
-         maximize, grad_scale, found_inf, True)
+declare("_fused_adam_", False, "Adam for a list of parameters, whose weight decay goes through the averages.")
+declare("_fused_adamw_", True, "Adam for a list of parameters, with weight decay of their own.")
