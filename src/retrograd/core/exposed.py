@@ -6,15 +6,10 @@ from weakref import KeyedRef
 
 import numpy as np
 
+from retrograd.core.storage import owner_of
+
 ndarray = np.ndarray
 exposed: dict[int, Any] = {}              # id of an array that owns memory -> a weak reference to it
-
-
-def owner_of(array: Any) -> Any:
-    """The array that has the memory, or the first one whose memory is not an array's."""
-    while type(array.base) is ndarray:
-        array = array.base
-    return array
 
 
 def forget(reference: Any) -> None:
