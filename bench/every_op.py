@@ -9,6 +9,7 @@ of its samples that has elements and runs in both libraries. Then come the rows 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import json
 import math
@@ -54,7 +55,8 @@ def main() -> int:
     for name, pairs in {**dict(cases(options.only)), **dict(training(options.only))}.items():
         for kind, (theirs, ours) in pairs.items():
             try:
-                value = ratio(theirs, ours, options.rounds)
+                with no_grad() if kind == "forward" else contextlib.nullcontext():
+                    value = ratio(theirs, ours, options.rounds)
             except (RuntimeError, IndexError, ValueError):       # in-place ops that cannot be repeated
                 continue
             rows.setdefault(name, {})[kind] = value
@@ -128,9 +130,10 @@ def first_common(name: str, function: Any, reference: Any) -> dict[str, tuple[Ca
         try:
             ours = bind(function, sample, lambda t: t)
             theirs = bind(reference, sample, as_torch)
-            made = {"forward": (no_grad(torch, theirs[0]), no_grad(retrograd, ours[0]))}
-            for call in made["forward"]:
-                call()
+            made = {"forward": (theirs[0], ours[0])}
+            with no_grad():
+                for call in made["forward"]:
+                    call()
         except Exception:
             continue
         try:
@@ -163,12 +166,11 @@ def as_torch(t: Any) -> Any:
     return torch.from_numpy(t.detach().numpy().copy()).requires_grad_(t.requires_grad)
 
 
-def no_grad(module: Any, call: Call) -> Call:
-    def run() -> Any:
-        with module.no_grad():
-            return call()
-    # in-place ops on leaves that require grad run in no_grad only; the cost of the scope is in both contenders
-    return run
+@contextlib.contextmanager
+def no_grad() -> Iterator[None]:
+    """Turns recording off in both libraries: in-place ops write to leaves that require grad."""
+    with torch.no_grad(), retrograd.no_grad():
+        yield
 
 
 def backward(module: Any, call: Call, leaves: list[Any]) -> Call:

@@ -27,6 +27,7 @@ from retrograd.methods import PLAIN as METHODS
 from retrograd.methods import PROPERTIES
 from retrograd.ops.load import load_all
 
+may_override: Any = getattr(api.binder, "may_override", None)      # a quick look, in the compiled core
 __all__ = ["BaseTorchFunctionMode", "DisableTorchFunctionSubclass", "TorchFunctionMode", "disabled_torch_function",
            "enable_reentrant_dispatch", "get_default_nowrap_functions", "get_ignored_functions", "get_overridable_functions",
            "get_testing_overrides",
@@ -41,6 +42,8 @@ def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     >>> has_torch_function([torch.ones(1), 2])
     False
     """
+    if may_override is not None and type(relevant_args) is tuple and not may_override(relevant_args):
+        return False
     if tls.function_modes and tls.function_disabled < 2:
         return True
     return not tls.function_disabled and any([overrides_function(type(a)) for a in relevant_args])

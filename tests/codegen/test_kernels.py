@@ -104,8 +104,8 @@ def both_ways(op: Any, args: list[Any]) -> tuple[Any, Any] | None:
 
 
 def compare(name: str, made: Any, wanted: Any) -> None:
-    if isinstance(wanted, tuple):
-        assert len(made) == len(wanted)
+    if isinstance(wanted, (tuple, list)):
+        assert type(made) is type(wanted) and len(made) == len(wanted)
         for m, w in zip(made, wanted, strict=True):
             compare(name, m, w)
         return
@@ -114,8 +114,8 @@ def compare(name: str, made: Any, wanted: Any) -> None:
     if made.size and made.ndim:
         assert new_tensor(made).stride() == new_tensor(wanted).stride(), (name, made.shape, made.strides, wanted.strides)
     tolerance = TOLERANCE.get(wanted.dtype.name, 0)
-    np.testing.assert_allclose(made.astype(np.float64), wanted.astype(np.float64), rtol=tolerance, atol=tolerance / 10,
-         err_msg=name)
+    wide = np.complex128 if wanted.dtype.kind == "c" else np.float64
+    np.testing.assert_allclose(made.astype(wide), wanted.astype(wide), rtol=tolerance, atol=tolerance / 10, err_msg=name)
 
 
 @pytest.mark.parametrize("name", [n for n in LOWERED if n in REGISTRY])

@@ -214,7 +214,7 @@ cdef class Entry:
     cdef list forms
     cdef OpDef unary, binary         # what calls with one tensor and with two run, if that needs no binding
     cdef object make_forms, general
-    cdef bint is_method
+    cdef bint is_method, is_alias
     cdef object name
     cdef dict __dict__
     cdef object __weakref__
@@ -257,7 +257,8 @@ cdef object bound_call(Entry self, PyObject **args, Py_ssize_t given, PyObject *
         self.forms = self.make_forms()
         self.unary = direct_op(self.forms, 1)
         self.binary = direct_op(self.forms, 2)
-    if keywords is NULL and given <= 2 and given and is_ordinary(args[0]):
+        self.is_alias = any([(<Form>form).op is not None and (<Form>form).op.meant is not None for form in self.forms])
+    if keywords is NULL and given <= 2 and given and is_ordinary(args[0]) and (not self.is_alias or switches.any_mode == 0):
         if given == 1:
             if self.unary is not None:
                 return dispatcher.unary(self.unary, <Tensor>args[0])
@@ -333,6 +334,10 @@ cdef OpDef direct_op(list forms, int given):
             return None
         if not op._ready:
             op.prepare()
+        if op.meant is not None:
+            op = op.meant
+            if not op._ready:
+                op.prepare()
         if op.fast_for is not None or op.composite:
             return None
         if op.writes_pair and given == 2:
@@ -341,6 +346,19 @@ cdef OpDef direct_op(list forms, int given):
             return op
         return op if op.shortcut == given else None
     return None
+
+
+def may_override(tuple values):
+    """Whether one of the arguments, or a mode, may have to see a call of a public function."""
+    cdef Py_ssize_t i
+    cdef PyObject *value
+    if switches.function_modes:
+        return True
+    for i in range(PyTuple_GET_SIZE(<PyObject *>values)):
+        value = PyTuple_GET_ITEM(<PyObject *>values, i)
+        if not is_plain(value) and (not is_tensor(value) or (<Tensor>value)._flags & FLAG_SUBCLASS):
+            return True
+    return False
 
 
 cdef object run(Form form, list bound):

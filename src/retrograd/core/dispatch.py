@@ -47,8 +47,10 @@ from retrograd.core.tensor import (
 )
 from retrograd.core.views import (
     DEFAULT,
+    INFERENCE_MODE,
     LONGEST,
     MULTI_OUTPUT_NODE,
+    NO_GRAD_MODE,
     Replayer,
     check_inplace,
     mark_view,
@@ -318,9 +320,11 @@ def has_defaults(op: Any, args: Any) -> bool:
 def call_general(op: Any, args: Any) -> Any:
     """Autograd and kernel in one, for tensors without flags while no mode is on."""
     if op.composite:
-        return op.compute(*args)
+        return op.compute(*args) if op.meant is None else call_plain(op.meant, args)
     if not op.simple or op.device_arg >= 0 and (args[op.device_arg] is not None or args[op.device_arg - 1] is not None):
         return autograd(op, args)
+    if op.one_view:
+        return call_view(op, args)
     values = list(args)
     mask = 0
     records = op.differentiable and (switches.any_mode == 0 or tls.grad_enabled)
@@ -358,7 +362,7 @@ def call_general(op: Any, args: Any) -> Any:
     z = made if type(made) is ndarray else np.asarray(made)
     out = new_tensor(z)
     if op.is_view and z is not values[0]:
-        if op.differentiable:
+        if op.differentiable:              # a view of the first of several tensors
             mark_view(op, args[1:], args[0], out)
         else:
             out._counter = counter_of(args[0])
@@ -375,12 +379,32 @@ def call_general(op: Any, args: Any) -> Any:
     return out
 
 
+def call_view(op: Any, args: Any) -> Any:
+    """`call_general` for one differentiable view of one tensor."""
+    source = args[0]
+    native = op.native
+    x = source.array
+    made = None
+    if native is not None and op.check is None:
+        count = len(args)
+        if count == 1:
+            made = native(x)
+        elif count == 2:
+            made = native(x, args[1])
+        elif count == 3:
+            made = native(x, args[1], args[2])
+        else:
+            made = native(x, *args[1:])
+    if made is None:
+        made = run_kernel(op, args, [x, *args[1:]])
+    return make_view(op, source, tuple(args[1:]), made)
+
+
 def make_view(op: Any, source: Any, args: Any, array: Any) -> Any:
     """The tensor for `array`, which `op` with `args` after the tensor makes of an ordinary one: a way past binding."""
+    creation = DEFAULT
     if switches.any_mode and not tls.grad_enabled:
-        out = new_tensor(array)
-        mark_view(op, args, source, out)
-        return out
+        creation = INFERENCE_MODE if tls.inference else NO_GRAD_MODE
     out = new_tensor(array)
     counter = source._counter
     if counter is None:
@@ -398,14 +422,14 @@ def make_view(op: Any, source: Any, args: Any, array: Any) -> Any:
     if parent is None:
         view.depth = 0
         view.base = source
-        view.creation = DEFAULT
+        view.creation = creation
         wanted = source._requires
     else:
         view.depth = parent.depth + 1
         view.base = parent.base
-        view.creation = parent.creation
+        view.creation = creation if creation != DEFAULT else parent.creation
         wanted = source._requires or parent.base._requires
-    if wanted:
+    if wanted and creation == DEFAULT:
         if not op._ready:
             op.prepare()
         node = record(op, (source, *args), 1, False)

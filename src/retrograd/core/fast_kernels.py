@@ -59,7 +59,7 @@ def install_kernel(op: Any) -> None:
             op.fast = compiled
     elif native is not None and name in native.kernels:
         op.native = native.kernels[name]
-        if op.multiple or getattr(op.check, "asks_more", False):      # only behind the check
+        if op.multiple or op.is_view or getattr(op.check, "asks_more", False):      # only behind the check
             return
         op.fast, op.into = op.native, op.native.inplace
     else:

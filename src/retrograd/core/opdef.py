@@ -104,7 +104,8 @@ class OpDef:
                  functional: Any = None, numbers: bool = False, composite: bool = False, fast: Any = None, fast_for: Any = None,
                  scalars: tuple[str, ...] = (), variants: str = "function, method", check: Any = None,
                  exact: bool = False, flips: int = 0, leading: int = 0, constant: tuple[int, ...] = (),
-                 mixes: bool = True, elementwise: bool | None = None, real_only: bool = False, out: Any = None) -> None:
+                 mixes: bool = True, elementwise: bool | None = None, real_only: bool = False, out: Any = None,
+                 alias: tuple[str, str] | None = None) -> None:
         self.schema = schema
         self.name: Any = OpName(schema.name)
         self.name.full = f"aten::{schema.name}.{schema.overload}" if schema.overload else f"aten::{schema.name}"
@@ -119,6 +120,8 @@ class OpDef:
         self.functional = functional          # for an in-place or out= form: the op it is a form of
         # Which dtypes out= tensors may have (see ops/shared/out_dtypes.py): what results are cast to, or theirs alone.
         self.out: str = out if isinstance(out, str) else ("cast" if composite or promote is not None else "same")
+        self.alias = alias                    # another name of an op: that op's name and overload
+        self.meant: Any = None                # the op itself, once this one is in use
         self.composite = composite            # made of other ops: `kernel` works on tensors and records nothing itself
         self.variants = variants
         self.numbers = numbers                # accepts Python numbers in the place of tensors
@@ -182,6 +185,8 @@ class OpDef:
         if len(names) > 1 and all(names):
             self.result_type = result_type(self.name, tuple(names))
         self.out_arg: int = next((i for i, p in enumerate(params) if p.writes and p.kwarg_only), -1)
+        if self.alias is not None:
+            self.meant = getattr(find_packet(self.alias[0]), self.alias[1])
         self.compile_rules()
         self.saves_result: bool = any([o >= 0 for o in self.saved_outputs])
         self.two_inputs: bool = len(self.inputs) > 1
@@ -196,6 +201,7 @@ class OpDef:
                                          and self.tensor_args == tuple(range(tensors))) else 0
         self.simple: bool = not (self.is_inplace or self.is_out or self.flips or self.kernel is None or self.real_only
                                  or self.device_arg >= 0 and self.tensor_args or self.vjp == NOT_IMPLEMENTED)
+        self.one_view: bool = self.simple and self.is_view and self.differentiable and not self.multiple and tensors == 1
         self.writes_pair: bool = (self.is_inplace and self.functional is not None and self.functional.ufunc is not None
                                   and self.tensor_args == (0, 1))
         self._ready = True

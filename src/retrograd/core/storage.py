@@ -123,19 +123,20 @@ def strided(array: Any, size: Any, stride: Any, offset: Any = None) -> Any:
             return np.ndarray(tuple(size), array.dtype, array, 0, tuple([s * item for s in stride]))
     owner = owner_of(array)
     start = offset_of(array) if offset is None else offset
+    shift = address(array) - address(owner) if offset is None else offset * item       # the memory may begin anywhere
     count = 1
     for n in size:
         count *= n
     if count:
         last = start + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)])
-        if (last + 1) * item > owner.nbytes or start < 0:
+        if (last - start + 1) * item + shift > owner.nbytes or start < 0:
             raise RuntimeError(
                 f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {start}, and itemsize {item} "
                 f"requiring a storage size of {(last + 1) * item} are out of bounds for storage of size {owner.nbytes}")
         if array is owner and array.flags.c_contiguous and array.flags.writeable and array.dtype.kind != "V":
-            return np.ndarray(tuple(size), array.dtype, array, start * item, tuple([s * item for s in stride]))
+            return np.ndarray(tuple(size), array.dtype, array, shift, tuple([s * item for s in stride]))
     memory = bytes_of(owner)
-    place = start * item if count else min(start * item, owner.nbytes)
+    place = shift if count else min(shift, owner.nbytes)
     steps = tuple([s * item for s in stride])
     if not count and not any(steps) and item > 1:
         steps = (1,) * len(steps)                   # less than an element, so that they are not taken for NumPy's none

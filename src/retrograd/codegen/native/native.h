@@ -261,10 +261,17 @@ static PyObject *native_batch_norm_backward(PyObject *const *args, Py_ssize_t n)
 
 #include "lists.h"
 #include "scan.h"
+#include "views.h"
 static const struct { const char *name; Native function; } by_hand[] = {
   {"var", native_var}, {"std", native_std}, {"var_mean", native_var_mean}, {"std_mean", native_std_mean},
   {"layer_norm", native_layer_norm}, {"layer_norm_backward", native_layer_norm_backward},
   {"group_norm", native_group_norm}, {"group_norm_backward", native_group_norm_backward},
   {"batch_norm", native_batch_norm}, {"batch_norm_backward", native_batch_norm_backward},
   {"cumsum", native_cumsum}, {"cumprod", native_cumprod}, {"cummax", native_cummax}, {"cummin", native_cummin},
+  {"alias", native_alias}, {"transpose", native_transpose}, {"t", native_t}, {"permute", native_permute},
+  {"squeeze", native_squeeze}, {"unsqueeze", native_unsqueeze}, {"expand", native_expand}, {"view", native_view},
+  {"as_strided", native_as_strided}, {"select", native_select}, {"slice", native_slice}, {"diagonal", native_diagonal},
+  {"unfold", native_unfold}, {"unbind", native_unbind}, {"split", native_split},
+  {"split_with_sizes", native_split_with_sizes}, {"view_as_real", native_view_as_real},
+  {"view_as_complex", native_view_as_complex},
   {NULL, NULL}};

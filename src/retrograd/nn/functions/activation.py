@@ -6,10 +6,12 @@ from typing import Any
 
 import retrograd as torch
 from retrograd import ops
-from retrograd.nn.functions.base import aten, overridable
+from retrograd.nn.functions.base import aten, forms, overridable
 
 hardshrink, prelu = torch.hardshrink, torch.prelu
 relu_, celu_, selu_, threshold_ = torch.relu_, torch.celu_, torch.selu_, torch.threshold_
+ELU, HARDSIGMOID, HARDSWISH, HARDTANH, LEAKY_RELU, MISH, RELU6, SILU = map(forms, (
+    "elu", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "mish", "relu6", "silu"))
 gelu = aten("gelu", doc="""x times the probability that a normal variable is below x.
 
     >>> import retrograd as torch
@@ -91,7 +93,7 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: b
     """
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
-    return (ops.aten.hardtanh_ if inplace else ops.aten.hardtanh)(input, min_val, max_val)
+    return HARDTANH[bool(inplace)](input, min_val, max_val)
 
 
 @overridable
@@ -102,7 +104,7 @@ def relu6(input: Any, inplace: bool = False) -> Any:
     >>> torch.nn.functional.relu6(torch.tensor([-1.0, 3.0, 8.0]))
     tensor([0., 3., 6.])
     """
-    return (ops.aten.relu6_ if inplace else ops.aten.relu6)(input)
+    return RELU6[bool(inplace)](input)
 
 
 @overridable
@@ -113,7 +115,7 @@ def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     >>> torch.nn.functional.elu(torch.tensor([-1.0, 1.0]), alpha=2.0)
     tensor([-1.2642,  1.0000])
     """
-    return (ops.aten.elu_ if inplace else ops.aten.elu)(input, alpha)
+    return ELU[bool(inplace)](input, alpha)
 
 
 @overridable
@@ -146,7 +148,7 @@ def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) 
     >>> torch.nn.functional.leaky_relu(torch.tensor([-1.0, 2.0]), 0.1)
     tensor([-0.1000,  2.0000])
     """
-    return (ops.aten.leaky_relu_ if inplace else ops.aten.leaky_relu)(input, negative_slope)
+    return LEAKY_RELU[bool(inplace)](input, negative_slope)
 
 
 @overridable
@@ -191,7 +193,7 @@ def silu(input: Any, inplace: bool = False) -> Any:
     >>> torch.nn.functional.silu(torch.tensor([-1.0, 0.0, 1.0]))
     tensor([-0.2689,  0.0000,  0.7311])
     """
-    return (ops.aten.silu_ if inplace else ops.aten.silu)(input)
+    return SILU[bool(inplace)](input)
 
 
 @overridable
@@ -202,7 +204,7 @@ def mish(input: Any, inplace: bool = False) -> Any:
     >>> torch.nn.functional.mish(torch.tensor([-1.0, 0.0, 1.0]))
     tensor([-0.3034,  0.0000,  0.8651])
     """
-    return (ops.aten.mish_ if inplace else ops.aten.mish)(input)
+    return MISH[bool(inplace)](input)
 
 
 @overridable
@@ -213,7 +215,7 @@ def hardswish(input: Any, inplace: bool = False) -> Any:
     >>> torch.nn.functional.hardswish(torch.tensor([1.0, 4.0]))
     tensor([0.6667, 4.0000])
     """
-    return (ops.aten.hardswish_ if inplace else ops.aten.hardswish)(input)
+    return HARDSWISH[bool(inplace)](input)
 
 
 @overridable
@@ -224,7 +226,7 @@ def hardsigmoid(input: Any, inplace: bool = False) -> Any:
     >>> torch.nn.functional.hardsigmoid(torch.tensor([-4.0, 0.0, 4.0]))
     tensor([0.0000, 0.5000, 1.0000])
     """
-    return (ops.aten.hardsigmoid_ if inplace else ops.aten.hardsigmoid)(input)
+    return HARDSIGMOID[bool(inplace)](input)
 
 
 @overridable

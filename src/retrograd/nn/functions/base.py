@@ -34,3 +34,8 @@ def aten(name: str, public_name: str | None = None, doc: str = "") -> Callable[.
     function.__name__ = function.__qualname__ = public_name or name
     function.__doc__ = doc or f"The op {name}; its arguments are those of its schema."
     return function
+
+
+def forms(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The op `name` and its in-place form: `forms(name)[inplace]` is what a function with that argument calls."""
+    return aten(name), aten(name + "_")

@@ -148,11 +148,11 @@ clone = defop(
 alias = defop(
     "alias(Tensor(a) self) -> Tensor(a)",
     kernel=lambda xp, self: self[...],
-    vjp=dict(self=lambda grad: grad), jvp="linear", batch=families.pointwise, variants="",
+    vjp=dict(self=lambda grad: grad), jvp="linear", batch=families.pointwise, lower="@alias", variants="",
 )
 detach = defop(
     "detach(Tensor(a) self) -> Tensor(a)",
-    kernel=lambda xp, self: self[...], jvp="linear", batch=families.pointwise, variants="",
+    kernel=lambda xp, self: self[...], jvp="linear", batch=families.pointwise, lower="@alias", variants="",
 )
 install_detach(detach)
 

@@ -161,15 +161,16 @@ def alias_rows(name: str, original: str, *schemas: str, inplace: bool = True, ou
         dot = "." + overload if overload else ""
         columns.update(composite=True, numbers=numbers, out=False)
         meant = getattr(OPS[original], overload or "default")
-        defop(f"{name}{dot}({arguments}) -> Tensor", kernel=forwarder(original, overload or "default"), **columns)
+        form = overload or "default"
+        defop(f"{name}{dot}({arguments}) -> Tensor", kernel=forwarder(original, form), alias=(original, form), **columns)
         if inplace:
             written = arguments.replace("Tensor self", "Tensor(a!) self", 1)
-            defop(f"{name}_{dot}({written}) -> Tensor(a!)", kernel=forwarder(original + "_", overload or "default"),
-                  functional=meant, **columns)
+            defop(f"{name}_{dot}({written}) -> Tensor(a!)", kernel=forwarder(original + "_", form),
+                  alias=(original + "_", form), functional=meant, **columns)
         if out:
             star = "" if "*" in arguments else "*, "
-            form = f"{overload}_out" if overload not in ("", "Tensor") else "out"
-            defop(f"{name}.{form}({arguments}, {star}Tensor(a!) out) -> Tensor(a!)", kernel=forwarder(original, form),
+            written = f"{overload}_out" if overload not in ("", "Tensor") else "out"
+            defop(f"{name}.{written}({arguments}, {star}Tensor(a!) out) -> Tensor(a!)", kernel=forwarder(original, written),
                   functional=meant, **columns)
 
 

@@ -198,12 +198,11 @@ def diagonal(array: Any, offset: int, dim1: int, dim2: int) -> Any:
     shape, strides = array.shape, storage.strides_of(array)
     rows, columns = shape[dim1], shape[dim2]
     length = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
-    start = storage.offset_of(array)
-    if length:
-        start += offset * strides[dim2] if offset >= 0 else -offset * strides[dim1]
+    if length and offset:
+        array = sliced(array, dim2, offset, columns, 1) if offset > 0 else sliced(array, dim1, -offset, rows, 1)
     kept = [i for i in range(array.ndim) if i not in (dim1, dim2)]
     return storage.strided(array, [*[shape[i] for i in kept], length],
-                           [*[strides[i] for i in kept], strides[dim1] + strides[dim2]], start)
+                           [*[strides[i] for i in kept], strides[dim1] + strides[dim2]])
 
 
 def windows(array: Any, dim: int, size: int, step: int) -> Any:
@@ -266,11 +265,11 @@ def check_overlap(shape: Any, strides: Any) -> bool:
     return False
 
 
-def reinterpreted(array: Any, dtype: Any, shape: Any, strides: Any, offset: int) -> Any:
+def reinterpreted(array: Any, dtype: Any, shape: Any, strides: Any) -> Any:
     """The same memory read as another dtype."""
-    memory = storage.bytes_of(storage.owner_of(array))
-    item = dtype.itemsize
-    made = np.ndarray(tuple(shape), dtype, memory, offset * item, tuple([s * item for s in strides]))
+    owner = storage.owner_of(array)
+    item, start = dtype.itemsize, min(storage.address(array) - storage.address(owner), owner.nbytes)
+    made = np.ndarray(tuple(shape), dtype, storage.bytes_of(owner), start, tuple([s * item for s in strides]))
     if not array.flags.writeable:
         made.flags.writeable = False
     return made

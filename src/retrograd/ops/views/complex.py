@@ -35,7 +35,7 @@ def real_pairs(xp: Any, self: Any) -> Any:
     if part is None:
         raise RuntimeError("view_as_real is only supported for complex tensors")
     strides = [s * 2 for s in storage.strides_of(self)]
-    return geometry.reinterpreted(self, part, (*self.shape, 2), (*strides, 1), storage.offset_of(self) * 2)
+    return geometry.reinterpreted(self, part, (*self.shape, 2), (*strides, 1))
 
 
 def complex_pairs(xp: Any, self: Any) -> Any:
@@ -54,7 +54,7 @@ def complex_pairs(xp: Any, self: Any) -> Any:
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
     if offset % 2:
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")
-    return geometry.reinterpreted(self, whole, shape[:-1], [s // 2 for s in strides[:-1]], offset // 2)
+    return geometry.reinterpreted(self, whole, shape[:-1], [s // 2 for s in strides[:-1]])
 
 
 def refuse_conj(self: Any) -> None:
@@ -67,12 +67,12 @@ def refuse_conj(self: Any) -> None:
 view_as_real = defop(
     "view_as_real(Tensor(a) self) -> Tensor(a)",
     kernel=real_pairs, check=refuse_conj, vjp=dict(self=lambda grad: late.view_as_complex(grad.contiguous())),
-    jvp="linear", batch=batch_front, variants="function", out=False,
+    jvp="linear", batch=batch_front, variants="function", lower="@view_as_real", out=False,
 )
 view_as_complex = defop(
     "view_as_complex(Tensor(a) self) -> Tensor(a)",
     kernel=complex_pairs, vjp=dict(self=lambda grad: late.view_as_real(grad.contiguous().resolve_conj())),
-    jvp="linear", batch=batch_contiguous, variants="function", out=False,
+    jvp="linear", batch=batch_contiguous, variants="function", lower="@view_as_complex", out=False,
 )
 
 
@@ -80,12 +80,12 @@ view_as_complex = defop(
 lazy_conj = defop(
     "_conj(Tensor(a) self) -> Tensor(a)",
     kernel=lambda xp, self: self[...], flips=FLAG_CONJ,
-    vjp=dict(self=lambda grad: conj(grad)), jvp="linear", batch=batch_front, out=False,
+    vjp=dict(self=lambda grad: conj(grad)), jvp="linear", batch=batch_front, lower="@alias", out=False,
 )
 neg_view = defop(
     "_neg_view(Tensor(a) self) -> Tensor(a)",
     kernel=lambda xp, self: self[...], flips=FLAG_NEG,
-    vjp=dict(self=lambda grad: -grad), jvp="linear", batch=batch_front, out=False,
+    vjp=dict(self=lambda grad: -grad), jvp="linear", batch=batch_front, lower="@alias", out=False,
 )
 
 

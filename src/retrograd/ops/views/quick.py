@@ -1,4 +1,4 @@
-"""Shortcuts for the commonest views: ordinary tensors and plain arguments skip binding and dispatch.
+"""Shortcuts for the commonest views in plain Python: ordinary tensors and plain arguments skip binding and dispatch.
 
 A shortcut returns None for whatever it does not know, errors among it: the general way then says what is wrong.
 """
@@ -30,6 +30,8 @@ def quick(name: str) -> Any:
 
 
 def publish(name: str, method: Any) -> None:
+    if shortcuts is None:             # the compiled core binds all methods quickly
+        return
     method.__name__ = method.__qualname__ = name
     method.__module__ = "torch"
     EXTRA_METHODS[name] = method

@@ -8,7 +8,7 @@ import numpy as np
 
 from retrograd.core import storage
 from retrograd.core.api import expose
-from retrograd.core.dispatch import call, turned
+from retrograd.core.dispatch import call, is_ordinary, make_view, turned
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
@@ -82,7 +82,7 @@ def check_last_stride(strides: Any, names: str) -> None:
 def view_dtype(xp: Any, self: Any, dtype: Any) -> Any:
     have, wanted = self.itemsize, dtype.itemsize
     if have == wanted:
-        return geometry.reinterpreted(self, dtype, self.shape, storage.strides_of(self), storage.offset_of(self))
+        return geometry.reinterpreted(self, dtype, self.shape, storage.strides_of(self))
     names = f"to view {BY_NUMPY[self.dtype].legacy} as {BY_NUMPY[dtype].legacy} (different element sizes)"
     if self.ndim == 0:
         raise RuntimeError(f"self.dim() cannot be 0 {names}")
@@ -91,7 +91,7 @@ def view_dtype(xp: Any, self: Any, dtype: Any) -> Any:
         check_last_stride(strides, names)
         ratio = have // wanted
         steps = (*[s * ratio for s in strides[:-1]], 1)
-        return geometry.reinterpreted(self, dtype, (*shape[:-1], shape[-1] * ratio), steps, offset * ratio)
+        return geometry.reinterpreted(self, dtype, (*shape[:-1], shape[-1] * ratio), steps)
     ratio = wanted // have
     if shape[-1] % ratio:
         raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {names}, but got {shape[-1]}")
@@ -102,7 +102,7 @@ def view_dtype(xp: Any, self: Any, dtype: Any) -> Any:
         if s % ratio:
             raise RuntimeError(f"self.stride({i}) must be divisible by {ratio} {names}, but got {s}")
     steps = (*[s // ratio for s in strides[:-1]], 1)
-    return geometry.reinterpreted(self, dtype, (*shape[:-1], shape[-1] // ratio), steps, offset // ratio)
+    return geometry.reinterpreted(self, dtype, (*shape[:-1], shape[-1] // ratio), steps)
 
 
 def batch_contiguous(op: Any, args: Any, dims: Any, size: int) -> Any:
@@ -117,7 +117,7 @@ view = defop(
     "view(Tensor(a) self, SymInt[] size) -> Tensor(a)",
     kernel=lambda xp, self, size: geometry.viewed(self, geometry.infer_size(size, self.size)),
     vjp=dict(self=lambda grad, self_sym_sizes: grad.reshape(self_sym_sizes)),
-    jvp="linear", batch=batch_sizes, variants="method", out=False,
+    jvp="linear", batch=batch_sizes, variants="method", lower="@view", out=False,
 )
 unsafe_view = defop(
     "_unsafe_view(Tensor self, SymInt[] size) -> Tensor",
@@ -145,6 +145,10 @@ reshape_copy = defop(
 def reshaped(self: Any, shape: Any) -> Any:
     """A view if the strides allow it, else a copy."""
     array = self.array
+    if array.flags.c_contiguous and is_ordinary(self):
+        made = storage.reshaped(array, shape)
+        if made is not None:
+            return make_view(view, self, (made.shape,), made)
     size = geometry.infer_size(shape, array.size)
     if array.flags.c_contiguous:
         return call(view, [self, size])
@@ -160,7 +164,7 @@ defop("reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)", composite=True, v
 defop("view_as(Tensor(a) self, Tensor other) -> Tensor(a)", composite=True, variants="method", out=False,
       kernel=lambda self, other: call(view, [self, other.array.shape]))
 defop("ravel(Tensor(a) self) -> Tensor(a)", composite=True, out=False,
-      kernel=lambda self: call(view, [contiguous(self), (-1,)]))
+      kernel=lambda self: reshaped(contiguous(self), (-1,)))
 
 
 def flattened(self: Any, start_dim: int, end_dim: int) -> Any:
@@ -211,7 +215,7 @@ expand = defop(
     "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
     kernel=lambda xp, self, size, implicit: geometry.expanded(self, size),
     vjp=dict(self=lambda grad, self_sym_sizes: grad.sum_to_size(self_sym_sizes) if self_sym_sizes else grad.sum()),
-    jvp="linear", batch=batch_expand, variants="method", out=False,
+    jvp="linear", batch=batch_expand, variants="method", lower="@expand", out=False,
 )
 defop("expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", composite=True, variants="method", out=False,
       kernel=lambda self, other: call(expand, [self, other.array.shape, False]))
@@ -324,7 +328,7 @@ as_strided = defop(
     "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)",
     kernel=lambda xp, self, size, stride, storage_offset: geometry.strided(self, size, stride, storage_offset),
     vjp=dict(self=as_strided_backward),
-    jvp="linear", batch=batch_as_strided, out=False,
+    jvp="linear", batch=batch_as_strided, lower="@as_strided", out=False,
 )
 
 
@@ -333,7 +337,7 @@ t = defop(
     "t(Tensor(a) self) -> Tensor(a)",
     kernel=lambda xp, self: geometry.permuted(self, (1, 0)) if self.ndim == 2 else checked_t(self),
     vjp=dict(self=lambda grad: turned(grad)),
-    jvp="linear", batch=batch_t, out=False,
+    jvp="linear", batch=batch_t, lower="@t", out=False,
 )
 
 
@@ -347,7 +351,7 @@ transpose = defop(
     "transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
     kernel=lambda xp, self, dim0, dim1: transposed(self, dim0, dim1),
     vjp=dict(self=lambda grad, dim0, dim1: grad.transpose(dim0, dim1)),
-    jvp="linear", batch=shift_dims("dim0", "dim1"), out=False,
+    jvp="linear", batch=shift_dims("dim0", "dim1"), lower="@transpose", out=False,
 )
 
 
@@ -382,7 +386,7 @@ permute = defop(
     "permute(Tensor(a) self, int[] dims) -> Tensor(a)",
     kernel=permute_kernel,
     vjp=dict(self=lambda grad, dims: grad.permute(inverse_order(dims))),
-    jvp="linear", batch=batch_permute, out=False,
+    jvp="linear", batch=batch_permute, lower="@permute", out=False,
 )
 
 
@@ -417,7 +421,8 @@ for name in ("movedim", "moveaxis"):
           out=False)
 for schema in ("swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)",
                "swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"):
-    defop(schema, kernel=lambda self, dim0, dim1: call(transpose, [self, dim0, dim1]), composite=True, out=False)
+    defop(schema, kernel=lambda self, dim0, dim1: call(transpose, [self, dim0, dim1]), composite=True, out=False,
+          alias=("transpose", "int"))
 
 
 def matrix_transpose(self: Any, what: str) -> Any:
@@ -506,25 +511,25 @@ squeeze = defop(
     "squeeze(Tensor(a) self) -> Tensor(a)",
     kernel=lambda xp, self: squeezed(self, range(self.ndim)),
     vjp=dict(self=lambda grad, self_sym_sizes: unsqueeze_to(grad, self_sym_sizes)),
-    jvp="linear", batch=batch_squeeze, node="SqueezeBackward0", out=False,
+    jvp="linear", batch=batch_squeeze, node="SqueezeBackward0", lower="@squeeze", out=False,
 )
 squeeze_dim = defop(
     "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
     kernel=lambda xp, self, dim: squeezed(self, (dim,)),
     vjp=dict(self=lambda grad, self_sym_sizes, dim: unsqueeze_to(grad, self_sym_sizes, (dim,))),
-    jvp="linear", batch=batch_squeeze, node="SqueezeBackward1", out=False,
+    jvp="linear", batch=batch_squeeze, node="SqueezeBackward1", lower="@squeeze", out=False,
 )
 squeeze_dims = defop(
     "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)",
     kernel=lambda xp, self, dim: squeezed(self, dim),
     vjp=dict(self=lambda grad, self_sym_sizes, dim: unsqueeze_to(grad, self_sym_sizes, dim)),
-    jvp="linear", batch=batch_squeeze, node="SqueezeBackward2", out=False,
+    jvp="linear", batch=batch_squeeze, node="SqueezeBackward2", lower="@squeeze", out=False,
 )
 unsqueeze = defop(
     "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
     kernel=lambda xp, self, dim: geometry.with_dim(self, wrap_dim(dim, self.ndim + 1)),
     vjp=dict(self=lambda grad, dim: grad.squeeze(dim)),
-    jvp="linear", batch=batch_unsqueeze, out=False,
+    jvp="linear", batch=batch_unsqueeze, lower="@unsqueeze", out=False,
 )
 
 

@@ -67,7 +67,7 @@ select = defop(
     "select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
     kernel=select_kernel,
     vjp=dict(self=lambda grad, self_sym_sizes, dim, index: call(select_backward, [grad, self_sym_sizes, dim, index])),
-    jvp="linear", batch=shift_dims("dim"), out=False,
+    jvp="linear", batch=shift_dims("dim"), lower="@select", out=False,
 )
 select_backward = defop(
     "select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor",
@@ -97,7 +97,7 @@ def slice_rule(grad: Any, self_sym_sizes: Any, dim: int, start: Any, end: Any, s
 slice_ = defop(
     "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)",
     kernel=slice_kernel,
-    vjp=dict(self=slice_rule), jvp="linear", batch=shift_dims("dim"), variants="", out=False,
+    vjp=dict(self=slice_rule), jvp="linear", batch=shift_dims("dim"), variants="", lower="@slice", out=False,
 )
 slice_backward = defop(
     "slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt step) -> "
@@ -174,7 +174,7 @@ diagonal = defop(
     kernel=diagonal_kernel,
     vjp=dict(self=lambda grad, self_sym_sizes, offset, dim1, dim2:
              call(diagonal_backward, [grad, self_sym_sizes, offset, dim1, dim2])),
-    jvp="linear", batch=shift_dims("dim1", "dim2"), out=False,
+    jvp="linear", batch=shift_dims("dim1", "dim2"), lower="@diagonal", out=False,
 )
 diagonal_backward = defop(
     "diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2) -> Tensor",
@@ -262,7 +262,7 @@ unfold = defop(
     kernel=unfold_kernel,
     vjp=dict(self=lambda grad, self_sym_sizes, dimension, size, step:
              call(unfold_backward, [grad, self_sym_sizes, dimension, size, step])),
-    jvp="linear", batch=batch_unfold, variants="method", out=False,
+    jvp="linear", batch=batch_unfold, variants="method", lower="@unfold", out=False,
 )
 unfold_backward = defop(
     "unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> Tensor",
@@ -294,7 +294,7 @@ def unbind_rule(grads: Any, dim: int) -> Any:
 
 unbind = defop(
     "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
-    kernel=unbind_kernel, vjp=dict(self=unbind_rule), jvp="linear", batch=shift_dims("dim"), out=False,
+    kernel=unbind_kernel, vjp=dict(self=unbind_rule), jvp="linear", batch=shift_dims("dim"), lower="@unbind", out=False,
 )
 
 
@@ -356,11 +356,13 @@ def split_with_sizes_rule(grads: Any, self_sym_sizes: Any, split_sizes: Any, dim
 
 split_tensor = defop(
     "split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
-    kernel=split_kernel, vjp=dict(self=split_rule), jvp="linear", batch=shift_dims("dim"), variants="", out=False,
+    kernel=split_kernel, vjp=dict(self=split_rule), jvp="linear", batch=shift_dims("dim"), variants="",
+    lower="@split", out=False,
 )
 split_with_sizes = defop(
     "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
-    kernel=split_with_sizes_kernel, vjp=dict(self=split_with_sizes_rule), jvp="linear", batch=shift_dims("dim"), out=False,
+    kernel=split_with_sizes_kernel, vjp=dict(self=split_with_sizes_rule), jvp="linear", batch=shift_dims("dim"),
+    lower="@split_with_sizes", out=False,
 )
 split_sizes = defop(
     "split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]", composite=True, variants="", out=False,
@@ -368,11 +370,12 @@ split_sizes = defop(
 )
 unsafe_split = defop(
     "unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
-    kernel=split_kernel, vjp=dict(self=split_rule), jvp="linear", batch=shift_dims("dim"), out=False,
+    kernel=split_kernel, vjp=dict(self=split_rule), jvp="linear", batch=shift_dims("dim"), lower="@split", out=False,
 )
 unsafe_split_with_sizes = defop(
     "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
-    kernel=split_with_sizes_kernel, vjp=dict(self=split_with_sizes_rule), jvp="linear", batch=shift_dims("dim"), out=False,
+    kernel=split_with_sizes_kernel, vjp=dict(self=split_with_sizes_rule), jvp="linear", batch=shift_dims("dim"),
+    lower="@split_with_sizes", out=False,
 )
 
 
