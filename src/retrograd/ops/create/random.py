@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import dtypes, generator, storage
+from retrograd.core.algorithms import native
 from retrograd.core.api import expose
 from retrograd.core.arguments import resolve
 from retrograd.core.dispatch import call
@@ -35,8 +36,16 @@ from retrograd.ops.shared import families
 from retrograd.ops.shared.dtype_checks import type_name
 
 
+UNIFORM, NORMAL, LOG_NORMAL, EXPONENTIAL, CAUCHY, GEOMETRIC, BERNOULLI, RANGE, ANY = range(9)      # as core/native/draw.c has them
+
+
 def source_of(given: Any) -> Any:
     return default_generator if given is None else given
+
+
+def filled(kind: int, array: Any, gen: Any, a: Any = 0.0, b: Any = 0.0) -> bool:
+    """Whether compiled code has filled the array; it does not if anything about the call is unusual."""
+    return native is not None and native.draw(kind, default_generator if gen is None else gen, array, a, b) is not None
 
 
 def drawn(array: Any, draw: Any) -> Any:
@@ -58,6 +67,8 @@ def words_of(dtype: Any) -> str:
 
 # ---- distributions over an array's geometry
 def uniform_values(array: Any, low: float, high: float, gen: Any) -> Any:
+    if filled(UNIFORM, array, gen, low, high):
+        return array
     dtype = array.dtype
     if dtype.kind not in "fcV":
         raise unsupported("check_uniform_bounds", dtype)
@@ -75,6 +86,8 @@ def uniform_values(array: Any, low: float, high: float, gen: Any) -> Any:
 
 
 def normal_values(array: Any, mean: float, std: float, gen: Any) -> Any:
+    if filled(NORMAL, array, gen, mean, std):
+        return array
     if not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     if array.size == 0:
@@ -86,6 +99,8 @@ def normal_values(array: Any, mean: float, std: float, gen: Any) -> Any:
 
 
 def exponential_values(array: Any, lambd: float, gen: Any) -> Any:
+    if filled(EXPONENTIAL, array, gen, lambd):
+        return array
     if array.size == 0:
         return array
     if array.dtype.kind not in "fV":
@@ -95,6 +110,8 @@ def exponential_values(array: Any, lambd: float, gen: Any) -> Any:
 
 
 def cauchy_values(array: Any, median: float, sigma: float, gen: Any) -> Any:
+    if filled(CAUCHY, array, gen, median, sigma):
+        return array
     if not sigma > 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
     if array.dtype.kind not in "fV":
@@ -104,6 +121,8 @@ def cauchy_values(array: Any, median: float, sigma: float, gen: Any) -> Any:
 
 
 def log_normal_values(array: Any, mean: float, std: float, gen: Any) -> Any:
+    if filled(LOG_NORMAL, array, gen, mean, std):
+        return array
     if not std > 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
     if array.size == 0:
@@ -114,6 +133,8 @@ def log_normal_values(array: Any, mean: float, std: float, gen: Any) -> Any:
 
 
 def geometric_values(array: Any, p: float, gen: Any) -> Any:
+    if filled(GEOMETRIC, array, gen, p):
+        return array
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
     if array.size == 0:
@@ -125,6 +146,11 @@ def geometric_values(array: Any, p: float, gen: Any) -> Any:
 
 def bernoulli_values(array: Any, p: Any, gen: Any) -> Any:
     """Zeros and ones of the array's dtype; `p` is a number or an array that broadcasts to it."""
+    if not isinstance(p, np.ndarray):
+        if filled(BERNOULLI, array, gen, p):
+            return array
+    elif native is not None and native.draw_below(source_of(gen), array, p):
+        return array
     if array.size == 0:
         return array
     if not isinstance(p, np.ndarray):
@@ -163,6 +189,8 @@ def expanded_chances(p: Any, shape: Any) -> Any:
 
 
 def integer_values(array: Any, low: int, high: int | None, gen: Any) -> Any:
+    if filled(RANGE, array, gen, low, high):
+        return array
     dtype = array.dtype
     if dtype.kind == "c":
         raise RuntimeError(f"{'random_from_to_impl' if high is None else 'check_random_bounds'} handles only integral, "
@@ -211,6 +239,8 @@ def check_integer_bound(name: str, value: int, dtype: Any) -> None:
 
 
 def any_integer_values(array: Any, gen: Any) -> Any:
+    if filled(ANY, array, gen):
+        return array
     if array.size == 0:
         return array
     if array.dtype.kind == "c":
@@ -299,6 +329,10 @@ multinomial = defop(
 def poisson_kernel(xp: Any, self: Any, generator_: Any) -> Any:
     if self.dtype.kind not in "fV":
         raise unsupported("poisson_cpu", self.dtype)
+    if native is not None:
+        made = np.empty(self.shape, self.dtype)
+        if native.draw_poisson(source_of(generator_), made, self):
+            return made
     return generator.poisson(source_of(generator_), np.ascontiguousarray(self)).reshape(self.shape)
 
 
@@ -314,7 +348,7 @@ def check_std(std: Any) -> None:
     if isinstance(std, np.ndarray):
         if std.dtype.kind == "c":
             raise RuntimeError("normal expects standard deviation to be non-complex")
-        if std.size and not bool((std >= 0).all()):
+        if std.size and not np.minimum.reduce(std, axis=None) >= 0:
             raise RuntimeError("normal expects all elements of std >= 0.0")
     elif not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
@@ -327,28 +361,36 @@ def normal_of(xp: Any, mean: Any, std: Any, generator_: Any) -> Any:
         problem = broadcast_problem(mean.shape, std.shape)
         if problem is not None:
             raise RuntimeError(problem)
-        shape = xp.broadcast_shapes(mean.shape, std.shape)
-        dtype = dtypes.binary_dtype(dtypes.BY_NUMPY[mean.dtype], mean.ndim, dtypes.BY_NUMPY[std.dtype], std.ndim).numpy
-        return normal_values(xp.empty(shape, dtype), 0.0, 1.0, generator_) * std.astype(dtype) + mean.astype(dtype)
+        shape = mean.shape if mean.shape == std.shape else xp.broadcast_shapes(mean.shape, std.shape)
+        dtype = mean.dtype if mean.dtype is std.dtype else dtypes.binary_dtype(
+            dtypes.BY_NUMPY[mean.dtype], mean.ndim, dtypes.BY_NUMPY[std.dtype], std.ndim).numpy
+        made = normal_values(xp.empty(shape, dtype), 0.0, 1.0, generator_)
+        made *= std.astype(dtype, copy=False)
+        made += mean.astype(dtype, copy=False)
+        return made
     if isinstance(mean, np.ndarray):
-        return normal_values(contiguous_like(mean), 0.0, std, generator_) + mean
-    made = normal_values(contiguous_like(std), 0.0, 1.0, generator_) * std
-    return (made + std.dtype.type(mean)).astype(std.dtype)
+        made = normal_values(contiguous_like(mean), 0.0, std, generator_)
+        made += mean
+        return made
+    made = normal_values(contiguous_like(std), 0.0, 1.0, generator_)
+    made *= std
+    made += std.dtype.type(mean)
+    return made
 
 
-NORMAL = "Generator? generator=None) -> Tensor"
+SEEDED = "Generator? generator=None) -> Tensor"
 normal_tensor_float = defop(
-    f"normal.Tensor_float(Tensor mean, float std=1, *, {NORMAL}", kernel=normal_of,
+    f"normal.Tensor_float(Tensor mean, float std=1, *, {SEEDED}", kernel=normal_of,
     vjp=dict(mean=lambda grad, mean_sym_sizes: late.zeros(mean_sym_sizes, dtype=grad.dtype)),
     jvp=lambda mean_t: zeros_like(mean_t), batch=families.loop, node="NormalBackward1", variants="", real_only=True,
 )
 normal_float_tensor = defop(
-    f"normal.float_Tensor(float mean, Tensor std, *, {NORMAL}", kernel=normal_of,
+    f"normal.float_Tensor(float mean, Tensor std, *, {SEEDED}", kernel=normal_of,
     vjp=dict(std=lambda grad, std_sym_sizes: late.zeros(std_sym_sizes, dtype=grad.dtype)),
     jvp=lambda std_t: zeros_like(std_t), batch=families.loop, node="NormalBackward2", variants="", real_only=True,
 )
 normal_tensor_tensor = defop(
-    f"normal.Tensor_Tensor(Tensor mean, Tensor std, *, {NORMAL}", kernel=normal_of,
+    f"normal.Tensor_Tensor(Tensor mean, Tensor std, *, {SEEDED}", kernel=normal_of,
     vjp=dict(mean=lambda grad, mean_sym_sizes: late.zeros(mean_sym_sizes, dtype=grad.dtype),
              std=lambda grad, std_sym_sizes: late.zeros(std_sym_sizes, dtype=grad.dtype)),
     jvp=lambda mean_t, std_t, result: zeros_like(result), batch=families.loop, node="NormalBackward3", variants="",
@@ -403,7 +445,9 @@ def declare_sized(name: str, values: Any) -> Any:
 def values_like(self: Any, dtype: Any, memory_format: Any, values: Any) -> Any:
     """Random values in a new array laid out like `self`."""
     array = like_array(self, dtype, memory_format, np.empty)
-    array[...] = values(array)
+    made = values(array)
+    if made is not array:
+        array[...] = made
     return array
 
 
@@ -415,14 +459,14 @@ def fast_rand(args: Any, dtype: Any) -> Any:
     size = plain_size(args)
     if size is None or dtype is not None and dtype.category < 2:
         return None
-    return generator.uniform(default_generator, tuple(size), 0.0, 1.0, default() if dtype is None else dtype.numpy)
+    return uniform_values(np.empty(size, default() if dtype is None else dtype.numpy), 0.0, 1.0, None)
 
 
 def fast_randn(args: Any, dtype: Any) -> Any:
     size = plain_size(args)
     if size is None or dtype is not None and dtype.category < 2:
         return None
-    return generator.normal(default_generator, tuple(size), 0.0, 1.0, default() if dtype is None else dtype.numpy)
+    return normal_values(np.empty(size, default() if dtype is None else dtype.numpy), 0.0, 1.0, None)
 
 
 for name, rows, quickly in (("rand", rand, fast_rand), ("randn", randn, fast_randn)):

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import dtypes
+from retrograd.core.algorithms import native
 from retrograd.core.dispatch import call
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import NOT_IMPLEMENTED, defop
@@ -30,6 +31,10 @@ def batch_in_front(op: Any, args: Any, dims: Any, size: int) -> Any:
 # ---- gamma
 def gamma_kernel(xp: Any, self: Any, generator: Any) -> Any:
     check_dtype("gamma_cpu", self)
+    if native is not None:
+        result = np.empty(self.shape, self.dtype)
+        if native.draw_gamma(source_of(generator), result, self):
+            return result
     made = rejection.standard_gamma(source_of(generator), np.ascontiguousarray(self).reshape(self.shape))
     return np.maximum(np.nan_to_num(made, nan=0.0).astype(self.dtype), np.finfo(self.dtype).tiny)
 
@@ -106,6 +111,10 @@ def binomial_kernel(xp: Any, count: Any, prob: Any, generator: Any) -> Any:
     problem = broadcast_problem(count.shape, prob.shape)
     if problem is not None:
         raise RuntimeError(problem)
+    if native is not None and count.shape == prob.shape:
+        made = np.empty(count.shape, count.dtype)
+        if native.draw_binomial(source_of(generator), made, count, prob):
+            return made
     return rejection.binomial(source_of(generator), *np.broadcast_arrays(count, prob))
 
 
