@@ -80,6 +80,9 @@ def pointwise(p: Program, c: str) -> str:
     for n in powers:
         lines = lines.replace(f"const T v_{n} =", f"T q_{n}[BLOCK]; for (int j = 0; j < BLOCK; j++) q_{n}[j] =")
     emit(f"  {lines}")
+    if any(n == "largest" for _, e in p.steps for n in names_in(e)):
+        emit(f"  const T v_largest = (T)(t[{k}] == F16 ? 65504. : t[{k}] == BF16 ? 3.3895313892515355e38 : "
+             "sizeof(T) == 4 ? 3.4028234663852886e38 : 1.7976931348623157e308);")
     direct = " && ".join(f"t[{i}] == {OWN[c]} && s[{i}] == sizeof(T) && aligned(p[{i}], sizeof(T))" for i in range(k + 1))
     emit(f"  const long most = {'' if powers else f'{direct} ? n : '}BLOCK;")
     emit("  for (long b = 0, m; b < n; b += m) { m = n - b < most ? n - b : most;")

@@ -9,9 +9,9 @@ An alternative of `lower` is Python text over the op's arguments:
 
 Statements are separated by `;`, the value of the last one is the result. Known are + - * / & | ^ ~, comparisons, `and`,
 `or`, `not`, `a if c else b`, the functions of FUNCTIONS, the formulas of FORMULAS (inlined), and the reductions sum, mean,
-prod, max, min, any, all. `numel` is the number of elements of `self`. A text that begins with "by rows: " has a row-major
-result; otherwise elements lie in the order of the operands. A tensor that is only ever a condition may be a mask of bools;
-other tensors share one dtype.
+prod, max, min, any, all. `numel` is the number of elements of `self`, `largest` the largest finite number of its dtype. A
+text that begins with "by rows: " has a row-major result; otherwise elements lie in the order of the operands. A tensor that
+is only ever a condition may be a mask of bools; other tensors share one dtype.
 
 `lower` may be a dict {guard: text}: the first alternative whose guard holds is taken. A guard is a list of `name=value`
 ("approximate='tanh'", "max=None"); an argument that the text uses must be a tensor or a number, one that neither uses
@@ -253,7 +253,8 @@ class Program:
     @property
     def takes_bools(self) -> bool:
         """Whether bools may be computed with as the integers 0 and 1; what PyTorch refuses (negation, -) is left out."""
-        return self.takes_ints and not any(isinstance(c, (ast.Sub, ast.USub, ast.Invert)) or called(c) in ("abs", "sign",
+        return self.takes_ints and not any(isinstance(c, (ast.Sub, ast.USub, ast.Invert, ast.LShift, ast.RShift))
+                                           or called(c) in ("abs", "sign",
              "floor", "ceil", "trunc", "rint")
                                            for _, e in self.steps for c in ast.walk(e))
 

@@ -347,7 +347,8 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     >>> can_cast(float64, float32), can_cast(float32, int64)
     (True, False)
     """
-    _require_dtypes("can_cast", from_=from_, to=to)
+    if type(from_) is not dtype or type(to) is not dtype:
+        _require_dtypes("can_cast", from_=from_, to=to)
     # All integral types accept each other; otherwise only the category may not go down.
     return from_.category <= to.category
 

@@ -36,7 +36,7 @@ def compute_arrays(op: Any, args: Any) -> Any:
 
 def run_kernel(op: Any, args: Any, values: Any) -> Any:
     """Run the kernel on `values`, the arguments with arrays in the place of tensors."""
-    uniform = uniformity(op, values)
+    uniform = alike = uniformity(op, values)
     if op.is_inplace:
         if uniform and written(op, values, args):
             return values[0]
@@ -50,7 +50,7 @@ def run_kernel(op: Any, args: Any, values: Any) -> Any:
     for i in op.dtype_args:
         if values[i] is not None:
             values[i] = values[i].numpy
-    if op.native is not None:
+    if op.native is not None and not op.is_inplace:
         result = op.native(*values)
         if result is not None:
             return result
@@ -80,7 +80,8 @@ def run_kernel(op: Any, args: Any, values: Any) -> Any:
             check_apart(args[0].array, [args[i] for i in op.tensor_args[1:]])
     if op.promote is not None:
         check_shapes(op, args)
-        promote_operands(op, args, values)
+        if not alike:
+            promote_operands(op, args, values)
     order = orders(op, args, values) if op.elementwise and not op.is_inplace else None
     result = run_native(op, args, values)
     if result is not None:
@@ -171,7 +172,9 @@ def run_native(op: Any, args: Any, values: Any) -> Any:
     if native is None:
         return None
     if op.is_inplace and values[0] is args[0].array:
-        return native.into(values[0], *values)
+        result = native.into(values[0], *values)
+        if result is not None or op.functional is not None:
+            return result
     return native(*values)
 
 
@@ -342,8 +345,8 @@ def write_into(op: Any, target: Any, result: Any) -> None:
     array = target.array
     if result is array:           # the kernel has written it itself
         return
-    source = BY_NUMPY[result.dtype]
-    if not dtypes.can_cast(source, target.dtype):
+    if result.dtype is not array.dtype and not dtypes.can_cast(BY_NUMPY[result.dtype], target.dtype):
+        source = BY_NUMPY[result.dtype]
         raise RuntimeError(f"result type {source.legacy} can't be cast to the desired output type "
                            f"{target.dtype.legacy}")
     if result.shape != array.shape:

@@ -193,7 +193,7 @@ class OpDef:
         # Ops that `dispatch.call_plain` can run in one go: one result, nothing written, no lists, no device to choose.
         if self.fast_for is not None:
             self.tail = self.fast_for
-        if self.lower is not None:
+        if self.lower is not None or self.is_inplace and self.functional is None:
             for install in KERNEL_INSTALLERS:
                 install(self)
         tensors = len(self.tensor_args)

@@ -75,3 +75,18 @@ FUNCTION(copy) {
   over(part, &c, total, each);
   Py_END_ALLOW_THREADS
   Py_RETURN_TRUE; }
+
+/* expanded(array, shape): the array seen in a larger shape, in the same memory; None if it does not fit */
+FUNCTION(expanded) {
+  PyArrayObject *x = array_at(args, 0); PyObject *shape = args[1]; npy_intp dims[NPY_MAXDIMS_LEGACY_ITERS], strides[NPY_MAXDIMS_LEGACY_ITERS];
+  if (!x || !(PyTuple_Check(shape) || PyList_Check(shape)) || PyDataType_REFCHK(PyArray_DESCR(x))) Py_RETURN_NONE;
+  const int nd = (int)PySequence_Fast_GET_SIZE(shape), lead = nd - PyArray_NDIM(x); if (lead < 0 || nd > NPY_MAXDIMS_LEGACY_ITERS) Py_RETURN_NONE;
+  for (int d = 0; d < nd; d++) {
+    dims[d] = PyLong_AsSsize_t(PySequence_Fast_GET_ITEM(shape, d)); if (dims[d] == -1 && PyErr_Occurred()) { PyErr_Clear(); Py_RETURN_NONE; }
+    const npy_intp own = d < lead ? 1 : PyArray_DIM(x, d - lead); if (dims[d] < 0 || (own != dims[d] && own != 1)) Py_RETURN_NONE;
+    strides[d] = own == dims[d] && d >= lead ? PyArray_STRIDE(x, d - lead) : 0; }
+  PyArray_Descr *kind = PyArray_DESCR(x); Py_INCREF(kind);
+  PyObject *made = PyArray_NewFromDescr(&PyArray_Type, kind, nd, dims, strides, PyArray_DATA(x), PyArray_FLAGS(x) & NPY_ARRAY_ALIGNED, NULL); if (!made) return NULL;
+  Py_INCREF(x); if (PyArray_SetBaseObject((PyArrayObject *)made, (PyObject *)x) < 0) { Py_DECREF(made); return NULL; }
+  PyArray_UpdateFlags((PyArrayObject *)made, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS | NPY_ARRAY_ALIGNED);
+  return made; }

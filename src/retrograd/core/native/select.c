@@ -73,3 +73,71 @@ FUNCTION(search_rows) {
   over(search_part, &j, PyArray_SIZE(x), 16);
   Py_END_ALLOW_THREADS
   Py_RETURN_TRUE; }
+
+/* choose(x, what, k, descending, sorted, axis, keepdim): a new array of elements and one of their positions along any
+   dimension, by the letters of select_rows, and M for the mode. None for arrays with gaps, and with NaN where these count. */
+typedef struct { Select s; const char *x; char *values; int64_t *places; long inner; int mode; } Choose;
+static int has_nan(const void *x, int code, long n) {
+  if (code == NPY_FLOAT) { const float *p = x; for (long i = 0; i < n; i++) if (p[i] != p[i]) return 1; }
+  if (code == NPY_DOUBLE) { const double *p = x; for (long i = 0; i < n; i++) if (p[i] != p[i]) return 1; }
+  return 0; }
+static void move(char *to, long ts, const char *from, long fs, long n, long size) {
+  switch (size) {
+    case 1: for (long i = 0; i < n; i++) to[i * ts] = from[i * fs]; break;
+    case 2: for (long i = 0; i < n; i++) *(uint16_t *)(to + i * ts) = *(const uint16_t *)(from + i * fs); break;
+    case 4: for (long i = 0; i < n; i++) *(uint32_t *)(to + i * ts) = *(const uint32_t *)(from + i * fs); break;
+    default: for (long i = 0; i < n; i++) *(uint64_t *)(to + i * ts) = *(const uint64_t *)(from + i * fs); } }
+/* Where the first of the longest runs of equal elements ends, in this order. */
+static int64_t end_of_run(const char *row, const int64_t *order, long n, long size) {
+  long best = 0, length = 0, at = 0;
+  for (long i = 1; i < n; i++) {
+    const char *a = row + order[i] * size, *b = row + order[i - 1] * size; int same;
+    switch (size) { case 1: same = *a == *b; break; case 2: same = *(const int16_t *)a == *(const int16_t *)b; break;
+      default: same = !memcmp(a, b, (size_t)size); }
+    length = same ? length + 1 : 0; if (length > best) { best = length; at = i; } }
+  return order[at]; }
+static void choose_part(void *a, long first, long last) {
+  Choose *c = a; Select *j = &c->s; const long n = j->n, size = j->size, inner = c->inner, step = j->step, kept = c->mode ? n : step;
+  const size_t rows = ((size_t)n * (size_t)size + 15) / 16 * 16; char *space = borrow((size_t)n * 2 * (j->wide ? 16 : 8) + rows + (size_t)kept * 8); if (!space) { j->failed = 1; return; }
+  char *row = space + (size_t)n * 2 * (j->wide ? 16 : 8); int64_t *to = (int64_t *)(row + rows);
+  for (long r = first; r < last; r++) {
+    const char *from = c->x + (r / inner * n * inner + r % inner) * size; const long out = r / inner * step * inner + r % inner;
+    if (inner > 1) move(row, size, from, inner * size, n, size);
+    const char *here = inner > 1 ? row : from;
+    if (j->wide) select_row_uint64_t(here, j->code, n, j->what, j->k, j->descending, j->sorted, space, to);
+    else select_row_uint32_t(here, j->code, n, j->what, j->k, j->descending, j->sorted, space, to);
+    if (c->mode) to[0] = end_of_run(here, to, n, size);
+    for (long i = 0; i < step; i++) { c->places[out + i * inner] = to[i]; move(c->values + (out + i * inner) * size, 0, here + to[i] * size, 0, 1, size); } }
+  give_back(space); }
+FUNCTION(choose) {
+  PyArrayObject *x = given == 7 ? array_at(args, 0) : NULL; if (!plain(x) || sizeof(long) != 8) Py_RETURN_NONE;
+  const int code = code_of(x), nd = PyArray_NDIM(x); int wide = 0; npy_intp wanted = PyArray_ITEMSIZE(x), dims[NPY_MAXDIMS_LEGACY_ITERS];
+  switch (code) {
+    case NPY_BOOL: case NPY_UBYTE: case NPY_BYTE: case NPY_SHORT: case NPY_INT: case NPY_FLOAT: break;
+    case NPY_LONG: case NPY_LONGLONG: case NPY_DOUBLE: wide = 1; break;
+    default: Py_RETURN_NONE; }
+  const long size = PyArray_SIZE(x), k = PyLong_AsLong(args[2]); long axis = PyLong_AsLong(args[5]); if (PyErr_Occurred()) return NULL;
+  if (axis < 0) axis += nd;
+  if (!size || !nd || nd > NPY_MAXDIMS_LEGACY_ITERS || axis < 0 || axis >= nd) Py_RETURN_NONE;
+  for (int d = nd - 1; d >= 0; d--) { if (PyArray_STRIDE(x, d) != wanted) Py_RETURN_NONE; wanted *= PyArray_DIM(x, d); }
+  const char letter = (char)PyUnicode_READ_CHAR(args[1], 0); const int mode = letter == 'M';
+  const int what = letter == 's' ? SORT : letter == 't' ? TOP : letter == 'o' || mode ? ORDER : letter == 'k' ? KTH : MIDDLE;
+  const long n = PyArray_DIM(x, axis), step = what == SORT || (what == ORDER && !mode) ? n : what == TOP ? k : 1;
+  if (step < 1 || k < 0 || k > n || ((mode || what == MIDDLE) && has_nan(PyArray_DATA(x), code, size))) Py_RETURN_NONE;
+  if (mode && (code == NPY_FLOAT || code == NPY_DOUBLE)) {                  /* zeros of both signs are equal, and not in their bits */
+    if (code == NPY_FLOAT) { const float *p = PyArray_DATA(x); for (long i = 0; i < size; i++) if (p[i] == 0 && __builtin_signbit(p[i])) Py_RETURN_NONE; }
+    else { const double *p = PyArray_DATA(x); for (long i = 0; i < size; i++) if (p[i] == 0 && __builtin_signbit(p[i])) Py_RETURN_NONE; } }
+  if (n > 0x7fffffffL) wide = 1;
+  int m = 0; const int drops = args[6] != Py_True && what != SORT && what != TOP;
+  for (int d = 0; d < nd; d++) if (d != axis) dims[m++] = PyArray_DIM(x, d); else if (!drops) dims[m++] = step;
+  PyArray_Descr *kind = PyArray_DESCR(x); Py_INCREF(kind);
+  PyObject *values = PyArray_NewFromDescr(&PyArray_Type, kind, m, dims, NULL, NULL, 0, NULL), *places = values ? PyArray_SimpleNew(m, dims, NPY_LONG) : NULL; if (!places) { Py_XDECREF(values); return NULL; }
+  long inner = 1; for (int d = (int)axis + 1; d < nd; d++) inner *= PyArray_DIM(x, d);
+  Choose c = {{NULL, NULL, NULL, n, step, PyArray_ITEMSIZE(x), k, code, what, wide, args[3] == Py_True, args[4] == Py_True, 0}, PyArray_BYTES(x), PyArray_BYTES((PyArrayObject *)values), PyArray_DATA((PyArrayObject *)places), inner, mode};
+  if (size < 4096) choose_part(&c, 0, size / n);
+  else {
+    Py_BEGIN_ALLOW_THREADS
+    over(choose_part, &c, size / n, what == SORT || what == ORDER ? 8 * n : 2 * n);
+    Py_END_ALLOW_THREADS }
+  PyObject *made = c.s.failed ? PyErr_NoMemory() : PyTuple_Pack(2, values, places); Py_DECREF(values); Py_DECREF(places);
+  return made; }

@@ -34,29 +34,50 @@ FUNCTION(stepped) {
   if (PyErr_Occurred()) return NULL;
   const long run = j.code == NPY_FLOAT ? 8 : 4; over(stepped_part, &j, (j.n + run - 1) / run, run); Py_RETURN_TRUE; }
 
-/* polynomial(x, degrees, out, kind): by recurrence; kind is t, u, v, w (Chebyshev), h, e (Hermite), l (Laguerre) or p
-   (Legendre). Arrays of one shape. */
-typedef struct { const void *x, *n; void *out; int code; char kind; } Polynomial;
-#define RECUR(T) for (long i = first; i < last; i++) { \
-  const T x = ((const T *)j->x)[i], d = (T)trunc((double)((const T *)j->n)[i]); T *to = (T *)j->out + i; \
-  if (!(d >= 0)) { *to = 0; continue; } \
-  T before = 1, here = j->kind == 't' || j->kind == 'e' || j->kind == 'p' ? x : j->kind == 'v' ? 2 * x - 1 : j->kind == 'w' ? 2 * x + 1 : j->kind == 'l' ? 1 - x : 2 * x; \
-  if (d == 0) { *to = 1; continue; } \
-  for (long k = 1; k < (long)d; k++) { T next; const T c = (T)k; switch (j->kind) { \
+/* polynomial(x, degrees, kind, shifted): a new array, by recurrence, or by the angle for Chebyshev's of high degree between -1
+   and 1. The kind is t, u, v, w (Chebyshev; shifted: of 2x - 1), h, e (Hermite), l (Laguerre) or p (Legendre). The degrees
+   have the last dims of x, or one of both is a number; None for degrees above 4096, since a loop here cannot be interrupted. */
+typedef struct { const char *x, *n; long xs, ns, period; void *out; int code, shifted; char kind; } Polynomial;
+#define MOST_DEGREE 4096
+#define RECUR(T, COS, SIN, ACOS) for (long i = first; i < last; i++) { \
+  T x = *(const T *)(j->x + i * j->xs); const T degree = *(const T *)(j->n + i % j->period * j->ns); T *to = (T *)j->out + i; const char kind = j->kind; if (j->shifted) x = 2 * x - 1; \
+  if (!(degree > -1)) { *to = 0; continue; } \
+  const long d = (long)degree; T before = 1, here = kind == 't' || kind == 'e' || kind == 'p' ? x : kind == 'v' ? 2 * x - 1 : kind == 'w' ? 2 * x + 1 : kind == 'l' ? 1 - x : 2 * x; \
+  if (d < 2) { *to = d ? here : 1; continue; } \
+  const T m = (T)d; const int odd = d & 1, bounded = kind >= 't' && kind <= 'w'; \
+  if ((bounded || kind == 'p') && (x == 1 || x == -1)) { const T rise = 2 * m + 1, value = kind == 'u' ? m + 1 : kind == (x > 0 ? 'w' : 'v') ? rise : 1; *to = x < 0 && odd ? -value : value; continue; } \
+  if (bounded && x > -1 && x < 1 && d > (kind == 't' ? 6 : 8)) { const T angle = ACOS(x); \
+    *to = kind == 't' ? COS(m * angle) : kind == 'u' ? SIN((m + 1) * angle) / SIN(angle) : kind == 'v' ? COS((m + (T)0.5) * angle) / COS(angle / 2) : SIN((m + (T)0.5) * angle) / SIN(angle / 2); continue; } \
+  if ((kind == 'h' || kind == 'e') && d > (sizeof(T) < 8 ? 128 : 512)) { *to = (T)NAN; continue; } \
+  if (kind == 'l' && x == 0) { *to = 1; continue; } \
+  for (long k = 1; k < d; k++) { T next; const T c = (T)k; switch (kind) { \
     case 'h': next = 2 * x * here - 2 * c * before; break; case 'e': next = x * here - c * before; break; \
     case 'l': next = ((2 * c + 1 - x) * here - c * before) / (c + 1); break; case 'p': next = ((2 * c + 1) * x * here - c * before) / (c + 1); break; \
     default: next = 2 * x * here - before; } before = here; here = next; } \
   *to = here; }
-static void recur_part(void *a, long first, long last) { const Polynomial *j = a; if (j->code == NPY_FLOAT) { RECUR(float) } else { RECUR(double) } }
+static void recur_part(void *a, long first, long last) { const Polynomial *j = a; if (j->code == NPY_FLOAT) { RECUR(float, cosf, sinf, acosf) } else { RECUR(double, cos, sin, acos) } }
+/* An operand: an array, or a number in the place of one, which takes the dtype of the other. */
+typedef union { float f; double d; } Held;
+static int operand(PyObject *o, PyArrayObject *other, const char **p, long *step, Held *held) {
+  if (PyArray_Check(o)) { PyArrayObject *a = (PyArrayObject *)o; *p = PyArray_BYTES(a); *step = PyArray_ITEMSIZE(a); return plain(a) && code_of(a) == code_of(other); }
+  if (!PyFloat_CheckExact(o) && !PyLong_CheckExact(o)) return 0;
+  const double v = PyFloat_AsDouble(o); if (PyErr_Occurred()) { PyErr_Clear(); return 0; }
+  if (code_of(other) == NPY_FLOAT) held->f = (float)v; else held->d = v;
+  *p = (const char *)held; *step = 0; return 1; }
 FUNCTION(polynomial) {
-  PyArrayObject *x = array_at(args, 0), *n = array_at(args, 1), *out = array_at(args, 2);
-  if (!plain(x) || !plain(n) || !plain(out) || code_of(x) != code_of(n) || code_of(x) != code_of(out) || (code_of(x) != NPY_FLOAT && code_of(x) != NPY_DOUBLE)
-      || PyArray_SIZE(x) != PyArray_SIZE(out) || PyArray_SIZE(n) != PyArray_SIZE(out)) Py_RETURN_NONE;
-  Polynomial j = {PyArray_DATA(x), PyArray_DATA(n), PyArray_DATA(out), code_of(x), (char)PyUnicode_READ_CHAR(args[3], 0)};
+  PyArrayObject *x = array_at(args, 0), *n = array_at(args, 1), *lead = x ? x : n; Polynomial j; Held held[2];
+  if (!lead || (code_of(lead) != NPY_FLOAT && code_of(lead) != NPY_DOUBLE) || !operand(args[0], lead, &j.x, &j.xs, held) || !operand(args[1], lead, &j.n, &j.ns, held + 1)) Py_RETURN_NONE;
+  const int front = x && n ? PyArray_NDIM(x) - PyArray_NDIM(n) : 0; if (front < 0) Py_RETURN_NONE;
+  if (x && n) for (int d = 0; d < PyArray_NDIM(n); d++) if (PyArray_DIM(x, d + front) != PyArray_DIM(n, d)) Py_RETURN_NONE;
+  const long size = PyArray_SIZE(lead), degrees = j.ns ? PyArray_SIZE(n) : 1; j.code = code_of(lead); j.period = degrees ? degrees : 1;
+  for (long i = 0; i < degrees; i++) if ((j.code == NPY_FLOAT ? (double)*(const float *)(j.n + i * j.ns) : *(const double *)(j.n + i * j.ns)) > MOST_DEGREE) Py_RETURN_NONE;
+  PyObject *out = PyArray_SimpleNew(PyArray_NDIM(lead), PyArray_DIMS(lead), j.code); if (!out) return NULL;
+  j.out = PyArray_DATA((PyArrayObject *)out); j.kind = (char)PyUnicode_READ_CHAR(args[2], 0); j.shifted = args[3] == Py_True;
+  if (size < 256) { recur_part(&j, 0, size); return out; }
   Py_BEGIN_ALLOW_THREADS
-  over(recur_part, &j, PyArray_SIZE(out), 32);
+  over(recur_part, &j, size, 32);
   Py_END_ALLOW_THREADS
-  Py_RETURN_TRUE; }
+  return out; }
 
 /* kaiser(out, count, beta): the first elements of a symmetric window of `count` points, in double precision */
 static double bessel(double x) { const double q = x * x / 4; double term = 1, total = 1; for (int k = 1; term > 1e-17 * total; k++) { term *= q / ((double)k * k); total += term; } return total; }

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import dtypes, storage
+from retrograd.core import dtypes, lean, storage
 from retrograd.core.algorithms import native
 from retrograd.core.api import EXTRA_FUNCTIONS, EXTRA_METHODS, entry_of, overridden
 from retrograd.core.arguments import resolve
@@ -211,7 +211,7 @@ def zeros_kernel(xp: Any, size: Any, dtype: Any, layout: Any, device: Any, pin_m
 
 def ones_kernel(xp: Any, size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
     check_size(size)
-    return xp.ones(size, dtype or default())
+    return lean.ones(size, dtype or default())
 
 
 def empty_kernel(xp: Any, size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any) -> Any:
@@ -625,7 +625,8 @@ new_zeros = defop(
 )
 new_ones = defop(
     f"new_ones(Tensor self, SymInt[] size, *, {OPTIONS}) -> Tensor",
-    kernel=lambda xp, self, size, dtype, layout, device, pin_memory: (check_size(size), xp.ones(size, dtype or self.dtype))[1],
+    kernel=lambda xp, self, size, dtype, layout, device, pin_memory:
+        (check_size(size), lean.ones(size, dtype or self.dtype))[1],
     meta=new_meta, batch=batched_new, variants="",
 )
 new_empty = defop(

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core import lean
 from retrograd.core.algorithms import native
 
 LARGE = 1000.0
@@ -91,7 +92,7 @@ def dirichlet_grad(x: Any, alpha: Any, total: Any) -> Any:
     own, z = np.where(below, alpha, total - alpha), np.where(below, x, 1.0 - x)
     with np.errstate(all="ignore"):
         slope = np.log(x) - functions().digamma(alpha) + functions().digamma(total) - np.where(below, 1.0 / alpha, 0.0)
-        weight, sums = np.ones(x.shape), slope
+        weight, sums = lean.ones(x.shape), slope
         for n in range(TERMS):
             weight = weight * ((total + n) / (own + n + 1.0) * z)
             slope = slope + 1.0 / (total + n) - np.where(below, 1.0 / (alpha + n + 1.0), 0.0)

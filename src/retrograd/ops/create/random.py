@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import dtypes, generator, storage
+from retrograd.core import dtypes, generator, lean, storage
 from retrograd.core.algorithms import native
 from retrograd.core.api import expose
 from retrograd.core.arguments import resolve
@@ -35,8 +35,7 @@ from retrograd.ops.memory.resize import type_words, zeros_like
 from retrograd.ops.shared import families
 from retrograd.ops.shared.dtype_checks import type_name
 
-
-UNIFORM, NORMAL, LOG_NORMAL, EXPONENTIAL, CAUCHY, GEOMETRIC, BERNOULLI, RANGE, ANY = range(9)      # as core/native/draw.c has them
+UNIFORM, NORMAL, LOG_NORMAL, EXPONENTIAL, CAUCHY, GEOMETRIC, BERNOULLI, RANGE, ANY = range(9)    # as in core/native/draw.c
 
 
 def source_of(given: Any) -> Any:
@@ -185,7 +184,7 @@ def expanded_chances(p: Any, shape: Any) -> Any:
         if had not in (1, shape[d]):
             raise RuntimeError(f"The expanded size of the tensor ({shape[d]}) must match the existing size ({had}) at "
                                f"non-singleton dimension {d}.  Target sizes: {list(shape)}.  Tensor sizes: {list(p.shape)}")
-    return np.broadcast_to(p, shape)
+    return lean.broadcast_to(p, shape)
 
 
 def integer_values(array: Any, low: int, high: int | None, gen: Any) -> Any:
@@ -361,7 +360,7 @@ def normal_of(xp: Any, mean: Any, std: Any, generator_: Any) -> Any:
         problem = broadcast_problem(mean.shape, std.shape)
         if problem is not None:
             raise RuntimeError(problem)
-        shape = mean.shape if mean.shape == std.shape else xp.broadcast_shapes(mean.shape, std.shape)
+        shape = mean.shape if mean.shape == std.shape else lean.broadcast_shapes(mean.shape, std.shape)
         dtype = mean.dtype if mean.dtype is std.dtype else dtypes.binary_dtype(
             dtypes.BY_NUMPY[mean.dtype], mean.ndim, dtypes.BY_NUMPY[std.dtype], std.ndim).numpy
         made = normal_values(xp.empty(shape, dtype), 0.0, 1.0, generator_)

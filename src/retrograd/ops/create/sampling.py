@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import dtypes
+from retrograd.core import dtypes, lean
 from retrograd.core.algorithms import native
 from retrograd.core.dispatch import call
 from retrograd.core.kernels import broadcast_problem
@@ -121,5 +121,5 @@ def binomial_kernel(xp: Any, count: Any, prob: Any, generator: Any) -> Any:
 binomial = defop(
     "binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor", kernel=binomial_kernel,
     vjp=NOT_IMPLEMENTED, batch=families.pointwise, variants="function",
-    meta=lambda xp, count, prob, generator: np.empty(np.broadcast_shapes(count.shape, prob.shape), count.dtype),
+    meta=lambda xp, count, prob, generator: np.empty(lean.broadcast_shapes(count.shape, prob.shape), count.dtype),
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import dtypes
+from retrograd.core import dtypes, lean
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY, HALVES
 from retrograd.core.opdef import defop
@@ -40,7 +40,7 @@ def integer_power(xp: Any, base: Any, exponent: Any) -> Any:
     negative = xp.less(exponent, 0)
     if negative.any():
         of_unit = xp.where(xp.bitwise_and(exponent, 1) == 1, base, xp.ones_like(base))
-        inverse = xp.where(xp.abs(base) == 1, of_unit, xp.zeros_like(base))
+        inverse = xp.where(xp.abs(base) == 1, of_unit, lean.zeros_like(base))
         result = xp.where(negative, inverse, result)
     return result
 
@@ -128,7 +128,7 @@ defop(
 )
 defop(
     "pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
-    kernel=lambda xp, self, exponent: xp.ones(exponent.shape, exponent.dtype) if self == 1 and exponent.dtype.kind != "b"
+    kernel=lambda xp, self, exponent: lean.ones(exponent.shape, exponent.dtype) if self == 1 and exponent.dtype.kind != "b"
         else power_in_float32(xp, number_like(xp, exponent, self), exponent.copy(order="C")), elementwise=False,
     vjp=dict(exponent=pow_backward_of_number), scalars=("self",), node="PowBackward2", variants="function", **pow_columns,
 )
@@ -270,7 +270,7 @@ defop(
 
 def signbit_kernel(xp: Any, self: Any) -> Any:
     if self.dtype.kind == "b":
-        return xp.zeros_like(self)
+        return lean.zeros_like(self)
     return xp.less(self, 0) if self.dtype.kind in "iu" else xp.signbit(self)
 
 

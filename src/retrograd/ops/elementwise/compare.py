@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core import lean
+from retrograd.core.algorithms import native
 from retrograd.core.dispatch import overrides_dispatch
 from retrograd.core.dtypes import get_default_dtype
 from retrograd.core.hooks import hooks
@@ -92,8 +94,13 @@ def seen_whole(name: str, kernel: Any) -> Any:
 
 def equal(self: Any, other: Any) -> bool:
     """Whether two tensors have the same shape and elements."""
-    a, b = (t.detach() for t in (self, other))
-    return False if a.shape != b.shape else bool(np.all(a.eq(b).array))
+    if self._flags or other._flags:
+        self, other = self.detach(), other.detach()
+    elif native is not None:
+        made = native.same(self.array, other.array)
+        if made is not None:
+            return bool(made)
+    return False if self.shape != other.shape else bool(np.logical_and.reduce(self.eq(other).array, axis=None))
 
 
 defop("isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor",
@@ -129,8 +136,8 @@ def shifted(name: str, function: str) -> Any:
             raise unsupported(name, self.dtype)
         bits = self.dtype.itemsize * 8
         out = xp.logical_or(xp.less(other, 0), xp.greater_equal(other, bits))
-        result = getattr(xp, function)(self, xp.where(out, xp.zeros_like(other), other))
-        lost = xp.right_shift(self, bits - 1) if function == "right_shift" and self.dtype.kind == "i" else xp.zeros_like(self)
+        result = getattr(xp, function)(self, xp.where(out, lean.zeros_like(other), other))
+        lost = xp.right_shift(self, bits - 1) if function == "right_shift" and self.dtype.kind == "i" else lean.zeros_like(self)
         return xp.where(out, lost, result)
     return kernel
 
@@ -146,8 +153,10 @@ def bit_rows(name: str, kernel: Any, scalar: str, lower: str | None = None) -> N
 
 for name, sign in (("bitwise_and", "&"), ("bitwise_or", "|"), ("bitwise_xor", "^")):
     bit_rows(name, limited(f"{name}_cpu", "biu", ufunc(name)), "Scalar", f"self {sign} other")
-bit_rows("bitwise_left_shift", shifted("lshift_cpu", "left_shift"), "Tensor_Scalar")
-bit_rows("bitwise_right_shift", shifted("rshift_cpu", "right_shift"), "Tensor_Scalar")
+INSIDE = "other >= 0 and other < 64"        # the bits of what loops compute in; narrower results lose the others
+bit_rows("bitwise_left_shift", shifted("lshift_cpu", "left_shift"), "Tensor_Scalar", f"self << other if {INSIDE} else 0")
+bit_rows("bitwise_right_shift", shifted("rshift_cpu", "right_shift"), "Tensor_Scalar",
+         f"self >> other if {INSIDE} else self >> 63")
 defop(
     "bitwise_not(Tensor self) -> Tensor",
     out="found",

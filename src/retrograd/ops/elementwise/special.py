@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import dtypes
+from retrograd.core import dtypes, lean
 from retrograd.core.algorithms import native
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import defop
@@ -41,9 +41,9 @@ def check_dtype(name: str, array: Any, halves: bool = False) -> None:
 
 
 def unary(name: str, kernel: Any, rule: Any = None, *, argument: str = "self", widen: bool = False,
-          node: str | None = None) -> Any:
+          node: str | None = None, lower: str | None = None) -> Any:
     return defop(f"special_{name}(Tensor {argument}) -> Tensor", kernel=kernel, promote="float", widen=widen, node=node,
-                 vjp=None if rule is None else {argument: rule}, jvp=None if rule is None else "elementwise",
+                 lower=lower, vjp=None if rule is None else {argument: rule}, jvp=None if rule is None else "elementwise",
                  batch=families.pointwise, variants="")
 
 
@@ -64,7 +64,8 @@ def i1e_rule(grad: Any, self: Any, result: Any) -> Any:
     return grad * where(regular, call(i0e, [safe]) - result * (safe.sgn() + safe.reciprocal()), 0.5)
 
 
-entr = unary("entr", entropy_kernel, lambda grad, self: grad * -plus(self.log(), 1), widen=True)
+entr = unary("entr", entropy_kernel, lambda grad, self: grad * -plus(self.log(), 1), widen=True,
+             lower="self if self != self else -self * log(self) if self > 0 else 0 if self == 0 else -inf")
 erfcx = unary("erfcx", by_scipy("erfcx_cpu", "erfcx"),
               lambda grad, self, result: plus(times(self, 2) * result, -TWO_OVER_ROOT_PI) * grad)
 ndtri = unary("ndtri", by_scipy("ndtri_cpu", "ndtri"),
@@ -186,7 +187,8 @@ def xlog1py_self(grad: Any, self: Any, other: Any) -> Any:
     return made.masked_fill(self.eq(0).logical_and(other.le(-1)), 0)
 
 
-xlog1py_columns = dict(promote="float", widen=True, jvp="elementwise", batch=families.pointwise, variants="")
+xlog1py_columns: Any = dict(lower="other if other != other else 0 if self == 0 else self * log1p(other)",
+                            promote="float", widen=True, jvp="elementwise", batch=families.pointwise, variants="")
 xlog1py = defop(
     "special_xlog1py(Tensor self, Tensor other) -> Tensor",
     kernel=xlog1py_kernel, vjp=dict(self=xlog1py_self, other=lambda grad, self, other: grad * self / plus(other, 1)),
@@ -231,7 +233,9 @@ for name, scipy_name in (("bessel_j0", "j0"), ("bessel_j1", "j1"), ("bessel_y0",
 unary("scaled_modified_bessel_k0", by_scipy("scaled_modified_bessel_k0_cpu", "k0e"), argument="x")
 unary("scaled_modified_bessel_k1", by_scipy("scaled_modified_bessel_k1_cpu", "k1e"), argument="x")
 unary("airy_ai", airy_kernel, argument="x")
-unary("spherical_bessel_j0", spherical_kernel, argument="x")
+unary("spherical_bessel_j0", spherical_kernel, argument="x",
+      lower="s = x * x; 0 if abs(x) == inf else 1 + s * (-1 / 6 + s * (1 / 120 + s * (-1 / 5040 + s * (1 / 362880 + s * ("
+            "-1 / 39916800 + s / 6227020800))))) if abs(x) < 0.5 else sin(x) / x")
 
 
 # ---- orthogonal polynomials, by their recurrences: first(x) and then step(x, k, the last one, the one before)
@@ -269,24 +273,28 @@ ENDS: dict[str, tuple[Any, Any]] = {
     "legendre_polynomial_p": (lambda n: 1 + 0 * n, lambda n: 1 + 0 * n),
 }
 MOST_STEPS = 10**6               # of a recurrence; more of them would take minutes
-COMPILED_STEPS = 4096            # of a loop that cannot be interrupted
 
 
 def polynomial_kernel(name: str, first: Any, step: Any, shifted: bool) -> Any:
     plain = name.removeprefix("shifted_")
+    letter = LETTERS.get(name[-12:], name[-1])
 
     def kernel(xp: Any, x: Any, n: Any) -> Any:
-        check_dtype(f"{name}_cpu", x)
-        if native is not None and x.dtype.char in "fd" and x.dtype == n.dtype and n.max(initial=0) <= COMPILED_STEPS:
-            shape = x.shape if x.shape == n.shape else np.broadcast_shapes(x.shape, n.shape)
-            made = xp.empty(shape, x.dtype)
-            operands = [xp.ascontiguousarray(a if a.shape == shape else xp.broadcast_to(a, shape))
-                        for a in (2 * x - 1 if shifted else x, n)]
-            if native.polynomial(*operands, made, LETTERS.get(name[-12:], name[-1])):
+        if native is not None:
+            made = native.polynomial(x, n, letter, shifted)
+            if made is not None:
                 return made
-        degree = xp.broadcast_to(xp.trunc(n), np.broadcast_shapes(x.shape, n.shape))
-        x = xp.broadcast_to(2 * x - 1 if shifted else x, degree.shape)
-        result = xp.where(degree < 0, xp.zeros_like(x), xp.where(degree == 0, xp.ones_like(x), first(x)))
+        if not isinstance(x, np.ndarray) or not isinstance(n, np.ndarray):
+            return kernel(xp, number_like(xp, n, x), n) if isinstance(n, np.ndarray) else kernel(xp, x, number_like(xp, x, n))
+        check_dtype(f"{name}_cpu", x)
+        if native is not None and x.dtype.char in "fd" and x.dtype == n.dtype:      # of other shapes, or with gaps
+            shape = lean.broadcast_shapes(x.shape, n.shape)
+            made = native.polynomial(*[xp.ascontiguousarray(lean.broadcast_to(a, shape)) for a in (x, n)], letter, shifted)
+            if made is not None:
+                return made.reshape(shape)
+        degree = lean.broadcast_to(xp.trunc(n), lean.broadcast_shapes(x.shape, n.shape))
+        x = lean.broadcast_to(2 * x - 1 if shifted else x, degree.shape)
+        result = xp.where(~(degree >= 0), lean.zeros_like(x), xp.where(degree == 0, xp.ones_like(x), first(x)))
         with xp.errstate(all="ignore"):
             far = degree > 1
             if plain in ENDS:
@@ -334,8 +342,8 @@ for name, (first, step) in POLYNOMIALS.items():
         full = prefix + name
         kernel = polynomial_kernel(full, first, step, bool(prefix))
         for overload, arguments, made, numbers in (("", "Tensor x, Tensor n", kernel, ()),
-                                                   (".x_scalar", "Scalar x, Tensor n", with_number(kernel, True), ("x",)),
-                                                   (".n_scalar", "Tensor x, Scalar n", with_number(kernel, False), ("n",))):
+                                                   (".x_scalar", "Scalar x, Tensor n", kernel, ("x",)),
+                                                   (".n_scalar", "Tensor x, Scalar n", kernel, ("n",))):
             defop(f"special_{full}{overload}({arguments}) -> Tensor", kernel=made, promote="float",
                   batch=families.pointwise, variants="", scalars=numbers)
 

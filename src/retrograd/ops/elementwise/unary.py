@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core import lean
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY, finfo
 from retrograd.core.opdef import OPS, defop
@@ -188,7 +189,8 @@ def polygamma_kernel(xp: Any, n: int, self: Any) -> Any:
         raise unsupported("digamma" if n == 0 else "trigamma" if n == 1 else "polygamma", self.dtype)
     from scipy import special as functions
     if n == 1:
-        return trigamma(xp, self)
+        made = None if polygamma.native is None else polygamma.native(1, self)
+        return trigamma(xp, self) if made is None else made
     if n == 0:
         return functions.psi(self)
     return ((-1.0) ** (n + 1) * functions.gamma(n + 1.0) * functions.zeta(n + 1.0, self.astype(xp.float64))).astype(self.dtype)
@@ -215,10 +217,15 @@ function("lgamma", lgamma_kernel, lambda grad, self: grad * self.digamma(), "lga
 function("digamma", special("digamma", "psi"), lambda grad, self: grad * late.polygamma(1, self), widen=True)
 function("i0", special("i0_vml_cpu", "i0"), lambda grad, self: grad * call(i1, [self]), widen=True)
 i1 = function("special_i1", special("i1_cpu", "i1"), i1_rule, widen=True, inplace=None, variants="")
-defop(
+TRIGAMMA = ("s = sin(self * 3.141592653589793); a = 1 - self if self < 0.5 else self; b = a + 1; c = a + 2; d = a + 3; "
+            "e = a + 4; f = a + 5; x = a + 6; i = 1 / (x * x); "
+            "r = 1 / (a * a) + 1 / (b * b) + 1 / (c * c) + 1 / (d * d) + 1 / (e * e) + 1 / (f * f) "
+            "+ (1 + 1 / (2 * x) + i * (1 / 6 - i * (1 / 30 - i * (1 / 42)))) / x; "
+            "9.869604401089358 / (s * s) - r if self < 0.5 else r")
+polygamma = defop(
     "polygamma(int n, Tensor self) -> Tensor",
     kernel=polygamma_kernel, vjp=dict(self=lambda grad, n, self: grad * late.polygamma(n + 1, self)),
-    jvp="elementwise", batch=families.pointwise, promote="float", widen=True,
+    jvp="elementwise", batch=families.pointwise, promote="float", widen=True, lower={"n=1": TRIGAMMA},
 )
 defop(
     "polygamma_(Tensor(a!) self, int n) -> Tensor(a!)",
@@ -339,6 +346,8 @@ defop(
     out="same: nan_to_num: dtype of out: {out} should be same as input: {value}",
     kernel=nan_to_num_kernel, check=no_complex_gradient("nan_to_num"),
     vjp=dict(self=lambda grad, self: grad * self.isfinite()), jvp="elementwise", batch=families.pointwise, inplace=True,
+    lower={"nan=None, posinf=None, neginf=None":
+               "0 if self != self else largest if self == inf else -largest if self == -inf else self"},
 )
 
 
@@ -351,7 +360,7 @@ def testing(numpy_name: str, of_integers: bool) -> Any:
 
 
 def infinite(sign: int) -> Any:
-    return lambda xp, self: xp.zeros_like(self, dtype=bool) if self.dtype.kind in "biu" else xp.equal(self, sign * xp.inf)
+    return lambda xp, self: lean.zeros_like(self, dtype=bool) if self.dtype.kind in "biu" else xp.equal(self, sign * xp.inf)
 
 
 tests = dict(batch=families.pointwise)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import indexing, storage
+from retrograd.core import indexing, lean, storage
 from retrograd.core.api import overridden
 from retrograd.core.arguments import type_name
 from retrograd.core.dispatch import call, is_ordinary, make_view
@@ -107,7 +107,7 @@ class Place:
         after = len(steps) - self.front
         operands = [[*steps[:self.front], *[0] * len(self.broadcast), *steps[self.front:]]]
         for given in self.given:
-            whole = given if given.shape == self.broadcast else np.broadcast_to(given, self.broadcast)
+            whole = given if given.shape == self.broadcast else lean.broadcast_to(given, self.broadcast)
             reshaped = (*[1] * self.front, *self.broadcast, *[1] * after)
             own = view_strides(self.broadcast, storage.strides_of(whole), reshaped)
             own = own or storage.contiguous_strides(reshaped)
@@ -164,7 +164,7 @@ def common_shape(a: Any, b: Any) -> tuple[int, ...]:
     problem = broadcast_problem(a, b)
     if problem is not None:
         raise RuntimeError(problem)
-    return np.broadcast_shapes(a, b)
+    return lean.broadcast_shapes(a, b)
 
 
 # ---- index
@@ -279,7 +279,7 @@ def put(self: Any, indices: Any, values: Any, accumulate: bool) -> Any:
     if 0 in shape:
         return self
     if accumulate:
-        add_at(self, where, np.broadcast_to(values, shape))
+        add_at(self, where, lean.broadcast_to(values, shape))
     else:
         self[where] = values.copy() if np.may_share_memory(self, values) else values
     return self
@@ -315,7 +315,8 @@ def add_at(target: Any, index: Any, values: Any) -> None:
         dim = 0 if not isinstance(index, tuple) else next(d for d, i in enumerate(index) if isinstance(i, ndarray))
         if put_rows(target, places[0], values, dim, "+"):
             return
-        if values.size >= 16 * places[0].size and add_rows(np.moveaxis(target, dim, 0), places[0], np.moveaxis(values, dim, 0)):
+        if values.size >= 16 * places[0].size and add_rows(
+                lean.moveaxis(target, dim, 0), places[0], lean.moveaxis(values, dim, 0)):
             return
     if target.flags.c_contiguous and target.ndim:
         flat = np.arange(target.size).reshape(target.shape)[index]
@@ -451,7 +452,7 @@ def within(self: Any, indices: Any) -> list[Any]:
 
 def masked_index_kernel(xp: Any, self: Any, mask: Any, indices: Any, fill: Any) -> Any:
     if not self.size:
-        return xp.full(np.broadcast_shapes(mask.shape, *[i.shape for i in indices if i is not None]), fill, self.dtype)
+        return lean.full(lean.broadcast_shapes(mask.shape, *[i.shape for i in indices if i is not None]), fill, self.dtype)
     made = index_kernel(xp, self, within(self, indices))
     return xp.where(mask, made, families.number_like(xp, made, fill))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import dtypes, storage
+from retrograd.core import dtypes, lean, storage
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
@@ -14,7 +14,7 @@ from retrograd.core.hooks import hooks
 from retrograd.core.opdef import NOT_IMPLEMENTED, OPS, defop
 from retrograd.core.tensor import new_tensor
 from retrograd.ops import late
-from retrograd.ops.indexing.index import add_at, common_shape, iteration_strides, laid_out, number_array
+from retrograd.ops.indexing.index import INT64, add_at, common_shape, iteration_strides, laid_out, number_array
 from retrograd.ops.shared import families
 from retrograd.ops.shared.along import keep, put_masked
 from retrograd.ops.shared.along import nonzero as positions_of
@@ -32,6 +32,10 @@ def where_kernel(xp: Any, condition: Any, self: Any, other: Any) -> Any:
         raise RuntimeError("where expected condition to be a boolean tensor, but got a tensor with dtype "
                            f"{BY_NUMPY[condition.dtype].legacy}")
     self, other = promoted(self, other)
+    if where.native is not None and self.ndim == other.ndim == 0:      # of two numbers
+        made = where.native(condition, self, other)
+        if made is not None:
+            return made
     shape = common_shape(common_shape(condition.shape, self.shape), other.shape)
     result = xp.asarray(xp.where(condition, self, other))
     if len(shape) < 2:
@@ -41,6 +45,10 @@ def where_kernel(xp: Any, condition: Any, self: Any, other: Any) -> Any:
 
 def promoted(*operands: Any) -> list[Any]:
     """Arrays and Python numbers as arrays of their common dtype."""
+    kind = type(operands[0])
+    if kind in (float, int) and all([type(v) is kind for v in operands]):
+        dtype = dtypes.get_default_dtype().numpy if kind is float else INT64
+        return [number_array(v, dtype) for v in operands]
     arrays = [v for v in operands if isinstance(v, np.ndarray)]
     numbers = [v for v in operands if not isinstance(v, np.ndarray)]
     dtype = dtypes.result_type_of([BY_NUMPY[a.dtype] for a in arrays if a.ndim],
@@ -126,7 +134,7 @@ def nonzero_static_kernel(xp: Any, self: Any, size: int, fill_value: int) -> Any
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
     found = nonzero_kernel(xp, self)[:size]
-    result = xp.full((size, self.ndim), fill_value, np.int64)
+    result = lean.full((size, self.ndim), fill_value, np.int64)
     result[:len(found)] = found
     return result
 
@@ -188,11 +196,11 @@ def masked_select_kernel(xp: Any, self: Any, mask: Any) -> Any:
     if mask.dtype.kind != "b":
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     shape = common_shape(mask.shape, self.shape)
-    return keep(xp.broadcast_to(self, shape), xp.broadcast_to(mask, shape)) if shape else self[mask]
+    return keep(lean.broadcast_to(self, shape), lean.broadcast_to(mask, shape)) if shape else self[mask]
 
 
 def masked_select_backward(grad: Any, self: Any, mask: Any) -> Any:
-    shape = np.broadcast_shapes(self.array.shape, mask.array.shape)
+    shape = lean.broadcast_shapes(self.array.shape, mask.array.shape)
     made = late.zeros_like(self.expand(shape))         # written in place, it keeps the memory order of the input
     return made.masked_scatter(mask, grad) if must_not_write(made, grad) or mask._flags else made.masked_scatter_(mask, grad)
 
@@ -217,7 +225,7 @@ def masked_scatter_kernel(xp: Any, self: Any, mask: Any, source: Any) -> Any:
                            f"{BY_NUMPY[mask.dtype].legacy}")
     result = xp.empty(shape, self.dtype)
     result[...] = self
-    mask = xp.broadcast_to(mask, shape)
+    mask = lean.broadcast_to(mask, shape)
     count = int(xp.count_nonzero(mask))
     if count > source.size:
         raise RuntimeError("Number of elements of source < number of ones in mask")
@@ -227,7 +235,7 @@ def masked_scatter_kernel(xp: Any, self: Any, mask: Any, source: Any) -> Any:
 
 def masked_scatter_backward_kernel(xp: Any, grad_output: Any, mask: Any, sizes: Any) -> Any:
     shape = common_shape(grad_output.shape, mask.shape)
-    chosen = xp.broadcast_to(grad_output, shape)[xp.broadcast_to(mask, shape)]
+    chosen = lean.broadcast_to(grad_output, shape)[lean.broadcast_to(mask, shape)]
     result = xp.zeros(int(np.prod(sizes)), grad_output.dtype)
     result[:chosen.size] = chosen
     return result.reshape(tuple(sizes))

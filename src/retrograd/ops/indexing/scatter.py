@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core import lean
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.graph import Node, connect, describe_outputs, set_history
@@ -179,7 +180,7 @@ def scatter_into(name: str, self: Any, dim: int, index: Any, src: Any, reduce: s
     if reduce is None:
         flat[places] = source
     else:
-        reduce_at(flat, places, np.broadcast_to(source, at_least_1d(index).shape), reduce, include_self)
+        reduce_at(flat, places, lean.broadcast_to(source, at_least_1d(index).shape), reduce, include_self)
     return result
 
 
@@ -192,8 +193,8 @@ def reduced_elements(target: Any, index: Any, source: Any, dim: int, reduce: str
     if not put_elements(target, index, source, dim, HOW[reduce]):
         return False
     if reduce == "mean":
-        counts = np.full(target.shape, int(include_self), INT64)
-        if not put_elements(counts, index, np.ones((), INT64), dim, "+"):
+        counts = lean.full(target.shape, int(include_self), INT64)
+        if not put_elements(counts, index, lean.ones((), INT64), dim, "+"):
             return False
         divide_by(target, counts)
     return True
@@ -213,8 +214,8 @@ def reduce_at(target: Any, places: Any, source: Any, reduce: str, include_self: 
     dims = [d for d, p in enumerate(places) if isinstance(p, np.ndarray)]
     if len(dims) == 1 and places[dims[0]].ndim == 1 and put_rows(target, places[dims[0]], source, dims[0], HOW[reduce]):
         if reduce == "mean":
-            counts = np.full(target.shape, int(include_self), INT64)
-            put_rows(counts, places[dims[0]], np.ones(source.shape, INT64), dims[0], "+")
+            counts = lean.full(target.shape, int(include_self), INT64)
+            put_rows(counts, places[dims[0]], lean.ones(source.shape, INT64), dims[0], "+")
             divide_by(target, counts)
         return
     if name == "add":
@@ -222,8 +223,8 @@ def reduce_at(target: Any, places: Any, source: Any, reduce: str, include_self: 
     else:
         getattr(np, name).at(target, places, source)
     if reduce == "mean":
-        counts = np.ones(target.shape, INT64) if include_self else np.zeros(target.shape, INT64)
-        add_at(counts, places, np.ones(source.shape, INT64))
+        counts = lean.ones(target.shape, INT64) if include_self else np.zeros(target.shape, INT64)
+        add_at(counts, places, lean.ones(source.shape, INT64))
         divide_by(target, counts)
 
 
@@ -232,7 +233,7 @@ def neutral(reduce: str, dtype: Any) -> Any:
     if reduce in ("sum", "mean"):
         return np.zeros((), dtype)
     if reduce == "prod":
-        return np.ones((), dtype)
+        return lean.ones((), dtype)
     if dtype.kind == "b":
         return np.asarray(reduce == "amin")
     if dtype.kind in "iu":

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core import lean
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
@@ -123,7 +124,7 @@ def cdist_backward_tangent(grad_p: Any, grad_t: Any, x1_p: Any, x1_t: Any, x2_p:
 
 def slopes_of(xp: Any, difference: Any, distance: Any, p: float) -> Any:
     if p == 0:
-        return xp.zeros_like(difference)
+        return lean.zeros_like(difference)
     if p == 1:
         return xp.sign(difference)
     if math.isinf(p):
@@ -185,7 +186,7 @@ def cdist_tensors(x1: Any, x2: Any, p: float, compute_mode: Any) -> Any:
     rows = x1.shape[-2], x2.shape[-2]
     by_product = compute_mode == 1 or compute_mode in (None, 0) and max(rows) > 25
     if p == 2 and by_product and x1.numel() and x2.numel():
-        batch = np.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
+        batch = lean.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
         count = math.prod(batch)
         x1 = x1.expand((*batch, *x1.shape[-2:])).reshape((count, *x1.shape[-2:])) if x1.ndim != 2 or batch else x1
         x2 = x2.expand((*batch, *x2.shape[-2:])).reshape((count, *x2.shape[-2:])) if x2.ndim != 2 or batch else x2
@@ -218,7 +219,7 @@ def pdist_backward_kernel(xp: Any, grad: Any, self: Any, p: float, pdist: Any) -
     first, second = pairs(self.shape[0])
     with xp.errstate(all="ignore"):
         moved = grad[:, None] * slopes_of(xp, self[first] - self[second], pdist[:, None], p)
-    result = xp.zeros_like(self)
+    result = lean.zeros_like(self)
     xp.add.at(result, first, moved)
     xp.subtract.at(result, second, moved)
     return result

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import storage
+from retrograd.core import lean, storage
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.ops.shared.families import wrap_dim
 
@@ -87,7 +87,7 @@ def column_major(array: Any) -> Any:
 def broadcast_batch(*arrays: Any, ranks: tuple[int, ...] | None = None) -> list[Any]:
     """The arrays with their leading dimensions broadcast against each other; the last two are left alone."""
     batch = np.broadcast_shapes(*[a.shape[:-2] for a in arrays])
-    return [np.broadcast_to(a, (*batch, *a.shape[-2:])) for a in arrays]
+    return [lean.broadcast_to(a, (*batch, *a.shape[-2:])) for a in arrays]
 
 
 # ---- the factors of LU

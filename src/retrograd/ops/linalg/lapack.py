@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core import lean
 from retrograd.core.algorithms import native
 from retrograd.core.threads import get_threads, set_threads, tell_algorithms
 from retrograd.ops.shared.triangles import cleared, lower_part, upper_part
@@ -96,7 +97,7 @@ def operand(a: Any, batch: Any) -> Any:
     if count_of(a.shape[:-2]) == 1 and count_of(batch) != 1:
         return (np.ascontiguousarray(stored).reshape(stored.shape[-2:]),)
     if a.shape[:-2] != batch:
-        stored = np.broadcast_to(stored, (*batch, *stored.shape[-2:]))
+        stored = lean.broadcast_to(stored, (*batch, *stored.shape[-2:]))
     return np.ascontiguousarray(stored).reshape((count_of(batch), *stored.shape[-2:]))
 
 
@@ -125,7 +126,7 @@ def ldl_factor(xp: Any, a: Any, hermitian: bool) -> tuple[Any, Any, Any]:
 
 def ldl_solve(xp: Any, factors: Any, pivots: Any, b: Any, hermitian: bool) -> Any:
     """X with A X = B from the factors of A; leading dimensions broadcast."""
-    batch = np.broadcast_shapes(factors.shape[:-2], b.shape[:-2])
+    batch = lean.broadcast_shapes(factors.shape[:-2], b.shape[:-2])
     n, columns = b.shape[-2:]
     work = by_columns(b, batch)
     if work.size:
@@ -175,7 +176,7 @@ def parity_of(xp: Any, pivots: Any) -> Any:
 
 def lu_solve(xp: Any, lu: Any, pivots: Any, b: Any, adjoint_system: bool = False) -> Any:
     """X with A X = B (or A^H X = B) from the factors of A; leading dimensions broadcast."""
-    batch = np.broadcast_shapes(lu.shape[:-2], b.shape[:-2])
+    batch = lean.broadcast_shapes(lu.shape[:-2], b.shape[:-2])
     n, columns = b.shape[-2:]
     work = by_columns(b, batch)
     if work.size:
@@ -199,7 +200,7 @@ def inverse(xp: Any, a: Any) -> tuple[Any, Any]:
 
 def solve_triangular(xp: Any, a: Any, b: Any, upper: bool, unit: bool, left: bool = True) -> Any:
     """X with A X = B or X A = B, reading one triangle of A; leading dimensions broadcast."""
-    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    batch = lean.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     rows, columns = b.shape[-2:]
     n = a.shape[-1]
     work = by_columns(b, batch)
@@ -208,7 +209,7 @@ def solve_triangular(xp: Any, a: Any, b: Any, upper: bool, unit: bool, left: boo
         factor = operand(a.swapaxes(-1, -2) if by_rows else a, batch)
         with np.errstate(all="ignore"):
             run("trsm", b.dtype, len(work), "L" if left else "R", "U" if upper != by_rows else "L", "T" if by_rows else "N",
-                "U" if unit else "N", rows, columns, (np.ones(1, b.dtype),), factor, n, work, rows)
+                "U" if unit else "N", rows, columns, (lean.ones(1, b.dtype),), factor, n, work, rows)
     return matrices(work, batch)
 
 
@@ -224,7 +225,7 @@ def cholesky(xp: Any, a: Any, upper: bool) -> tuple[Any, Any]:
 
 def cholesky_solve(xp: Any, factor: Any, b: Any, upper: bool) -> Any:
     """X with A X = B from a factor of A; leading dimensions broadcast."""
-    batch = np.broadcast_shapes(factor.shape[:-2], b.shape[:-2])
+    batch = lean.broadcast_shapes(factor.shape[:-2], b.shape[:-2])
     n, columns = b.shape[-2:]
     work = by_columns(b, batch)
     if work.size:
@@ -278,7 +279,7 @@ def reflect(xp: Any, vectors: Any, tau: Any, other: Any, left: bool, transpose: 
 def least_squares(xp: Any, a: Any, b: Any, driver: str, rcond: float) -> tuple[Any, Any, Any]:
     """Solutions in the first rows of a larger matrix, ranks and singular values, by one of LAPACK's four drivers."""
     rows, columns = a.shape[-2:]
-    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    batch = lean.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     width, high, small = b.shape[-1], max(rows, columns, 1), min(rows, columns)
     count = count_of(batch)
     right = np.zeros((*batch, width, high), a.dtype)
@@ -287,7 +288,7 @@ def least_squares(xp: Any, a: Any, b: Any, driver: str, rcond: float) -> tuple[A
     rank, values = np.zeros(count, INT32), np.zeros((count, small), a.real.dtype)
     if not (count and rows and columns):
         return matrices(right, batch), rank.reshape(batch), values.reshape((*batch, small))
-    bound = np.full(1, rcond, values.dtype)
+    bound = lean.full(1, rcond, values.dtype)
     shape = (rows, columns, width, work, rows, right, high)
     own: tuple[Any, ...] = {"gels": (), "gelsy": (np.zeros((count, columns), INT32), (bound,), rank)}.get(
         driver, (values, (bound,), rank))

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core import lean
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.opdef import NOT_IMPLEMENTED, defop
 from retrograd.core.storage import contiguous_strides
@@ -90,7 +91,7 @@ def check_exchanges(pivots: Any, n: int) -> None:
 
 
 def ldl_solve_meta(xp: Any, LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any:
-    shape = (*np.broadcast_shapes(LD.shape[:-2], B.shape[:-2]), *B.shape[-2:])
+    shape = (*lean.broadcast_shapes(LD.shape[:-2], B.shape[:-2]), *B.shape[-2:])
     strides = contiguous_strides(shape)
     return meta_array(shape, (*strides[:-2], 1, max(shape[-2], 1)), B.dtype)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import dtypes
+from retrograd.core import dtypes, lean
 from retrograd.core.algorithms import native
 from retrograd.core.copying import copy_of
 from retrograd.core.dispatch import call, turned
@@ -591,7 +591,7 @@ def cross_kernel(xp: Any, self: Any, other: Any, dim: int) -> Any:
     before = (slice(None),) * families.wrap_dim(dim, self.ndim)
     places = [(*before, k) for k in range(3)]
     a, b = ([t[place] for place in places] for t in (wide(self), wide(other)))
-    shape = self.shape if self.shape == other.shape else np.broadcast_shapes(self.shape, other.shape)
+    shape = self.shape if self.shape == other.shape else lean.broadcast_shapes(self.shape, other.shape)
     made = xp.empty(shape, self.dtype)
     for k, place in enumerate(places):
         i, j = (k + 1) % 3, (k + 2) % 3

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core import lean
 from retrograd.core.opdef import NOT_IMPLEMENTED, defop
 from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor
 from retrograd.ops import late
@@ -226,7 +227,7 @@ def check_eig(name: str, self: Any) -> None:
 def eigvals_kernel(xp: Any, self: Any) -> Any:
     check_eig("linalg.eigvals", self)
     if not xp.isfinite(self).all():
-        return xp.full(self.shape[:-1], complex(xp.nan, xp.nan), complex_type(self))
+        return lean.full(self.shape[:-1], complex(xp.nan, xp.nan), complex_type(self))
     return xp.linalg.eigvals(self).astype(complex_type(self), copy=False)
 
 
@@ -423,7 +424,7 @@ svd = defop("svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U
 def tolerance(xp: Any, given: Any, default: Any, shape: Any) -> Any:
     if given is None:
         return default
-    return xp.broadcast_to(given, np.broadcast_shapes(given.shape, shape))[..., None]
+    return lean.broadcast_to(given, lean.broadcast_shapes(given.shape, shape))[..., None]
 
 
 def pinv_kernel(xp: Any, self: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:

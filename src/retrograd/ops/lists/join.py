@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import dtypes
+from retrograd.core import dtypes, lean
 from retrograd.core.api import expose
 from retrograd.core.copying import SMALL, contiguous, copy_into
 from retrograd.core.dispatch import call, is_ordinary
@@ -163,7 +163,7 @@ def refuse_empty_stack(tensors: Any, dim: int) -> None:
 
 def stack_rule(grad: Any, dim: int, needed: Any) -> Any:
     if is_ordinary(grad) and not is_watched():       # the same views, of which nothing need be known
-        rows = np.moveaxis(grad.array, dim, 0)
+        rows = lean.moveaxis(grad.array, dim, 0)
         return [new_tensor(rows[i, ...]) if wanted else None for i, wanted in enumerate(needed)]
     return [grad.select(dim, i) if wanted else None for i, wanted in enumerate(needed)]
 
@@ -401,7 +401,7 @@ defop("repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *,
 # ---- other orders
 def flip_kernel(xp: Any, self: Any, dims: Any) -> Any:
     wrapped = wrap_dims(dims, self.ndim)
-    return copied(xp.flip(self, wrapped) if self.ndim else self, None, format_strides(self, None))
+    return copied(lean.flip(self, wrapped) if self.ndim else self, None, format_strides(self, None))
 
 
 flip = defop(
@@ -524,7 +524,7 @@ def triangle_indices(name: str, keep: Any) -> None:
         if dtype is not None and dtype.kind not in "iu":
             raise NotImplementedError(f"\"{name}\" not implemented for '{dtypes.BY_NUMPY[dtype].legacy}'")
         distance = xp.arange(col) - xp.arange(row)[:, None]
-        return xp.stack(xp.nonzero(keep(distance, offset))).astype(dtype or np.int64)
+        return lean.stack(xp.nonzero(keep(distance, offset))).astype(dtype or np.int64)
     defop(f"{name}(int row, int col, int offset=0, *, ScalarType? dtype=None, Layout? layout=None, Device? "
           f"device=None, bool? pin_memory=None) -> Tensor", kernel=kernel, variants="function", out=False)
 

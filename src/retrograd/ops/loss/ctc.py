@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core import lean
 from retrograd.core.algorithms import native
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
@@ -38,7 +39,7 @@ class OverArrays:
 
     @staticmethod
     def pick(frames: Any, labels: Any) -> Any:
-        return np.take_along_axis(frames, np.broadcast_to(labels, (len(frames), *labels.shape)), 2)
+        return np.take_along_axis(frames, lean.broadcast_to(labels, (len(frames), *labels.shape)), 2)
 
 
 class OverTensors:
@@ -74,7 +75,7 @@ class Trellis:
         states = np.arange(self.width)
         self.used = over.constant(states < (2 * self.counts + 1)[:, None])
         self.last = over.constant((states >= (2 * self.counts - 1)[:, None]) & (states <= (2 * self.counts)[:, None]))
-        self.first = over.constant(np.broadcast_to(states < 2, (self.batch, self.width)))
+        self.first = over.constant(lean.broadcast_to(states < 2, (self.batch, self.width)))
         self.log_probs = log_probs
         emitted = self.possible(self.emitted(log_probs))
         self.scores = [over.where(self.used, emitted[t], NEVER) for t in range(self.frames)]
@@ -93,7 +94,7 @@ class Trellis:
         columns = over.where(real, columns, blank)
         between = columns * 0 + blank
         pairs = over.join([between[:, :, None], columns[:, :, None]], 2).reshape((self.batch, 2 * longest))
-        return over.join([pairs, over.constant(np.full((self.batch, 1), blank))], 1)
+        return over.join([pairs, over.constant(lean.full((self.batch, 1), blank))], 1)
 
     def emitted(self, frames: Any) -> Any:
         """What each frame says of the label of each state."""
@@ -252,7 +253,7 @@ def forward_kernel(xp: Any, log_probs: Any, targets: Any, input_lengths: Any, ta
     trellis = Trellis(OverArrays, log_probs, targets.astype(xp.int64), input_lengths, target_lengths, blank)
     ahead = trellis.run_ahead()[0]
     total = trellis.likelihood(ahead)[:, 0]
-    states = xp.stack(ahead, 1)
+    states = lean.stack(ahead, 1)
     return -lost(xp, total), xp.ascontiguousarray(lost(xp, states))
 
 

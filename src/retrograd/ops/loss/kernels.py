@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core import lean
 from retrograd.core.dispatch import call
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
@@ -440,7 +441,7 @@ def nll_parts(xp: Any, self: Any, target: Any, weight: Any, ignore_index: int) -
     wrong = (safe < 0) | (safe >= classes)
     if wrong.any():
         raise IndexError(f"Target {safe[wrong].flat[0]} is out of bounds.")
-    weights = xp.ones(safe.shape, self.dtype) if weight is None else weight[safe]
+    weights = lean.ones(safe.shape, self.dtype) if weight is None else weight[safe]
     return values, safe, xp.where(ignored, number_like(xp, self, 0), weights), ignored
 
 

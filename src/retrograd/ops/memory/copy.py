@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import device as devices
-from retrograd.core import dtypes, fast_kernels, storage
+from retrograd.core import dtypes, fast_kernels, lean, storage
 from retrograd.core.api import expose
 from retrograd.core.copying import SMALL, cast_array, copy_into, copy_of
 from retrograd.core.dispatch import below, call, is_ordinary, resolve
@@ -251,14 +251,14 @@ def copy_kernel(xp: Any, self: Any, src: Any, non_blocking: bool) -> Any:
     if not isinstance(src, np.ndarray):               # a number
         src = xp.asarray(src)
     try:
-        return xp.broadcast_to(cast_array(src, self.dtype), self.shape)
+        return lean.broadcast_to(cast_array(src, self.dtype), self.shape)
     except ValueError:
         raise RuntimeError(copy_problem(self.shape, src.shape)) from None
 
 
 def copy_problem(shape: Any, source: Any) -> str:
     return broadcast_problem(shape, source) or (
-        f"output with shape {list(shape)} doesn't match the broadcast shape {list(np.broadcast_shapes(shape, source))}")
+        f"output with shape {list(shape)} doesn't match the broadcast shape {list(lean.broadcast_shapes(shape, source))}")
 
 
 copy_ = defop(
@@ -397,7 +397,7 @@ def ones_like(out: Any, shape: Any, dtype: Any) -> Any:
     """The gradient that backward starts with."""
     if isinstance(out, Tensor) and ((switches.any_mode and tls.slow_path) or out._flags):
         return late.ones_like(out, memory_format=preserve_format)
-    return new_tensor(np.ones(shape, dtype))
+    return new_tensor(lean.ones(shape, dtype))
 
 
 def cast(grad: Any, dtype: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core import lean
 from retrograd.core.api import pair
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import finfo
@@ -126,7 +127,7 @@ def fast_threshold_backward(grad: Any, self: Any) -> Any:
 
 
 MANY = 1024           # from here on it pays to look at bits
-ONE = np.ones((), np.int8)
+ONE = lean.ones((), np.int8)
 
 
 def masked_bits(array: Any, lost: Any) -> Any:

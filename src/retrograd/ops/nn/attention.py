@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import dtypes, storage
+from retrograd.core import dtypes, lean, storage
 from retrograd.core.algorithms import native
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import NOT_IMPLEMENTED, defop
@@ -64,7 +64,7 @@ def flash_kernel(xp: Any, query: Any, key: Any, value: Any, dropout_p: float, is
         return done[0].astype(kept, copy=False), done[1]
     scores = xp.matmul(query, key.swapaxes(-2, -1)) * query.dtype.type(scale_of(query, scale))
     if is_causal:
-        later = xp.triu(xp.ones(scores.shape[-2:], bool), 1)
+        later = xp.triu(lean.ones(scores.shape[-2:], bool), 1)
         scores = xp.where(later, query.dtype.type(-xp.inf), scores)
     if attn_mask is not None:
         scores = scores + attn_mask if attn_mask.dtype.kind != "b" else xp.where(attn_mask, scores, query.dtype.type(-xp.inf))
@@ -97,7 +97,7 @@ def as_added(mask: Any, dtype: Any, shape: Any) -> Any:
         return None
     if mask.dtype.kind == "b":
         mask = np.where(mask, dtype.type(0), dtype.type(-np.inf))
-    return np.broadcast_to(mask, shape)
+    return lean.broadcast_to(mask, shape)
 
 
 def fits_compiled(query: Any, key: Any, value: Any, mask: Any) -> bool:
@@ -132,7 +132,7 @@ def flash_backward_kernel(xp: Any, grad_out: Any, query: Any, key: Any, value: A
             float(factor), address_of(GEMM[query.dtype.char])) is None:
         scores = xp.matmul(query, key.swapaxes(-2, -1)) * factor
         scores = scores if added is None else scores + added
-        scores = scores if not is_causal else xp.where(xp.triu(xp.ones(shape[2:], bool), 1), -xp.inf, scores)
+        scores = scores if not is_causal else xp.where(xp.triu(lean.ones(shape[2:], bool), 1), -xp.inf, scores)
         weights = xp.exp(scores - xp.where(xp.isfinite(logsumexp), logsumexp, 0)[..., None]).astype(query.dtype, copy=False)
         slopes = xp.matmul(grad_out, value.swapaxes(-2, -1)) - (grad_out * out).sum(-1, keepdims=True)
         slopes = weights * slopes * factor

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import generator
+from retrograd.core import generator, lean
 from retrograd.core.dtypes import BY_NUMPY, get_default_dtype
 from retrograd.core.opdef import defop
 from retrograd.core.state import tls
@@ -57,7 +57,7 @@ for name, feature, alpha in (("dropout", False, False), ("feature_dropout", True
 
 def native_dropout_kernel(xp: Any, input: Any, p: float, train: bool | None) -> Any:
     if train is False or input.size == 0:
-        return input.copy(), xp.ones(input.shape, np.bool_)
+        return input.copy(), lean.ones(input.shape, np.bool_)
     if input.dtype.kind not in "fcV":
         raise RuntimeError(f"result type Float can't be cast to the desired output type {BY_NUMPY[input.dtype].legacy}")
     mask = generator.bernoulli(default_generator, input.shape, 1 - p, np.bool_)

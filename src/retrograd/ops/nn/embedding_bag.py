@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core import lean
 from retrograd.core.dispatch import call
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import defop
@@ -45,7 +46,7 @@ def bag_kernel(xp: Any, weight: Any, indices: Any, offsets: Any, scale_grad_by_f
             made = (made / xp.maximum(sizes, 1)[:, None]).astype(weight.dtype)
             largest = sizes.copy()
     if mode == SUM:
-        sizes = xp.zeros_like(sizes)                  # sums need no sizes, and the quick ones do not say what is in which bag
+        sizes = lean.zeros_like(sizes)                  # sums need no sizes, and the quick ones do not say what is in which bag
         if padding_idx < 0 and weight.dtype.char != "d" and weight.strides[1] == weight.itemsize:
             bag_of = bag_of[:0]
     return made, bag_of.astype(indices.dtype), sizes, largest

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from retrograd.core import lean
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import defop
 from retrograd.ops.nn.pool import flat_gather, scatter_kernel, zero_like
@@ -50,7 +51,7 @@ def check(name: str, rank: int, self: Any, kernel: Any, output: Any, samples: An
 
 def starts(xp: Any, sample: Any, size: int, wide: int, count: int) -> Any:
     """Where the windows of each plane start along one dimension."""
-    last = xp.full((*sample.shape, min(count, 1)), size - wide, xp.int64)
+    last = lean.full((*sample.shape, min(count, 1)), size - wide, xp.int64)
     if count < 2:
         return last
     distance = sample.dtype.type(size - wide) / sample.dtype.type(count - 1)
@@ -78,7 +79,7 @@ def fractional_rows(rank: int) -> Any:
             index = index * inner[d] + (at[..., None] + xp.arange(windows[d])).reshape(*planes, *shape)
         index = index.reshape(*planes, math.prod(output), math.prod(windows))
         flat = self.reshape(*planes, 1, math.prod(inner))
-        values = xp.take_along_axis(xp.broadcast_to(flat, (*planes, math.prod(output), math.prod(inner))), index, -1)
+        values = xp.take_along_axis(lean.broadcast_to(flat, (*planes, math.prod(output), math.prod(inner))), index, -1)
         best = values.argmax(-1)[..., None]
         return (xp.take_along_axis(values, best, -1).reshape(*planes, *output),
                 xp.take_along_axis(index, best, -1).reshape(*planes, *output))

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core import lean
 from retrograd.core.algorithms import native
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
@@ -312,7 +313,7 @@ def base_points(xp: Any, size: Any, align_corners: bool, dtype: Any) -> Any:
         places = xp.linspace(-1, 1, n).astype(dtype) if n > 1 else xp.zeros(n, dtype)
         axes.append(places if align_corners or not n else places * ((n - 1) / n))
     mesh = xp.meshgrid(*axes, indexing="ij")
-    return xp.stack([m.reshape(-1) for m in (*mesh[::-1], xp.ones_like(mesh[0]))], -1).astype(dtype)
+    return lean.stack([m.reshape(-1) for m in (*mesh[::-1], xp.ones_like(mesh[0]))], -1).astype(dtype)
 
 
 def check_affine(theta: Any, size: Any, *rest: Any) -> None:

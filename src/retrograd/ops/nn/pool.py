@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core import lean
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.opdef import defop
@@ -139,10 +140,10 @@ def max_pool_kernel(rank: int) -> Any:
         least = -xp.inf if self.dtype.kind in "fV" else xp.iinfo(self.dtype).min
         flat = w.of(xp, w.padded(xp, self, least)).reshape(*w.lead, *w.output, math.prod(w.kernel))
         # among equals the first counts, but the first must be inside: padding is never chosen, even against -inf
-        inside = w.of(xp, w.padded(xp, xp.ones(self.shape, bool), False)).reshape(flat.shape)
+        inside = w.of(xp, w.padded(xp, lean.ones(self.shape, bool), False)).reshape(flat.shape)
         best = xp.where(inside, flat, least).argmax(-1)
         if self.dtype.kind == "f":
-            blank = xp.flip(flat != flat, -1)
+            blank = lean.flip(flat != flat, -1)
             best = xp.where(blank.any(-1), flat.shape[-1] - 1 - blank.argmax(-1), best)      # of several NaNs the last
         lost = ~xp.take_along_axis(inside, best[..., None], -1)[..., 0]
         best = xp.where(lost, inside.argmax(-1), best)
@@ -264,7 +265,7 @@ def divisors(xp: Any, w: Windows, count_include_pad: bool, divisor_override: Any
     """What the sum of each window is divided by."""
     if divisor_override is not None:
         return xp.asarray(divisor_override, dtype)
-    total = xp.ones((), xp.int64)
+    total = lean.ones((), xp.int64)
     for d in range(w.rank):
         start = xp.arange(w.output[d]) * w.stride[d] - w.padding[d]
         end = xp.minimum(start + w.kernel[d], w.sizes[d] + w.padding[d])
@@ -276,7 +277,7 @@ def divisors(xp: Any, w: Windows, count_include_pad: bool, divisor_override: Any
 
 def everywhere(xp: Any, divisor: Any, w: Windows) -> Any:
     """The divisors as an array of their own for each window."""
-    return xp.ascontiguousarray(xp.broadcast_to(divisor, w.output))
+    return xp.ascontiguousarray(lean.broadcast_to(divisor, w.output))
 
 
 def divided(xp: Any, total: Any, count: Any) -> Any:
@@ -371,7 +372,7 @@ def bins(n: int, out: int) -> list[tuple[int, int]]:
 @lru_cache(maxsize=256)
 def bin_sizes(sizes: Any, output: Any, dtype: Any) -> Any:
     """How many elements each of the bins has."""
-    total = np.ones((), dtype)
+    total = lean.ones((), dtype)
     for n, out in zip(sizes, output, strict=True):
         total = total[..., None] * np.array([end - start for start, end in bins(n, out)], dtype)
     return total
@@ -393,10 +394,10 @@ def through_matrices(xp: Any, array: Any, matrices: Any) -> Any:
         with xp.errstate(all="ignore"):
             mixed = xp.tensordot(array, matrix, ([axis], [1]))
             if not xp.isfinite(mixed.sum()):          # infinities and NaNs may not reach where the matrix has no weights
-                last = xp.moveaxis(array, axis, -1)
+                last = lean.moveaxis(array, axis, -1)
                 for i, columns in enumerate(matrix != 0):
                     mixed[..., i] = last[..., columns] @ matrix[i, columns]
-        array = xp.moveaxis(mixed, -1, axis)
+        array = lean.moveaxis(mixed, -1, axis)
     return packed(array)
 
 
@@ -490,7 +491,7 @@ def adaptive_max_rows(rank: int) -> Any:
             flat = box.reshape(*lead, math.prod(box.shape[-rank:]))
             best = flat.argmax(-1)
             if self.dtype.kind == "f":
-                blank = xp.flip(flat != flat, -1)
+                blank = lean.flip(flat != flat, -1)
                 best = xp.where(blank.any(-1), flat.shape[-1] - 1 - blank.argmax(-1), best)
             values[(..., *at)] = xp.take_along_axis(flat, best[..., None], -1)[..., 0]
             index = xp.zeros(best.shape, xp.int64)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core import lean
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import defop
 from retrograd.ops.nn.pool import following, packed, through_matrices
@@ -124,7 +125,7 @@ def check_sizes(rank: int, shape: Any, output_size: Any) -> tuple[int, ...]:
 def bytes_through_matrices(xp: Any, array: Any, matrices: Any) -> Any:
     """Mixtures of bytes, rounded and clamped after each dimension, the last one first."""
     for d in range(1, len(matrices) + 1):
-        mixed = xp.moveaxis(xp.tensordot(array.astype(xp.float32), matrices[-d], ([array.ndim - d], [1])), -1, array.ndim - d)
+        mixed = lean.moveaxis(xp.tensordot(array.astype(xp.float32), matrices[-d], ([array.ndim - d], [1])), -1, array.ndim - d)
         array = xp.clip(xp.floor(mixed + xp.float32(0.5)), 0, 255).astype(xp.uint8)
     return packed(array)
 

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core import lean
 from retrograd.core.opdef import defop
 from retrograd.ops import late
 from retrograd.ops.reduction import selection
-from retrograd.ops.shared.along import order_rows, select_rows, take_along
+from retrograd.ops.shared.along import choose, order_rows, select_rows, take_along
 from retrograd.ops.shared.families import wrap_dim
 from retrograd.ops.shared.reductions import (
     FLOAT32,
@@ -153,6 +154,10 @@ def aminmax_kernel(xp: Any, self: Any, dim: Any, keepdim: bool) -> Any:
     for axis in axes:
         need_elements("aminmax", self, axis)
     refuse("aminmax_cpu", self, "c")
+    if amin.native is not None and amax.native is not None:
+        least, most = amin.native(self, axes, keepdim), amax.native(self, axes, keepdim)
+        if least is not None and most is not None:
+            return least, most
     low, high = xp.minimum.reduce(self, axes, keepdims=keepdim), xp.maximum.reduce(self, axes, keepdims=keepdim)
     return dense(low), dense(high)
 
@@ -224,15 +229,15 @@ def ambiguous_rows(xp: Any, x: Any, indices: Any) -> list[tuple[int, ...]]:
 
 def median_positions(xp: Any, self: Any, axis: int, ignore_nan: bool) -> Any:
     """Where the median is along `axis`, kept with size 1: of two middle elements the lower; NaN if there is one."""
-    x = self if axis == self.ndim - 1 else xp.moveaxis(self, axis, -1)
+    x = self if axis == self.ndim - 1 else lean.moveaxis(self, axis, -1)
     blank = x != x
     if x.size and not blank.any():
         middle = (x.shape[-1] - 1) // 2
         indices = select_rows(x, "m", middle)
         if indices is None:
             indices = order_rows(x)[..., middle:middle + 1]
-        return indices if axis == self.ndim - 1 else xp.moveaxis(indices, -1, axis)
-    counted = x.shape[-1] - blank.sum(-1, keepdims=True) if ignore_nan else xp.full((*x.shape[:-1], 1), x.shape[-1])
+        return indices if axis == self.ndim - 1 else lean.moveaxis(indices, -1, axis)
+    counted = x.shape[-1] - blank.sum(-1, keepdims=True) if ignore_nan else lean.full((*x.shape[:-1], 1), x.shape[-1])
     middle = xp.maximum(counted - 1, 0) // 2
     indices = select_rows(x, "m", middle)
     if indices is None:
@@ -243,7 +248,7 @@ def median_positions(xp: Any, self: Any, axis: int, ignore_nan: bool) -> Any:
         indices[(*row, 0)] = order[0]
     if not ignore_nan:
         indices = xp.where(blank.any(-1, keepdims=True), xp.argmax(blank, -1, keepdims=True), indices)
-    return xp.moveaxis(indices, -1, axis)
+    return lean.moveaxis(indices, -1, axis)
 
 
 def median_kernel(ignore_nan: bool) -> Any:
@@ -255,6 +260,9 @@ def median_kernel(ignore_nan: bool) -> Any:
             return xp.asarray(xp.iinfo(self.dtype).min if wide_integer else blank).astype(self.dtype)
         refuse("median_cpu", self, "cb")
         flat = self.reshape(-1)
+        found = choose(flat, "m", (flat.size - 1) // 2, 0, False)
+        if found is not None:
+            return found[0]
         blanks = int(xp.count_nonzero(flat != flat))
         if blanks and not ignore_nan:
             return flat[xp.argmax(flat != flat)]
@@ -270,6 +278,9 @@ def median_dim_kernel(ignore_nan: bool) -> Any:
         refuse("median_out", self, "cb")
         if self.ndim == 0:
             return self.copy(), xp.zeros((), INT64)
+        made = choose(self, "m", (self.shape[axis] - 1) // 2, axis, keepdim)
+        if made is not None:
+            return made
         return taken(xp, self, median_positions(xp, self, axis, ignore_nan), axis, keepdim)
     return kernel
 
@@ -295,7 +306,10 @@ def mode_kernel(xp: Any, self: Any, dim: int, keepdim: bool) -> Any:
         return self.copy(), xp.zeros((), INT64)
     if self.size:
         refuse("mode_cpu", self, "c")
-    x = xp.moveaxis(self, axis, -1)
+    made = choose(self, "M", 0, axis, keepdim)
+    if made is not None:
+        return made
+    x = lean.moveaxis(self, axis, -1)
     blank = bool((x != x).any())
     order = None if blank else select_rows(x, "o", 0)
     odd: Any = () if order is not None or not blank and x.shape[-1] <= selection.SMALL else xp.ndindex(x.shape[:-1])
@@ -307,12 +321,12 @@ def mode_kernel(xp: Any, self: Any, dim: int, keepdim: bool) -> Any:
         order[row] = places
     ordered = xp.take_along_axis(x, order, -1)
     place = xp.arange(x.shape[-1])
-    fresh = xp.ones(x.shape, bool)
+    fresh = lean.ones(x.shape, bool)
     fresh[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
     start = xp.maximum.accumulate(xp.where(fresh, place, 0), -1)
     # The first of the longest runs ends where its length is first reached, which is also the element to report.
     end = xp.argmax(place - start, -1, keepdims=True)
-    indices = xp.moveaxis(xp.take_along_axis(order, end, -1), -1, axis)
+    indices = lean.moveaxis(xp.take_along_axis(order, end, -1), -1, axis)
     return taken(xp, self, indices, axis, keepdim)
 
 
@@ -331,14 +345,17 @@ def kthvalue_kernel(xp: Any, self: Any, k: int, dim: int, keepdim: bool) -> Any:
     if self.ndim == 0:
         return self.copy(), xp.zeros((), INT64)
     refuse("kthvalue_cpu", self, "cb")
-    x = xp.moveaxis(self, axis, -1)
+    made = choose(self, "k", k - 1, axis, keepdim)
+    if made is not None:
+        return made
+    x = lean.moveaxis(self, axis, -1)
     found = select_rows(x, "k", k - 1)
     if found is not None:
-        return taken(xp, self, xp.moveaxis(found, -1, axis), axis, keepdim)
+        return taken(xp, self, lean.moveaxis(found, -1, axis), axis, keepdim)
     indices = order_rows(x)[..., k - 1:k].copy()
     for row in ambiguous_rows(xp, x, indices):
         indices[(*row, 0)] = selection.quickselect(x[row].tolist(), k - 1)
-    return taken(xp, self, xp.moveaxis(indices, -1, axis), axis, keepdim)
+    return taken(xp, self, lean.moveaxis(indices, -1, axis), axis, keepdim)
 
 
 kthvalue = defop(

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core import lean
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.opdef import NOT_IMPLEMENTED, defop
@@ -200,12 +201,12 @@ def grid_counts_kernel(xp: Any, self: Any, bins: Any, weight: Any, density: bool
     """How much is in each bin of a grid with the given edges."""
     check_grid(self, bins, weight)
     points, shape = self.reshape(-1, len(bins)), tuple([len(b) - 1 for b in bins])
-    inside, place = xp.ones(len(points), np.bool_), []
+    inside, place = lean.ones(len(points), np.bool_), []
     for d, edges in enumerate(bins):
         values = points[:, d]
         inside &= (values >= edges[0]) & (values <= edges[-1])
         place.append(xp.clip(xp.searchsorted(edges, values, "right") - 1, 0, shape[d] - 1))    # the last bin has both its edges
-    amounts = xp.ones(len(points), self.dtype) if weight is None else weight.reshape(-1)
+    amounts = lean.ones(len(points), self.dtype) if weight is None else weight.reshape(-1)
     made = xp.zeros(shape, self.dtype)
     np.add.at(made, tuple([p[inside] for p in place]), amounts[inside])
     if density:

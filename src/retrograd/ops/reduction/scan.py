@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from retrograd.core import lean
 from retrograd.core.opdef import defop
 from retrograd.ops import late
 from retrograd.ops.memory.copy import cast_array
@@ -183,7 +184,7 @@ def logcumsumexp_kernel(xp: Any, self: Any, dim: int) -> Any:
 
 
 def complex_logcumsumexp(xp: Any, x: Any, axis: int) -> Any:
-    rows = xp.moveaxis(x, axis, 0)
+    rows = lean.moveaxis(x, axis, 0)
     result = xp.empty_like(rows)
     running = None
     for i in range(len(rows)):
@@ -194,7 +195,7 @@ def complex_logcumsumexp(xp: Any, x: Any, axis: int) -> Any:
             smaller = xp.where(rows[i].real > running.real, running, rows[i])
             running = larger + xp.log(1 + xp.exp(smaller - larger))
         result[i] = running
-    return xp.moveaxis(result, 0, axis)
+    return lean.moveaxis(result, 0, axis)
 
 
 def reversed_logcumsumexp(x: Any, dim: int) -> Any:

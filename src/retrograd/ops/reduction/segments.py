@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core import lean
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import defop
@@ -51,7 +52,7 @@ def bounds(lengths: Any, offsets: Any) -> Any:
     if offsets is not None:
         return np.asarray(offsets)
     ends = np.cumsum(lengths, -1)
-    return np.concatenate([np.zeros_like(ends[..., :1]), ends], -1)
+    return np.concatenate([lean.zeros_like(ends[..., :1]), ends], -1)
 
 
 def segment_kernel(xp: Any, data: Any, reduce: str, lengths: Any, indices: Any, offsets: Any, axis: int, unsafe: bool,

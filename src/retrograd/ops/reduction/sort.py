@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograd.core import storage
+from retrograd.core import lean, storage
+from retrograd.core.algorithms import native
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import NOT_IMPLEMENTED, defop
@@ -11,7 +12,7 @@ from retrograd.ops import late
 from retrograd.ops.memory.copy import format_strides
 from retrograd.ops.reduction import selection
 from retrograd.ops.shared import families
-from retrograd.ops.shared.along import keep, order_rows, search_rows, select_rows, take_along
+from retrograd.ops.shared.along import choose, keep, order_rows, search_rows, select_rows, take_along
 from retrograd.ops.shared.families import wrap_dim
 from retrograd.ops.shared.reductions import (
     FLOAT64,
@@ -29,7 +30,7 @@ from retrograd.ops.shared.reductions import (
 # ---- sort
 def positions(xp: Any, x: Any, axis: int, descending: bool) -> Any:
     """The order of the elements along `axis`; equal ones keep theirs, NaN counts as the largest."""
-    return xp.moveaxis(order_rows(xp.moveaxis(x, axis, -1), descending), -1, axis)
+    return lean.moveaxis(order_rows(lean.moveaxis(x, axis, -1), descending), -1, axis)
 
 
 def laid_out(like: Any, array: Any) -> Any:
@@ -48,6 +49,9 @@ def sort_kernel(xp: Any, self: Any, dim: int, descending: bool) -> Any:
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
     if self.ndim == 0:
         return self.copy(), xp.zeros((), INT64)
+    made = choose(self, "s", 0, axis, True, descending)
+    if made is not None:
+        return made
     indices = positions(xp, wide(self), axis, descending)
     return laid_out(self, take_along(self, indices, axis)), laid_out(self, indices)
 
@@ -91,7 +95,10 @@ def topk_kernel(xp: Any, self: Any, k: int, dim: int, largest: bool, sorted: boo
         raise RuntimeError(f"{kind} dtypes on CPU")
     if self.ndim == 0:
         return self.copy(), xp.zeros((), INT64)
-    indices = xp.moveaxis(topk_positions(xp, xp.moveaxis(wide(self), axis, -1), k, largest, sorted), -1, axis)
+    made = choose(self, "t", k, axis, True, largest, sorted)
+    if made is not None:
+        return made
+    indices = lean.moveaxis(topk_positions(xp, lean.moveaxis(wide(self), axis, -1), k, largest, sorted), -1, axis)
     return dense(take_along(self, indices, axis)), dense(indices)
 
 
@@ -134,7 +141,7 @@ def unique_kernel(xp: Any, self: Any, return_inverse: bool, return_counts: bool)
     flat = x.reshape(-1)
     order = order_rows(flat)
     ordered = take_along(flat, order, 0)
-    fresh = xp.ones(flat.shape, bool)
+    fresh = lean.ones(flat.shape, bool)
     xp.not_equal(ordered[1:], ordered[:-1], out=fresh[1:])
     none = xp.empty(0, INT64)
     inverse = counts = none
@@ -149,7 +156,7 @@ def unique_kernel(xp: Any, self: Any, return_inverse: bool, return_counts: bool)
 
 def runs(xp: Any, rows: Any) -> tuple[Any, Any, Any]:
     """Of rows of a matrix: where runs of equal rows begin, which run each row is in, the lengths of the runs."""
-    fresh = xp.ones(len(rows), bool)
+    fresh = lean.ones(len(rows), bool)
     fresh[1:] = (rows[1:] != rows[:-1]).any(1)
     starts = xp.flatnonzero(fresh)
     return starts, xp.cumsum(fresh) - 1, xp.diff(xp.append(starts, len(rows)))
@@ -164,7 +171,7 @@ def rows_of(xp: Any, self: Any, dim: int) -> tuple[Any, Any]:
         raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
                            if self.shape[axis] else
                            "Number of zero sized dimensions is more than one, so unique cannot be applied ")
-    slices = xp.ascontiguousarray(xp.moveaxis(self, axis, 0))
+    slices = xp.ascontiguousarray(lean.moveaxis(self, axis, 0))
     return slices, wide(slices).reshape(len(slices), -1) if self.size else xp.empty((0, 1))
 
 
@@ -176,7 +183,7 @@ def unique_dim_kernel(xp: Any, self: Any, dim: int, consecutive: bool) -> Any:
     starts, group, counts = runs(xp, rows[order])
     inverse = xp.empty(len(rows), INT64)
     inverse[order] = group
-    values = xp.moveaxis(slices[order[starts]], 0, wrap_dim(dim, self.ndim))
+    values = lean.moveaxis(slices[order[starts]], 0, wrap_dim(dim, self.ndim))
     return values, inverse, counts.astype(INT64)
 
 
@@ -343,6 +350,10 @@ def isin_kernel(xp: Any, elements: Any, test_elements: Any, assume_unique: bool,
     for operand in (elements, test_elements):
         if hasattr(operand, "ndim") and operand.dtype.kind in "cb":
             raise RuntimeError(f"Unsupported input type encountered for isin(): {legacy(operand)}")
+    if native is not None:
+        made = native.contains(elements, test_elements, invert)
+        if made is not None:
+            return made
     x = wide(xp.asarray(elements))
     tests = wide(xp.asarray(test_elements))
     return xp.asarray(xp.isin(x, tests, invert=invert))

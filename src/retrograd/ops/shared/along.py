@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core import lean
 from retrograd.core.algorithms import native
 
 INT64 = np.dtype(np.int64)
@@ -56,7 +57,7 @@ def put_rows(target: Any, index: Any, source: Any, axis: int, how: str) -> bool:
 def add_rows(target: Any, index: Any, source: Any, axis: int) -> None:
     """Add rows at the positions in a vector, each duplicate counted."""
     if not put_rows(target, index, source, axis, "+"):
-        np.add.at(np.moveaxis(target, axis, 0), index, np.moveaxis(source, axis, 0))
+        np.add.at(lean.moveaxis(target, axis, 0), index, lean.moveaxis(source, axis, 0))
 
 
 def add_flat(target: Any, index: Any, values: Any) -> None:
@@ -85,7 +86,7 @@ def put_masked(target: Any, mask: Any, values: Any) -> None:
 def nonzero(x: Any) -> Any:
     """Where elements are not zero: one row for each dimension, of which there is one at least."""
     made = native.nonzero(np.ascontiguousarray(x)) if native is not None else None
-    return np.stack(np.nonzero(x)) if made is None else made
+    return lean.stack(np.nonzero(x)) if made is None else made
 
 
 # ---- order
@@ -101,8 +102,8 @@ def order_rows(x: Any, descending: bool = False) -> Any:
             return made
     if not descending:
         return np.argsort(x, -1, kind="stable")
-    backwards = np.argsort(np.flip(x, -1), -1, kind="stable")
-    return np.flip(x.shape[-1] - 1 - backwards, -1)
+    backwards = np.argsort(lean.flip(x, -1), -1, kind="stable")
+    return lean.flip(x.shape[-1] - 1 - backwards, -1)
 
 
 def select_rows(x: Any, what: str, k: Any, descending: bool = False, sorted: bool = True) -> Any:
@@ -116,6 +117,12 @@ def select_rows(x: Any, what: str, k: Any, descending: bool = False, sorted: boo
     made = np.empty((*x.shape[:-1], size), INT64)
     k = k if isinstance(k, int) else np.ascontiguousarray(k, INT64)
     return None if native.select_rows(np.ascontiguousarray(x), made, what, k, descending, sorted) is None else made
+
+
+def choose(x: Any, what: str, k: int, axis: int, keepdim: bool, descending: bool = False, sorted: bool = True) -> Any:
+    """Elements and positions along a dimension in one step, by the letters of `select_rows`, s for all in order and M for the
+    commonest; None where nothing is compiled, for arrays with gaps, and for medians and modes of arrays with NaN."""
+    return None if native is None else native.choose(x, what, k, descending, sorted, axis, keepdim)
 
 
 def search_rows(bounds: Any, x: Any, right: bool) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core import lean
 from retrograd.core.algorithms import native
 from retrograd.ops.linalg.lapack import address_of
 
@@ -77,7 +78,7 @@ def adapted_edges(n: int, out: int) -> tuple[Any, Any]:
 
 def boxes(sizes: Any, steps: Any, windows: Any) -> tuple[Any, Any, Any]:
     """Sizes, steps and edges for three dimensions."""
-    whole = (np.zeros(1, np.int64), np.ones(1, np.int64))
+    whole = (np.zeros(1, np.int64), lean.ones(1, np.int64))
     every = [*[whole] * (3 - len(windows)), *windows]
     return of_three(sizes, 1), of_three(steps, 1), tuple([e for pair in every for e in pair])
 

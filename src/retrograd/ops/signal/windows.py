@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import dtypes
+from retrograd.core import dtypes, lean
 from retrograd.core.algorithms import native
 from retrograd.core.kernels import HALVES
 from retrograd.core.opdef import defop
@@ -24,7 +24,7 @@ def window(name: str, length: int, periodic: bool, dtype: Any, values: Any) -> A
     if length < 0:
         raise RuntimeError(f"{name} requires non-negative window_length, got window_length={length}")
     if length < 2:
-        return np.ones(length, dtype)
+        return lean.ones(length, dtype)
     count = length + 1 if periodic else length
     work = np.dtype(np.float32) if dtype in HALVES else dtype
     return values(np.arange(count).astype(work), count, work)[:length].astype(dtype)

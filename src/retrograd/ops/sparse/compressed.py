@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from retrograd.core import lean
 from retrograd.core.hooks import hooks
 from retrograd.core.tensor import new_tensor
 from retrograd.ops import late
@@ -139,7 +140,7 @@ def elements_of(t: Any) -> Entries:
 def as_coo(t: Any) -> Any:
     """The same entries as a COO tensor."""
     rows, columns, values = elements_of(t)
-    return new_coo(np.stack([rows, columns]), values, t.array.shape, data_of(t).layout is sparse_csr)
+    return new_coo(lean.stack([rows, columns]), values, t.array.shape, data_of(t).layout is sparse_csr)
 
 
 def dense_of(t: Any) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core import lean
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call
 from retrograd.core.hooks import hooks
@@ -238,7 +239,7 @@ def mul_kernel(op: Any, self: Any, other: Any) -> Any:
         return with_entry_values(self, on_values(op, data_of(self).values, other))
     if is_sparse(other):
         return back(pointwise.sparse_product(op, coalesced(as_coo(self)), coalesced(matrix_of(other))), self)
-    whole = new_tensor(np.ascontiguousarray(np.broadcast_to(other.array, self.array.shape)))
+    whole = new_tensor(np.ascontiguousarray(lean.broadcast_to(other.array, self.array.shape)))
     dtype = common_dtype(self, other)
     values = data_of(self).values.array * data_of(masked(whole, self)).values.array
     return with_entry_values(self, new_tensor(values.astype(dtype, copy=False)))
@@ -288,14 +289,14 @@ def zero_in_place(op: Any, self: Any) -> Any:
 
 def emptied(self: Any, dtype: Any) -> Any:
     data = data_of(self)
-    return new_compressed(data.layout, np.zeros_like(data.compressed.array), np.zeros(0, data.plain.array.dtype),
+    return new_compressed(data.layout, lean.zeros_like(data.compressed.array), np.zeros(0, data.plain.array.dtype),
                           np.zeros((0, *data.values.array.shape[1:]), dtype), self.array.shape)
 
 
 @compressed_kernel("fill_.Scalar")
 def fill_in_place(op: Any, self: Any, value: Any) -> Any:
     values = data_of(self).values.array
-    return assigned(self, with_entry_values(self, new_tensor(np.full(values.shape, value, values.dtype))))
+    return assigned(self, with_entry_values(self, new_tensor(lean.full(values.shape, value, values.dtype))))
 
 
 # ---- copies
@@ -328,10 +329,10 @@ def copy_kernel(op: Any, self: Any, src: Any, non_blocking: bool) -> Any:
 def like_kernel(op: Any, self: Any, dtype: Any, layout: Any, *rest: Any) -> Any:
     wanted = dtype.numpy if dtype is not None else self.array.dtype
     if layout is strided:
-        return new_tensor(np.full(self.array.shape, op.name == "ones_like", wanted))
+        return new_tensor(lean.full(self.array.shape, op.name == "ones_like", wanted))
     if op.name == "zeros_like":
         return emptied(self, wanted)
-    return with_entry_values(self, new_tensor(np.full(data_of(self).values.array.shape, op.name == "ones_like", wanted)))
+    return with_entry_values(self, new_tensor(lean.full(data_of(self).values.array.shape, op.name == "ones_like", wanted)))
 
 
 # ---- sums, products, shapes

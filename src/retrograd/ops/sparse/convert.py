@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core import lean
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call
 from retrograd.core.hooks import hooks
@@ -125,7 +126,7 @@ def nonzero_rows(array: Any, sparse_dim: int) -> Any:
     if sparse_dim == 0:
         kept = int(bool(mask))
         return new_coo(np.zeros((0, kept), np.int64), array[None][:kept].copy(), array.shape, True)
-    indices = np.stack(np.nonzero(mask)).astype(np.int64)
+    indices = lean.stack(np.nonzero(mask)).astype(np.int64)
     return new_coo(indices, np.ascontiguousarray(array[tuple(indices)]), array.shape, True)
 
 
@@ -301,7 +302,7 @@ mask_projection = defop(
 def mask_projection_kernel(op: Any, self: Any, mask: Any, accumulate_matches: bool) -> Any:
     """The entries of `self`, zero where `mask` has none; times the number of those it has, if they accumulate."""
     data = data_of(mask)
-    ones = np.ones((data.values.array.shape[0],), self.array.dtype)
+    ones = lean.ones((data.values.array.shape[0],), self.array.dtype)
     counted = new_coo(data.indices.array, ones, mask.array.shape[:sparse_dim_of(mask)], data.coalesced)
     counts, found = rows_at(counted, data_of(self).indices.array)
     weights = counts if accumulate_matches else found.astype(counts.dtype)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import dtypes
+from retrograd.core import dtypes, lean
 from retrograd.core.state import switches, tls
 from retrograd.core.tensor import FLAG_INFERENCE, FLAG_SPARSE, Size, Tensor, extra_of, new_tensor
 from retrograd.ops.memory.copy import sparse_coo, strided
@@ -132,7 +132,7 @@ def columns_of(keys: Any, shape: Any) -> Any:
     """The index columns that `keys` number; `shape` is that of the sparse dimensions."""
     if not len(shape):
         return np.zeros((0, keys.shape[0]), np.int64)
-    return np.stack(np.unravel_index(keys, shape)).astype(np.int64) if keys.size else np.zeros((len(shape), 0), np.int64)
+    return lean.stack(np.unravel_index(keys, shape)).astype(np.int64) if keys.size else np.zeros((len(shape), 0), np.int64)
 
 
 def row_count(shape: Any) -> int:

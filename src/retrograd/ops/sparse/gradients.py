@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core import lean
 from retrograd.core.dtypes import int64
 from retrograd.core.hooks import hooks
 from retrograd.core.tensor import new_tensor
@@ -23,7 +24,7 @@ def gather_gradient(self: Any, dim: int, index: Any, grad: Any) -> Any:
         count = max(index.array.size, 1)
         return coo_unsafe(new_tensor(np.zeros((0, count), np.int64)), late.reshape(grad, (count,)), ())
     places = index.array if index.array.ndim else index.array[None]
-    columns = np.stack([np.broadcast_to(n, places.shape).reshape(-1) for n in np.indices(places.shape, sparse=True)])
+    columns = lean.stack([lean.broadcast_to(n, places.shape).reshape(-1) for n in np.indices(places.shape, sparse=True)])
     columns[wrap_dim(dim, rank)] = places.reshape(-1)
     return coo_unsafe(new_tensor(columns.astype(np.int64)), late.reshape(grad, (-1,)), shape)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import dtypes
+from retrograd.core import dtypes, lean
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.tensor import Tensor, new_tensor
 from retrograd.ops.sparse.coo import (
@@ -249,11 +249,11 @@ def times_dense(self: Any, other: Any) -> Any:
     problem = broadcast_problem(self.array.shape, other.array.shape)
     if problem is not None:
         raise RuntimeError(problem)
-    shape = np.broadcast_shapes(self.array.shape, other.array.shape)
+    shape = lean.broadcast_shapes(self.array.shape, other.array.shape)
     if shape != self.array.shape:
         self = broadcast(self, shape)
     split = sparse_dim_of(self)
-    whole = np.broadcast_to(other.array, shape)
+    whole = lean.broadcast_to(other.array, shape)
     picked = whole[tuple(indices_of(self))] if split else whole[None]
     made = (values_of(self) * picked).astype(common_dtype(self, other), copy=False)
     return new_coo(indices_of(self).copy(), made, shape, data_of(self).coalesced)
@@ -264,7 +264,7 @@ def broadcast(t: Any, shape: Any) -> Any:
     t = coalesced(t)
     extra, split = len(shape) - t.array.ndim, sparse_dim_of(t)
     indices, values = indices_of(t), values_of(t)
-    values = np.broadcast_to(values, (values.shape[0], *shape[extra + split:]))
+    values = lean.broadcast_to(values, (values.shape[0], *shape[extra + split:]))
     own = (1,) * extra + t.array.shape[:split]
     columns = np.concatenate([np.zeros((extra, indices.shape[1]), np.int64), indices])
     for d, (have, want) in enumerate(zip(own, shape[:extra + split], strict=True)):

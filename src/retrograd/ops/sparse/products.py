@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core import lean
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import NOT_IMPLEMENTED, defop
 from retrograd.core.tensor import new_tensor
@@ -82,7 +83,7 @@ def sparse_times_sparse(a: Any, b: Any) -> Any:
     offsets = np.arange(left.shape[0]) - np.repeat(np.cumsum(counts) - counts, counts)
     right = starts[aj[left]] + offsets
     products = values_of(a)[left] * values_of(b)[right]
-    return coalesced(new_coo(np.stack([ai[left], bj[right]]), products, (m, n)))
+    return coalesced(new_coo(lean.stack([ai[left], bj[right]]), products, (m, n)))
 
 
 @sparse_kernel("mm")
@@ -201,7 +202,7 @@ def smm_kernel(op: Any, self: Any, mat2: Any) -> Any:
     whole = sparse_times_dense(self, mat2)
     rows = np.unique(indices_of(self)[0])
     columns = np.arange(whole.shape[1])
-    indices = np.stack([np.repeat(rows, columns.shape[0]), np.tile(columns, rows.shape[0])])
+    indices = lean.stack([np.repeat(rows, columns.shape[0]), np.tile(columns, rows.shape[0])])
     return new_coo(indices, whole[rows].reshape(-1), whole.shape)
 
 

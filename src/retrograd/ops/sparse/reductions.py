@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core import lean
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import defop
 from retrograd.core.tensor import new_tensor
@@ -61,7 +62,7 @@ def sum_dim_kernel(op: Any, self: Any, dim: Any, keepdim: bool, dtype: Any) -> A
     if not keepdim:
         return made
     for d in sorted(dims):
-        made = unsqueezed(made, d) if is_sparse(made) else new_tensor(np.expand_dims(made.array, d))
+        made = unsqueezed(made, d) if is_sparse(made) else new_tensor(lean.expand_dims(made.array, d))
     return made
 
 
@@ -126,10 +127,10 @@ def sparse_sum_backward_kernel(op: Any, grad: Any, self: Any, dim: Any) -> Any:
         raise RuntimeError("_sparse_sum_backward_cpu: expected grad_ Tensor to be sparse, but got dense")
     if not kept and is_sparse(grad):
         raise RuntimeError("_sparse_sum_backward_cpu: expected grad Tensor to be dense since all sparse dims are summed")
-    rows = rows_at(grad, indices[kept])[0] if kept else np.broadcast_to(grad.array, (values.shape[0], *grad.array.shape))
+    rows = rows_at(grad, indices[kept])[0] if kept else lean.broadcast_to(grad.array, (values.shape[0], *grad.array.shape))
     for d in sorted([d - split + 1 for d in dims if d >= split]):
-        rows = np.expand_dims(rows, d)
-    made = np.ascontiguousarray(np.broadcast_to(rows, values.shape))
+        rows = lean.expand_dims(rows, d)
+    made = np.ascontiguousarray(lean.broadcast_to(rows, values.shape))
     return new_coo(indices.copy(), made.astype(values.dtype, copy=False), self.array.shape, True)
 
 
@@ -180,12 +181,12 @@ def pool_reduce(t: Any, dim: int, values: Any, ufunc: Any) -> Any:
     """Reduce `values` over the entries that differ only in `dim`, or over a dense dimension; spread out again."""
     split = sparse_dim_of(t)
     if dim >= split:
-        return np.broadcast_to(ufunc.reduce(values, axis=dim - split + 1, keepdims=True), values.shape)
+        return lean.broadcast_to(ufunc.reduce(values, axis=dim - split + 1, keepdims=True), values.shape)
     others = [d for d in range(split) if d != dim]
     keys = keys_of(indices_of(t)[others], [t.array.shape[d] for d in others])
     places, inverse = np.unique(keys, return_inverse=True)
     start = -np.inf if ufunc is np.maximum else 0
-    made = np.full((places.shape[0], *values.shape[1:]), start, values.dtype)
+    made = lean.full((places.shape[0], *values.shape[1:]), start, values.dtype)
     ufunc.at(made, inverse, values)
     return made[inverse]
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core import lean
 from retrograd.core.tensor import new_tensor
 from retrograd.ops.shared.families import wrap_dim
 from retrograd.ops.sparse.coo import (
@@ -114,7 +115,7 @@ def unsqueezed(self: Any, dim: int) -> Any:
     if dim <= split:
         indices = np.insert(indices, dim, 0, axis=0)
     else:
-        values = np.expand_dims(values, dim - split + 1)
+        values = lean.expand_dims(values, dim - split + 1)
     return new_coo(indices, values, shape)
 
 

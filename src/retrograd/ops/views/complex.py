@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import dtypes, storage
+from retrograd.core import dtypes, lean, storage
 from retrograd.core.api import EXTRA_METHODS, expose
 from retrograd.core.dispatch import call
 from retrograd.core.kernels import broadcast_problem
@@ -192,7 +192,7 @@ def check_parts(first: Any, second: Any) -> None:
 
 def complex_kernel(xp: Any, real: Any, imag: Any) -> Any:
     check_parts(real, imag)
-    made = real.astype(WHOLES[real.dtype]) + xp.zeros_like(imag)
+    made = real.astype(WHOLES[real.dtype]) + lean.zeros_like(imag)
     made = xp.array(made)
     made.imag = imag
     return made

@@ -1,0 +1,125 @@
+"""A few of NumPy's functions for arrays whose arguments are known to be in order.
+
+NumPy writes these in Python for every kind of argument, and takes 1 to 5 microseconds for what the array's own methods do in a
+tenth. Arguments that are not in order go to NumPy, which says what is wrong with them.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.algorithms import native
+
+BACKWARDS = slice(None, None, -1)
+
+
+def moveaxis(array: Any, source: int, destination: int) -> Any:
+    """The array with one dimension in another place.
+
+    >>> moveaxis(np.zeros((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
+    ndim = array.ndim
+    first = source + ndim if source < 0 else source
+    second = destination + ndim if destination < 0 else destination
+    if not (0 <= first < ndim and 0 <= second < ndim):
+        return np.moveaxis(array, source, destination)
+    if first == second:
+        return array
+    order = list(range(ndim))
+    order.insert(second, order.pop(first))
+    return array.transpose(order)
+
+
+def broadcast_to(array: Any, shape: Any) -> Any:
+    """The array seen in a larger shape, in the same memory.
+
+    >>> broadcast_to(np.ones(3), (2, 3)).strides[0]
+    0
+    """
+    made = native.expanded(array, shape) if native is not None else None
+    return np.broadcast_to(array, shape) if made is None else made
+
+
+def broadcast_shapes(first: Any, second: Any, *others: Any) -> Any:
+    """The shape that shapes have in common.
+
+    >>> broadcast_shapes((2, 1), (3,))
+    (2, 3)
+    """
+    if not others and (first == second or not second):
+        return first
+    return np.broadcast_shapes(first, second, *others)
+
+
+def expand_dims(array: Any, axis: int) -> Any:
+    """The array with one more dimension, of size 1.
+
+    >>> expand_dims(np.ones(3), 0).shape
+    (1, 3)
+    """
+    if type(axis) is not int:
+        return np.expand_dims(array, axis)
+    where = axis + array.ndim + 1 if axis < 0 else axis
+    if not 0 <= where <= array.ndim:
+        return np.expand_dims(array, axis)
+    return array[(slice(None),) * where + (None,)]
+
+
+def zeros_like(array: Any, dtype: Any = None) -> Any:
+    """Zeros in the array's shape and memory order.
+
+    >>> zeros_like(np.ones((2, 2)).T).tolist()
+    [[0.0, 0.0], [0.0, 0.0]]
+    """
+    if type(array) is not np.ndarray or not array.flags.c_contiguous:
+        return np.zeros_like(array, dtype=dtype)
+    return np.zeros(array.shape, array.dtype if dtype is None else dtype)
+
+
+def ones(shape: Any, dtype: Any = None) -> Any:
+    """Ones in row-major order.
+
+    >>> ones((1, 2)).tolist()
+    [[1.0, 1.0]]
+    """
+    made = np.empty(shape, dtype)
+    made.fill(1)
+    return made
+
+
+def full(shape: Any, value: Any, dtype: Any = None) -> Any:
+    """An array of one value.
+
+    >>> full(2, 7, np.dtype(np.int64)).tolist()
+    [7, 7]
+    """
+    if dtype is None:
+        return np.full(shape, value)
+    made = np.empty(shape, dtype)
+    np.copyto(made, value, casting="unsafe")
+    return made
+
+
+def stack(arrays: Any, axis: int = 0) -> Any:
+    """Arrays of one shape as one, along a new dimension.
+
+    >>> stack([np.zeros(2), np.ones(2)], 1).shape
+    (2, 2)
+    """
+    return np.concatenate([expand_dims(a, axis) for a in arrays], axis)
+
+
+def flip(array: Any, axis: Any) -> Any:
+    """The array turned round along one dimension or several.
+
+    >>> flip(np.arange(3), 0).tolist()
+    [2, 1, 0]
+    """
+    picks = [slice(None)] * array.ndim
+    for each in (axis,) if type(axis) is int else axis:
+        if not -array.ndim <= each < array.ndim:
+            return np.flip(array, axis)
+        picks[each] = BACKWARDS
+    return array[tuple(picks)]
