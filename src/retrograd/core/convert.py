@@ -152,7 +152,7 @@ def to_int(value: Any) -> Any:
             return MISMATCH
         return int(value.item()) if value.numel() == 1 else MISMATCH
     if not hasattr(value, "__index__"):
-        return MISMATCH
+        return value if getattr(value, "is_symbolic", False) else MISMATCH       # the length of a ragged dimension
     try:
         return operator.index(value)
     except TypeError:

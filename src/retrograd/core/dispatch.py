@@ -453,8 +453,9 @@ def turned(t: Any) -> Any:
 
 
 def is_turned(array: Any, base: Any) -> bool:
-    """Whether `array` is `base.T`, for an array `base` without gaps."""
-    return base.flags.c_contiguous and base.shape == array.shape[::-1] and base.strides == array.strides[::-1]
+    """Whether `array` is `base.T`, for an array `base` without gaps and of its dtype."""
+    return (base.dtype == array.dtype and base.flags.c_contiguous and base.shape == array.shape[::-1] and
+            base.strides == array.strides[::-1])
 
 
 def is_ordinary(t: Any) -> bool:

@@ -18,10 +18,12 @@ from typing import Any
 import retrograd
 from retrograd.core.dispatch import call
 from retrograd.core.tensor import Tensor
+from retrograd.nested import _internal as _internal
 from retrograd.nested import answers
+from retrograd.nested import reductions as _reductions
 from retrograd.nested.formulas import from_jagged, from_list
 
-__all__ = ["as_nested_tensor", "nested_tensor", "nested_tensor_from_jagged", "to_padded_tensor"]
+__all__ = ["as_nested_tensor", "masked_select", "narrow", "nested_tensor", "nested_tensor_from_jagged", "to_padded_tensor"]
 
 
 def nested_tensor(tensor_list: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
@@ -33,6 +35,10 @@ def nested_tensor(tensor_list: Any, *, dtype: Any = None, layout: Any = None, de
     >>> nt.size(0), nt.size(2), nt.is_leaf
     (2, 3, True)
     """
+    if layout is retrograd.jagged and isinstance(tensor_list, Tensor):
+        tensor_list = tensor_list.detach().unbind()
+    if layout not in (None, retrograd.strided, retrograd.jagged):
+        raise RuntimeError(f"Specified layout is unsupported for nested tensors: {layout}")
     if not isinstance(tensor_list, (list, tuple)):
         raise TypeError("Only lists (List[Tensor] and List[List...[Scalar]]) are accepted in nested_tensor")
     parts = [t.detach() if isinstance(t, Tensor) else retrograd.tensor(t, dtype=dtype) for t in tensor_list]
@@ -53,10 +59,13 @@ def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any
     if not is_list and not isinstance(ts, Tensor):
         raise TypeError("as_nested_tensor(): Expected first argument to be a tensor or a list / tuple of tensors ")
     if isinstance(ts, Tensor):
-        if ts.dim() < 1:
-            raise RuntimeError("as_nested_tensor(): Expected tensor argument to have dim() > 0")
         if ts.is_nested:
+            if ts.layout is not (retrograd.strided if layout is None else layout):
+                raise RuntimeError("as_nested_tensor(): Converting between nested tensor layouts is not supported")
             return ts if dtype is None else ts.to(dtype)
+        least = 1 if layout is retrograd.jagged else 0
+        if ts.dim() <= least:
+            raise RuntimeError(f"as_nested_tensor(): Expected tensor argument to have dim() > {least}")
         ts = ts.unbind(0)
     return nest(list(ts), dtype, layout)
 
@@ -74,13 +83,69 @@ def nested_tensor_from_jagged(values: Tensor, offsets: Tensor | None = None, len
     if offsets is None:
         if lengths is None:
             raise RuntimeError("nested_tensor_from_jagged(): At least one of offsets or lengths is required.")
-        offsets = retrograd.cat([lengths.new_zeros(1), lengths.cumsum(0)])
-    elif lengths is not None:
-        raise RuntimeError("nested_tensor_from_jagged(): offsets together with lengths would leave holes, which are not "
-                           "supported")
-    if jagged_dim not in (None, 1):
-        raise RuntimeError(f"nested_tensor_from_jagged(): only jagged_dim=1 is supported, not {jagged_dim}")
-    return call(from_jagged, [values, offsets])
+        offsets, lengths = retrograd.cat([lengths.new_zeros(1), lengths.cumsum(0)]), None
+    for place, name, given in ((1, "self", values), (2, "offsets", offsets)):
+        if not isinstance(given, Tensor):
+            raise TypeError(f"_nested_view_from_jagged(): argument '{name}' (position {place}) must be Tensor, not "
+                            f"{type(given).__name__}")
+    if values.is_nested:
+        raise ValueError("NestedTensor _nested_view_from_jagged_default(values: t, offsets: t, dummy: jt_all, lengths: t?, "
+                         "ragged_idx: any?, min_seqlen: t?, max_seqlen: t?): expected values to be a tensor")
+    axis = 0 if jagged_dim is None else jagged_dim - 1
+    return call(from_jagged, [values, offsets, lengths, axis, min_seqlen, max_seqlen])
+
+
+def narrow(tensor: Tensor, dim: int, start: int | Tensor, length: int | Tensor, layout: Any = None) -> Tensor:
+    """A nested tensor of slices of a tensor along `dim`, over the same memory: part `i` begins at `start[i]`.
+
+    >>> import retrograd as torch
+    >>> x = torch.arange(6).view(2, 3)
+    >>> torch.nested.narrow(x, 1, torch.tensor([0, 1]), torch.tensor([1, 2]), layout=torch.jagged).unbind()
+    (tensor([0]), tensor([4, 5]))
+    """
+    for name, value in (("start", start), ("length", length)):
+        if not isinstance(value, (int, Tensor)):
+            raise RuntimeError(f"{name} must be an integer or a tensor")
+    if layout is None or layout is retrograd.strided:
+        if isinstance(start, Tensor) or isinstance(length, Tensor):
+            raise RuntimeError("start and length must be integers for the strided layout NT impl")
+        return narrow_parts(as_nested_tensor(tensor.unbind()), dim, start, length)
+    if layout is not retrograd.jagged:
+        raise RuntimeError(f"Specified layout is unsupported for nested narrow: {layout}")
+    if dim != 1:
+        raise RuntimeError("jagged layout only supports dim=1")
+    count, most = tensor.shape[:2]
+    starts, lengths = [retrograd.as_tensor(value, dtype=retrograd.int64) for value in (start, length)]
+    if any([t.dim() > 1 or t.numel() not in (1, count) for t in (starts, lengths)]):
+        raise RuntimeError("When constructing a jagged nested tensor using narrow(), your start and length must be Tensors "
+                           "that broadcast to input.shape[0]")
+    begins = starts + retrograd.arange(count) * most
+    offsets = retrograd.cat([begins, (begins[-1:] + lengths.expand(count)[-1:])])
+    values = tensor.flatten(0, 1)
+    return nested_tensor_from_jagged(values, offsets, lengths.expand(count).clone())
+
+
+def narrow_parts(nested: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """Some of the parts of a nested tensor."""
+    if dim:
+        raise RuntimeError(f"narrow(): only dim=0 supported for nested tensors, but got: {dim}")
+    return as_nested_tensor(list(nested.unbind()[start:start + length]))
+
+
+def masked_select(tensor: Any, mask: Any) -> Tensor:
+    """What a mask chooses from each row, as a jagged tensor.
+
+    >>> import retrograd as torch
+    >>> x = torch.arange(4).view(2, 2)
+    >>> torch.nested.masked_select(x, x > 0).unbind()
+    (tensor([1]), tensor([2, 3]))
+    """
+    if tensor.layout is not retrograd.strided:
+        raise RuntimeError(f"torch.nested.masked_select requires a strided tensor, given {tensor.layout}")
+    values = tensor.masked_select(mask)
+    mask = mask.expand(tensor.shape)
+    lengths = mask if mask.dim() == 1 else mask.flatten(1).sum(1)
+    return nested_tensor_from_jagged(values, retrograd.cat([lengths.new_zeros(1), lengths.cumsum(0)]))
 
 
 def nest(parts: list[Tensor], dtype: Any, layout: Any) -> Any:
@@ -91,14 +156,23 @@ def nest(parts: list[Tensor], dtype: Any, layout: Any) -> Any:
         raise RuntimeError(f"Specified layout is unsupported for nested tensors: {layout}")
     if not parts:
         raise RuntimeError("Cannot construct a nested tensor from an empty tensor list")
+    for fact in ("dtype", "device"):
+        if len({getattr(t, fact) for t in parts}) > 1:
+            raise RuntimeError(f"When constructing a nested tensor, all tensors in list must have the same {fact}")
     if any([t.dim() != parts[0].dim() for t in parts]):
         raise RuntimeError("When constructing a nested tensor, all tensors in list must have the same dim")
-    if any([t.shape[1:] != parts[0].shape[1:] for t in parts]):
+    if not parts[0].dim():
+        raise RuntimeError("Cannot construct a nested tensor from a list of zero-dim tensors")
+    differing = [d for d in range(parts[0].dim()) if len({t.shape[d] for t in parts}) > 1] or [0]
+    if len(differing) > 1:
         raise RuntimeError("Cannot represent given tensor list as a nested tensor with the jagged layout. Note that the jagged "
-                           "layout only allows for a single ragged dimension. Example shape: (B, *, D_0, D_1, ..., D_N)")
-    whole = retrograd.cat([t if dtype is None else t.to(dtype) for t in parts])
-    lengths = retrograd.tensor([0, *[t.shape[0] for t in parts]])
-    return nested_tensor_from_jagged(whole, lengths.cumsum(0))
+                           "layout only allows for a single ragged dimension. For example: (B, *, D_0, D_1, ..., D_N), with "
+                           "ragged * dim.")
+    axis = differing[0]
+    whole = retrograd.cat([t if dtype is None else t.to(dtype) for t in parts], axis)
+    lengths = [t.shape[axis] for t in parts]
+    offsets = retrograd.tensor([0, *lengths]).cumsum(0)
+    return nested_tensor_from_jagged(whole, offsets, None, axis + 1, min(lengths), max(lengths))
 
 
 def to_padded_tensor(input: Tensor, padding: float, output_size: Any = None, out: Any = None) -> Tensor:

@@ -12,7 +12,7 @@ from retrograd.core.hooks import hooks
 from retrograd.core.storage import address, offset_of, strides_of
 from retrograd.core.tensor import Size, Tensor, install, new_tensor, wants_grad
 from retrograd.nested.formulas import to_padded
-from retrograd.nested.parts import Ragged, arrays_of, is_jagged, is_nested, pack, sizes_of
+from retrograd.nested.parts import Ragged, arrays_of, is_jagged, is_nested, pack, sizes_of, wrap_jagged
 from retrograd.ops import late
 
 NO_SIZES = "Internal error: NestedTensorImpl doesn't support sizes. Please file an issue."
@@ -32,12 +32,12 @@ def size(self: Any, dim: Any = None) -> Any:
     return self.array.shape[d]
 
 
-def refuse_sizes(self: Any, *args: Any, **kwargs: Any) -> Any:
-    raise RuntimeError(NO_SIZES)
+def refuse_numpy(self: Any, *args: Any, **kwargs: Any) -> Any:
+    raise RuntimeError(".numpy() is not supported for tensor subclasses." if is_jagged(self) else NO_SIZES)
 
 
-def refuse_strides(self: Any, *args: Any, **kwargs: Any) -> Any:
-    raise RuntimeError(NO_STRIDES)
+def refuse_list(self: Any, *args: Any, **kwargs: Any) -> Any:
+    raise RuntimeError(".tolist() is not supported for tensor subclasses, got NestedTensor" if is_jagged(self) else NO_STRIDES)
 
 
 def stride(self: Any, dim: Any = None) -> Any:
@@ -45,7 +45,7 @@ def stride(self: Any, dim: Any = None) -> Any:
     if not is_jagged(self):
         raise RuntimeError(NO_STRIDES)
     data = self._extra.sparse
-    inner = strides_of(data.arrays[0]) if data.arrays else (1,) * data.rank
+    inner = strides_of(data.whole)
     width = int(np.prod([n for d, n in enumerate(self.array.shape[1:]) if d != data.axis], dtype=np.int64))
     made = (width * data.ragged.symbol, *inner)
     return made if dim is None else made[methods.checked_dim(dim, self.array.ndim)]
@@ -56,8 +56,9 @@ def storage(self: Any) -> Any:
 
 
 ANSWERS = dict(
-    size=size, stride=stride, numpy=refuse_sizes, tolist=refuse_strides, untyped_storage=storage,
-    is_contiguous=lambda self: self._extra.sparse.is_contiguous, data_ptr=lambda self: address(self._extra.sparse.memory),
+    size=size, stride=stride, numpy=refuse_numpy, tolist=refuse_list, untyped_storage=storage,
+    is_contiguous=lambda self: self._extra.sparse.is_contiguous,
+    data_ptr=lambda self: 0 if is_jagged(self) else address(self._extra.sparse.memory),
 )
 
 
@@ -85,12 +86,19 @@ def reduce(t: Any) -> Any:
     """What pickle keeps of a nested tensor."""
     data = t._extra.sparse
     requires = wants_grad(t) and t._node is None
-    return rebuild, ([np.ascontiguousarray(a) for a in data.arrays], t.array.dtype, data.rank, requires,
-                     None if data.ragged is None else data.ragged.offsets, data.axis)
+    if data.ragged is None:
+        return rebuild, ([np.ascontiguousarray(a) for a in data.arrays], t.array.dtype, data.rank, requires)
+    return rebuild_jagged, (np.ascontiguousarray(data.whole), data.ragged.offsets, data.ragged.lengths, data.axis, requires)
 
 
-def rebuild(arrays: Any, dtype: Any, rank: int, requires: bool, offsets: Any, axis: int) -> Any:
-    made = pack(arrays, dtype, rank, None if offsets is None else Ragged(offsets), axis)
+def rebuild(arrays: Any, dtype: Any, rank: int, requires: bool) -> Any:
+    made = pack(arrays, dtype, rank)
+    made._requires = requires
+    return made
+
+
+def rebuild_jagged(whole: Any, offsets: Any, lengths: Any, axis: int, requires: bool) -> Any:
+    made = wrap_jagged(whole, Ragged(offsets, lengths), axis)
     made._requires = requires
     return made
 
@@ -115,6 +123,17 @@ def pad(self: Any, padding: float, output_size: Any = None) -> Any:
     return call(to_padded, [self, float(padding), None if output_size is None else tuple(output_size)])
 
 
+def jagged_data(self: Any) -> Any:
+    """The data of a jagged tensor; others have none of its attributes."""
+    if not is_jagged(self):
+        raise AttributeError("'Tensor' object has no attributes of the jagged layout")
+    return self._extra.sparse
+
+
+def ragged_of(self: Any) -> Any:
+    return jagged_data(self).ragged
+
+
 def offsets(self: Any) -> Any:
     """Where the parts of a jagged tensor begin and end."""
     if not is_jagged(self):
@@ -135,7 +154,18 @@ hooks.nested_shape = shape_of
 install(Tensor, {
     "to_padded_tensor": pad,
     "offsets": offsets,
-    "lengths": lambda self: None,
+    "lengths": lambda self: ragged_of(self).lengths,
+    "_offsets": property(offsets),
+    "_lengths": property(lambda self: ragged_of(self).lengths),
+    "_ragged_idx": property(lambda self: jagged_data(self).axis + 1),
+    "_min_seqlen": property(lambda self: ragged_of(self).least),
+    "_max_seqlen": property(lambda self: ragged_of(self).most),
+    "_maybe_min_seqlen": property(lambda self: ragged_of(self).least),
+    "_maybe_max_seqlen": property(lambda self: ragged_of(self).most),
+    "_get_min_seqlen": lambda self: ragged_of(self).least,
+    "_get_max_seqlen": lambda self: ragged_of(self).most,
+    "_size": property(lambda self: (jagged_data(self), tuple(self.array.symbolic))[1]),
+    "_strides": property(lambda self: (jagged_data(self), stride(self))[1]),
     "_nested_tensor_size": lambda self: new_tensor(sizes_of(self)),
     "_nested_tensor_strides": lambda self: new_tensor(np.array([strides_of(a) for a in arrays_of(self)], np.int64).reshape(
         len(arrays_of(self)), -1)),

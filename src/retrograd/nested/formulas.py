@@ -1,12 +1,14 @@
 """Ops that nested tensors bring along, and those that have other formulas, and other nodes, for them."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from retrograd.core.dispatch import call
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import OpDef, defop, find_packet
 from retrograd.core.schema import Schema
+from retrograd.core.tensor import Tensor
 from retrograd.nested.kernels import KERNELS, tensors_among
 from retrograd.nested.parts import arrays_of, is_jagged, is_nested
 from retrograd.ops import late
@@ -26,23 +28,21 @@ to_padded = defop(
     kernel=None, vjp=dict(self=lambda grad, self: call(from_padded, [grad, self])), jvp="linear", variants="", out=False)
 from_jagged = defop(
     # no view to autograd, which could not make one again out of strides
-    "_nested_view_from_jagged(Tensor self, Tensor offsets) -> Tensor",
+    "_nested_view_from_jagged(Tensor self, Tensor offsets, Tensor? lengths=None, int ragged_idx=0, int? min_seqlen=None, "
+    "int? max_seqlen=None) -> Tensor",
     kernel=None, vjp=dict(self=lambda grad: call(get_values, [grad])), jvp="linear", node="NestedViewFromJaggedBackward0",
     variants="", out=False)
 get_values = defop(
     "_nested_get_values(Tensor(a) self) -> Tensor(a)",
-    kernel=None, vjp=dict(self=lambda grad, self: call(with_values, [grad, self])), jvp="linear", variants="", out=False)
+    kernel=None, vjp=dict(self=lambda grad, self: call(with_values, [grad, self, -1])), jvp="linear", variants="", out=False)
 with_values = defop(
-    "_nested_with_values(Tensor values, Tensor nt_example) -> Tensor",
+    "_nested_with_values(Tensor values, Tensor nt_example, int axis=-1) -> Tensor",
     kernel=None, vjp=dict(values=lambda grad, nt_example:
                           call(get_values if is_jagged(nt_example) else TWINS["values.default"], [grad])),
     jvp="linear", variants="", out=False)
 sum_backward = defop(
     "_nested_sum_backward(Tensor grad, Tensor self, int[1]? dim, bool keepdim=False) -> Tensor",
     kernel=None, vjp=dict(grad=lambda grads, dim, keepdim: grads[0].sum(dim, keepdim)), jvp="linear", variants="", out=False)
-share = defop(
-    "_nested_share(Tensor self, int[] dim) -> Tensor",
-    kernel=None, vjp=dict(self=lambda grad, dim: call(share, [grad, dim])), jvp="linear", variants="", out=False)
 select_backward = defop(
     "_nested_select_backward(Tensor grad_output, Tensor self, int dim, int index) -> Tensor",
     kernel=None, vjp=dict(grad_output=lambda grad, dim, index: grad.select(dim, index)), jvp="linear", variants="", out=False)
@@ -64,10 +64,60 @@ def twin(text: str, vjp: Any, node: str) -> OpDef:
 
 def choose(op: Any, args: Any) -> Any:
     """The op itself, or its twin for nested operands."""
-    found = TWINS.get(f"{op.name}.{op.overload}")
+    name = f"{op.name}.{op.overload}"
+    found = TWINS.get(name)
+    if found is op:
+        return op
+    if name in JAGGED and any([is_jagged(t) for t in tensors_among(args)]):
+        return jagged_twin(op, name)
     if found is None or not any([is_nested(t) for t in tensors_among(args)]):
         return op
     return get_values if op.name == "values" and is_jagged(args[0]) else found
+
+
+JAGGED: dict[str, Any] = {}           # "stack.default" -> function of the op's arguments, in terms of other ops
+JAGGED_TWINS: dict[str, OpDef] = {}
+
+
+def jagged_form(*names: str) -> Any:
+    """Say how an op is carried out where an operand is jagged, by ops on what its parts are slices of."""
+    def register(function: Any) -> Any:
+        for name in names:
+            JAGGED[name if "." in name else name + ".default"] = function
+        return function
+    return register
+
+
+def jagged_kernel(*names: str) -> Any:
+    """Say what an op computes where an operand is jagged, in terms of other ops; its formula is a twin's."""
+    def register(function: Any) -> Any:
+        def kernel(op: Any, *args: Any) -> Any:
+            if any([is_jagged(t) for t in tensors_among(args)]):
+                return function(*[detached(a) for a in args])
+            return KERNELS_BEFORE[f"{op.name}.{op.overload}"](op, *args)
+        for name in names:
+            full = name if "." in name else name + ".default"
+            KERNELS_BEFORE[full], KERNELS[full] = KERNELS.get(full), kernel
+        return function
+    return register
+
+
+KERNELS_BEFORE: dict[str, Any] = {}
+
+
+def detached(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.detach()
+    return [detached(v) for v in value] if isinstance(value, (list, tuple)) else value
+
+
+def jagged_twin(op: Any, name: str) -> OpDef:
+    found = JAGGED_TWINS.get(name)
+    if found is None:
+        found = JAGGED_TWINS[name] = OpDef(op.schema, None)
+        found.prepare()
+        found.packet, found.composite, found.compute = op.packet, True, JAGGED[name]
+    return found
 
 
 def gather(grads: Any, self: Any) -> Any:
@@ -81,7 +131,7 @@ def regather(parts: Any, self: Any) -> Any:
     """A nested tensor of parts that is ragged as `self` is."""
     if not is_jagged(self):
         return call(from_list, [parts, None, None, None, None])
-    return call(with_values, [late.cat(parts, self._extra.sparse.axis), self])
+    return call(with_values, [late.cat(parts, self._extra.sparse.axis), self, -1])
 
 
 def gather_chunks(grads: Any, self: Any) -> Any:
@@ -98,9 +148,8 @@ def gather_chunks(grads: Any, self: Any) -> Any:
 def split_parts(grad: Any, tensors: Any, dim: int) -> list[Any]:
     """The gradients of nested tensors out of the gradient of all their parts in a row."""
     if is_jagged(grad):
-        values = call(get_values, [grad])
-        pieces = values.split([t.array.shape[dim] for t in tensors], dim % grad.array.ndim - 1)
-        return [call(with_values, [piece, t]) for piece, t in zip(pieces, tensors, strict=True)]
+        pieces = call(get_values, [grad]).split([t.array.shape[dim] for t in tensors], dim % grad.array.ndim - 1)
+        return [call(with_values, [piece, t, -1]) for piece, t in zip(pieces, tensors, strict=True)]
     parts, made, at = grad.unbind(0), [], 0
     for t in tensors:
         count = len(arrays_of(t))
@@ -111,6 +160,8 @@ def split_parts(grad: Any, tensors: Any, dim: int) -> list[Any]:
 
 def shaped_like(grad: Any, self: Any) -> Any:
     """A gradient whose parts get the shapes that those of `self` have."""
+    if is_jagged(self):
+        return call(with_values, [call(get_values, [grad]).reshape(self._extra.sparse.whole.shape), self, -1])
     made = [g.reshape(array.shape) for g, array in zip(grad.unbind(0), arrays_of(self), strict=True)]
     return regather(made, self)
 
@@ -126,6 +177,33 @@ def spread_over(grad: Any, self: Any) -> Any:
     return late.ones_like(self) * grad
 
 
+def spread_dims(grad: Any, self: Any, dim: Any, keepdim: bool) -> Any:
+    """The gradient of a sum of a jagged tensor over some dimensions."""
+    rank = self.array.ndim
+    dims = sorted([d % rank for d in dim or range(rank)])
+    if not keepdim:
+        if is_jagged(grad):
+            values = call(get_values, [grad])
+            for d in dims:
+                values = values.unsqueeze(d - 1)
+            grad = call(with_values, [values, self, -1])
+        else:
+            for d in dims:
+                grad = grad.unsqueeze(d)
+    return late.ones_like(self) * grad
+
+
+def count_dims(self: Any, dim: Any) -> Any:
+    """How many elements every mean over some dimensions is taken of, as a number or a tensor of one for every part."""
+    data, rank = self._extra.sparse, self.array.ndim
+    dims = [d % rank for d in dim or range(rank)]
+    if 0 in dims:
+        return math.prod([data.whole.shape[d - 1] for d in dims if d])
+    if data.axis + 1 not in dims:
+        return math.prod([self.array.shape[d] for d in dims])
+    return data.ragged.offsets.diff().reshape(-1, *(1,) * (rank - 1))
+
+
 def product_gradient(grad: Any, self: Any, other: Any) -> Any:
     """The gradient of the right factor of a product."""
     if not is_nested(other):
@@ -137,11 +215,15 @@ twin("unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", dict(self=gath
 twin("select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
      dict(self=lambda grad, self, dim, index: call(select_backward, [grad, self, dim, index])),
      "SelectBackwardAutogradNestedTensor0")
-twin("values(Tensor(a) self) -> Tensor(a)", dict(self=lambda grad, self: call(with_values, [grad, self])),
+twin("values(Tensor(a) self) -> Tensor(a)", dict(self=lambda grad, self: call(with_values, [grad, self, -1])),
      "ValuesBackwardAutogradNestedTensor0")
 twin("sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-     dict(self=lambda grad, self, dim, keepdim: call(sum_backward, [grad, self, dim, keepdim])),
+     dict(self=lambda grad, self, dim, keepdim: spread_dims(grad, self, dim, keepdim) if is_jagged(self) else
+          call(sum_backward, [grad, self, dim, keepdim])),
      "SumBackwardAutogradNestedTensor1")
+twin("mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+     dict(self=lambda grad, self, dim, keepdim: spread_dims(grad, self, dim, keepdim) / count_dims(self, dim)),
+     "MeanBackward1")
 twin("view(Tensor(a) self, SymInt[] size) -> Tensor(a)", dict(self=shaped_like), "ViewBackwardAutogradNestedTensor0")
 twin("reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", dict(self=shaped_like), "ViewBackwardAutogradNestedTensor0")
 twin("squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", dict(self=shaped_like), "SqueezeBackwardAutogradNestedTensor0")
@@ -153,9 +235,6 @@ twin("matmul(Tensor self, Tensor other) -> Tensor",
           other=product_gradient), "MatmulBackward0")
 twin("mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
      dict(self=lambda grad, self: spread_over(grad, self) / self.numel()), "MeanBackwardAutogradNestedTensor0")
-twin("mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-     dict(self=lambda grad, self, dim, keepdim: call(share, [call(sum_backward, [grad, self, dim, keepdim]), dim])),
-     "MeanBackward1")
 twin("sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", dict(self=spread_over), "SumBackwardAutogradNestedTensor0")
 twin("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
      dict(input=lambda grad, weight: late.linear(grad, weight.t()),

@@ -10,7 +10,17 @@ from retrograd.core.dispatch import compute
 from retrograd.core.hooks import hooks
 from retrograd.core.state import tls
 from retrograd.core.tensor import Tensor, counter_of, new_tensor
-from retrograd.nested.parts import Ragged, arrays_of, is_jagged, is_nested, pack, pack_like, same_sizes, wrap_parts
+from retrograd.nested.parts import (
+    Ragged,
+    arrays_of,
+    is_jagged,
+    is_nested,
+    pack,
+    pack_like,
+    same_sizes,
+    wrap_jagged,
+    wrap_parts,
+)
 from retrograd.ops import late
 from retrograd.ops.sparse.table import missing, tensors_among
 
@@ -39,11 +49,16 @@ def run(op: Any, args: Any) -> Any:
         return others(op, args)
     base = op.functional if op.is_inplace and op.functional is not None else op
     if base.elementwise or getattr(base.batch, "elementwise", False) or op.name in WRITES:
-        return each_part(op, args)
-    raise missing(op, args, "NestedTensorCPU")
+        return at_once(op, args) if any([is_jagged(a) for a in args]) else each_part(op, args)
+    raise not_jagged(op) if any([is_jagged(t) for t in tensors_among(args)]) else missing(op, args, "NestedTensorCPU")
 
 
-WRITES = frozenset(("fill_", "zero_", "copy_", "clone", "_to_copy", "native_dropout", "bernoulli_", "normal_", "uniform_"))
+def not_jagged(op: Any) -> NotImplementedError:
+    """PyTorch's error about an op that jagged tensors do not have."""
+    return NotImplementedError(f"aten.{op.name}.{op.overload}")
+
+
+WRITES = frozenset(("fill_", "zero_", "copy_", "_to_copy", "native_dropout", "bernoulli_", "normal_", "uniform_"))
 
 
 def each_part(op: Any, args: Any) -> Any:
@@ -65,8 +80,40 @@ def part_of(value: Any, i: int, source: Any) -> Any:
     if not isinstance(value, Tensor) or value.array.ndim < source.array.ndim:
         return value
     array = value.array[i if value.array.shape[0] > 1 else 0]
-    axis, length = source._extra.sparse.axis, arrays_of(source)[i].shape[source._extra.sparse.axis]
-    return new_tensor(array if array.shape[axis] == 1 else array[(*(slice(None),) * axis, slice(length))])
+    length = arrays_of(source)[i].shape[0]
+    return new_tensor(array if array.shape[0] == 1 else array[:length])
+
+
+def at_once(op: Any, args: Any) -> Any:
+    """Run an elementwise op on what the parts of jagged tensors are slices of."""
+    check_operands(op, args)
+    source = max([t for t in args if is_jagged(t)], key=lambda t: t.array.ndim)
+    result = compute(op, [whole_of(a, source) for a in args])
+    if op.is_inplace:
+        return args[0]
+    data = source._extra.sparse
+    if not op.multiple:
+        return wrap_jagged(result.array, data.ragged, data.axis)
+    return tuple([wrap_jagged(r.array, data.ragged, data.axis) for r in result])
+
+
+def whole_of(value: Any, source: Any) -> Any:
+    """What stands for an argument beside all parts of `source`: a dense tensor with as many dimensions is spread over them."""
+    if is_nested(value):
+        return new_tensor(value._extra.sparse.whole)
+    if not isinstance(value, Tensor) or value.array.ndim < source.array.ndim:
+        return value
+    array, data = value.array, source._extra.sparse
+    if array.shape[0] == 1 and array.shape[data.axis + 1] == 1:
+        return new_tensor(array[0])
+    shape = list(array.shape[1:])
+    shape[data.axis] = data.whole.shape[data.axis]
+    made: Any = np.zeros(shape, array.dtype)
+    before = (slice(None),) * data.axis
+    for i, (start, end) in enumerate(data.ragged.spans()):
+        piece = array[i if array.shape[0] > 1 else 0]
+        made[(*before, slice(start, end))] = piece if piece.shape[data.axis] == 1 else piece[(*before, slice(end - start))]
+    return new_tensor(made)
 
 
 def join(results: list[Any], source: Any) -> Any:
@@ -95,15 +142,22 @@ def check_operands(op: Any, args: Any) -> None:
 
 
 def check_jagged(op: Any, nested: list[Any], tensors: list[Any]) -> None:
-    ragged = nested[0]._extra.sparse.ragged
-    if any([t._extra.sparse.ragged is not ragged for t in nested[1:]]):
+    """Jagged operands must be ragged alike; dense ones may not vary along the ragged dimension, unless formulas give them."""
+    symbol = nested[0]._extra.sparse.ragged.symbol
+    what = f"cannot call binary pointwise function {op.name}.{op.overload} with inputs of shapes "
+    if any([t._extra.sparse.ragged.symbol != symbol for t in nested[1:]]):
         a, b = [shown_shape(t) for t in nested[:2]]
-        raise RuntimeError(f"cannot call binary pointwise function {op.name}.{op.overload} with inputs of shapes {a} and {b}. "
-                           "Only tensors that were computed from each other are known to be ragged alike.")
-    dense = [t for t in tensors if not is_nested(t) and t.array.ndim > nested[0].array.ndim]
-    if dense:
-        raise RuntimeError(f"cannot call binary pointwise function {op.name}.{op.overload} with inputs of shapes "
-                           f"{shown_shape(nested[0])} and {tuple(dense[0].array.shape)}")
+        raise RuntimeError(f"{what}{a} and {b}. Only tensors that were computed from each other are known to be ragged alike.")
+    at = nested[0]._extra.sparse.axis - nested[0].array.ndim + 1          # the ragged dimension, from the end
+    for t in tensors:
+        if is_nested(t) or t.array.ndim < -at:
+            continue
+        padded = t.array.ndim == nested[0].array.ndim and t.array.shape[0] == nested[0].array.shape[0]
+        fits = t.array.shape[at] == 1 or padded and t.array.shape[at] == nested[0].array.shape[at]
+        if t.array.ndim > nested[0].array.ndim or not fits and tls.task is None:
+            first, second = [f"torch.Size({list(shown_shape(x))})" for x in ((nested[0], t) if tensors[0] is not t else
+                                                                             (t, nested[0]))]
+            raise RuntimeError(f"{what}{first} and {second}")
 
 
 def shown_shape(t: Any) -> tuple[Any, ...]:
@@ -128,13 +182,20 @@ def resolved(t: Any) -> Any:
 
 @nested_kernel("_nested_from_padded_and_nested_example")
 def from_padded(op: Any, padded: Any, nt_example: Any) -> Any:
-    arrays = [padded.array[(i, *[slice(n) for n in part.shape])] for i, part in enumerate(arrays_of(nt_example))]
+    if is_jagged(nt_example):
+        data = nt_example._extra.sparse
+        before = (slice(None),) * data.axis
+        arrays = [padded.array[(i, *before, slice(n))] for i, n in enumerate(data.ragged.counts())]
+    else:
+        arrays = [padded.array[(i, *[slice(n) for n in part.shape])] for i, part in enumerate(arrays_of(nt_example))]
     return pack_like(nt_example, arrays, padded.array.dtype)
 
 
 @nested_kernel("to_padded_tensor")
 def to_padded(op: Any, self: Any, padding: float, output_size: Any) -> Any:
     shape = self.array.shape
+    if is_jagged(self):
+        return padded_jagged(self, padding, output_size)
     if output_size is not None:
         if len(output_size) != len(shape):
             raise RuntimeError("Length of output_size does not match NestedTensor dims. Broadcasting is not supported.")
@@ -144,6 +205,22 @@ def to_padded(op: Any, self: Any, padding: float, output_size: Any) -> Any:
     made: Any = np.full(shape, padding, self.array.dtype)
     for i, part in enumerate(arrays_of(self)):
         made[(i, *[slice(n) for n in part.shape])] = part
+    return new_tensor(made)
+
+
+def padded_jagged(self: Any, padding: float, output_size: Any) -> Any:
+    """The parts of a jagged tensor side by side; of the wanted size only the ragged length counts."""
+    data = self._extra.sparse
+    if data.ragged.lengths is not None:
+        raise RuntimeError("to_padded_tensor(): not supported for nested tensors with holes")
+    shape = list(tuple(self.array.shape))
+    if output_size is not None and len(output_size) > data.axis + 1:
+        shape[data.axis + 1] = output_size[data.axis + 1]
+    made: Any = np.full(shape, padding, self.array.dtype)
+    before = (slice(None),) * data.axis
+    for i, part in enumerate(data.arrays):
+        kept = (*before, slice(min(part.shape[data.axis], shape[data.axis + 1])))
+        made[(i, *kept)] = part[kept]
     return new_tensor(made)
 
 
@@ -163,17 +240,18 @@ def values(op: Any, self: Any) -> Any:
         if not data.is_contiguous:
             raise RuntimeError("NestedTensor must be contiguous to get values.")
         return new_tensor(data.memory)
-    if data.axis == 0 and data.is_contiguous:
-        return new_tensor(data.memory.reshape(-1, *self.array.shape[2:]))
-    return new_tensor(np.concatenate(data.arrays, data.axis))
+    made = new_tensor(data.whole)
+    made._counter = counter_of(self)
+    return made
 
 
 @nested_kernel("_nested_with_values")
-def with_values(op: Any, values: Any, nt_example: Any) -> Any:
+def with_values(op: Any, values: Any, nt_example: Any, axis: int) -> Any:
     data = nt_example._extra.sparse
     if data.ragged is not None:
-        ends = np.cumsum([part.shape[data.axis] for part in data.arrays])[:-1]
-        return pack_like(nt_example, np.split(values.array, ends, data.axis), values.array.dtype)
+        made = wrap_jagged(values.array, data.ragged, data.axis if axis < 0 else axis)
+        made._counter = counter_of(values)
+        return made
     arrays, at = [], 0
     for part in data.arrays:
         arrays.append(values.array[at:at + part.size].reshape(part.shape))
@@ -182,13 +260,9 @@ def with_values(op: Any, values: Any, nt_example: Any) -> Any:
 
 
 @nested_kernel("_nested_view_from_jagged")
-def from_jagged(op: Any, self: Any, offsets: Any) -> Any:
-    places = offsets.array
-    array = np.ascontiguousarray(self.array)
-    arrays = [array[start:end] for start, end in zip(places[:-1].tolist(), places[1:].tolist(), strict=True)]
-    made = wrap_parts(array.reshape(-1), arrays, array.ndim, Ragged(offsets))
-    if array is self.array:
-        made._counter = counter_of(self)
+def from_jagged(op: Any, self: Any, offsets: Any, lengths: Any, axis: int, least: Any, most: Any) -> Any:
+    made = wrap_jagged(self.array, Ragged(offsets, lengths, least, most), axis)
+    made._counter = counter_of(self)
     return made
 
 
@@ -206,8 +280,9 @@ def part_dim(self: Any, dim: int, what: str) -> int:
 def viewed(self: Any, change: Callable[[Any], Any], rank: int, axis: int | None = None) -> Any:
     """The nested tensor of views of the parts."""
     data = self._extra.sparse
-    axis = data.axis if axis is None else axis
-    return wrap_parts(data.memory, [change(array) for array in data.arrays], rank, data.ragged, axis)
+    if data.ragged is not None:
+        return wrap_jagged(change(data.whole), data.ragged, data.axis if axis is None else axis)
+    return wrap_parts(data.memory, [change(array) for array in data.arrays], rank)
 
 
 @nested_kernel("transpose.int")
@@ -224,9 +299,14 @@ def transpose(op: Any, self: Any, dim0: int, dim1: int) -> Any:
 def permute(op: Any, self: Any, dims: Any) -> Any:
     if not is_jagged(self):
         raise missing(op, [self, dims], "NestedTensorCPU")
-    order = [part_dim(self, dim, "") if n else 0 for n, dim in enumerate(dims)][1:]
-    if dims[0] % self.array.ndim or sorted(order) != list(range(self._extra.sparse.rank)):
+    if len(dims) != self.array.ndim:
+        raise ValueError(f"permute(): number of dimensions in the tensor input ({self.array.ndim}) does not match the length "
+                         f"of the desired ordering of dimensions ({len(dims)}).")
+    order = [dim % self.array.ndim - 1 for dim in dims][1:]
+    if dims[0] % self.array.ndim:
         raise ValueError("Permute is not supported on the batch dimension for jagged NT")
+    if sorted(order) != list(range(self._extra.sparse.rank)):
+        raise ValueError("permute(): duplicate dims are not allowed.")
     return viewed(self, lambda array: array.transpose(order), len(order), order.index(self._extra.sparse.axis))
 
 
@@ -241,12 +321,15 @@ def select(op: Any, self: Any, dim: int, index: int) -> Any:
     if dim % rank == 0:
         arrays = arrays_of(self)
         if not -len(arrays) <= index < len(arrays):
-            raise IndexError(f"index {index} is out of bounds for dimension 0 with size {len(arrays)}")
+            raise IndexError("tuple index out of range" if is_jagged(self) else
+                             f"index {index} is out of bounds for dimension 0 with size {len(arrays)}")
         return new_tensor(arrays[index])
     d = part_dim(self, dim, "")
     data = self._extra.sparse
     if data.ragged is not None and d == data.axis:
-        raise RuntimeError("select(): not supported for NestedTensor on the ragged dimension")
+        raise RuntimeError("select(): not supported for NestedTensor on ragged dim")
+    if data.ragged is not None and not -data.whole.shape[d] <= index < data.whole.shape[d]:
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(data.whole.shape)} at dimension {d}")
     for array in arrays_of(self):
         if not -array.shape[d] <= index < array.shape[d]:
             raise IndexError(f"index {index} is out of bounds for dimension {dim} with size {array.shape[d]}")
@@ -256,7 +339,11 @@ def select(op: Any, self: Any, dim: int, index: int) -> Any:
 @nested_kernel("unsqueeze")
 def unsqueeze(op: Any, self: Any, dim: int) -> Any:
     rank = self.array.ndim + 1
+    if not -rank <= dim < rank:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim})")
     if dim % rank == 0:
+        if is_jagged(self):
+            raise RuntimeError("unsqueeze(): not supported for NestedTensor on dim=0")
         raise RuntimeError("unsqueeze(): For nested tensors, unsqueezing dimension 0 is not supported at the moment if you "
                            "need this feature, please open an issue on github describing your use case.")
     data, d = self._extra.sparse, dim % rank - 1
@@ -265,10 +352,13 @@ def unsqueeze(op: Any, self: Any, dim: int) -> Any:
 
 @nested_kernel("squeeze.dim")
 def squeeze(op: Any, self: Any, dim: int) -> Any:
-    d = part_dim(self, dim, "squeeze(): For nested tensors, squeezing dimension 0 is not supported at the moment if you need "
+    d = part_dim(self, dim, "squeeze(): not supported for NestedTensor on dim=0" if is_jagged(self) else
+                 "squeeze(): For nested tensors, squeezing dimension 0 is not supported at the moment if you need "
                             "this feature, please open an issue on github describing your use case.")
     data = self._extra.sparse
-    if any([array.shape[d] != 1 for array in data.arrays]) or data.ragged is not None and d == data.axis:
+    if data.ragged is not None and d == data.axis:
+        raise RuntimeError("squeeze(): not supported for NestedTensor on ragged dim")
+    if any([array.shape[d] != 1 for array in data.arrays]):
         return viewed(self, lambda array: array.view(), data.rank)
     return viewed(self, lambda array: array.squeeze(d), data.rank - 1, data.axis - (d < data.axis))
 
@@ -295,11 +385,7 @@ def view(op: Any, self: Any, size: Any) -> Any:
                                    "spans across two contiguous subspaces). Use .reshape(...) instead.")
             return pack_like(self, [a.reshape(s) for a, s in zip(arrays, wanted, strict=True)], None, len(size) - 1)
         made.append(part)
-    data = self._extra.sparse
-    changed = [part.shape[data.axis] != a.shape[data.axis] for part, a in zip(made, arrays, strict=True)]
-    if data.ragged is not None and any(changed):
-        raise RuntimeError(f"view(): cannot view shape {shown_shape(self)} as {list(size)}")
-    return wrap_parts(data.memory, made, len(size) - 1, data.ragged, data.axis)
+    return wrap_parts(self._extra.sparse.memory, made, len(size) - 1)
 
 
 @nested_kernel("chunk")
@@ -322,11 +408,6 @@ def chunk(op: Any, self: Any, chunks: int, dim: int) -> Any:
 def cat(op: Any, tensors: Any, dim: int) -> Any:
     if not all([is_nested(t) for t in tensors]):
         raise RuntimeError("expected each tensor in given list to be nested")
-    if is_jagged(tensors[0]):
-        d = part_dim(tensors[0], dim, "cat(): not supported for NestedTensor on dim=0")
-        check_jagged(op, list(tensors), list(tensors))
-        return pack_like(tensors[0], [np.concatenate(parts, d) for parts in zip(*[arrays_of(t) for t in tensors], strict=True)],
-                         tensors[0].array.dtype)
     if dim % tensors[0].array.ndim:
         raise RuntimeError("cat(): For nested tensors, only dimension 0 can be joined")
     return pack([array for t in tensors for array in arrays_of(t)], tensors[0].array.dtype, tensors[0]._extra.sparse.rank)
@@ -341,11 +422,6 @@ def both_nested(op: Any, a: Any, b: Any) -> None:
 
 @nested_kernel("bmm", "matmul")
 def multiply(op: Any, self: Any, other: Any) -> Any:
-    if is_jagged(self) and not is_nested(other):
-        if other.array.ndim != 2 or self._extra.sparse.axis == self._extra.sparse.rank - 1:
-            raise RuntimeError(f"matmul(): not supported between inputs of shapes {shown_shape(self)} and "
-                               f"torch.Size({list(other.array.shape)})")
-        return pack_like(self, [np.matmul(array, other.array) for array in arrays_of(self)], self.array.dtype)
     both_nested(op, self, other)
     x, y = arrays_of(self), arrays_of(other)
     if op.name == "bmm" and (self.array.ndim != 3 or other.array.ndim != 3):
@@ -362,12 +438,6 @@ def multiply(op: Any, self: Any, other: Any) -> Any:
             raise RuntimeError(f"{i}-th nested matrices in batch cannot be multiplied ({a.shape[-2]}x{a.shape[-1]} and "
                                f"{b.shape[-2]}x{b.shape[-1]})")
     made = [np.matmul(a, b) for a, b in zip(x, y, strict=True)]
-    if is_jagged(self) and self._extra.sparse.axis < self._extra.sparse.rank - 1:
-        return pack_like(self, made, self.array.dtype)
-    if is_jagged(other) and other._extra.sparse.axis == other._extra.sparse.rank - 1:
-        return pack_like(other, made, self.array.dtype)
-    if is_jagged(self):
-        return new_tensor(np.stack(made))         # the ragged dimension was summed over
     return pack(made, self.array.dtype, self._extra.sparse.rank)
 
 
@@ -404,40 +474,14 @@ def softmax_backward(op: Any, grad_output: Any, output: Any, dim: int, input_dty
 def sum_all(op: Any, self: Any, dtype: Any) -> Any:
     if not is_jagged(self):
         raise missing(op, [self, dtype], "NestedTensorCPU")
-    return compute(plain(op), [new_tensor(self._extra.sparse.memory if self._extra.sparse.is_contiguous else
-                                          np.concatenate([array.reshape(-1) for array in arrays_of(self)])), dtype])
+    return compute(plain(op), [new_tensor(self._extra.sparse.whole), dtype])
 
 
 @nested_kernel("mean.default")
 def mean_all(op: Any, self: Any, dtype: Any) -> Any:
     if not is_jagged(self):
         raise missing(op, [self, dtype], "NestedTensorCPU")
-    return compute(plain(op), [new_tensor(np.concatenate([array.reshape(-1) for array in arrays_of(self)])), dtype])
-
-
-@nested_kernel("mean.dim")
-def mean_dims(op: Any, self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
-    if not is_jagged(self):
-        raise missing(op, [self, dim], "NestedTensorCPU")
-    rank, axis = self.array.ndim, self._extra.sparse.axis
-    dims = sorted([d % rank for d in dim])
-    if 0 in dims:
-        raise RuntimeError("mean(): not supported along the batch dimension for NestedTensor")
-    made = [compute(plain(op), [new_tensor(array), tuple([d - 1 for d in dims]), keepdim, dtype]) for array in arrays_of(self)]
-    if axis + 1 in dims:
-        return new_tensor(np.stack([t.array for t in made]))
-    gone = 0 if keepdim else sum([d - 1 < axis for d in dims])
-    arrays = [t.array for t in made]
-    return pack_like(self, arrays, arrays[0].dtype, arrays[0].ndim, axis - gone)
-
-
-@nested_kernel("_nested_share")
-def share(op: Any, self: Any, dim: Any) -> Any:
-    """Every element divided by the number of those that a mean over `dim` is taken of."""
-    rank = self.array.ndim
-    inner = [d % rank - 1 for d in dim]
-    arrays = [array / int(np.prod([array.shape[d] for d in inner], dtype=np.int64)) for array in arrays_of(self)]
-    return pack_like(self, [array.astype(self.array.dtype) for array in arrays], self.array.dtype)
+    return compute(plain(op), [new_tensor(self._extra.sparse.whole), dtype])
 
 
 def plain(op: Any) -> Any:
@@ -448,49 +492,20 @@ def plain(op: Any) -> Any:
 @nested_kernel("sum.dim_IntList")
 def sum_dims(op: Any, self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     rank = self.array.ndim
-    if is_jagged(self):
-        return sum_jagged(plain(op), self, sorted([d % rank for d in dim]), keepdim, dtype)
     if dim is None or len(dim) != 1:
         raise RuntimeError("NestedTensor only allows reduction of a single dimension for now.")
-    if not keepdim:
-        raise RuntimeError("NestedTensor always requires keepdim=True for now.")
     if dim[0] % rank != rank - 1:
         raise RuntimeError(f"NestedTensor can only be reduced across the last dimension for now got dimension {dim[0]} "
                            "instead.")
+    if not keepdim:
+        raise RuntimeError("NestedTensor always requires keepdim=True for now.")
     return join([compute(plain(op), [new_tensor(array), (-1,), True, dtype]) for array in arrays_of(self)], self)
-
-
-def sum_jagged(op: Any, self: Any, dims: list[int], keepdim: bool, dtype: Any) -> Any:
-    """A sum over dimensions of a jagged tensor; over the ragged one, the result is dense."""
-    data = self._extra.sparse
-    ragged = data.axis + 1 in dims
-    if 0 in dims and not ragged:
-        raise RuntimeError("sum(): reducing along the batch dimension but not the ragged dimension is not supported for nested "
-                           "tensors")
-    inner = tuple([d - 1 for d in dims if d])
-    made = [compute(op, [new_tensor(array), inner, keepdim, dtype]) if inner else new_tensor(array) for array in data.arrays]
-    if not ragged:
-        gone = 0 if keepdim else sum([d < data.axis for d in inner])
-        arrays = [t.array for t in made]
-        return pack_like(self, arrays, arrays[0].dtype, arrays[0].ndim, data.axis - gone)
-    stacked = new_tensor(np.stack([t.array for t in made]))
-    return compute(op, [stacked, (0,), keepdim, dtype]) if 0 in dims else stacked
 
 
 @nested_kernel("_nested_sum_backward")
 def spread_sum(op: Any, grad: Any, self: Any, dim: Any, keepdim: bool) -> Any:
-    rank = self.array.ndim
-    dims = sorted([d % rank for d in dim])
-    arrays = []
-    for i, array in enumerate(arrays_of(self)):
-        if is_nested(grad):
-            g = arrays_of(grad)[i]
-        else:
-            g = grad.array if 0 in dims and not keepdim else grad.array[0 if 0 in dims else i]
-        if not keepdim:
-            for d in dims:
-                g = np.expand_dims(g, d - 1) if d else g
-        arrays.append(np.broadcast_to(g, array.shape))
+    arrays = [np.broadcast_to(g if keepdim else np.expand_dims(g, -1), array.shape)
+              for g, array in zip(arrays_of(grad), arrays_of(self), strict=True)]
     return pack_like(self, arrays, grad.array.dtype)
 
 
@@ -525,6 +540,18 @@ def layer_norm_backward(op: Any, grad_out: Any, input: Any, normalized_shape: An
               for nr in (1, 2)]
     of_input = None if results[0][0] is None else join([result[0] for result in results], input)
     return (of_input, *totals)
+
+
+@nested_kernel("clone")
+def clone(op: Any, self: Any, memory_format: Any) -> Any:
+    """A copy; one that is to be contiguous has no holes between its parts."""
+    data = self._extra.sparse
+    if data.ragged is None:
+        return each_part(op, [self, memory_format])
+    if data.ragged.lengths is None or getattr(memory_format, "name", "") != "contiguous_format":
+        return at_once(op, [self, memory_format])
+    offsets = np.cumsum([0, *data.ragged.counts()])
+    return wrap_jagged(np.concatenate(data.arrays, data.axis), Ragged(new_tensor(offsets)), data.axis)
 
 
 # ---- filled like another

@@ -8,11 +8,13 @@ array over it for every part. Everything that only nested tensors need is put in
 imported, so programs without them pay nothing: the kernels (kernels.py), other formulas for some ops (formulas.py) and
 what tensors answer to questions about their geometry (answers.py).
 
-In the jagged layout only one dimension differs from part to part. Its length is a symbol, which all results of ops on
+In the jagged layout only one dimension differs from part to part. The parts are slices of one array along it, `whole`, on
+which most ops run at once; between the parts there may be holes. The ragged length is a symbol, which all results of ops on
 the tensor share, so that their shapes are known to be the same (`Ragged`).
 """
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,39 +27,76 @@ from retrograd.ops.memory.copy import jagged, strided
 
 
 class Ragged:
-    """The one dimension of jagged tensors whose length differs: where the parts begin and end, and a symbol for it."""
+    """The one dimension of jagged tensors whose length differs: where the parts begin and how long they are."""
 
-    __slots__ = ("offsets", "symbol")
+    __slots__ = ("lengths", "offsets", "range", "symbol")
 
-    def __init__(self, offsets: Any) -> None:
+    def __init__(self, offsets: Any, lengths: Any = None, least: int | None = None, most: int | None = None) -> None:
         self.offsets = offsets        # a tensor
-        self.symbol = SymInt()
+        self.lengths = lengths        # a tensor, where there are holes between the parts
+        self.symbol = symbol_of(offsets if lengths is None else lengths)
+        self.range = (least, most)    # of the lengths, where somebody has said it
+
+    def spans(self) -> list[tuple[int, int]]:
+        """Where every part begins and ends."""
+        starts = self.offsets.array[:-1].tolist()
+        ends = self.offsets.array[1:].tolist() if self.lengths is None else \
+            [start + n for start, n in zip(starts, self.lengths.array.tolist(), strict=True)]
+        return list(zip(starts, ends, strict=True))
+
+    def counts(self) -> list[int]:
+        """The length of every part."""
+        return [end - start for start, end in self.spans()]
+
+    @property
+    def least(self) -> int:
+        return min(self.counts(), default=0) if self.range[0] is None else self.range[0]
+
+    @property
+    def most(self) -> int:
+        return max(self.counts(), default=0) if self.range[1] is None else self.range[1]
+
+
+SYMBOLS: dict[int, tuple[Any, SymInt]] = {}        # by the id of a tensor that lives
+
+
+def symbol_of(lengths: Any) -> SymInt:
+    """The symbol for what a tensor of offsets or lengths says: the same whenever that tensor is used."""
+    key = id(lengths)
+    known = SYMBOLS.get(key)
+    if known is None or known[0]() is not lengths:
+        known = SYMBOLS[key] = weakref.ref(lengths, lambda dead: SYMBOLS.pop(key, None)), SymInt()
+    return known[1]
 
 
 class Nested:
     """The data of a nested tensor."""
 
-    __slots__ = ("arrays", "axis", "memory", "ragged", "rank")
+    __slots__ = ("arrays", "axis", "memory", "ragged", "rank", "whole")
 
     is_nested = True
 
-    def __init__(self, memory: Any, arrays: list[Any], rank: int, ragged: Ragged | None = None, axis: int = 0) -> None:
-        self.memory = memory          # one-dimensional
+    def __init__(self, memory: Any, arrays: list[Any], rank: int, ragged: Ragged | None = None, axis: int = 0,
+                 whole: Any = None) -> None:
+        self.memory = memory          # the array that owns it, or a view of that
         self.arrays = arrays          # one for every part, over the memory
         self.rank = rank              # of the parts
         self.ragged = ragged          # in the jagged layout
         self.axis = axis              # the ragged dimension of the parts
+        self.whole = whole            # in the jagged layout: what the parts are slices of
 
     @property
     def layout(self) -> Any:
         return strided if self.ragged is None else jagged
 
     def copy(self) -> Nested:
-        return Nested(self.memory, list(self.arrays), self.rank, self.ragged, self.axis)
+        return Nested(self.memory, list(self.arrays), self.rank, self.ragged, self.axis, self.whole)
 
     @property
     def is_contiguous(self) -> bool:
         """Whether the parts lie one after the other, each of them contiguous."""
+        if self.ragged is not None:
+            return self.ragged.lengths is None and bool(self.whole.flags.c_contiguous)
         at = self.memory.__array_interface__["data"][0]
         for array in self.arrays:
             if array.size and (array.__array_interface__["data"][0] != at or not array.flags.c_contiguous):
@@ -101,24 +140,38 @@ class StandIn(np.ndarray):
         return made
 
 
-def wrap_parts(memory: Any, arrays: list[Any], rank: int, ragged: Ragged | None = None, axis: int = 0) -> Any:
-    """A nested tensor on arrays that lie in `memory`."""
+def wrap_parts(memory: Any, arrays: list[Any], rank: int) -> Any:
+    """A nested tensor of the strided layout on arrays that lie in `memory`."""
     lengths = [max([array.shape[d] for array in arrays], default=0) for d in range(rank)]
-    shape = (len(arrays), *lengths)
-    array = StandIn(shape, memory.dtype, np.zeros(1, memory.dtype), 0, (0,) * len(shape))
-    if ragged is not None:
-        array.symbolic = (len(arrays), *lengths[:axis], ragged.symbol, *lengths[axis + 1:])
-    array.count = sum([int(part.size) for part in arrays])
+    return wrap(Nested(memory, arrays, rank), lengths)
+
+
+def wrap_jagged(whole: Any, ragged: Ragged, axis: int) -> Any:
+    """A jagged tensor whose parts are slices of `whole` along `axis`."""
+    before = (slice(None),) * axis
+    arrays = [whole[(*before, slice(start, end))] for start, end in ragged.spans()]
+    lengths = list(whole.shape)
+    lengths[axis] = max([array.shape[axis] for array in arrays], default=0)
+    return wrap(Nested(whole, arrays, whole.ndim, ragged, axis, whole), lengths)
+
+
+def wrap(data: Nested, lengths: list[int]) -> Any:
+    """A tensor with this data; the lengths are those of the greatest part."""
+    shape, dtype = (len(data.arrays), *lengths), data.memory.dtype
+    array = StandIn(shape, dtype, np.zeros(1, dtype), 0, (0,) * len(shape))
+    if data.ragged is not None:
+        array.symbolic = (len(data.arrays), *lengths[:data.axis], data.ragged.symbol, *lengths[data.axis + 1:])
+    array.count = sum([int(part.size) for part in data.arrays])
     t = new_tensor(array)
     t._flags = FLAG_SPARSE
     if switches.any_mode and tls.inference:
         t._flags |= FLAG_INFERENCE
-    extra_of(t).sparse = Nested(memory, arrays, rank, ragged, axis)
+    extra_of(t).sparse = data
     return t
 
 
-def pack(arrays: Sequence[Any], dtype: Any = None, rank: int | None = None, ragged: Ragged | None = None, axis: int = 0) -> Any:
-    """A nested tensor with copies of the arrays, one after the other."""
+def pack(arrays: Sequence[Any], dtype: Any = None, rank: int | None = None) -> Any:
+    """A nested tensor of the strided layout with copies of the arrays, one after the other."""
     if rank is None:
         rank = arrays[0].ndim if len(arrays) else 0
     if dtype is None:
@@ -130,13 +183,24 @@ def pack(arrays: Sequence[Any], dtype: Any = None, rank: int | None = None, ragg
         part[...] = array
         made.append(part)
         at += array.size
-    return wrap_parts(memory, made, rank, ragged, axis)
+    return wrap_parts(memory, made, rank)
 
 
 def pack_like(source: Any, arrays: Sequence[Any], dtype: Any, rank: int | None = None, axis: int | None = None) -> Any:
-    """`pack` for parts that are as ragged as those of `source`."""
+    """A nested tensor of new parts that are as ragged as those of `source`."""
     data = source._extra.sparse
-    return pack(arrays, dtype, data.rank if rank is None else rank, data.ragged, data.axis if axis is None else axis)
+    if data.ragged is None:
+        return pack(arrays, dtype, data.rank if rank is None else rank)
+    axis = data.axis if axis is None else axis
+    if data.ragged.lengths is None:
+        whole = np.concatenate(arrays, axis, dtype=dtype) if len(arrays) else np.empty(data.whole.shape, dtype)
+        return wrap_jagged(whole, data.ragged, axis)
+    shape = list(arrays[0].shape)
+    shape[axis] = data.whole.shape[data.axis]
+    made = wrap_jagged(np.zeros(shape, dtype), data.ragged, axis)
+    for target, array in zip(arrays_of(made), arrays, strict=True):
+        target[...] = array
+    return made
 
 
 def sizes_of(t: Any) -> Any:

@@ -15,6 +15,8 @@ class SymInt:
     (True, False, False)
     """
 
+    is_symbolic = True
+
     def __init__(self, number: int | None = None, coefficient: int = 1) -> None:
         self.number = next_number() if number is None else number
         self.coefficient = coefficient

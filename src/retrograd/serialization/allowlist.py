@@ -149,6 +149,17 @@ def make_sparse(args: tuple[Any, ...], reader: Reader) -> Any:
     return rebuild.rebuild_sparse(*args)
 
 
+def make_nested(function: Callable[..., Any]) -> Callable[[tuple[Any, ...], Reader], Any]:
+    """Nested tensors take time and memory for every part."""
+    def call(args: tuple[Any, ...], reader: Reader) -> Any:
+        given = list(args[0].values()) if len(args) == 1 and type(args[0]) is dict else args
+        for part in given:
+            if type(part) is Tensor:
+                reader.charge(256 + 64 * part.array.size)
+        return function(*args)
+    return call
+
+
 def make_meta(args: tuple[Any, ...], reader: Reader) -> Any:
     reader.charge(64)
     return rebuild.rebuild_meta(*args)
@@ -192,7 +203,7 @@ def parameter() -> Any:
 
 REBUILDS: list[Callable[..., Any]] = [
     rebuild.rebuild_tensor, rebuild.rebuild_typed, rebuild.rebuild_parameter, rebuild.rebuild_parameter_with_state,
-    rebuild.rebuild_meta, rebuild.rebuild_sparse, rebuild.rebuild_on_device,
+    rebuild.rebuild_meta, rebuild.rebuild_sparse, rebuild.rebuild_on_device, rebuild.rebuild_jagged, rebuild.rebuild_nested,
 ]
 ALLOWED: dict[str, Any] = {
     "torch._utils._rebuild_tensor": rebuild.rebuild_tensor,
@@ -202,6 +213,8 @@ ALLOWED: dict[str, Any] = {
     "torch._utils._rebuild_parameter_with_state": rebuild.rebuild_parameter_with_state,
     "torch._utils._rebuild_meta_tensor_no_storage": rebuild.rebuild_meta,
     "torch._utils._rebuild_sparse_tensor": rebuild.rebuild_sparse,
+    "torch._utils._rebuild_nested_tensor": rebuild.rebuild_nested,
+    "torch.nested._internal.nested_tensor._rebuild_njt": rebuild.rebuild_jagged,
     "torch._utils._rebuild_device_tensor_from_cpu_tensor": rebuild.rebuild_on_device,
     "torch._tensor._rebuild_from_type_v2": rebuild.rebuild_from_type,
     "torch.serialization._get_layout": get_layout,
@@ -224,6 +237,7 @@ MAKERS: list[tuple[Any, Callable[[tuple[Any, ...], Reader], Any]]] = [
     (generators.Generator, make_generator), (get_layout, made_by(get_layout)),
     *[(function, made_by(function)) for function in REBUILDS],
     (rebuild.rebuild_sparse, make_sparse), (rebuild.rebuild_meta, make_meta),
+    *[(function, make_nested(function)) for function in (rebuild.rebuild_jagged, rebuild.rebuild_nested)],
     (rebuild.rebuild_parameter_with_state, make_parameter_with_state), (rebuild.rebuild_from_type, make_of_type),
 ]
 CALLS: dict[int, Callable[[tuple[Any, ...], Reader], Any]] = {id(function): maker for function, maker in MAKERS}

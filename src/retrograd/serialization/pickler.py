@@ -171,10 +171,22 @@ def reduce_plain(t: Any) -> Any:
     return torch_global("_rebuild_tensor_v2"), (*args, bits) if bits else args
 
 
+def reduce_nested(t: Any) -> Any:
+    """Nested tensors are written as their values and where in them the parts lie."""
+    requires, t = bool(t.requires_grad), t.detach()
+    if str(t.layout) != "torch.jagged":
+        return torch_global("_rebuild_nested_tensor"), (
+            t.contiguous().values(), t._nested_tensor_size(), t.contiguous()._nested_tensor_strides(),
+            t.contiguous()._nested_tensor_storage_offsets())
+    given = dict(values=t.values(), offsets=t.offsets(), lengths=t.lengths(), _ragged_idx=t._ragged_idx, _metadata_cache={},
+                 requires_grad=requires)
+    return torch_global("_rebuild_njt", "torch.nested._internal.nested_tensor"), (given,)
+
+
 def reduce_sparse(t: Any) -> Any:
     """Sparse tensors are written as their indices, values and size."""
     if t.is_nested:
-        raise NotImplementedError("nested tensors cannot be saved yet: save the list that unbind() returns")
+        return reduce_nested(t)
     t = t.detach()
     name = str(t.layout).removeprefix("torch.")
     if name == "sparse_coo":

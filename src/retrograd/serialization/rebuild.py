@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from importlib import import_module
+from itertools import pairwise
 from typing import Any
 from weakref import WeakSet
 
@@ -180,6 +181,53 @@ def rebuild_sparse(layout: Any, data: Any) -> Any:
         if part.dtype not in (dtypes.int64, dtypes.int32):
             raise UnpicklingError("the indices of a sparse tensor must be int64 or int32")
     return public("sparse_compressed_tensor")(compressed, positions, values, size, layout=layout, check_invariants=True)
+
+
+def rebuild_jagged(given: Any) -> Any:
+    """A jagged nested tensor; where its parts lie is checked against the values."""
+    if type(given) is not dict:
+        raise UnpicklingError("a jagged tensor needs its values and offsets")
+    values, offsets, lengths = plain_part(given.get("values")), plain_part(given.get("offsets")), given.get("lengths")
+    axis = given.get("_ragged_idx", 1)
+    if type(values) is not Tensor or type(axis) is not int or not 1 <= axis <= values.ndim:
+        raise UnpicklingError("the ragged dimension of a jagged tensor must be one of its values")
+    total = values.shape[axis - 1]
+    starts = places_of(offsets, total)
+    if any([a > b for a, b in pairwise(starts)]):
+        raise UnpicklingError("the offsets of a jagged tensor must not fall")
+    if lengths is not None:
+        counts = places_of(plain_part(lengths), total)
+        if len(counts) != len(starts) - 1 or any([a + n > total for a, n in zip(starts, counts, strict=False)]):
+            raise UnpicklingError("the parts of a jagged tensor must lie within its values")
+    made = public("nested").nested_tensor_from_jagged(values.detach(), offsets, lengths, axis)
+    return made.detach().requires_grad_(given.get("requires_grad") is True)
+
+
+def places_of(t: Any, total: int) -> list[int]:
+    """The numbers of a tensor of offsets or lengths, each from 0 to `total`."""
+    if type(t) is not Tensor or t.ndim != 1 or t.dtype not in (dtypes.int64, dtypes.int32) or not t.numel():
+        raise UnpicklingError("the offsets and lengths of a jagged tensor must be int64 or int32, with one dimension")
+    numbers = t.tolist()
+    if not all([0 <= n <= total for n in numbers]):
+        raise UnpicklingError("the parts of a jagged tensor must lie within its values")
+    return numbers
+
+
+def rebuild_nested(buffer: Any, sizes: Any, strides: Any, offsets: Any) -> Any:
+    """A nested tensor of the strided layout, whose parts are copied out of a buffer."""
+    buffer, sizes, strides, offsets = map(plain_part, (buffer, sizes, strides, offsets))
+    parts = [t for t in (buffer, sizes, strides, offsets) if type(t) is Tensor]
+    if len(parts) != 4 or any([t.dtype is not dtypes.int64 for t in parts[1:]]) or buffer.ndim != 1 or sizes.ndim != 2:
+        raise UnpicklingError("a nested tensor needs a buffer, and sizes, strides and offsets that are int64")
+    if tuple(strides.shape) != tuple(sizes.shape) or tuple(offsets.shape) != (sizes.shape[0],):
+        raise UnpicklingError("a nested tensor needs sizes, strides and an offset for every part")
+    made = []
+    for size, stride, start in zip(sizes.tolist(), strides.tolist(), offsets.tolist(), strict=True):
+        reach = start + sum([(n - 1) * step for n, step in zip(size, stride, strict=True)])
+        if min([start, *size, *stride]) < 0 or 0 not in size and reach >= buffer.numel():
+            raise UnpicklingError("the parts of a nested tensor must lie within its buffer")
+        made.append(buffer.as_strided(size, stride, start) if 0 not in size else buffer.new_empty(size))
+    return public("nested").nested_tensor(made, dtype=buffer.dtype)
 
 
 def plain_part(value: Any) -> Any:
