@@ -328,3 +328,10 @@ def test_a_leaf_that_is_a_view_is_not_written_to(write: Any) -> None:
     with torch.no_grad():
         x.add_(1)
     assert x.is_leaf and x.tolist() == [[1, 1, 1]] * 2
+
+
+def test_gradient_of_t_keeps_the_dtype_of_a_view_in_another_dtype() -> None:
+    x = torch.zeros(2, dtype=torch.float64, requires_grad=True)
+    bits = torch.tensor([1.5, -2.0], dtype=torch.float64).view(torch.int64)
+    (grad,) = torch.autograd.grad(x.t(), x, torch.from_numpy(bits.numpy().copy()).view(torch.float64))
+    assert grad.tolist() == [1.5, -2.0]
