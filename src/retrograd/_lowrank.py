@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import retrograd as torch
+from retrograd.core.api import overridable
 
 __all__ = ["pca_lowrank", "svd_lowrank"]
 
@@ -36,6 +37,12 @@ def get_approximate_basis(A: Any, q: int, niter: int | None = 2, M: Any = None) 
     return Q
 
 
+def seen(function: Any) -> Any:
+    """Let subclasses and modes see calls of a function."""
+    return overridable(function, function.__name__, "torch._lowrank")
+
+
+@seen
 def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None) -> tuple[Any, Any, Any]:
     """U, S and V of a matrix that has rank `q` or nearly so; A is near U diag(S) V^H.
 
@@ -59,6 +66,7 @@ def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None)
     return (U, S, V) if tall else (V, S, U)
 
 
+@seen
 def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Any, Any, Any]:
     """U, S and V of a matrix whose columns are centred: the columns of V are its principal directions.
 

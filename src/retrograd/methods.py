@@ -22,7 +22,9 @@ from retrograd.core.opdef import CALLERS
 from retrograd.core.origin import DATA, DETACHED, SWITCHED_OFF, note_detached
 from retrograd.core.reserved import is_reserved
 from retrograd.core.state import switches, tls
+from retrograd.core.subclass import through_function
 from retrograd.core.tensor import (
+    COMPILED,
     FLAG_CONJ,
     FLAG_DUAL,
     FLAG_INFERENCE,
@@ -39,10 +41,13 @@ from retrograd.core.tensor import (
     counter_of,
     extra_of,
     install,
+    length,
+    name_descriptor,
     new_tensor,
     wants_grad,
 )
 from retrograd.core.views import altered, detach_inplace, replay
+from retrograd.core.watching import Attribute, attribute, is_watched, named, seen_method
 from retrograd.ops import late
 from retrograd.ops.memory.copy import local_scalar_dense
 from retrograd.ops.shared.elementwise import C_NAMES
@@ -173,6 +178,8 @@ def detach(self: Any) -> Any:
     >>> torch.ones(1, requires_grad=True).exp().detach()
     tensor([2.7183])
     """
+    if self._flags & FLAG_SUBCLASS and is_watched(self):
+        return through_function(detach, (self,), {})
     return hooks.detach(self)
 
 
@@ -276,6 +283,8 @@ def dispatches(t: Any) -> bool:
 
 def item(self: Any) -> Any:
     """The value of a tensor with one element as a Python number."""
+    if self._flags & FLAG_SUBCLASS and is_watched(self):
+        return through_function(item, (self,), {})
     if self.array.size != 1:
         if self._flags & FLAG_WRAPPER:
             return hooks.batched_item(self)
@@ -332,6 +341,19 @@ def __index__(self: Any) -> int:
     return int(item(self))
 
 
+# ---- Python 2's names of division
+def __div__(self: Any, other: Any) -> Any:
+    return Tensor.__truediv__(self, other)
+
+
+def __rdiv__(self: Any, other: Any) -> Any:
+    return Tensor.__rtruediv__(self, other)
+
+
+def __idiv__(self: Any, other: Any) -> Any:
+    return Tensor.__itruediv__(self, other)
+
+
 def __format__(self: Any, spec: str) -> str:
     if self.array.ndim == 0 and type(self) is Tensor and not self._flags & (FLAG_META | FLAG_WRAPPER):
         return item(self).__format__(spec)
@@ -345,9 +367,9 @@ def __contains__(self: Any, element: Any) -> bool:
 
 
 def __iter__(self: Any) -> Any:
-    if self.array.ndim == 0:
+    if self.dim() == 0:
         raise TypeError("iteration over a 0-d tensor")
-    return iter(late.unbind(self, 0))
+    return iter(self.unbind(0))
 
 
 def tensor_repr(self: Any) -> str:
@@ -378,6 +400,8 @@ def shown_values(self: Any) -> Any:
 # ---- geometry
 def size(self: Any, dim: Any = None) -> Any:
     """The shape, or the length of one dimension."""
+    if self._flags & FLAG_SUBCLASS and is_watched(self):
+        return through_function(size, (self,) if dim is None else (self, dim), {})
     if self._flags & FLAG_SPARSE and self.is_nested:
         return hooks.nested_answers["size"](self, dim)
     if dim is None:
@@ -412,6 +436,8 @@ def check_strides(self: Any, what: str) -> None:
 
 
 def stride(self: Any, dim: Any = None) -> Any:
+    if self._flags & FLAG_SUBCLASS and is_watched(self):
+        return through_function(stride, (self,) if dim is None else (self, dim), {})
     if self._flags & FLAG_SPARSE:
         if self.is_nested:
             return hooks.nested_answers["stride"](self, dim)
@@ -421,6 +447,8 @@ def stride(self: Any, dim: Any = None) -> Any:
 
 
 def storage_offset(self: Any) -> int:
+    if self._flags & FLAG_SUBCLASS and is_watched(self):
+        return through_function(storage_offset, (self,), {})
     return storage.offset_of(self.array)
 
 
@@ -428,6 +456,8 @@ NO_STORAGE = "Cannot access data pointer of Tensor that doesn't have storage"
 
 
 def data_ptr(self: Any) -> int:
+    if self._flags & FLAG_SUBCLASS and is_watched(self):
+        return through_function(data_ptr, (self,), {})
     if hooks.settle is not None:
         hooks.settle(self)
     if self._flags & FLAG_SPARSE:
@@ -460,11 +490,22 @@ def nbytes(self: Any) -> int:
     return int(self.array.nbytes)
 
 
+def dim(self: Any) -> int:
+    """The number of dimensions."""
+    if self._flags & FLAG_SUBCLASS and is_watched(self):
+        return through_function(dim, (self,), {})
+    return self.array.ndim
+
+
 def numel(self: Any) -> int:
+    if self._flags & FLAG_SUBCLASS and is_watched(self):
+        return through_function(numel, (self,), {})
     return int(self.array.size)
 
 
 def is_contiguous(self: Any, memory_format: Any = None) -> bool:
+    if self._flags & FLAG_SUBCLASS and is_watched(self):
+        return through_function(is_contiguous, (self,), {} if memory_format is None else {"memory_format": memory_format})
     if self._flags & FLAG_SPARSE:
         if self.is_nested:
             return hooks.nested_answers["is_contiguous"](self)
@@ -488,10 +529,14 @@ def _view_func(self: Any, new_base: Any, symint_visitor_fn: Any = None, tensor_v
 
 
 def is_floating_point(self: Any) -> bool:
+    if self._flags & FLAG_SUBCLASS and is_watched(self):
+        return through_function(is_floating_point, (self,), {})
     return self.dtype.is_floating_point
 
 
 def is_complex(self: Any) -> bool:
+    if self._flags & FLAG_SUBCLASS and is_watched(self):
+        return through_function(is_complex, (self,), {})
     return self.dtype.is_complex
 
 
@@ -512,7 +557,7 @@ def is_neg(self: Any) -> bool:
 
 
 def get_device(self: Any) -> int:
-    return -1
+    return -1 if self.device.index is None else self.device.index
 
 
 def is_set_to(self: Any, other: Any) -> bool:
@@ -597,6 +642,18 @@ def __reduce_ex__(self: Any, protocol: int) -> Any:
                       wants_grad(self), user_attributes(self)))
 
 
+def __setstate__(self: Any, state: Any) -> None:
+    """What a pickled tensor's attributes are put back by."""
+    if not self.is_leaf:
+        raise RuntimeError("__setstate__ can be only called on leaf Tensors")
+    self.__dict__.update(state)
+
+
+def __dir__(self: Any) -> list[str]:
+    """The names of the class and of the instance, without those that are for tensors on other devices."""
+    return sorted({name for name in (*dir(type(self)), *self.__dict__) if name not in FIELDS and name != "volatile"})
+
+
 def volatile(self: Any) -> bool:
     warnings.warn("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.", UserWarning, stacklevel=2)
     return False
@@ -604,6 +661,15 @@ def volatile(self: Any) -> bool:
 
 def get_backward_hooks(self: Any) -> Any:
     return None if self._extra is None else self._extra.backward_hooks
+
+
+def get_post_hooks(self: Any) -> Any:
+    return None if self._extra is None else self._extra.post_hooks
+
+
+def cuda_array_interface(self: Any) -> Any:
+    raise AttributeError(f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {self.type()} If CUDA data is required use "
+                         "tensor.cuda() to copy tensor to device memory.")
 
 
 def set_backward_hooks(self: Any, value: Any) -> None:
@@ -634,12 +700,6 @@ def grad_accumulator(self: Any) -> Any:
     return accumulator(self) if self._requires and self._node is None else None
 
 
-class Attribute(property):
-    """An attribute of tensors that knows its name, as PyTorch's do: `TensorBase.grad`."""
-
-    __qualname__: str
-
-
 PROPERTIES: dict[str, Any] = dict(
     grad=property(get_grad, set_grad, del_grad),
     _grad_fn=property(lambda self: self.grad_fn, None, forbidden_delete("_grad_fn")),
@@ -668,35 +728,39 @@ PROPERTIES: dict[str, Any] = dict(
     mT=property(lambda self: late.mT(self)),
     H=property(lambda self: late.matrix_H(self)),
     mH=property(lambda self: late.mH(self)),
+    real=property(lambda self: late.real(self), lambda self, value: late.copy_(late.real(self), value)),
+    imag=property(lambda self: late.imag(self), lambda self, value: late.copy_(late.imag(self), value)),
+    _cdata=property(id, None, None, "A number that identifies the tensor."),
+    _post_accumulate_grad_hooks=property(get_post_hooks, None, forbidden_delete("_post_accumulate_grad_hooks")),
+    __cuda_array_interface__=property(cuda_array_interface),
 )
 
-for name, declared in list(PROPERTIES.items()):
-    PROPERTIES[name] = Attribute(declared.fget, declared.fset, declared.fdel, declared.__doc__)
-    PROPERTIES[name].__qualname__ = f"TensorBase.{name}"
+PROPERTIES = {name: attribute(name, declared) for name, declared in PROPERTIES.items()}
 
-PLAIN = dict(
-    backward=tensor_backward, requires_grad_=requires_grad_, detach=detach, detach_=detach_, numpy=numpy, __array__=__array__,
-    __array_wrap__=__array_wrap__, item=item, tolist=tolist, __int__=lambda self: int(number_of(self, "int64_t")),
+# What programs call most asks subclasses itself; for the rest `seen_method` does.
+QUICK = dict(item=item, detach=detach, size=size, stride=stride, storage_offset=storage_offset, data_ptr=data_ptr, numel=numel,
+             is_contiguous=is_contiguous, dim=dim, is_floating_point=is_floating_point, is_complex=is_complex)
+OTHERS = dict(
+    backward=tensor_backward, requires_grad_=requires_grad_, detach_=detach_, numpy=numpy, __array__=__array__,
+    __array_wrap__=__array_wrap__, tolist=tolist, __int__=lambda self: int(number_of(self, "int64_t")),
     __float__=lambda self: float(number_of(self, "double")), __complex__=lambda self: complex(number_of(self)),
-    __index__=__index__, __format__=__format__, __contains__=__contains__,
-    __iter__=__iter__, size=size, stride=stride, storage_offset=storage_offset, data_ptr=data_ptr,
-    untyped_storage=untyped_storage, numel=numel, nelement=numel, is_contiguous=is_contiguous, dim=lambda self: self.array.ndim,
-    ndimension=lambda self: self.array.ndim, _is_view=_is_view, _view_func=_view_func, is_floating_point=is_floating_point,
-    is_complex=is_complex, is_signed=is_signed, is_inference=is_inference, is_conj=is_conj, is_neg=is_neg,
-    get_device=get_device, is_set_to=is_set_to, element_size=lambda self: self.array.itemsize, __deepcopy__=__deepcopy__,
-    __reduce_ex__=__reduce_ex__, register_hook=tensor_hooks.register_hook, retain_grad=tensor_hooks.retain_grad,
-    register_post_accumulate_grad_hook=tensor_hooks.register_post_accumulate_grad_hook, __dlpack__=__dlpack__,
-    __dlpack_device__=__dlpack_device__,
+    __index__=__index__, __format__=__format__, __contains__=__contains__, untyped_storage=untyped_storage, nelement=numel,
+    ndimension=dim, _is_view=_is_view, _view_func=_view_func, is_signed=is_signed, is_inference=is_inference, is_conj=is_conj,
+    is_neg=is_neg, get_device=get_device, is_set_to=is_set_to, element_size=lambda self: self.array.itemsize,
+    __deepcopy__=__deepcopy__, __reduce_ex__=__reduce_ex__, __setstate__=__setstate__, register_hook=tensor_hooks.register_hook,
+    retain_grad=tensor_hooks.retain_grad, __dlpack__=__dlpack__, __dlpack_device__=__dlpack_device__,
+    register_post_accumulate_grad_hook=tensor_hooks.register_post_accumulate_grad_hook, __dir__=__dir__,
 )
+PLAIN = {**QUICK, **{name: seen_method(name, method) for name, method in OTHERS.items()}, "__iter__": __iter__,
+         "__div__": __div__, "__rdiv__": __rdiv__, "__idiv__": __idiv__,
+         "__nonzero__": seen_method("__nonzero__", tensor_bool), "__long__": seen_method("__long__", OTHERS["__int__"])}
+SLOTS = {"__repr__": tensor_repr, "__bool__": tensor_bool, "__len__": length}     # of which Tensor has the special methods
+if COMPILED:                   # in C, what they return is a number; as functions they return what a subclass gives
+    PLAIN.update({name: seen_method(name, method) for name, method in SLOTS.items()})
 
 
-# Those of them that PyTorch also has as functions, torch.is_complex(x).
-for function_name in ("detach", "detach_", "get_device", "is_complex", "is_conj", "is_floating_point", "is_inference", "is_neg",
-                      "is_signed", "numel"):
-    expose(PLAIN[function_name], name=function_name, method=False)
-
-
-for function in (is_floating_point, is_complex, is_signed, is_inference, is_conj, is_neg, get_device, detach, detach_):
+# Those that PyTorch also has as functions, torch.is_complex(x).
+for function in (numel, is_floating_point, is_complex, is_signed, is_inference, is_conj, is_neg, get_device, detach, detach_):
     expose(function, method=False)
 
 
@@ -708,17 +772,28 @@ def schema_of(op: Any) -> Any:
 CALLERS["schema"] = schema_of
 
 
+FIELD_NAMES = ("shape", "ndim", "dtype", "device", "grad_fn", "is_leaf", "output_nr", "_version")
+
+
+def name_attribute(cls: Any, name: str) -> None:
+    """Show an attribute that the class itself declares under the name that PyTorch's has, `TensorBase.shape`."""
+    declared = vars(cls)[name]
+    if isinstance(declared, property):
+        install(cls, {name: named(name, Attribute(declared.fget, None, None, declared.__doc__))})
+    else:
+        name_descriptor(declared, f"TensorBase.{name}")
+
+
 def install_all() -> None:
     """Put ops, methods and properties on Tensor."""
     install(Tensor, {**TENSOR_METHODS, **EXTRA_METHODS, **PLAIN, **PROPERTIES})
     install(Tensor, subclass.MEMBERS)
     subclass.find_alias()
-    subclass.overlay_methods({**PLAIN, **{name: getattr(Tensor, name) for name in ("__len__", "__bool__", "__repr__")}})
-    subclass.overlay_properties({**PROPERTIES, **{name: getattr(Tensor, name) for name in (
-        "shape", "ndim", "dtype", "device", "grad_fn", "is_leaf", "output_nr", "_version")}})
-    FUNCTIONS_BY_NAME["__repr__"] = tensor_repr
-    FUNCTIONS_BY_NAME["__bool__"] = tensor_bool
-    FUNCTIONS_BY_NAME.update({name: PLAIN[name] for name in ("__int__", "__float__", "__index__", "__iter__", "__contains__")})
+    for name in FIELD_NAMES:
+        name_attribute(Tensor, name)
+    FUNCTIONS_BY_NAME.update(SLOTS)
+    FUNCTIONS_BY_NAME.update({name: OTHERS[name] for name in ("__int__", "__float__", "__index__", "__contains__")})
+    FUNCTIONS_BY_NAME["__iter__"] = __iter__
     if shortcuts is not None:
         shortcuts.install()
         for name in ("shortcut_rules", "shortcut_tangents"):

@@ -24,7 +24,7 @@ from retrograd.core.subclass import (
 )
 from retrograd.core.tensor import Tensor
 from retrograd.methods import PLAIN as METHODS
-from retrograd.methods import PROPERTIES
+from retrograd.methods import FIELD_NAMES, PROPERTIES
 from retrograd.ops.load import load_all
 
 may_override: Any = getattr(api.binder, "may_override", None)      # a quick look, in the compiled core
@@ -132,16 +132,19 @@ def get_overridable_functions() -> dict[Any, list[Any]]:
     load_all()
     torch = import_module(__package__)
     functional, nn_functional = import_module(f"{__package__}.functional"), import_module(f"{__package__}.nn.functional")
-    functions = {**api.FUNCTIONS, **api.EXTRA_FUNCTIONS}
-    ignored = get_ignored_functions()
-    older = [functions[name] for name in functional.NAMES if name in functions]
+    init = import_module(f"{__package__}.nn.init")
+    older = [getattr(functional, name) for name in functional.NAMES if name not in ("pca_lowrank", "svd_lowrank", "istft")]
     for function in older:
         function.__module__ = "torch.functional"
-    of_torch = [f for f in functions.values()
-                if callable(f) and f not in ignored and not isinstance(f, type) and f not in older]
-    of_nn = [f for name in nn_functional.__all__ if callable(f := getattr(nn_functional, name)) and not isinstance(f, type)
+    ignored = get_ignored_functions()
+    of_torch = [f for name in [*sorted(api.PUBLIC), *OF_TORCH] if callable(f := getattr(torch, name))
+                and f not in ignored and not isinstance(f, type) and f not in older]
+    of_nn = [f for name in nn_functional.__all__ if name not in ("sigmoid", "tanh") and callable(f := getattr(nn_functional, name)) and not isinstance(f, type)
              and f not in of_torch]
-    found: dict[Any, list[Any]] = {torch: of_torch, functional: older, nn_functional: of_nn, Tensor: tensor_methods()}
+    found: dict[Any, list[Any]] = {torch: of_torch, functional: older, nn_functional: of_nn, Tensor: tensor_methods(),
+                                   init: [getattr(init, name) for name in OF_INIT]}
+    collectives = import_module(f"{__package__}.distributed.distributed_c10d")
+    found[collectives] = [getattr(collectives, name) for name in OF_DISTRIBUTED]
     for name in ("linalg", "fft", "special"):
         module = import_module(f"{__package__}.{name}")
         found[module] = [getattr(module, function) for function in module.NAMES]
@@ -152,24 +155,30 @@ def get_overridable_functions() -> dict[Any, list[Any]]:
 
 def tensor_methods() -> list[Any]:
     """The methods and operators of Tensor that take part."""
-    names = [*api.TENSOR_METHODS, *api.EXTRA_METHODS, *METHODS, *[name for name in OPERATORS if hasattr(Tensor, name)]]
-    return list({id(f): f for name in names if callable(f := getattr(Tensor, name, None))}.values())
+    names = [*api.TENSOR_METHODS, *api.EXTRA_METHODS, *METHODS, *OPERATORS]
+    return list({id(f): f for name in names if name != "__iter__" and callable(f := getattr(Tensor, name, None))}.values())
 
 
 def tensor_attributes() -> list[Any]:
     """The attributes of Tensor whose reading takes part."""
-    return [getattr(Tensor, name) for name in (*PROPERTIES, *FIELDS)]
+    return [getattr(Tensor, name) for name in (*PROPERTIES, *FIELD_NAMES)]
 
 
-FIELDS = ("shape", "ndim", "dtype", "device", "grad_fn", "is_leaf", "output_nr", "_version")
+# Functions that are written in Python outside of the op tables.
+OF_TORCH = ("lobpcg", "pca_lowrank", "svd_lowrank", "_sym_acos", "_sym_asin", "_sym_atan", "_sym_cos", "_sym_cosh", "_sym_sin",
+            "_sym_sinh", "_sym_sqrt", "_sym_tan", "_sym_tanh", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not",
+            "sym_sum")
+OF_DISTRIBUTED = ("all_gather", "all_gather_coalesced", "all_reduce", "all_reduce_coalesced", "all_to_all", "all_to_all_single",
+                  "broadcast", "gather", "irecv", "isend", "recv", "reduce", "reduce_scatter", "scatter", "send")
+OF_INIT = ("constant_", "kaiming_uniform_", "normal_", "uniform_")
 
 
 OPERATORS = """
     __add__ __radd__ __iadd__ __sub__ __rsub__ __isub__ __mul__ __rmul__ __imul__ __truediv__ __floordiv__ __rfloordiv__
-    __ifloordiv__ __mod__ __rmod__ __imod__ __rpow__ __matmul__ __rmatmul__ __lshift__ __rlshift__ __ilshift__ __rshift__
+    __ifloordiv__ __mod__ __rmod__ __imod__ __pow__ __rpow__ __ipow__ __matmul__ __rmatmul__ __lshift__ __rlshift__ __ilshift__ __rshift__
     __rrshift__ __irshift__ __and__ __rand__ __iand__ __or__ __ror__ __ior__ __xor__ __rxor__ __ixor__ __invert__ __eq__ __ne__
     __lt__ __le__ __gt__ __ge__ __bool__ __int__ __float__ __complex__ __index__ __len__ __contains__ __getitem__ __setitem__
-    __array__ __array_wrap__ __deepcopy__ __format__ __reduce_ex__ __repr__ __dlpack__ __dlpack_device__
+    __array__ __array_wrap__ __deepcopy__ __format__ __reduce_ex__ __repr__ __reversed__ __dlpack__ __dlpack_device__
 """.split()
 
 
@@ -202,14 +211,14 @@ def get_ignored_functions() -> set[Any]:
     (True, False)
     """
     load_all()
-    functions = {**api.FUNCTIONS, **api.EXTRA_FUNCTIONS}
-    return {function for name, function in functions.items() if name in IGNORED}
+    torch = import_module(__package__)
+    return {getattr(torch, name) for name in IGNORED if hasattr(torch, name)}
 
 
 IGNORED = frozenset("""
     typename is_tensor is_storage set_default_tensor_type set_default_device get_default_device set_rng_state get_rng_state
     manual_seed initial_seed seed save load set_printoptions fork from_numpy tensor arange as_tensor bartlett_window
-    blackman_window complex empty empty_strided eye from_file full hamming_window hann_window kaiser_window linspace logspace
+    blackman_window empty empty_strided eye from_file full hamming_window hann_window kaiser_window linspace logspace
     normal ones promote_types rand randn randperm range result_type scalar_tensor sparse_coo_tensor sparse_compressed_tensor
     sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor tril_indices triu_indices zeros can_cast randint
     asarray from_dlpack get_default_dtype set_default_dtype is_grad_enabled set_grad_enabled

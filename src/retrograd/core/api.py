@@ -90,7 +90,7 @@ def make_general(name: str, is_method: bool) -> Any:
     return function
 
 
-def make_unreduced(name: str, op: Any) -> Any:
+def make_unreduced(name: str, op: Any, public: Any = None) -> Any:
     """The function of a loss. Its schema says that it takes the mean, and `ops.aten` does; PyTorch's own binding reads the
     default as 0, so that `torch.kl_div(a, b)` does not reduce unless it is told to."""
     place = [p.name for p in op.schema.params].index("reduction")
@@ -98,7 +98,7 @@ def make_unreduced(name: str, op: Any) -> Any:
     def function(*args: Any, **kwargs: Any) -> Any:
         if len(args) <= place and "reduction" not in kwargs:
             kwargs["reduction"] = 0
-        return call_named(name, args, kwargs, False, function)
+        return call_named(name, args, kwargs, False, function if public is None else public())
     return function
 
 
@@ -191,7 +191,7 @@ def make_entry(name: str, is_method: bool) -> Any:
     packet = find_packet(name)
     assert packet is not None
     losses = [] if is_method else [op for op in packet.overloads_ if "int reduction=1" in op.schema.text]
-    general = make_unreduced(name, losses[0]) if losses else lambda *args, **kwargs: call_named(
+    general = make_unreduced(name, losses[0], lambda: entry) if losses else lambda *args, **kwargs: call_named(
         name, args, kwargs, is_method, entry)
     entry = entry_of(name, packet.schemas, packet.overloads_, general, is_method)
     return entry
@@ -356,26 +356,31 @@ def expose(function: Any = None, *, name: str | None = None, method: bool = True
     """Make a Python function public that is written with ops: as torch.<name> (`plain`) and Tensor.<name> (`method`)."""
     def register(fn: Any) -> Any:
         public = name or fn.__name__
-
-        def overridable(*args: Any, **kwargs: Any) -> Any:
-            if overridden(args, kwargs):
-                return hooks.torch_function(overridable, args, kwargs)
-            try:
-                return fn(*args, **kwargs)
-            except Exception:       # only now, because looking costs: something that is no tensor may still want the call
-                if wants_call(args) or wants_call(kwargs.values()):
-                    return hooks.torch_function(overridable, args, kwargs)
-                raise
-        overridable.__name__ = overridable.__qualname__ = public
-        overridable.__doc__, overridable.__module__ = fn.__doc__, "torch"
-        overridable.__wrapped__ = fn
-        FUNCTIONS_BY_NAME[public] = overridable
-        if plain:
-            EXTRA_FUNCTIONS[public] = overridable
         if method:
-            EXTRA_METHODS[public] = overridable
+            FUNCTIONS_BY_NAME[public] = EXTRA_METHODS[public] = overridable(fn, public)
+        if plain or not method:
+            FUNCTIONS_BY_NAME[public] = overridable(fn, public)
+        if plain:
+            EXTRA_FUNCTIONS[public] = FUNCTIONS_BY_NAME[public]
         return fn
     return register if function is None else register(function)
+
+
+def overridable(fn: Any, public: str, module: str = "torch") -> Any:
+    """A function of tensors that modes, subclasses and what is like a tensor can take over."""
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if overridden(args, kwargs) or args and not isinstance(args[0], Tensor) and wants_call(args):
+            return hooks.torch_function(function, args, kwargs)
+        try:
+            return fn(*args, **kwargs)
+        except Exception:       # only now, because looking costs: something that is no tensor may still want the call
+            if wants_call(args) or wants_call(kwargs.values()):
+                return hooks.torch_function(function, args, kwargs)
+            raise
+    function.__name__ = function.__qualname__ = public
+    function.__doc__, function.__module__ = fn.__doc__, module
+    function.__wrapped__ = fn  # type: ignore[attr-defined]
+    return function
 
 
 # The in-place forms that are functions too (torch.sin_); all others are methods only.

@@ -220,6 +220,11 @@ class Dispatch(Dispatcher):
         share_counter(tensor)
 
     def function(self, name: str, args: Any) -> Any:
+        if switches.any_mode and tls.function_modes:
+            return hooks.torch_special(name, args)
+        for t in args:
+            if isinstance(t, Tensor) and t._flags & FLAG_SUBCLASS and not tls.function_disabled:
+                return hooks.torch_special(name, args)
         return FUNCTIONS_BY_NAME[name](*args)
 
 

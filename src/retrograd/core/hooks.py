@@ -27,6 +27,8 @@ class Hooks:
         # ---- __torch_function__, modes and subclasses (core/subclass.py, core/modes.py, core/autocast.py)
         self.torch_function: Service = later("retrograd.core.subclass", "torch_function")      # (function, args, kwargs)
         self.torch_operator: Service = later("retrograd.core.subclass", "torch_operator")      # (op, args)
+        self.torch_special: Service = later("retrograd.core.subclass", "torch_special")        # (special method, args)
+        self.overrides_function: Service = later("retrograd.core.subclass", "overrides_function")      # (class)
         self.dispatch_mode: Service = later("retrograd.core.modes", "dispatch_mode")           # (op, args)
         self.dispatch_subclass: Service = later("retrograd.core.modes", "dispatch_subclass")   # (op, args)
         self.autocast: Service = later("retrograd.core.autocast", "autocast")                  # (op, args)

@@ -427,13 +427,21 @@ class WrittenDispatcher(Dispatcher):
 
 
 def straight_to(name: str) -> Any:
-    """An operator that, once its table is loaded, is the function that FUNCTIONS_BY_NAME has for it."""
-    def first_call(self: Any, *args: Any) -> Any:
-        result = FUNCTIONS_BY_NAME[name](self, *args)
-        if type(FUNCTIONS_BY_NAME[name]) is FunctionType:
-            setattr(Tensor, name, FUNCTIONS_BY_NAME[name])
+    """An operator that, once its table is loaded, runs what FUNCTIONS_BY_NAME has for it, and stays the same function."""
+    space: dict[str, Any] = {}
+
+    def first_call(args: Any) -> Any:
+        result = FUNCTIONS_BY_NAME[name](*args)
+        made = FUNCTIONS_BY_NAME[name]
+        if type(made) is FunctionType:
+            space.update(made.__globals__)
+            function.__code__ = made.__code__
         return result
-    return first_call
+
+    space["first_call"] = first_call
+    function = FunctionType(STUB.__code__, space, name)
+    function.__qualname__, function.__wrapped__ = f"Tensor.{name}", getattr(Tensor, name)  # type: ignore[attr-defined]
+    return function
 
 
 def install() -> None:

@@ -2,7 +2,7 @@
 
 NOTE [What a subclass costs]
 Nothing, to those who have none. Instances carry FLAG_SUBCLASS, so the tests that dispatch makes anyway find them; the plain
-methods and properties of Tensor, which make no such test, are overlaid on each new subclass by ones that do. A class that
+attributes of Tensor, which make no such test, are overlaid on each new subclass by ones that do. A class that
 switches the protocol off (`__torch_function__ = disabled_torch_function`, as Parameter does) and does not override
 `__torch_dispatch__` gets neither: its instances are as fast as plain tensors.
 """
@@ -24,6 +24,7 @@ from retrograd.core.tensor import (
     FLAG_INFERENCE,
     FLAG_SPARSE,
     FLAG_SUBCLASS,
+    FUNCTIONS_BY_NAME,
     Tensor,
     counter_of,
     extra_of,
@@ -51,7 +52,21 @@ def through_operator(op: Any, args: Any) -> Any:
     return ask(getattr(Tensor, name), tuple(args), {})
 
 
-OPERATOR_NAMES = {"eq": "__eq__", "ne": "__ne__", "rsub": "__rsub__", "mm": "matmul"}
+OPERATOR_NAMES = {"eq": "__eq__", "rsub": "__rsub__", "mm": "matmul"}
+
+
+def through_special(name: str, args: Any) -> Any:
+    """The same for a special method that is no op of its own: `x[0]`, `2 ** x`, `int(x)`."""
+    if not (tls.function_modes and tls.function_disabled < 2) and (tls.function_disabled or not overriding_arguments(args, {})):
+        return FUNCTIONS_BY_NAME[name](*args)
+    function = getattr(Tensor, SEEN_AS.get(name, name))
+    return ask(function, args, {}) if len(args) == 2 and name != "__getitem__" else through_function(function, args, {})
+
+
+# Special methods that are seen as the methods they stand for.
+SEEN_AS = {f"__{name}__": name for name in ("ne", "lt", "le", "gt", "ge")} | {
+    "__mod__": "remainder", "__iadd__": "add_", "__isub__": "sub_", "__imul__": "mul_", "__itruediv__": "div_",
+    "__ifloordiv__": "floor_divide_", "__imod__": "remainder_"}
 
 
 def ask(function: Any, args: Any, kwargs: Any) -> Any:
@@ -138,8 +153,17 @@ def resolve_name(function: Any) -> str:
     >>> torch.overrides.resolve_name(torch.Tensor.sin), torch.overrides.resolve_name(torch.sin)
     ('torch.Tensor.sin', 'torch.sin')
     """
-    name = getattr(function, "__name__", str(function))
-    return f"torch.Tensor.{name}" if getattr(Tensor, name, None) is function else f"torch.{name}"
+    name = getattr(function, "__name__", None) or str(function)
+    if name in ("__get__", "__set__"):
+        return f"torch.Tensor.{function.__self__.__qualname__.rpartition('.')[2]}.{name}"
+    if getattr(Tensor, name, None) is function:
+        return f"torch.Tensor.{name}"
+    _, _, part = (getattr(function, "__module__", None) or "torch").partition(".")
+    part = part.removeprefix("_C._")
+    if part in ("linalg", "fft", "special"):
+        return f"torch.{part}.{name.removeprefix(part + '_')}"
+    part = {"nn": "nn.functional."}.get(part, f"{part}." if part in ("functional", "nn.functional", "nn.init") else "")
+    return f"torch.{part}{name}"
 
 
 class DisableTorchFunctionSubclass:
@@ -315,49 +339,7 @@ def ignore_arguments(self: Any, *args: Any, **kwargs: Any) -> None:
     """`__new__` has done everything."""
 
 
-OVERLAYS: dict[str, Any] = {}
-
-
-def overlay_methods(methods: dict[str, Any]) -> None:
-    """Let subclasses see calls of these plain methods of Tensor."""
-    for name, method in methods.items():
-        if name == "__iter__":
-            continue                  # what it calls is seen, and gives instances of the subclass
-        if getattr(method, "__name__", "") == "<lambda>":
-            method.__name__ = name
-        OVERLAYS[name] = seen_method(name, method)
-
-
-def overlay_properties(properties: dict[str, Any]) -> None:
-    """Let subclasses see reads and writes of these properties of Tensor."""
-    for name, descriptor in properties.items():
-        OVERLAYS[name] = seen_property(descriptor)
-
-
-def seen_method(name: str, method: Any) -> Any:
-    def seen(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if tls.function_disabled or not self._flags & FLAG_SUBCLASS:
-            return method(self, *args, **kwargs)
-        return through_function(method, (self, *args), kwargs)
-    seen.__name__ = seen.__qualname__ = name
-    return seen
-
-
-def seen_property(descriptor: Any) -> Any:
-    def get(self: Any) -> Any:
-        if tls.function_disabled or not self._flags & FLAG_SUBCLASS:
-            return descriptor.__get__(self)
-        return through_function(descriptor.__get__, (self,), {})
-
-    def put(self: Any, value: Any) -> None:
-        if tls.function_disabled or not self._flags & FLAG_SUBCLASS:
-            descriptor.__set__(self, value)
-        else:
-            through_function(descriptor.__set__, (self, value), {})
-
-    def delete(self: Any) -> None:
-        descriptor.__delete__(self)
-    return property(get, put, delete)
+OVERLAYS: dict[str, Any] = {}         # attributes of Tensor as its subclasses have them (see watching.py)
 
 
 def find_alias() -> None:
@@ -377,3 +359,5 @@ MEMBERS: dict[str, Any] = dict(
 )
 hooks.torch_function = through_function
 hooks.torch_operator = through_operator
+hooks.torch_special = through_special
+hooks.overrides_function = overrides_function

@@ -387,12 +387,12 @@ class Tensor:
         return id(self)
 
     def __len__(self) -> int:
-        if self.array.ndim == 0:
-            raise TypeError("len() of a 0-d tensor")
-        return self.array.shape[0]
+        if self._flags & FLAG_SUBCLASS:
+            return table.dispatcher.function("__len__", (self,))
+        return length(self)
 
     def __bool__(self) -> bool:
-        return bool(table.dispatcher.function("__bool__", (self,)))
+        return table.dispatcher.function("__bool__", (self,))
 
     # These are declared here, although `methods` installs them, because a compiled class finds them by its C slots only.
     def __int__(self) -> int:
@@ -413,28 +413,36 @@ class Tensor:
     def __repr__(self) -> str:
         return table.dispatcher.function("__repr__", (self,))
 
-    # ---- what it is
+    # ---- what it is; of a subclass, whoever overrides the attribute is asked first
     @property
     def shape(self) -> Any:
-        if self._flags & FLAG_SPARSE and self.is_nested:     # `methods` puts that property here
-            return hooks.nested_shape(self)
+        if self._flags & (FLAG_SUBCLASS | FLAG_SPARSE):
+            return asked(self, "shape", shape_of)
         return Size(self.array.shape)
 
     @property
     def ndim(self) -> int:
+        if self._flags & FLAG_SUBCLASS:
+            return asked(self, "ndim", ndim_of)
         return self.array.ndim
 
     @property
     def dtype(self) -> Any:
+        if self._flags & FLAG_SUBCLASS:
+            return asked(self, "dtype", dtype_of)
         return BY_NUMPY[self.array.dtype]
 
     @property
     def device(self) -> Any:
+        if self._flags & FLAG_SUBCLASS:
+            return asked(self, "device", device_of)
         return devices.META if self._flags & FLAG_META else devices.CPU
 
     # ---- its place in the graph
     @property
     def grad_fn(self) -> Any:
+        if self._flags & FLAG_SUBCLASS:
+            return asked(self, "grad_fn", grad_fn_of)
         if self._view is not None:
             table.dispatcher.refresh(self)
         return self._node
@@ -445,17 +453,73 @@ class Tensor:
 
     @property
     def is_leaf(self) -> bool:
+        if self._flags & FLAG_SUBCLASS:
+            return asked(self, "is_leaf", is_leaf_of)
         return not wants_grad(self) or self.grad_fn is None
 
     @property
     def output_nr(self) -> int:
+        if self._flags & FLAG_SUBCLASS:
+            return asked(self, "output_nr", output_nr_of)
         return self._nr
 
     @property
     def _version(self) -> int:
-        if self._flags & FLAG_INFERENCE:
-            raise RuntimeError("Inference tensors do not track version counter.")
-        return 0 if self._counter is None and self._node is None else counter_of(self).n
+        if self._flags & FLAG_SUBCLASS:
+            return asked(self, "_version", version_of)
+        return version_of(self)
+
+
+def asked(t: Any, name: str, get: Any) -> Any:
+    """An attribute of `t`, by way of its class if that overrides it; else by `get`."""
+    if t._flags & FLAG_SUBCLASS and not tls.function_disabled and hooks.overrides_function(type(t)):
+        return hooks.torch_function(getattr(Tensor, name).__get__, (t,), {})
+    return get(t)
+
+
+def shape_of(t: Any) -> Any:
+    if t._flags & FLAG_SPARSE and t.is_nested:     # `methods` puts that property here
+        return hooks.nested_shape(t)
+    return Size(t.array.shape)
+
+
+def ndim_of(t: Any) -> int:
+    return t.array.ndim
+
+
+def dtype_of(t: Any) -> Any:
+    return BY_NUMPY[t.array.dtype]
+
+
+def device_of(t: Any) -> Any:
+    return devices.META if t._flags & FLAG_META else devices.CPU
+
+
+def grad_fn_of(t: Any) -> Any:
+    if t._view is not None:
+        table.dispatcher.refresh(t)
+    return t._node
+
+
+def is_leaf_of(t: Any) -> bool:
+    return not wants_grad(t) or grad_fn_of(t) is None
+
+
+def output_nr_of(t: Any) -> int:
+    return t._nr
+
+
+def version_of(t: Any) -> int:
+    if t._flags & FLAG_INFERENCE:
+        raise RuntimeError("Inference tensors do not track version counter.")
+    return 0 if t._counter is None and t._node is None else counter_of(t).n
+
+
+def length(t: Any) -> int:
+    """What `len` gives."""
+    if t.array.ndim == 0:
+        raise TypeError("len() of a 0-d tensor")
+    return t.array.shape[0]
 
 
 def was_asked_first(t: Any, left: Any) -> bool:
@@ -586,6 +650,21 @@ def name_class(cls: Any, module: str) -> None:
     if slot.value == f"{cls.__module__}.{cls.__qualname__}".encode():     # else this Python has another layout
         NEW_NAMES.append(f"{module}.{cls.__qualname__}".encode())
         slot.value = NEW_NAMES[-1]
+
+
+DESCRIPTOR_NAME_WORD = 3     # where `d_name` lies in CPython's descriptors of C attributes; `d_qualname` follows
+
+
+def name_descriptor(descriptor: Any, qualname: str) -> None:
+    """Give an attribute of a compiled class another qualified name."""
+    before = descriptor.__qualname__                  # made when it is first asked for
+    words = (ctypes.c_void_p * (DESCRIPTOR_NAME_WORD + 2)).from_address(id(descriptor))
+    if words[DESCRIPTOR_NAME_WORD] == id(descriptor.__name__) and words[DESCRIPTOR_NAME_WORD + 1] == id(before):
+        NEW_QUALNAMES.append(qualname)
+        words[DESCRIPTOR_NAME_WORD + 1] = id(qualname)
+
+
+NEW_QUALNAMES: list[str] = []
 
 
 if COMPILED:

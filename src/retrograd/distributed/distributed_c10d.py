@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Any
 
 from retrograd.distributed._absent import REASON, absent
+from retrograd.overrides import wrap_torch_function
 
 UNINITIALIZED = "Default process group has not been initialized, please make sure to call init_process_group."
 default_pg_timeout = timedelta(minutes=30)
@@ -180,7 +181,7 @@ def _needs_group(name: str) -> Any:
     function.__name__ = function.__qualname__ = name
     function.__module__ = __name__
     function.__doc__ = "Refused: there is no process group."
-    return function
+    return wrap_torch_function(lambda *args, **kwargs: (*args, *kwargs.values()))(function)
 
 
 NEEDS_GROUP = (

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import retrograd as torch
+from retrograd.nn.functions.base import overridable
 
 __all__ = ["calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal",
            "kaiming_normal_", "kaiming_uniform", "kaiming_uniform_", "normal", "normal_", "ones_", "orthogonal",
@@ -42,18 +43,20 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
     raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
 
 
+@overridable
 def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Any:
     """Fill with values drawn uniformly from [a, b).
 
     >>> import retrograd as torch
     >>> _ = torch.manual_seed(0)
-    >>> uniform_(torch.empty(2))
+    >>> torch.nn.init.uniform_(torch.empty(2))
     tensor([0.4963, 0.7682])
     """
     with torch.no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
 
+@overridable
 def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Any:
     """Fill with values from a normal distribution.
 
@@ -107,6 +110,7 @@ def cut_by_inverse(tensor: Any, mean: float, std: float, a: float, b: float, gen
         return tensor
 
 
+@overridable
 def constant_(tensor: Any, val: float) -> Any:
     """Fill with one value.
 
@@ -217,6 +221,7 @@ def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any
     return normal_(tensor, 0.0, std, generator)
 
 
+@overridable
 def kaiming_uniform_(tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
                      generator: Any = None) -> Any:
     """Fill uniformly so that variance is kept through a (leaky) relu.

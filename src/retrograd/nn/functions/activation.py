@@ -18,7 +18,7 @@ gelu = aten("gelu", doc="""x times the probability that a normal variable is bel
     >>> torch.nn.functional.gelu(torch.tensor([-1.0, 0.0, 1.0]))
     tensor([-0.1587,  0.0000,  0.8413])
     """)
-logsigmoid = aten("log_sigmoid", "logsigmoid", doc="""The logarithm of the sigmoid.
+logsigmoid = aten("log_sigmoid", doc="""The logarithm of the sigmoid.
 
     >>> import retrograd as torch
     >>> torch.nn.functional.logsigmoid(torch.tensor([0.0, -100.0]))
@@ -73,7 +73,7 @@ def relu(input: Any, inplace: bool = False) -> Any:
 
 
 @overridable
-def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Any:
+def _threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Any:
     """x where it exceeds `threshold`, `value` elsewhere.
 
     >>> import retrograd as torch
@@ -81,6 +81,9 @@ def threshold(input: Any, threshold: float, value: float, inplace: bool = False)
     tensor([-1.0000,  0.7000])
     """
     return torch.threshold_(input, threshold, value) if inplace else torch.threshold(input, threshold, value)
+
+
+threshold = _threshold
 
 
 @overridable

@@ -20,8 +20,8 @@ def overridable(function: Callable[..., Any]) -> Callable[..., Any]:
     return public
 
 
-def aten(name: str, public_name: str | None = None, doc: str = "") -> Callable[..., Any]:
-    """The op `name` as a function."""
+def aten(name: str, module: str = "torch._C._nn", doc: str = "") -> Callable[..., Any]:
+    """The op `name` as a function, which PyTorch shows as one of `module`."""
     packet = getattr(ops.aten, name)
 
     def general(*args: Any, **kwargs: Any) -> Any:
@@ -29,9 +29,9 @@ def aten(name: str, public_name: str | None = None, doc: str = "") -> Callable[.
         if has_torch_function(relevant):
             return handle_torch_function(function, relevant, *args, **kwargs)
         return packet(*args, **kwargs)
-    function = packet.function(public_name or name, general)
-    function.__module__ = __name__
-    function.__name__ = function.__qualname__ = public_name or name
+    function = packet.function(name, general)
+    function.__module__ = module
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = doc or f"The op {name}; its arguments are those of its schema."
     return function
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from retrograd.core import dtypes, lean, storage
 from retrograd.core.algorithms import native
-from retrograd.core.api import EXTRA_FUNCTIONS, EXTRA_METHODS, entry_of, overridden
+from retrograd.core.api import EXTRA_FUNCTIONS, EXTRA_METHODS, entry_of, overridden, wanted_by_another
 from retrograd.core.arguments import resolve
 from retrograd.core.dispatch import call
 from retrograd.core.hooks import hooks
@@ -66,7 +66,12 @@ def public(name: str, forms: Any, *, fast: Any = None, method: bool = False, pla
                     return made
         if overridden(args, kwargs):
             return hooks.torch_function(function, args, kwargs)
-        index, bound = resolve(name, schemas, args, kwargs, method)
+        try:
+            index, bound = resolve(name, schemas, args, kwargs, method)
+        except TypeError:
+            if wanted_by_another(args, kwargs):
+                return hooks.torch_function(function, args, kwargs)
+            raise
         return make(forms[index][0], order_of(index), bound)
     if fast is None:
         targets = [lambda bound, i=i: make(forms[i][0], order_of(i), bound) for i in range(len(forms))]

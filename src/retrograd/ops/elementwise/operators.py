@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import dtypes
-from retrograd.core.api import EXTRA_METHODS
 from retrograd.core.opdef import find_packet
 from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor, new_tensor, operators
 from retrograd.ops import late
@@ -79,7 +78,7 @@ def invert(self: Any) -> Any:
 
 FUNCTIONS_BY_NAME["__binary__"] = binary
 FUNCTIONS_BY_NAME["__invert__"] = invert
-FUNCTIONS_BY_NAME["__rdiv__"] = EXTRA_METHODS["__rdiv__"] = rdiv
+FUNCTIONS_BY_NAME["__rdiv__"] = rdiv
 FUNCTIONS_BY_NAME["__rsub__"] = rsub
 for symbol in ("eq", "ne", "lt", "le", "gt", "ge"):
     FUNCTIONS_BY_NAME[f"__{symbol}__"] = comparison(symbol)

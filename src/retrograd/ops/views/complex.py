@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import dtypes, lean, storage
-from retrograd.core.api import EXTRA_METHODS, expose
+from retrograd.core.api import expose
 from retrograd.core.dispatch import call
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
@@ -160,18 +160,6 @@ def imag(input: Any) -> Any:
     else:
         pairs = call(view_as_real, [input])
     return call(select, [pairs, pairs.array.ndim - 1, 1])
-
-
-def set_real(self: Any, value: Any) -> None:
-    late.copy_(real(self), value)
-
-
-def set_imag(self: Any, value: Any) -> None:
-    late.copy_(imag(self), value)
-
-
-EXTRA_METHODS["real"] = property(real, set_real)
-EXTRA_METHODS["imag"] = property(imag, set_imag)
 
 
 # ---- building

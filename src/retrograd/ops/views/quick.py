@@ -23,7 +23,7 @@ def quick(name: str) -> Any:
                 made = shortcut(self, args)
                 if made is not None:
                     return made
-            return call_named(name, (self, *args), kwargs, True, method)
+            return call_named(name, (self, *args), kwargs, True, EXTRA_METHODS[name])
         publish(name, method)
         return shortcut
     return register

@@ -1,0 +1,65 @@
+"""Attributes and plain methods of Tensor whose use subclasses and modes see; see NOTE [What a subclass costs] in subclass.py.
+
+An attribute is read by way of its descriptor's C slot, which knows nothing of subclasses: these have descriptors of their own.
+`Tensor.grad.__get__` is an entry in the descriptor's dictionary, which Python finds before the slot's, and which asks the class
+of the tensor that it is given.
+"""
+from __future__ import annotations
+
+from types import MethodType
+from typing import Any
+
+from retrograd.core.state import switches, tls
+from retrograd.core.subclass import OVERLAYS, overrides_function, through_function
+from retrograd.core.tensor import FLAG_SUBCLASS
+
+
+def is_watched(t: Any) -> bool:
+    """Whether a mode, or the class of `t`, is to see what is done with `t`."""
+    if tls.function_modes and tls.function_disabled < 2:
+        return True
+    return not tls.function_disabled and overrides_function(type(t))
+
+
+class Attribute(property):
+    """An attribute of tensors that knows its name, as PyTorch's do: `TensorBase.grad`."""
+
+    __qualname__: str
+
+
+def attribute(name: str, declared: property) -> Attribute:
+    """The descriptor of an attribute of Tensor, whose `__get__` and `__set__`, if called as such, ask subclasses."""
+    made = named(name, Attribute(declared.fget, declared.fset, declared.fdel, declared.__doc__))
+
+    def special(method: str, plain: Any) -> Any:
+        def ask(self: Any, t: Any, *args: Any) -> Any:
+            if t is not None and t._flags & FLAG_SUBCLASS and is_watched(t):
+                return through_function(getattr(made, method), (t, *args), {})
+            return plain(self, t, *args)
+        ask.__name__ = ask.__qualname__ = method
+        return MethodType(ask, made)
+    made.__dict__.update({method: special(method, getattr(property, method)) for method in ("__get__", "__set__", "__delete__")})
+
+    def delete(t: Any) -> None:
+        made.__delete__(t)
+    overlay = named(name, Attribute(lambda t: made.__get__(t), lambda t, value: made.__set__(t, value), delete, made.__doc__))
+    overlay.__dict__.update({method: getattr(made, method) for method in ("__get__", "__set__", "__delete__")})
+    OVERLAYS[name] = overlay
+    return made
+
+
+def named(name: str, descriptor: Attribute) -> Attribute:
+    descriptor.__qualname__ = f"TensorBase.{name}"
+    return descriptor
+
+
+def seen_method(name: str, method: Any) -> Any:
+    """A method of Tensor whose calls subclasses and modes see."""
+    def seen(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if (self._flags & FLAG_SUBCLASS or switches.function_modes) and is_watched(self):
+            return through_function(seen, (self, *args), kwargs)
+        return method(self, *args, **kwargs)
+    seen.__name__ = seen.__qualname__ = name
+    seen.__module__, seen.__doc__ = "torch", method.__doc__
+    seen.__wrapped__ = method  # type: ignore[attr-defined]
+    return seen
