@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 import retrograd as torch
-from retrograd.core.api import overridable
 from retrograd.autograd.function import Function
+from retrograd.core.api import overridable
 
 # How small residuals must be, relative to the matrix, if nothing else is asked for.
 TOLERANCES = {"float32": 1e-6, "float64": 1e-13}

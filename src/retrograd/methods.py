@@ -668,8 +668,8 @@ def get_post_hooks(self: Any) -> Any:
 
 
 def cuda_array_interface(self: Any) -> Any:
-    raise AttributeError(f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {self.type()} If CUDA data is required use "
-                         "tensor.cuda() to copy tensor to device memory.")
+    raise AttributeError(f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {self.type()} If CUDA data is required "
+                         "use tensor.cuda() to copy tensor to device memory.")
 
 
 def set_backward_hooks(self: Any, value: Any) -> None:

@@ -23,8 +23,8 @@ from retrograd.core.subclass import (
     resolve_name,
 )
 from retrograd.core.tensor import Tensor
-from retrograd.methods import PLAIN as METHODS
 from retrograd.methods import FIELD_NAMES, PROPERTIES
+from retrograd.methods import PLAIN as METHODS
 from retrograd.ops.load import load_all
 
 may_override: Any = getattr(api.binder, "may_override", None)      # a quick look, in the compiled core
@@ -139,8 +139,8 @@ def get_overridable_functions() -> dict[Any, list[Any]]:
     ignored = get_ignored_functions()
     of_torch = [f for name in [*sorted(api.PUBLIC), *OF_TORCH] if callable(f := getattr(torch, name))
                 and f not in ignored and not isinstance(f, type) and f not in older]
-    of_nn = [f for name in nn_functional.__all__ if name not in ("sigmoid", "tanh") and callable(f := getattr(nn_functional, name)) and not isinstance(f, type)
-             and f not in of_torch]
+    of_nn = [f for name in nn_functional.__all__ if name not in ("sigmoid", "tanh") and callable(
+        f := getattr(nn_functional, name)) and not isinstance(f, type) and f not in of_torch]
     found: dict[Any, list[Any]] = {torch: of_torch, functional: older, nn_functional: of_nn, Tensor: tensor_methods(),
                                    init: [getattr(init, name) for name in OF_INIT]}
     collectives = import_module(f"{__package__}.distributed.distributed_c10d")
@@ -165,17 +165,19 @@ def tensor_attributes() -> list[Any]:
 
 
 # Functions that are written in Python outside of the op tables.
-OF_TORCH = ("lobpcg", "pca_lowrank", "svd_lowrank", "_sym_acos", "_sym_asin", "_sym_atan", "_sym_cos", "_sym_cosh", "_sym_sin",
-            "_sym_sinh", "_sym_sqrt", "_sym_tan", "_sym_tanh", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not",
-            "sym_sum")
-OF_DISTRIBUTED = ("all_gather", "all_gather_coalesced", "all_reduce", "all_reduce_coalesced", "all_to_all", "all_to_all_single",
-                  "broadcast", "gather", "irecv", "isend", "recv", "reduce", "reduce_scatter", "scatter", "send")
+OF_TORCH = ("lobpcg", "pca_lowrank", "svd_lowrank", "_sym_acos", "_sym_asin", "_sym_atan", "_sym_cos", "_sym_cosh",
+            "_sym_sin", "_sym_sinh", "_sym_sqrt", "_sym_tan", "_sym_tanh", "sym_float", "sym_int", "sym_ite", "sym_max",
+            "sym_min", "sym_not", "sym_sum")
+OF_DISTRIBUTED = ("all_gather", "all_gather_coalesced", "all_reduce", "all_reduce_coalesced", "all_to_all",
+                  "all_to_all_single", "broadcast", "gather", "irecv", "isend", "recv", "reduce", "reduce_scatter", "scatter",
+                  "send")
 OF_INIT = ("constant_", "kaiming_uniform_", "normal_", "uniform_")
 
 
 OPERATORS = """
     __add__ __radd__ __iadd__ __sub__ __rsub__ __isub__ __mul__ __rmul__ __imul__ __truediv__ __floordiv__ __rfloordiv__
-    __ifloordiv__ __mod__ __rmod__ __imod__ __pow__ __rpow__ __ipow__ __matmul__ __rmatmul__ __lshift__ __rlshift__ __ilshift__ __rshift__
+    __ifloordiv__ __mod__ __rmod__ __imod__ __pow__ __rpow__ __ipow__ __matmul__ __rmatmul__
+    __lshift__ __rlshift__ __ilshift__ __rshift__
     __rrshift__ __irshift__ __and__ __rand__ __iand__ __or__ __ror__ __ior__ __xor__ __rxor__ __ixor__ __invert__ __eq__ __ne__
     __lt__ __le__ __gt__ __ge__ __bool__ __int__ __float__ __complex__ __index__ __len__ __contains__ __getitem__ __setitem__
     __array__ __array_wrap__ __deepcopy__ __format__ __reduce_ex__ __repr__ __reversed__ __dlpack__ __dlpack_device__

@@ -125,7 +125,8 @@ class Like:
 
 
 @pytest.mark.parametrize(("function", "name"), [
-    (torch.zeros_like, "torch.zeros_like"), (lambda a: torch.split(a, a), "torch.split"), (torch.get_device, "torch.get_device"),
+    (torch.zeros_like, "torch.zeros_like"), (lambda a: torch.split(a, a), "torch.split"),
+    (torch.get_device, "torch.get_device"),
     (lambda a: torch.sym_max(a, a), "torch.sym_max"), (torch.sym_not, "torch.sym_not"), (torch.lobpcg, "torch.lobpcg"),
     (torch.nn.init.uniform_, "torch.nn.init.uniform_"), (torch.nn.functional.gelu, "torch.nn.functional.gelu"),
     (torch.pca_lowrank, "torch.pca_lowrank"),

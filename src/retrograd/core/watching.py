@@ -13,6 +13,8 @@ from retrograd.core.state import switches, tls
 from retrograd.core.subclass import OVERLAYS, overrides_function, through_function
 from retrograd.core.tensor import FLAG_SUBCLASS
 
+SPECIAL = ("__get__", "__set__", "__delete__")
+
 
 def is_watched(t: Any) -> bool:
     """Whether a mode, or the class of `t`, is to see what is done with `t`."""
@@ -38,12 +40,12 @@ def attribute(name: str, declared: property) -> Attribute:
             return plain(self, t, *args)
         ask.__name__ = ask.__qualname__ = method
         return MethodType(ask, made)
-    made.__dict__.update({method: special(method, getattr(property, method)) for method in ("__get__", "__set__", "__delete__")})
+    made.__dict__.update({method: special(method, getattr(property, method)) for method in SPECIAL})
 
     def delete(t: Any) -> None:
         made.__delete__(t)
     overlay = named(name, Attribute(lambda t: made.__get__(t), lambda t, value: made.__set__(t, value), delete, made.__doc__))
-    overlay.__dict__.update({method: getattr(made, method) for method in ("__get__", "__set__", "__delete__")})
+    overlay.__dict__.update({method: getattr(made, method) for method in SPECIAL})
     OVERLAYS[name] = overlay
     return made
 

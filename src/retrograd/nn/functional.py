@@ -132,7 +132,7 @@ one_hot = aten("one_hot", doc="""Classes as vectors with a one in the place of t
     tensor([[1, 0, 0],
             [0, 0, 1]])
     """)
-pad = aten("pad", "torch.nn.functional", doc="""More before and after along the last dimensions, the last one first; `mode` says with what.
+pad = aten("pad", "torch.nn.functional", doc="""More before and after along the last dimensions, the last one first.
 
     >>> import retrograd as torch
     >>> torch.nn.functional.pad(torch.tensor([[1.0, 2.0, 3.0]]), (1, 2), mode="reflect")
