@@ -379,7 +379,7 @@ def overridable(fn: Any, public: str, module: str = "torch") -> Any:
             raise
     function.__name__ = function.__qualname__ = public
     function.__doc__, function.__module__ = fn.__doc__, module
-    function.__wrapped__ = fn  # type: ignore[attr-defined]
+    function.__wrapped__ = fn
     return function
 
 

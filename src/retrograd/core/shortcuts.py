@@ -440,7 +440,7 @@ def straight_to(name: str) -> Any:
 
     space["first_call"] = first_call
     function = FunctionType(STUB.__code__, space, name)
-    function.__qualname__, function.__wrapped__ = f"Tensor.{name}", getattr(Tensor, name)  # type: ignore[attr-defined]
+    function.__qualname__, function.__wrapped__ = f"Tensor.{name}", getattr(Tensor, name)
     return function
 
 
