@@ -62,7 +62,7 @@ def install_kernel(op: Any) -> None:
             op.fast = compiled
     elif native is not None and name in native.kernels:
         op.native = native.kernels[name]
-        if op.multiple or op.is_view or getattr(op.check, "asks_more", False):      # only behind the check
+        if op.multiple or op.is_view or op.is_inplace or getattr(op.check, "asks_more", False):      # only behind the check
             return
         op.fast, op.into = op.native, op.native.inplace
     else:
@@ -87,4 +87,4 @@ def kernel_name(op: Any) -> str:
 
 def is_lowered(op: Any) -> bool:
     """Whether a kernel is made of the op's `lower` column; in-place and out= forms use that of their functional op."""
-    return bool(op.lower) and op.functional is None and not op.schema.is_inplace
+    return bool(op.lower) and op.functional is None and (not op.schema.is_inplace or str(op.lower).startswith("@"))

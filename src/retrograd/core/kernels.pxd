@@ -6,8 +6,8 @@ from retrograd.core.tensor cimport Tensor
 
 cpdef compute_arrays(OpDef op, args)
 cpdef run_kernel(OpDef op, args, list values)
-@cython.locals(functional=OpDef, target=Array)
-cdef bint written(OpDef op, list values, args) except -1
+@cython.locals(pure=OpDef, target=Array, other=Array)
+cdef written(OpDef op, args, list values, int uniform)
 cpdef run_native(OpDef op, args, list values)
 @cython.locals(source=OpDef)
 cpdef run_direct(OpDef op, arrays)

@@ -38,8 +38,10 @@ def run_kernel(op: Any, args: Any, values: Any) -> Any:
     """Run the kernel on `values`, the arguments with arrays in the place of tensors."""
     uniform = alike = uniformity(op, values)
     if op.is_inplace:
-        if uniform and written(op, values, args):
-            return values[0]
+        if uniform:
+            result = written(op, args, values, uniform)
+            if result is not None:
+                return result
         uniform = 0
     if op.check is not None and not (uniform == 2 and op.checks_dtypes):
         try:
@@ -119,21 +121,40 @@ def check_before_dtypes(op: Any, args: Any, values: Any) -> None:
             pass
 
 
-def written(op: Any, values: Any, args: Any) -> bool:
-    """Whether an in-place op of one function could write its result at once, into memory that no other operand shares."""
-    functional, target = op.functional, values[0]
-    if functional is None or functional.ufunc is None or not op.direct or op.check is not None or op.name in GUARDED or (
-            not target.flags.c_contiguous):
-        return False
+def written(op: Any, args: Any, values: Any, uniform: int) -> Any:
+    """What an in-place op writes, or its target once that is written; None if only the long way can tell."""
+    pure, target = op.pure, values[0]
+    if pure is None or pure.multiple or op.name in GUARDED or not target.flags.c_contiguous:
+        return None
+    if op.check is not None and not (uniform == 2 and op.checks_dtypes):
+        try:
+            op.check(*args)
+        except NotImplementedError:           # the long way knows what to say first
+            return None
+    for i in op.dtype_args:
+        if values[i] is not None:
+            return None
+    for i in op.tensor_args:
+        other = values[i]
+        if other is not target and other is not None and (
+                other.base is not None or target.base is not None) and storage.owner_of(other) is storage.owner_of(target):
+            return None
+    native = pure.native
+    if native is not None:
+        made = native.into(target, *values)
+        if made is None:
+            made = native(*values)
+        return made if type(made) is ndarray and made.shape == target.shape else None
+    if pure.ufunc is None or not op.direct:
+        return None
     arrays = [values[i] for i in op.tensor_args]
-    for other in arrays:
-        if other is not target and (other.shape != target.shape or other.base is not None or target.base is not None):
-            return False
+    if any([other.shape != target.shape for other in arrays]):
+        return None
     try:
-        functional.ufunc(*arrays, out=target)
+        pure.ufunc(*arrays, out=target)
     except TypeError:             # a dtype that NumPy refuses
-        return False
-    return True
+        return None
+    return target
 
 
 def plain_uniformity(op: Any, values: Any) -> int:

@@ -122,6 +122,7 @@ class OpDef:
         self.out: str = out if isinstance(out, str) else ("cast" if composite or promote is not None else "same")
         self.alias = alias                    # another name of an op: that op's name and overload
         self.meant: Any = None                # the op itself, once this one is in use
+        self.pure: Any = None                 # for an in-place form: the op that computes what it writes
         self.composite = composite            # made of other ops: `kernel` works on tensors and records nothing itself
         self.variants = variants
         self.numbers = numbers                # accepts Python numbers in the place of tensors
@@ -187,6 +188,10 @@ class OpDef:
         self.out_arg: int = next((i for i, p in enumerate(params) if p.writes and p.kwarg_only), -1)
         if self.alias is not None:
             self.meant = getattr(find_packet(self.alias[0]), self.alias[1])
+        if self.is_inplace and not self.composite:
+            self.pure = self.functional or getattr(find_packet(self.name[:-1]), self.overload, None)
+            if self.pure is not None and not self.pure._ready:
+                self.pure.prepare()
         self.compile_rules()
         self.saves_result: bool = any([o >= 0 for o in self.saved_outputs])
         self.two_inputs: bool = len(self.inputs) > 1

@@ -262,6 +262,7 @@ static PyObject *native_batch_norm_backward(PyObject *const *args, Py_ssize_t n)
 #include "lists.h"
 #include "scan.h"
 #include "views.h"
+#include "writes.h"
 static const struct { const char *name; Native function; } by_hand[] = {
   {"var", native_var}, {"std", native_std}, {"var_mean", native_var_mean}, {"std_mean", native_std_mean},
   {"layer_norm", native_layer_norm}, {"layer_norm_backward", native_layer_norm_backward},
@@ -274,4 +275,5 @@ static const struct { const char *name; Native function; } by_hand[] = {
   {"unfold", native_unfold}, {"unbind", native_unbind}, {"split", native_split},
   {"split_with_sizes", native_split_with_sizes}, {"view_as_real", native_view_as_real},
   {"view_as_complex", native_view_as_complex},
+  {"clone", native_clone}, {"copy_", native_copy_}, {"zero_", native_zero_}, {"fill_", native_fill_}, {"fill", native_fill},
   {NULL, NULL}};

@@ -16,6 +16,9 @@ static PyObject *seen_as(PyObject *o, const Geometry *g, PyArray_Descr *type) {
   Py_INCREF(o);
   if (PyArray_SetBaseObject((PyArrayObject *)made, o) < 0) { Py_DECREF(made); return NULL; }
   return made; }
+static PyArrayObject *owner_of(PyArrayObject *a) {
+  while (PyArray_BASE(a) && Py_TYPE(PyArray_BASE(a)) == &PyArray_Type) a = (PyArrayObject *)PyArray_BASE(a);
+  return a; }
 static PyObject *seen(PyObject *o, const Geometry *g) { return seen_as(o, g, PyArray_DESCR((PyArrayObject *)o)); }
 static int int_of(PyObject *o, npy_intp *to) {
   if (!PyLong_CheckExact(o)) return 0;
@@ -123,8 +126,7 @@ static PyObject *native_view(PyObject *const *args, Py_ssize_t n) {
 static PyObject *native_as_strided(PyObject *const *args, Py_ssize_t n) {
   Geometry g, made; npy_intp offset = 0, reach = 0; int k;
   if (n != 4 || !geometry_of(args[0], &g) || !ints_of(args[1], made.size, &made.n) || !ints_of(args[2], made.step, &k) || k != made.n) return refuse();
-  PyArrayObject *a = (PyArrayObject *)args[0], *owner = a;
-  while (PyArray_BASE(owner) && Py_TYPE(PyArray_BASE(owner)) == &PyArray_Type) owner = (PyArrayObject *)PyArray_BASE(owner);
+  PyArrayObject *a = (PyArrayObject *)args[0], *owner = owner_of(a);
   const npy_intp item = PyArray_ITEMSIZE(a), start = PyArray_BYTES(a) - PyArray_BYTES(owner), most = PyArray_NBYTES(owner);
   if (args[3] == Py_None) offset = start; else if (!int_of(args[3], &offset) || offset < 0 || offset > most / item) return refuse(); else offset *= item;
   for (int i = 0; i < k; i++) {
@@ -210,8 +212,7 @@ static PyObject *native_view_as_real(PyObject *const *args, Py_ssize_t n) {
 static PyObject *native_view_as_complex(PyObject *const *args, Py_ssize_t n) {
   Geometry g;
   if (n != 1 || !geometry_of(args[0], &g) || !g.n) return refuse();
-  PyArrayObject *a = (PyArrayObject *)args[0], *owner = a;
-  while (PyArray_BASE(owner) && Py_TYPE(PyArray_BASE(owner)) == &PyArray_Type) owner = (PyArrayObject *)PyArray_BASE(owner);
+  PyArrayObject *a = (PyArrayObject *)args[0], *owner = owner_of(a);
   const int type = PyArray_TYPE(a); const npy_intp item = PyArray_ITEMSIZE(a);
   if ((type != NPY_FLOAT && type != NPY_DOUBLE) || (PyArray_BYTES(a) - PyArray_BYTES(owner)) % (2 * item)) return refuse();
   if (g.size[--g.n] != 2 || g.step[g.n] != item) return refuse();

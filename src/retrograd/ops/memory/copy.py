@@ -143,7 +143,7 @@ def clone_kernel(xp: Any, self: Any, memory_format: Any) -> Any:
 clone = defop(
     "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
     kernel=clone_kernel,
-    vjp=dict(self=lambda grad: grad), jvp="linear", batch=families.pointwise,
+    vjp=dict(self=lambda grad: grad), jvp="linear", batch=families.pointwise, lower="@clone",
 )
 alias = defop(
     "alias(Tensor(a) self) -> Tensor(a)",
@@ -267,6 +267,7 @@ copy_ = defop(
     vjp=dict(self=lambda grad: late.zeros_like(grad),
              src=lambda grad, src_scalar_type: to(real_if(grad, src_scalar_type), src_scalar_type)),
     jvp="linear", batch=families.pointwise, node="CopyBackwards", variants="method", out=False, numbers=True,
+    lower="@copy_",
 )
 
 

@@ -69,7 +69,7 @@ fill_scalar_ = defop(
     "fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)",
     kernel=write_number,
     vjp=dict(self=zeros_like), jvp=lambda self_t: zeros_like(self_t), batch=families.pointwise, node="FillBackward2",
-    out=False,
+    lower="@fill_", out=False,
 )
 fill_tensor = defop(
     "fill.Tensor(Tensor self, Tensor value) -> Tensor",
@@ -81,12 +81,13 @@ fill_scalar = defop(
     "fill.Scalar(Tensor self, Scalar value) -> Tensor",
     kernel=lambda xp, self, value: filled(like_array(self, None, None, np.empty), value),
     vjp=dict(self=zeros_like), jvp=lambda self_t: zeros_like(self_t), batch=families.pointwise, node="FillBackward0",
-    out=False, variants="function",
+    lower="@fill", out=False, variants="function",
 )
 zero_ = defop(
     "zero_(Tensor(a!) self) -> Tensor(a!)",
     kernel=write_zero,
-    vjp=dict(self=zeros_like), jvp="linear", batch=families.pointwise, node="ZeroBackward0", out=False,
+    vjp=dict(self=zeros_like), jvp="linear", batch=families.pointwise, node="ZeroBackward0",
+    lower="@zero_", out=False,
 )
 
 

@@ -1,0 +1,80 @@
+"""Kernels in C that write into an array, against the reference in NumPy, in every dtype and layout."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import retrograd as torch
+from retrograd.core.opdef import find_packet
+from retrograd.core.tensor import new_tensor
+
+DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int64, torch.int32, torch.uint8, torch.bool,
+          torch.complex64)
+VALUES = (2, -1, 0.5, True, float("nan"), 1e300, 2**40, 1j)
+CALLS = [("zero_", "default", ()), *[("fill_", "Scalar", (value,)) for value in VALUES]]
+
+
+def targets(dtype: Any) -> list[Any]:
+    base = np.arange(24).reshape(4, 6).astype(dtype.numpy)
+    readonly = base.copy()
+    readonly.flags.writeable = False
+    return [base.copy(), base.copy().T, base.copy()[:, ::2], base.copy()[1:3], np.ones((), dtype.numpy), base[:0].copy(),
+            np.broadcast_to(base[:1], (3, 6)), readonly]
+
+
+def outcome(op: Any, target: Any, args: tuple[Any, ...], native: bool) -> Any:
+    """What is in the target's memory after the call, or the error."""
+    memory = target.base if target.base is not None else target
+    kernel, op.native = op.native, op.native if native else None
+    try:
+        op(new_tensor(target), *args)
+    except (RuntimeError, ValueError) as error:
+        return type(error).__name__, str(error)
+    finally:
+        op.native = kernel
+    return memory.tobytes()
+
+
+@pytest.mark.parametrize("name, overload, args", CALLS)
+def test_writing_one_value_agrees_with_the_reference(name: str, overload: str, args: tuple[Any, ...]) -> None:
+    op = getattr(find_packet(name), overload)
+    op._ready or op.prepare()
+    for dtype in DTYPES:
+        for k in range(len(targets(dtype))):
+            assert outcome(op, targets(dtype)[k], args, True) == outcome(op, targets(dtype)[k], args, False), (dtype, k)
+
+
+def test_copying_agrees_with_the_reference() -> None:
+    op: Any = find_packet("copy_").default       # type: ignore[union-attr]
+    op._ready or op.prepare()
+    for dtype in DTYPES:
+        sources = [np.arange(100, 124).reshape(4, 6).astype(dtype.numpy), np.arange(6).astype(dtype.numpy),
+                   np.arange(24).reshape(6, 4).astype(dtype.numpy).T, np.arange(24.0).reshape(4, 6)]
+        for k in range(len(targets(dtype))):
+            for source in sources:
+                args = (new_tensor(source), False)
+                assert outcome(op, targets(dtype)[k], args, True) == outcome(op, targets(dtype)[k], args, False), (dtype, k)
+
+
+def test_copying_onto_itself_keeps_the_values() -> None:
+    x = torch.arange(6.0)
+    x.copy_(x.view(6))
+    assert x.tolist() == [0, 1, 2, 3, 4, 5]
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        x[1:].copy_(x[:-1])
+
+
+def test_in_place_forms_write_what_the_functions_compute() -> None:
+    x = torch.tensor([-2.0, -0.5, 0.5, 3.0])
+    for name, args in (("abs", ()), ("clamp", (-1, 1)), ("lt", (0.0,)), ("leaky_relu", (0.1,)), ("cumsum", (0,)),
+                       ("elu", ()), ("threshold", (0.0, 9.0)), ("asinh", ()), ("eq", (x,))):
+        function, write = getattr(torch.ops.aten, name), getattr(torch.ops.aten, name + "_")
+        written = x.clone()
+        assert write(written, *args) is written
+        assert written.tolist() == function(x, *args).to(x.dtype).tolist(), name
+        assert written._version == 1
+    counts = torch.tensor([1, 2])
+    with pytest.raises(RuntimeError, match="result type Float can't be cast to the desired output type Long"):
+        counts.mul_(0.5)
