@@ -49,9 +49,6 @@ def default_threads() -> int:
 
 def install_kernel(op: Any) -> None:
     """Let `op` compute with its compiled kernel, if it has one."""
-    if op.schema.is_inplace and op.functional is None and native is not None:
-        op.native = kernel_of_form(op)
-        return
     if not is_lowered(op):
         return
     name = kernel_name(op)
@@ -69,16 +66,6 @@ def install_kernel(op: Any) -> None:
         return
     op.checks = True
     op.loose = False
-
-
-def kernel_of_form(op: Any) -> Any:
-    """The kernel of the op that an in-place row is a form of: that of its name and arguments."""
-    packet = OPS.get(op.name[:-1])
-    for other in packet.overloads_ if packet is not None and not op.composite else ():
-        if other.overload == op.overload and is_lowered(other) and (
-                [p.name for p in other.schema.params] == [p.name for p in op.schema.params]):
-            return native.kernels.get(kernel_name(other))
-    return None
 
 
 def kernel_name(op: Any) -> str:

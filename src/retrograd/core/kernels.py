@@ -52,7 +52,7 @@ def run_kernel(op: Any, args: Any, values: Any) -> Any:
     for i in op.dtype_args:
         if values[i] is not None:
             values[i] = values[i].numpy
-    if op.native is not None and not op.is_inplace:
+    if op.native is not None:
         result = op.native(*values)
         if result is not None:
             return result
@@ -189,14 +189,14 @@ def plain_uniformity(op: Any, values: Any) -> int:
 
 def run_native(op: Any, args: Any, values: Any) -> Any:
     """The result of the op's compiled kernel; None if it has none, or none for these arguments."""
-    native = op.native if op.functional is None else op.functional.native
-    if native is None:
+    source = op.pure if op.is_inplace else op if op.functional is None else op.functional
+    if source is None or source.native is None:
         return None
     if op.is_inplace and values[0] is args[0].array:
-        result = native.into(values[0], *values)
+        result = source.native.into(values[0], *values)
         if result is not None or op.functional is not None:
             return result
-    return native(*values)
+    return source.native(*values)
 
 
 def run_direct(op: Any, arrays: Any) -> Any:

@@ -189,7 +189,7 @@ class OpDef:
         if self.alias is not None:
             self.meant = getattr(find_packet(self.alias[0]), self.alias[1])
         if self.is_inplace and not self.composite:
-            self.pure = self.functional or getattr(find_packet(self.name[:-1]), self.overload, None)
+            self.pure = self.functional or function_of(self)
             if self.pure is not None and not self.pure._ready:
                 self.pure.prepare()
         self.compile_rules()
@@ -198,7 +198,7 @@ class OpDef:
         # Ops that `dispatch.call_plain` can run in one go: one result, nothing written, no lists, no device to choose.
         if self.fast_for is not None:
             self.tail = self.fast_for
-        if self.lower is not None or self.is_inplace and self.functional is None:
+        if self.lower is not None:
             for install in KERNEL_INSTALLERS:
                 install(self)
         tensors = len(self.tensor_args)
@@ -463,6 +463,14 @@ def finish(name: str) -> None:
                 packet_of(name).add(derive(op, form, numbers))
         FORMS.pop(name, None)
         UNFINISHED.discard(name)
+
+
+def function_of(op: OpDef) -> Any:
+    """The op that an in-place row of its own is a form of: the one of its name and arguments, if there is one."""
+    found = getattr(find_packet(op.name[:-1]), op.overload, None)
+    if found is None or [p.name for p in found.schema.params] != [p.name for p in op.schema.params]:
+        return None
+    return found
 
 
 def out_possible(op: OpDef) -> bool:
