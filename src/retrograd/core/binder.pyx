@@ -64,7 +64,7 @@ cdef extern from *:
     PyObject *Py_None
 
 cdef enum Kind:
-    TENSOR, TENSOR_OR_NUMBER, INT, BOOL, FLOAT, SCALAR, STR, DTYPE, DEVICE, INTS, TENSORS, OTHER
+    TENSOR, TENSOR_OR_NUMBER, INT, BOOL, FLOAT, SCALAR, STR, DTYPE, DEVICE, INTS, TENSORS, SCALARS, OTHER
 
 cdef dict KINDS = {"Tensor": TENSOR, "int": INT, "bool": BOOL, "float": FLOAT, "Scalar": SCALAR, "str": STR, "ScalarType": DTYPE,
                    "Device": DEVICE}
@@ -115,6 +115,8 @@ cdef class Form:
                 self.kind[i] = INTS
             elif p.type == "Tensor" and not p.item_optional:
                 self.kind[i] = TENSORS
+            elif p.type == "Scalar":
+                self.kind[i] = SCALARS
 
 
 cdef object NO = object()          # the overload certainly does not take this argument
@@ -195,8 +197,19 @@ cdef object fit(Form form, Py_ssize_t i, PyObject *v):
         if not (PyTuple_CheckExact(v) or PyList_CheckExact(v)):
             return NO if is_number(v) or is_tensor(v) or PyUnicode_CheckExact(v) else ASK
         for k in range(PySequence_Fast_GET_SIZE(v)):
+            if is_number(PySequence_Fast_GET_ITEM(v, k)):
+                return NO
             if not is_tensor(PySequence_Fast_GET_ITEM(v, k)) or (<Tensor>PySequence_Fast_GET_ITEM(v, k))._flags & FLAG_SUBCLASS:
                 return ASK
+        return list(<object>v)
+    if kind == SCALARS:
+        if not (PyTuple_CheckExact(v) or PyList_CheckExact(v)):
+            return NO if is_number(v) or is_tensor(v) or PyUnicode_CheckExact(v) else ASK
+        if not PySequence_Fast_GET_SIZE(v):
+            return ASK
+        for k in range(PySequence_Fast_GET_SIZE(v)):
+            if not is_number(PySequence_Fast_GET_ITEM(v, k)):
+                return NO if has_dims(PySequence_Fast_GET_ITEM(v, k)) else ASK
         return list(<object>v)
     if kind == STR:
         return <object>v if PyUnicode_CheckExact(v) else NO if is_plain(v) else ASK

@@ -3,12 +3,14 @@ cimport cython
 from retrograd.core.dispatch cimport call
 from retrograd.core.opdef cimport OpDef
 from retrograd.core.state cimport Switches
-from retrograd.core.tensor cimport Tensor, bump
+from retrograd.core.tensor cimport Tensor, bump, new_tensor
 
 cdef Switches switches
 
 @cython.locals(t=Tensor, arrays=list, records=bint, i=Py_ssize_t)
 cpdef write_each(OpDef op, targets, others, tail)
+@cython.locals(t=Tensor, arrays=list, results=list, records=bint, i=Py_ssize_t)
+cpdef list map_each(OpDef op, list columns, tail)
 cdef bint is_bare(Tensor t, bint records) except -1
 @cython.locals(t=Tensor, g=Tensor, made=list, seen=set, left=list, right=list, count=Py_ssize_t)
 cpdef gradient_lists(params, Py_ssize_t elements)

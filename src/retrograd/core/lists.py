@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from retrograd.core.dispatch import call
+from retrograd.core.kernels import FLOAT32, FLOAT64
 from retrograd.core.state import switches, tls
-from retrograd.core.tensor import Tensor, bump
+from retrograd.core.tensor import Tensor, bump, new_tensor
 
 
 def write_each(op: Any, targets: Any, others: Any, tail: Any) -> None:
@@ -44,6 +45,40 @@ def write_each(op: Any, targets: Any, others: Any, tail: Any) -> None:
                     bump(t)
                     continue
         call(op, [t, *[column[i] for column in others], *tail])
+
+
+def map_each(op: Any, columns: Any, tail: Any) -> list[Any]:
+    """The results of `op` for each of the tensors in the first of `columns` and what the others, lists of tensors or numbers,
+    have at the same place; `tail` holds the arguments after them."""
+    if not op._ready:
+        op.prepare()
+    native = op.native
+    if native is not None and (switches.any_mode and tls.slow_path or getattr(op.check, "asks_more", False)):
+        native = None
+    records = not switches.any_mode or tls.grad_enabled
+    results = []
+    for i in range(len(columns[0])):
+        if native is not None:
+            arrays = []
+            for column in columns:
+                value = column[i]
+                if isinstance(value, Tensor):
+                    t = value
+                    if t._flags or records and (t._requires or t._view is not None) or (
+                            t.array.dtype is not FLOAT32 and t.array.dtype is not FLOAT64):
+                        break
+                    arrays.append(t.array)
+                elif type(value) is float or type(value) is int:
+                    arrays.append(value)
+                else:
+                    break
+            else:
+                made = native(*arrays, *tail)
+                if made is not None:
+                    results.append(new_tensor(made))
+                    continue
+        results.append(call(op, [*[column[i] for column in columns], *tail]))
+    return results
 
 
 def is_bare(t: Any, records: bool) -> bool:

@@ -8,9 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from retrograd.core.dispatch import call
-from retrograd.core.lists import write_each
+from retrograd.core.lists import map_each, write_each
 from retrograd.core.opdef import OpDef, camel, defop, find_packet
 from retrograd.core.schema import Schema
+from retrograd.core.state import switches, tls
+from retrograd.core.tensor import wants_grad
 from retrograd.ops import late
 from retrograd.ops.reduction.sums import vector_norm
 from retrograd.ops.shared import families
@@ -94,8 +96,7 @@ UNARY = ("abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "e
 def unary(name: str, node: str) -> Any:
     def compute(self: Any) -> Any:
         check_lists(self)
-        op = item(row(name, "default"), node)
-        return [call(op, [t]) for t in self]
+        return map_each(item(row(name, "default"), node), [self], ())
     return compute
 
 
@@ -118,7 +119,8 @@ listed("_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None
 
 def clones(self: Any, memory_format: Any) -> Any:
     check_lists(self)
-    return [call(item(row("clone", "default"), "ForeachCloneBackward0"), [t, memory_format]) for t in self]
+    op = item(row("clone", "default"), "ForeachCloneBackward0")
+    return [call(op, [t, memory_format]) for t in self]
 
 
 listed("_foreach_clone(Tensor[] self, *, MemoryFormat? memory_format=None) -> Tensor[]", clones)
@@ -134,32 +136,28 @@ in_place("_foreach_copy", "", ", Tensor[] src, bool non_blocking=False", "copy_"
 def with_scalar(name: str, overload: str, node: str, tail: tuple[Any, ...]) -> Any:
     def compute(self: Any, scalar: Any) -> Any:
         check_lists(self)
-        op = item(row(name, overload), node)
-        return [call(op, [t, scalar, *tail]) for t in self]
+        return map_each(item(row(name, overload), node), [self, [scalar] * len(self)], tail)
     return compute
 
 
 def with_scalars(name: str, overload: str, node: str, tail: tuple[Any, ...]) -> Any:
     def compute(self: Any, scalars: Any) -> Any:
         check_scalars(self, scalars)
-        op = item(row(name, overload), node)
-        return [call(op, [t, s, *tail]) for t, s in zip(self, scalars, strict=True)]
+        return map_each(item(row(name, overload), node), [self, scalars], tail)
     return compute
 
 
 def with_list(name: str, overload: str, node: str, check: Any = None) -> Any:
     def compute(self: Any, other: Any, *alpha: Any) -> Any:
         check_lists(self, other)
-        op = item(row(name, overload), node, check)
-        return [call(op, [t, o, *alpha]) for t, o in zip(self, other, strict=True)]
+        return map_each(item(row(name, overload), node, check), [self, other], alpha)
     return compute
 
 
 def with_tensor(name: str, node: str) -> Any:
     def compute(self: Any, other: Any, *alpha: Any) -> Any:
         check_lists(self)
-        op, number = item(row(name, "Tensor"), node), number_of(other)
-        return [call(op, [t, number, *alpha]) for t in self]
+        return map_each(item(row(name, "Tensor"), node), [self, [number_of(other)] * len(self)], alpha)
     return compute
 
 
@@ -220,7 +218,7 @@ def extreme_rows(name: str, sign: int) -> tuple[Any, Any]:
         "clamp is not supported for complex types", "FHIB", error=NotImplementedError))
     stem = f"Foreach{camel(name)}Backward"
     return (OpDef(Schema(f"{name}(Tensor self, Scalar scalar) -> Tensor"), extreme, vjp=dict(self=scalar_rule),
-                  node=stem + "0", promote="common", scalars=("scalar",), **columns),
+                  node=stem + "0", promote="common", scalars=("scalar",), lower=row(name, "default").lower, **columns),
             OpDef(Schema(f"{name}(Tensor self, Scalar[] scalars, int place) -> Tensor"),
                   lambda xp, self, scalars, place: extreme(xp, self, scalars[place]), vjp=dict(self=scalars_rule),
                   node=stem + "1", **columns))
@@ -232,10 +230,12 @@ def extremes(name: str, sign: int) -> None:
 
     def by_scalar(self: Any, scalar: Any) -> Any:
         check_lists(self)
-        return [call(one, [t, scalar]) for t in self]
+        return map_each(one, [self, [scalar] * len(self)], ())
 
     def by_scalars(self: Any, scalars: Any) -> Any:
         check_scalars(self, scalars)
+        if switches.any_mode and not tls.grad_enabled or not any([wants_grad(t) for t in self]):
+            return map_each(one, [self, scalars], ())
         return [call(many, [t.to(late.result_type(t, scalars[i])), scalars, i]) for i, t in enumerate(self)]
 
     single = "clamp_min_" if sign > 0 else "clamp_max_"
@@ -256,8 +256,7 @@ extremes("minimum", -1)
 def products(name: str, node: str) -> Any:
     def compute(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
         check_lists(self, tensor1, tensor2)
-        op = item(row(name, "default"), node)
-        return [call(op, [t, a, b, v]) for t, a, b, v in zip(self, tensor1, tensor2, values_for(self, value), strict=True)]
+        return map_each(item(row(name, "default"), node), [self, tensor1, tensor2, values_for(self, value)], ())
     return compute
 
 
@@ -285,8 +284,7 @@ for name in ("addcmul", "addcdiv"):
 def interpolations(overload: str, node: str) -> Any:
     def compute(self: Any, tensors1: Any, weight: Any) -> Any:
         check_lists(self, tensors1)
-        op = item(row("lerp", overload), node)
-        return [call(op, [t, o, w]) for t, o, w in zip(self, tensors1, values_for(self, weight), strict=True)]
+        return map_each(item(row("lerp", overload), node), [self, tensors1, values_for(self, weight)], ())
     return compute
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from retrograd.core import dtypes, storage
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import defop
@@ -18,10 +20,35 @@ from retrograd.ops.shared.dtype_checks import every, only
 from retrograd.ops.shared.families import wrap_dim
 from retrograd.ops.views.slicing import slice_
 
-
 # ---- kernels
+ENGINES: list[Any] = []         # what SciPy's functions call when they have looked at their arguments; None if it is not known
+
+
+def engine() -> Any:
+    """SciPy's transforms without the layers above them, whose arguments are in order here; None for other versions of it."""
+    if not ENGINES:
+        try:
+            from scipy.fft._pocketfft import pypocketfft
+            probe = np.ones(2, np.complex64)
+            right = pypocketfft.c2c(probe, [0], True, 0, None, 1).tolist() == [2, 0] and (
+                pypocketfft.r2c(probe.real, [0], True, 0, None, 1).tolist() == [2, 0]) and (
+                pypocketfft.c2r(probe, [0], 2, False, 2, None, 1).tolist() == [1, 0])
+            ENGINES.append(pypocketfft if right else None)
+        except (ImportError, AttributeError, TypeError, ValueError):
+            ENGINES.append(None)
+    return ENGINES[0]
+
+
 def transform(name: str, array: Any, axes: Any, normalization: int, forward: bool, sizes: Any = None) -> Any:
     """A transform by SciPy, which keeps single precision, on as many threads as there are."""
+    plans = engine()
+    if plans is not None and array.size and axes and array.dtype.char in "fdFD":
+        threads = get_threads() if array.size > 32768 else 1
+        if name == "rfftn":
+            return plans.r2c(array, axes, True, normalization, None, threads)
+        if name == "irfftn":
+            return plans.c2r(array, axes, sizes[-1], False, normalization, None, threads)
+        return plans.c2c(array, axes, forward, normalization, None, threads)
     from scipy import fft
     norm = ("backward" if forward else "forward", "ortho", "forward" if forward else "backward")[normalization]
     return getattr(fft, name)(array, sizes, axes, norm, workers=get_threads() if array.size > 32768 else 1)
@@ -29,6 +56,9 @@ def transform(name: str, array: Any, axes: Any, normalization: int, forward: boo
 
 def laid_out(source: Any, result: Any, dim: Any) -> Any:
     """The result with the transformed dimensions innermost, the others in the order of the input's memory."""
+    if list(dim) == list(range(source.ndim - len(dim), source.ndim)) and source.flags.c_contiguous and (
+            result.flags.c_contiguous and result.size and 1 not in result.shape):
+        return result
     rest = sorted([d for d in range(source.ndim) if d not in dim], key=lambda d: -source.strides[d])
     order = [*rest, *dim]
     strides = [0] * result.ndim
@@ -45,11 +75,11 @@ def laid_out(source: Any, result: Any, dim: Any) -> Any:
 
 def by_stride(source: Any, dim: Any) -> list[int]:
     """The dimensions in the order of memory."""
-    return sorted(dim, key=lambda d: -source.strides[d])
+    return sorted(dim, key=lambda d: -source.strides[d]) if len(dim) > 1 else list(dim)
 
 
 def positive(dim: Any, ndim: int) -> list[int]:
-    return [wrap_dim(d, ndim) for d in dim]
+    return [d if 0 <= d < ndim else wrap_dim(d, ndim) for d in dim]
 
 
 def c2c_kernel(xp: Any, self: Any, dim: Any, normalization: int, forward: bool) -> Any:
@@ -150,14 +180,17 @@ def one_dim(self: Any, dim: int) -> int:
 
 def resized(x: Any, dims: Any, sizes: Any) -> Any:
     """The input cut or padded with zeros to the given sizes."""
+    shape = x.shape
+    if [shape[d] for d in dims] == sizes and 0 not in sizes:
+        return x
     pad = [0] * (2 * x.ndim)
     for d, n in zip(dims, sizes, strict=True):
         if n == -1:
             continue
         check_points(n)
-        if x.shape[d] < n:
-            pad[2 * (x.ndim - 1 - d) + 1] = n - x.shape[d]
-        elif x.shape[d] > n:
+        if shape[d] < n:
+            pad[2 * (x.ndim - 1 - d) + 1] = n - shape[d]
+        elif shape[d] > n:
             x = call(slice_, [x, d, 0, n, 1])
     return late.constant_pad_nd(x, pad) if any(pad) else x
 
@@ -177,8 +210,9 @@ def shape_and_dims(self: Any, shape: Any, dim: Any) -> tuple[list[int], list[int
             dims = list(range(self.ndim - len(shape), self.ndim))
         sizes = [self.shape[d] if n == -1 else n for d, n in zip(dims, shape, strict=True)]
     else:
-        dims = list(range(self.ndim)) if dim is None else dims
-        sizes = [self.shape[d] for d in dims]
+        own = self.shape
+        dims = list(range(len(own))) if dim is None else dims
+        sizes = [own[d] for d in dims]
     for n in sizes:
         check_points(n)
     return dims, sizes
