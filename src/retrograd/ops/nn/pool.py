@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import lean
-from retrograd.core.dispatch import call
+from retrograd.core.dispatch import call, is_ordinary
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.opdef import defop
 from retrograd.core.storage import empty_strided
-from retrograd.core.tensor import bump
+from retrograd.core.tensor import bump, new_tensor
 from retrograd.ops import late
 from retrograd.ops.memory.copy import channels_last_strides
 from retrograd.ops.nn.pool_checks import (
@@ -34,7 +34,7 @@ from retrograd.ops.shared import families
 from retrograd.ops.shared.along import put_elements
 from retrograd.ops.shared.dtype_checks import takes
 from retrograd.ops.shared.elementwise import unsupported
-from retrograd.ops.shared.images import adapted_edges, edges, pool
+from retrograd.ops.shared.images import adapted_edges, edges, pool, pooled
 
 
 def packed(array: Any) -> Any:
@@ -130,6 +130,9 @@ def windows(rank: int, shape: Any, *settings: Any) -> Windows:
 # ---- the maximum
 def max_pool_kernel(rank: int) -> Any:
     def kernel(xp: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
+        done = pooled("x", self, rank, kernel_size, stride, padding, dilation, ceil_mode)
+        if done is not None:
+            return done
         check_counts("max", rank, kernel_size=kernel_size, stride=stride, padding=padding, dilation=dilation)
         w = windows(rank, self.shape, kernel_size, stride, padding, dilation, ceil_mode, "max")
         if self.dtype.kind in "bc":
@@ -233,7 +236,17 @@ def check_max_pool1d(self: Any, kernel_size: Any, stride: Any, padding: Any, dil
         raise RuntimeError(f"max_pool1d() Invalid computed output size: {size}")
 
 
+def unrecorded(what: str, self: Any, *settings: Any) -> Any:
+    """Pooling in one dimension of a plain tensor, where nothing is recorded; None if it is not so."""
+    if not is_ordinary(self) or families.will_differentiate(self):
+        return None
+    return pooled(what, self.array, 1, *settings)
+
+
 def max_pool1d_pair(self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
+    done = unrecorded("x", self, kernel_size, stride, padding, dilation, ceil_mode)
+    if done is not None:
+        return new_tensor(done[0]), new_tensor(done[1])
     check_rank_of_one("max_pool1d", self.ndim)
     check_one("max_pool1d", kernel_size=kernel_size, stride=stride, padding=padding, dilation=dilation)
     k, s, p, d = (widened(v, 1) if isinstance(v, int) or len(v) else () for v in (kernel_size, stride, padding, dilation))
@@ -248,6 +261,11 @@ defop(f"max_pool1d_with_indices(Tensor self, {WINDOW1}) -> (Tensor, Tensor)", ke
 
 
 def max_pool1d(self: Any, *settings: Any) -> Any:
+    done = unrecorded("x", self, *settings)
+    if done is not None:
+        made = new_tensor(done[0])
+        bump(made)
+        return made
     check_max_pool1d(self, *settings)
     if self.array.dtype.kind not in "fV" and not families.will_differentiate(self):      # a kernel of its own
         raise unsupported("max_pool1d_impl", self.array.dtype)
@@ -289,6 +307,9 @@ def divided(xp: Any, total: Any, count: Any) -> Any:
 def avg_pool_kernel(rank: int) -> Any:
     def kernel(xp: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
                divisor_override: Any) -> Any:
+        done = pooled("m", self, rank, kernel_size, stride, padding, None, ceil_mode, count_include_pad, divisor_override)
+        if done is not None:
+            return done
         check_counts("avg", rank, kernel_size=kernel_size, stride=stride, padding=padding)
         if divisor_override == 0:
             raise RuntimeError("divisor must be not zero")
@@ -305,6 +326,10 @@ def avg_pool_kernel(rank: int) -> Any:
 def avg_pool_backward_kernel(rank: int) -> Any:
     def kernel(xp: Any, grad_output: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
                count_include_pad: bool, divisor_override: Any) -> Any:
+        done = pooled("s", self, rank, kernel_size, stride, padding, None, ceil_mode, count_include_pad, divisor_override,
+                      grad_output)
+        if done is not None:
+            return done
         w = windows(rank, self.shape, kernel_size, stride, padding, 1, ceil_mode)
         divisor = w.divisors(count_include_pad, divisor_override, grad_output.dtype)
         made = xp.zeros(self.shape, grad_output.dtype)
@@ -352,6 +377,9 @@ avg_pool2d, avg_pool3d = avg_pool_rows(2), avg_pool_rows(3)
 
 
 def avg_pool1d_tensor(self: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool) -> Any:
+    done = unrecorded("m", self, kernel_size, stride, padding, None, ceil_mode, count_include_pad)
+    if done is not None:
+        return new_tensor(done)
     check_rank_of_one("avg_pool1d", self.ndim)
     check_one("avg_pool1d", kernel_size=kernel_size, stride=stride, padding=padding)
     k, p = widened(kernel_size, 1), widened(padding, 1)
@@ -408,6 +436,9 @@ def adaptive_avg_rows(rank: int) -> Any:
         return [averaging(n, o, dtype) for n, o in zip(sizes, output, strict=True)]
 
     def backward_kernel(xp: Any, grad_output: Any, self: Any) -> Any:
+        done = pooled("S", self, rank, grad_output.shape[-rank:], grad=grad_output)
+        if done is not None:
+            return done
         check_filled(f"adaptive_avg_pool{rank}d_backward", "grad_output", grad_output.shape)
         sizes, output = self.shape[-rank:], grad_output.shape[-rank:]
         spread = xp.zeros(self.shape, grad_output.dtype)
@@ -419,6 +450,9 @@ def adaptive_avg_rows(rank: int) -> Any:
         return image_order(rank, through_matrices(xp, grad_output, [m.T for m in made]), self)
 
     def forward_kernel(xp: Any, self: Any, output_size: Any) -> Any:
+        done = pooled("M", self, rank, output_size)
+        if done is not None:
+            return done
         output = widened(output_size, rank)
         check_adaptive("avg", rank, self.shape, output)
         sizes = self.shape[-rank:]
@@ -478,6 +512,9 @@ def adaptive_max_rows(rank: int) -> Any:
     name, node = f"adaptive_max_pool{rank}d", f"AdaptiveMaxPool{rank}D"
 
     def kernel(xp: Any, self: Any, output_size: Any) -> Any:
+        done = pooled("X", self, rank, output_size)
+        if done is not None:
+            return done
         sizes, lead, output = self.shape[-rank:], self.shape[:-rank], widened(output_size, rank)
         check_adaptive("max", rank, self.shape, output)
         values, indices = xp.empty((*lead, *output), self.dtype), xp.empty((*lead, *output), xp.int64)

@@ -83,6 +83,14 @@ def boxes(sizes: Any, steps: Any, windows: Any) -> tuple[Any, Any, Any]:
     return of_three(sizes, 1), of_three(steps, 1), tuple([e for pair in every for e in pair])
 
 
+def pooled(what: str, x: Any, rank: int, kernel: Any, stride: Any = None, padding: Any = None, dilation: Any = None,
+           ceil_mode: bool = False, count_include_pad: bool = False, divisor: Any = None, grad: Any = None) -> Any:
+    """Pooling from its settings in one step (see `pool_windows` in core/native); None for what is out of the ordinary."""
+    if native is None:
+        return None
+    return native.pool_windows(x, what, rank, kernel, stride, padding, dilation, ceil_mode, count_include_pad, divisor, grad)
+
+
 def pool(what: str, x: Any, y: Any, third: Any, rank: int, steps: Any, windows: Any) -> bool:
     """Pool `x` into `y` with indices (`x`) or divisors (`m`), or share `y` out to `x` (`s`); False if nothing was done."""
     if native is None or x.dtype.char not in GEMM or not x.size or not y.size:
