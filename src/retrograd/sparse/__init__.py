@@ -13,15 +13,36 @@ __all__ = ["addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "lo
            "spdiags", "sum"]
 
 
-def mm(sparse: Any, dense: Any) -> Any:
+def mm(sparse: Any, dense: Any, reduce: str | None = None) -> Any:
     """The product of a sparse matrix with a matrix; the gradient of the sparse one is sparse.
+
+    With `reduce` ("sum", "mean", "amax", "amin") the products that a sum would add up are reduced otherwise.
 
     >>> import retrograd as torch
     >>> torch.sparse.mm(torch.eye(2).to_sparse(), torch.tensor([[1.0], [2.0]]))
     tensor([[1.],
             [2.]])
     """
-    return products.sparse_mm_tensors(sparse, dense)
+    return products.sparse_mm_tensors(sparse, dense) if reduce is None else mm_reduced(sparse, dense, reduce)
+
+
+def mm_reduced(sparse: Any, dense: Any, reduce: str) -> Any:
+    """`mm` with another reduction over the entries of a row, of a matrix in CSR format."""
+    if reduce not in ("sum", "prod", "mean", "amax", "amin"):
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    if reduce == "prod":
+        raise RuntimeError("sparse_mm_reduce: reduce type of prod has not been enabled.")
+    if sparse.layout.name != "sparse_csr":
+        shown = "Sparse" if sparse.layout.name == "sparse_coo" else str(sparse.layout).removeprefix("torch.")
+        raise RuntimeError(f"sparse_mm_reduce: Expected self to be in CSR format, but got layout {shown}")
+    if sparse.dim() != 2 or dense.dim() != 2 or sparse.shape[1] != dense.shape[0]:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({'x'.join(map(str, sparse.shape))} and "
+                           f"{'x'.join(map(str, dense.shape))})")
+    crow, columns = sparse.crow_indices(), sparse.col_indices()
+    rows = late.arange(sparse.shape[0]).repeat_interleave(crow.diff())
+    terms = sparse.values().unsqueeze(1) * dense[columns]
+    zeros = terms.new_zeros(sparse.shape[0], dense.shape[1])
+    return zeros.scatter_reduce(0, rows.unsqueeze(1).expand(terms.shape), terms, reduce, include_self=False)
 
 
 def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:

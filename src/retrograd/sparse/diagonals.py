@@ -72,6 +72,18 @@ def sampled_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1.0, alpha: A
     for name, t in (("mat1", mat1), ("mat2", mat2)):
         if t.layout.name != "strided":
             raise RuntimeError(f"sampled_addmm: Expected {name} to have strided layout, but got {LAYOUTS[t.layout.name]}")
+    for name, t in (("mat1", mat1), ("mat2", mat2)):
+        if t.dim() < 2:
+            raise RuntimeError(f"sampled_addmm: Expected {name} to be a matrix, got {t.dim()}-D tensor")
+    if not (input.is_floating_point() or input.is_complex()) or input.element_size() < 4:
+        raise RuntimeError("sparse_sampled_addmm: Expected self to be a floating-point or complex tensor, but got "
+                           f"{input.dtype.legacy}")
+    if mat1.dtype is not mat2.dtype:
+        raise RuntimeError(f"sampled_addmm: Expected mat1 and mat2 to have the same dtype, but got {mat1.dtype.legacy} and "
+                           f"{mat2.dtype.legacy}")
+    if input.dtype is not mat1.dtype:
+        raise RuntimeError("sampled_addmm: Expected self and mat1 to have the same dtype, but got "
+                           f"{input.dtype.legacy} and {mat1.dtype.legacy}")
     for i, (t, name) in ((-2, (mat1, "mat1")), (-1, (mat2, "mat2"))):
         if input.shape[i] != t.shape[i]:
             raise RuntimeError(f"sampled_addmm: self.shape[{i}] must match {name}.shape[{i}]")
@@ -79,6 +91,8 @@ def sampled_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1.0, alpha: A
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({mat1.shape[-2]}x{mat1.shape[-1]} and "
                            f"{mat2.shape[-2]}x{mat2.shape[-1]})")
     crow, columns, values = input.crow_indices(), input.col_indices(), input.values()
+    if not values.numel():
+        return input * beta
     counts = crow.diff(dim=-1)
     batch = input.shape[:-2]
     rows = late.arange(input.shape[-2]).repeat_interleave(counts.reshape(-1, input.shape[-2])[0]) if not batch else late.stack(

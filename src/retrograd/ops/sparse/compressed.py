@@ -4,9 +4,14 @@ NOTE [Compressed layouts]
 All four are one thing: entries sorted by row (CSR, BSR) or by column (CSC, BSC), with the number of entries before each
 row or column in `compressed` and the other coordinate of every entry in `plain`. Conversions and most kernels work on
 `Entries`, the plain list of (row, column, value), and only their order differs from layout to layout.
+
+There may be batches of matrices with as many entries each; then all three arrays have the dimensions of the batch in front,
+and kernels go from matrix to matrix (`matrices_of`, `stacked`).
 """
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,12 +57,17 @@ class Compressed:
         return (Compressed, (self.layout, self.compressed, self.plain, self.values))
 
     @property
+    def batch(self) -> int:
+        """How many dimensions number the matrices."""
+        return int(self.compressed.array.ndim) - 1
+
+    @property
     def blocksize(self) -> Any:
-        return tuple(self.values.array.shape[1:3]) if self.layout in IN_BLOCKS else None
+        return tuple(self.values.array.shape[self.batch + 1:self.batch + 3]) if self.layout in IN_BLOCKS else None
 
     @property
     def dense_dim(self) -> int:
-        return int(self.values.array.ndim) - (3 if self.layout in IN_BLOCKS else 1)
+        return int(self.values.array.ndim) - self.batch - (3 if self.layout in IN_BLOCKS else 1)
 
     def names(self) -> tuple[str, str]:
         return ("crow_indices", "col_indices") if self.layout in BY_ROW else ("ccol_indices", "row_indices")
@@ -85,6 +95,35 @@ def with_entry_values(t: Any, values: Any) -> Any:
     data = data_of(t).copy()
     data.values = values
     return sparse_tensor(data, t.array.shape)
+
+
+# ---- batches
+def matrices_of(t: Any) -> list[Any]:
+    """The matrices of a batch, each as a tensor over the same memory."""
+    data = data_of(t)
+    n = data.batch
+    count = math.prod(t.array.shape[:n])
+    parts = [array.reshape(count, *array.shape[n:]) for array in (data.compressed.array, data.plain.array, data.values.array)]
+    return [new_compressed(data.layout, parts[0][i], parts[1][i], parts[2][i], t.array.shape[n:]) for i in range(count)]
+
+
+def stacked(matrices: list[Any], batch: Any) -> Any:
+    """The batch of some matrices of one layout and shape; `batch` are the lengths of its dimensions."""
+    found = [data_of(t) for t in matrices]
+    if len({data.plain.array.shape for data in found}) > 1:
+        raise RuntimeError("Expect the same number of specified elements per batch.")
+    parts = [np.stack([getattr(data, name).array for data in found]) for name in ("compressed", "plain", "values")]
+    parts = [array.reshape(*batch, *array.shape[1:]) for array in parts]
+    return new_compressed(found[0].layout, parts[0], parts[1], parts[2], (*batch, *matrices[0].array.shape))
+
+
+def each_matrix(t: Any, change: Callable[[Any], Any]) -> Any:
+    """The batch of the results of `change` on the matrices of `t`."""
+    return stacked([change(matrix) for matrix in matrices_of(t)], t.array.shape[:data_of(t).batch])
+
+
+def is_batch(t: Any) -> bool:
+    return is_compressed(t) and data_of(t).batch > 0
 
 
 # ---- from and to entries
@@ -139,12 +178,26 @@ def elements_of(t: Any) -> Entries:
 
 def as_coo(t: Any) -> Any:
     """The same entries as a COO tensor."""
+    if is_batch(t):
+        return batch_as_coo(t)
     rows, columns, values = elements_of(t)
     return new_coo(lean.stack([rows, columns]), values, t.array.shape, data_of(t).layout is sparse_csr)
 
 
+def batch_as_coo(t: Any) -> Any:
+    """A batch of matrices as a COO tensor, whose first coordinates number the matrices."""
+    batch = t.array.shape[:data_of(t).batch]
+    found = [elements_of(matrix) for matrix in matrices_of(t)]
+    which = np.repeat(np.arange(len(found)), [entries.rows.shape[0] for entries in found])
+    inner = [np.concatenate([entries[k] for entries in found]) for k in range(3)]
+    return new_coo(np.stack([*np.unravel_index(which, batch), *inner[:2]]), inner[2], t.array.shape,
+                   data_of(t).layout is sparse_csr)
+
+
 def dense_of(t: Any) -> Any:
     """The values of a tensor in a compressed layout as an ordinary array."""
+    if is_batch(t):
+        return np.stack([dense_of(matrix) for matrix in matrices_of(t)]).reshape(t.array.shape)
     rows, columns, values = elements_of(t)
     made = np.zeros(t.array.shape, t.array.dtype)
     np.add.at(made, (rows, columns), values)
@@ -169,6 +222,11 @@ def to_compressed(t: Any, layout: Any, blocksize: Any, dense_dim: Any) -> Any:
         if not is_compressed(t) or data_of(t).blocksize is None:
             raise RuntimeError(f"{whence}: conversion from {layout_name(t)} to {name} {given} blocksize argument given is not "
                                "supported")
+    if is_batch(t):
+        if data_of(t).blocksize is None and layout in IN_BLOCKS:
+            raise RuntimeError(f"sparse_compressed_to_sparse_{short}: conversion from {layout_name(t)} to {name} for batched "
+                               "inputs is not supported")
+        return each_matrix(t, lambda matrix: to_compressed(matrix, layout, blocksize, dense_dim))
     if is_compressed(t) and data_of(t).blocksize is not None:
         return from_blocks(t, layout, blocksize, short)
     shape = t.array.shape
@@ -181,8 +239,11 @@ def to_compressed(t: Any, layout: Any, blocksize: Any, dense_dim: Any) -> Any:
             raise IndexError(f"select(): index 1 out of range for tensor of size [{np.count_nonzero(t.array)}, 1] at "
                              "dimension 1")
         if batch > 0:
-            raise NotImplementedError(f"batches of {name} tensors are not supported: give dense_dim={t.array.ndim - 2} to "
-                                      "make the dimensions after the first two dense")
+            matrices = t.array.reshape(math.prod(shape[:batch]), *shape[batch:])
+            if not matrices.shape[0]:
+                raise RuntimeError(f"to_sparse_{short}: Expected product of batch dimensions to be non-zero.")
+            return stacked([to_compressed(new_tensor(matrix), layout, blocksize, dense_dim) for matrix in matrices],
+                           shape[:batch])
         check_blocks(blocksize, shape, f"dense_to_sparse_{short}")
         entries = nonzero_entries(t.array, dense_dim or 0)
     else:
@@ -236,6 +297,10 @@ def matrix_of(t: Any) -> Any:
 def masked(t: Any, mask: Any) -> Any:
     """The values of `t` in the places where `mask` has entries."""
     whole = dense_of(t) if is_compressed(t) else late.to_dense(t.detach()).array if is_sparse(t) else t.array
+    if is_batch(mask):
+        batch = mask.array.shape[:data_of(mask).batch]
+        parts = whole.reshape(math.prod(batch), *whole.shape[len(batch):])
+        return stacked([masked(new_tensor(part), matrix) for part, matrix in zip(parts, matrices_of(mask), strict=True)], batch)
     rows, columns, values = entries_of(mask)
     if data_of(mask).blocksize is not None:
         height, width = data_of(mask).blocksize

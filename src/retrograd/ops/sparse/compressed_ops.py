@@ -7,12 +7,10 @@ import numpy as np
 
 from retrograd.core import lean
 from retrograd.core.api import expose
-from retrograd.core.dispatch import call
-from retrograd.core.hooks import hooks
+from retrograd.core.dispatch import call, compute
 from retrograd.core.opdef import defop
 from retrograd.core.saved import alias
-from retrograd.core.tensor import Tensor, new_tensor, wants_grad
-from retrograd.ops import late
+from retrograd.core.tensor import Tensor, new_tensor
 from retrograd.ops.memory.copy import cast_array, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 from retrograd.ops.shared import families
 from retrograd.ops.sparse import pointwise, products, reductions
@@ -23,17 +21,18 @@ from retrograd.ops.sparse.compressed import (
     Compressed,
     as_coo,
     dense_of,
+    is_batch,
     is_compressed,
     masked,
+    matrices_of,
     matrix_of,
     new_compressed,
+    stacked,
     to_compressed,
     with_entry_values,
 )
-from retrograd.ops.sparse.construct import given_tensor
 from retrograd.ops.sparse.convert import blocksize_of, sparse_gradient
-from retrograd.ops.sparse.coo import coalesced, common_dtype, data_of, is_coo, is_sparse, layout_name, layout_of, sparse_tensor
-from retrograd.ops.sparse.invariants import checking
+from retrograd.ops.sparse.coo import coalesced, common_dtype, data_of, is_coo, is_sparse, layout_name, layout_of
 from retrograd.ops.sparse.table import compressed_kernel, on_values, sparse_kernel, unbatched
 
 FLIPPED = {sparse_csr: sparse_csc, sparse_csc: sparse_csr, sparse_bsr: sparse_bsc, sparse_bsc: sparse_bsr}
@@ -86,6 +85,26 @@ def to_sparse_dim_kernel(op: Any, self: Any, sparse_dim: int) -> Any:
     return as_coo(self)
 
 
+@compressed_kernel("slice.Tensor", "unsqueeze", "squeeze", "squeeze.dim", "unfold", "diagonal")
+def no_strides(op: Any, self: Any, *rest: Any) -> Any:
+    raise RuntimeError(f"Sparse {data_of(self).layout.name[-3:].upper()} tensors do not have strides")
+
+
+@compressed_kernel("reshape", "_reshape_alias", "flatten.using_ints")
+def no_geometry(op: Any, self: Any, *rest: Any) -> Any:
+    raise RuntimeError(f"Sparse {data_of(self).layout.name[-3:].upper()} tensors do not have is_contiguous")
+
+
+@compressed_kernel("expand")
+def no_expansion(op: Any, self: Any, *rest: Any) -> Any:
+    raise RuntimeError(f"expand is unsupported for {layout_name(self)} tensors")
+
+
+@compressed_kernel("angle")
+def angle_kernel(op: Any, self: Any) -> Any:
+    return with_entry_values(self, on_values(op, data_of(self).values))
+
+
 @compressed_kernel("sparse_mask")
 def sparse_mask_kernel(op: Any, self: Any, mask: Any) -> Any:
     if not is_compressed(mask):
@@ -118,107 +137,12 @@ getter("ccol_indices", False, "compressed")
 getter("row_indices", False, "plain")
 
 
-# ---- constructors
-def constructor_gradient(grad: Any, result: Any) -> Any:
-    if is_sparse(grad) and layout_of(grad) is layout_of(result):
-        return grad.values()
-    return late.sparse_mask(grad, result).values()
-
-
-from_parts = defop(
-    "_sparse_compressed_tensor_unsafe(Tensor compressed_indices, Tensor plain_indices, Tensor values, SymInt[] size, *, "
-    "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-    kernel=None, vjp=dict(values=constructor_gradient), batch=unbatched, node="SparseCompressedTensorBackward0",
-    variants="",
-    out=False,
-)
-
-
-@sparse_kernel("_sparse_compressed_tensor_unsafe")
-def from_parts_kernel(op: Any, compressed_indices: Any, plain_indices: Any, values: Any, size: Any, dtype: Any, layout: Any,
-                      device: Any, pin_memory: Any) -> Any:
-    return sparse_tensor(Compressed(layout, alias(compressed_indices), alias(plain_indices), alias(values)), size)
-
-
-def like_parts(self: Any, values: Any) -> Any:
-    """A tensor of other values with the entries of `self`; recorded."""
-    data = data_of(self)
-    return call(from_parts, [alias(data.compressed), alias(data.plain), values, tuple(self.array.shape), values.dtype,
-                             data.layout,
-                             None, None])
-
-
-hooks.compressed_like = like_parts
-
-
-def build(layout: Any, compressed: Any, plain: Any, values: Any, size: Any, dtype: Any, requires_grad: bool,
-          check: Any) -> Any:
-    compressed, plain = given_tensor(compressed, None), given_tensor(plain, None)
-    values = given_tensor(values, dtype)
-    height, width = values.array.shape[1:3] if layout in IN_BLOCKS else (1, 1)
-    if size is None:
-        major = compressed.array.shape[-1] - 1
-        minor = int(plain.array.max()) + 1 if plain.array.size else 0
-        rows, columns = (major, minor) if layout in BY_ROW else (minor, major)
-        size = (rows * height, columns * width, *values.array.shape[3 if layout in IN_BLOCKS else 1:])
-    if checking.enabled if check is None else check:
-        check_parts(layout, compressed.array, plain.array, values.array, size, (height, width))
-    made = call(from_parts, [compressed, plain, values, tuple(size), values.dtype, layout, None, None])
-    if requires_grad and not wants_grad(made):
-        made.requires_grad_()
-    return made
-
-
-def check_parts(layout: Any, compressed: Any, plain: Any, values: Any, size: Any, block: Any) -> None:
-    """What `check_invariants` asks for."""
-    by_row = layout in BY_ROW
-    first, second = ("crow_indices", "col_indices") if by_row else ("ccol_indices", "row_indices")
-    major, minor = (0, 1) if by_row else (1, 0)
-    count = size[major] // block[major]
-    many, few = ("nrows", "ncols") if by_row else ("ncols", "nrows")
-    if compressed.shape[-1] != count + 1:
-        raise RuntimeError(f"{first}.shape[-1] must be equal to the number of {'rows' if by_row else 'columns'} + 1 "
-                           f"(that is {count + 1}), but got {compressed.shape[-1]}")
-    if compressed[0] != 0:
-        raise RuntimeError(f"`{first}[..., 0] == 0` is not satisfied.")
-    if compressed[-1] != plain.shape[-1]:
-        raise RuntimeError(f"`{first}[..., -1] == nnz` is not satisfied.")
-    steps = np.diff(compressed)
-    limit = size[minor] // block[minor]
-    if (steps < 0).any() or (steps > limit).any():
-        raise RuntimeError(f"`0 <= {first}[..., 1:] - {first}[..., :-1] <= {few}` is not satisfied.")
-    if plain.size and not (plain.min() >= 0 and plain.max() < limit):
-        raise RuntimeError(f"`0 <= {second} < {few}` is not satisfied.")
-    if values.shape[0] != plain.shape[-1]:
-        raise RuntimeError(f"number of values ({values.shape[0]}) does not match the number of {second} ({plain.shape[-1]}) "
-                           f"of a tensor with {count} {many}")
-
-
-def make_constructor(name: str, layout: Any) -> None:
-    def construct(compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, dtype: Any = None,
-                  device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
-                  check_invariants: Any = None) -> Any:
-        return build(layout, compressed_indices, plain_indices, values, size, dtype, requires_grad, check_invariants)
-    construct.__name__ = name
-    construct.__doc__ = f"A tensor in the layout {layout}, of its index arrays and values."
-    expose(construct, name=name, method=False)
-
-
-for kind in (sparse_csr, sparse_csc, sparse_bsr, sparse_bsc):
-    make_constructor(kind.name + "_tensor", kind)
-
-
-@expose(method=False)
-def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, dtype: Any = None,
-                             layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
-                             check_invariants: Any = None) -> Any:
-    """A tensor in any of the compressed layouts."""
-    if layout is None:
-        raise RuntimeError("sparse_compressed_tensor_unsafe expected sparse compressed tensor layout but got Strided")
-    return build(layout, compressed_indices, plain_indices, values, size, dtype, requires_grad, check_invariants)
-
-
 # ---- elementwise
+@compressed_kernel("abs_")
+def abs_in_place(op: Any, self: Any) -> Any:
+    return assigned(self, with_entry_values(self, data_of(self).values.detach().abs()))
+
+
 @compressed_kernel(*[n for n in pointwise.ZERO_PRESERVING if n != "pow.Tensor_Scalar"], "neg", "conj_physical",
                    "_conj_physical", "positive")
 def on_entry_values(op: Any, self: Any, *rest: Any) -> Any:
@@ -252,6 +176,9 @@ def mul_in_place(op: Any, self: Any, other: Any) -> Any:
 
 @compressed_kernel("add.Tensor")
 def add_kernel(op: Any, self: Any, other: Any, alpha: Any) -> Any:
+    if is_batch(self) and is_batch(other) and self.array.shape == other.array.shape:
+        pairs = zip(matrices_of(self), matrices_of(other), strict=True)
+        return stacked([add_kernel(op, a, b, alpha) for a, b in pairs], self.array.shape[:data_of(self).batch])
     if is_sparse(self) and is_sparse(other):
         if not (is_compressed(self) and layout_of(self) is layout_of(other)):
             raise RuntimeError(f"add(sparse_csr, sparse) expected operands of one layout but got {layout_name(self)} and "
@@ -289,8 +216,9 @@ def zero_in_place(op: Any, self: Any) -> Any:
 
 def emptied(self: Any, dtype: Any) -> Any:
     data = data_of(self)
-    return new_compressed(data.layout, lean.zeros_like(data.compressed.array), np.zeros(0, data.plain.array.dtype),
-                          np.zeros((0, *data.values.array.shape[1:]), dtype), self.array.shape)
+    n, plain, values = data.batch, data.plain.array, data.values.array
+    return new_compressed(data.layout, lean.zeros_like(data.compressed.array), np.zeros((*plain.shape[:n], 0), plain.dtype),
+                          np.zeros((*values.shape[:n], 0, *values.shape[n + 1:]), dtype), self.array.shape)
 
 
 @compressed_kernel("fill_.Scalar")
@@ -320,8 +248,8 @@ def to_copy_kernel(op: Any, self: Any, dtype: Any, *rest: Any) -> Any:
 @compressed_kernel("copy_")
 def copy_kernel(op: Any, self: Any, src: Any, non_blocking: bool) -> Any:
     if layout_of(self) is not layout_of(src):
-        raise RuntimeError("copy_() between dense and sparse Tensors is not implemented! Found self layout = "
-                           f"{layout_name(self)} and src layout = {layout_name(src)}")
+        raise RuntimeError("torch.copy_: copy of sparse compressed tensors having different layouts is not supported. self "
+                           f"layout is {layout_name(self)} and src layout is {layout_name(src)}")
     return assigned(self, copied(src, None))
 
 
@@ -343,22 +271,64 @@ def sum_kernel(op: Any, self: Any, dtype: Any) -> Any:
 
 @compressed_kernel("sum.dim_IntList")
 def sum_dim_kernel(op: Any, self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    if layout_of(self) is not sparse_csr:
+        raise RuntimeError("Currently the only compressed sparse format supported for sum.dim_IntList is CSR, but got layout "
+                           f"{layout_name(self)}")
     if not keepdim:
         raise RuntimeError("reduction operations on CSR tensors with keepdim=False is unsupported")
+    if len({families.wrap_dim(d, 2) for d in dim}) == 2:
+        total = data_of(self).values.detach().sum(dtype=dtype)
+        return new_compressed(sparse_csr, np.array([0, 1]), np.zeros(1, np.int64), total.array.reshape(1), (1, 1))
     return back(reductions.sum_dim_kernel(op, as_coo(self), dim, keepdim, dtype), self)
 
 
 @compressed_kernel("mm")
 def mm_kernel(op: Any, self: Any, mat2: Any) -> Any:
+    check_product(None, self, mat2)
     made = products.mm_kernel(op, matrix_of(self), matrix_of(mat2))
     if is_coo(made):
-        return to_compressed(made, layout_of(self if is_compressed(self) else mat2), None, None)
+        both = layout_of(self) is sparse_csc and layout_of(mat2) is sparse_csc
+        return to_compressed(made, sparse_csc if both else sparse_csr, None, None)
     return new_tensor(np.ascontiguousarray(made.array))
+
+
+def check_product(into: Any, a: Any, b: Any) -> None:
+    """Raise PyTorch's errors about products of layouts that it does not have, and of shapes that do not fit."""
+    layouts = [layout_name(t) if is_sparse(t) else "Strided" for t in (a, b)]
+    if all([is_sparse(t) for t in (a, b)]) and any([layout_of(t) in IN_BLOCKS for t in (a, b)]):
+        blocks = next(layout_name(t) for t in (a, b) if layout_of(t) in IN_BLOCKS)
+        raise RuntimeError(f"zeros_sparse_compressed expected sparse compressed (non-block) tensor layout but got {blocks}")
+    sparse = [is_sparse(t) for t in (a, b)]
+    unknown = any(sparse) and (all(sparse) and "Sparse" in layouts or "SparseBsc" in layouts or layouts[1] == "SparseBsr")
+    if unknown or into is not None and is_sparse(into) and not all(sparse):
+        target = layout_name(into) if into is not None and is_sparse(into) else layouts[0] if all(sparse) else "Strided"
+        raise RuntimeError(f"addmm: computation on CPU is not implemented for {target} + {layouts[0]} @ {layouts[1]}")
+    if a.array.ndim == 2 and b.array.ndim == 2 and a.array.shape[1] != b.array.shape[0]:
+        (m, k), (l, n) = a.array.shape, b.array.shape
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({m}x{k} and {l}x{n})")
 
 
 @compressed_kernel("addmm", "_sparse_addmm")
 def addmm_kernel(op: Any, self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
-    return products.addmm_kernel(op, self, matrix_of(mat1), matrix_of(mat2), beta, alpha)
+    check_product(self, mat1, mat2)
+    if not is_sparse(self):
+        return products.addmm_kernel(op, self, matrix_of(mat1), matrix_of(mat2), beta, alpha)
+    made = products.sparse_times_sparse(coalesced(matrix_of(mat1)), coalesced(matrix_of(mat2)))
+    scaled = as_coo(self)
+    data_of(scaled).values = new_tensor(data_of(scaled).values.array * self.array.dtype.type(beta))
+    return back(pointwise.merged(coalesced(scaled), coalesced(made), alpha, common_dtype(self, mat1)), self)
+
+
+@compressed_kernel("addmv")
+def addmv_kernel(op: Any, self: Any, mat: Any, vec: Any, beta: Any, alpha: Any) -> Any:
+    made = products.mv_kernel(op, matrix_of(mat), vec).array
+    return new_tensor(made * made.dtype.type(alpha) + self.array * self.array.dtype.type(beta))
+
+
+@compressed_kernel("triangular_solve")
+def triangular_solve_kernel(op: Any, self: Any, A: Any, upper: bool, transpose: bool, unitriangular: bool) -> Any:
+    solution = compute(op, [self, new_tensor(dense_of(A)), upper, transpose, unitriangular])[0]
+    return solution, new_tensor(np.zeros(0, self.array.dtype))
 
 
 @compressed_kernel("mv")
@@ -368,21 +338,61 @@ def mv_kernel(op: Any, self: Any, vec: Any) -> Any:
 
 @compressed_kernel("t", "transpose.int")
 def transpose_kernel(op: Any, self: Any, dim0: int = 0, dim1: int = 1) -> Any:
-    if families.wrap_dim(dim0, self.array.ndim) == families.wrap_dim(dim1, self.array.ndim):
+    rank, data = self.array.ndim, data_of(self)
+    if op.name == "t" and rank > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {rank}D")
+    a, b = sorted([families.wrap_dim(dim0, rank), families.wrap_dim(dim1, rank)])
+    if a == b:
         return alias(self)
-    data = data_of(self)
-    values = data.values.array
+    kinds = [dim_kind(data, d) for d in (a, b)]
+    if kinds[0] != kinds[1]:
+        given = families.wrap_dim(dim0, rank), families.wrap_dim(dim1, rank)
+        raise RuntimeError("transpose(): can only transpose dimensions of the same type (Batch, Sparse, Dense), got "
+                           f"{given[0]}({dim_kind(data, given[0])}) and {given[1]}({dim_kind(data, given[1])})")
+    shape = list(self.array.shape)
+    shape[a], shape[b] = shape[b], shape[a]
+    compressed, plain, values = data.compressed.array, data.plain.array, data.values.array
+    if kinds[0] == "Batch":
+        return new_compressed(data.layout, compressed.swapaxes(a, b), plain.swapaxes(a, b), values.swapaxes(a, b), tuple(shape))
+    if kinds[0] == "Dense":
+        shift = 1 if data.layout in IN_BLOCKS else -1
+        return new_compressed(data.layout, compressed, plain, values.swapaxes(a + shift, b + shift), tuple(shape))
     if data.layout in IN_BLOCKS:
-        values = values.swapaxes(1, 2)
-    return new_compressed(FLIPPED[data.layout], data.compressed.array, data.plain.array, values,
-                          (self.array.shape[1], self.array.shape[0], *self.array.shape[2:]))
+        values = values.swapaxes(data.batch + 1, data.batch + 2)
+    return new_compressed(FLIPPED[data.layout], compressed, plain, values, tuple(shape))
+
+
+def dim_kind(data: Any, dim: int) -> str:
+    """What a dimension of a tensor in a compressed layout numbers."""
+    return "Batch" if dim < data.batch else "Sparse" if dim < data.batch + 2 else "Dense"
 
 
 @compressed_kernel("select.int")
 def select_kernel(op: Any, self: Any, dim: int, index: int) -> Any:
+    data, d = data_of(self), families.wrap_dim(dim, self.array.ndim)
+    kind, length = dim_kind(data, d), self.array.shape[d]
+    if not -length <= index < length:
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(self.array.shape)} at dimension {d}")
+    shape = (*self.array.shape[:d], *self.array.shape[d + 1:])
+    if kind == "Batch":
+        place = (*(slice(None),) * d, index)
+        parts = [part.array[place] for part in (data.compressed, data.plain, data.values)]
+        return new_compressed(data.layout, parts[0], parts[1], parts[2], shape)
+    if kind == "Dense":
+        at = d + (1 if data.layout in IN_BLOCKS else -1)
+        return with_shape(data, data.values.array[(*(slice(None),) * at, index)], shape)
+    if data.batch:
+        raise RuntimeError("select(): selecting sparse dimensions is not supported for batched sparse compressed tensors.")
     made = shapes.select_kernel(op, coalesced(as_coo(self)), dim, index)
     if is_coo(made):
         data_of(made).coalesced = True
     return made
 
 
+def with_shape(data: Any, values: Any, shape: Any) -> Any:
+    return new_compressed(data.layout, data.compressed.array, data.plain.array, values, shape)
+
+
+@compressed_kernel("unbind.int")
+def unbind_kernel(op: Any, self: Any, dim: int) -> Any:
+    return [select_kernel(op, self, dim, i) for i in range(self.array.shape[dim])]

@@ -24,6 +24,7 @@ from retrograd.ops.sparse.coo import (
     is_sparse,
     keys_of,
     layout_name,
+    layout_of,
     row_count,
     rows_at,
     sparse_dim_of,
@@ -253,6 +254,9 @@ def zeros_like_kernel(op: Any, self: Any, dtype: Any, layout: Any, device: Any, 
 def zeros_kernel(op: Any, size: Any, dtype: Any, layout: Any, device: Any, *rest: Any) -> Any:
     wanted = (dtype or dtypes.get_default_dtype()).numpy
     if layout is not sparse_coo:
+        if layout.name in ("sparse_bsr", "sparse_bsc"):
+            raise RuntimeError(f"{op.name}_sparse_compressed expected sparse compressed (non-block) tensor layout but got "
+                               f"{layout_name(layout)}")
         return hooks.to_compressed(new_tensor(np.zeros(tuple(size), wanted)), layout, None, None)
     return empty_coo(tuple(size), wanted)
 
@@ -274,6 +278,17 @@ def no_filling(op: Any, self: Any, *rest: Any) -> Any:
         plain = new_tensor(np.zeros(self.array.shape, self.array.dtype))
         return compute(op, [plain, *rest])
     raise missing(Fill, [self], "SparseCPU")
+
+
+@expose
+def resize_as_sparse_(self: Any, the_template: Any) -> Any:
+    """Give a sparse tensor the size and the number of entries of another one."""
+    if layout_of(self) is not layout_of(the_template):
+        raise RuntimeError(f"resize_as_sparse_: layouts must match, got {layout_name(self)} and {layout_name(the_template)}")
+    if self.array.shape != the_template.array.shape:
+        made = late.zeros_like(the_template.detach())
+        self._extra.sparse, self.array = made._extra.sparse, made.array
+    return self
 
 
 @expose(plain=False)

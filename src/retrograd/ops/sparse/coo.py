@@ -195,7 +195,10 @@ def replace(t: Any, made: Any) -> None:
     values = source.values
     if values.array.dtype != t.array.dtype:
         values = new_tensor(values.array.astype(t.array.dtype))
-    data.indices, data.values, data.coalesced = source.indices, values, source.coalesced
+    if is_coo(t):
+        data.indices, data.values, data.coalesced = source.indices, values, source.coalesced
+    else:
+        data.layout, data.compressed, data.plain, data.values = source.layout, source.compressed, source.plain, values
     if t.array.shape != made.array.shape:
         t.array = stand_in(made.array.shape, t.array.dtype)
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import lean
+from retrograd.core.api import expose
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import NOT_IMPLEMENTED, defop
 from retrograd.core.tensor import new_tensor
@@ -95,6 +96,26 @@ def mm_kernel(op: Any, self: Any, mat2: Any) -> Any:
     return new_tensor(matrix_product(self, mat2))
 
 
+@sparse_kernel("bmm")
+def bmm_kernel(op: Any, self: Any, mat2: Any) -> Any:
+    """The products of a batch of sparse matrices, numbered by their first coordinate."""
+    if not is_sparse(self) or is_sparse(mat2):
+        raise RuntimeError("bmm_sparse: Tensor 'mat2' must be dense" if is_sparse(self) else
+                           "bmm: the first batch must be sparse")
+    for name, t in (("self", self), ("mat2", mat2)):
+        if t.array.ndim != 3:
+            raise RuntimeError(f"bmm_sparse: expected {name} to have 3 dimensions, got {t.array.ndim}")
+    (n, rows, inner), (m, length, columns) = self.array.shape, mat2.array.shape
+    if n != m or inner != length:
+        raise RuntimeError(f"bmm_sparse: mat1 and mat2 shapes cannot be multiplied ({n}x{rows}x{inner} and "
+                           f"{m}x{length}x{columns})")
+    same_dtype(self, mat2)
+    made = np.zeros((n, rows, columns), mat2.array.dtype)
+    which, row, column = indices_of(self)
+    np.add.at(made, (which, row), values_of(self)[:, None] * mat2.array[which, column])
+    return new_tensor(made)
+
+
 @sparse_kernel("mv")
 def mv_kernel(op: Any, self: Any, vec: Any) -> Any:
     if is_sparse(vec) or self.array.ndim != 2 or vec.array.ndim != 1:
@@ -156,6 +177,8 @@ def zeros_for(a: Any, b: Any, rows: int, columns: int) -> Any:
 def sparse_mm_tensors(sparse: Any, dense: Any) -> Any:
     if is_coo(sparse) and is_coo(dense):
         return call(sparse_sparse_matmul, [sparse, dense])
+    if is_sparse(sparse) and is_sparse(dense):
+        return late.mm(sparse, dense)
     rows, columns = sparse.array.shape[0], dense.array.shape[-1]
     if is_sparse(sparse):
         return call(sparse_addmm, [zeros_for(sparse, dense, rows, columns), sparse, dense, 0, 1])
@@ -211,3 +234,45 @@ def hspmm_kernel(op: Any, mat1: Any, mat2: Any) -> Any:
     whole = sparse_times_dense(mat1, mat2)
     rows = np.unique(indices_of(mat1)[0])
     return new_coo(rows[None], whole[rows], whole.shape)
+
+
+@expose(method=False)
+def dsmm(sparse: Any, dense: Any) -> Any:
+    """The dense product of a sparse matrix with a matrix.
+
+    >>> import retrograd as torch
+    >>> torch.dsmm(torch.eye(2).to_sparse(), torch.ones(2, 1))
+    tensor([[1.],
+            [1.]])
+    """
+    return late.mm(sparse, dense)
+
+
+@expose
+def sspaddmm(self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """beta * self + alpha * (mat1 @ mat2) as a sparse tensor, `self` and `mat1` being sparse.
+
+    >>> import retrograd as torch
+    >>> torch.sspaddmm(torch.eye(2).to_sparse(), torch.eye(2).to_sparse(), torch.eye(2)).to_dense()
+    tensor([[2., 0.],
+            [0., 2.]])
+    """
+    return self * beta + late.smm(mat1, mat2) * alpha
+
+
+@expose(method=False)
+def _convert_indices_from_coo_to_csr(input: Any, size: int, *, out_int32: bool = False, out: Any = None) -> Any:
+    """How many of the sorted row numbers lie before each row."""
+    counts = np.bincount(input.array, minlength=size)[:size]
+    made = new_tensor(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32 if out_int32 else np.int64))
+    return made if out is None else out.copy_(made)
+
+
+@expose(method=False)
+def _convert_indices_from_csr_to_coo(crow_indices: Any, col_indices: Any, *, out_int32: bool = False, transpose: bool = False,
+                                     out: Any = None) -> Any:
+    """The row and the column of every entry."""
+    rows = np.repeat(np.arange(crow_indices.array.shape[0] - 1), np.diff(crow_indices.array))
+    pair = [col_indices.array, rows] if transpose else [rows, col_indices.array]
+    made = new_tensor(np.stack(pair).astype(np.int32 if out_int32 else np.int64))
+    return made if out is None else out.copy_(made)

@@ -39,6 +39,29 @@ def no_expand(op: Any, self: Any, *rest: Any) -> Any:
     raise RuntimeError("expand is unsupported for Sparse tensors")
 
 
+@sparse_kernel("_reshape_alias", "reshape")
+def no_reshape(op: Any, self: Any, *rest: Any) -> Any:
+    raise RuntimeError("reshape is not implemented for sparse tensors")
+
+
+@sparse_kernel("narrow_copy")
+def narrow_copy_kernel(op: Any, self: Any, dim: int, start: int, length: int) -> Any:
+    """The entries whose coordinate lies in a range, or of dense dimensions a range of all of them."""
+    d, split = wrap_dim(dim, self.array.ndim), sparse_dim_of(self)
+    shape = (*self.array.shape[:d], length, *self.array.shape[d + 1:])
+    if length < 0 or not 0 <= start <= self.array.shape[d] - length:
+        raise RuntimeError(f"Invalid range to narrow. range(start, start+length) must be a subset of range(0, "
+                           f"{self.array.shape[d]}).")
+    indices, values = indices_of(self), values_of(self)
+    if d >= split:
+        place = (*(slice(None),) * (d - split + 1), slice(start, start + length))
+        return new_coo(indices.copy(), values[place].copy(), shape, data_of(self).coalesced)
+    kept = (indices[d] >= start) & (indices[d] < start + length)
+    chosen = indices[:, kept]
+    chosen[d] -= start
+    return new_coo(chosen, values[kept], shape, data_of(self).coalesced)
+
+
 @sparse_kernel("view")
 def no_view(op: Any, self: Any, *rest: Any) -> Any:
     raise missing(op, [self], "SparseCPU")
