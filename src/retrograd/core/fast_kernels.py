@@ -59,8 +59,8 @@ def install_kernel(op: Any) -> None:
             op.fast = compiled
     elif native is not None and name in native.kernels:
         op.native = native.kernels[name]
-        if op.multiple or op.is_view or op.is_inplace or getattr(op.check, "asks_more", False):      # only behind the check
-            return
+        if op.multiple or op.is_view or op.is_inplace or op.has_lists or getattr(op.check, "asks_more", False):
+            return                            # only behind the check, or not by the tensors alone
         op.fast, op.into = op.native, op.native.inplace
     else:
         return

@@ -124,6 +124,10 @@ def check_before_dtypes(op: Any, args: Any, values: Any) -> None:
 def written(op: Any, args: Any, values: Any, uniform: int) -> Any:
     """What an in-place op writes, or its target once that is written; None if only the long way can tell."""
     pure, target = op.pure, values[0]
+    if op.native is not None and op.check is None and not op.dtype_args:
+        made = op.native(*values)
+        if made is not None:
+            return made
     if pure is None or pure.multiple or op.name in GUARDED or not target.flags.c_contiguous:
         return None
     if op.check is not None and not (uniform == 2 and op.checks_dtypes):

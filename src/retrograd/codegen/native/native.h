@@ -276,4 +276,5 @@ static const struct { const char *name; Native function; } by_hand[] = {
   {"split_with_sizes", native_split_with_sizes}, {"view_as_real", native_view_as_real},
   {"view_as_complex", native_view_as_complex},
   {"clone", native_clone}, {"copy_", native_copy_}, {"zero_", native_zero_}, {"fill_", native_fill_}, {"fill", native_fill},
+  {"cat", native_cat}, {"stack", native_stack},
   {NULL, NULL}};

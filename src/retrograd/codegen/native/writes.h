@@ -47,3 +47,34 @@ static PyObject *native_fill(PyObject *const *args, Py_ssize_t n) {
   PyObject *made = PyArray_NewFromDescr(&PyArray_Type, type, PyArray_NDIM(a), PyArray_DIMS(a), NULL, NULL, 0, NULL);
   if (!made || number_into(args[1], (PyArrayObject *)made)) return made;
   Py_DECREF(made); return refuse(); }
+
+/* ---- arrays one behind the other, along a dimension or a new one */
+static PyObject *join_arrays(PyObject *list, PyObject *place, int fresh) {
+  if (!PyList_CheckExact(list) || !PyList_GET_SIZE(list)) return refuse();
+  const Py_ssize_t count = PyList_GET_SIZE(list); int dim; npy_intp dims[MAXD], along = 0, bytes = 0, outer = 1;
+  PyObject *first = PyList_GET_ITEM(list, 0);
+  if (!is_array(first)) return refuse();
+  PyArrayObject *a = (PyArrayObject *)first; const int nd = PyArray_NDIM(a), rank = nd + fresh;
+  if (!rank || rank > MAXD || !dim_of(place, rank, &dim)) return refuse();
+  if (!fresh && nd > 3 && nd < 6) {                    /* channels may be innermost where sizes leave that open */
+    int spatial = 0; for (int d = 2; d < nd; d++) spatial |= PyArray_DIM(a, d) > 1;
+    if (PyArray_DIM(a, 1) == 1 || !spatial) return refuse(); }
+  for (Py_ssize_t i = 0; i < count; i++) {
+    PyArrayObject *b = (PyArrayObject *)PyList_GET_ITEM(list, i);
+    if (!is_array((PyObject *)b) || PyArray_DESCR(b) != PyArray_DESCR(a) || PyArray_NDIM(b) != nd || !contiguous(b)) return refuse();
+    for (int d = 0; d < nd; d++) if (PyArray_DIM(b, d) != PyArray_DIM(a, d) && (fresh || d != dim)) return refuse();
+    along += fresh ? 1 : PyArray_DIM(b, dim); bytes += PyArray_NBYTES(b);
+    if (!PyArray_SIZE(b) || bytes > 4 * FEW) return refuse(); }
+  for (int d = 0; d < rank; d++) dims[d] = d == dim ? along : PyArray_DIM(a, d - (fresh && d > dim));
+  for (int d = 0; d < dim; d++) outer *= dims[d];
+  PyArray_Descr *type = PyArray_DESCR(a); Py_INCREF(type);
+  PyObject *made = PyArray_NewFromDescr(&PyArray_Type, type, rank, dims, NULL, NULL, 0, NULL); if (!made) return NULL;
+  const npy_intp row = bytes / outer; char *to = PyArray_BYTES((PyArrayObject *)made);
+  for (Py_ssize_t i = 0; i < count; i++) {
+    PyArrayObject *b = (PyArrayObject *)PyList_GET_ITEM(list, i);
+    const npy_intp part = PyArray_NBYTES(b) / outer; const char *from = PyArray_BYTES(b);
+    for (npy_intp k = 0; k < outer; k++) memcpy(to + k * row, from + k * part, part);
+    to += part; }
+  return made; }
+static PyObject *native_cat(PyObject *const *args, Py_ssize_t n) { return n == 2 ? join_arrays(args[0], args[1], 0) : refuse(); }
+static PyObject *native_stack(PyObject *const *args, Py_ssize_t n) { return n == 2 ? join_arrays(args[0], args[1], 1) : refuse(); }

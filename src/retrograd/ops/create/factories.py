@@ -64,6 +64,9 @@ def public(name: str, forms: Any, *, fast: Any = None, method: bool = False, pla
                     made = new_tensor(array)
                     made._requires = kwargs.get("requires_grad", False)
                     return made
+        return bind(*args, **kwargs)
+
+    def by_schema(*args: Any, **kwargs: Any) -> Any:
         if overridden(args, kwargs):
             return hooks.torch_function(function, args, kwargs)
         try:
@@ -73,9 +76,10 @@ def public(name: str, forms: Any, *, fast: Any = None, method: bool = False, pla
                 return hooks.torch_function(function, args, kwargs)
             raise
         return make(forms[index][0], order_of(index), bound)
+    targets = [lambda bound, i=i: make(forms[i][0], order_of(i), bound) for i in range(len(forms))]
+    bind = entry_of(name, schemas, targets, by_schema, method) or by_schema
     if fast is None:
-        targets = [lambda bound, i=i: make(forms[i][0], order_of(i), bound) for i in range(len(forms))]
-        function = entry_of(name, schemas, targets, function, method) or function
+        function = bind
     function.__name__ = function.__qualname__ = name
     function.__module__ = "torch"
     FUNCTIONS_BY_NAME[name] = function
@@ -252,6 +256,8 @@ C_NAMES = {"uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "i
 def as_element(value: Any, dtype: Any) -> Any:
     """A Python number as an element of `dtype`, if the dtype can hold it."""
     kind = dtype.kind
+    if kind == "f" and type(value) is float and -60000 < value < 60000 and dtype not in HALVES:
+        return value
     if kind == "b":
         return bool(value)
     if (type(value) is complex and kind != "c" and value.imag != 0) or not holds(value, dtype):
@@ -260,6 +266,8 @@ def as_element(value: Any, dtype: Any) -> Any:
         value = value.real
     if kind in "iu":
         value = int(value)
+        if -128 < value < 128 and kind == "i":
+            return value
         return np.asarray(value & (1 << 8 * dtype.itemsize) - 1, np.uint64).astype(dtype)
     if dtype in HALVES:
         return np.float32(value).astype(dtype)
@@ -297,6 +305,8 @@ def check_strides(size: Any, stride: Any) -> Any:
 
 
 def arange_kernel(xp: Any, start: Any, end: Any, step: Any, dtype: Any) -> Any:
+    if type(start) is type(end) is type(step) is int and dtype is None and (0 < step and start <= end):
+        return xp.arange(start, end, step)
     numbers = [float(x.real if isinstance(x, complex) else x) for x in (start, end, step)]
     if any([isinstance(x, complex) for x in (start, end, step)]):
         raise RuntimeError("value cannot be converted to type double without overflow")

@@ -129,10 +129,10 @@ cat = defop(
     "cat(Tensor[] tensors, int dim=0) -> Tensor",
     out="cat",
     kernel=cat_kernel, promote="common", check=refuse_none,
-    vjp=dict(tensors=cat_rule), jvp="linear", batch=batch_cat, variants="function",
+    vjp=dict(tensors=cat_rule), jvp="linear", batch=batch_cat, variants="function", lower="@cat",
 )
 for alias in ("concat", "concatenate"):
-    defop(f"{alias}(Tensor[] tensors, int dim=0) -> Tensor", composite=True, variants="function",
+    defop(f"{alias}(Tensor[] tensors, int dim=0) -> Tensor", composite=True, variants="function", alias=("cat", "default"),
           kernel=lambda tensors, dim: call(cat, [tensors, dim]))
 
 
@@ -172,7 +172,7 @@ stack = defop(
     "stack(Tensor[] tensors, int dim=0) -> Tensor",
     out="cat",
     kernel=stack_kernel, promote="common", check=refuse_empty_stack,
-    vjp=dict(tensors=stack_rule), jvp="linear", batch=batch_stack, variants="function",
+    vjp=dict(tensors=stack_rule), jvp="linear", batch=batch_stack, variants="function", lower="@stack",
 )
 
 
