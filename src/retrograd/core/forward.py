@@ -455,6 +455,14 @@ def multilinear(op: Any, args: Any, tangents: Any) -> Any:
             primal, values[i] = values[i], one
             total = plus(total, run_again(op, values))
             values[i] = primal
+    return summed(total, op, args, tangents)
+
+
+def summed(total: Any, op: Any, args: Any, tangents: Any) -> Any:
+    """A sum over the inputs of which some have no tangent: in a graph it is a sum all the same, as in PyTorch."""
+    if isinstance(total, Tensor) and total.requires_grad and any([tangents[i] is None and args[i] is not None
+                                                                  for i in op.inputs]):
+        return total + 0
     return total
 
 
@@ -495,6 +503,8 @@ def elementwise(op: Any, args: Any, tangents: Any, result: Any) -> Any:
                 total = plus(total, conjugate(made))
     if total is None:
         total = new_tensor(np.zeros_like(result.array))
+    elif len(op.inputs) > 1:
+        total = summed(total, op, args, tangents)
     # The gradient of a real input is real; its tangent's image in a complex result must be complex.
     return total.to(result.dtype) if total.array.dtype.kind != result.array.dtype.kind else total
 
@@ -542,9 +552,10 @@ def by_formula(op: Any, args: Any, tangents: Any, result: Any) -> Any:
     if sources is None:
         sources = SOURCES[op] = formula_sources(op)
     values = []
+    partial = getattr(op.jvp, "partial", False)          # whether it takes None for a missing tangent
     for kind, index in sources:
         if kind == TANGENT:
-            values.append(complete(args[index], tangents[index]))
+            values.append(tangents[index] if partial else complete(args[index], tangents[index]))
         elif kind == OUTPUT:
             output = result[index] if op.multiple and not op.returns_list else result
             values.append(twin_of(output) if isinstance(output, Tensor) else output)

@@ -77,6 +77,7 @@ def run_kernel(op: Any, args: Any, values: Any) -> Any:
             raise explain(op, args, error) from None
     if op.is_inplace and (op.promote is not None or op.name in GUARDED):
         if op.name not in APART:
+            check_writable(args[0].array)
             check_overlap(args[0].array, [args[i] for i in op.tensor_args])
         elif op.name == "index_copy_":
             check_apart(args[0].array, [args[i] for i in op.tensor_args[1:]])
@@ -108,6 +109,8 @@ def run_kernel(op: Any, args: Any, values: Any) -> Any:
 def check_before_dtypes(op: Any, args: Any, values: Any) -> None:
     """Raise what else is wrong with the arguments of an op that has no kernel for their dtype: PyTorch looks there first."""
     if op.promote is not None:
+        if op.is_inplace:
+            check_writable(args[0].array)
         check_shapes(op, args)
     elif len(op.tensor_args) == 1 and not op.has_lists and not op.is_inplace:
         tried = list(values)
@@ -370,13 +373,13 @@ def write_into(op: Any, target: Any, result: Any) -> None:
     array = target.array
     if result is array:           # the kernel has written it itself
         return
+    check_writable(array)
     if result.dtype is not array.dtype and not dtypes.can_cast(BY_NUMPY[result.dtype], target.dtype):
         source = BY_NUMPY[result.dtype]
         raise RuntimeError(f"result type {source.legacy} can't be cast to the desired output type "
                            f"{target.dtype.legacy}")
     if result.shape != array.shape:
         raise RuntimeError(f"output with shape {list(array.shape)} doesn't match the broadcast shape {list(result.shape)}")
-    check_writable(array)
     array[...] = result
 
 
@@ -404,9 +407,15 @@ def check_apart(target: Any, operands: Any) -> None:
                                "single memory location. Please clone() the tensor before performing the operation.")
 
 
+def is_shared(array: Any) -> bool:
+    """Whether several elements of an array are one in memory, as after `expand`."""
+    return bool(array.size and 0 in array.strides and any([s == 0 and n > 1 for s, n in zip(array.strides, array.shape,
+                                                                                           strict=True)]))
+
+
 def check_writable(array: Any) -> None:
     """Refuse to write to memory that several elements share."""
-    if array.size and 0 in array.strides and any([s == 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True)]):
+    if 0 in array.strides and is_shared(array):
         raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single "
                            "memory location. Please clone() the tensor before performing the operation.")
 

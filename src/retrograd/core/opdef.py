@@ -409,27 +409,27 @@ MODULES: dict[str, tuple[str, ...]] = {}      # the modules that declare a name,
 
 
 def defop(schema: str, kernel: Any, *, inplace: Any = None, out: Any = None, numbers: Any = False, **columns: Any) -> OpDef:
-    """Declare an op and, as the schema allows, its in-place (`inplace=True`) and out= forms."""
+    """Declare an op and, as the schema allows, its in-place (`inplace=True`, or a kernel of its own) and out= forms."""
     parsed = Schema(schema, allow_numbers_as_tensors=numbers)
     op = OpDef(parsed, kernel, numbers=numbers, out=out, **columns)
     packet = packet_of(parsed.name)
     packet.add(op)
     packet.declared += 1
     if inplace:
-        add_form(op, "inplace", numbers)
+        add_form(op, "inplace", numbers, None if inplace is True else inplace)
     if out is not False:
-        add_form(op, "out", numbers)
+        add_form(op, "out", numbers, None)
     return op
 
 
-def add_form(op: OpDef, form: str, numbers: bool) -> None:
+def add_form(op: OpDef, form: str, numbers: bool, kernel: Any) -> None:
     """Declare lazily that `op` has an in-place or out= form; it is made when first looked up."""
     name = op.name + ("_" if form == "inplace" else "")
-    FORMS.setdefault(name, []).append((op, form, numbers))
+    FORMS.setdefault(name, []).append((op, form, numbers, kernel))
     UNFINISHED.add(name)
 
 
-FORMS: dict[str, list[tuple[OpDef, str, bool]]] = {}
+FORMS: dict[str, list[tuple[OpDef, str, bool, Any]]] = {}
 UNFINISHED: set[str] = set()          # names with forms to be made or modules to be imported before they are used
 finishing = allocate_lock()
 
@@ -458,9 +458,9 @@ def finish(name: str) -> None:
     """Complete the packet called `name`: the rows of all tables, and the forms derived from them."""
     load(name)                        # not under the lock: whoever imports a table may wait for it
     with finishing:
-        for op, form, numbers in FORMS.get(name, ()):
+        for op, form, numbers, kernel in FORMS.get(name, ()):
             if form == "inplace" or out_possible(op):
-                packet_of(name).add(derive(op, form, numbers))
+                packet_of(name).add(derive(op, form, numbers, kernel))
         FORMS.pop(name, None)
         UNFINISHED.discard(name)
 
@@ -478,7 +478,7 @@ def out_possible(op: OpDef) -> bool:
     return not schema.is_view and not schema.mutable and all(r.type == "Tensor" and not r.is_list for r in schema.returns)
 
 
-def derive(op: OpDef, form: str, numbers: bool) -> OpDef:
+def derive(op: OpDef, form: str, numbers: bool, kernel: Any) -> OpDef:
     """The in-place or out= form of a functional op."""
     text = op.schema.text
     head, _, tail = text.partition("(")
@@ -500,8 +500,8 @@ def derive(op: OpDef, form: str, numbers: bool) -> OpDef:
         result = ", ".join(f"Tensor({c}!)" for c in letters)
         result = f"({result})" if len(returns) > 1 else result
         schema = f"{name}.{overload + '_' if overload and overload != 'Tensor' else ''}out({arguments}) -> {result}"
-    derived = OpDef(Schema(schema, allow_numbers_as_tensors=numbers), op.kernel, vjp=op.vjp, jvp=op.jvp, batch=op.batch,
-                    promote=op.promote, widen=op.widen, node=op.node_name, functional=op, numbers=numbers,
+    derived = OpDef(Schema(schema, allow_numbers_as_tensors=numbers), kernel or op.kernel, vjp=op.vjp, jvp=op.jvp,
+                    batch=op.batch, promote=op.promote, widen=op.widen, node=op.node_name, functional=op, numbers=numbers,
                     composite=op.composite and form != "out", scalars=op.scalars, check=op.check, exact=op.exact,
                     leading=op.leading, mixes=op.mixes, elementwise=op.elementwise, real_only=op.real_only, out=op.out)
     return derived

@@ -30,7 +30,8 @@ ADDED_LATER = {"amsgrad": False, "capturable": False, "centered": False, "decoup
 class Rule(Optimizer):
     """The base of optimizers that treat each parameter alone; see NOTE [One formula per optimizer]."""
 
-    _not_negative: tuple[str, ...] = ("weight_decay",)      # settings that are checked besides lr, eps and betas
+    # settings that are checked besides lr, eps and betas; None: the optimizer checks all of them itself
+    _not_negative: tuple[str, ...] | None = ("weight_decay",)
     _no_sparse: str | None = ""                             # why sparse gradients are refused; None if they are not
     _captured = "params and state_steps"
     _on_reals = True                                        # complex parameters are pairs of real ones
@@ -47,7 +48,8 @@ class Rule(Optimizer):
             self._step_supports_amp_scaling = True
 
     def _check(self, settings: dict[str, Any]) -> None:
-        check(settings, self._not_negative)
+        if self._not_negative is not None:
+            check(settings, self._not_negative)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # the optimizer's own settings, without what the base class adds to those of all

@@ -61,7 +61,7 @@ class LBFGS(Optimizer):
             start += p.numel()
 
     @torch.no_grad()
-    def step(self, closure: Any = None) -> Any:
+    def step(self, closure: Any) -> Any:  # type: ignore[override]
         """Take one step of up to `max_iter` iterations; `closure` computes the loss and its gradients."""
         group, kept = self.param_groups[0], self.state[self._params[0]]
         evaluate = torch.enable_grad()(closure)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from retrograd import Tensor
 from retrograd.optim._rule import Rule, add_, decay_, plus
 
 
@@ -20,13 +21,18 @@ class SGD(Rule):
     tensor([0.])
     """
 
-    _not_negative = ("momentum", "weight_decay")
+    _not_negative = None
     _no_sparse = None
     _on_reals = False
 
     def __init__(self, params: Any, lr: Any = 1e-3, momentum: float = 0, dampening: float = 0, weight_decay: float = 0,
                  nesterov: bool = False, *, maximize: bool = False, foreach: bool | None = None, differentiable: bool = False,
                  fused: bool | None = None) -> None:
+        if isinstance(lr, Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+        for text, value in (("learning rate", lr), ("momentum value", momentum), ("weight_decay value", weight_decay)):
+            if value < 0.0:
+                raise ValueError(f"Invalid {text}: {value}")
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(params, lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay, nesterov=nesterov,

@@ -33,7 +33,7 @@ from retrograd.core.tensor import (
 )
 from retrograd.ops.shared import families
 from retrograd.transforms import randomness as random_ops
-from retrograd.transforms.base import Transform
+from retrograd.transforms.base import Transform, only_outer
 from retrograd.transforms.examples import check_example, run_example
 
 CARRIED = FLAG_CONJ | FLAG_NEG | FLAG_META | FLAG_INFERENCE
@@ -284,14 +284,54 @@ class Vmap(Transform):
 
 # ---- what is not an op
 def change_geometry(t: Any, op: Any, args: Any) -> Any:
-    """An in-place view op such as `unsqueeze_` on a batched tensor."""
+    """An in-place view op such as `unsqueeze_` on a batched tensor: what holds all the examples changes in place too."""
     batch = t._extra.batch
-    made = call(op, [t, *args])
-    batch.value, batch.dim = made._extra.batch.value, made._extra.batch.dim
+    made = call(op, [t, *args])                      # which also checks the arguments
+    value, at = batch.value, batch.dim % batch.value.array.ndim
+    with only_outer(batch.owner.level - 1):
+        moved = change_examples(value, at, op, args)
+    if moved is None:
+        batch.value, batch.dim = made._extra.batch.value, made._extra.batch.dim
+    else:
+        batch.dim = moved
     t.array = made.array
     t._flags = made._flags
     bump(t)
     return t
+
+
+def change_examples(value: Any, at: int, op: Any, args: Any) -> int | None:
+    """The in-place view op on the tensor of all examples, counted by dimension `at`; where this one is then.
+
+    None, and nothing done, for an op that is not about single dimensions.
+    """
+    rank = value.array.ndim - 1
+    if not rank and op.name != "unsqueeze":
+        return at                     # numbers have no dimensions that could change
+
+    def place(dim: int, count: int = rank) -> int:
+        dim = families.wrap_dim(dim, count)
+        return dim if dim < at else dim + 1
+
+    if op.name == "unsqueeze":
+        dim = place(args[0], rank + 1)
+        value.unsqueeze_(dim)
+        return at + (dim <= at)
+    if op.name in ("transpose", "t"):
+        first, second = args if args else (0, 1) if rank == 2 else (0, 0)
+        value.transpose_(place(first), place(second))
+        return at
+    if op.name != "squeeze":
+        return None
+    shape = value.array.shape
+    if not args and shape[at] != 1:
+        dims = [d for d, n in enumerate(shape) if n == 1]
+        value.squeeze_()
+    else:
+        given = range(rank) if not args else args[0] if isinstance(args[0], (list, tuple)) else [args[0]]
+        dims = [d for d in sorted([place(d) for d in given]) if shape[d] == 1]
+        value.squeeze_(dims)
+    return at - len([d for d in dims if d < at])
 
 
 def refuse_item(t: Any, what: str = "item") -> Any:

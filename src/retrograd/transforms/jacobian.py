@@ -41,7 +41,7 @@ def jacrev(func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False,
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         called = functools.partial(func, **kwargs) if kwargs else func
         inputs, in_spec = flatten(select_arguments(args, argnums, argument_paths(argnums, args)))
-        refuse_complex("jacrev", "inputs", inputs)
+        refuse_complex("jacrev", "inputs", flatten(args)[0])
         output, pull, *aux = run_vjp(called, args, argnums, has_aux)
         outputs, out_spec = flatten(output)
         refuse_complex("jacrev", "outputs", outputs)
@@ -76,7 +76,7 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
         called = functools.partial(func, **kwargs) if kwargs else func
         inputs, in_spec = flatten(select_arguments(args, argnums, argument_paths(argnums, args)))
         sizes = [t.numel() for t in inputs]
-        refuse_complex("jacfwd", "inputs", inputs)
+        refuse_complex("jacfwd", "inputs", flatten(args)[0])
         seen: list[Any] = []
 
         def column(tangents: Any) -> Any:

@@ -11,9 +11,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from retrograd.autograd.forward_ad import check_floating
+from retrograd.core.dispatch import call
 from retrograd.core.state import tls
 from retrograd.core.tensor import FLAG_WRAPPER, Tensor
 from retrograd.ops import late
+from retrograd.ops.memory.copy import alias
 from retrograd.transforms.arguments import argument_paths, replace_arguments, select_arguments
 from retrograd.transforms.base import running
 from retrograd.transforms.grad import unwrap_aux
@@ -145,5 +147,5 @@ def undual(out: Any, level: Jvp, strict: bool) -> tuple[Any, Any]:
         if tangent is None and strict:
             raise RuntimeError("jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is "
                                "not allowed with strict=True.")
-        return value, late.zeros_like(value) if tangent is None else tangent
+        return call(alias, [value]), late.zeros_like(value) if tangent is None else tangent
 

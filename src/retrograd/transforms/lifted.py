@@ -227,7 +227,8 @@ def check_captured(op: Any, t: Any) -> None:
 
 def change_geometry(t: Any, op: Any, args: Any) -> Any:
     """An in-place view op such as `unsqueeze_`: the wrapper becomes what the view would be."""
-    # what t was stays behind under another name: t becomes a view of that, not of itself
+    # what t was stays behind under another name: a view t becomes a view of that, not of itself
+    was_view = t._view is not None
     before = new_tensor(t.array)
     before._flags, before._extra, before._counter = t._flags, t._extra, counter_of(t)
     before._node, before._nr, before._requires, before._view = t._node, t._nr, t._requires, t._view
@@ -236,7 +237,9 @@ def change_geometry(t: Any, op: Any, args: Any) -> Any:
     t.array, t._flags = made.array, made._flags
     t._node, t._nr, t._requires, t._view, t._counter = made._node, made._nr, made._requires, made._view, made._counter
     bump(t)
-    if t._view is not None:
+    if not was_view:
+        t._view = None
+    elif t._view is not None:
         t._view.version = t._counter.n
     return t
 

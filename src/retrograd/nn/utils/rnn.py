@@ -165,7 +165,10 @@ def pad_sequence(sequences: Tensor | Sequence[Any], batch_first: bool = False, p
     made = torch.empty(shape, dtype=sequences[0].dtype, device=sequences[0].device).fill_(padding_value)
     for i, sequence in enumerate(sequences):
         places = slice(0, sequence.size(0)) if padding_side == "right" else slice(longest - sequence.size(0), longest)
-        made[(i, places) if batch_first else (places, i)] = sequence
+        row = made[(i, places) if batch_first else (places, i)]
+        if sequence.shape[1:] != rest and row.add(sequence).shape != row.shape:
+            raise RuntimeError(f"output with shape {list(row.shape)} doesn't match the broadcast shape {list(sequence.shape)}")
+        row.copy_(sequence)
     return made
 
 

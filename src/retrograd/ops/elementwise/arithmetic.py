@@ -111,6 +111,14 @@ def div_other(grad: Any, self: Any, other: Any) -> Any:
     return -grad * conj(call(div, [self, other]) / other)
 
 
+def div_tangent(self_t: Any, other_p: Any, other_t: Any, result: Any) -> Any:
+    above = self_t if other_t is None else -(other_t * result) if self_t is None else self_t - other_t * result
+    return above / other_p
+
+
+div_tangent.partial = True  # type: ignore[attr-defined]
+
+
 mul = defop(
     "mul.Tensor(Tensor self, Tensor other) -> Tensor",
     kernel="multiply",
@@ -122,7 +130,7 @@ div = defop(
     "div.Tensor(Tensor self, Tensor other) -> Tensor",
     kernel="true_divide",
     vjp=dict(self=div_self, other=div_other),
-    jvp="elementwise", batch=families.pointwise, promote="float", widen=True, exact=True, numbers=True, inplace=True,
+    jvp=div_tangent, batch=families.pointwise, promote="float", widen=True, exact=True, numbers=True, inplace=True,
     lower="self / other",
 )
 reciprocal = defop(
@@ -302,10 +310,17 @@ def check_bounds(self: Any, low: Any, high: Any) -> None:
     if self.array.dtype.kind == "c":
         raise NotImplementedError(COMPLEX_CLAMP)
     for t in (low, high):
+        if isinstance(t, complex) and self.array.dtype.kind in "biu":
+            raise NotImplementedError(COMPLEX_CLAMP)
         if isinstance(t, complex):
             raise RuntimeError("value cannot be converted to type double without overflow")
         if isinstance(t, Tensor) and t.array.dtype.kind == "c":
             raise unsupported("maximum_cpu" if high is None else "minimum_cpu" if low is None else "clamp_cpu", t.array.dtype)
+
+
+def check_bound(self: Any, bound: Any) -> None:
+    if self.array.dtype.kind == "c" or isinstance(bound, complex):
+        raise NotImplementedError(COMPLEX_CLAMP)
 
 
 def clamp_kernel(xp: Any, self: Any, low: Any, high: Any) -> Any:
@@ -369,7 +384,8 @@ defop(
 )
 defop(
     "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
-    kernel=clamp_kernel, check=check_bounds, vjp=dict(self=clamp_backward), node="ClampBackward1", scalars=("min", "max"),
+    kernel=clamp_kernel, check=check_bounds, out="found",
+    vjp=dict(self=clamp_backward), node="ClampBackward1", scalars=("min", "max"),
     **clamp_columns,
     lower={
         "max=None": "self if self != self else maximum(self, min)",
@@ -388,7 +404,7 @@ defop(
 defop(
     "clamp_min(Tensor self, Scalar min) -> Tensor",
     kernel=limited("clamp_min_scalar_cpu", "iufV", lambda xp, self, min: clamp_kernel(xp, self, min, None)), scalars=("min",),
-    check=lambda self, min: check_bounds(self, min, None),
+    check=lambda self, min: check_bound(self, min), out="found",
     vjp=dict(self=lambda grad, self, min: where(self.ge(min), grad, 0)), **clamp_columns,
     lower="maximum(self, min)",
 )
@@ -403,7 +419,7 @@ defop(
 defop(
     "clamp_max(Tensor self, Scalar max) -> Tensor",
     kernel=limited("clamp_max_scalar_cpu", "iufV", lambda xp, self, max: clamp_kernel(xp, self, None, max)), scalars=("max",),
-    check=lambda self, max: check_bounds(self, None, max),
+    check=lambda self, max: check_bound(self, max), out="found",
     vjp=dict(self=lambda grad, self, max: where(self.le(max), grad, 0)), **clamp_columns,
     lower="minimum(self, max)",
 )

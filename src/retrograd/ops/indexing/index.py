@@ -180,6 +180,10 @@ def index_kernel(xp: Any, self: Any, indices: Any) -> Any:
         return keep(self, first)
     if not any([i is not None for i in indices]):
         return self.copy()
+    if len(indices) > 1:                      # the dtypes of all come before the shape of any
+        for index in indices:
+            if index is not None and index.dtype not in INDEX_DTYPES and index.dtype.kind != "b" and index.dtype != np.uint8:
+                raise IndexError(WRONG_INDEX_DTYPE)
     place = Place(self.shape, indices)
     place.check_bounds(self.shape)
     if 0 in place.shape:
@@ -290,10 +294,10 @@ def put_by_mask(self: Any, indices: Any, values: Any) -> bool:
     given = [i for i in indices if i is not None]
     if len(given) != 1 or given[0].dtype.kind not in "bu":
         return False
-    if given[0].dtype.kind != "b":
-        raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
     start = next(k for k, i in enumerate(indices) if i is not None)
     check_mask(self.shape, given[0], start)
+    if given[0].dtype.kind != "b":
+        raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
     value = values.reshape(())
     if value.dtype != self.dtype:
         value = number_array(value.item(), self.dtype)

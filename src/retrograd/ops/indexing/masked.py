@@ -11,6 +11,7 @@ from retrograd.core.api import expose
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.hooks import hooks
+from retrograd.core.kernels import is_shared
 from retrograd.core.opdef import NOT_IMPLEMENTED, OPS, defop
 from retrograd.core.tensor import new_tensor
 from retrograd.ops import late
@@ -20,6 +21,7 @@ from retrograd.ops.shared.along import keep, put_masked
 from retrograd.ops.shared.along import nonzero as positions_of
 from retrograd.ops.shared.dtype_checks import check_types
 from retrograd.ops.shared.elementwise import C_NAMES, must_not_write
+from retrograd.ops.shared.geometry import expanded
 
 
 # ---- where
@@ -145,6 +147,19 @@ nonzero_static = defop(
 )
 
 # ---- masked_fill
+SHARED = ("Use of {0} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. This also "
+          "applies to advanced indexing e.g. tensor[mask] = scalar")
+
+
+def fill_in_place(xp: Any, self: Any, mask: Any, value: Any) -> Any:
+    shape = common_shape(self.shape, mask.shape)          # the error names them in this order
+    if shape != self.shape or mask.dtype.kind != "b" or not is_shared(self):
+        return filled(xp, self, mask, value)
+    warnings.warn(SHARED.format("masked_fill_"), UserWarning, stacklevel=2)
+    xp.copyto(self, number_array(value, self.dtype), where=mask)          # an element is filled if any that shares it is
+    return self
+
+
 def filled(xp: Any, self: Any, mask: Any, value: Any) -> Any:
     shape = common_shape(mask.shape, self.shape)
     if mask.dtype.kind != "b":
@@ -161,6 +176,12 @@ def fill_tensor_kernel(xp: Any, self: Any, mask: Any, value: Any) -> Any:
         raise RuntimeError("masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
                            f"{value.ndim} dimension(s).")
     return filled(xp, self, mask, value.item())
+
+
+def fill_tensor_in_place(xp: Any, self: Any, mask: Any, value: Any) -> Any:
+    if value.ndim:
+        return fill_tensor_kernel(xp, self, mask, value)
+    return fill_in_place(xp, self, mask, value.item())
 
 
 def fill_tensor_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
@@ -181,13 +202,13 @@ masked_fill_tensor = defop(
     vjp=dict(self=lambda grad, mask: grad.masked_fill(mask, 0),
              value=lambda grad, mask: late.where(mask, grad, 0).sum()),
     jvp=lambda self_t, value_t, mask: self_t.masked_fill(mask, value_t),
-    batch=fill_tensor_batch, inplace=True, node="MaskedFillBackward1", out=False,
+    batch=fill_tensor_batch, inplace=fill_tensor_in_place, node="MaskedFillBackward1", out=False,
 )
 masked_fill_scalar = defop(
     "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
     kernel=filled,
     vjp=dict(self=lambda grad, mask: grad.masked_fill(mask, 0)),
-    jvp=lambda self_t, mask: self_t.masked_fill(mask, 0), batch=families.pointwise, inplace=True, elementwise=False,
+    jvp=lambda self_t, mask: self_t.masked_fill(mask, 0), batch=families.pointwise, inplace=fill_in_place, elementwise=False,
 )
 
 
@@ -216,16 +237,23 @@ masked_select = defop(
 
 
 def masked_scatter_kernel(xp: Any, self: Any, mask: Any, source: Any) -> Any:
-    shape = common_shape(mask.shape, self.shape)
+    return scattered(xp, self, mask, source, common_shape(mask.shape, self.shape))
+
+
+def masked_scatter_in_place(xp: Any, self: Any, mask: Any, source: Any) -> Any:
+    return scattered(xp, self, mask, source, self.shape)
+
+
+def scattered(xp: Any, self: Any, mask: Any, source: Any, shape: Any) -> Any:
     if self.dtype != source.dtype:
         raise RuntimeError("masked_scatter: expected self and source to have same dtypes but got"
                            f"{BY_NUMPY[self.dtype].legacy} and {BY_NUMPY[source.dtype].legacy}")
     if mask.dtype.kind != "b":
         raise RuntimeError("masked_scatter_ only supports boolean masks, but got mask with dtype "
                            f"{BY_NUMPY[mask.dtype].legacy}")
+    mask = expanded(mask, shape)
     result = xp.empty(shape, self.dtype)
     result[...] = self
-    mask = lean.broadcast_to(mask, shape)
     count = int(xp.count_nonzero(mask))
     if count > source.size:
         raise RuntimeError("Number of elements of source < number of ones in mask")
@@ -246,7 +274,8 @@ masked_scatter = defop(
     kernel=masked_scatter_kernel,
     vjp=dict(self=lambda grad, mask: grad.masked_fill(mask, 0),
              source=lambda grad, mask, source_sym_sizes: call(masked_scatter_backward, [grad, mask, source_sym_sizes])),
-    jvp=lambda self_t, mask, source_t: self_t.masked_scatter(mask, source_t), batch=families.loop, inplace=True,
+    jvp=lambda self_t, mask, source_t: self_t.masked_scatter(mask, source_t), batch=families.loop,
+    inplace=masked_scatter_in_place,
 )
 masked_scatter_backward = defop(
     "masked_scatter_backward(Tensor grad_output, Tensor mask, SymInt[] sizes) -> Tensor",

@@ -11,6 +11,7 @@ from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.graph import Node, connect, describe_outputs, set_history
 from retrograd.core.hooks import hooks
+from retrograd.core.kernels import is_shared
 from retrograd.core.opdef import defop
 from retrograd.core.state import tls
 from retrograd.core.tensor import Tensor, new_tensor, wants_grad
@@ -595,7 +596,7 @@ index_copy = defop(
 )
 
 
-def index_fill_with(self: Any, dim: int, index: Any, value: Any) -> Any:
+def index_fill_with(self: Any, dim: int, index: Any, value: Any, in_place: bool = False) -> Any:
     if index.dtype != INT64:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     dim = wrap_dim(dim, self.ndim)
@@ -605,15 +606,19 @@ def index_fill_with(self: Any, dim: int, index: Any, value: Any) -> Any:
     if index.size and not (index.min() >= -size and index.max() < size):
         wrong = index[(index < -size) | (index >= size)].flat[0]
         raise IndexError(f"index {wrong} is out of bounds for dimension {dim} with size {size}")
-    result = copy_of(self)
+    result = self if in_place and is_shared(self) else copy_of(self)
     at_least_1d(result)[rows(dim, index)] = value
     return result
 
 
-def index_fill_kernel(xp: Any, self: Any, dim: int, index: Any, value: Any) -> Any:
+def index_fill_kernel(xp: Any, self: Any, dim: int, index: Any, value: Any, in_place: bool = False) -> Any:
     if isinstance(value, complex) and self.dtype.kind != "c":
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
-    return index_fill_with(self, dim, index, number_array(value, self.dtype))
+    return index_fill_with(self, dim, index, number_array(value, self.dtype), in_place)
+
+
+def index_fill_in_place(xp: Any, self: Any, dim: int, index: Any, value: Any) -> Any:
+    return index_fill_kernel(xp, self, dim, index, value, True)
 
 
 def index_fill_tensor_kernel(xp: Any, self: Any, dim: int, index: Any, value: Any) -> Any:
@@ -640,7 +645,7 @@ index_fill_scalar = defop(
     kernel=index_fill_kernel,
     vjp=dict(self=lambda grad, dim, index: grad.index_fill(dim, index, 0)),
     jvp=lambda self_t, dim, index: self_t.index_fill(dim, index, 0),
-    batch=along_vector, inplace=True,
+    batch=along_vector, inplace=index_fill_in_place,
 )
 
 

@@ -8,6 +8,7 @@ from retrograd.core.dispatch import call
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
+from retrograd.core.state import tls
 from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor, operators, wants_grad
 from retrograd.ops.create.from_data import Once
 from retrograd.ops.linalg.matmul import addmm, bmm, dot, legacy, linalg_cross, mm, mv, trilinear, vdot, words
@@ -129,7 +130,10 @@ def linear_tensors(input: Any, weight: Any, bias: Any) -> Any:
         return matmul_tensors(input, weight.t()).add_(bias)
     if rank == 2:
         return call(addmm, [bias, input, weight.t(), 1, 1])
-    if input.array.flags.c_contiguous:
+    if tls.transforms and not (rank == 3 and input.array.flags.c_contiguous):
+        made = matmul_tensors(input, weight.t())
+        return made + bias if any([hasattr(t, "randomness") for t in tls.transforms]) else made.add_(bias)
+    if input.array.flags.c_contiguous and bias.array.ndim == 1:
         shape = input.array.shape
         rows = 1
         for n in shape[:-1]:
@@ -308,8 +312,8 @@ def multi_dot_tensors(tensors: Any) -> Any:
                                f"and tensor {i} {words(t.array)}")
     for i in range(count - 1):
         if chain[i].array.shape[1] != chain[i + 1].array.shape[0]:
-            raise RuntimeError(f"multi_dot(): tensors {i} and {i + 1} with shapes {list(chain[i].array.shape)} and "
-                               f"{list(chain[i + 1].array.shape)} cannot be multiplied")
+            raise RuntimeError(f"multi_dot(): tensors {i} and {i + 1} with shapes {list(tensors[i].shape)} and "
+                               f"{list(tensors[i + 1].shape)} cannot be multiplied")
     return multiply_chain(chain).view(tuple(shape))
 
 

@@ -54,7 +54,7 @@ ldl_factor = defop("linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (
 
 
 def ldl_solve_kernel(xp: Any, LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any:
-    check_square("torch.linalg.ldl_solve", LD, "LD")
+    check_square("torch.linalg.ldl_solve", LD)
     check_floating("torch.linalg.ldl_solve", LD)
     if B.dtype != LD.dtype:
         names = [BY_NUMPY[a.dtype].legacy for a in (B, LD)]

@@ -8,7 +8,7 @@ import numpy as np
 from retrograd.core import dtypes, lean
 from retrograd.core.algorithms import native
 from retrograd.core.copying import copy_of
-from retrograd.core.dispatch import call, turned
+from retrograd.core.dispatch import turned
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
 from retrograd.core.tensor import FUNCTIONS_BY_NAME, operators
@@ -157,18 +157,25 @@ def addmm_kernel(xp: Any, self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any
     return combined(xp, self, any_product(xp, wide(mat1), wide(mat2)), beta, alpha)
 
 
-def addmm_in_place(xp: Any, self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
-    result = addmm_kernel(xp, self, mat1, mat2, beta, alpha)
-    if result.shape != self.shape:
-        raise RuntimeError(f"Bad in-place call: input tensor size {list(self.shape)} and output tensor size "
-                           f"{list(result.shape)} should match")
-    return result
+def in_its_place(kernel: Any) -> Any:
+    """The kernel of an in-place sum, whose result has the shape that the tensor had."""
+    def in_place(xp: Any, self: Any, *rest: Any) -> Any:
+        result = kernel(xp, self, *rest)
+        if result.shape != self.shape:
+            raise RuntimeError(f"Bad in-place call: input tensor size {list(self.shape)} and output tensor size "
+                               f"{list(result.shape)} should match")
+        return result
+    return in_place
 
 
-def check_bmm(batch1: Any, batch2: Any) -> None:
+def check_stacks(batch1: Any, batch2: Any) -> None:
     for name, batch in (("batch1", batch1), ("batch2", batch2)):
         if batch.ndim != 3:
             raise RuntimeError(f"{name} must be a 3D tensor")
+
+
+def check_bmm(batch1: Any, batch2: Any) -> None:
+    check_stacks(batch1, batch2)
     if batch2.shape[0] != batch1.shape[0] or batch2.shape[1] != batch1.shape[2]:
         raise RuntimeError("Expected size for first two dimensions of batch2 tensor to be: "
                            f"[{batch1.shape[0]}, {batch1.shape[2]}] but got: [{batch2.shape[0]}, {batch2.shape[1]}].")
@@ -206,13 +213,14 @@ OUTER_PRODUCTS = 1024         # results as large as this are made faster by a pl
 
 
 def baddbmm_kernel(xp: Any, self: Any, batch1: Any, batch2: Any, beta: Any, alpha: Any) -> Any:
+    for batch, dim in ((batch1, 0), (batch1, 1), (batch2, 2)):
+        families.wrap_dim(dim, batch.ndim, scalar_ok=False)
+    expandable(self, (*batch1.shape[:2], batch2.shape[2]))
+    check_stacks(batch1, batch2)
     if not self.dtype == batch1.dtype == batch2.dtype:
         raise RuntimeError(f"Input dtypes must be the same, got: input {words(self)}, batch1: {words(batch1)}, batch2: "
                            f"{words(batch2)}")
-    for batch, dim in ((batch1, 0), (batch1, 1), (batch2, 2)):
-        families.wrap_dim(dim, batch.ndim, scalar_ok=False)
     check_bmm(batch1, batch2)
-    expandable(self, (*batch1.shape[:2], batch2.shape[2]))
     refuse_bool("baddbmm", self, batch1, batch2)
     return combined(xp, self, any_product(xp, wide(batch1), wide(batch2)), beta, alpha)
 
@@ -244,6 +252,7 @@ def check_mv(self_ndim: int, self_size: int, mat: Any, vec: Any) -> None:
 
 
 def mv_kernel(xp: Any, self: Any, vec: Any) -> Any:
+    families.wrap_dim(0, self.ndim, scalar_ok=False)
     check_mv(1, self.shape[0] if self.ndim else 1, self, vec)
     if self.dtype != vec.dtype:
         raise RuntimeError(f"addmv input tensors must have the same dtype, but got {legacy(vec)}, {legacy(self)}, and "
@@ -363,7 +372,7 @@ def batched_mm(op: Any, args: Any, dims: Any, size: int) -> Any:
     """A stack of matrix products."""
     check_ranks(op.name, args, dims, *FACTOR_RANKS[op.name])
     a, b = (families.move_to_front(t, d) for t, d in zip(args, dims, strict=True))
-    return call(bmm, [a, b]) if op is mm and None not in dims else late.matmul(a, b), 0
+    return late.matmul(a, b), 0
 
 
 def batched_mv(op: Any, args: Any, dims: Any, size: int) -> Any:
@@ -371,6 +380,8 @@ def batched_mv(op: Any, args: Any, dims: Any, size: int) -> Any:
     a, b = (families.move_to_front(t, d) for t, d in zip(args, dims, strict=True))
     if dims[1] is None:
         return late.matmul(a, b), 0
+    if dims[0] is None:
+        return late.matmul(a, b.t()), 1
     return late.matmul(a, b.unsqueeze(-1)).squeeze(-1), 0
 
 
@@ -378,7 +389,9 @@ def batched_dot(op: Any, args: Any, dims: Any, size: int) -> Any:
     check_ranks("dot", args, dims, 1, 1)
     a, b = (families.move_to_front(t, d) for t, d in zip(args, dims, strict=True))
     a = conj(a) if op.name == "vdot" else a
-    return (a * b).sum(-1), 0
+    if None in dims:
+        return late.matmul(a, b.t()), 0
+    return late.matmul(a.unsqueeze(-2), b.unsqueeze(-1)).squeeze(-1).squeeze(-1), 0
 
 
 # ---- the table
@@ -421,7 +434,7 @@ addmm = defop(
 )
 addmm_ = defop(
     "addmm_(Tensor(a!) self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)",
-    kernel=addmm_in_place, vjp=ADDMM, jvp=addmm_tangent, batch=families.loop, node="AddmmBackward0",
+    kernel=in_its_place(addmm_kernel), vjp=ADDMM, jvp=addmm_tangent, batch=families.loop, node="AddmmBackward0",
     variants="method", out=False,
 )
 
@@ -439,8 +452,7 @@ def sum_batch(name: str, args: Any, dims: Any, size: int) -> Any:
     if dims[1] is None and dims[2] is None:
         made = getattr(late, name)(first, second)
     elif name == "mv":
-        made = late.matmul(first, second.unsqueeze(-1)).squeeze(-1) if dims[2] is not None else (
-            late.matmul(first, second))
+        made = families.move_to_front(*batched_mv(mv, args[1:3], dims[1:3], size))
     elif name == "outer":
         made = first.unsqueeze(-1) * second.unsqueeze(-2)
     else:
@@ -474,7 +486,7 @@ baddbmm = defop(
              batch2=lambda grad, batch1, alpha: times(conj(batch1.transpose(1, 2)).bmm(grad), alpha)),
     jvp=lambda self_t, batch1_p, batch1_t, batch2_p, batch2_t, beta, alpha:
         plainly(self_t, beta) + plainly(batch1_t.bmm(batch2_p) + batch1_p.bmm(batch2_t), alpha),
-    batch=lambda op, args, dims, size: sum_batch("bmm", args, dims, size), inplace=True,
+    batch=lambda op, args, dims, size: sum_batch("bmm", args, dims, size), inplace=in_its_place(baddbmm_kernel),
 )
 addbmm = defop(
     "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",

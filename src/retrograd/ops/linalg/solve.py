@@ -277,10 +277,10 @@ def check_product(name: str, a: Any, b: Any, left: bool) -> None:
 
 def solve_kernel(xp: Any, A: Any, B: Any, left: bool, check_errors: bool) -> Any:
     check_floating("linalg.solve", A)
-    check_square("linalg.solve", A)
     if A.dtype != B.dtype:
         raise RuntimeError(f"linalg.solve: Expected A and B to have the same dtype, but found A of type {legacy(A)} and B of "
                            f"type {legacy(B)} instead")
+    check_square("linalg.solve", A)
     vector = has_vector(A.shape, B.shape)
     b = B[..., None] if vector else B
     check_product("linalg.solve", A, b, left)
@@ -735,10 +735,10 @@ defop(
 
 def lu_solve_kernel(xp: Any, LU: Any, pivots: Any, B: Any, left: bool, adjoint: bool) -> Any:
     check_floating("torch.linalg.lu_solve", LU)
-    check_square("torch.linalg.lu_solve", LU, "LU")
     if LU.dtype != B.dtype:
         raise RuntimeError(f"linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type {legacy(LU)} and "
                            f"B of type {legacy(B)} instead")
+    check_square("torch.linalg.lu_solve", LU, "LU")
     check_pivots(LU, pivots)
     check_product("linalg.lu_solve", LU, B, left)
     supported("linalg.lu_solve_cpu", LU, even_empty=False)

@@ -9,7 +9,7 @@ from retrograd.core.opdef import defop, find_packet
 from retrograd.ops import late
 from retrograd.ops.loss.kernels import MEAN, NONE, SUM, nll_loss2d_forward, nll_loss_forward, reduced
 from retrograd.ops.shared.elementwise import less_from, minus, over, plus, times
-from retrograd.ops.shared.families import anywhere
+from retrograd.ops.shared.families import anywhere, wrap_dim
 
 
 def composite(schema: str, kernel: Any, variants: str = "") -> Any:
@@ -89,7 +89,7 @@ def cross_entropy_tensors(self: Any, target: Any, weight: Any, reduction: int, i
 
 
 def with_probabilities(self: Any, target: Any, weight: Any, reduction: int, label_smoothing: float) -> Any:
-    dim = class_dim(self)
+    dim = wrap_dim(class_dim(self), self.ndim, scalar_ok=False)
     classes = self.shape[dim]
     if not self.is_floating_point() or not target.is_floating_point():
         raise RuntimeError("Expected floating point type for target with class probabilities")
@@ -100,8 +100,10 @@ def with_probabilities(self: Any, target: Any, weight: Any, reduction: int, labe
     products = logs * target if weight is None else logs * target * along_classes(weight, logs)
     if reduction == NONE:
         return -products.sum(dim)
+    if reduction == MEAN and not logs.numel():
+        return -products.sum().fill_(float("nan"))
     made = -products.sum()
-    return made if reduction == SUM else over(made, logs.numel() // classes if classes else 0)
+    return made if reduction == SUM else over(made, logs.numel() // classes)
 
 
 def with_smoothing(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, label_smoothing: float) -> Any:
@@ -187,7 +189,8 @@ def cosine_embedding_tensors(input1: Any, input2: Any, target: Any, margin: floa
 
 
 def ranking_tensors(input1: Any, input2: Any, target: Any, margin: float, reduction: int) -> Any:
-    return reduced(plus(-target * (input1 - input2), margin).clamp_min(0), reduction)
+    difference = input1 - input2
+    return reduced(plus(-target * difference, margin).clamp_min(0), reduction)
 
 
 def triplet_tensors(anchor: Any, positive: Any, negative: Any, margin: float, p: float, eps: float, swap: bool,

@@ -23,7 +23,6 @@ from retrograd.core.tensor import FLAG_WRAPPER, Tensor, new_tensor
 from retrograd.ops import late
 from retrograd.ops.loss.kernels import MEAN, reduced
 from retrograd.ops.shared import families
-from retrograd.ops.shared.dtype_checks import type_name
 from retrograd.ops.shared.elementwise import unsupported
 
 NEVER = -1e30
@@ -203,9 +202,6 @@ def check(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any,
         raise RuntimeError("log_probs tensor must not be empty")
     if log_probs.dtype.kind != "f" or log_probs.dtype.itemsize < 4:
         raise unsupported(kernel, log_probs.dtype)
-    if targets.dtype.name not in ("int32", "int64"):
-        raise RuntimeError("Expected tensor for argument #2 'targets' to have scalar type Int; but got "
-                           f"{type_name(targets.dtype)} instead {where}")
     if log_probs.ndim != 3:
         raise RuntimeError(f"Expected 3-dimensional tensor, but got {log_probs.ndim}-dimensional tensor for argument #1 "
                            f"'log_probs' {where}")
@@ -222,8 +218,6 @@ def check(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any,
         for n in lengths:
             if n < 0:
                 raise RuntimeError(f"Expected {name} to have value at least 0, but got value {n} {where}")
-            if name == "input_lengths" and n > frames:
-                raise RuntimeError(f"Expected input_lengths to have value at most {frames}, but got value {n} {where}")
     longest, total = max(target_lengths, default=0), sum(target_lengths)
     if targets.ndim == 1 and targets.shape[0] != total:
         raise RuntimeError(f"Expected tensor to have size {total} at dimension 0, but got size {targets.shape[0]} for argument "
@@ -234,6 +228,9 @@ def check(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any,
     if targets.ndim == 2 and targets.shape[1] < longest:
         raise RuntimeError(f"Expected tensor to have size at least {longest} at dimension 1, but got size {targets.shape[1]} "
                            f"for argument #2 'targets' {where}")
+    for n in input_lengths:
+        if n > frames:
+            raise RuntimeError(f"Expected input_lengths to have value at most {frames}, but got value {n} {where}")
 
 
 def numbers(lengths: Any, name: str = "input_lengths") -> list[int]:

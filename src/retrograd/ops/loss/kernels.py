@@ -228,6 +228,11 @@ def soft_margin_bent(grad: Any, grad_output: Any, self: Any, target: Any, reduct
 
 def check_soft_margin(*args: Any) -> None:
     dtypes = [t.array.dtype for t in args[:-1]]
+    problem = broadcast_problem(*[t.array.shape for t in args[-3:-1]])
+    if problem is not None:
+        raise RuntimeError(problem)
+    if len(args) == 3 and args[0].array.dtype.kind in "biu" and args[1].array.dtype.kind not in "biu":
+        dtypes = dtypes[:1]                   # the loss is computed in place of the input
     if all([d.kind == "b" for d in dtypes]):
         raise RuntimeError("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, "
                            "use the `~` or `logical_not()` operator instead.")

@@ -730,7 +730,9 @@ defop(
 def check_lambda(self: Any, lambd: Any) -> None:
     if self.array.dtype.kind not in FLOATS:
         raise unsupported("softshrink_check", self.array.dtype)
-    if lambd < 0:
+    if isinstance(lambd, complex):
+        raise RuntimeError("value cannot be converted to type double without overflow")
+    if not 0 <= lambd <= finfo(self.dtype).max:
         raise RuntimeError(f"lambda must be in range [0, {finfo(self.dtype).max:g}] for input dtype {self.dtype.legacy}, but "
                            f"found {lambd:g}")
 

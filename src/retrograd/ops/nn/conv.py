@@ -178,9 +178,6 @@ def check_convolution(input: Any, weight: Any, bias: Any, stride: Any, padding: 
     if bias is not None and bias.dtype is not input.dtype:
         raise RuntimeError(f"Input type ({C_NAMES[input.dtype.name]}) and bias type ({C_NAMES[bias.dtype.name]}) should be "
                            "the same")
-    if input.dtype is not weight.dtype:
-        raise RuntimeError(f"expected scalar type {input.dtype.legacy} but found {weight.dtype.legacy}\n"
-                           "Input and weight must have the same dtype; .to() makes one that of the other.")
     shown = ", ".join(map(str, kernel))
     if kernel[0] < groups:
         raise RuntimeError(f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of "
@@ -198,6 +195,9 @@ def check_convolution(input: Any, weight: Any, bias: Any, stride: Any, padding: 
             raise RuntimeError(f"Given transposed=1, weight of size [{shown}], expected bias to be 1-dimensional with "
                                f"{kernel[1] * groups} elements, but got bias of size {list(bias.shape)} instead")
         check_transposed(sizes, kernel, *[widened(v, rank - 2) for v in (stride, padding, dilation, output_padding)])
+    if input.dtype is not weight.dtype:
+        raise RuntimeError(f"expected scalar type {input.dtype.legacy} but found {weight.dtype.legacy}\n"
+                           "Input and weight must have the same dtype; .to() makes one that of the other.")
     if 0 in sizes[2:]:
         raise RuntimeError("Only zero batch or zero channel inputs are supported, but got input shape: "
                            f"{[*sizes[:2], *in_two(sizes[2:], 1)]}")

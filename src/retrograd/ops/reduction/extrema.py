@@ -111,13 +111,13 @@ def read_over_ties(self_p: Any, self_t: Any, result: Any, dim: Any, keepdim: boo
 
 def extreme_dims_kernel(name: str, reduce: str) -> Any:
     def kernel(xp: Any, self: Any, dim: Any, keepdim: bool) -> Any:
-        axes = axes_of(dim, self.ndim)
         if self.size == 0 and not dim:
             raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
                                "reduction dim with the 'dim' argument.")
-        for given, axis in zip(dim, axes, strict=False):
-            if self.ndim and self.shape[axis] == 0:
-                raise IndexError(f"{name}(): Expected reduction dim {given} to have non-zero size.")
+        for given in dim if self.size == 0 else ():
+            if self.shape[wrap_dim(given, self.ndim)] == 0:
+                raise IndexError(f"{name}(): Expected reduction dim {wrap_dim(given, self.ndim)} to have non-zero size.")
+        axes = axes_of(dim, self.ndim)
         if self.size:
             refuse(f"{name[1:]}_values_cpu", self, "c")
         return dense(getattr(xp, reduce).reduce(self, axes, keepdims=keepdim))

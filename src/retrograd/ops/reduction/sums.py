@@ -84,6 +84,7 @@ sum = defop(
 
 
 def nansum_kernel(xp: Any, self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    axes_of(dim, self.ndim)
     if self.dtype.kind == "c":
         raise RuntimeError("nansum on CPU does not support complex inputs")
     if not is_integral(self):

@@ -7,6 +7,7 @@ from retrograd.core.api import expose
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import find_packet
 from retrograd.ops import late
+from retrograd.ops.shared.dtype_checks import type_name
 from retrograd.ops.shared.families import anywhere
 from retrograd.ops.signal.fft import c2c, c2r, r2c
 from retrograd.ops.views.slicing import slice_, unfold_backward
@@ -19,7 +20,7 @@ def call_pad(x: Any, pad: Any, mode: str) -> Any:
 
 
 def described(window: Any) -> str:
-    return "None" if window is None else f"torch.{window.dtype.legacy}Tensor{{{list(window.shape)}}}"
+    return "None" if window is None else f"{type_name(window.array.dtype)}{{{list(window.shape)}}}"
 
 
 def flag(value: Any) -> Any:
@@ -62,7 +63,7 @@ def stft(input: Any, n_fft: int, hop_length: Any = None, win_length: Any = None,
 
 def check_stft(input: Any, n_fft: int, hop: int, length: int, window: Any, normalized: bool, onesided: Any,
                return_complex: Any, align_to_window: Any) -> None:
-    head = (f"stft(torch.{input.dtype.legacy}Tensor{list(input.shape)}, n_fft={n_fft}, hop_length={hop}, win_length={length}, "
+    head = (f"stft({type_name(input.array.dtype)}{list(input.shape)}, n_fft={n_fft}, hop_length={hop}, win_length={length}, "
             f"window={described(window)}, normalized={flag(normalized)}, onesided={flag(onesided)}, "
             f"return_complex={flag(return_complex)}, align_to_window={flag(align_to_window)}) ")
     if input.dtype.category < 2:

@@ -40,7 +40,7 @@ def real_pairs(xp: Any, self: Any) -> Any:
 
 def complex_pairs(xp: Any, self: Any) -> Any:
     whole = WHOLES.get(self.dtype)
-    if whole is None:
+    if whole is None and self.dtype.char != "e":
         raise RuntimeError("view_as_complex is only supported for half, float and double tensors, but got a tensor of "
                            f"scalar type: {dtypes.BY_NUMPY[self.dtype].legacy}")
     shape, strides, offset = self.shape, storage.strides_of(self), storage.offset_of(self)
@@ -54,6 +54,9 @@ def complex_pairs(xp: Any, self: Any) -> Any:
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
     if offset % 2:
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")
+    if whole is None:
+        raise RuntimeError("view_as_complex is only supported for float and double tensors here, but got a tensor of scalar "
+                           "type: Half")
     return geometry.reinterpreted(self, whole, shape[:-1], [s // 2 for s in strides[:-1]])
 
 

@@ -38,6 +38,9 @@ def batch_unsafe_view(op: Any, args: Any, dims: Any, size: int) -> Any:
 def batch_expand(op: Any, args: Any, dims: Any, size: int) -> Any:
     t = move_to_front(args[0], dims[0])
     missing = len(args[1]) - (t.ndim - 1)
+    if missing < 0:
+        raise RuntimeError(f"expand: the number of sizes provided ({len(args[1])}) must be greater or equal to the number of "
+                           f"dimensions in the tensor ({t.ndim - 1})")
     if missing > 0:
         t = t.reshape((size,) + (1,) * missing + tuple(t.shape[1:]))
     return op(t, (size, *args[1])), 0

@@ -281,8 +281,7 @@ def filled(grads: Any, shapes: Any) -> Any:
 
 def unbind_kernel(xp: Any, self: Any, dim: int) -> Any:
     if self.ndim == 0:
-        raise IndexError("Dimension specified as 0 but tensor has no dimensions" if dim in (0, -1) else
-                         f"Dimension specified as {dim} but tensor has no dimensions")
+        raise IndexError(f"Dimension specified as {wrap_dim(dim, 0)} but tensor has no dimensions")
     dim = wrap_dim(dim, self.ndim)
     return [geometry.selected(self, dim, i) for i in range(self.shape[dim])]
 
