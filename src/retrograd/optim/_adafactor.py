@@ -5,9 +5,10 @@ from typing import Any
 
 import retrograd as torch
 from retrograd import Tensor
+from retrograd.optim._lists import step_lists
 from retrograd.optim._rule import Rule, advance, count, zeros
 
-__all__ = ["Adafactor"]
+__all__ = ["Adafactor", "adafactor"]
 
 
 class Adafactor(Rule):
@@ -72,3 +73,13 @@ class Adafactor(Rule):
         update = variance.clamp_(min=eps1 * eps1).rsqrt_().mul_(grad)
         longer = max(1.0, update.norm(2).item() / (update.numel() ** 0.5 * group["d"]))
         param.add_(update, alpha=-rate / longer)
+
+
+def adafactor(params: list[Any], grads: list[Any], row_vars: list[Any], col_vars: list[Any], variances: list[Any],
+              state_steps: list[Any], foreach: bool | None = None, grad_scale: Any = None, found_inf: Any = None,
+              has_complex: bool = False, *, d: float, lr: Any, beta2_decay: float, weight_decay: float, eps1: float,
+              eps2: float, maximize: bool) -> None:
+    """One step of Adafactor for lists of tensors."""
+    step_lists(Adafactor, params, grads, dict(step=state_steps, row_var=row_vars, col_var=col_vars, variance=variances),
+               dict(lr=lr, d=d, beta2_decay=beta2_decay, weight_decay=weight_decay, eps=(eps1, eps2), maximize=maximize),
+               grad_scale, found_inf)

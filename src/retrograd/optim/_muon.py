@@ -6,6 +6,7 @@ from typing import Any
 
 import retrograd as torch
 from retrograd import Tensor
+from retrograd.optim._lists import step_lists
 from retrograd.optim._rule import Rule, zeros
 
 __all__ = ["Muon"]
@@ -79,3 +80,16 @@ def nearly_orthogonal(matrix: Any, coefficients: Any, steps: int, eps: float) ->
         gram = x @ x.T
         x = torch.addmm(x, torch.addmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
     return x.T if tall else x
+
+
+def muon(params: list[Any], grads: list[Any], muon_momentum_bufs: list[Any], *, foreach: bool | None = None, lr: float,
+         weight_decay: float, momentum: float, nesterov: bool, ns_coefficients: tuple[float, float, float], ns_steps: int,
+         eps: float, adjust_lr_fn: str | None, has_complex: bool) -> None:
+    """One step of Muon for lists of tensors."""
+    if foreach:
+        raise RuntimeError("Foreach is not supported for Muon yet")
+    if has_complex:
+        raise ValueError("Complex parameters are not supported")
+    step_lists(Muon, params, grads, dict(momentum_buffer=muon_momentum_bufs),
+               dict(lr=lr, weight_decay=weight_decay, momentum=momentum, nesterov=nesterov, ns_coefficients=ns_coefficients,
+                    ns_steps=ns_steps, eps=eps, adjust_lr_fn=adjust_lr_fn))

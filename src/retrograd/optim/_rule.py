@@ -90,28 +90,32 @@ class Rule(Optimizer):
                 continue
             if grad.is_sparse and self._no_sparse is not None:
                 raise RuntimeError(self._no_sparse or f"{type(self).__name__} does not support sparse gradients")
-            if group.get("capturable") and param.device.type == "cpu":
-                raise AssertionError(f"If capturable=True, {self._captured} must be on supported devices: {CAPTURABLE}.")
-            if group.get("fused") and not param.is_floating_point():
-                raise RuntimeError("`fused=True` requires all the params to be floating point Tensors of supported devices: "
-                                   f"['mps', 'cuda', 'xpu', 'hpu', 'cpu', 'mtia', 'privateuseone'] but {param.dtype} and "
-                                   f"{param.device.type}")
-            if scale is not None:
-                grad.div_(scale)
             state = self.state[param] if self._keeps_state(group) else {}
             if not state:
                 self._start(state, param, group)
-            if differentiable:
-                for name, value in state.items():
-                    if isinstance(value, Tensor) and name != "step":
-                        state[name] = value.clone()
-            grad = -grad if maximize else grad
-            if self._on_reals and param.is_complex():
-                parts = {name: torch.view_as_real(value) if isinstance(value, Tensor) and value.is_complex() else value
-                         for name, value in state.items()}
-                self._update(torch.view_as_real(param), torch.view_as_real(grad.resolve_conj()), parts, settings)
-            else:
-                self._update(param, grad, state, settings)
+            self._step_one(param, grad, state, settings, scale)
+
+    def _step_one(self, param: Any, grad: Any, state: dict[str, Any], group: dict[str, Any], scale: Any) -> None:
+        """Change one parameter, whatever it is."""
+        if group.get("capturable") and param.device.type == "cpu":
+            raise AssertionError(f"If capturable=True, {self._captured} must be on supported devices: {CAPTURABLE}.")
+        if group.get("fused") and not param.is_floating_point():
+            raise RuntimeError("`fused=True` requires all the params to be floating point Tensors of supported devices: "
+                               f"['mps', 'cuda', 'xpu', 'hpu', 'cpu', 'mtia', 'privateuseone'] but {param.dtype} and "
+                               f"{param.device.type}")
+        if scale is not None:
+            grad.div_(scale)
+        if group.get("differentiable"):
+            for name, value in state.items():
+                if isinstance(value, Tensor) and name != "step":
+                    state[name] = value.clone()
+        grad = -grad if group.get("maximize") else grad
+        if self._on_reals and param.is_complex():
+            parts = {name: torch.view_as_real(value) if isinstance(value, Tensor) and value.is_complex() else value
+                     for name, value in state.items()}
+            self._update(torch.view_as_real(param), torch.view_as_real(grad.resolve_conj()), parts, group)
+        else:
+            self._update(param, grad, state, group)
 
     def _step_list(self, params: list[Any], grads: Tensors, group: dict[str, Any], maximize: bool) -> None:
         """Change parameters that have nothing unusual about them by one run of the formula for all that are alike."""

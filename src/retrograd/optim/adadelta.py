@@ -3,7 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from retrograd.optim._lists import step_lists
 from retrograd.optim._rule import Rule, add_, advance, average_squares_, count, decay_, zeros
+
+__all__ = ["Adadelta", "adadelta"]
 
 
 class Adadelta(Rule):
@@ -39,3 +42,12 @@ class Adadelta(Rule):
         delta = steps.add(eps).sqrt_() / squares.add(eps).sqrt_() * grad
         average_squares_(steps, delta, rho)
         add_(param, delta, -group["lr"])
+
+
+def adadelta(params: list[Any], grads: list[Any], square_avgs: list[Any], acc_deltas: list[Any], state_steps: list[Any],
+             capturable: bool = False, foreach: bool | None = None, differentiable: bool = False, has_complex: bool = False, *,
+             lr: float, rho: float, eps: float, weight_decay: float, maximize: bool) -> None:
+    """One step of Adadelta for lists of tensors."""
+    step_lists(Adadelta, params, grads, dict(step=state_steps, square_avg=square_avgs, acc_delta=acc_deltas),
+               dict(lr=lr, rho=rho, eps=eps, weight_decay=weight_decay, maximize=maximize, capturable=capturable,
+                    differentiable=differentiable))

@@ -4,7 +4,10 @@ from __future__ import annotations
 from typing import Any
 
 import retrograd as torch
+from retrograd.optim._lists import step_lists
 from retrograd.optim._rule import Rule, add_ratio_, advance, count, decay_, raised
+
+__all__ = ["Adagrad", "adagrad"]
 
 
 class Adagrad(Rule):
@@ -59,3 +62,13 @@ class Adagrad(Rule):
 def with_values(sparse: Any, values: Any) -> Any:
     """A sparse tensor with other values at the same places."""
     return torch.sparse_coo_tensor(sparse._indices(), values, sparse.size())
+
+
+def adagrad(params: list[Any], grads: list[Any], state_sums: list[Any], state_steps: list[Any], fused: bool | None = None,
+            grad_scale: Any = None, found_inf: Any = None, has_sparse_grad: bool = False, foreach: bool | None = None,
+            differentiable: bool = False, has_complex: bool = False, *, lr: float, weight_decay: float, lr_decay: float,
+            eps: float, maximize: bool) -> None:
+    """One step of Adagrad for lists of tensors."""
+    step_lists(Adagrad, params, grads, dict(step=state_steps, sum=state_sums),
+               dict(lr=lr, weight_decay=weight_decay, lr_decay=lr_decay, eps=eps, maximize=maximize, fused=fused,
+                    differentiable=differentiable), grad_scale, found_inf)

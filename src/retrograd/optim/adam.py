@@ -5,6 +5,7 @@ from typing import Any
 
 import retrograd as torch
 from retrograd import Tensor
+from retrograd.optim._lists import step_lists
 from retrograd.optim._rule import (
     Rule,
     add_ratio_,
@@ -16,6 +17,8 @@ from retrograd.optim._rule import (
     keep_largest_,
     zeros,
 )
+
+__all__ = ["Adam", "adam"]
 
 
 class Adam(Rule):
@@ -94,3 +97,16 @@ def checked_betas(betas: Any, foreach: bool | None, capturable: bool) -> tuple[A
             if beta.numel() != 1:
                 raise ValueError(f"Tensor betas[{i}] must be 1-element")
     return tuple(beta.squeeze() if isinstance(beta, Tensor) and beta.dim() else beta for beta in betas)  # type: ignore[return-value]
+
+
+def adam(params: list[Any], grads: list[Any], exp_avgs: list[Any], exp_avg_sqs: list[Any], max_exp_avg_sqs: list[Any],
+         state_steps: list[Any], foreach: bool | None = None, capturable: bool = False, differentiable: bool = False,
+         fused: bool | None = None, grad_scale: Any = None, found_inf: Any = None, has_complex: bool = False,
+         decoupled_weight_decay: bool = False, *,
+         amsgrad: bool, beta1: Any, beta2: Any, lr: Any, weight_decay: float, eps: float, maximize: bool) -> None:
+    """One step of Adam for lists of tensors."""
+    step_lists(Adam, params, grads, dict(step=state_steps, exp_avg=exp_avgs, exp_avg_sq=exp_avg_sqs,
+                                         max_exp_avg_sq=max_exp_avg_sqs),
+               dict(lr=lr, betas=(beta1, beta2), eps=eps, weight_decay=weight_decay, amsgrad=amsgrad, maximize=maximize,
+                    capturable=capturable, differentiable=differentiable, fused=fused,
+                    decoupled_weight_decay=decoupled_weight_decay), grad_scale, found_inf)

@@ -3,7 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from retrograd.optim._lists import step_lists
 from retrograd.optim._rule import Rule, add_ratio_, advance, average_, count, decay_, keep_largest_, zeros
+
+__all__ = ["Adamax", "adamax"]
 
 
 class Adamax(Rule):
@@ -36,3 +39,12 @@ class Adamax(Rule):
         average_(average, grad, beta1)
         keep_largest_(largest.mul_(beta2), grad.abs().add_(group["eps"]))
         add_ratio_(param, average, largest, -group["lr"] / (1 - beta1 ** step))
+
+
+def adamax(params: list[Any], grads: list[Any], exp_avgs: list[Any], exp_infs: list[Any], state_steps: list[Any],
+           foreach: bool | None = None, maximize: bool = False, differentiable: bool = False, capturable: bool = False,
+           has_complex: bool = False, *, eps: float, beta1: float, beta2: float, lr: float, weight_decay: float) -> None:
+    """One step of Adamax for lists of tensors."""
+    step_lists(Adamax, params, grads, dict(step=state_steps, exp_avg=exp_avgs, exp_inf=exp_infs),
+               dict(lr=lr, betas=(beta1, beta2), eps=eps, weight_decay=weight_decay, maximize=maximize, capturable=capturable,
+                    differentiable=differentiable))

@@ -3,7 +3,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograd.optim.adam import Adam
+from retrograd.optim.adam import Adam, adam
+
+__all__ = ["AdamW", "adamw"]
 
 
 class AdamW(Adam):
@@ -30,3 +32,13 @@ class AdamW(Adam):
         super().__setstate__(state)
         for group in self.param_groups:
             group["decoupled_weight_decay"] = True
+
+
+def adamw(params: list[Any], grads: list[Any], exp_avgs: list[Any], exp_avg_sqs: list[Any], max_exp_avg_sqs: list[Any],
+          state_steps: list[Any], foreach: bool | None = None, capturable: bool = False, differentiable: bool = False,
+          fused: bool | None = None, grad_scale: Any = None, found_inf: Any = None, has_complex: bool = False, *,
+          amsgrad: bool, beta1: Any, beta2: Any, lr: Any, weight_decay: float, eps: float, maximize: bool) -> None:
+    """One step of AdamW for lists of tensors."""
+    adam(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, foreach, capturable, differentiable, fused,
+         grad_scale, found_inf, has_complex, True, amsgrad=amsgrad, beta1=beta1, beta2=beta2, lr=lr,
+         weight_decay=weight_decay, eps=eps, maximize=maximize)

@@ -4,7 +4,10 @@ from __future__ import annotations
 from typing import Any
 
 import retrograd as torch
+from retrograd.optim._lists import step_lists
 from retrograd.optim._rule import Rule, advance, count, decay_, number, scalar_dtype, zeros
+
+__all__ = ["ASGD", "asgd"]
 
 
 class ASGD(Rule):
@@ -45,3 +48,12 @@ class ASGD(Rule):
             mean.copy_(param)
         state["eta"].fill_(lr / ((1 + lambd * lr * step) ** group["alpha"]))
         state["mu"].fill_(1 / max(1, step - group["t0"]))
+
+
+def asgd(params: list[Any], grads: list[Any], axs: list[Any], mus: list[Any], etas: list[Any], state_steps: list[Any],
+         foreach: bool | None = None, maximize: bool = False, differentiable: bool = False, capturable: bool = False,
+         has_complex: bool = False, *, lambd: float, lr: float, t0: float, alpha: float, weight_decay: float) -> None:
+    """One step of ASGD for lists of tensors."""
+    step_lists(ASGD, params, grads, dict(step=state_steps, ax=axs, mu=mus, eta=etas),
+               dict(lr=lr, lambd=lambd, t0=t0, alpha=alpha, weight_decay=weight_decay, maximize=maximize, capturable=capturable,
+                    differentiable=differentiable))

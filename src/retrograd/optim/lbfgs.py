@@ -165,10 +165,10 @@ class Memory:
         return made
 
     def keep(self, kept: dict[str, Any], direction: Any, length: Any, loss: float) -> None:
-        kept.update(d=direction, t=length, old_dirs=self.changes, old_stps=self.steps, ro=self.inverses, H_diag=self.scale,
-                    prev_flat_grad=self.gradient, prev_loss=loss)
         if self.weights:
             kept["al"] = self.weights
+        kept.update(d=direction, t=length, old_dirs=self.changes, old_stps=self.steps, ro=self.inverses, H_diag=self.scale,
+                    prev_flat_grad=self.gradient, prev_loss=loss)
 
 
 class Point:

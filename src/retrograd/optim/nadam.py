@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import retrograd as torch
+from retrograd.optim._lists import step_lists
 from retrograd.optim._rule import (
     Rule,
     add_ratio_,
@@ -16,6 +17,8 @@ from retrograd.optim._rule import (
     scalar_dtype,
     zeros,
 )
+
+__all__ = ["NAdam", "nadam"]
 
 
 class NAdam(Rule):
@@ -59,3 +62,14 @@ class NAdam(Rule):
         size = raised(squares.div(1 - beta2 ** step).sqrt(), group["eps"])
         add_ratio_(param, grad, size, -lr * (1.0 - now) / (1.0 - product))
         add_ratio_(param, average, size, (-lr * later) / (1.0 - product * later))
+
+
+def nadam(params: list[Any], grads: list[Any], exp_avgs: list[Any], exp_avg_sqs: list[Any], mu_products: list[Any],
+          state_steps: list[Any], decoupled_weight_decay: bool = False, foreach: bool | None = None, capturable: bool = False,
+          differentiable: bool = False, has_complex: bool = False, maximize: bool = False, *, beta1: float, beta2: float,
+          lr: float, weight_decay: float, momentum_decay: float, eps: float) -> None:
+    """One step of NAdam for lists of tensors."""
+    step_lists(NAdam, params, grads, dict(step=state_steps, exp_avg=exp_avgs, exp_avg_sq=exp_avg_sqs, mu_product=mu_products),
+               dict(lr=lr, betas=(beta1, beta2), eps=eps, weight_decay=weight_decay, momentum_decay=momentum_decay,
+                    decoupled_weight_decay=decoupled_weight_decay, maximize=maximize, capturable=capturable,
+                    differentiable=differentiable))

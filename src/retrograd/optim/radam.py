@@ -3,7 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from retrograd.optim._lists import step_lists
 from retrograd.optim._rule import Rule, add_, advance, average_, average_squares_, count, decay_, raised, zeros
+
+__all__ = ["RAdam", "radam"]
 
 
 class RAdam(Rule):
@@ -43,3 +46,13 @@ class RAdam(Rule):
             rectified = ((worth - 4) * (worth - 2) * most / ((most - 4) * (most - 2) * worth)) ** 0.5
             update = update * (correction ** 0.5 / raised(squares.sqrt(), group["eps"])) * rectified
         add_(param, update, -1.0)
+
+
+def radam(params: list[Any], grads: list[Any], exp_avgs: list[Any], exp_avg_sqs: list[Any], state_steps: list[Any],
+          decoupled_weight_decay: bool = False, foreach: bool | None = None, differentiable: bool = False,
+          capturable: bool = False, has_complex: bool = False, maximize: bool = False, *, beta1: float, beta2: float, lr: float,
+          weight_decay: float, eps: float) -> None:
+    """One step of RAdam for lists of tensors."""
+    step_lists(RAdam, params, grads, dict(step=state_steps, exp_avg=exp_avgs, exp_avg_sq=exp_avg_sqs),
+               dict(lr=lr, betas=(beta1, beta2), eps=eps, weight_decay=weight_decay, capturable=capturable, maximize=maximize,
+                    decoupled_weight_decay=decoupled_weight_decay, differentiable=differentiable))

@@ -3,7 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from retrograd.optim._lists import step_lists
 from retrograd.optim._rule import Rule, add_, add_ratio_, advance, average_, average_squares_, count, decay_, raised, zeros
+
+__all__ = ["RMSprop", "rmsprop"]
 
 
 class RMSprop(Rule):
@@ -52,3 +55,14 @@ class RMSprop(Rule):
             add_(param, buffer, -lr)
         else:
             add_ratio_(param, grad, size, -lr)
+
+
+def rmsprop(params: list[Any], grads: list[Any], square_avgs: list[Any], grad_avgs: list[Any], momentum_buffer_list: list[Any],
+            state_steps: list[Any], foreach: bool | None = None, maximize: bool = False, differentiable: bool = False,
+            capturable: bool = False, has_complex: bool = False, *, lr: float, alpha: float, eps: float, weight_decay: float,
+            momentum: float, centered: bool) -> None:
+    """One step of RMSprop for lists of tensors."""
+    step_lists(RMSprop, params, grads, dict(step=state_steps, square_avg=square_avgs, grad_avg=grad_avgs,
+                                            momentum_buffer=momentum_buffer_list),
+               dict(lr=lr, alpha=alpha, eps=eps, weight_decay=weight_decay, momentum=momentum, centered=centered,
+                    maximize=maximize, capturable=capturable, differentiable=differentiable))

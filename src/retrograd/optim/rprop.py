@@ -4,7 +4,10 @@ from __future__ import annotations
 from typing import Any
 
 import retrograd as torch
+from retrograd.optim._lists import step_lists
 from retrograd.optim._rule import Rule, advance, count, number, zeros
+
+__all__ = ["Rprop", "rprop"]
 
 
 class Rprop(Rule):
@@ -46,3 +49,12 @@ class Rprop(Rule):
         grad = grad.masked_fill(turned, 0)              # no step where the gradient has changed its sign
         param.addcmul_(grad.sign(), size, value=-1)
         before.copy_(grad)
+
+
+def rprop(params: list[Any], grads: list[Any], prevs: list[Any], step_sizes: list[Any], state_steps: list[Any],
+          foreach: bool | None = None, capturable: bool = False, maximize: bool = False, differentiable: bool = False,
+          has_complex: bool = False, *, step_size_min: float, step_size_max: float, etaminus: float, etaplus: float) -> None:
+    """One step of Rprop for lists of tensors."""
+    step_lists(Rprop, params, grads, dict(step=state_steps, prev=prevs, step_size=step_sizes),
+               dict(etas=(etaminus, etaplus), step_sizes=(step_size_min, step_size_max), maximize=maximize,
+                    capturable=capturable, differentiable=differentiable))

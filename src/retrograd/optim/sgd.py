@@ -4,7 +4,10 @@ from __future__ import annotations
 from typing import Any
 
 from retrograd import Tensor
+from retrograd.optim._lists import step_lists
 from retrograd.optim._rule import Rule, add_, decay_, plus
+
+__all__ = ["SGD", "sgd"]
 
 
 class SGD(Rule):
@@ -52,3 +55,12 @@ class SGD(Rule):
                 buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
             grad = plus(grad, buffer, momentum) if group["nesterov"] else buffer
         add_(param, grad, -group["lr"])
+
+
+def sgd(params: list[Any], d_p_list: list[Any], momentum_buffer_list: list[Any], has_sparse_grad: bool = False,
+        foreach: bool | None = None, fused: bool | None = None, grad_scale: Any = None, found_inf: Any = None, *,
+        weight_decay: float, momentum: float, lr: float, dampening: float, nesterov: bool, maximize: bool) -> None:
+    """One step of gradient descent for lists of tensors; buffers that are None are made, and put into the list."""
+    step_lists(SGD, params, d_p_list, dict(momentum_buffer=momentum_buffer_list),
+               dict(lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay, nesterov=nesterov,
+                    maximize=maximize, fused=fused), grad_scale, found_inf)

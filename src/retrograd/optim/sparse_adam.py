@@ -8,6 +8,8 @@ from retrograd import Tensor
 from retrograd.optim._rule import Rule, zeros
 from retrograd.optim.adagrad import with_values
 
+__all__ = ["SparseAdam"]
+
 
 class SparseAdam(Rule):
     """Adam for sparse gradients, such as those of `Embedding(sparse=True)`.
@@ -69,3 +71,12 @@ class SparseAdam(Rule):
         size = averaged(state["exp_avg_sq"], grad._values().pow(2), beta2).sqrt_().add_(group["eps"])
         rate = group["lr"] * math.sqrt(1 - beta2 ** state["step"]) / (1 - beta1 ** state["step"])
         param.add_(with_values(grad, -rate * mean.div_(size)))
+
+
+def sparse_adam(params: list[Any], grads: list[Any], exp_avgs: list[Any], exp_avg_sqs: list[Any], state_steps: list[int], *,
+                eps: float, beta1: float, beta2: float, lr: float, maximize: bool) -> None:
+    """One step of SparseAdam for lists of tensors; `state_steps` counts this step already."""
+    worker = SparseAdam.__new__(SparseAdam)
+    settings = dict(lr=lr, betas=(beta1, beta2), eps=eps, maximize=maximize)
+    for param, grad, average, squares, step in zip(params, grads, exp_avgs, exp_avg_sqs, state_steps, strict=True):
+        worker._step_one(param, grad, dict(step=step - 1, exp_avg=average, exp_avg_sq=squares), settings, None)
