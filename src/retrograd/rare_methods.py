@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core.api import expose
+from retrograd.core.swapping import swap
 from retrograd.core.tensor import Tensor
 from retrograd.ops import late
 from retrograd.storage import STORAGE_TYPES, TypedStorage
@@ -53,6 +54,12 @@ def has_one_order(t: Any) -> bool:
 def __reversed__(self: Tensor) -> Tensor:
     """The tensor with its first dimension in reverse."""
     return self if self.array.ndim == 0 else late.flip(self, (0,))
+
+
+@expose(plain=False)
+def _swap_with(self: Tensor, other: Tensor) -> None:
+    """Exchange the contents of two tensors; `torch.utils.swap_tensors` checks whether that is safe."""
+    swap(self, other)
 
 
 @expose(plain=False)

@@ -11,7 +11,8 @@ import retrograd as torch
 
 # the optimizer, its settings, how the function calls them, and where the function's lists come from
 FORMS: dict[str, Any] = {
-    "adadelta": ("Adadelta", dict(lr=0.1, rho=0.9, eps=1e-6, weight_decay=0.1, maximize=False), {}, ["square_avg", "acc_delta"]),
+    "adadelta": ("Adadelta", dict(lr=0.1, rho=0.9, eps=1e-6, weight_decay=0.1, maximize=False), {},
+                 ["square_avg", "acc_delta"]),
     "adagrad": ("Adagrad", dict(lr=0.1, weight_decay=0.1, lr_decay=0.01, eps=1e-10, maximize=True), {}, ["sum"]),
     "adam": ("Adam", dict(lr=0.1, weight_decay=0.1, eps=1e-8, amsgrad=True, maximize=False), dict(betas=(0.9, 0.99)),
              ["exp_avg", "exp_avg_sq", "max_exp_avg_sq"]),

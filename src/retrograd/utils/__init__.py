@@ -1,6 +1,8 @@
 """Helpers around the library: PyTorch's `torch.utils`."""
 from __future__ import annotations
 
+import copyreg
+import weakref
 from importlib import import_module
 from typing import Any
 
@@ -20,6 +22,25 @@ def set_module(obj: Any, mod: str) -> None:
     if not isinstance(mod, str):
         raise TypeError("The mod argument should be a string")
     obj.__module__ = mod
+
+
+def swap_tensors(t1: Any, t2: Any) -> None:
+    """Exchange two tensors for everybody who holds them: classes, attributes, data and history.
+
+    >>> import retrograd as torch
+    >>> weight, other = torch.nn.Parameter(torch.ones(2)), torch.zeros(3)
+    >>> torch.utils.swap_tensors(weight, other)
+    >>> weight
+    tensor([0., 0., 0.])
+    """
+    for name, t in (("t1", t1), ("t2", t2)):
+        known = 1 if t.is_leaf and t.requires_grad else 0      # the accumulator of a leaf has a weak reference to it
+        if weakref.getweakrefcount(t) > known:
+            raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
+    slots = [set(copyreg._slotnames(type(t))) for t in (t1, t2)]  # type: ignore[attr-defined]
+    if slots[0] != slots[1]:
+        raise RuntimeError("Cannot swap t1 and t2 if they have different slots")
+    t1._swap_with(t2)
 
 
 def __getattr__(name: str) -> Any:

@@ -6,6 +6,7 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Mapping
 from typing import Any
 
+import retrograd as torch
 from retrograd import no_grad
 from retrograd.nn.modules._hooks import add
 from retrograd.nn.parameter import Parameter, is_lazy
@@ -26,6 +27,20 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpec
         return super().__repr__()
 
     __str__ = __repr__
+
+
+def swap_in(param: Any, value: Any, assign: bool) -> None:
+    """Let a parameter or buffer become what its `module_load` makes of a value, for everybody who holds it."""
+    made = param.module_load(value, assign=assign)
+    if made is value or made is param:
+        raise RuntimeError("module_load returned one of self or other, please .detach() the result if returning one of the "
+                           "inputs in module_load")
+    if isinstance(param, Parameter):
+        if isinstance(made, Parameter):
+            made.requires_grad_(param.requires_grad)
+        else:
+            made = Parameter(made, requires_grad=param.requires_grad)
+    torch.utils.swap_tensors(param, made)
 
 
 class WrappedHook:
@@ -236,7 +251,9 @@ class Stateful:
                           "place?)", stacklevel=2)
         try:
             with no_grad():
-                if assign:
+                if torch.__future__.get_swap_module_params_on_conversion():
+                    swap_in(param, value, assign)
+                elif assign:
                     if isinstance(param, Parameter):
                         if isinstance(value, Parameter):
                             value.requires_grad_(param.requires_grad)

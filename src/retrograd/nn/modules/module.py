@@ -470,24 +470,45 @@ class Module(Hooked, Stateful):
         if recurse:
             for module in self.children():
                 module._apply(fn)
+        swaps = torch.__future__.get_swap_module_params_on_conversion()
         for name, param in self._parameters.items():
             if param is None:
                 continue
             grad = param.grad
             with torch.no_grad():
                 made = fn(param)
-            if made.is_meta is param.is_meta and made.layout is param.layout:
+            fits = made.is_meta is param.is_meta and made.layout is param.layout and not (
+                torch.__future__.get_overwrite_module_params_on_conversion())
+            if swaps:
+                self._swap(name, param, Parameter(made, param.requires_grad))
+            elif fits:
                 param.data = made
             else:       # a tensor cannot take such data; there is a new parameter in its place
                 param = self._parameters[name] = Parameter(made, param.requires_grad)
-            if grad is not None:
-                with torch.no_grad():
-                    made = fn(grad)
+            if grad is None:
+                continue
+            with torch.no_grad():
+                made = fn(grad)
+            param.grad = None                       # so that it may have another dtype than the parameter had
+            if swaps:
+                self._swap(f"{name}.grad", grad, made.requires_grad_(grad.requires_grad))
+                param.grad = grad
+            elif fits:
+                grad.data = made
+                param.grad = grad
+            else:
                 param.grad = made.requires_grad_(grad.requires_grad)
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
         return self
+
+    def _swap(self, name: str, old: Any, new: Any) -> None:
+        """Let a tensor become another one for everybody who holds it."""
+        try:
+            torch.utils.swap_tensors(old, new)
+        except Exception as error:
+            raise RuntimeError(f"_apply(): Couldn't swap {self._get_name()}.{name}") from error
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """Convert floating point (and complex) parameters and buffers to another dtype, and all to another device.
