@@ -575,7 +575,9 @@ def __deepcopy__(self: Any, memo: Any) -> Any:
                            "utils.weight_norm usage, see https://github.com/pytorch/pytorch/pull/103001")
     if id(self) in memo:
         return memo[id(self)]
-    if self._flags & FLAG_SPARSE:
+    if self._flags & FLAG_SUBCLASS:
+        made = copied_subclass(self, memo)
+    elif self._flags & FLAG_SPARSE:
         made = subclass.instance(type(self), late.clone(self.detach()))
         made._flags = self._flags
     else:
@@ -586,6 +588,23 @@ def __deepcopy__(self: Any, memo: Any) -> Any:
     if self._grad is not None:
         made._grad = deepcopy(self._grad, memo)
     made.__dict__.update(deepcopy(user_attributes(self), memo))
+    return made
+
+
+def copied_subclass(self: Any, memo: Any) -> Any:
+    """A deep copy of an instance of a subclass, which must know how to make others of its kind."""
+    wrapper = is_reserved(self.array)
+    made = self.clone() if wrapper or self._flags & FLAG_SPARSE else self.new_empty([])
+    if type(made) is not type(self):
+        method = "clone()" if wrapper else "new_empty()"
+        kind = "wrapper" if wrapper else "non-wrapper"
+        which = "cloning" if wrapper else "that function"
+        raise RuntimeError(f"The default implementation of __deepcopy__() for {kind} subclasses only works for subclass types "
+                           f"that implement {method} and for which {which} returns another instance of the same subclass. You "
+                           f"should either properly implement {method} for your subclass or override __deepcopy__() if it is "
+                           f"intended behavior for {method} to return an instance of a different type.")
+    if not wrapper and not self._flags & FLAG_SPARSE:
+        made.array = copied_array(self, memo)
     return made
 
 

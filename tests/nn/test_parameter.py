@@ -52,3 +52,8 @@ def test_what_is_written_into_a_tensor_from_a_parameter_has_its_gradient(name: s
     getattr(y, name)(w)
     y.sum().backward()
     assert w.grad.tolist() == [expected] * 3
+
+
+def test_a_dictionary_takes_in_the_parameters_of_a_parameter_dict() -> None:
+    joined = {"q": 1} | torch.nn.ParameterDict({"a": torch.ones(1)})
+    assert list(joined) == ["q", "a"] and isinstance(joined["a"], torch.nn.Parameter)

@@ -8,7 +8,7 @@ from retrograd import Tensor, empty, no_grad
 from retrograd.overrides import disabled_torch_function
 
 
-class ParameterMeta(type(Tensor)):  # type: ignore[misc]
+class _ParameterMeta(type(Tensor)):  # type: ignore[misc]
     """Lets a subclass of Tensor that was wrapped in a Parameter pass as one."""
 
     def __instancecheck__(self, instance: Any) -> bool:
@@ -17,7 +17,7 @@ class ParameterMeta(type(Tensor)):  # type: ignore[misc]
         return super().__instancecheck__(instance)
 
 
-class Parameter(Tensor, metaclass=ParameterMeta):
+class Parameter(Tensor, metaclass=_ParameterMeta):
     """A tensor that is to be trained: it requires grad, and a module it is assigned to lists it.
 
     >>> import retrograd as torch
@@ -70,7 +70,7 @@ def rebuild_parameter(data: Any, requires_grad: bool, backward_hooks: Any, attri
     return made
 
 
-class BufferMeta(type(Tensor)):  # type: ignore[misc]
+class _BufferMeta(type(Tensor)):  # type: ignore[misc]
     """A buffer is a tensor that says so."""
 
     def __instancecheck__(self, instance: Any) -> bool:
@@ -79,7 +79,7 @@ class BufferMeta(type(Tensor)):  # type: ignore[misc]
         return super().__instancecheck__(instance)
 
 
-class Buffer(Tensor, metaclass=BufferMeta):
+class Buffer(Tensor, metaclass=_BufferMeta):
     """A tensor that belongs to a module's state without being trained; `persistent` ones are in its state_dict.
 
     >>> import retrograd as torch

@@ -35,7 +35,8 @@ class Archive:
             self.zip = ZipFile(file)
             entries = self.zip.infolist()
         except Exception as error:          # zipfile raises a dozen types for damaged files
-            raise ArchiveError(f"{DAMAGED}: {shown(str(error))}") from error
+            reason = str(error).replace("File is not a zip file", "failed finding central directory")
+            raise ArchiveError(f"{DAMAGED}: {shown(reason)}") from error
         self.entries = {entry.filename: entry for entry in entries}
         if len(self.entries) != len(entries):
             raise ArchiveError(f"{DAMAGED}: two entries have the same name")
@@ -108,6 +109,8 @@ class Archive:
                 raise UnpicklingError(f"storage {shown(key)} has {entry.file_size} bytes, but {count * dtype.itemsize} are "
                                       "expected")
             memory = self.map_entry(entry) if self.mapped is not None else None
+            if options.skip_data:
+                memory = np.zeros(entry.file_size, np.uint8)
             if memory is None:
                 memory = self.read_into(entry)
             if self.swap and dtype.itemsize > 1:
@@ -144,7 +147,9 @@ def put(place: Callable[[Any, str], Any], stored: UntypedStorage, location: str)
         raise
     except Exception as error:
         raise ForeignError(error) from None
-    return result.untyped() if isinstance(result, TypedStorage) else result
+    if not isinstance(result, (TypedStorage, UntypedStorage)):
+        raise ForeignError(TypeError(f"map_location must return a storage or None, not {type(result).__name__}"))
+    return result.untyped()
 
 
 def text(value: Any) -> str:

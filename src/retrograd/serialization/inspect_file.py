@@ -9,6 +9,7 @@ from typing import Any
 from retrograd.serialization.allowlist import find_allowed
 from retrograd.serialization.archive import Archive
 from retrograd.serialization.errors import UnpicklingError, shown
+from retrograd.serialization.older import _is_zipfile
 from retrograd.serialization.options import safe_names
 from retrograd.serialization.places import default_restore_location
 
@@ -26,6 +27,8 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
     []
     """
     with open(f, "rb") if isinstance(f, (str, os.PathLike)) else nullcontext(f) as file:
+        if not _is_zipfile(file):
+            raise ValueError("Expected input to be a checkpoint returned by torch.save")
         archive = Archive(file, default_restore_location)
         try:
             data = archive.read("data.pkl")

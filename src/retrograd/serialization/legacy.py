@@ -60,6 +60,7 @@ class LegacyFile:
         self.storages: dict[str, TypedStorage] = {}
         self.memories: dict[str, Any] = {}
         self.allocated = 0
+        self.end = len(data)
 
     def load(self, start: Callable[[bytes, int, Callable[[Any], Any]], Any]) -> Any:
         """The object in the file; `start` makes the unpickler, which has `load` and `position`."""
@@ -134,5 +135,6 @@ class LegacyFile:
             position += memory.nbytes
             if self.storages[name].untyped().owner is not memory:
                 bytes_of(self.storages[name].untyped().owner)[:] = memory
+        self.end = position
         if waiting:
             raise ArchiveError(f"the file has no data for storage {shown(next(iter(waiting)))}")

@@ -26,6 +26,7 @@ class Options:
         self.endianness: LoadEndianness | None = None
         self.crc32 = True
         self.mmap_flags: int = MAP_PRIVATE
+        self.skip_data = False
 
 
 options = Options()
@@ -162,3 +163,23 @@ def checked_order(text: bytes) -> str:
     return text.decode()
 
 
+class skip_data(AbstractContextManager[None]):
+    """A scope in which `save` writes zeros in the place of tensors' data, and `load` does not read them.
+
+    >>> import io, retrograd as torch
+    >>> file = io.BytesIO()
+    >>> with torch.serialization.skip_data():
+    ...     torch.save(torch.ones(2), file)
+    >>> _ = file.seek(0)
+    >>> torch.load(file)
+    tensor([0., 0.])
+    """
+
+    def __init__(self, materialize_fake_tensors: bool = False) -> None:
+        self.materialize_fake_tensors = materialize_fake_tensors
+
+    def __enter__(self) -> None:
+        self.before, options.skip_data = options.skip_data, True
+
+    def __exit__(self, *exc: Any) -> None:
+        options.skip_data = self.before

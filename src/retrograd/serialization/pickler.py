@@ -97,6 +97,9 @@ class Pickler(PlainPickler):
         if type(obj) in PLAIN:
             return NotImplemented
         if isinstance(obj, Tensor):
+            module = type(obj).__reduce_ex__.__module__ or ""
+            if not is_ours(module) and module != "torch":        # a class that knows itself how it is made again
+                return NotImplemented
             return reduce_tensor(obj)
         if isinstance(obj, Size):
             return torch_global("Size", "torch"), (tuple(obj),)

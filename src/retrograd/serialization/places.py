@@ -3,9 +3,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakSet
 
+import numpy as np
+
+from retrograd.core.device import device
+from retrograd.core.reserved import contiguous_array
+from retrograd.core.storage import UntypedStorage
 from retrograd.serialization.errors import ArchiveError, shown
 
+WITHOUT_DATA: WeakSet[UntypedStorage] = WeakSet()       # storages on the meta device
 PACKAGES: list[tuple[int, Callable[[Any], str | None], Callable[[Any, str], Any]]] = []
 
 
@@ -45,15 +52,19 @@ def default_restore_location(storage: Any, location: str) -> Any:
         result = deserializer(storage, location)
         if result is not None:
             return result
-    if location in ("cpu", "meta"):
+    if location == "cpu":
         return storage
+    if location == "meta":
+        made = UntypedStorage(contiguous_array((storage.nbytes(),), np.uint8))
+        WITHOUT_DATA.add(made)
+        return made
     kind = location.partition(":")[0]
     if kind in ("cuda", "mps", "xpu", "hpu", "xla", "mtia"):
         raise ArchiveError(f"Attempting to deserialize object on a {kind.upper()} device but torch.{kind}.is_available() is "
                            "False. If you are running on a CPU-only machine, please use torch.load with "
                            "map_location=torch.device('cpu') to map your storages to the CPU.")
-    raise ArchiveError(f"don't know how to restore data location of {type(storage).__module__}.{type(storage).__name__} "
-                       f"(tagged with {shown(location)})")
+    raise ArchiveError(f"don't know how to restore data location of torch.storage.{type(storage).__name__} (tagged with "
+                       f"{shown(location)})")
 
 
 def placement(map_location: Any) -> Callable[[Any, str], Any]:
@@ -67,4 +78,7 @@ def placement(map_location: Any) -> Callable[[Any, str], Any]:
             result = map_location(storage, location)
             return default_restore_location(storage, location) if result is None else result
         return chosen
+    if not isinstance(map_location, (str, device)):
+        raise TypeError(f"'{type(map_location).__name__}' object is not callable. map_location is a device, its name, a dict "
+                        "of names, or a function of a storage and the name of its location")
     return lambda storage, location: default_restore_location(storage, str(map_location))

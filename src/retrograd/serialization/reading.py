@@ -15,6 +15,7 @@ from retrograd.serialization.places import placement
 from retrograd.serialization.trusted import trusted_unpickler
 from retrograd.serialization.unpickler import SafeUnpickler
 
+FORCE, FORBID = "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"     # variables of the environment
 NOT_ZIP = ("the file is not a zip archive, which is what torch.save has written since PyTorch 1.6, and not one in the older "
            "format either")
 
@@ -33,8 +34,13 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights
     [tensor([[1., 0.],
             [0., 1.]])]
     """
-    if weights_only is None:
-        weights_only = pickle_module is None
+    forced, forbidden = [os.environ.get(name, "0").lower() in ("1", "y", "yes", "true") for name in (FORCE, FORBID)]
+    if forced and forbidden:
+        raise RuntimeError(f"Only one of `{FORCE}` or `{FORBID}` should be set, but both were set.")
+    if forced:
+        weights_only = True
+    elif weights_only is None:
+        weights_only = pickle_module is None and not forbidden
     elif weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
     is_path = isinstance(f, (str, os.PathLike))
@@ -79,9 +85,13 @@ def read(file: Any, place: Callable[[Any, str], Any], start: Callable[..., Any],
         finally:
             archive.close()
     if mapped_path is not None:
-        raise RuntimeError("mmap can only be used with files saved with `torch.save(_use_new_zipfile_serialization=True), "
-                           "please torch.save your checkpoint with this option in order to use mmap.")
+        raise RuntimeError(f"mmap can only be used with files saved with `torch.save({mapped_path}, "
+                           "_use_new_zipfile_serialization=True), please torch.save your checkpoint with this option in order "
+                           "to use mmap.")
     if magic[:1] != b"\x80":
         raise UnpicklingError(NOT_ZIP)
     file.seek(beginning)
-    return LegacyFile(file.read(), place).load(start)
+    legacy = LegacyFile(file.read(), place)
+    found = legacy.load(start)
+    file.seek(beginning + legacy.end)            # another object may follow
+    return found

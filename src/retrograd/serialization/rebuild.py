@@ -17,8 +17,9 @@ import numpy as np
 from retrograd.core import dtypes, storage, subclass
 from retrograd.core.device import device
 from retrograd.core.rng.mersenne import Generator as PlainGenerator
-from retrograd.core.tensor import FLAG_CONJ, FLAG_NEG, FLAG_WRAPPER, Size, Tensor, new_tensor
+from retrograd.core.tensor import FLAG_CONJ, FLAG_META, FLAG_NEG, FLAG_WRAPPER, Size, Tensor, new_tensor
 from retrograd.serialization.errors import UnpicklingError, shown
+from retrograd.serialization.places import WITHOUT_DATA
 from retrograd.storage import TypedStorage, UntypedStorage
 
 PACKAGE = "retrograd"
@@ -80,6 +81,8 @@ def rebuild_typed(stored: Any, offset: Any, size: Any, stride: Any, requires_gra
                   metadata: Any = None) -> Any:
     """The same for a storage of bytes, with the dtype given."""
     t = new_tensor(placed(stored, offset, size, stride, plain_dtype(dtype)))
+    if stored.untyped() in WITHOUT_DATA:
+        t._flags |= FLAG_META
     mark_requires_grad(t, requires_grad)
     if metadata is not None:
         if type(metadata) is not dict:
@@ -107,7 +110,7 @@ def placed(stored: Any, offset: Any, size: Any, stride: Any, dtype: Any) -> Any:
         if (last + 1) * item > memory.nbytes:
             raise UnpicklingError(f"a tensor of size {size}, stride {stride} and offset {offset} does not fit into its storage "
                                   f"of {memory.nbytes} bytes")
-    if dtype is dtypes.bool_:
+    if dtype is dtypes.bool_ and stored.untyped() not in WITHOUT_DATA:
         check_bools(stored.untyped(), memory)
     try:
         return np.ndarray(size, dtype.numpy, memory, 0 if empty else offset * item, tuple([s * item for s in stride]))

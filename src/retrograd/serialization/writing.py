@@ -11,10 +11,12 @@ from contextlib import contextmanager
 from secrets import token_hex
 from typing import Any
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
+from zlib import crc32
 
 from retrograd.core.storage import bytes_of
 from retrograd.serialization.archive import ALIGNMENT
 from retrograd.serialization.legacy import MAGIC_NUMBER, PROTOCOL_VERSION
+from retrograd.serialization.options import options
 from retrograd.serialization.pickler import Pickler
 
 DEFAULT_PROTOCOL = 2
@@ -34,6 +36,8 @@ def save(obj: Any, f: Any, pickle_module: Any = pickle, pickle_protocol: int = D
     is_path = isinstance(f, (str, os.PathLike))
     if not is_path and not hasattr(f, "write"):
         raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
+    if options.skip_data and not _use_new_zipfile_serialization:
+        raise RuntimeError("Cannot use skip_data=True with _use_new_zipfile_serialization=False")
     pickled = io.BytesIO()
     pickler = Pickler(pickled, pickle_protocol, legacy=not _use_new_zipfile_serialization)
     pickler.dump(obj)          # before the file is opened: what cannot be saved must not leave half a file
@@ -103,8 +107,18 @@ def write_archive(file: Any, name: str, pickled: bytes, storages: list[Any], byt
         if byteorder:
             write("byteorder", b"little")
         for key, owner in enumerate(storages):
-            write(f"data/{key}", little_endian(owner))
+            write(f"data/{key}", bytes(owner.nbytes) if options.skip_data else little_endian(owner))
         write("version", b"3\n")
+        write(".data/serialization_id", identity(archive))
+
+
+def identity(archive: ZipFile) -> bytes:
+    """A number for the content of an archive: twenty digits for the names of its entries and twenty for their checksums."""
+    names, content = 0, 0
+    for entry in archive.infolist():
+        names = (names * 31 + crc32(entry.filename.partition("/")[2].encode())) % (1 << 64)
+        content = (content * 31 + entry.CRC) % (1 << 64)
+    return f"{names:020d}{content:020d}".encode()
 
 
 def write_aligned(archive: ZipFile, name: str, data: Any) -> None:

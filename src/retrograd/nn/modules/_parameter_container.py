@@ -135,6 +135,11 @@ class ParameterDict(Module):
         made.update(other)
         return made
 
+    def __ror__(self, other: Any) -> Any:
+        made = other.copy()
+        made.update(self)
+        return made
+
     def __ior__(self, other: Any) -> Self:
         self.update(other)
         return self
