@@ -103,7 +103,7 @@ def test_constructors_and_attributes_of_the_user_work() -> None:
 
     x = Own(torch.ones(2), 5)
     assert (x.extra, x.tolist()) == (5, [1.0, 1.0])
-    assert copy.deepcopy(x).extra == 5
+    assert copy.copy(x).extra == 5
     assert repr(Plain([1.0, 2.0])) == "Plain([1., 2.])"
 
 
