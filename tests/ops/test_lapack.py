@@ -176,3 +176,40 @@ def test_indefinite_systems_are_solved_by_their_factors() -> None:
     for matrix, hermitian in ((a + a.mT, False), (a + a.mH, True)):
         factors, pivots = torch.linalg.ldl_factor(matrix, hermitian=hermitian)
         torch.testing.assert_close(matrix @ torch.linalg.ldl_solve(factors, pivots, b, hermitian=hermitian), b)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(3, 3), (5, 2), (2, 5), (2, 3, 4, 3), (0, 3, 3), (1, 1)])
+def test_qr_and_singular_values_multiply_back(dtype: str, shape: Any) -> None:
+    for a in layouts(random(dtype, *shape)) if 0 not in shape else [random(dtype, *shape)]:
+        for mode in ("reduced", "complete", "r"):
+            q, r = torch.linalg.qr(torch.from_numpy(a), mode)
+            if mode != "r":
+                agree(q @ r, a)
+                agree((q.mH @ q).numpy(), np.broadcast_to(np.eye(q.shape[-1]), (*q.shape[:-2], q.shape[-1], q.shape[-1])))
+            agree(r.triu(), r)
+        for full in (False, True):
+            u, s, vh = torch.linalg.svd(torch.from_numpy(a), full_matrices=full)
+            k = s.shape[-1]
+            agree((u[..., :k] * s.unsqueeze(-2).to(u.dtype)) @ vh[..., :k, :], a)
+            agree(torch.linalg.svdvals(torch.from_numpy(a)), s)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_determinants_and_eigenvalues_of_stacks(dtype: str) -> None:
+    a = random(dtype, 2, 3, 4, 4)
+    a[0, 1, 2] = a[0, 1, 1]                                   # a singular one
+    for x in layouts(a):
+        agree(torch.linalg.det(torch.from_numpy(x)), np.linalg.det(x))
+        sign, size = torch.linalg.slogdet(torch.from_numpy(x[1]))
+        agree(sign * size.exp(), np.linalg.det(x[1]))
+        both = x + lapack.adjoint(x)
+        for side in "LU":
+            agree(torch.linalg.eigvalsh(torch.from_numpy(both), side), np.linalg.eigvalsh(both, side))
+
+
+def test_numbers_that_are_none_are_refused() -> None:
+    a = torch.full((2, 3, 3), float("nan"))
+    a[0] = torch.eye(3)
+    with pytest.raises(torch.linalg.LinAlgError, match="Batch element 1"):
+        torch.linalg.svd(a)

@@ -1,6 +1,7 @@
 /* A routine of LAPACK or BLAS over a stack of matrices, without Python between two of them.
    Measured, one thread: lu_factor of 1000 matrices 8x8 takes 0.56 ms here, 4.0 ms called from Python for each matrix. */
 #include "native.h"
+#include <math.h>
 #define MOST 20
 typedef void (*R)();
 
@@ -84,6 +85,42 @@ typedef struct { char *x, *y; long rows, columns, strips, size; } Turn;
 static void turn_part(void *a, long first, long last) {
   const Turn *j = a; const long rows = j->rows, columns = j->columns;
   switch (j->size) { case 4: TRANSPOSE(uint32_t) case 8: TRANSPOSE(uint64_t) default: TRANSPOSE(Sixteen) } }
+/* stack_columns(x): a new array (count, columns, rows) of the matrices of x, stored by columns; x may have any strides */
+#define SPREAD(T) for (long j = 0; j < columns; j++) for (long i = 0; i < rows; i++) *(T *)q = *(const T *)(p + i * rs + j * cs), q += sizeof(T); break;
+FUNCTION(stack_columns) {
+  PyArrayObject *x = array_at(args, 0); const int nd = x ? PyArray_NDIM(x) : 0; if (nd < 2 || !PyArray_ISBEHAVED_RO(x)) Py_RETURN_NONE;
+  const long rows = PyArray_DIM(x, nd - 2), columns = PyArray_DIM(x, nd - 1), size = PyArray_ITEMSIZE(x), rs = PyArray_STRIDE(x, nd - 2), cs = PyArray_STRIDE(x, nd - 1);
+  if ((size != 4 && size != 8 && size != 16) || PyDataType_REFCHK(PyArray_DESCR(x)) || (PyArray_SIZE(x) > 4096 && !plain(x))) Py_RETURN_NONE;
+  npy_intp dims[3] = {1, columns, rows}; for (int d = 0; d < nd - 2; d++) dims[0] *= PyArray_DIM(x, d);
+  PyArray_Descr *kind = PyArray_DESCR(x); Py_INCREF(kind); PyObject *made = PyArray_NewFromDescr(&PyArray_Type, kind, 3, dims, NULL, NULL, 0, NULL); if (!made) return NULL;
+  if (PyArray_SIZE(x) > 4096) {
+    Turn j = {PyArray_DATA(x), PyArray_DATA((PyArrayObject *)made), rows, columns, (rows + 15) / 16, size};
+    Py_BEGIN_ALLOW_THREADS
+    over(turn_part, &j, dims[0] * j.strips, 16 * columns);
+    Py_END_ALLOW_THREADS
+    return made; }
+  char *q = PyArray_BYTES((PyArrayObject *)made);
+  for (long k = 0; k < dims[0]; k++) {
+    const char *p = PyArray_BYTES(x); long left = k; for (int d = nd - 3; d >= 0; d--) { p += left % PyArray_DIM(x, d) * PyArray_STRIDE(x, d); left /= PyArray_DIM(x, d); }
+    switch (size) { case 4: SPREAD(uint32_t) case 8: SPREAD(uint64_t) default: SPREAD(Sixteen) } }
+  return made; }
+
+/* lu_determinant(factors, pivots, logarithm): of each matrix of a stack (count, n, n) the determinant; with the logarithm its
+   sign and the logarithm of its size. Real numbers only. */
+#define DETERMINANT(T, LOG) { const T *a = PyArray_DATA(x); T *s = PyArray_DATA((PyArrayObject *)sign), *z = logs ? PyArray_DATA((PyArrayObject *)size) : NULL; \
+  for (long k = 0; k < count; k++, a += n * n) { T product = 1, total = 0; int odd = 0; \
+    for (long i = 0; i < n; i++) { const T v = a[i * n + i]; odd ^= pivot[k * n + i] != i + 1; \
+      if (logs) { product *= v > 0 ? (T)1 : v < 0 ? (T)-1 : (T)0; total += LOG(v < 0 ? -v : v); } else product *= v; } \
+    s[k] = odd ? -product : product; if (logs) z[k] = total; } }
+FUNCTION(lu_determinant) {
+  PyArrayObject *x = array_at(args, 0), *p = array_at(args, 1); const int logs = args[2] == Py_True;
+  if (!plain(x) || !plain(p) || PyArray_NDIM(x) != 3 || code_of(p) != NPY_INT || (code_of(x) != NPY_FLOAT && code_of(x) != NPY_DOUBLE)) Py_RETURN_NONE;
+  const long count = PyArray_DIM(x, 0), n = PyArray_DIM(x, 1); npy_intp dims[1] = {count}; if (PyArray_DIM(x, 2) != n || PyArray_SIZE(p) != count * n) Py_RETURN_NONE;
+  const int *pivot = PyArray_DATA(p); PyObject *sign = PyArray_SimpleNew(1, dims, code_of(x)), *size = sign && logs ? PyArray_SimpleNew(1, dims, code_of(x)) : NULL;
+  if (!sign || (logs && !size)) { Py_XDECREF(sign); return NULL; }
+  if (code_of(x) == NPY_FLOAT) DETERMINANT(float, logf) else DETERMINANT(double, log)
+  if (!logs) return sign;
+  PyObject *made = PyTuple_Pack(2, sign, size); Py_DECREF(sign); Py_DECREF(size); return made; }
 FUNCTION(transpose) {
   PyArrayObject *x = array_at(args, 0), *y = array_at(args, 1);
   if (!plain(x) || !plain(y) || PyArray_NDIM(x) < 2 || PyArray_SIZE(x) != PyArray_SIZE(y) || PyArray_ITEMSIZE(x) != PyArray_ITEMSIZE(y)) Py_RETURN_NONE;

@@ -9,7 +9,7 @@ FUNCTION(same) {
   if (PyArray_NDIM(a) != PyArray_NDIM(b) || memcmp(PyArray_DIMS(a), PyArray_DIMS(b), sizeof(npy_intp) * (size_t)PyArray_NDIM(a))) Py_RETURN_FALSE;
   const long n = PyArray_SIZE(a); const int code = code_of(a); if (n > 65536) Py_RETURN_NONE;         /* for the threads */
 #define SAME(T) { const T *p = PyArray_DATA(a), *q = PyArray_DATA(b); long i = 0; for (; i + 256 <= n; i += 256) { int other = 0; for (int k = 0; k < 256; k++) other |= p[i + k] != q[i + k]; if (other) Py_RETURN_FALSE; } \
-    for (; i < n; i++) if (p[i] != q[i]) Py_RETURN_FALSE; Py_RETURN_TRUE; }
+    for (; i < n; i++) { if (p[i] != q[i]) Py_RETURN_FALSE; } Py_RETURN_TRUE; }
   EVERY_TYPE(SAME) }
 
 /* contains(x, few, inverted): of each element whether it is one of `few`, as a new array of bools. Arrays of one dtype, or a

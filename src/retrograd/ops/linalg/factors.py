@@ -51,6 +51,8 @@ def supported(kernel: str, array: Any, even_empty: bool = True) -> None:
 
 def check_info(info: Any, name: str, problem: Any) -> None:
     """Raise for the first matrix of a stack that could not be factorized; `problem` makes the text from its info."""
+    if info.size == 1 and not info.item():
+        return
     places = np.flatnonzero(info)
     if len(places):
         which = f"(Batch element {places[0]}): " if info.ndim else ""
@@ -76,6 +78,8 @@ def column_major(array: Any) -> Any:
     """The array with each matrix stored by columns, as LAPACK leaves its results."""
     array = np.asarray(array)
     rows, columns = array.shape[-2:]
+    if array.ndim == 2 and rows and array.strides == (array.itemsize, rows * array.itemsize):
+        return array
     strides = [*storage.contiguous_strides(array.shape)[:-2], 1, max(rows, 1)]
     if storage.strides_of(array) == tuple(strides):
         return array

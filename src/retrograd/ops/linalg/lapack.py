@@ -78,6 +78,10 @@ def count_of(batch: Any) -> int:
 
 def by_columns(a: Any, batch: Any = None) -> Any:
     """A copy as one stack with each matrix stored by columns, for LAPACK to work in: (count, columns, rows)."""
+    if native is not None and (batch is None or a.shape[:-2] == batch):
+        made = native.stack_columns(a)
+        if made is not None:
+            return made
     batch = a.shape[:-2] if batch is None else batch
     rows, columns = a.shape[-2:]
     made = np.empty((*batch, columns, rows), a.dtype)
@@ -88,12 +92,16 @@ def by_columns(a: Any, batch: Any = None) -> Any:
 
 def matrices(work: Any, batch: Any) -> Any:
     """The stack of LAPACK's results as matrices."""
+    if not batch and len(work) == 1:
+        return work[0].T
     return work.reshape((*batch, *work.shape[1:])).swapaxes(-1, -2)
 
 
 def operand(a: Any, batch: Any) -> Any:
     """The stack of matrices stored by columns, to be read only: without a copy where that is possible."""
     stored = a.swapaxes(-1, -2)
+    if a.ndim == 2 and not batch and stored.flags.c_contiguous:
+        return stored[None]
     if count_of(a.shape[:-2]) == 1 and count_of(batch) != 1:
         return (np.ascontiguousarray(stored).reshape(stored.shape[-2:]),)
     if a.shape[:-2] != batch:
@@ -166,6 +174,20 @@ def permutation_matrix(xp: Any, order: Any, dtype: Any) -> Any:
     made = np.zeros((*order.shape, rows), dtype)
     np.put_along_axis(made, order[..., None, :], 1, -2)
     return made
+
+
+def determinant(xp: Any, lu: Any, pivots: Any, logarithm: bool) -> Any:
+    """The determinants of factorized matrices, or their signs and logarithms; None for complex numbers."""
+    if native is None or not lu.size:
+        return None
+    n, batch = lu.shape[-1], lu.shape[:-2]
+    stored = lu.swapaxes(-1, -2)
+    if not stored.flags.c_contiguous:
+        return None
+    made = native.lu_determinant(stored.reshape((-1, n, n)), pivots, logarithm)
+    if made is None:
+        return None
+    return tuple([m.reshape(batch) for m in made]) if logarithm else made.reshape(batch)
 
 
 def parity_of(xp: Any, pivots: Any) -> Any:
@@ -250,6 +272,30 @@ def cholesky_inverse(xp: Any, factor: Any, upper: bool) -> tuple[Any, Any]:
 
 
 # ---- reflections
+def qr(xp: Any, a: Any, mode: str) -> tuple[Any, Any]:
+    """Q and R with A = Q R, for matrices with elements; Q is None in mode `r`."""
+    rows, columns = a.shape[-2:]
+    batch, small = a.shape[:-2], min(rows, columns)
+    work = by_columns(a)
+    count = len(work)
+    tau, info = np.empty((count, small), a.dtype), (np.zeros(1, INT32),)
+    size = max(rows, columns) * BLOCK
+    space = (np.empty(size, a.dtype),)
+    run("geqrf", a.dtype, count, rows, columns, work, rows, tau, space, size, info)
+    wide = rows if mode == "complete" else small
+    upper = work[:, :, :wide].copy()
+    R = matrices(cleared(upper, 0, True), batch)
+    if mode == "r":
+        return None, R
+    if wide == columns:
+        vectors = work
+    else:
+        vectors = np.empty((count, wide, rows), a.dtype)
+        vectors[:, :small] = work[:, :small]
+    run("ungqr" if a.dtype.kind == "c" else "orgqr", a.dtype, count, rows, wide, small, vectors, rows, tau, space, size, info)
+    return matrices(vectors, batch), R
+
+
 def householder_product(xp: Any, vectors: Any, tau: Any) -> Any:
     """The first columns of the product of the reflections I - tau v v^H; v is 1 on the diagonal, 0 above it."""
     rows, columns = vectors.shape[-2:]
@@ -273,6 +319,56 @@ def reflect(xp: Any, vectors: Any, tau: Any, other: Any, left: bool, transpose: 
             turned(tau.dtype) if transpose else "N", rows, columns, count, operand(vectors, batch), vectors.shape[-2], scales,
             work, rows, (np.empty(size, tau.dtype),), size, (np.zeros(1, INT32),))
     return matrices(work, batch)
+
+
+# ---- eigenvalues and singular values
+@cache
+def wanted_space(name: str, dtype: Any, *sizes: Any) -> tuple[int, int, int]:
+    """The sizes of the workspaces (own, real, whole numbers) that a routine asks for: it says so when -1 is given for them."""
+    own, real, whole = np.empty(1, dtype), np.empty(1, dtype.type(0).real.dtype), np.empty(1, INT32)
+    nothing, info = (np.empty(1, dtype),), (np.zeros(1, INT32),)
+    if name == "gesdd":
+        job, rows, columns = sizes
+        most, small = max(rows, columns), min(rows, columns)
+        extra = ((real,),) if dtype.kind == "c" else ()
+        run(name, dtype, 1, job, rows, columns, nothing, rows, nothing, nothing, rows, nothing, max(1, columns), (own,), -1,
+            *extra, (whole,), info)
+        return int(own[0].real), small * max(5 * small + 7, 2 * most + 2 * small + 1), 8 * small
+    job, n = sizes
+    extra = ((real,), -1) if dtype.kind == "c" else ()
+    run(name, dtype, 1, job, "L", n, nothing, n, nothing, (own,), -1, *extra, (whole,), -1, info)
+    return int(own[0].real), int(real[0]) if extra else 0, int(whole[0])
+
+
+def svd(xp: Any, a: Any, full: bool, vectors: bool) -> tuple[Any, Any, Any, Any]:
+    """U, S, V^H and info, for matrices with elements; U and V^H are None if they are not wanted."""
+    rows, columns = a.shape[-2:]
+    batch, small = a.shape[:-2], min(rows, columns)
+    work = by_columns(a)
+    count, job = len(work), "N" if not vectors else "A" if full else "S"
+    left, right = (rows, columns) if full else (small, small)
+    own, real, whole = wanted_space("gesdd", a.dtype, job, rows, columns)
+    values, info = np.empty((count, small), a.real.dtype), np.zeros(count, INT32)
+    U = np.empty((count, left, rows), a.dtype) if vectors else (np.empty(1, a.dtype),)
+    Vh = np.empty((count, columns, right), a.dtype) if vectors else (np.empty(1, a.dtype),)
+    extra = ((np.empty(real, values.dtype),),) if a.dtype.kind == "c" else ()
+    run("gesdd", a.dtype, count, job, rows, columns, work, rows, values, U, rows, Vh, max(1, right if vectors else 1),
+        (np.empty(own, a.dtype),), own, *extra, (np.empty(whole, INT32),), info)
+    S = values.reshape((*batch, small))
+    return (matrices(U, batch), S, matrices(Vh, batch), info) if vectors else (None, S, None, info)
+
+
+def eigvalsh(xp: Any, a: Any, lower: bool) -> tuple[Any, Any]:
+    """Eigenvalues of Hermitian matrices with elements, of which one triangle is read, and info."""
+    n, batch = a.shape[-1], a.shape[:-2]
+    work = by_columns(a)
+    count, name = len(work), "heevd" if a.dtype.kind == "c" else "syevd"
+    own, real, whole = wanted_space(name, a.dtype, "N", n)
+    values, info = np.empty((count, n), a.real.dtype), np.zeros(count, INT32)
+    extra = ((np.empty(real, values.dtype),), real) if a.dtype.kind == "c" else ()
+    run(name, a.dtype, count, "N", "L" if lower else "U", n, work, n, values, (np.empty(own, a.dtype),), own, *extra,
+        (np.empty(whole, INT32),), whole, info)
+    return values.reshape((*batch, n)), info
 
 
 # ---- least squares

@@ -445,17 +445,29 @@ def det_parts(xp: Any, name: str, A: Any) -> Any:
     check_floating(name, A, low_precision=name != "linalg.slogdet")
     supported("lu_cpu", A, even_empty=False)
     lu, pivots, _ = lapack.lu_factor(xp, A)
-    return lu, pivots, xp.diagonal(lu, 0, -2, -1), lapack.parity_of(xp, pivots).astype(A.dtype)
+    return lu, pivots
+
+
+def diagonal_and_parity(xp: Any, lu: Any, pivots: Any) -> Any:
+    return xp.diagonal(lu, 0, -2, -1), lapack.parity_of(xp, pivots).astype(lu.dtype)
 
 
 def det_kernel(xp: Any, A: Any) -> Any:
-    lu, pivots, diagonal, parity = det_parts(xp, "linalg.det", A)
+    lu, pivots = det_parts(xp, "linalg.det", A)
+    made = lapack.determinant(xp, lu, pivots, False)
+    if made is not None:
+        return made, column_major(lu), pivots
+    diagonal, parity = diagonal_and_parity(xp, lu, pivots)
     with xp.errstate(all="ignore"):
         return xp.asarray(xp.prod(diagonal, -1) * parity), column_major(lu), pivots
 
 
 def slogdet_kernel(xp: Any, A: Any) -> Any:
-    lu, pivots, diagonal, parity = det_parts(xp, "linalg.slogdet", A)
+    lu, pivots = det_parts(xp, "linalg.slogdet", A)
+    made = lapack.determinant(xp, lu, pivots, True)
+    if made is not None:
+        return *made, column_major(lu), pivots
+    diagonal, parity = diagonal_and_parity(xp, lu, pivots)
     size = xp.abs(diagonal)
     with xp.errstate(all="ignore"):
         unit = xp.where(xp.isnan(diagonal), 0, xp.where(size == 0, 0, diagonal / xp.where(size == 0, 1, size)))
@@ -579,6 +591,8 @@ def check_lu(name: str, A: Any, pivot: bool) -> None:
 
 
 def division_by_zero(name: str, info: Any) -> None:
+    if info.size == 1 and not info.item():
+        return
     places = np.flatnonzero(info)
     if len(places):
         k = int(info.reshape(-1)[places[0]])

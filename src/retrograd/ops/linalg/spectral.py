@@ -61,6 +61,9 @@ def qr_kernel(xp: Any, A: Any, mode: str) -> Any:
         raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or "
                            "'complete'")
     supported("geqrf_cpu", A)
+    if A.size:
+        Q, R = lapack.qr(xp, A, mode)
+        return xp.empty(0, A.dtype) if Q is None else Q, R
     if mode == "r":
         return xp.empty(0, A.dtype), column_major(xp.linalg.qr(A, "r"))
     Q, R = xp.linalg.qr(A, mode)
@@ -149,14 +152,18 @@ def eigh_kernel(xp: Any, A: Any, UPLO: str, compute_v: bool) -> Any:
     if not A.size:
         return xp.empty(A.shape[:-1], A.real.dtype), column_major(A) if compute_v else xp.empty(0, A.dtype)
     try:
-        if not compute_v:
-            return xp.linalg.eigvalsh(A, UPLO.upper()), xp.empty(0, A.dtype)
-        values, vectors = xp.linalg.eigh(A, UPLO.upper())
+        if compute_v:
+            values, vectors = xp.linalg.eigh(A, UPLO.upper())
+            return values, column_major(vectors)
+        values, info = lapack.eigvalsh(xp, A, UPLO.upper() == "L")
+        failed = info.item() if info.size == 1 else info.any()
     except xp.linalg.LinAlgError:
+        failed = True
+    if failed:
         raise LinAlgError(
             f"linalg.eigh: {where_failed(xp, A)}The algorithm failed to converge because the input matrix is ill-conditioned "
-            f"or has too many repeated eigenvalues (error code: {A.shape[-1] - 1}).") from None
-    return values, column_major(vectors)
+            f"or has too many repeated eigenvalues (error code: {A.shape[-1] - 1}).")
+    return values, xp.empty(0, A.dtype)
 
 
 def where_failed(xp: Any, A: Any) -> str:
@@ -294,19 +301,24 @@ def svd_kernel(xp: Any, A: Any, full_matrices: bool, compute_uv: bool, driver: A
         raise RuntimeError("torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER "
                            "backend.")
     supported("linalg_svd_cpu", A, even_empty=False)
-    matrix = A if A.dtype.char in "fdFD" else A.astype(xp.float32)      # one without elements
+    if A.size:
+        U, S, Vh, info = lapack.svd(xp, A, full_matrices, compute_uv)
+        if info.item() if info.size == 1 else info.any():
+            raise not_converged(xp, A)
+        return (column_major(U), S, column_major(Vh)) if compute_uv else (xp.empty(0, A.dtype), S, xp.empty(0, A.dtype))
+    matrix = A if A.dtype.char in "fdFD" else A.astype(xp.float32)
     made = A.real.dtype
-    try:
-        if not compute_uv:
-            S = xp.linalg.svd(matrix, compute_uv=False).astype(made, copy=False)
-            return xp.empty(0, A.dtype), S, xp.empty(0, A.dtype)
-        U, S, Vh = xp.linalg.svd(matrix, full_matrices)
-    except xp.linalg.LinAlgError:
-        raise LinAlgError(
-            f"linalg.svd: {where_failed(xp, A)}The algorithm failed to converge because the input matrix contained non-finite "
-            "values.") from None
+    if not compute_uv:
+        S = xp.linalg.svd(matrix, compute_uv=False).astype(made, copy=False)
+        return xp.empty(0, A.dtype), S, xp.empty(0, A.dtype)
+    U, S, Vh = xp.linalg.svd(matrix, full_matrices)
     U, Vh = U.astype(A.dtype, copy=False), Vh.astype(A.dtype, copy=False)
     return column_major(U), S.astype(made, copy=False), column_major(Vh)
+
+
+def not_converged(xp: Any, A: Any) -> Exception:
+    return LinAlgError(f"linalg.svd: {where_failed(xp, A)}The algorithm failed to converge because the input matrix contained "
+                       "non-finite values.")
 
 
 def svd_gaps(S: Any) -> Any:

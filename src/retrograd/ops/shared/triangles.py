@@ -24,7 +24,7 @@ def cleared(fresh: Any, k: int, upper: bool) -> Any:
 def lower_part(a: Any, k: int = 0) -> Any:
     """A copy with zeros above a diagonal.
 
-    >>> lower_part(lean.ones((2, 2))).tolist()
+    >>> lower_part(np.ones((2, 2))).tolist()
     [[1.0, 0.0], [1.0, 1.0]]
     """
     return cleared(np.array(a, order="C"), k, True)
@@ -33,7 +33,7 @@ def lower_part(a: Any, k: int = 0) -> Any:
 def upper_part(a: Any, k: int = 0) -> Any:
     """A copy with zeros below a diagonal.
 
-    >>> upper_part(lean.ones((2, 2))).tolist()
+    >>> upper_part(np.ones((2, 2))).tolist()
     [[1.0, 1.0], [0.0, 1.0]]
     """
     return cleared(np.array(a, order="C"), k, False)
