@@ -263,6 +263,7 @@ static PyObject *native_batch_norm_backward(PyObject *const *args, Py_ssize_t n)
 #include "scan.h"
 #include "views.h"
 #include "writes.h"
+#include "moves.h"
 static const struct { const char *name; Native function; } by_hand[] = {
   {"var", native_var}, {"std", native_std}, {"var_mean", native_var_mean}, {"std_mean", native_std_mean},
   {"layer_norm", native_layer_norm}, {"layer_norm_backward", native_layer_norm_backward},
@@ -277,4 +278,9 @@ static const struct { const char *name; Native function; } by_hand[] = {
   {"view_as_complex", native_view_as_complex},
   {"clone", native_clone}, {"copy_", native_copy_}, {"zero_", native_zero_}, {"fill_", native_fill_}, {"fill", native_fill},
   {"cat", native_cat}, {"stack", native_stack},
+  {"flip", native_flip}, {"roll", native_roll},
+  {"pixel_shuffle", native_pixel_shuffle}, {"pixel_unshuffle", native_pixel_unshuffle}, {"channel_shuffle", native_channel_shuffle},
+  {"constant_pad_nd", native_constant_pad_nd}, {"select_scatter", native_select_scatter}, {"slice_scatter", native_slice_scatter},
+  {"diagonal_scatter", native_diagonal_scatter}, {"index_select", native_index_select}, {"take", native_take},
+  {"index_fill", native_index_fill}, {"index_copy", native_index_copy}, {"index_add", native_index_add},
   {NULL, NULL}};

@@ -483,7 +483,7 @@ def index_select_backward(grad: Any, self_sym_sizes: Any, dim: int, index: Any) 
 index_select = defop(
     "index_select(Tensor self, int dim, Tensor index) -> Tensor",
     out="same: index_select(): self and result must have the same scalar type",
-    kernel=index_select_kernel,
+    kernel=index_select_kernel, lower="@index_select",
     vjp=dict(self=index_select_backward), jvp="linear", batch=along_vector,
 )
 
@@ -547,7 +547,7 @@ def index_add_source(grad: Any, dim: int, index: Any, source: Any, source_dim: i
 
 index_add = defop(
     "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
-    kernel=index_add_kernel,
+    kernel=index_add_kernel, lower="@index_add",
     vjp=dict(self=lambda grad: grad, source=index_add_source),
     jvp="linear", batch=along_vector, inplace=True,
 )
@@ -590,7 +590,7 @@ def index_copy_kernel(xp: Any, self: Any, dim: int, index: Any, source: Any) -> 
 
 index_copy = defop(
     "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
-    kernel=index_copy_kernel,
+    kernel=index_copy_kernel, lower="@index_copy",
     vjp=dict(self=lambda grad, dim, index: grad.index_fill(dim, index, 0), source=read_rows),
     jvp="linear", batch=along_vector, inplace=True,
 )
@@ -642,7 +642,7 @@ index_fill_tensor = defop(
 )
 index_fill_scalar = defop(
     "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
-    kernel=index_fill_kernel,
+    kernel=index_fill_kernel, lower="@index_fill",
     vjp=dict(self=lambda grad, dim, index: grad.index_fill(dim, index, 0)),
     jvp=lambda self_t, dim, index: self_t.index_fill(dim, index, 0),
     batch=along_vector, inplace=index_fill_in_place,
@@ -736,7 +736,7 @@ take = defop(
     "take(Tensor self, Tensor index) -> Tensor",
     out="same: take(): self and out expected to have the same dtype, but got self.dtype = {value} and "
         "out.dtype = {out}",
-    kernel=take_kernel,
+    kernel=take_kernel, lower="@take",
     vjp=dict(self=take_backward), jvp="linear", batch=batched_take,
 )
 

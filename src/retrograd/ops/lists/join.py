@@ -406,7 +406,7 @@ def flip_kernel(xp: Any, self: Any, dims: Any) -> Any:
 
 flip = defop(
     "flip(Tensor self, int[] dims) -> Tensor",
-    kernel=flip_kernel,
+    kernel=flip_kernel, lower="@flip",
     vjp=dict(self=lambda grad, dims: grad.flip(dims)), jvp="linear", batch=shift_dims("dims"),
 )
 
@@ -462,7 +462,7 @@ def batch_roll(op: Any, args: Any, dims: Any, size: int) -> Any:
 
 roll = defop(
     "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",
-    kernel=roll_kernel,
+    kernel=roll_kernel, lower="@roll",
     vjp=dict(self=lambda grad, shifts, dims: grad.roll([-s for s in reversed(shifts)], tuple(reversed(dims)))),
     jvp="linear", batch=batch_roll,
 )
@@ -582,7 +582,7 @@ def pad_kernel(xp: Any, self: Any, pad: Any, value: Any) -> Any:
 
 constant_pad_nd = defop(
     "constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
-    kernel=pad_kernel,
+    kernel=pad_kernel, lower="@constant_pad_nd",
     vjp=dict(self=lambda grad, pad: call(constant_pad_nd, [grad, [-n for n in pad], 0])),
     jvp=lambda self_t, pad: call(constant_pad_nd, [self_t, pad, 0]), batch=batch_front, variants="function",
 )

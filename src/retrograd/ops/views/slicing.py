@@ -528,6 +528,7 @@ def zeros_for(grad: Any, kernel: Any, *place: Any) -> Any:
 
 select_scatter = defop(
     "select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor",
+    lower="@select_scatter",
     kernel=lambda xp, self, src, dim, index: scattered(
         self, src, lambda made: select_kernel(xp, made, dim, index), "slice", "slice"),
     vjp=dict(self=lambda grad, dim, index:
@@ -538,6 +539,7 @@ select_scatter = defop(
 )
 slice_scatter = defop(
     "slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor",
+    lower="@slice_scatter",
     kernel=lambda xp, self, src, dim, start, end, step: scattered(
         self, src, lambda made: slice_kernel(xp, made, dim, start, end, step), "slice", "slice"),
     vjp=dict(self=lambda grad, dim, start, end, step: grad.slice_scatter(
@@ -548,6 +550,7 @@ slice_scatter = defop(
 )
 diagonal_scatter = defop(
     "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+    lower="@diagonal_scatter",
     kernel=lambda xp, self, src, offset, dim1, dim2: scattered(
         self, src, lambda made: diagonal_kernel(xp, made, offset, dim1, dim2), "slice", "slice"),
     vjp=dict(self=lambda grad, offset, dim1, dim2: grad.diagonal_scatter(
