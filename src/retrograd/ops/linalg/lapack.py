@@ -330,7 +330,7 @@ def wanted_space(name: str, dtype: Any, *sizes: Any) -> tuple[int, int, int]:
     if name == "gesdd":
         job, rows, columns = sizes
         most, small = max(rows, columns), min(rows, columns)
-        extra = ((real,),) if dtype.kind == "c" else ()
+        extra: Any = ((real,),) if dtype.kind == "c" else ()
         run(name, dtype, 1, job, rows, columns, nothing, rows, nothing, nothing, rows, nothing, max(1, columns), (own,), -1,
             *extra, (whole,), info)
         return int(own[0].real), small * max(5 * small + 7, 2 * most + 2 * small + 1), 8 * small
