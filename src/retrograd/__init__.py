@@ -75,6 +75,7 @@ _ELSEWHERE = {
                      "_check_tensor_all_with", "_check_type", "_check_value", "_check_with"), "_checks"),
     "ScriptModule": "jit", "ScriptFunction": "jit", "JITException": "jit", "classes": "_identity",
     "PyTorchFileReader": "_identity",
+    "cond": "_higher_order_ops.control_flow", "while_loop": "_higher_order_ops.control_flow",
     "GradScaler": "amp.grad_scaler", "pca_lowrank": "_lowrank", "svd_lowrank": "_lowrank",
     "typename": "_identity", "get_device_module": "_identity", "compiled_with_cxx11_abi": "_identity",
     "is_vulkan_available": "_identity", "has_lapack": "_identity", "has_mkl": "_identity", "has_openmp": "_identity",

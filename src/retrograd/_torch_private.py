@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import re
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from retrograd.core.state import tls
 from retrograd.nn.modules._hooks import everywhere
 from retrograd.nn.modules.module import parse_to
 from retrograd.serialization import rebuild
+from retrograd.transforms.vmap import vmap
 
 
 # ---- torch._C
@@ -197,3 +199,9 @@ class CodeOnlyModule(torch.nn.Module):
 
 BUFFER_HOOKS, MODULE_HOOKS = everywhere.buffer_registration, everywhere.module_registration
 PARAMETER_HOOKS = everywhere.parameter_registration
+
+
+def old_vmap(func: Any, in_dims: Any = 0, out_dims: Any = 0) -> Any:
+    """`vmap`, as it was called before."""
+    warnings.warn("Please use `torch.vmap` instead of `torch._vmap_internals.vmap`.", FutureWarning, stacklevel=2)
+    return vmap(func, in_dims, out_dims)

@@ -200,6 +200,18 @@ PRIVATE: dict[str, dict[str, str]] = {
         "aot_module_simplified": "compile.backends:aot_module_simplified",
         "make_boxed_func": "compile.backends:make_boxed_func",
     },
+    "_higher_order_ops.cond": {
+        "cond": "_higher_order_ops.control_flow:cond",
+    },
+    "_higher_order_ops.map": {
+        "map": "_higher_order_ops.control_flow:map",
+    },
+    "_higher_order_ops.scan": {
+        "scan": "_higher_order_ops.control_flow:scan",
+    },
+    "_higher_order_ops.while_loop": {
+        "while_loop": "_higher_order_ops.control_flow:while_loop",
+    },
     "_inductor": {
         "cudagraph_mark_step_begin": "compiler:cudagraph_mark_step_begin",
         "compile": "compiler:compile_graph",
@@ -297,6 +309,7 @@ PRIVATE: dict[str, dict[str, str]] = {
     },
     "_vmap_internals": {
         "_vmap": "transforms.vmap:_vmap",
+        "vmap": "_torch_private:old_vmap",
     },
     "jit": {
         "_fork": "jit:fork",

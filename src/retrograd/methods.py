@@ -466,12 +466,16 @@ def data_ptr(self: Any) -> int:
         raise RuntimeError(NO_STORAGE)
     if self._flags & FLAG_SUBCLASS and is_reserved(self.array):
         return 0
+    if self._flags & FLAG_WRAPPER:
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
     return storage.address(self.array) if self.array.size else 0
 
 
 def untyped_storage(self: Any) -> Any:
     if hooks.settle is not None:
         hooks.settle(self)
+    if self._flags & FLAG_WRAPPER:
+        raise NotImplementedError(f"Cannot access storage of {wrapper_name(self)}")
     if self._flags & FLAG_SUBCLASS and is_reserved(self.array):
         raise RuntimeError("Attempted to access the data pointer on an invalid python storage.")
     if self._flags & FLAG_SPARSE:
@@ -565,10 +569,17 @@ def is_set_to(self: Any, other: Any) -> bool:
             and self.array.strides == other.array.strides)
 
 
+def wrapper_name(self: Any) -> str:
+    """PyTorch's class of the tensors of a running transform."""
+    return "BatchedTensorImpl" if getattr(self._extra.batch, "dim", None) is not None else "TensorWrapper"
+
+
 # ---- copies
 def __deepcopy__(self: Any, memo: Any) -> Any:
     if hooks.settle is not None:
         hooks.settle(self)
+    if self._flags & FLAG_WRAPPER:
+        raise NotImplementedError(f"Cannot access storage of {wrapper_name(self)}")
     if wants_grad(self) and self.grad_fn is not None:
         raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
                            "moment.  If you were attempting to deepcopy a module, this may be because of a torch.nn."

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core.api import expose
+from retrograd.core.dtypes import int64
 from retrograd.core.swapping import swap
 from retrograd.core.tensor import Tensor
 from retrograd.ops import late
@@ -156,3 +157,21 @@ def elsewhere(kind: str, error: Any) -> Any:
 expose(elsewhere("xpu", AssertionError("Torch not compiled with XPU enabled")), name="xpu", plain=False)
 expose(elsewhere("ipu", RuntimeError("PyTorch is not linked with support for ipu devices")), name="ipu", plain=False)
 expose(elsewhere("mtia", AssertionError("Torch not compiled with MTIA enabled.")), name="mtia", plain=False)
+
+
+@expose(method=False)
+def _shape_as_tensor(self: Tensor) -> Tensor:
+    """The lengths of the dimensions as a tensor."""
+    return late.tensor(list(self.shape), dtype=int64)
+
+
+@expose(method=False)
+def _stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
+    """`stack` without the check of shapes that callers have made."""
+    return late.stack(tensors, dim) if out is None else late.stack(tensors, dim, out=out)
+
+
+@expose(method=False)
+def _weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
+    """`g` times `v` divided by the norm of its slices along `dim`."""
+    return v * (g / late.norm_except_dim(v, 2, dim))

@@ -15,3 +15,8 @@ def of_one(make: Maker) -> Iterator[Sample]:
 @samples("_test_autograd_multiple_dispatch.ntonly")
 def with_flag(make: Maker) -> Iterator[Sample]:
     yield Sample(make(3, 4), True, grad=False)
+
+
+@samples("_test_functorch_fallback.default")
+def of_two(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(3, 4), make(3, 4), grad=False)

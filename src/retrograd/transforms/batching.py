@@ -203,7 +203,11 @@ class Vmap(Transform):
 
     def check_shapes(self, op: Any, args: Any) -> None:
         """Refuse ops whose result would have another shape for every example."""
-        if op.name in DYNAMIC and (op.name != "masked_select" or is_batched(args[1], self)):
+        if op.name == "masked_select" and is_batched(args[1], self):
+            raise RuntimeError("vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this "
+                               "because for each batch this would return a differently shaped Tensor. Please file an issue at "
+                               "https://github.com/pytorch/pytorch/issues if you need this feature.")
+        if op.name in DYNAMIC and op.name != "masked_select":
             raise RuntimeError("vmap: We do not support batching operators that can output dynamic shape. Attempted to "
                                f"vmap over aten::{op.name}. Please file an issue at https://github.com/pytorch/pytorch/issues "
                                "if you need this feature.")
@@ -231,16 +235,19 @@ class Vmap(Transform):
 
     # ---- rules
     def apply_rule(self, op: Any, values: Any, dims: Any) -> tuple[Any, Any]:
-        rule = op.batch
+        rule = None if op.batch is families.loop_and_warn else op.batch
         if rule is None and not self.loops:
             overload = "" if op.overload == "default" else f".{op.overload}"
-            raise RuntimeError(f"Batching rule not implemented for aten::{op.name}{overload}; the fallback path is disabled.")
+            raise RuntimeError(f"aten::{op.name}{overload} hit the vmap fallback which is currently disabled")
         if rule is None and self.warns_of_loops:
             warnings.warn("There is a performance drop because we have not yet implemented the batching rule for "
                           f"aten::{op.name}. Please file us an issue on GitHub so that we can prioritize its "
                           "implementation.", UserWarning,
                           stacklevel=2)
         if rule is None:
+            if not self.size:
+                raise RuntimeError(f"Batching rule not implemented for aten::{op.name}. The fallback path does not support "
+                                   "vmap over dims of size 0.")
             rule = families.loop
         return rule(op, values, dims, self.size)
 

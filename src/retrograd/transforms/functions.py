@@ -65,8 +65,9 @@ def apply_batched(cls: Any, args: Any, level: Any, depth: int) -> Any:
         if own:
             result = cls.vmap(VmapInfo(level.size, level.randomness), unflatten(in_dims, spec), *unflatten(values, spec))
             if not (isinstance(result, tuple) and len(result) == 2):
-                raise RuntimeError(f"Expected the vmap staticmethod of {cls.__name__} to return (output, out_dims), got "
-                                   f"{type(result)}. " + SEE)
+                raise RuntimeError("Expected the vmap staticmethod to have two returns, an output and out_dims with pytree "
+                                   f"structure compatible with the output. Got a {type(result)} instead, from "
+                                   f"{cls.__name__}.vmap. " + SEE)
             output, dims = result
         else:
             made = generated(cls, in_dims, spec, level.size, level.randomness)

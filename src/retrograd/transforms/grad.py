@@ -39,6 +39,11 @@ class Grad(Level):
     def run(self, op: Any, args: Any) -> Any:
         if op.is_inplace or op.is_out:
             self.check_captured(op, args[:1] if op.is_inplace else args[op.out_arg:])
+        if op.is_view and self.views_captured(op, args):
+            return self.mark_captured(self.run_lifted(op, args))
+        return self.run_lifted(op, args)
+
+    def run_lifted(self, op: Any, args: Any) -> Any:
         lifted = lifted_arguments(self, op, args)
         if lifted is None:
             return self.lower(op, args)

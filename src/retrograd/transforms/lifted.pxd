@@ -4,7 +4,7 @@ from retrograd.core.opdef cimport OpDef
 from retrograd.core.tensor cimport Extra, Tensor, new_tensor
 
 cdef class Lifted:
-    cdef public object owner, parent, source, tangent
+    cdef public object captured, owner, parent, source, tangent
     cdef public object value
 
 @cython.locals(t=Tensor, extra=Extra)

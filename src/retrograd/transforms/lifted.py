@@ -27,7 +27,7 @@ from retrograd.transforms.batching import CARRIED
 class Lifted:
     """What a lifted tensor stands for."""
 
-    __slots__ = ("owner", "parent", "source", "tangent", "value")
+    __slots__ = ("captured", "owner", "parent", "source", "tangent", "value")
 
     def __init__(self, value: Any, owner: Any, tangent: Any = None, parent: Any = None, source: Any = None) -> None:
         self.value = value
@@ -35,6 +35,7 @@ class Lifted:
         self.tangent = tangent        # in forward mode: of the level below, None if there is none
         self.parent = parent          # in forward mode, of a view: (what it is a view of, op, arguments, which result)
         self.source = source          # the tangent of the parent that the tangent of a view was taken of
+        self.captured: Any = False    # it is a view of a tensor that comes from below
 
 
 def lift(value: Any, owner: Any, tangent: Any = None, parent: Any = None, source: Any = None) -> Any:
@@ -73,7 +74,7 @@ class Level(Transform):
     def check_captured(self, op: Any, targets: Any) -> None:
         """Refuse a write to a tensor of the level below: it would be seen outside, without its derivatives."""
         for t in targets:
-            if not self.owns(t):
+            if not self.owns(t) or t._extra.batch.captured:
                 # the ops behind in-place view ops go by the name of their functional form
                 name = op.name if op.name.endswith("_") or op.overload.endswith("out") else f"{op.name}_"
                 overload = "" if op.overload == "default" else f".{op.overload}"
@@ -81,6 +82,20 @@ class Level(Transform):
                                    f"in-place operation (aten::{name}{overload}) that would mutate a captured Tensor. This "
                                    "is not supported; please rewrite the function being transformed to explicitly accept the "
                                    "mutated Tensor(s) as inputs.")
+
+    def views_captured(self, op: Any, args: Any) -> bool:
+        """Whether the results of a view op are views of a tensor of the level below."""
+        source = args[0]
+        if not isinstance(source, Tensor):
+            return False
+        return source._extra.batch.captured if self.owns(source) else True
+
+    def mark_captured(self, result: Any) -> Any:
+        """Say that writes to the results of a view op would be seen outside."""
+        for t in result if isinstance(result, (list, tuple)) else (result,):
+            if self.owns(t):
+                t._extra.batch.captured = True
+        return result
 
     def detach(self, t: Any) -> Any:
         """The same value at this level without derivatives of it."""

@@ -182,7 +182,7 @@ def match_inputs(func: Any, in_dims: Any, args: Any, negative: bool) -> tuple[li
         low = -rank if negative else 0
         if not low <= dim < rank:
             raise ValueError(call + f"Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {rank} so "
-                             f"expected in_dim to satisfy {low} <= in_dim < {rank}.")
+                             f"expected in_dim to satisfy {f'-{rank}' if negative else 0} <= in_dim < {rank}.")
         dims[i] = dim % rank
     return leaves, dims, spec
 

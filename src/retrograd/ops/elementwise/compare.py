@@ -12,7 +12,7 @@ from retrograd.core.dtypes import get_default_dtype
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import defop, find_packet
 from retrograd.core.state import switches, tls
-from retrograd.core.tensor import FLAG_SUBCLASS
+from retrograd.core.tensor import FLAG_SUBCLASS, FLAG_WRAPPER
 from retrograd.ops.shared import families
 from retrograd.ops.shared.elementwise import alias_rows, limited, ufunc, unsupported, zeros
 from retrograd.ops.shared.families import number_like
@@ -80,10 +80,20 @@ def isclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) ->
     return close
 
 
+NO_BATCHES = {
+    "allclose": "vmap over torch.allclose isn't supported yet. Please file an issue at "
+                "https://github.com/pytorch/pytorch/issues if you need this feature.",
+    "equal": "Batching rule not implemented for aten::equal. We could not generate a fallback.",
+}
+
+
 def seen_whole(name: str, kernel: Any) -> Any:
     """A comparison made of other ops that dispatch modes and `__torch_dispatch__` see as one op."""
     def compare(*args: Any) -> Any:
         op = find_packet(name).default        # type: ignore[union-attr]
+        if (args[0]._flags | args[1]._flags) & FLAG_WRAPPER and any([hasattr(t._extra and t._extra.batch, "dim")
+                                                                     for t in args[:2]]):
+            raise RuntimeError(NO_BATCHES[name])
         if switches.any_mode and tls.dispatch_modes:
             return hooks.dispatch_mode(op, list(args))
         if (args[0]._flags | args[1]._flags) & FLAG_SUBCLASS and not tls.dispatch_disabled and overrides_dispatch(op, args):

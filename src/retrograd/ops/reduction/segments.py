@@ -159,3 +159,4 @@ segment_backward = defop(
     kernel=segment_backward_tensors, composite=True, variants="", out=False,
 )
 expose(segment_reduce.packet, name="_segment_reduce", method=False)
+expose(segment_reduce.packet, name="segment_reduce", method=False)

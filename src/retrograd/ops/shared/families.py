@@ -142,6 +142,14 @@ def element_by_element(name: str) -> Any:
     return rule
 
 
+def loop_and_warn(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """`loop`, of which vmap warns as for an op that has no rule."""
+    return loop(op, args, dims, size)
+
+
+loop_and_warn.refuses = True  # type: ignore[attr-defined]      # what it raises is not its own fault
+
+
 def loop(op: Any, args: Any, dims: Any, size: int) -> Any:
     """One call per example; right for every op, and slow."""
     def pick(a: Any, d: Any, i: int) -> Any:

@@ -28,3 +28,6 @@ _test_warn_in_autograd = defop(
     "_test_warn_in_autograd(Tensor self) -> Tensor",
     kernel=lambda xp, self: self.copy(), vjp=dict(self=warn_and_pass), jvp="linear", batch=families.pointwise, variants="",
     real_only=True, elementwise=False)        # (not so, but then its rule, which warns, would be tried out beforehand)
+# Under vmap it runs example by example, with a warning.
+defop("_test_functorch_fallback(Tensor self, Tensor other) -> Tensor", kernel=lambda xp, self, other: self.copy(),
+      batch=families.loop_and_warn, variants="function", real_only=True, out=False)
