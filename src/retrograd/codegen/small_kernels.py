@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograd.core.fast_kernels import is_lowered, kernel_name
+from retrograd.core.fast_kernels import PRODUCTS, is_lowered, kernel_name
 from retrograd.core.opdef import OPS
 
 PRELUDE = r"""
@@ -85,32 +85,62 @@ static PyObject *reshaped(PyObject *self, PyObject *const *args, Py_ssize_t narg
 }
 """
 
+# The product of two small matrices: rows of the second one, packed where they have gaps, are added up.
+MULTIPLY = r"""
+#define FEW_PRODUCTS 8192
+#define PRODUCT(T) static void product_##T(PyArrayObject *a, PyArrayObject *b, PyArrayObject *r) { \
+  const npy_intp m = PyArray_DIM(a, 0), k = PyArray_DIM(a, 1), n = PyArray_DIM(b, 1); \
+  const npy_intp as0 = PyArray_STRIDE(a, 0) / (npy_intp)sizeof(T), as1 = PyArray_STRIDE(a, 1) / (npy_intp)sizeof(T); \
+  npy_intp bs0 = PyArray_STRIDE(b, 0) / (npy_intp)sizeof(T), i, j, p; const npy_intp bs1 = PyArray_STRIDE(b, 1) / (npy_intp)sizeof(T); \
+  T *z = PyArray_DATA(r), packed[FEW_PRODUCTS]; const T *x = PyArray_DATA(a), *y = PyArray_DATA(b); \
+  if (bs1 != 1 && k * n <= FEW_PRODUCTS) { for (j = 0; j < n; j++) for (p = 0; p < k; p++) packed[p * n + j] = y[p * bs0 + j * bs1]; y = packed; bs0 = n; } \
+  memset(z, 0, m * n * sizeof(T)); \
+  for (i = 0; i < m; i++, z += n) for (p = 0; p < k; p++) { const T v = x[i * as0 + p * as1]; const T *row = y + p * bs0; \
+    for (j = 0; j < n; j++) z[j] += v * row[j]; } }
+PRODUCT(float)
+PRODUCT(double)
+/* The product of two matrices of one type of floats: small ones here, others by NumPy; None for what they do not agree on. */
+static PyObject *matrix_product(PyObject *numpy, PyObject *const *args) {
+  PyArrayObject *a = (PyArrayObject *)args[0], *b = (PyArrayObject *)args[1];
+  if (!is_array(args[0]) || !is_array(args[1])) Py_RETURN_NONE;
+  const int t = PyArray_TYPE(a);
+  if (t != PyArray_TYPE(b) || PyArray_NDIM(a) != 2 || PyArray_NDIM(b) != 2 || !is_float(t)) Py_RETURN_NONE;
+  const npy_intp m = PyArray_DIM(a, 0), k = PyArray_DIM(a, 1), n = PyArray_DIM(b, 1);
+  if (k != PyArray_DIM(b, 0)) Py_RETURN_NONE;
+  if (m * n * k > FEW_PRODUCTS || k * n > FEW_PRODUCTS) return PyObject_Vectorcall(numpy, args, 2, NULL);
+  npy_intp dims[2] = {m, n};
+  PyArrayObject *r = new_shaped(PyArray_DESCR(a), 2, dims); if (!r) return NULL;
+  if (t == NPY_FLOAT) product_float(a, b, r); else product_double(a, b, r);
+  return (PyObject *)r;
+}
+"""
+
 MATMUL = r"""
 static PyObject *np_{name};
-#define MULTIPLY(T) {{ T *z = PyArray_DATA(r); memset(z, 0, m * n * sizeof(T)); \
-  npy_intp as0 = PyArray_STRIDE(a, 0) / sizeof(T), as1 = PyArray_STRIDE(a, 1) / sizeof(T); \
-  npy_intp bs0 = PyArray_STRIDE(b, 0) / sizeof(T), bs1 = PyArray_STRIDE(b, 1) / sizeof(T), i, j, p; \
-  const T *x = PyArray_DATA(a), *y = PyArray_DATA(b); \
-  if (bs1 == 1) for (i = 0; i < m; i++) for (p = 0; p < k; p++) {{ T v = x[i * as0 + p * as1]; \
-    for (j = 0; j < n; j++) z[i * n + j] += v * y[p * bs0 + j]; }} \
-  else for (i = 0; i < m; i++) for (j = 0; j < n; j++) {{ T s = 0; \
-    for (p = 0; p < k; p++) s += x[i * as0 + p * as1] * y[p * bs0 + j * bs1]; z[i * n + j] = s; }} }}
 static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {{
-  PyArrayObject *a = (PyArrayObject *)args[0], *b = (PyArrayObject *)args[1];
-  if (is_array(args[0]) && is_array(args[1])) {{
-    int t = PyArray_TYPE(a);
-    if (t != PyArray_TYPE(b) || PyArray_NDIM(a) != 2 || PyArray_NDIM(b) != 2 || !is_float(t)) Py_RETURN_NONE;
-    npy_intp m = PyArray_DIM(a, 0), k = PyArray_DIM(a, 1), n = PyArray_DIM(b, 1);
-    if (k != PyArray_DIM(b, 0)) Py_RETURN_NONE;
-    if (m * n * k <= 2048) {{
-      npy_intp dims[2] = {{m, n}};
-      PyArrayObject *r = new_shaped(PyArray_DESCR(a), 2, dims); if (!r) return NULL;
-      if (t == NPY_FLOAT) MULTIPLY(float) else MULTIPLY(double)
-      return (PyObject *)r;
-    }}
-    return PyObject_Vectorcall(np_{name}, args, 2, NULL);
-  }}
-  Py_RETURN_NONE;
+  if (nargs != 2) Py_RETURN_NONE;
+  return matrix_product(np_{name}, args);
+}}
+"""
+
+# self + mat1 @ mat2, for a matrix or, as layers compute it, a row `self`.
+ADDMM = r"""
+static PyObject *np_{name};
+#define ADD_ROW(T) {{ T *z = PyArray_DATA(made); const T *row = PyArray_DATA(bias); \
+  for (npy_intp i = 0; i < m; i++, z += n, row += step) for (npy_intp j = 0; j < n; j++) z[j] += row[j]; }}
+static int is_one(PyObject *o) {{ return PyLong_CheckExact(o) && PyLong_AsLong(o) == 1; }}
+static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {{
+  if (nargs != 5 || !is_array(args[0]) || !is_array(args[1]) || !is_array(args[2]) || !is_one(args[3]) || !is_one(args[4])) Py_RETURN_NONE;
+  PyArrayObject *bias = (PyArrayObject *)args[0], *b = (PyArrayObject *)args[2];
+  PyArrayObject *a = (PyArrayObject *)args[1]; const int rank = PyArray_NDIM(bias);
+  if ((rank != 1 && rank != 2) || !contiguous(bias) || PyArray_NDIM(a) != 2 || PyArray_NDIM(b) != 2 || PyArray_TYPE(bias) != PyArray_TYPE(b)) Py_RETURN_NONE;
+  const npy_intp m = PyArray_DIM(a, 0), n = PyArray_DIM(b, 1), step = rank == 2 && PyArray_DIM(bias, 0) == m ? n : 0;
+  if (PyArray_DIM(bias, rank - 1) != n || (rank == 2 && !step && PyArray_DIM(bias, 0) != 1) || m * n > 16384) Py_RETURN_NONE;
+  PyArrayObject *made = (PyArrayObject *)matrix_product(np_{name}, args + 1);
+  if (!made || (PyObject *)made == Py_None) return (PyObject *)made;
+  if (!is_array((PyObject *)made) || !contiguous(made)) {{ Py_DECREF(made); Py_RETURN_NONE; }}
+  if (PyArray_TYPE(made) == NPY_FLOAT) ADD_ROW(float) else ADD_ROW(double)
+  return (PyObject *)made;
 }}
 """
 
@@ -167,11 +197,11 @@ PyMODINIT_FUNC PyInit__kernels(void) {{ import_array(); import_umath(); return P
 def lowered() -> list[tuple[str, Any]]:
     """The products, with the names of their kernels."""
     return [(kernel_name(op), op) for packet in OPS.values() for op in packet.overloads_
-            if is_lowered(op) and op.lower in ("matmul", "bmm")]
+            if is_lowered(op) and op.lower in PRODUCTS]
 
 
 def kernel_source(name: str, op: Any) -> str:
-    return {"matmul": MATMUL, "bmm": BMM}[op.lower].format(name=name)
+    return {"matmul": MATMUL, "bmm": BMM, "addmm": ADDMM}[op.lower].format(name=name)
 
 
 def write_kernels(path: str) -> bool:
@@ -181,7 +211,7 @@ def write_kernels(path: str) -> bool:
     bindings = "\n".join(f'  if (strcmp(name, "{n}") == 0) {{ Py_INCREF(function); np_{n} = function; Py_RETURN_NONE; }}'
                          for n in names)
     methods = "\n".join(f'  {{"{n}", (PyCFunction)(void *){n}, METH_FASTCALL, NULL}},' for n in names)
-    text = PRELUDE + QUESTIONS + "".join(kernel_source(name, op) for name, op in ops)
+    text = PRELUDE + QUESTIONS + MULTIPLY + "".join(kernel_source(name, op) for name, op in ops)
     text += ENDING.format(bindings=bindings, methods=methods)
     with open(path, "w") as file:
         file.write(text)

@@ -10,6 +10,7 @@ from retrograd.codegen.fused import Region, Statement, source
 from retrograd.codegen.library import load, pool
 from retrograd.codegen.table import DOUBLES, FLOATS, Kernel, alternatives
 from retrograd.compile.waiting import Choice, Event, Layout
+from retrograd.core.fast_kernels import PRODUCTS
 from retrograd.core.storage import address
 
 LONGEST = 32                      # ops in one loop: compilers take more than twice the time for twice as many
@@ -19,7 +20,7 @@ def choices_of(op: Any) -> list[Choice]:
     """The alternatives of an op that regions can hold; none if it is neither computed element by element nor a sum."""
     if not op.lower or op.functional is not None or op.is_inplace or op.is_out or op.multiple or op.composite:
         return []
-    if isinstance(op.lower, str) and (op.lower.startswith("@") or op.lower in ("matmul", "bmm")):
+    if isinstance(op.lower, str) and (op.lower.startswith("@") or op.lower in PRODUCTS):
         return []
     kernels = [Kernel(op, i, guard, text) for i, (guard, text) in enumerate(alternatives(op.lower))]
     if any([k.program.family == "row" or k.program.family == "reduce" and k.program.reducer not in ("sum", "mean")

@@ -420,6 +420,8 @@ class Namespace:
         for op in packet.overloads_:
             if not op._ready:
                 op.prepare()              # users ask for facts that are read off the schema
+        if self._name == "aten":          # those of users may be taken back
+            self.__dict__[name] = packet
         return packet
 
     @property

@@ -4,9 +4,12 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import numpy as np
+
 from retrograd.core import dtypes
 from retrograd.core.opdef import KERNEL_INSTALLERS, OPS
 
+PRODUCTS = ("matmul", "bmm", "addmm")       # what `lower` says of rows that codegen/small_kernels.py computes
 products: Any = None      # small matrix products (codegen/small_kernels.py)
 native: Any = None        # the generated loops (codegen/table.py)
 try:
@@ -52,8 +55,12 @@ def install_kernel(op: Any) -> None:
     if not is_lowered(op):
         return
     name = kernel_name(op)
-    if op.lower in ("matmul", "bmm"):
+    if op.lower in PRODUCTS:
         compiled = getattr(products, name, None)
+        if compiled is not None and len(op.tensor_args) > 2:
+            products.bind(name, np.matmul)
+            op.native = compiled
+            return
         if compiled is not None and op.fast is not compiled:
             products.bind(name, op.fast)
             op.fast = compiled

@@ -264,6 +264,7 @@ static PyObject *native_batch_norm_backward(PyObject *const *args, Py_ssize_t n)
 #include "views.h"
 #include "writes.h"
 #include "moves.h"
+#include "nll.h"
 static const struct { const char *name; Native function; } by_hand[] = {
   {"var", native_var}, {"std", native_std}, {"var_mean", native_var_mean}, {"std_mean", native_std_mean},
   {"layer_norm", native_layer_norm}, {"layer_norm_backward", native_layer_norm_backward},
@@ -277,6 +278,7 @@ static const struct { const char *name; Native function; } by_hand[] = {
   {"split_with_sizes", native_split_with_sizes}, {"view_as_real", native_view_as_real},
   {"view_as_complex", native_view_as_complex},
   {"clone", native_clone}, {"copy_", native_copy_}, {"zero_", native_zero_}, {"fill_", native_fill_}, {"fill", native_fill},
+  {"nll_loss", native_nll_loss}, {"nll_loss_backward", native_nll_loss_backward},
   {"cat", native_cat}, {"stack", native_stack},
   {"flip", native_flip}, {"roll", native_roll},
   {"pixel_shuffle", native_pixel_shuffle}, {"pixel_unshuffle", native_pixel_unshuffle}, {"channel_shuffle", native_channel_shuffle},

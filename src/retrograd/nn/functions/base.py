@@ -20,8 +20,8 @@ def overridable(function: Callable[..., Any]) -> Callable[..., Any]:
     return public
 
 
-def aten(name: str, module: str = "torch._C._nn", doc: str = "") -> Callable[..., Any]:
-    """The op `name` as a function, which PyTorch shows as one of `module`."""
+def aten(name: str, module: str = __name__, doc: str = "") -> Callable[..., Any]:
+    """The op `name` as a function of `module`; by default of the one that publishes the functions of nn."""
     packet = getattr(ops.aten, name)
 
     def general(*args: Any, **kwargs: Any) -> Any:

@@ -187,6 +187,11 @@ def sequence_array(data: Any, dtype: Any) -> Any:
             return np.array(data, dtypes.get_default_dtype().numpy)
         if kind is bool:
             return np.array(data)
+        if kind is int:
+            try:
+                return np.array(data, np.int64)
+            except OverflowError:             # said in PyTorch's words below
+                pass
     shape = sequence_shape(data) if isinstance(data, Sequence) and not isinstance(data, (str, bytes)) else ()
     if isinstance(data, str) and dtype is not None:
         raise TypeError("new(): invalid data type 'str'")

@@ -430,7 +430,7 @@ def addmm_tangent(self_t: Any, mat1_p: Any, mat1_t: Any, mat2_p: Any, mat2_t: An
 addmm = defop(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     kernel=addmm_kernel, vjp=ADDMM, jvp=addmm_tangent,
-    batch=lambda op, args, dims, size: sum_batch("mm", args, dims, size),
+    batch=lambda op, args, dims, size: sum_batch("mm", args, dims, size), lower="addmm",
 )
 addmm_ = defop(
     "addmm_(Tensor(a!) self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)",

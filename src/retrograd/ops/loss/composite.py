@@ -33,13 +33,14 @@ def nll_loss2d_tensors(self: Any, target: Any, weight: Any, reduction: int, igno
 
 
 def nll_loss_nd_tensors(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
-    if self.ndim < 1:
+    sizes, targets = self.array.shape, target.array.shape
+    rank = len(sizes)
+    if rank < 1:
         raise ValueError("Expected 1 or more dimensions (got 0)")
-    if self.ndim != 1 and self.shape[0] != (target.shape[0] if target.ndim else None):
-        found = target.shape[0] if target.ndim else 0
-        raise ValueError(f"Expected input batch_size ({self.shape[0]}) to match target batch_size ({found}).")
-    rank = self.ndim
-    if rank == 1 and target.ndim == 1 and target.shape[0] != 1:
+    if rank != 1 and sizes[0] != (targets[0] if targets else None):
+        found = targets[0] if targets else 0
+        raise ValueError(f"Expected input batch_size ({sizes[0]}) to match target batch_size ({found}).")
+    if rank == 1 and len(targets) == 1 and targets[0] != 1:
         raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.shape[0]}")
     if rank in (1, 2):
         return nll_loss_tensors(self, target, weight, reduction, ignore_index)
@@ -68,12 +69,12 @@ def along_classes(weight: Any, self: Any) -> Any:
 
 
 def class_dim(self: Any) -> int:
-    return 0 if self.ndim == 1 else 1
+    return 0 if self.array.ndim == 1 else 1
 
 
 def cross_entropy_tensors(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int,
                           label_smoothing: float) -> Any:
-    if tuple(self.shape) == tuple(target.shape):
+    if self.array.shape == target.array.shape:
         if not target.is_floating_point():
             raise RuntimeError("Expected floating point type for target with class probabilities, got "
                                f"{target.dtype.legacy}: classes are numbers without a dimension for the classes")

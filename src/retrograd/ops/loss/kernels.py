@@ -18,7 +18,7 @@ from retrograd.core.opdef import defop
 from retrograd.ops import late
 from retrograd.ops.nn.activation import log_sigmoid_forward
 from retrograd.ops.shared import families
-from retrograd.ops.shared.dtype_checks import asked_always, takes, without_gradient
+from retrograd.ops.shared.dtype_checks import asked_always, proven, takes, without_gradient
 from retrograd.ops.shared.elementwise import limited, over, plus, times, unsupported
 from retrograd.ops.shared.families import number_like
 
@@ -503,24 +503,25 @@ def nll_backward_kernel(xp: Any, grad_output: Any, self: Any, target: Any, weigh
 def nll_family(name: str, node: str) -> tuple[Any, Any]:
     check_dtype = takes("nll_loss_out_frame" if name == "nll_loss" else f"{name}_forward_out_frame", "FH")
     shared: Any = dict(batch=families.loop, widen=True, variants="", constant=(1,),
-                       check=without_gradient(f"{name}_forward", check_rows if name == "nll_loss" else check_images, check_nll,
-                                              check_dtype, weight=2))
+                       check=proven(without_gradient(f"{name}_forward", check_rows if name == "nll_loss" else check_images,
+                                                     check_nll, check_dtype, weight=2)))
     backward = defop(
         f"{name}_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index, "
         "Tensor total_weight) -> Tensor",
-        kernel=nll_backward_kernel, check=without_gradient(
-            f"{name}_backward", takes(f"{name}_backward_out_frame", "FH", 1), weight=3, total_weight=6),
+        kernel=nll_backward_kernel, check=proven(without_gradient(
+            f"{name}_backward", takes(f"{name}_backward_out_frame", "FH", 1), weight=3, total_weight=6)),
         vjp=dict(grad_output=lambda grad, target, weight, reduction, ignore_index:
                      call(forward, [grad, target, weight, reduction, ignore_index])[0],
                  self=lambda grad: late.zeros_like(grad)),
         jvp=lambda grad_output_t, self_p, target, weight, reduction, ignore_index, total_weight:
             call(backward, [grad_output_t, self_p, target, weight, reduction, ignore_index, total_weight]),
         batch=families.loop, widen=True, variants="", node=node.replace("Backward0", "BackwardBackward0"),
+        lower="@nll_loss_backward",
     )
     forward = defop(
         f"{name}_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> "
         "(Tensor output, Tensor total_weight)",
-        kernel=nll_kernel, node=node,
+        kernel=nll_kernel, node=node, lower="@nll_loss",
         vjp=dict(self=lambda grad, self, target, weight, reduction, ignore_index, total_weight:
                  call(backward, [grad, self, target, weight, reduction, ignore_index, total_weight])),
         jvp=lambda self_t, target, weight, reduction, ignore_index:
