@@ -91,9 +91,11 @@ MULTIPLY = r"""
 #define PRODUCT(T) static void product_##T(PyArrayObject *a, PyArrayObject *b, PyArrayObject *r) { \
   const npy_intp m = PyArray_DIM(a, 0), k = PyArray_DIM(a, 1), n = PyArray_DIM(b, 1); \
   const npy_intp as0 = PyArray_STRIDE(a, 0) / (npy_intp)sizeof(T), as1 = PyArray_STRIDE(a, 1) / (npy_intp)sizeof(T); \
-  npy_intp bs0 = PyArray_STRIDE(b, 0) / (npy_intp)sizeof(T), i, j, p; const npy_intp bs1 = PyArray_STRIDE(b, 1) / (npy_intp)sizeof(T); \
+  npy_intp bs0 = PyArray_STRIDE(b, 0) / (npy_intp)sizeof(T), i, j, p; \
+    const npy_intp bs1 = PyArray_STRIDE(b, 1) / (npy_intp)sizeof(T); \
   T *z = PyArray_DATA(r), packed[FEW_PRODUCTS]; const T *x = PyArray_DATA(a), *y = PyArray_DATA(b); \
-  if (bs1 != 1 && k * n <= FEW_PRODUCTS) { for (j = 0; j < n; j++) for (p = 0; p < k; p++) packed[p * n + j] = y[p * bs0 + j * bs1]; y = packed; bs0 = n; } \
+  if (bs1 != 1 && k * n <= FEW_PRODUCTS) { for (j = 0; j < n; j++) for (p = 0; p < k; \
+    p++) packed[p * n + j] = y[p * bs0 + j * bs1]; y = packed; bs0 = n; } \
   memset(z, 0, m * n * sizeof(T)); \
   for (i = 0; i < m; i++, z += n) for (p = 0; p < k; p++) { const T v = x[i * as0 + p * as1]; const T *row = y + p * bs0; \
     for (j = 0; j < n; j++) z[j] += v * row[j]; } }
@@ -130,10 +132,12 @@ static PyObject *np_{name};
   for (npy_intp i = 0; i < m; i++, z += n, row += step) for (npy_intp j = 0; j < n; j++) z[j] += row[j]; }}
 static int is_one(PyObject *o) {{ return PyLong_CheckExact(o) && PyLong_AsLong(o) == 1; }}
 static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {{
-  if (nargs != 5 || !is_array(args[0]) || !is_array(args[1]) || !is_array(args[2]) || !is_one(args[3]) || !is_one(args[4])) Py_RETURN_NONE;
+  if (nargs != 5 || !is_array(args[0]) || !is_array(args[1]) || !is_array(args[2])) Py_RETURN_NONE;
+  if (!is_one(args[3]) || !is_one(args[4])) Py_RETURN_NONE;
   PyArrayObject *bias = (PyArrayObject *)args[0], *b = (PyArrayObject *)args[2];
   PyArrayObject *a = (PyArrayObject *)args[1]; const int rank = PyArray_NDIM(bias);
-  if ((rank != 1 && rank != 2) || !contiguous(bias) || PyArray_NDIM(a) != 2 || PyArray_NDIM(b) != 2 || PyArray_TYPE(bias) != PyArray_TYPE(b)) Py_RETURN_NONE;
+  if ((rank != 1 && rank != 2) || !contiguous(bias) || PyArray_NDIM(a) != 2 || PyArray_NDIM(b) != 2
+    || PyArray_TYPE(bias) != PyArray_TYPE(b)) Py_RETURN_NONE;
   const npy_intp m = PyArray_DIM(a, 0), n = PyArray_DIM(b, 1), step = rank == 2 && PyArray_DIM(bias, 0) == m ? n : 0;
   if (PyArray_DIM(bias, rank - 1) != n || (rank == 2 && !step && PyArray_DIM(bias, 0) != 1) || m * n > 16384) Py_RETURN_NONE;
   PyArrayObject *made = (PyArrayObject *)matrix_product(np_{name}, args + 1);

@@ -308,7 +308,8 @@ log_softmax = defop(
 for name, row in (("softmax", softmax), ("log_softmax", log_softmax)):
     defop(
         f"{name}.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
-        kernel=lambda self, dim, dtype, row=row: call(row, [self if dtype is None or dtype is self.dtype else self.to(dtype), dim, False]),
+        kernel=lambda self, dim, dtype, row=row: call(
+            row, [self if dtype is None or dtype is self.dtype else self.to(dtype), dim, False]),
         composite=True, out="same",
     )
 
