@@ -124,7 +124,7 @@ def requires_grad_(self: Any, requires_grad: bool = True) -> Any:
                            "APIs) inside of a function being transformed by a functorch transform. This is unsupported, please "
                            "attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call "
                            "requires_grad_() outside of a function being transformed instead.")
-    if self.grad_fn is not None:
+    if self._recorded is not None:
         if requires_grad:
             return self
         raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
@@ -135,6 +135,8 @@ def requires_grad_(self: Any, requires_grad: bool = True) -> Any:
         raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
     if switches.any_mode and tls.origins and self._requires and not requires_grad:
         note_detached(self, self, SWITCHED_OFF, "requires_grad_")
+    if switches.tape is not None:
+        hooks.settle(self)                        # what waits is recorded with the flag that it had
     self._requires = bool(requires_grad)
     return self
 

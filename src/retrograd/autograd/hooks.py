@@ -106,7 +106,7 @@ def register_hook(tensor: Any, hook: Any) -> RemovableHandle:
     """
     if not wants_grad(tensor):
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-    node = tensor.grad_fn
+    node = tensor._recorded
     if node is None:
         extra = extra_of(tensor)
         if extra.hooks is None:
@@ -134,7 +134,7 @@ def register_post_accumulate_grad_hook(tensor: Any, hook: Any) -> RemovableHandl
     """
     if not wants_grad(tensor):
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-    if tensor.grad_fn is not None:
+    if tensor._recorded is not None:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
     extra = extra_of(tensor)
     if extra.post_hooks is None:
@@ -157,7 +157,7 @@ def retain_grad(tensor: Any) -> None:
     """
     if not wants_grad(tensor):
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-    node = tensor.grad_fn
+    node = tensor._recorded
     if node is None:
         return
     extra = extra_of(tensor)

@@ -35,6 +35,7 @@ class Region(NamedTuple):
     statements: tuple[Statement, ...]
     sums: tuple[Statement, ...]                   # reductions of what the statements make, in the dtypes of the region
     single: frozenset[int]                        # inputs that have one element
+    scalar: bool = False                          # so have all arrays: there is nothing to be gained by vectors
 
     def numbers(self) -> list[int]:
         """The numbers that the region uses, in order."""
@@ -98,15 +99,16 @@ def region_text(region: Region, name: str) -> str:
     parts = [f"b{i}" for i in range(len(terms))]
     zero = f"    T {', '.join([f'{part} = 0' for part in parts])};" if parts else ""
     added = f" reduction(+:{', '.join(parts)})" if parts else ""
+    simd, wide = ("", "") if region.scalar else (f'_Pragma("omp simd{added}")', f'_Pragma("omp simd reduction(|:far){added}")')
     if far:                                        # an argument of sin that is too large: once more, with the C library's
         tests = " | ".join([f"!(abs_{c}({a}) < (T)TRIG_LIMIT)" for a in far])
         exact = re.sub(rf"\b(sin|cos|tan)_{c}\(", rf"\1_{c}_exact(", body)
-        emit(f'{zero}    int far = 0; _Pragma("omp simd reduction(|:far){added}") for (long j = 0; j < m; j++) {{')
+        emit(f'{zero}    int far = 0; {wide} for (long j = 0; j < m; j++) {{')
         emit(f"      {body}\n      far |= {tests}; }}")
         again = " ".join([f"{part} = 0;" for part in parts])
         emit(f"    if (far) {{ {again} for (long j = 0; j < m; j++) {{\n      {exact} }} }}")
     else:
-        emit(f'{zero}    _Pragma("omp simd{added}") for (long j = 0; j < m; j++) {{\n      {body} }}')
+        emit(f'{zero}    {simd} for (long j = 0; j < m; j++) {{\n      {body} }}')
     for i in range(len(region.sums)):
         emit(f"    sum{i} += b{i};")
     for i, (_, dtype) in enumerate(region.outputs):
@@ -127,13 +129,32 @@ def region_text(region: Region, name: str) -> str:
     return "\n".join(out)
 
 
-def source(regions: list[Region]) -> str:
-    """A C file with one entry for each region: run0, run1, ..."""
+class Program(NamedTuple):
+    """Regions that run one after the other; values are numbered anew: those given by pointers, then those between regions."""
+
+    regions: list[Region]
+    operands: list[list[int]]                     # of each region: values by their new numbers
+    given: int
+    between: int
+
+
+def source(program: Program) -> str:
+    """A C file with one entry, `run_all`."""
+    regions = program.regions
     parts = ['#include "fused.h"']
     for i, region in enumerate(regions):
         parts.append(region_text(region, f"region{i}"))
         ends = ", ".join([f"region{i}_finish{k}" for k in range(len(region.sums))])
         parts.append(f"static const Finish finish{i}[] = {{{ends or '0'}}};")
-        parts.append(f'__attribute__((visibility("default"))) void run{i}(char **p, const long *g, const Number *num, '
-                     f"Parallel parallel) {{ run(region{i}, p, g, num, parallel, {len(region.sums)}, finish{i}); }}")
+    parts.append('__attribute__((visibility("default"))) void run_all(char **p, const long **g, const Number *num, '
+                 "Parallel parallel, char *between, const long *offsets) {")
+    parts.append(f"  char *v[{program.given + program.between}];")
+    parts.append(f"  for (int i = 0; i < {program.given}; i++) v[i] = p[i];")
+    parts.append(f"  for (int i = 0; i < {program.between}; i++) v[{program.given} + i] = between + offsets[i];")
+    for i, (region, operands) in enumerate(zip(regions, program.operands, strict=True)):
+        pointers = ", ".join([f"v[{o}]" for o in operands])
+        numbers = ", ".join([f"num[{n}]" for n in region.numbers()]) or "{0}"
+        parts.append(f"  {{ char *q[] = {{{pointers}}}; const Number m[] = {{{numbers}}};")
+        parts.append(f"    run(region{i}, q, g[{i}], m, parallel, {len(region.sums)}, finish{i}); }}")
+    parts.append("}")
     return "\n".join(parts) + "\n"

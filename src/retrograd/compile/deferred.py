@@ -15,27 +15,34 @@ from __future__ import annotations
 
 import threading
 import weakref
+from functools import partial
 from _thread import _count
 from typing import Any
 
+import numpy as np
+
 from retrograd.codegen.library import compiler
-from retrograd.compile import state
-from retrograd.compile.regions import Code, choices_of
+from retrograd.compile import joint, state
+from retrograd.compile.joint import CannotTrace, Tracer
+from retrograd.compile.regions import Code, choices_of, interpret
+from retrograd.compile.tape import Recording, resolve, trie
 from retrograd.compile.waiting import Choice, Event, Waiting
 from retrograd.core import dispatch
 from retrograd.core.hooks import hooks
 from retrograd.core.modes import TorchDispatchMode
-from retrograd.core.state import set_grad_enabled, tls
-from retrograd.core.tensor import FLAG_INFERENCE, FLAG_PENDING, Tensor, wrap
+from retrograd.core.state import set_grad_enabled, switches, tls
+from retrograd.core.tensor import FLAG_INFERENCE, FLAG_PENDING, Tensor, new_tensor, wants_grad, wrap
 from retrograd.ops.create.generators import default_generator
 
 MOST_CODES = 2000
+LONG_STRETCH = 16         # ops in a row that pay for one call, if their nodes need not be made
 
 facts: dict[Any, tuple[list[Choice], bool]] = {}      # op -> its choices, and whether it writes to its arguments
-codes: dict[Any, Any] = {}        # (ops that waited, values that are wanted) -> their Code, None if they came once only
+codes: dict[Any, Any] = {}        # what has been compiled: plans, and (ops that waited, values that are wanted)
 
 
 state.when_reset.append(codes.clear)
+state.when_reset.append(trie.clear)
 
 
 class Active:
@@ -67,6 +74,7 @@ def start_thread(*args: Any) -> Any:
     settle()
     for deferrer in active.all:
         deferrer.waiting.alone = False
+        deferrer.leave_tape()
     return active.start(*args)
 
 
@@ -75,7 +83,8 @@ def settle(*tensors: Any) -> None:
     for deferrer in list(active.all):
         deferrer.flush()
     for t in tensors:
-        t._flags &= ~FLAG_PENDING
+        if t._flags & FLAG_PENDING:
+            resolve(t)
 
 
 hooks.settle = settle
@@ -90,11 +99,21 @@ class Deferrer(TorchDispatchMode):
         self.lock = threading.RLock()
         self.sources: list[str] | None = None     # gathers the C of what runs, if somebody wants it
         self.before: Any = None
+        self.tape: Any = None
+        self.plans: list[Any] = []                # what is to be compiled in the end
 
     def __enter__(self) -> Any:
         active.enter(self)
         self.before, tls.deferrer = tls.deferrer, self
+        if self.waiting.alone and not tls.slow_path and switches.tape is None:
+            self.tape = switches.tape = Recording(self, facts, facts_of, partial(joint.finish, self.plans))
         return super().__enter__()
+
+    def leave_tape(self) -> None:
+        if self.tape is not None:
+            if switches.tape is self.tape:
+                switches.tape = None
+            self.tape = None
 
     def __exit__(self, *exc: Any) -> None:
         super().__exit__(*exc)
@@ -102,7 +121,14 @@ class Deferrer(TorchDispatchMode):
         try:
             self.flush()
         finally:
+            self.leave_tape()
             active.leave(self)
+        if not tls.slow_path:
+            for plan, numbers in self.plans:
+                plan.compile(numbers, state.backend_config.fusion_code)
+                for made, code in [(plan, plan.code), *[(part, part.backward.code) for part in plan.parts]]:
+                    if code is not None:
+                        codes[made] = code
 
     # ---- ops
     def attempt(self, op: Any, args: Any, records: bool) -> Any:
@@ -114,11 +140,21 @@ class Deferrer(TorchDispatchMode):
 
     def _process(self, op: Any, args: Any) -> Any:
         """Do an op that autograd has seen, now or later; `args` are in the order of the schema."""
+        if self.tape is not None:
+            return self.run(op, args, (facts.get(op) or facts_of(op))[1])
         result = self.attempt(op, args, False)
         return self.run(op, args, facts[op][1]) if result is None else result
 
     def take(self, op: Any, args: Any) -> Any:
         """Do an op that autograd has not seen, where this mode is all that watches."""
+        tape = self.tape
+        if tape is not None:                      # which has not taken it
+            self.settle_arguments(args)
+            unknown = tape.unknown_of(op, args)
+            result = dispatch.call_layers(op, args)
+            if unknown is not None:
+                tape.learn(unknown, result)
+            return result
         result = self.attempt(op, args, True)
         return dispatch.call_layers(op, args) if result is None else result
 
@@ -128,30 +164,45 @@ class Deferrer(TorchDispatchMode):
 
     def run(self, op: Any, args: Any, writes: bool) -> Any:
         """Do an op now, below autograd."""
-        if self.waiting.events and (writes or self.touches(args)):
+        tape = self.tape
+        if tape is not None and tape.arrays and (writes or self.touches(args)) or self.waiting.events and (
+                writes or self.touches(args)):
             self.flush()
         modes, was = tls.dispatch_modes, tls.below
         place = modes.index(self)
         del modes[place]
         tls.below = True
+        on, switches.tape = switches.tape, None
         try:
             return op.compute(*args) if op.composite else dispatch.below(op, args)
         finally:
             tls.below = was
             modes.insert(place, self)
+            switches.tape = on if self.tape is not None else None
 
     def touches(self, args: Any) -> bool:
         """Whether arguments are waited for or read by what waits, or are such that one cannot tell."""
         find = self.waiting.find
+        tape = self.tape
         for value in args:
             for t in value if isinstance(value, list | tuple) else (value,):
-                if isinstance(t, Tensor) and (t._flags & ~(FLAG_INFERENCE | FLAG_PENDING) or find(t.array) >= 0):
+                if isinstance(t, Tensor) and (t._flags & ~(FLAG_INFERENCE | FLAG_PENDING) or find(t.array) >= 0 or (
+                        tape is not None and tape.holds(t.array))):
                     return True
         return False
+
+    def settle_arguments(self, args: Any) -> None:
+        """Let what an op is given have its value and node."""
+        for value in args:
+            for t in value if isinstance(value, list | tuple) else (value,):
+                if isinstance(t, Tensor) and t._flags & FLAG_PENDING:
+                    settle(t)
 
     # ---- the end of the wait
     def flush(self) -> None:
         """Compute what waits."""
+        if self.tape is not None:
+            self.tape.flush()
         waiting = self.waiting
         if not waiting.arrays:
             return
@@ -179,7 +230,7 @@ class Deferrer(TorchDispatchMode):
             code = codes[found] = Code(events, dict(enumerate(values)), set(wanted), state.backend_config.fusion_code)
         if self.sources is not None and code and code.source not in self.sources:
             self.sources.append(code.source)
-        if code and code.works and state.backend_config.fusion_code:
+        if code and code.function is not None and state.backend_config.fusion_code:
             code.run(held, numbers)
         else:
             interpret(events, held, numbers)
@@ -192,44 +243,100 @@ def facts_of(op: Any) -> tuple[list[Choice], bool]:
     return found
 
 
+class Trace(Deferrer):
+    """The mode in which a backward is traced: every op must be one that can wait. See NOTE [Joint graphs] in joint.py."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waiting = Waiting(facts, facts_of, self.learn, self.flush)
+        self.waiting.alone = True
+        self.waiting.longest = 1 << 30
+        self.expanded: dict[int, Any] = {}        # id of an array -> (what it was expanded from, itself)
+        self.kept: list[Any] = []                 # no array may be another's successor at its address
+
+    def __enter__(self) -> Any:
+        self.before, tls.deferrer = tls.deferrer, self
+        return TorchDispatchMode.__enter__(self)
+
+    def __exit__(self, *exc: Any) -> None:
+        TorchDispatchMode.__exit__(self, *exc)
+        tls.deferrer = self.before
+
+    def flush(self) -> None:
+        raise CannotTrace
+
+    def run(self, op: Any, args: Any, writes: bool) -> Any:
+        raise CannotTrace
+
+    def learn(self, op: Any, args: Any, writes: bool) -> Any:
+        """The result of an op for its layout."""
+        return dispatch.compute(op, [new_tensor(a.array) if isinstance(a, Tensor) else a for a in args])
+
+    def take(self, op: Any, args: Any) -> Any:
+        if op.composite:
+            return op.compute(*args)
+        if op.name == "expand":
+            return self.expand(args[0], args[1])
+        if op.overload == "Scalar" and hasattr(op.packet, "Tensor"):
+            op = op.packet.Tensor                 # a number in a tensor's place
+            args = [*args, *op.tail[len(args) - 2:]]
+        events = len(self.waiting.events)
+        result = self.waiting.attempt(op, args, True)
+        if result is not None and len(self.waiting.events) == events:      # learnt: now it can wait
+            result = self.waiting.attempt(op, args, True)
+        if result is None or len(self.waiting.events) == events:
+            raise CannotTrace
+        self.kept.append(result)
+        return result
+
+    def _process(self, op: Any, args: Any) -> Any:
+        if op.name in ("detach", "alias"):
+            return new_tensor(args[0].array)
+        raise CannotTrace
+
+    def expand(self, t: Any, shape: Any) -> Any:
+        array = t.array
+        if wants_grad(t) and tls.grad_enabled:
+            raise CannotTrace
+        missing = len(shape) - array.ndim
+        sizes = [array.shape[d - missing] if n == -1 else n for d, n in enumerate(shape)]
+        made = np.broadcast_to(array, sizes)
+        root = self.expanded[id(array)][0] if id(array) in self.expanded else array
+        self.expanded[id(made)] = root, made
+        return new_tensor(made)
+
+    def arrays(self) -> list[Any]:
+        return [array() if type(array) is weakref.ref else array for array in self.waiting.arrays]
+
+
+Tracer.mode = Trace
+
+
 class Weight:
     """What is to be gained by letting the ops of a call wait: passes over the results that others of them take up."""
 
     def __init__(self) -> None:
         self.ops = self.elements = 0
+        self.waits = 0                            # ops that can wait, and have nodes
+        self.stretches = 1                        # how often they are followed by others that cannot
+        self.last = False
         self.made: set[int] = set()               # ids of arrays; one that is used again for another array does no harm
 
     def add(self, op: Any, args: Any, result: Any) -> None:
         self.ops += 1
         if op.overload == "Scalar" and hasattr(op.packet, "Tensor"):      # which a number in a tensor's place makes of it
             op = op.packet.Tensor
-        if isinstance(result, Tensor) and (facts.get(op) or facts_of(op))[0]:
+        can_wait = isinstance(result, Tensor) and bool((facts.get(op) or facts_of(op))[0])
+        self.waits += can_wait and result._requires
+        self.stretches += self.last and not can_wait
+        self.last = can_wait
+        if can_wait:
             self.made.add(id(result.array))
             self.elements += sum([t.array.size for t in args if isinstance(t, Tensor) and id(t.array) in self.made])
 
     def pays(self) -> bool:
-        return self.elements > 0 and self.elements >= state.backend_config.fusion_threshold * self.ops and can_defer()
-
-
-def interpret(events: list[Event], arrays: list[Any], numbers: list[float]) -> None:
-    """Compute op by op what is not compiled."""
-    for event in events:
-        choice = event.choice
-        args: list[Any] = [None] * len(choice.op.schema.params)
-        for i, wanted in (*choice.guards, *choice.fixed):
-            args[i] = wanted
-        if choice.dim >= 0:
-            args[choice.dim] = None if event.inner == len(arrays[event.operands[0]].shape) else tuple(range(-event.inner, 0))
-        if choice.keepdim >= 0:
-            args[choice.keepdim] = len(event.layout.shape) == len(arrays[event.operands[0]].shape)
-        places = [i for i, *_ in choice.tensors] + [i for i, _ in choice.numbers]
-        for i, operand in zip(places, event.operands, strict=True):
-            args[i] = wrap(arrays[operand]) if operand >= 0 else numbers[-1 - operand]
-        result = dispatch.compute(choice.op, args).array
-        if arrays[event.value] is None:
-            arrays[event.value] = result
-        else:
-            arrays[event.value][...] = result.reshape(arrays[event.value].shape)
+        return (self.elements > 0 and self.elements >= state.backend_config.fusion_threshold * self.ops or (
+            self.waits >= LONG_STRETCH * self.stretches)) and can_defer()
 
 
 def can_defer() -> bool:

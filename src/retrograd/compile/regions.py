@@ -2,18 +2,23 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograd.codegen.fused import Region, Statement, source
+from retrograd.codegen.fused import Program, Region, Statement, source
 from retrograd.codegen.library import load, pool
 from retrograd.codegen.table import DOUBLES, FLOATS, Kernel, alternatives
 from retrograd.compile.waiting import Choice, Event, Layout
+from retrograd.core import dispatch
 from retrograd.core.fast_kernels import PRODUCTS
 from retrograd.core.storage import address
+from retrograd.core.tensor import wrap
 
 LONGEST = 32                      # ops in one loop: compilers take more than twice the time for twice as many
+MANY = 512                        # of single elements
+
+empty, uint8 = np.empty, np.uint8
 
 
 def choices_of(op: Any) -> list[Choice]:
@@ -39,7 +44,6 @@ class Call:
         count = len(self.values) - len(region.sums)
         self.geometry = np.array(geometry(shape, [layouts[value] for value in self.values[:count]], inner), np.int64)
         self.geometry_at = self.geometry.ctypes.data
-        self.function: Any = None
 
 
 def geometry(shape: tuple[int, ...], layouts: list[Layout], inner: list[int]) -> list[int]:
@@ -83,30 +87,95 @@ def geometry(shape: tuple[int, ...], layouts: list[Layout], inner: list[int]) ->
     return [len(layouts) + len(inner), len(dims), rows, n, *steps, *sums, *[size for size, _, _ in dims], *outer, *groups]
 
 
+class Lifted(NamedTuple):
+    """A Python number of a program, by its place among them."""
+
+    place: int
+
+
+def renumbered(events: list[Event], numbers: Any) -> tuple[list[Event], list[Any]]:
+    """The events with those numbers only that they use, each once."""
+    places: dict[Any, int] = {}
+    made = []
+    for event in events:
+        operands = [o if o >= 0 else -1 - places.setdefault(
+            (type(numbers[-1 - o]), repr(numbers[-1 - o])), len(places)) for o in event.operands]
+        made.append(Event(event.choice, tuple(operands), event.value, event.layout, event.type, event.inner))
+    first: dict[Any, Any] = {}
+    for number in numbers:
+        first.setdefault((type(number), repr(number)), number)
+    return made, [first[key] for key in places]
+
+
 class Code:
     """What a sequence of waiting ops has been compiled to. `run` computes the values that are wanted."""
 
-    def __init__(self, events: list[Event], layouts: dict[int, Layout], wanted: set[int], compiles: bool = True) -> None:
-        self.calls, self.temporary = plan(events, layouts, wanted)
-        self.layouts = layouts
-        self.source = source([call.region for call in self.calls]) if self.calls else ""
+    def __init__(self, events: list[Event], layouts: dict[int, Layout], wanted: set[int], compiles: bool = True,
+                 numbers: Any = None) -> None:
+        if numbers is None:                       # all of them are lifted
+            numbers = [Lifted(i) for i in range(1 + max([-1 - o for e in events for o in e.operands], default=-1))]
+        events, used_numbers = renumbered(events, numbers)
+        self.events, self.numbers = events, used_numbers
+        self.template = (ctypes.c_double * len(used_numbers))(*[0 if type(n) is Lifted else n for n in used_numbers])
+        self.lifted = [(i, n.place) for i, n in enumerate(used_numbers) if type(n) is Lifted]
+        self.calls, temporary = plan(events, layouts, wanted)
+        used = dict.fromkeys([value for call in self.calls for value in call.values if value not in temporary])
+        self.order = list(used)                   # the values that are given, or wanted
+        number = {value: i for i, value in enumerate([*self.order, *temporary])}
+        program = Program([call.region for call in self.calls], [[number[v] for v in call.values] for call in self.calls],
+                          len(self.order), len(temporary))
+        self.source = source(program) if self.calls else ""
         library = load(self.source) if self.calls and compiles else None
-        self.works = library is not None or not self.calls
+        offsets = [0]
+        for value in temporary:
+            offsets.append(offsets[-1] + (layouts[value].span + 63) // 64 * 64)
+        self.scratch = offsets[-1]
+        self.offsets = (ctypes.c_long * len(offsets))(*offsets)
+        self.geometries = (ctypes.c_void_p * len(self.calls))(*[call.geometry_at for call in self.calls])
+        self.pointers: Any = ctypes.c_void_p * len(self.order)
+        self.function: Any = None
         if library is not None:
-            for i, call in enumerate(self.calls):
-                call.function = getattr(library, f"run{i}")
-                call.function.argtypes = [ctypes.c_void_p] * 4
-                call.function.restype = None
+            self.function = library.run_all
+            self.function.argtypes = [ctypes.c_void_p] * 6
+            self.function.restype = None
 
     def run(self, arrays: Any, numbers: list[float]) -> None:
         """`arrays` has the inputs and the wanted results by number."""
-        arrays = list(arrays)
-        for value in self.temporary:
-            arrays[value] = self.layouts[value].new()
-        for call in self.calls:
-            pointers = (ctypes.c_void_p * len(call.values))(*[address(arrays[value]) for value in call.values])
-            given = (ctypes.c_double * (len(call.numbers) or 1))(*[numbers[i] for i in call.numbers])
-            call.function(pointers, call.geometry_at, given, pool())
+        if self.function is None:
+            values = [n if type(n) is not Lifted else numbers[n.place] for n in self.numbers]
+            interpret(self.events, list(arrays), values)
+            return
+        pointers = self.pointers(*[address(arrays[value]) for value in self.order])
+        given = self.template
+        if self.lifted:
+            given = type(given).from_buffer_copy(given)
+            for i, place in self.lifted:
+                given[i] = numbers[place]
+        between = empty(self.scratch, uint8) if self.scratch else None
+        self.function(pointers, self.geometries, given, pool(), None if between is None else address(between), self.offsets)
+
+
+def interpret(events: list[Event], arrays: list[Any], numbers: list[float]) -> None:
+    """Compute op by op what is not compiled."""
+    for event in events:
+        choice = event.choice
+        args: list[Any] = [None] * len(choice.op.schema.params)
+        for i, wanted in (*choice.guards, *choice.fixed):
+            args[i] = wanted
+        if choice.dim >= 0:
+            args[choice.dim] = None if event.inner == len(arrays[event.operands[0]].shape) else tuple(range(-event.inner, 0))
+        if choice.keepdim >= 0:
+            args[choice.keepdim] = len(event.layout.shape) == len(arrays[event.operands[0]].shape)
+        places = [i for i, *_ in choice.tensors] + [i for i, _ in choice.numbers]
+        for i, operand in zip(places, event.operands, strict=True):
+            args[i] = wrap(arrays[operand]) if operand >= 0 else numbers[-1 - operand]
+        result = dispatch.compute(choice.op, args).array
+        if result.size != event.layout.size:      # operands that were expanded are not
+            result = np.broadcast_to(result, event.layout.shape)
+        if arrays[event.value] is None:
+            arrays[event.value] = result.reshape(event.layout.shape)
+        else:
+            arrays[event.value][...] = result.reshape(arrays[event.value].shape)
 
 
 def plan(events: list[Event], layouts: dict[int, Layout], wanted: set[int]) -> tuple[list[Call], list[int]]:
@@ -123,7 +192,8 @@ def plan(events: list[Event], layouts: dict[int, Layout], wanted: set[int]) -> t
         shape = event.layout.shape if event.inner < 0 else layouts[event.operands[0]].shape
         kind = shape, event.type
         after = max([ready.get(operand, 0) for operand in event.operands], default=0)
-        at = next((g for g in range(after, len(groups)) if groups[g][0] == kind and len(groups[g][1]) < LONGEST), len(groups))
+        most = MANY if all([n == 1 for n in shape]) else LONGEST
+        at = next((g for g in range(after, len(groups)) if groups[g][0] == kind and len(groups[g][1]) < most), len(groups))
         if at == len(groups):
             groups.append((kind, []))
         groups[at][1].append(event)
@@ -139,7 +209,7 @@ def plan(events: list[Event], layouts: dict[int, Layout], wanted: set[int]) -> t
         region = Region(type_, tuple([(v, layouts[v].char) for v in inputs]), tuple([(v, layouts[v].char) for v in outputs]),
                         tuple([statement(event) for event in members if event.inner < 0]),
                         tuple([statement(event) for event in sums]),
-                        frozenset([v for v in inputs if layouts[v].size == 1]))
+                        frozenset([v for v in inputs if layouts[v].size == 1]), all([n == 1 for n in shape]))
         calls.append(Call(region, shape, layouts, [event.inner for event in sums]))
     return calls, temporary
 

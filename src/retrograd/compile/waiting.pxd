@@ -5,13 +5,16 @@ from retrograd.core.record cimport OpNode, record, save_results
 from retrograd.core.tensor cimport Tensor, wants_grad
 
 cdef int PENDING, INFERENCE
-cdef dict known_layouts, layouts
+cdef double LARGEST
+cdef dict known_layouts
 
 cdef class Layout:
     cdef public object shape, strides, dtype, steps
     cdef public str char
-    cdef public Py_ssize_t size
+    cdef public Py_ssize_t size, span
+    cdef public list spare
     cdef public bint contiguous
+    cpdef bint is_of(self, array) except -1
     cpdef new(self)
 
 cpdef Layout layout_of(array)
@@ -37,6 +40,7 @@ cdef class Waiting:
     cdef public dict facts, places
     cdef public object find_facts, run, flush
     cdef public bint alone
+    cdef public Py_ssize_t longest
     cdef public list events, key, numbers, arrays, layouts, tensors
     cpdef clear(self)
     @cython.locals(choice=Choice)
@@ -53,4 +57,5 @@ cdef class Waiting:
     cpdef make(self, Choice choice, tuple operands, Layout layout, str kind, int inner)
     cpdef learn(self, Choice choice, args, key, str kind)
 
+@cython.locals(number=double)
 cpdef bint is_number(value) except -1

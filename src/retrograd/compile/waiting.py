@@ -33,7 +33,13 @@ class Layout:
         self.char: str = array.dtype.char
         self.size: int = array.size
         self.steps: Any = strides_of(array)
+        self.spare: list[Any] = []                # arrays that nobody uses any more
+        self.span: int = array.dtype.itemsize * (1 + sum([(n - 1) * s for n, s in zip(self.shape, self.steps, strict=True)]))
         self.contiguous: bool = self.steps == contiguous_strides(array.shape)
+
+    def is_of(self, array: Any) -> bool:
+        """Whether an array is laid out like this."""
+        return array.shape == self.shape and array.strides == self.strides and array.dtype.char == self.char
 
     def new(self) -> Any:
         """A new array that is laid out like this."""
@@ -118,6 +124,7 @@ class Waiting:
         self.run: Any = run                       # (op, args, writes): does an op now
         self.flush: Any = flush
         self.alone: bool = False                  # no other thread can be interested
+        self.longest: int = LONGEST
         self.clear()
 
     def clear(self) -> None:
@@ -199,7 +206,7 @@ class Waiting:
                 return None
             else:
                 operands.append(value)
-                signature.append(type(value))
+                signature.append(float if type(value) is Num else type(value))
         if not kind or kind not in choice.kinds:
             return None
         for i, _ in choice.numbers:
@@ -207,7 +214,7 @@ class Waiting:
             if not is_number(value):
                 return None
             operands.append(value)
-            signature.append(type(value))
+            signature.append(float if type(value) is Num else type(value))
         inner = -1
         if choice.sums:
             inner = self.summed(choice, args, layout)
@@ -232,7 +239,7 @@ class Waiting:
                         return None
                 operands[k] = number
             else:
-                self.numbers.append(float(value))
+                self.numbers.append(value if type(value) is Num else float(value))
                 operands[k] = -len(self.numbers)
         return self.make(choice, tuple(operands), found, kind, inner)
 
@@ -244,6 +251,7 @@ class Waiting:
             for t in args:
                 if isinstance(t, Tensor) and t.array is array:
                     t._flags |= PENDING
+                    t._cell = None
                     self.tensors.append(ref(t))
         return self.add(array, array, layout_of(array))
 
@@ -277,8 +285,9 @@ class Waiting:
         self.key.append((choice, operands) if inner < 0 else (choice, operands, inner))
         out = wrap(array)
         out._flags |= PENDING
+        out._cell = None
         self.tensors.append(ref(out))
-        if len(self.events) >= LONGEST:
+        if len(self.events) >= self.longest:
             self.flush()
         return out
 
@@ -294,8 +303,44 @@ class Waiting:
         return result if fits else None
 
 
+class Num(float):
+    """A Python number of a program that is being traced. What is computed from it, or decided by it, holds for this number
+    alone: `touched` has it then."""
+
+    index: int
+    touched: set[int]
+
+    def __float__(self) -> float:
+        self.touched.add(self.index)
+        return float.__float__(self)
+
+    def __hash__(self) -> int:
+        self.touched.add(self.index)
+        return float.__hash__(self)
+
+
+def touching(name: str) -> Any:
+    plain = getattr(float, name)
+
+    def method(self: Num, *args: Any) -> Any:
+        self.touched.add(self.index)
+        return plain(self, *args)
+    return method
+
+
+for name in ("abs", "add", "bool", "ceil", "divmod", "eq", "floor", "floordiv", "format", "ge", "gt", "int", "le", "lt", "mod",
+             "mul", "ne", "neg", "pos", "pow", "radd", "rdivmod", "repr", "rfloordiv", "rmod", "rmul", "round", "rpow", "rsub",
+             "rtruediv", "str", "sub", "truediv", "trunc"):
+    setattr(Num, f"__{name}__", touching(f"__{name}__"))
+for name in ("as_integer_ratio", "conjugate", "hex", "is_integer"):
+    setattr(Num, name, touching(name))
+
+
 def is_number(value: Any) -> bool:
     kind = type(value)
     if kind is float:
-        return -LARGEST <= value <= LARGEST or value - value != 0
+        number = value
+        return -LARGEST <= number <= LARGEST or number - number != 0
+    if kind is Num:
+        return True
     return kind is int and -(1 << 53) <= value <= 1 << 53

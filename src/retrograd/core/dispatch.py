@@ -68,6 +68,10 @@ class Dispatch(Dispatcher):
 
     def unary(self, op: Any, a: Any) -> Any:
         """An op of one tensor and no other arguments."""
+        if switches.tape is not None:
+            made = switches.tape.unary(op, a)
+            if made is not None:
+                return made
         if a._flags:
             if a._flags == FLAG_DUAL and switches.any_mode == 0:
                 return run_dual(op, [a, *op.tail], autograd)
@@ -107,6 +111,10 @@ class Dispatch(Dispatcher):
 
     def binary(self, op: Any, a: Any, b: Any) -> Any:
         """An op of two tensors, or of a tensor and a number."""
+        if switches.tape is not None:
+            made = switches.tape.binary(op, a, b)
+            if made is not None:
+                return made
         x = a.array
         mask = 0
         if isinstance(b, Tensor):
@@ -243,6 +251,10 @@ def call(op: Any, args: Any) -> Any:
     if not op._ready:
         op.prepare()
     if switches.any_mode and tls.slow_path:
+        if switches.tape is not None:
+            made = switches.tape.call(op, args)
+            if made is not None:
+                return made
         return call_long(op, args)
     for i in op.tensor_args:
         value = args[i]

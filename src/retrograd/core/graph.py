@@ -22,7 +22,8 @@ from weakref import ref
 
 from retrograd.core import device as devices
 from retrograd.core import dtypes
-from retrograd.core.tensor import Size, operators
+from retrograd.core.hooks import hooks
+from retrograd.core.tensor import FLAG_PENDING, Size, operators
 
 LAST = 2**64 - 1          # the sequence number of accumulators: they run as soon as they are ready
 
@@ -81,6 +82,10 @@ class Node:
     def _release(self) -> None:
         """Let go of the saved tensors."""
 
+    def _shown(self, nr: int) -> tuple[Any, int]:
+        """What users see in the place of output `nr` of this node: a node, and a number of an output."""
+        return self, nr
+
     def name(self) -> str:
         """The name that PyTorch gives this kind of node."""
         return type(self).__name__
@@ -97,7 +102,8 @@ class Node:
     @property
     def next_functions(self) -> Any:
         nrs = self._nrs
-        return tuple([(show(n), 0 if n is None or nrs is None else nrs[i]) for i, n in enumerate(self._next)])
+        return tuple([(None, 0) if n is None else show(n)._shown(0 if nrs is None else nrs[i])
+                      for i, n in enumerate(self._next)])
 
     @property
     def requires_grad(self) -> bool:
@@ -220,6 +226,8 @@ def edge_of(t: Any) -> Any:
 
 def unseen_edge(t: Any) -> Any:
     """`edge_of` for the library's own use while it holds `t`."""
+    if t._flags & FLAG_PENDING:
+        hooks.settle(t)
     if t._view is not None:
         operators.dispatcher.refresh(t)
     node = t._node

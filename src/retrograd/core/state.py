@@ -17,14 +17,28 @@ from typing import Any
 import numpy as np
 
 
+class Tape:
+    """What ops are written down on while they wait (see compile/tape.py): None for one that must run now."""
+
+    def unary(self, op: Any, a: Any) -> Any:
+        return None
+
+    def binary(self, op: Any, a: Any, b: Any) -> Any:
+        return None
+
+    def call(self, op: Any, args: Any) -> Any:
+        return None
+
+
 class Switches:
     """What the fast path tests before anything else; one instance, `switches`."""
 
-    __slots__ = ("any_mode", "function_modes")
+    __slots__ = ("any_mode", "function_modes", "tape")
 
     def __init__(self) -> None:
         self.any_mode: int = 0
         self.function_modes: int = 0      # how many TorchFunctionModes are on, in all threads
+        self.tape: Tape | None = None     # where ops wait, if they do
 
 
 switches = Switches()

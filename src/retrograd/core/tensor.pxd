@@ -50,6 +50,7 @@ cdef class Tensor:
     cdef public View _view
     cdef public object _grad, _sink
     cdef public Extra _extra
+    cdef public object _cell
     cdef dict __dict__
     cdef object __weakref__
 

@@ -183,7 +183,7 @@ table = operators         # the same under a name that is a C variable when comp
 class Tensor:
     """A multi-dimensional array that remembers how it was computed."""
 
-    __slots__ = ("__dict__", "__weakref__", "_counter", "_extra", "_grad", "_node", "_nr", "_flags", "_requires", "_sink",
+    __slots__ = ("__dict__", "__weakref__", "_cell", "_counter", "_extra", "_grad", "_node", "_nr", "_flags", "_requires", "_sink",
                  "_view", "array")
 
     array: Any
@@ -196,6 +196,7 @@ class Tensor:
     _grad: Any
     _sink: Any            # weak reference to a leaf's AccumulateGrad
     _extra: Any
+    _cell: Any            # with FLAG_PENDING: its place on a tape (see compile/tape.py); else of no meaning
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         # Of a subclass, `__new__` has done everything; so has that of this class where it is written in Python.
@@ -443,8 +444,15 @@ class Tensor:
     def grad_fn(self) -> Any:
         if self._flags & FLAG_SUBCLASS:
             return asked(self, "grad_fn", grad_fn_of)
+        return grad_fn_of(self)
+
+    @property
+    def _recorded(self) -> Any:
+        """The node as the engine knows it, which may stand for several."""
         if self._view is not None:
             table.dispatcher.refresh(self)
+        if self._flags & FLAG_PENDING:
+            hooks.settle(self)
         return self._node
 
     @property
@@ -455,13 +463,13 @@ class Tensor:
     def is_leaf(self) -> bool:
         if self._flags & FLAG_SUBCLASS:
             return asked(self, "is_leaf", is_leaf_of)
-        return not wants_grad(self) or self.grad_fn is None
+        return not wants_grad(self) or self._recorded is None
 
     @property
     def output_nr(self) -> int:
         if self._flags & FLAG_SUBCLASS:
             return asked(self, "output_nr", output_nr_of)
-        return self._nr
+        return output_nr_of(self)
 
     @property
     def _version(self) -> int:
@@ -496,17 +504,17 @@ def device_of(t: Any) -> Any:
 
 
 def grad_fn_of(t: Any) -> Any:
-    if t._view is not None:
-        table.dispatcher.refresh(t)
-    return t._node
+    node = t._recorded
+    return node if node is None or node._op is not None else node._shown(t._nr)[0]
 
 
 def is_leaf_of(t: Any) -> bool:
-    return not wants_grad(t) or grad_fn_of(t) is None
+    return not wants_grad(t) or t._recorded is None
 
 
 def output_nr_of(t: Any) -> int:
-    return t._nr
+    node = t._recorded
+    return t._nr if node is None or node._op is not None else node._shown(t._nr)[1]
 
 
 def version_of(t: Any) -> int:
@@ -554,6 +562,9 @@ def new_tensor(array: Any) -> Any:
 def counter_of(t: Any) -> Any:
     """The version counter of `t`, made now if it has none yet."""
     counter = t._counter
+    if counter is None and t._flags & FLAG_PENDING:
+        hooks.settle(t)
+        counter = t._counter
     if counter is None:
         counter = t._counter = Counter()
         if t._node is not None:

@@ -383,7 +383,7 @@ def detach_inplace(t: Any) -> None:
                            "(DDP) for training, and gradient_as_bucket_view is set as True, gradients are views of DDP "
                            "buckets, and hence detach_() cannot be called on these gradients. To fix this error, please "
                            "refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution.")
-    if t._node is not None:
+    if t._recorded is not None:
         counter_of(t)                     # its node learns of later writes through it
         extra_of(t).detached = True       # graphs that saved it must refuse it
     if t._flags & FLAG_DUAL:

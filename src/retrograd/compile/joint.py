@@ -1,0 +1,481 @@
+"""What a sequence of waiting ops is computed by, and the one node that a stretch of them has in the graph.
+
+NOTE [Joint graphs]
+A plan is made for ops that come in one order with the same values wanted. The second time, it is compiled: their forward is
+one C file, and so is their backward, which is found by tracing: the ops run once more on placeholders, autograd records them
+and goes backward over them, while the ops of both are written down. What the backward uses of the forward is either saved, or
+computed again where all that it takes are element-by-element ops on what is saved anyway.
+A value that a program still holds may have hooks later, or its gradient be asked for. So no joint node reaches across one:
+the ops are cut there, and each part has a node of its own.
+Where the backward cannot be traced, the ops have their usual nodes; so they have as long as nothing is compiled.
+
+NOTE [Double backward]
+A joint node that is asked for a graph of its gradients runs its ops again with autograd, on its inputs.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retrograd.autograd.engine import run_pass
+from retrograd.compile.regions import Code, Lifted
+from retrograd.compile.tape import COMPARED, LIFTED, Spot
+from retrograd.compile.waiting import Event, Layout, Num, layout_of
+from retrograd.core import dispatch
+from retrograd.core.graph import Node, edge_from, edge_of
+from retrograd.core.hooks import hooks
+from retrograd.core.record import node_class, record, save_results
+from retrograd.core.saved import FREED, modified_error
+from retrograd.core.state import set_grad_enabled, swap_saved_hooks, switches, tls
+from retrograd.core.tensor import Counter, Tensor, new_tensor, wants_grad
+from retrograd.ops import late
+
+
+SMALL = 4096              # bytes of arrays that are kept for later use
+
+
+class CannotTrace(Exception):
+    """A backward is not made of ops that can wait."""
+
+
+def arguments(step: Any, values: Any, numbers: Any) -> list[Any]:
+    """The arguments of an op; `values` has its tensors by slot."""
+    args = list(step.values)
+    for (i, *_), operand in zip(step.event.choice.tensors, step.event.operands, strict=False):
+        if operand >= 0:
+            args[i] = values[operand]
+    for i, place in step.numbers:
+        if place >= 0:
+            args[i] = numbers[place]
+    return args
+
+
+# ---- plans
+class Part:
+    """Ops in a row that have one node."""
+
+    def __init__(self, steps: list[Any], given: list[int], outputs: list[int]) -> None:
+        self.steps, self.outputs = steps, outputs
+        self.inputs = given                       # slots that it reads
+        self.needs: list[bool] = []               # which of them require grad
+        self.backward: Any = None
+        self.shape: Any = None                    # of the outputs, as nodes have them
+        self.dtype: Any = None
+        self.shared: list[int] = []               # places among what is saved that programs hold too
+
+    def describe(self, layouts: dict[int, Layout], wanted: Any) -> None:
+        shapes, dtypes = [layouts[slot].shape for slot in self.outputs], [layouts[slot].dtype for slot in self.outputs]
+        self.shape, self.dtype = (shapes[0], dtypes[0]) if len(shapes) == 1 else (tuple(shapes), tuple(dtypes))
+        self.shared = [i for i, (slot, _) in enumerate(self.backward.saved) if slot in wanted]
+
+
+class Plan:
+    """How the wanted values of a sequence of ops are computed."""
+
+    def __init__(self, spot: Spot, wanted: tuple[int, ...]) -> None:
+        self.steps = spot.path()
+        self.numbers = [value if place < 0 else Lifted(place) for place, value in spot.numbers]
+        self.wanted = wanted
+        self.seen = 0
+        self.code: Any = None
+        self.parts: list[Part] = []
+        self.nodes = any([step.records for step in self.steps])      # ops have nodes of their own
+        self.stored: set[int] = set(wanted)
+        self.spare: list[Any] = []                # ops whose results are never stored, and are small
+
+    def compile(self, numbers: list[float], compiles: bool) -> None:
+        """Have the plan compiled."""
+        steps = self.steps
+        values: dict[int, Layout] = {}
+        needs: dict[int, bool] = {}
+        for step in steps:
+            choice, event = step.event.choice, step.event
+            for (i, *_), operand in zip(choice.tensors, event.operands, strict=False):
+                if operand >= 0 and operand not in values:
+                    values[operand], needs[operand] = step.values[i], step.requires[i]
+            values[event.value], needs[event.value] = event.layout, step.records
+        if self.nodes:
+            parts = divided(steps, self.wanted, needs)
+            for part in parts:
+                part.needs = [needs[slot] for slot in part.inputs]
+                part.backward = traced(part, values, numbers, compiles)
+            if all([part.backward is not None for part in parts]):
+                self.parts, self.nodes = parts, False
+                for part in parts:
+                    part.describe(values, self.wanted)
+                made = {step.event.value for step in steps}
+                self.stored.update([slot for part in parts for slot in [*part.inputs, *[s for s, _ in part.backward.saved]]
+                                    if slot in made])
+            else:
+                self.stored.update([step.event.value for step in steps])
+        self.code = Code([step.event for step in steps], values, self.stored, compiles, self.numbers)
+        self.spare = [step.event for step in steps if step.event.value not in self.stored and step.layout.span <= SMALL]
+
+    def run(self, arrays: list[Any], cells: list[Any], tensors: list[Any], numbers: list[float]) -> None:
+        self.code.run(arrays, numbers)
+        if self.nodes:
+            record_steps(self, arrays, cells, tensors, numbers, False)
+        made: dict[int, tuple[Any, int]] = {}
+        for part in self.parts:
+            node = CompiledFunctionBackward(part, arrays, tensors, numbers, made)
+            for nr, slot in enumerate(part.outputs):
+                made[slot] = node, nr
+        for slot in self.wanted if made else ():
+            cell = cells[slot]
+            if slot in made:
+                cell.node, cell.nr = made[slot]
+                cell.counter = made[slot][0].counter_of(slot)
+
+
+def divided(steps: list[Any], wanted: tuple[int, ...], needs: dict[int, bool]) -> list[Part]:
+    """The parts of a sequence of ops: each ends with a value that requires grad, is wanted, and is used again."""
+    last: dict[int, int] = {}                     # slot -> the last op that uses it
+    for k, step in enumerate(steps):
+        last.update(dict.fromkeys([o for o in step.event.operands if o >= 0], k))
+    ends = [k + 1 for k, step in enumerate(steps) if step.event.value in wanted and step.records
+            and last.get(step.event.value, -1) > k]
+    parts = []
+    start = 0
+    for end in [*ends, len(steps)]:
+        own = steps[start:end]
+        made = {step.event.value for step in own}
+        given = list(dict.fromkeys([o for step in own for o in step.event.operands if o >= 0 and o not in made]))
+        outputs = [step.event.value for step in own if step.records and (
+            step.event.value in wanted or last.get(step.event.value, -1) >= end)]
+        if outputs:
+            parts.append(Part(own, given, outputs))
+        start = end
+    return parts
+
+
+def finish(plans: Any, spot: Any, wanted: Any, arrays: Any, cells: Any, tensors: Any, numbers: Any, node: Any) -> Any:
+    """Compute what has waited on a tape; `plans` gathers what is worth compiling. Returns ops whose arrays are free."""
+    plan = spot.plans.get(wanted)
+    if plan is None:
+        plan = spot.plans[wanted] = Plan(spot, wanted)
+    if not wanted:
+        return ()
+    unused: Any = ()
+    if plan.code is not None:
+        plan.run(arrays, cells, tensors, numbers)
+        unused = plan.spare
+    else:
+        plan.seen += 1
+        if plan.seen == 2:
+            plans.append((plan, list(numbers)))
+        record_steps(plan, arrays, cells, tensors, numbers, True)
+    if node is not None:
+        node.lead_to(wanted, cells, arrays)
+    return unused
+
+
+def record_steps(plan: Any, arrays: Any, cells: Any, tensors: Any, numbers: Any, computes: bool) -> None:
+    """Give ops the nodes that they have in an uncompiled program; and compute them, with `computes`."""
+    values = list(tensors)
+    saved_hooks = swap_saved_hooks([])
+    try:
+        for step in plan.steps:
+            slot, op = step.event.value, step.op
+            out = values[slot] = new_tensor(arrays[slot])
+            args = arguments(step, values, numbers)
+            if computes:
+                result = dispatch.compute(op, args).array
+                out.array[...] = result.reshape(out.array.shape)
+            if slot in plan.wanted:
+                out._counter = cells[slot].counter = Counter()
+            if step.records:
+                mask = sum([1 << bit for bit, i in enumerate(op.inputs) if isinstance(args[i], Tensor) and wants_grad(args[i])])
+                node = out._node = record(op, args, mask, False)
+                node._shape, node._dtype = out.array.shape, out.array.dtype
+                out._requires = True
+                if op.saves_result:
+                    save_results(op, node, mask, (out,))
+                if slot in plan.wanted:
+                    cells[slot].node = node
+    finally:
+        swap_saved_hooks(saved_hooks)
+
+
+# ---- tracing
+class Backward:
+    """The compiled backward of a part."""
+
+    def __init__(self) -> None:
+        self.code: Any = None
+        self.count = 0                            # how many values there are
+        self.saved: list[tuple[int, int]] = []    # (slot, number of the value): what it takes of the forward
+        self.grads: list[tuple[int, Any]] = []    # (number, layout) of the gradients of the outputs
+        self.numbers: list[Any] = []              # of the program (Lifted), and constants
+        self.results: list[Any] = []              # for each input: (number, shape to expand it to or None), or None
+        self.layouts: dict[int, Layout] = {}
+
+
+def traced(part: Part, layouts: dict[int, Layout], numbers: list[float], compiles: bool) -> Backward | None:
+    """The backward of a part; None if it cannot be traced."""
+    touched: set[int] = set()
+    try:
+        first = trace_once(part, layouts, numbers, touched, compiles)
+        second = trace_once(part, layouts, [1.25 * n + 0.375 for n in numbers], set(), False)
+    except CannotTrace:
+        return None
+    if first.numbers != second.numbers or first.results != second.results or first.saved != second.saved:
+        touched.update(range(len(numbers)))       # something has been computed from the numbers behind our back
+    for step in part.steps:
+        for i, place in step.numbers:
+            if place in touched and step.kinds[i] == LIFTED:
+                step.kinds[i], step.values[i] = COMPARED, numbers[place]
+    return first
+
+
+class Tracer:
+    """Runs ops on placeholders and keeps what they are; see deferred.py for the mode that it works by."""
+
+    mode: Any = None                              # the class of that mode
+
+
+def trace_once(part: Part, layouts: dict[int, Layout], numbers: list[float], touched: set[int],
+               compiles: bool) -> Backward:
+    nums = []
+    for i, value in enumerate(numbers):
+        num = Num(value)
+        num.index, num.touched = i, touched
+        nums.append(num)
+    was = set_grad_enabled(True)
+    mode = Tracer.mode()
+    try:
+        with mode:
+            values: dict[int, Any] = {}
+            for slot, needs in zip(part.inputs, part.needs, strict=True):
+                values[slot] = placeholder(layouts[slot])
+                values[slot]._requires = needs
+            for step in part.steps:
+                set_grad_enabled(step.grad)
+                out = values[step.event.value] = dispatch.call(step.op, arguments(step, values, nums))
+                if not isinstance(out, Tensor) or layout_of(out.array) is not layouts[step.event.value]:
+                    raise CannotTrace
+            forward = len(mode.waiting.events)
+            outs = [values[slot] for slot in part.outputs]
+            grads = [placeholder(layouts[slot]) for slot in part.outputs]
+            sources = [values[slot] for slot, needs in zip(part.inputs, part.needs, strict=True) if needs]
+            found = iter(run_pass([(edge_of(t), t._nr) for t in outs], grads, True, False,
+                                  [(edge_of(t), t._nr) for t in sources], False))
+            results = [next(found) if needs else None for needs in part.needs]
+            return assembled(part, mode, values, grads, results, forward, compiles)
+    except CannotTrace:
+        raise
+    except (RuntimeError, ValueError, TypeError, IndexError) as error:
+        raise CannotTrace from error
+    finally:
+        set_grad_enabled(was)
+
+
+def placeholder(layout: Layout) -> Any:
+    array = layout.new()
+    array[...] = 0
+    return new_tensor(array)
+
+
+def assembled(part: Part, mode: Any, values: Any, grads: Any, results: Any, forward: int, compiles: bool) -> Backward:
+    """A Backward of the ops that were traced; the first `forward` of them are the part's own."""
+    waiting, made = mode.waiting, Backward()
+    for t in [*values.values(), *grads]:          # what nothing was computed from may be a result
+        if waiting.find(t.array) < 0:
+            waiting.read(t.array, ())
+    events: list[Event] = [Event(e.choice, e.operands, e.value, e.layout, e.type, e.inner) for e in waiting.events]
+    by_array = {id(array): number for number, array in enumerate(mode.arrays())}
+    base = dict(enumerate(range(len(by_array))))  # a value that is another one, expanded
+    for number, array in enumerate(mode.arrays()):
+        if id(array) in mode.expanded:
+            root = mode.expanded[id(array)][0]
+            if id(root) not in by_array:
+                by_array[id(root)] = waiting.read(root, ())
+            base[number] = base.get(by_array[id(root)], by_array[id(root)])
+    for event in events:
+        if event.inner >= 0 and any([base[o] != o for o in event.operands if o >= 0]):
+            raise CannotTrace                     # the shape of what is summed counts
+        event.operands = tuple([base.get(o, o) if o >= 0 else o for o in event.operands])
+    of_slot = {slot: by_array.get(id(t.array), -1) for slot, t in values.items()}
+    of_number = {number: slot for slot, number in of_slot.items() if number >= 0}
+    for result in results:
+        made.results.append(None if result is None else found_value(result, by_array, base, mode))
+    wanted = {found[0] for found in made.results if found is not None}
+    own, needed = {e.value: e for e in events[:forward]}, set(wanted)
+    for event in reversed(events[forward:]):
+        if event.value in needed:
+            needed.update([o for o in event.operands if o >= 0])
+    used = [number for number in sorted(needed) if number in of_number]
+    # What is used of the forward is computed again from inputs that are used as well, if element-by-element ops do.
+    given = {number for number in used if number not in own}
+    again: set[int] = set()
+    for event in events[:forward]:
+        if event.inner < 0 and all([o < 0 or o in given or o in again for o in event.operands]):
+            again.add(event.value)
+    saved = [number for number in used if number not in again]
+    made.saved = [(of_number[number], number) for number in saved]
+    made.grads = [(by_array.get(id(t.array), -1), layout_of(t.array)) for t in grads]
+    made.layouts = dict(enumerate(waiting.layouts))
+    made.count = len(waiting.layouts)
+    made.numbers = [Lifted(n.index) if type(n) is Num else n for n in waiting.numbers]
+    computed = {e.value for e in events[forward:]} | again
+    made.code = Code([e for e in events if e.value in computed], made.layouts, {w for w in wanted if w in computed}, compiles,
+                     made.numbers)
+    return made
+
+
+def found_value(result: Any, by_array: Any, base: Any, mode: Any) -> Any:
+    array = result.array
+    shape = None
+    if id(array) in mode.expanded:
+        shape = array.shape
+        array = mode.expanded[id(array)][0]
+    if id(array) not in by_array:
+        raise CannotTrace
+    return base.get(by_array[id(array)], by_array[id(array)]), shape
+
+
+# ---- the node
+class CompiledFunctionBackward(Node):
+    """The joint node of several ops."""
+
+    def __init__(self, part: Part, arrays: Any, tensors: Any, numbers: Any, made: Any) -> None:
+        super().__init__()
+        self.part, self.numbers = part, numbers
+        self._count, self._shape, self._dtype = len(part.outputs), part.shape, part.dtype
+        self.inputs: Any = [tensors[slot] for slot in part.inputs]
+        self.between: Any = None                  # slot -> (array, node, number) of inputs that are other parts' outputs
+        edges: list[Any] = []
+        nrs = []
+        for slot, t, needs in zip(part.inputs, self.inputs, part.needs, strict=True):
+            edge, nr = None, 0
+            if t is None:
+                edge, nr = made[slot] if needs else (None, 0)
+                self.between = self.between or {}
+                self.between[slot] = arrays[slot], edge, nr
+            elif needs:
+                edge, nr = edge_from(self, t), t._nr
+            edges.append(edge)
+            nrs.append(nr)
+        self._next, self._nrs = tuple(edges), nrs
+        self.arrays: Any = [arrays[slot] for slot, _ in part.backward.saved]
+        self.versions: Any = [0 if t is None or t._counter is None else t._counter.n for t in self.inputs]
+        self.counters = {part.backward.saved[i][0]: Counter() for i in part.shared} if part.shared else None
+        self.usual: Any = None                    # the nodes in its place, once somebody has looked at it
+
+    def counter_of(self, slot: int) -> Any:
+        """The version counter that a saved value has in common with the tensor of it that a program holds."""
+        return self.counters.get(slot) if self.counters is not None else None
+
+    def _shown(self, nr: int) -> tuple[Any, int]:
+        """The node of the op that made output `nr`: whoever looks at a graph sees the one of an uncompiled program."""
+        if self.usual is None:
+            if self.arrays is None:
+                self.usual = self.bare_nodes()
+            else:
+                try:
+                    self.check(True)
+                except RuntimeError:
+                    return self, nr               # they cannot be made any more
+                values = self.values_again(False)
+                self.usual = [(values[slot]._node, values[slot]._nr) for slot in self.part.outputs]
+            self._next, self._nrs = tuple([node for node, _ in self.usual]), [nr for _, nr in self.usual]
+            self._release()
+        return self.usual[nr]
+
+    def bare_nodes(self) -> list[Any]:
+        """The nodes in its place as they are after a backward pass: without what they had saved."""
+        nodes = {slot: (node, nr) for slot, node, nr in zip(self.part.inputs, self._next, self._nrs, strict=True)}
+        for step in self.part.steps:
+            if step.records:
+                node = node_class(step.op)()
+                slots = {i: o for (i, *_), o in zip(step.event.choice.tensors, step.event.operands, strict=False)}
+                edges = [nodes.get(slots.get(i, -1), (None, 0)) for i in step.op.inputs]
+                node._op, node._shape, node._dtype = step.op, step.layout.shape, step.layout.dtype
+                node._next, node._nrs = tuple([n for n, _ in edges]), [nr for _, nr in edges]
+                nodes[step.event.value] = node, 0
+        return [nodes[slot] for slot in self.part.outputs]
+
+    def _release(self) -> None:
+        self.arrays = self.inputs = self.between = None
+
+    def check(self, all_inputs: bool) -> None:
+        """Refuse what has been released or written to."""
+        if self.arrays is None:
+            raise RuntimeError(FREED)
+        part = self.part
+        for slot, t, version in zip(part.inputs, self.inputs, self.versions, strict=True):
+            if t is not None and t._counter is not None and t._counter.n != version and (
+                    all_inputs or slot in [saved for saved, _ in part.backward.saved]):
+                raise modified_error(t, version, t._node, t._nr, self)
+        for i in part.shared:
+            counter = self.counters[part.backward.saved[i][0]]      # type: ignore[index]
+            if counter.n:
+                t = new_tensor(self.arrays[i])
+                t._counter = counter
+                raise modified_error(t, 0, None, 0, self)
+
+    def _run(self, grads: Any, needed: Any) -> Any:
+        if self.usual is not None:
+            return list(grads)
+        for g in grads:
+            if g is not None and g._flags:
+                hooks.settle(g)
+        if tls.grad_enabled or any([g is None or g._flags for g in grads]):
+            return self.run_again(grads, tls.grad_enabled)
+        self.check(False)
+        backward = self.part.backward
+        values: list[Any] = [None] * backward.count
+        for (_, number), array in zip(backward.saved, self.arrays, strict=True):
+            values[number] = array
+        for (number, layout), grad in zip(backward.grads, grads, strict=True):
+            if number >= 0:
+                array = grad.array
+                if not layout.is_of(array) or not array.flags.aligned:
+                    array = layout.new()
+                    array[...] = grad.array
+                values[number] = array
+        for found in backward.results:
+            if found is not None and values[found[0]] is None:
+                values[found[0]] = backward.layouts[found[0]].new()
+        backward.code.run(values, self.numbers)
+        return [None if found is None else new_tensor(
+            values[found[0]] if found[1] is None else np.broadcast_to(values[found[0]], found[1])) for found in backward.results]
+
+    def values_again(self, fresh: bool) -> dict[int, Any]:
+        """The values of the ops, which run again with autograd; with `fresh`, their inputs are new tensors on the old."""
+        was, saved_hooks, tape = set_grad_enabled(True), swap_saved_hooks([]), switches.tape
+        switches.tape = None
+        try:
+            values: dict[int, Any] = {}
+            for slot, t, needs in zip(self.part.inputs, self.inputs, self.part.needs, strict=True):
+                if t is None:
+                    array, node, nr = self.between[slot]
+                    t = new_tensor(array)
+                    if needs:
+                        t._node, t._nr, t._requires = node, nr, True
+                values[slot] = late.view(t, t.array.shape) if needs and fresh else t
+            for step in self.part.steps:
+                set_grad_enabled(step.grad)
+                values[step.event.value] = dispatch.call(step.op, arguments(step, values, self.numbers))
+            return values
+        finally:
+            set_grad_enabled(was)
+            swap_saved_hooks(saved_hooks)
+            switches.tape = tape
+
+    def run_again(self, grads: Any, create_graph: bool) -> Any:
+        """The gradients by way of the ops themselves, with a graph of them if one is wanted."""
+        self.check(True)
+        values = self.values_again(True)
+        needs = self.part.needs
+        outs = [(values[slot], g) for slot, g in zip(self.part.outputs, grads, strict=True) if g is not None]
+        sources = [values[slot] for slot, needed in zip(self.part.inputs, needs, strict=True) if needed]
+        if not outs:
+            return [None] * len(needs)
+        tape, switches.tape = switches.tape, None
+        try:
+            found = iter(run_pass([(edge_of(t), t._nr) for t, _ in outs], [g for _, g in outs], True, create_graph,
+                                  [(edge_of(t), t._nr) for t in sources], False))
+        finally:
+            switches.tape = tape
+        return [next(found) if needed else None for needed in needs]

@@ -1,0 +1,495 @@
+"""The tape: ops that wait, matched one by one with what has waited before. See NOTE [What may wait] in deferred.py.
+
+NOTE [The trie]
+A Spot is a place in a program: the ops that have been taken since the tape was empty. A Step leads from one spot to the next;
+it has an op and what each argument is: a value on the tape, a new input of some layout, a number, or a constant. An op that
+fits a known step costs a comparison, an array and a tensor. What is computed for a sequence of ops (compile/joint.py) hangs
+on the spot where it ends.
+
+NOTE [Nodes of ops that wait]
+The nodes of ops that wait are made when they are computed. Until then their results lead to one node for all of them, which
+passes gradients on (see `Forwarder`). Tensors learn of their nodes when they are settled: a cell, which a tensor with
+FLAG_PENDING shares with the tape, has them. A cell that nobody else holds says that its tensor is gone.
+"""
+from __future__ import annotations
+
+from _thread import get_ident
+from itertools import count
+from sys import getrefcount
+from typing import Any
+
+import numpy as np
+
+from retrograd.compile.waiting import Event, is_number, layout_of, layouts
+from retrograd.core.exposed import is_exposed
+from retrograd.core.graph import Node
+from retrograd.core.state import Tape, switches, tls
+from retrograd.core.tensor import FLAG_PENDING, Tensor, new_tensor, wants_grad
+
+PENDING = FLAG_PENDING
+LONGEST = 128             # ops that wait at most
+ENOUGH = 96               # ops after which the wait ends where one value is held only: in loops, at the end of a round
+MOST_STEPS = 50_000       # in the trie
+MOST_SPARE = 256          # arrays of one layout that are kept for later use
+# What an argument is, if not the number of a value: a new input, a number that may change, one that is compared, a constant.
+INPUT, NUMBER, WATCHED, CONSTANT = -1, -2, -3, -4
+LIFTED, COMPARED = NUMBER, WATCHED
+
+next_epoch = count(1).__next__
+
+
+class Cell:
+    """What a pending tensor and the tape share: where its value is, and its node once there is one."""
+
+    __slots__ = ("counter", "epoch", "node", "nr", "slot")
+
+    epoch: int
+    slot: int
+    node: Any
+    nr: int
+    counter: Any
+
+
+class Step:
+    """An op at some place of a program. `kinds` says what each argument is, `values` what it must be like."""
+
+    def __init__(self, op: Any, kinds: Any, values: Any, requires: Any, grad: bool, records: bool, event: Any) -> None:
+        self.op: Any = op
+        self.kinds: list[int] = kinds
+        self.values: list[Any] = values
+        self.requires: list[bool] = requires      # of each argument
+        self.grad: bool = grad                    # grad mode
+        self.records: bool = records              # the op has a node
+        self.event: Any = event
+        self.layout: Any = event.layout
+        self.checks: Any = event.choice.checks if NUMBER in kinds else None       # what else they look at is known
+        self.numbers: list[Any] = []              # for each Python number: (argument, its place on the tape or -1)
+        start = len(values) - len(op.tail)
+        self.plain: bool = all([value is default for value, default in zip(values[start:], op.tail, strict=True)])
+        self.after: Any = None                    # the next Spot
+
+
+class Spot:
+    """A place in a program, after some ops."""
+
+    def __init__(self, before: Any, step: Any) -> None:
+        self.before: Any = before
+        self.step: Any = step                     # what led here
+        self.steps: list[Any] = []                # what has come next
+        self.last: Any = None                     # the one that came last time
+        self.numbers: list[Any] = []              # for each Python number so far: (its place on the tape or -1, its value)
+        self.plans: dict[Any, Any] = {}           # values that were wanted -> how they are computed
+
+    def path(self) -> list[Any]:
+        found = []
+        spot: Any = self
+        while spot.step is not None:
+            found.append(spot.step)
+            spot = spot.before
+        return found[::-1]
+
+
+class Trie:
+    """All places that are known."""
+
+    def __init__(self) -> None:
+        self.root: Any = Spot(None, None)
+        self.size: int = 0
+
+    def clear(self) -> None:
+        self.root = Spot(None, None)
+        self.size = 0
+
+
+trie = Trie()
+known = trie              # the same under a name that is a C variable when compiled
+
+
+class Forwarder(Node):
+    """The node of all ops that wait, while they do: passes gradients on to the nodes that they have been given."""
+
+    def _run(self, grads: Any, needed: Any) -> Any:
+        return [grads[slot] for slot in self.slots]
+
+    def lead_to(self, wanted: Any, cells: Any, arrays: Any) -> None:
+        """Connect it with the nodes in `cells`."""
+        self.slots = [slot for slot in wanted if cells[slot].node is not None]
+        self._count = max(len(arrays), 2)
+        shapes: list[Any] = [None] * self._count
+        dtypes: list[Any] = [None] * self._count
+        for slot in self.slots:
+            shapes[slot], dtypes[slot] = arrays[slot].shape, arrays[slot].dtype
+        self._shape, self._dtype = tuple(shapes), tuple(dtypes)
+        self._next = tuple([cells[slot].node for slot in self.slots])
+        self._nrs = [cells[slot].nr for slot in self.slots]
+
+
+def resolve(t: Any) -> None:
+    """Let a tensor that waits no more have its node."""
+    t._flags &= ~PENDING
+    cell = t._cell
+    t._cell = None
+    if cell is None:
+        return
+    if cell.node is not None and type(t._node) is Forwarder:
+        t._node = cell.node
+        t._nr = cell.nr
+    if cell.counter is not None and t._counter is None:
+        t._counter = cell.counter
+
+
+class Recording(Tape):
+    """The tape of one scope of deferred execution."""
+
+    def __init__(self, owner: Any, facts: Any, find_facts: Any, finish: Any) -> None:
+        self.owner: Any = owner
+        self.facts: dict[Any, Any] = facts        # op -> its choices, and whether it writes to its arguments
+        self.find_facts: Any = find_facts
+        self.finish: Any = finish                 # computes what waits; returns ops whose results were not wanted
+        self.ident: int = get_ident()
+        self.state: dict[str, Any] = tls.__dict__      # this thread's switches
+        self.grad: bool = False
+        self.unknown: Any = None                  # what is to be learnt from the op that runs now
+        self.reset()
+
+    def reset(self) -> None:
+        self.epoch: int = next_epoch()
+        self.spot: Any = known.root
+        self.count: int = 0
+        self.arrays: list[Any] = []               # by slot
+        self.cells: list[Any] = []                # by slot; None for inputs
+        self.tensors: list[Any] = []              # by slot: inputs
+        self.places: dict[Any, Any] = {}          # id of an input -> its slot
+        self.numbers: list[float] = []
+        self.node: Any = None
+
+    # ---- the entrances
+    def unary(self, op: Any, a: Any) -> Any:
+        if not self.is_on():
+            return None
+        step = self.spot.last
+        if step is not None and step.op is op and step.plain and step.grad == self.grad:
+            made, given = len(self.arrays), len(self.numbers)
+            if self.accepts(step, 0, a):
+                if step.checks is not None:
+                    step.checks(a, *op.tail)
+                return self.make(step)
+            self.undo(made, given)
+        return self.search(op, (a,), False)
+
+    def binary(self, op: Any, a: Any, b: Any) -> Any:
+        if not self.is_on():
+            return None
+        step = self.spot.last
+        if step is not None and step.op is op and step.plain and step.grad == self.grad:
+            made, given = len(self.arrays), len(self.numbers)
+            if self.accepts(step, 0, a) and self.accepts(step, 1, b):
+                if step.checks is not None:
+                    step.checks(a, b, *op.tail)
+                return self.make(step)
+            self.undo(made, given)
+        return self.search(op, (a, b), False)
+
+    def call(self, op: Any, args: Any) -> Any:
+        return self.search(op, args, True) if self.is_on() else None
+
+    def is_on(self) -> bool:
+        """Whether ops of this thread may wait now: this scope's mode is all that watches."""
+        self.unknown = None
+        if get_ident() != self.ident or switches.function_modes:
+            return False
+        flags = self.state["run_flags"]
+        if flags >> 1 != 1 or self.state["below"]:
+            return False
+        self.grad = flags & 1 == 0
+        if self.count >= ENOUGH and self.is_through():
+            self.flush()
+        return True
+
+    def search(self, op: Any, args: Any, whole: bool) -> Any:
+        """The result of an op if it can wait, else None; without `whole`, further arguments have their defaults."""
+        facts = self.facts.get(op)
+        if facts is None:
+            facts = self.find_facts(op)
+        if not facts[0]:
+            return None
+        spot = self.spot
+        for step in spot.steps:
+            if step.op is op and self.fits(step, args, whole):
+                spot.last = step
+                if step.checks is not None:
+                    step.checks(*args, *([] if whole else op.tail))
+                return self.make(step)
+        return self.extend(op, list(args) if whole else [*args, *op.tail], facts[0])
+
+    def fits(self, step: Any, args: Any, whole: bool) -> bool:
+        """Whether an op is what `step` says; its new inputs and numbers are on the tape then."""
+        if step.grad != self.grad or not (whole or step.plain):
+            return False
+        made, given = len(self.arrays), len(self.numbers)
+        i = 0
+        for value in args:
+            if not self.accepts(step, i, value):
+                self.undo(made, given)
+                return False
+            i += 1
+        return True
+
+    def accepts(self, step: Any, i: int, value: Any) -> bool:
+        """Whether an argument is what `step` says; it is on the tape then."""
+        kind = step.kinds[i]
+        if isinstance(value, Tensor):
+            t = value
+            slot = self.slot_of(t)
+            if kind >= 0:
+                return slot == kind
+            return kind == INPUT and slot == -1 and wants_grad(t) == step.requires[i] and (
+                step.values[i].is_of(t.array)) and self.enter(t) >= 0
+        if kind == NUMBER:
+            if type(value) is not step.values[i] or not is_number(value):
+                return False
+            self.numbers.append(value)
+            return True
+        if kind >= INPUT:
+            return False
+        wanted = step.values[i]
+        if value is not wanted and (type(value) is not type(wanted) or value != wanted):
+            return False
+        if kind == WATCHED:
+            self.numbers.append(value)
+        return True
+
+    def undo(self, made: int, given: int) -> None:
+        """Take inputs and numbers off the tape again."""
+        if len(self.arrays) == made and len(self.numbers) == given:
+            return
+        for t in self.tensors[made:]:
+            del self.places[id(t)]
+        del self.arrays[made:], self.cells[made:], self.tensors[made:], self.numbers[given:]
+
+    def slot_of(self, t: Any) -> int:
+        """Where the value of a tensor is on the tape, -1 if it is not, -2 if it has been given a node of its own."""
+        if t._flags & PENDING:
+            cell = t._cell
+            if cell is not None:
+                if cell.epoch == self.epoch:
+                    return cell.slot if t._node is self.node or not t._requires else -2
+                if cell.epoch < self.epoch:
+                    resolve(t)
+        found = self.places.get(id(t))
+        return -1 if found is None else found
+
+    def holds(self, array: Any) -> bool:
+        """Whether an array is read or made by what waits."""
+        for other in self.arrays:
+            if other is array:
+                return True
+        return False
+
+    def enter(self, t: Any) -> int:
+        """The slot of a new input; -1 if it must not be read later."""
+        array = t.array
+        if t._flags or self.holds(array) or not is_readable(array):
+            return -1
+        slot = len(self.arrays)
+        self.arrays.append(array)
+        self.cells.append(None)
+        self.tensors.append(t)
+        self.places[id(t)] = slot
+        return slot
+
+    def make(self, step: Any) -> Any:
+        """The tensor of a result that will be computed later."""
+        spare = step.layout.spare
+        array = spare.pop() if spare else step.layout.new()
+        slot = len(self.arrays)
+        cell = Cell.__new__(Cell)
+        cell.epoch = self.epoch
+        cell.slot = slot
+        cell.nr = 0
+        cell.node = cell.counter = None
+        self.arrays.append(array)
+        self.cells.append(cell)
+        self.tensors.append(None)
+        out = new_tensor(array)
+        out._flags = PENDING
+        out._cell = cell
+        if step.records:
+            if self.node is None:
+                self.node = Forwarder()
+            out._node = self.node
+            out._nr = slot
+            out._requires = True
+        self.spot = step.after
+        self.count += 1
+        if self.count >= LONGEST:
+            self.flush()
+        return out
+
+    # ---- what is new
+    def extend(self, op: Any, args: Any, choices: Any) -> Any:
+        """The result of an op that comes at this place for the first time; None if it must not wait."""
+        for choice in choices:
+            if choice.fits(args):
+                break
+        else:
+            return None
+        for value in args:
+            if isinstance(value, Tensor) and self.slot_of(value) == -2:
+                self.flush()
+                return None
+        made, given = len(self.arrays), len(self.numbers)
+        step = self.new_step(op, args, choice)
+        if step is None:
+            self.undo(made, given)
+            return None
+        if known.size >= MOST_STEPS:
+            self.undo(made, given)
+            self.flush()
+            known.clear()
+            self.reset()
+            return None
+        known.size += 1
+        step.after = Spot(self.spot, step)
+        step.after.numbers = [*self.spot.numbers, *[(place, args[i]) for i, place in step.numbers]]
+        self.spot.steps.append(step)
+        self.spot.last = step
+        if step.event.choice.checks is not None:
+            step.event.choice.checks(*args)
+        return self.make(step)
+
+    def new_step(self, op: Any, args: Any, choice: Any) -> Any:
+        """The step of an op, whose new inputs and numbers are put on the tape; None if it must not wait."""
+        kind = ""
+        kinds: list[int] = [CONSTANT] * len(args)
+        values = list(args)
+        requires = [False] * len(args)
+        operands: list[int] = []
+        signature: list[Any] = [choice]
+        layout: Any = None
+        for i, _, mask in choice.tensors:
+            value = args[i]
+            if isinstance(value, Tensor):
+                layout = layout_of(value.array)
+                if mask:
+                    if layout.char != "?":
+                        return None
+                elif not kind:
+                    kind = layout.char
+                elif layout.char != kind:
+                    return None
+                slot = self.slot_of(value)
+                kinds[i] = slot if slot >= 0 else INPUT
+                values[i] = layout if slot < 0 else None
+                requires[i] = wants_grad(value)
+                if slot < 0:
+                    slot = self.enter(value)
+                    if slot < 0:
+                        return None
+                operands.append(slot)
+                signature.append(layout)
+            elif mask or not is_number(value):
+                return None
+            else:
+                operands.append(-1 - i)
+                signature.append(type(value))
+        if not kind or kind not in choice.kinds:
+            return None
+        for i, _ in choice.numbers:
+            if not is_number(args[i]):
+                return None
+            operands.append(-1 - i)
+            signature.append(type(args[i]))
+        inner = -1
+        if choice.sums:
+            inner = self.owner.waiting.summed(choice, args, layout)
+            if inner < 0:
+                return None
+            signature.append(inner)
+            if choice.keepdim >= 0:
+                signature.append(bool(args[choice.keepdim]))
+        key = tuple(signature)
+        found = layouts.get(key, 0)
+        if found is None or found == 0:
+            if found == 0:
+                self.unknown = op, args, choice, key, kind
+            return None
+        records = bool(op.differentiable and self.grad and any([requires[i] for i in op.inputs]) and found.char in "fd")
+        start = len(args) - len(op.tail)
+        numbers: list[Any] = []
+        for i in sorted([-1 - o for o in operands if o < 0]):
+            value = args[i]
+            place = -1
+            if not (records and type(value) is int or i >= start and value is op.tail[i - start]):
+                kinds[i], values[i], place = NUMBER, type(value), len(self.numbers)
+                self.numbers.append(value)        # others are constants: rules may compute with integers
+            numbers.append((i, place))
+        known_numbers = len(self.spot.numbers)
+        given = {i: -1 - known_numbers - k for k, (i, _) in enumerate(numbers)}
+        operands = [o if o >= 0 else given[-1 - o] for o in operands]
+        step = Step(op, kinds, values, requires, self.grad, records,
+                    Event(choice, tuple(operands), len(self.arrays), found, kind, inner))
+        step.numbers = numbers
+        return step
+
+    def unknown_of(self, op: Any, args: Any) -> Any:
+        """What is to be learnt of an op that has just been refused; None if nothing is."""
+        found, self.unknown = self.unknown, None
+        return found if found is not None and found[0] is op and len(args) == len(found[1]) and all(
+            [a is b for a, b in zip(args, found[1], strict=True)]) else None
+
+    def learn(self, unknown: Any, result: Any) -> None:
+        """Note the layout of the result of an op that could not wait because that was unknown."""
+        _, _, choice, key, kind = unknown
+        fits = type(result) is Tensor and result._flags & ~PENDING == 0 and (
+            result.array.dtype.char == ("?" if choice.program.is_boolean else kind)) and result.array.size > 0 and (
+                not choice.sums or bool(result.array.flags.c_contiguous))
+        if len(layouts) > 100_000:
+            layouts.clear()
+        layouts[key] = layout_of(result.array) if fits else None
+
+    # ---- the end of the wait
+    def is_through(self) -> bool:
+        """Whether at most one of the values that were made is still held."""
+        found = 0
+        for slot in range(len(self.cells) - 1, -1, -1):
+            if is_held(self.cells, self.arrays, slot):
+                found += 1
+                if found > 1:
+                    return False
+        return True
+
+    def flush(self) -> None:
+        """Compute what waits."""
+        if not self.arrays:
+            return
+        spot, arrays, cells, tensors, numbers, node = (self.spot, self.arrays, self.cells, self.tensors, self.numbers,
+                                                       self.node)
+        waits = self.count > 0
+        self.reset()
+        if waits:
+            wanted = tuple([slot for slot in range(len(cells)) if is_held(cells, arrays, slot)])
+            unused = self.finish(spot, wanted, arrays, cells, tensors, numbers, node)
+            for event in unused:                  # nobody else has had their arrays
+                spare = event.layout.spare
+                if len(spare) < MOST_SPARE:
+                    spare.append(arrays[event.value])
+
+
+def is_readable(array: Any) -> bool:
+    """Whether an array may be read later, by C."""
+    return bool(not is_exposed(array) and array.flags.aligned and array.dtype.byteorder != ">")
+
+
+def is_held(cells: list[Any], arrays: list[Any], slot: int) -> bool:
+    """Whether anybody but the tape has a value that was made: its tensor, or its array."""
+    return cells[slot] is not None and (holders(cells, slot) > UNHELD or holders(arrays, slot) > UNHELD)
+
+
+def holders(items: list[Any], i: int) -> int:
+    return int(getrefcount(items[i]))
+
+
+UNHELD = holders([object()], 0)
+assert UNHELD <= 3
+ndarray = np.ndarray
