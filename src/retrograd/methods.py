@@ -135,7 +135,7 @@ def requires_grad_(self: Any, requires_grad: bool = True) -> Any:
         raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
     if switches.any_mode and tls.origins and self._requires and not requires_grad:
         note_detached(self, self, SWITCHED_OFF, "requires_grad_")
-    if switches.tape is not None:
+    if switches.tape is not None and hooks.settle is not None:
         hooks.settle(self)                        # what waits is recorded with the flag that it had
     self._requires = bool(requires_grad)
     return self

@@ -129,7 +129,7 @@ def region_text(region: Region, name: str) -> str:
     return "\n".join(out)
 
 
-class Program(NamedTuple):
+class Sequence(NamedTuple):
     """Regions that run one after the other; values are numbered anew: those given by pointers, then those between regions."""
 
     regions: list[Region]
@@ -138,7 +138,7 @@ class Program(NamedTuple):
     between: int
 
 
-def source(program: Program) -> str:
+def source(program: Sequence) -> str:
     """A C file with one entry, `run_all`."""
     regions = program.regions
     parts = ['#include "fused.h"']

@@ -15,23 +15,23 @@ from __future__ import annotations
 
 import threading
 import weakref
-from functools import partial
 from _thread import _count
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from retrograd.codegen.library import compiler
 from retrograd.compile import joint, state
-from retrograd.compile.joint import CannotTrace, Tracer
 from retrograd.compile.regions import Code, choices_of, interpret
 from retrograd.compile.tape import Recording, resolve, trie
-from retrograd.compile.waiting import Choice, Event, Waiting
+from retrograd.compile.tracing import CannotTrace, Tracer
+from retrograd.compile.waiting import Choice, Waiting
 from retrograd.core import dispatch
 from retrograd.core.hooks import hooks
 from retrograd.core.modes import TorchDispatchMode
 from retrograd.core.state import set_grad_enabled, switches, tls
-from retrograd.core.tensor import FLAG_INFERENCE, FLAG_PENDING, Tensor, new_tensor, wants_grad, wrap
+from retrograd.core.tensor import FLAG_INFERENCE, FLAG_PENDING, Tensor, new_tensor, wants_grad
 from retrograd.ops.create.generators import default_generator
 
 MOST_CODES = 2000
@@ -327,7 +327,7 @@ class Weight:
         if op.overload == "Scalar" and hasattr(op.packet, "Tensor"):      # which a number in a tensor's place makes of it
             op = op.packet.Tensor
         can_wait = isinstance(result, Tensor) and bool((facts.get(op) or facts_of(op))[0])
-        self.waits += can_wait and result._requires
+        self.waits += can_wait and tls.grad_enabled and any([isinstance(t, Tensor) and wants_grad(t) for t in args])
         self.stretches += self.last and not can_wait
         self.last = can_wait
         if can_wait:

@@ -20,8 +20,9 @@ import numpy as np
 
 from retrograd.autograd.engine import run_pass
 from retrograd.compile.regions import Code, Lifted
-from retrograd.compile.tape import COMPARED, LIFTED, Spot
-from retrograd.compile.waiting import Event, Layout, Num, layout_of
+from retrograd.compile.tape import Spot
+from retrograd.compile.tracing import Part, arguments, traced
+from retrograd.compile.waiting import Layout
 from retrograd.core import dispatch
 from retrograd.core.graph import Node, edge_from, edge_of
 from retrograd.core.hooks import hooks
@@ -31,45 +32,10 @@ from retrograd.core.state import set_grad_enabled, swap_saved_hooks, switches, t
 from retrograd.core.tensor import Counter, Tensor, new_tensor, wants_grad
 from retrograd.ops import late
 
-
 SMALL = 4096              # bytes of arrays that are kept for later use
 
 
-class CannotTrace(Exception):
-    """A backward is not made of ops that can wait."""
-
-
-def arguments(step: Any, values: Any, numbers: Any) -> list[Any]:
-    """The arguments of an op; `values` has its tensors by slot."""
-    args = list(step.values)
-    for (i, *_), operand in zip(step.event.choice.tensors, step.event.operands, strict=False):
-        if operand >= 0:
-            args[i] = values[operand]
-    for i, place in step.numbers:
-        if place >= 0:
-            args[i] = numbers[place]
-    return args
-
-
 # ---- plans
-class Part:
-    """Ops in a row that have one node."""
-
-    def __init__(self, steps: list[Any], given: list[int], outputs: list[int]) -> None:
-        self.steps, self.outputs = steps, outputs
-        self.inputs = given                       # slots that it reads
-        self.needs: list[bool] = []               # which of them require grad
-        self.backward: Any = None
-        self.shape: Any = None                    # of the outputs, as nodes have them
-        self.dtype: Any = None
-        self.shared: list[int] = []               # places among what is saved that programs hold too
-
-    def describe(self, layouts: dict[int, Layout], wanted: Any) -> None:
-        shapes, dtypes = [layouts[slot].shape for slot in self.outputs], [layouts[slot].dtype for slot in self.outputs]
-        self.shape, self.dtype = (shapes[0], dtypes[0]) if len(shapes) == 1 else (tuple(shapes), tuple(dtypes))
-        self.shared = [i for i, (slot, _) in enumerate(self.backward.saved) if slot in wanted]
-
-
 class Plan:
     """How the wanted values of a sequence of ops are computed."""
 
@@ -197,143 +163,6 @@ def record_steps(plan: Any, arrays: Any, cells: Any, tensors: Any, numbers: Any,
         swap_saved_hooks(saved_hooks)
 
 
-# ---- tracing
-class Backward:
-    """The compiled backward of a part."""
-
-    def __init__(self) -> None:
-        self.code: Any = None
-        self.count = 0                            # how many values there are
-        self.saved: list[tuple[int, int]] = []    # (slot, number of the value): what it takes of the forward
-        self.grads: list[tuple[int, Any]] = []    # (number, layout) of the gradients of the outputs
-        self.numbers: list[Any] = []              # of the program (Lifted), and constants
-        self.results: list[Any] = []              # for each input: (number, shape to expand it to or None), or None
-        self.layouts: dict[int, Layout] = {}
-
-
-def traced(part: Part, layouts: dict[int, Layout], numbers: list[float], compiles: bool) -> Backward | None:
-    """The backward of a part; None if it cannot be traced."""
-    touched: set[int] = set()
-    try:
-        first = trace_once(part, layouts, numbers, touched, compiles)
-        second = trace_once(part, layouts, [1.25 * n + 0.375 for n in numbers], set(), False)
-    except CannotTrace:
-        return None
-    if first.numbers != second.numbers or first.results != second.results or first.saved != second.saved:
-        touched.update(range(len(numbers)))       # something has been computed from the numbers behind our back
-    for step in part.steps:
-        for i, place in step.numbers:
-            if place in touched and step.kinds[i] == LIFTED:
-                step.kinds[i], step.values[i] = COMPARED, numbers[place]
-    return first
-
-
-class Tracer:
-    """Runs ops on placeholders and keeps what they are; see deferred.py for the mode that it works by."""
-
-    mode: Any = None                              # the class of that mode
-
-
-def trace_once(part: Part, layouts: dict[int, Layout], numbers: list[float], touched: set[int],
-               compiles: bool) -> Backward:
-    nums = []
-    for i, value in enumerate(numbers):
-        num = Num(value)
-        num.index, num.touched = i, touched
-        nums.append(num)
-    was = set_grad_enabled(True)
-    mode = Tracer.mode()
-    try:
-        with mode:
-            values: dict[int, Any] = {}
-            for slot, needs in zip(part.inputs, part.needs, strict=True):
-                values[slot] = placeholder(layouts[slot])
-                values[slot]._requires = needs
-            for step in part.steps:
-                set_grad_enabled(step.grad)
-                out = values[step.event.value] = dispatch.call(step.op, arguments(step, values, nums))
-                if not isinstance(out, Tensor) or layout_of(out.array) is not layouts[step.event.value]:
-                    raise CannotTrace
-            forward = len(mode.waiting.events)
-            outs = [values[slot] for slot in part.outputs]
-            grads = [placeholder(layouts[slot]) for slot in part.outputs]
-            sources = [values[slot] for slot, needs in zip(part.inputs, part.needs, strict=True) if needs]
-            found = iter(run_pass([(edge_of(t), t._nr) for t in outs], grads, True, False,
-                                  [(edge_of(t), t._nr) for t in sources], False))
-            results = [next(found) if needs else None for needs in part.needs]
-            return assembled(part, mode, values, grads, results, forward, compiles)
-    except CannotTrace:
-        raise
-    except (RuntimeError, ValueError, TypeError, IndexError) as error:
-        raise CannotTrace from error
-    finally:
-        set_grad_enabled(was)
-
-
-def placeholder(layout: Layout) -> Any:
-    array = layout.new()
-    array[...] = 0
-    return new_tensor(array)
-
-
-def assembled(part: Part, mode: Any, values: Any, grads: Any, results: Any, forward: int, compiles: bool) -> Backward:
-    """A Backward of the ops that were traced; the first `forward` of them are the part's own."""
-    waiting, made = mode.waiting, Backward()
-    for t in [*values.values(), *grads]:          # what nothing was computed from may be a result
-        if waiting.find(t.array) < 0:
-            waiting.read(t.array, ())
-    events: list[Event] = [Event(e.choice, e.operands, e.value, e.layout, e.type, e.inner) for e in waiting.events]
-    by_array = {id(array): number for number, array in enumerate(mode.arrays())}
-    base = dict(enumerate(range(len(by_array))))  # a value that is another one, expanded
-    for number, array in enumerate(mode.arrays()):
-        if id(array) in mode.expanded:
-            root = mode.expanded[id(array)][0]
-            if id(root) not in by_array:
-                by_array[id(root)] = waiting.read(root, ())
-            base[number] = base.get(by_array[id(root)], by_array[id(root)])
-    for event in events:
-        if event.inner >= 0 and any([base[o] != o for o in event.operands if o >= 0]):
-            raise CannotTrace                     # the shape of what is summed counts
-        event.operands = tuple([base.get(o, o) if o >= 0 else o for o in event.operands])
-    of_slot = {slot: by_array.get(id(t.array), -1) for slot, t in values.items()}
-    of_number = {number: slot for slot, number in of_slot.items() if number >= 0}
-    for result in results:
-        made.results.append(None if result is None else found_value(result, by_array, base, mode))
-    wanted = {found[0] for found in made.results if found is not None}
-    own, needed = {e.value: e for e in events[:forward]}, set(wanted)
-    for event in reversed(events[forward:]):
-        if event.value in needed:
-            needed.update([o for o in event.operands if o >= 0])
-    used = [number for number in sorted(needed) if number in of_number]
-    # What is used of the forward is computed again from inputs that are used as well, if element-by-element ops do.
-    given = {number for number in used if number not in own}
-    again: set[int] = set()
-    for event in events[:forward]:
-        if event.inner < 0 and all([o < 0 or o in given or o in again for o in event.operands]):
-            again.add(event.value)
-    saved = [number for number in used if number not in again]
-    made.saved = [(of_number[number], number) for number in saved]
-    made.grads = [(by_array.get(id(t.array), -1), layout_of(t.array)) for t in grads]
-    made.layouts = dict(enumerate(waiting.layouts))
-    made.count = len(waiting.layouts)
-    made.numbers = [Lifted(n.index) if type(n) is Num else n for n in waiting.numbers]
-    computed = {e.value for e in events[forward:]} | again
-    made.code = Code([e for e in events if e.value in computed], made.layouts, {w for w in wanted if w in computed}, compiles,
-                     made.numbers)
-    return made
-
-
-def found_value(result: Any, by_array: Any, base: Any, mode: Any) -> Any:
-    array = result.array
-    shape = None
-    if id(array) in mode.expanded:
-        shape = array.shape
-        array = mode.expanded[id(array)][0]
-    if id(array) not in by_array:
-        raise CannotTrace
-    return base.get(by_array[id(array)], by_array[id(array)]), shape
-
-
 # ---- the node
 class CompiledFunctionBackward(Node):
     """The joint node of several ops."""
@@ -418,7 +247,7 @@ class CompiledFunctionBackward(Node):
         if self.usual is not None:
             return list(grads)
         for g in grads:
-            if g is not None and g._flags:
+            if g is not None and g._flags and hooks.settle is not None:
                 hooks.settle(g)
         if tls.grad_enabled or any([g is None or g._flags for g in grads]):
             return self.run_again(grads, tls.grad_enabled)
@@ -438,8 +267,9 @@ class CompiledFunctionBackward(Node):
             if found is not None and values[found[0]] is None:
                 values[found[0]] = backward.layouts[found[0]].new()
         backward.code.run(values, self.numbers)
-        return [None if found is None else new_tensor(
-            values[found[0]] if found[1] is None else np.broadcast_to(values[found[0]], found[1])) for found in backward.results]
+        made: list[Any] = [None if found is None else values[found[0]] for found in backward.results]
+        return [None if found is None else new_tensor(array if found[1] is None else np.broadcast_to(array, found[1]))
+                for array, found in zip(made, backward.results, strict=True)]
 
     def values_again(self, fresh: bool) -> dict[int, Any]:
         """The values of the ops, which run again with autograd; with `fresh`, their inputs are new tensors on the old."""

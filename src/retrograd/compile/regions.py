@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retrograd.codegen.fused import Program, Region, Statement, source
+from retrograd.codegen.fused import Region, Sequence, Statement, source
 from retrograd.codegen.library import load, pool
 from retrograd.codegen.table import DOUBLES, FLOATS, Kernel, alternatives
 from retrograd.compile.waiting import Choice, Event, Layout
@@ -122,7 +122,7 @@ class Code:
         used = dict.fromkeys([value for call in self.calls for value in call.values if value not in temporary])
         self.order = list(used)                   # the values that are given, or wanted
         number = {value: i for i, value in enumerate([*self.order, *temporary])}
-        program = Program([call.region for call in self.calls], [[number[v] for v in call.values] for call in self.calls],
+        program = Sequence([call.region for call in self.calls], [[number[v] for v in call.values] for call in self.calls],
                           len(self.order), len(temporary))
         self.source = source(program) if self.calls else ""
         library = load(self.source) if self.calls and compiles else None

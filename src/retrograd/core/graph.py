@@ -226,7 +226,7 @@ def edge_of(t: Any) -> Any:
 
 def unseen_edge(t: Any) -> Any:
     """`edge_of` for the library's own use while it holds `t`."""
-    if t._flags & FLAG_PENDING:
+    if t._flags & FLAG_PENDING and hooks.settle is not None:
         hooks.settle(t)
     if t._view is not None:
         operators.dispatcher.refresh(t)

@@ -183,8 +183,8 @@ table = operators         # the same under a name that is a C variable when comp
 class Tensor:
     """A multi-dimensional array that remembers how it was computed."""
 
-    __slots__ = ("__dict__", "__weakref__", "_cell", "_counter", "_extra", "_grad", "_node", "_nr", "_flags", "_requires", "_sink",
-                 "_view", "array")
+    __slots__ = ("__dict__", "__weakref__", "_cell", "_counter", "_extra", "_grad", "_node", "_nr", "_flags", "_requires",
+                 "_sink", "_view", "array")
 
     array: Any
     _flags: int           # FLAG_* flags
@@ -451,7 +451,7 @@ class Tensor:
         """The node as the engine knows it, which may stand for several."""
         if self._view is not None:
             table.dispatcher.refresh(self)
-        if self._flags & FLAG_PENDING:
+        if self._flags & FLAG_PENDING and hooks.settle is not None:
             hooks.settle(self)
         return self._node
 
@@ -562,7 +562,7 @@ def new_tensor(array: Any) -> Any:
 def counter_of(t: Any) -> Any:
     """The version counter of `t`, made now if it has none yet."""
     counter = t._counter
-    if counter is None and t._flags & FLAG_PENDING:
+    if counter is None and t._flags & FLAG_PENDING and hooks.settle is not None:
         hooks.settle(t)
         counter = t._counter
     if counter is None:
