@@ -74,7 +74,8 @@ def start_thread(*args: Any) -> Any:
     settle()
     for deferrer in active.all:
         deferrer.waiting.alone = False
-        deferrer.leave_tape()
+        if deferrer.tape is not None:
+            deferrer.tape.shared = True
     return active.start(*args)
 
 
@@ -105,14 +106,16 @@ class Deferrer(TorchDispatchMode):
     def __enter__(self) -> Any:
         active.enter(self)
         self.before, tls.deferrer = tls.deferrer, self
-        if self.waiting.alone and not tls.slow_path and switches.tape is None:
-            self.tape = switches.tape = Recording(self, facts, facts_of, partial(joint.finish, self.plans))
+        if not tls.slow_path and switches.tape is None:
+            self.tape = switches.tape = Recording(self, facts, facts_of, partial(joint.finish, self.plans),
+                                                  not self.waiting.alone)
         return super().__enter__()
 
     def leave_tape(self) -> None:
         if self.tape is not None:
             if switches.tape is self.tape:
                 switches.tape = None
+            self.tape.open = False
             self.tape = None
 
     def __exit__(self, *exc: Any) -> None:
@@ -172,13 +175,16 @@ class Deferrer(TorchDispatchMode):
         place = modes.index(self)
         del modes[place]
         tls.below = True
-        on, switches.tape = switches.tape, None
+        on = tape is not None and switches.tape is tape
+        if on:
+            switches.tape = None
         try:
             return op.compute(*args) if op.composite else dispatch.below(op, args)
         finally:
             tls.below = was
             modes.insert(place, self)
-            switches.tape = on if self.tape is not None else None
+            if on and self.tape is not None:
+                switches.tape = self.tape
 
     def touches(self, args: Any) -> bool:
         """Whether arguments are waited for or read by what waits, or are such that one cannot tell."""

@@ -20,7 +20,7 @@ import numpy as np
 
 from retrograd.autograd.engine import run_pass
 from retrograd.compile.regions import Code, Lifted
-from retrograd.compile.tape import Spot
+from retrograd.compile.tape import Spot, resolve
 from retrograd.compile.tracing import Part, arguments, traced
 from retrograd.compile.waiting import Layout
 from retrograd.core import dispatch
@@ -29,7 +29,7 @@ from retrograd.core.hooks import hooks
 from retrograd.core.record import node_class, record, save_results
 from retrograd.core.saved import FREED, modified_error
 from retrograd.core.state import set_grad_enabled, swap_saved_hooks, switches, tls
-from retrograd.core.tensor import Counter, Tensor, new_tensor, wants_grad
+from retrograd.core.tensor import FLAG_PENDING, Counter, Tensor, new_tensor, wants_grad
 from retrograd.ops import late
 
 SMALL = 4096              # bytes of arrays that are kept for later use
@@ -80,8 +80,9 @@ class Plan:
 
     def run(self, arrays: list[Any], cells: list[Any], tensors: list[Any], numbers: list[float]) -> None:
         self.code.run(arrays, numbers)
+        release_inputs(tensors)
         if self.nodes:
-            record_steps(self, arrays, cells, tensors, numbers, False)
+            record_steps(self, arrays, cells, tensors, numbers)
         made: dict[int, tuple[Any, int]] = {}
         for part in self.parts:
             node = CompiledFunctionBackward(part, arrays, tensors, numbers, made)
@@ -130,14 +131,31 @@ def finish(plans: Any, spot: Any, wanted: Any, arrays: Any, cells: Any, tensors:
         plan.seen += 1
         if plan.seen == 2:
             plans.append((plan, list(numbers)))
-        record_steps(plan, arrays, cells, tensors, numbers, True)
+        compute_steps(plan, arrays, numbers)
+        release_inputs(tensors)
+        record_steps(plan, arrays, cells, tensors, numbers)
     if node is not None:
         node.lead_to(wanted, cells, arrays)
     return unused
 
 
-def record_steps(plan: Any, arrays: Any, cells: Any, tensors: Any, numbers: Any, computes: bool) -> None:
-    """Give ops the nodes that they have in an uncompiled program; and compute them, with `computes`."""
+def compute_steps(plan: Any, arrays: Any, numbers: Any) -> None:
+    """Compute ops one by one."""
+    values = [new_tensor(array) for array in arrays]
+    for step in plan.steps:
+        array = arrays[step.event.value]
+        array[...] = dispatch.compute(step.op, arguments(step, values, numbers)).array.reshape(array.shape)
+
+
+def release_inputs(tensors: Any) -> None:
+    """Inputs have been read: whoever wants to write to them may."""
+    for t in tensors:
+        if t is not None and t._flags & FLAG_PENDING:
+            resolve(t)
+
+
+def record_steps(plan: Any, arrays: Any, cells: Any, tensors: Any, numbers: Any) -> None:
+    """Give ops the nodes that they have in an uncompiled program."""
     values = list(tensors)
     saved_hooks = swap_saved_hooks([])
     try:
@@ -145,9 +163,6 @@ def record_steps(plan: Any, arrays: Any, cells: Any, tensors: Any, numbers: Any,
             slot, op = step.event.value, step.op
             out = values[slot] = new_tensor(arrays[slot])
             args = arguments(step, values, numbers)
-            if computes:
-                result = dispatch.compute(op, args).array
-                out.array[...] = result.reshape(out.array.shape)
             if slot in plan.wanted:
                 out._counter = cells[slot].counter = Counter()
             if step.records:

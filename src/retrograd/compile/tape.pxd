@@ -46,11 +46,11 @@ cdef Trie known
 cpdef resolve(Tensor t)
 
 cdef class Recording(Tape):
-    cdef public object owner, find_facts, finish, unknown, node
+    cdef public object owner, find_facts, finish, unknown, node, lock
     cdef public dict facts, places, state
     cdef public unsigned long ident
     cdef public long long epoch
-    cdef public bint grad
+    cdef public bint grad, shared, open
     cdef public Spot spot
     cdef public Py_ssize_t count
     cdef public list arrays, cells, tensors, numbers
@@ -79,7 +79,11 @@ cdef class Recording(Tape):
     @cython.locals(slot=Py_ssize_t, found=int)
     cpdef bint is_through(self) except -1
     @cython.locals(slot=Py_ssize_t, event=Event, spare=list)
+    cpdef run(self)
     cpdef flush(self)
+    cpdef call_locked(self, op, args, bint whole)
+    @cython.locals(cell=Cell)
+    cpdef Cell new_cell(self, Py_ssize_t slot)
 
 cpdef bint is_held(list cells, list arrays, Py_ssize_t slot) except -1
 cpdef Py_ssize_t holders(list items, Py_ssize_t i) except -1

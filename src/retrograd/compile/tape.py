@@ -10,12 +10,17 @@ NOTE [Nodes of ops that wait]
 The nodes of ops that wait are made when they are computed. Until then their results lead to one node for all of them, which
 passes gradients on (see `Forwarder`). Tensors learn of their nodes when they are settled: a cell, which a tensor with
 FLAG_PENDING shares with the tape, has them. A cell that nobody else holds says that its tensor is gone.
+
+NOTE [Other threads]
+A tape is its thread's. While there are other threads it is locked, and the tensors that will be read are pending like those
+that will be written: whoever touches one, in any thread, lets everything run first.
 """
 from __future__ import annotations
 
 from _thread import get_ident
 from itertools import count
 from sys import getrefcount
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -141,8 +146,11 @@ def resolve(t: Any) -> None:
 class Recording(Tape):
     """The tape of one scope of deferred execution."""
 
-    def __init__(self, owner: Any, facts: Any, find_facts: Any, finish: Any) -> None:
+    def __init__(self, owner: Any, facts: Any, find_facts: Any, finish: Any, shared: bool) -> None:
         self.owner: Any = owner
+        self.shared: bool = shared                # there are other threads
+        self.open: bool = True
+        self.lock: Any = RLock()
         self.facts: dict[Any, Any] = facts        # op -> its choices, and whether it writes to its arguments
         self.find_facts: Any = find_facts
         self.finish: Any = finish                 # computes what waits; returns ops whose results were not wanted
@@ -165,8 +173,8 @@ class Recording(Tape):
 
     # ---- the entrances
     def unary(self, op: Any, a: Any) -> Any:
-        if not self.is_on():
-            return None
+        if self.shared or not self.is_on():
+            return self.call_locked(op, (a,), False) if self.shared else None
         step = self.spot.last
         if step is not None and step.op is op and step.plain and step.grad == self.grad:
             made, given = len(self.arrays), len(self.numbers)
@@ -178,8 +186,8 @@ class Recording(Tape):
         return self.search(op, (a,), False)
 
     def binary(self, op: Any, a: Any, b: Any) -> Any:
-        if not self.is_on():
-            return None
+        if self.shared or not self.is_on():
+            return self.call_locked(op, (a, b), False) if self.shared else None
         step = self.spot.last
         if step is not None and step.op is op and step.plain and step.grad == self.grad:
             made, given = len(self.arrays), len(self.numbers)
@@ -191,12 +199,21 @@ class Recording(Tape):
         return self.search(op, (a, b), False)
 
     def call(self, op: Any, args: Any) -> Any:
+        if self.shared:
+            return self.call_locked(op, args, True)
         return self.search(op, args, True) if self.is_on() else None
+
+    def call_locked(self, op: Any, args: Any, whole: bool) -> Any:
+        """An op, while there are other threads."""
+        if get_ident() != self.ident:
+            return None
+        with self.lock:
+            return self.search(op, args, whole) if self.is_on() else None
 
     def is_on(self) -> bool:
         """Whether ops of this thread may wait now: this scope's mode is all that watches."""
         self.unknown = None
-        if get_ident() != self.ident or switches.function_modes:
+        if get_ident() != self.ident or switches.function_modes or not self.open:
             return False
         flags = self.state["run_flags"]
         if flags >> 1 != 1 or self.state["below"]:
@@ -265,6 +282,8 @@ class Recording(Tape):
             return
         for t in self.tensors[made:]:
             del self.places[id(t)]
+            if t._flags & PENDING:
+                resolve(t)
         del self.arrays[made:], self.cells[made:], self.tensors[made:], self.numbers[given:]
 
     def slot_of(self, t: Any) -> int:
@@ -273,7 +292,7 @@ class Recording(Tape):
             cell = t._cell
             if cell is not None:
                 if cell.epoch == self.epoch:
-                    return cell.slot if t._node is self.node or not t._requires else -2
+                    return cell.slot if t._node is self.node or not t._requires or self.cells[cell.slot] is None else -2
                 if cell.epoch < self.epoch:
                     resolve(t)
         found = self.places.get(id(t))
@@ -292,22 +311,29 @@ class Recording(Tape):
         if t._flags or self.holds(array) or not is_readable(array):
             return -1
         slot = len(self.arrays)
+        if self.shared:
+            t._flags = PENDING
+            t._cell = self.new_cell(slot)
         self.arrays.append(array)
         self.cells.append(None)
         self.tensors.append(t)
         self.places[id(t)] = slot
         return slot
 
-    def make(self, step: Any) -> Any:
-        """The tensor of a result that will be computed later."""
-        spare = step.layout.spare
-        array = spare.pop() if spare else step.layout.new()
-        slot = len(self.arrays)
+    def new_cell(self, slot: int) -> Any:
         cell = Cell.__new__(Cell)
         cell.epoch = self.epoch
         cell.slot = slot
         cell.nr = 0
         cell.node = cell.counter = None
+        return cell
+
+    def make(self, step: Any) -> Any:
+        """The tensor of a result that will be computed later."""
+        spare = step.layout.spare
+        array = spare.pop() if spare else step.layout.new()
+        slot = len(self.arrays)
+        cell = self.new_cell(slot)
         self.arrays.append(array)
         self.cells.append(cell)
         self.tensors.append(None)
@@ -461,6 +487,13 @@ class Recording(Tape):
 
     def flush(self) -> None:
         """Compute what waits."""
+        if self.shared:
+            with self.lock:
+                self.run()
+        else:
+            self.run()
+
+    def run(self) -> None:
         if not self.arrays:
             return
         spot, arrays, cells, tensors, numbers, node = (self.spot, self.arrays, self.cells, self.tensors, self.numbers,
