@@ -12,6 +12,7 @@ from retrograd.autograd.backward import backward
 from retrograd.autograd.engine import calibrate
 from retrograd.core import dtypes, exposed, printing, saved, storage, subclass
 from retrograd.core.api import EXTRA_METHODS, TENSOR_METHODS, expose, shortcuts
+from retrograd.core.described import described
 from retrograd.core.device import CPU
 from retrograd.core.dispatch import call, resolve
 from retrograd.core.dlpack import check_exportable
@@ -402,8 +403,12 @@ def shown_values(self: Any) -> Any:
 # ---- geometry
 def size(self: Any, dim: Any = None) -> Any:
     """The shape, or the length of one dimension."""
-    if self._flags & FLAG_SUBCLASS and is_watched(self):
-        return through_function(size, (self,) if dim is None else (self, dim), {})
+    if self._flags & FLAG_SUBCLASS:
+        if is_watched(self):
+            return through_function(size, (self,) if dim is None else (self, dim), {})
+        found = described(self, "size")
+        if found is not None:
+            return found if dim is None else found[checked_dim(dim, len(found))]
     if self._flags & FLAG_SPARSE and self.is_nested:
         return hooks.nested_answers["size"](self, dim)
     if dim is None:
@@ -438,8 +443,12 @@ def check_strides(self: Any, what: str) -> None:
 
 
 def stride(self: Any, dim: Any = None) -> Any:
-    if self._flags & FLAG_SUBCLASS and is_watched(self):
-        return through_function(stride, (self,) if dim is None else (self, dim), {})
+    if self._flags & FLAG_SUBCLASS:
+        if is_watched(self):
+            return through_function(stride, (self,) if dim is None else (self, dim), {})
+        found = described(self, "stride")
+        if found is not None:
+            return found if dim is None else found[checked_dim(dim, len(found))]
     if self._flags & FLAG_SPARSE:
         if self.is_nested:
             return hooks.nested_answers["stride"](self, dim)
@@ -449,8 +458,12 @@ def stride(self: Any, dim: Any = None) -> Any:
 
 
 def storage_offset(self: Any) -> int:
-    if self._flags & FLAG_SUBCLASS and is_watched(self):
-        return through_function(storage_offset, (self,), {})
+    if self._flags & FLAG_SUBCLASS:
+        if is_watched(self):
+            return through_function(storage_offset, (self,), {})
+        found = described(self, "storage_offset")
+        if found is not None:
+            return found
     return storage.offset_of(self.array)
 
 
@@ -498,20 +511,32 @@ def nbytes(self: Any) -> int:
 
 def dim(self: Any) -> int:
     """The number of dimensions."""
-    if self._flags & FLAG_SUBCLASS and is_watched(self):
-        return through_function(dim, (self,), {})
+    if self._flags & FLAG_SUBCLASS:
+        if is_watched(self):
+            return through_function(dim, (self,), {})
+        found = described(self, "dim")
+        if found is not None:
+            return found
     return self.array.ndim
 
 
 def numel(self: Any) -> int:
-    if self._flags & FLAG_SUBCLASS and is_watched(self):
-        return through_function(numel, (self,), {})
+    if self._flags & FLAG_SUBCLASS:
+        if is_watched(self):
+            return through_function(numel, (self,), {})
+        found = described(self, "numel")
+        if found is not None:
+            return found
     return int(self.array.size)
 
 
 def is_contiguous(self: Any, memory_format: Any = None) -> bool:
-    if self._flags & FLAG_SUBCLASS and is_watched(self):
-        return through_function(is_contiguous, (self,), {} if memory_format is None else {"memory_format": memory_format})
+    if self._flags & FLAG_SUBCLASS:
+        if is_watched(self):
+            return through_function(is_contiguous, (self,), {} if memory_format is None else {"memory_format": memory_format})
+        found = described(self, "is_contiguous", *([] if memory_format is None else [memory_format]))
+        if found is not None:
+            return found
     if self._flags & FLAG_SPARSE:
         if self.is_nested:
             return hooks.nested_answers["is_contiguous"](self)
@@ -520,6 +545,11 @@ def is_contiguous(self: Any, memory_format: Any = None) -> bool:
     if memory_format is None or getattr(memory_format, "name", "") in ("contiguous_format", "preserve_format", ""):
         return self.array.size == 0 or bool(self.array.flags.c_contiguous)
     return hooks.is_channels_last(self, memory_format)
+
+
+def get_layout(self: Any) -> Any:
+    found = described(self, "layout") if self._flags & FLAG_SUBCLASS else None
+    return hooks.layout(self) if found is None else found
 
 
 def get_base(self: Any) -> Any:
@@ -626,7 +656,7 @@ def user_attributes(self: Any) -> dict[str, Any]:
     return {name: value for name, value in self.__dict__.items() if name not in FIELDS}
 
 
-FIELDS = ("array", "_flags", "_requires", "_node", "_nr", "_counter", "_view", "_grad", "_sink", "_extra")
+FIELDS = ("array", "_flags", "_requires", "_node", "_nr", "_counter", "_view", "_grad", "_sink", "_extra", "_described")
 
 
 def copied_array(self: Any, memo: Any) -> Any:
@@ -748,7 +778,7 @@ PROPERTIES: dict[str, Any] = dict(
     is_cuda=property(lambda self: False),
     is_cpu=property(lambda self: self.device is CPU),
     is_meta=property(lambda self: bool(self._flags & FLAG_META)),
-    layout=property(lambda self: hooks.layout(self)),
+    layout=property(get_layout),
     is_sparse=property(lambda self: bool(self._flags & FLAG_SPARSE) and hooks.layout(self).name == "sparse_coo"),
     is_sparse_csr=property(lambda self: bool(self._flags & FLAG_SPARSE) and hooks.layout(self).name == "sparse_csr"),
     is_nested=property(lambda self: bool(self._flags & FLAG_SPARSE) and getattr(self._extra.sparse, "is_nested", False)),

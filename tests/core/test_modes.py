@@ -282,7 +282,7 @@ def test_nobody_who_answers_is_an_error() -> None:
         def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             return NotImplemented
 
-    with pytest.raises(TypeError, match="Multiple dispatch failed for 'torch.ops.aten.add.Tensor'; all __torch_dispatch__ "
+    with pytest.raises(TypeError, match="Multiple dispatch failed for 'torch._ops.aten.add.Tensor'; all __torch_dispatch__ "
                                         "handlers returned NotImplemented"):
         Silent(torch.ones(2)) + 1
 

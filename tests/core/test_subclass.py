@@ -73,7 +73,7 @@ def test_make_subclass_leaves_the_history_behind() -> None:
 
 
 def test_a_wrapper_needs_a_handler() -> None:
-    with pytest.raises(RuntimeError, match="must define __torch_dispatch__"):
+    with pytest.raises(TypeError, match="must define __torch_dispatch__"):
         torch.Tensor._make_wrapper_subclass(Named, (2,))
 
 

@@ -50,7 +50,8 @@ UNDEFINED = {"empty", "empty_like", "empty_strided", "empty_permuted", "new_empt
 # What they return depends on how their input lies in memory, or on its bits, not only on its values.
 LAYOUT = {"as_strided", "as_strided_", "as_strided_copy", "as_strided_scatter", "_as_strided_backward", "_reshape_alias",
           "slice_inverse", "view.dtype", "view_copy.dtype", "view_as_complex", "view_as_complex_copy", "set_", "resize_",
-          "resize_as_", "_new_zeros_with_same_feature_meta"}
+          "resize_as_", "_new_zeros_with_same_feature_meta", "stride", "sym_stride", "storage_offset", "sym_storage_offset",
+          "is_contiguous", "is_strides_like_format", "is_non_overlapping_and_dense"}
 # Their values are random, although their schemas have no generator.
 RANDOM = {"rand", "rand_like", "randn", "randn_like", "randint", "randint_like", "randperm", "rrelu", "dropout",
           "native_dropout", "alpha_dropout", "feature_dropout", "feature_alpha_dropout"}

@@ -228,7 +228,7 @@ def test_all_not_implemented_is_a_type_error() -> None:
         def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             return NotImplemented
 
-    with pytest.raises(TypeError, match=r"Multiple dispatch failed for 'torch.ops.aten.sin.default'; all __torch_dispatch__"):
+    with pytest.raises(TypeError, match=r"Multiple dispatch failed for 'torch._ops.aten.sin.default'; all __torch_dispatch__"):
         torch.ones(1).as_subclass(Refuses).sin()
 
 

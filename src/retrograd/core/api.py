@@ -414,7 +414,7 @@ class Namespace:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
-        packet = find_packet(name if self._name in ("aten", "prims") else f"{self._name}::{name}")
+        packet = find_packet(name if self._name in ("aten", "prim", "prims") else f"{self._name}::{name}")
         if packet is None:
             raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
         for op in packet.overloads_:

@@ -160,7 +160,7 @@ def through_subclass(op: Any, args: Any) -> Any:
 
 
 def refused_by(op: Any, handlers: list[str]) -> TypeError:
-    return TypeError(f"Multiple dispatch failed for 'torch.ops.{op}'; all __torch_dispatch__ handlers returned NotImplemented:"
+    return TypeError(f"Multiple dispatch failed for 'torch._ops.{op}'; all __torch_dispatch__ handlers returned NotImplemented:"
                      + "".join([f"\n\n  - {handler}" for handler in handlers])
                      + "\n\nFor more information, try re-running with TORCH_LOGS=not_implemented")
 

@@ -72,6 +72,9 @@ def kept(t: Any) -> Any:
     """What is kept of an output."""
     if t._requires and (t._flags & FLAG_SUBCLASS or (switches.any_mode and tls.dispatch_modes)):
         return watcher.detach(t)
+    if t._flags & FLAG_SUBCLASS and not t._requires and t._node is None:      # without history there is no cycle to avoid
+        counter_of(t)
+        return t
     return alias(t)
 
 
@@ -169,6 +172,10 @@ def unpack_slot(node: Any, slot: int) -> Any:
 
 def restore_output(t: Any, node: Any, nr: int) -> Any:
     """A saved output with its history again."""
+    op = None if node is None else node._op
+    differentiable = t.array.dtype.kind in "fcV" and (op is None or nr not in op.constant)
+    if t._flags & FLAG_SUBCLASS and not differentiable:
+        return t
     if (t._flags & FLAG_SUBCLASS or (switches.any_mode and tls.dispatch_modes)) and t.dtype.category >= 2:
         twin = watcher.detach(t)
     else:
@@ -179,8 +186,7 @@ def restore_output(t: Any, node: Any, nr: int) -> Any:
             extra_of(twin).sparse = t._extra.sparse.copy()
     if t._flags & (FLAG_DUAL | FLAG_WRAPPER):
         twin._extra = t._extra            # gradients taken at a forward-mode level have tangents too
-    op = None if node is None else node._op
-    if twin.array.dtype.kind in "fcV" and (op is None or nr not in op.constant):
+    if differentiable:
         twin._node = node
         twin._nr = nr
         twin._requires = True

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from retrograd.core.described import check_policy, set_policy
 from retrograd.core.device import CPU
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import get_default_dtype
@@ -22,6 +23,7 @@ from retrograd.core.state import add_slow_path, switches, tls
 from retrograd.core.storage import contiguous_strides
 from retrograd.core.tensor import (
     FLAG_INFERENCE,
+    FLAG_META,
     FLAG_SPARSE,
     FLAG_SUBCLASS,
     FUNCTIONS_BY_NAME,
@@ -48,8 +50,10 @@ def through_function(function: Any, args: Any, kwargs: Any) -> Any:
 
 def through_operator(op: Any, args: Any) -> Any:
     """The same for an operator, which may be refused."""
+    if not (tls.function_modes and tls.function_disabled < 2) and not overriding_arguments(args, {}):
+        return call(op, [*args, *op.tail])
     name = OPERATOR_NAMES.get(op.name, op.name)
-    return ask(getattr(Tensor, name), tuple(args), {})
+    return ask(getattr(Tensor, name, None) or find_packet(op.name), tuple(args), {})
 
 
 OPERATOR_NAMES = {"eq": "__eq__", "rsub": "__rsub__", "mm": "matmul"}
@@ -262,9 +266,7 @@ def instance(cls: Any, t: Any) -> Any:
 
 def as_subclass(self: Any, cls: Any) -> Any:
     """The same tensor as an instance of `cls`, which must be a subclass of Tensor."""
-    if not isinstance(cls, type) or not issubclass(cls, Tensor):
-        raise RuntimeError("Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make "
-                           "sure your class inherits from Tensor.")
+    check_class(cls)
     with DisableTorchFunctionSubclass():
         return instance(cls, call(ALIAS[0], [self]))
 
@@ -277,6 +279,7 @@ def make_subclass(cls: Any, data: Any, require_grad: bool = False, *, dispatch_s
     """An instance of `cls` on the memory of `data`, without its history."""
     if not isinstance(data, Tensor):
         raise TypeError("_make_subclass(): argument 'data' (position 2) must be Tensor, not " + type(data).__name__)
+    check_class(cls)
     made = instance(cls, data)
     made._node, made._nr, made._view = None, 0, None
     made._counter = None if data._flags & FLAG_INFERENCE else counter_of(data)
@@ -295,15 +298,29 @@ def make_wrapper_subclass(cls: Any, size: Any, strides: Any = None, storage_offs
                           requires_grad: bool = False, dispatch_sizes_strides_policy: Any = None,
                           dispatch_device: bool = False, dispatch_layout: bool = False, **kwargs: Any) -> Any:
     """An instance of `cls` that has a geometry and a dtype, but whose values are its own business."""
+    check_class(cls)
     if not overrides_dispatch(cls):
-        raise RuntimeError(f"{cls.__name__} must define __torch_dispatch__")
+        raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
+    check_policy(dispatch_sizes_strides_policy)
     shape = tuple([int(n) for n in size])
     numpy_dtype = (dtype or get_default_dtype()).numpy
     array = reserved_array(shape, tuple(strides) if strides is not None else contiguous_strides(shape), numpy_dtype,
                            int(storage_offset or 0))
-    if device is not None and device != CPU and str(device) != "cpu":
+    made = make_subclass(cls, new_tensor(array), requires_grad)
+    if device is not None and str(device) == "meta":
+        made._flags |= FLAG_META
+    elif device is not None and device != CPU and str(device) != "cpu":
         raise RuntimeError(f"retrograd has no {device} tensors on this machine")
-    return make_subclass(cls, new_tensor(array), requires_grad)
+    set_policy(made, dispatch_sizes_strides_policy, dispatch_device, dispatch_layout)
+    return made
+
+
+def check_class(cls: Any) -> None:
+    if not isinstance(cls, type):
+        raise TypeError(f"cls must be a type (got {type(cls).__name__})")
+    if not issubclass(cls, Tensor):
+        raise TypeError("Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure "
+                        "your class inherits from Tensor.")
 
 
 def construct(cls: Any, *args: Any, **kwargs: Any) -> Any:

@@ -482,7 +482,14 @@ def asked(t: Any, name: str, get: Any) -> Any:
     """An attribute of `t`, by way of its class if that overrides it; else by `get`."""
     if t._flags & FLAG_SUBCLASS and not tls.function_disabled and hooks.overrides_function(type(t)):
         return hooks.torch_function(getattr(Tensor, name).__get__, (t,), {})
+    if t._flags & FLAG_SUBCLASS and "_described" in t.__dict__:
+        found = hooks.described(t, FACTS.get(name, name))
+        if found is not None:
+            return found
     return get(t)
+
+
+FACTS = {"shape": "size", "ndim": "dim"}        # what classes are asked about when these are read
 
 
 def shape_of(t: Any) -> Any:

@@ -100,7 +100,7 @@ def taken(array: Any, name: str) -> Any:
     made = wrap(array)
     if switches.any_mode and tls.origins:
         note_made(made, name)
-    return made
+    return hooks.lifted(made) if switches.any_mode and tls.dispatch_modes else made
 
 
 def to_device(made: Any, device: Any) -> Any:

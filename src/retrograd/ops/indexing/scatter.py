@@ -628,15 +628,11 @@ def index_fill_tensor_kernel(xp: Any, self: Any, dim: int, index: Any, value: An
     return index_fill_kernel(xp, self, dim, index, value.item())
 
 
-def unique_sorted(index: Any) -> Any:
-    return new_tensor(np.unique(index.array))
-
-
 index_fill_tensor = defop(
     "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
     kernel=index_fill_tensor_kernel,
     vjp=dict(self=lambda grad, dim, index: grad.index_fill(dim, index, 0),
-             value=lambda grad, dim, index: grad.index_select(dim, unique_sorted(index)).sum()),
+             value=lambda grad, dim, index: grad.index_select(dim, late._unique(index)[0]).sum()),
     jvp=lambda self_t, value_t, dim, index: self_t.index_fill(dim, index, value_t),
     batch=along_vector, inplace=True, node="IndexFillBackward1", out=False,
 )

@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from retrograd.core.dispatch import call
+from retrograd.core.hooks import hooks
 from retrograd.core.lists import map_each, write_each
 from retrograd.core.opdef import OpDef, camel, defop, find_packet
 from retrograd.core.schema import Schema
 from retrograd.core.state import switches, tls
-from retrograd.core.tensor import wants_grad
+from retrograd.core.tensor import FLAG_SUBCLASS, Tensor, wants_grad
 from retrograd.ops import late
 from retrograd.ops.reduction.sums import vector_norm
 from retrograd.ops.shared import families
@@ -63,7 +64,29 @@ def number_of(other: Any) -> Any:
 
 def listed(schema: str, compute: Any, variants: str = "function") -> None:
     """Declare a list op; `compute` makes the list of results."""
-    defop(schema, kernel=compute, composite=True, out=False, variants=variants)
+    made: list[Any] = []
+    made.append(defop(schema, kernel=seen_whole(made, compute), composite=True, out=False, variants=variants))
+
+
+def seen_whole(op: list[Any], compute: Any) -> Any:
+    """A list op that dispatch modes and `__torch_dispatch__` see as one, unless derivatives are recorded for each tensor."""
+    def run(*args: Any) -> Any:
+        if switches.any_mode and tls.slow_path or any([t._flags & FLAG_SUBCLASS for t in tensors_in(args)]):
+            watched = tls.dispatch_modes and getattr(tls.dispatch_modes[-1], "_process", None) is None
+            if (watched or overridden(args)) and not (tls.grad_enabled and any([wants_grad(t) for t in tensors_in(args)])):
+                return (hooks.dispatch_mode if watched else hooks.dispatch_subclass)(op[0], list(args))
+        return compute(*args)
+    return run
+
+
+def tensors_in(args: Any) -> list[Any]:
+    return [t for value in args if isinstance(value, (list, tuple)) for t in value if isinstance(t, Tensor)]
+
+
+def overridden(args: Any) -> bool:
+    """Whether a class among those of the tensors sees ops now."""
+    return not tls.dispatch_disabled and any([type(t).__torch_dispatch__ is not Tensor.__torch_dispatch__
+                                              for t in tensors_in(args) if t._flags & FLAG_SUBCLASS])
 
 
 def in_place(name: str, overload: str, arguments: str, single: str, spread: Any = None) -> None:
@@ -81,10 +104,10 @@ def in_place(name: str, overload: str, arguments: str, single: str, spread: Any 
         columns = [argument for argument in rest if isinstance(argument, (list, tuple))]
         tail = [argument for argument in rest if not isinstance(argument, (list, tuple))]
         write_each(op, self, columns, tail + [p.default for p in op.schema.params[1 + len(rest):]])
-        return list(self)
+    made: list[Any] = []
     dot = f".{overload}" if overload else ""
-    defop(f"{name}_{dot}(Tensor(a!)[] self{arguments}) -> ()", kernel=kernel, composite=True, out=False, variants="function",
-          functional=row(name, overload or "default"))
+    made.append(defop(f"{name}_{dot}(Tensor(a!)[] self{arguments}) -> ()", kernel=seen_whole(made, kernel), composite=True,
+                      out=False, variants="function", functional=row(name, overload or "default")))
 
 
 # ---- functions of one tensor

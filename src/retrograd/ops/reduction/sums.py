@@ -19,7 +19,7 @@ from retrograd.ops import late
 from retrograd.ops.memory.copy import cast_array
 from retrograd.ops.shared import families
 from retrograd.ops.shared.elementwise import blanked, over, times, unsupported
-from retrograd.ops.shared.families import anywhere, conj, everything, is_watched, wrap_dim
+from retrograd.ops.shared.families import anywhere, conj, is_watched, wrap_dim, zeros_in
 from retrograd.ops.shared.reductions import (
     FLOAT64,
     INT64,
@@ -196,7 +196,7 @@ def product_of_others(grad: Any, x: Any, dim: int) -> Any:
 def prod_backward(grad: Any, self: Any, result: Any) -> Any:
     if self.ndim == 0:
         return grad
-    zeros = int((everything(self) == 0).sum())
+    zeros = zeros_in(self)
     if zeros == 0:
         return grad * conj(result / self)
     if zeros > 1 and not is_watched() and not self._flags & FLAG_WRAPPER:      # examples may differ in their zeros
@@ -268,21 +268,21 @@ BOOL = "bool: {} only supports bool tensor for result, got: {{out}}"
 any_dim = defop("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", out=BOOL.format("any"),
                 kernel=any_kernel, batch=along_dim,
     lower="any(self)")
-any_dims = defop("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", out=BOOL.format("any"),
-                kernel=any_kernel,
-                 batch=logical_batch, lower="any(self)")
 any_ = defop("any(Tensor self) -> Tensor", out=BOOL.format("any"),
                 kernel=lambda xp, self: any_kernel(xp, self, None, False),
              batch=flattened(any_dim), lower="any(self)")
+any_dims = defop("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", out=BOOL.format("any"),
+                kernel=any_kernel,
+                 batch=logical_batch, lower="any(self)")
 all_dim = defop("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", out=BOOL.format("all"),
                 kernel=all_kernel, batch=along_dim,
     lower="all(self)")
-all_dims = defop("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", out=BOOL.format("all"),
-                kernel=all_kernel,
-                 batch=logical_batch, lower="all(self)")
 all_ = defop("all(Tensor self) -> Tensor", out=BOOL.format("all"),
                 kernel=lambda xp, self: all_kernel(xp, self, None, False),
              batch=flattened(all_dim), lower="all(self)")
+all_dims = defop("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", out=BOOL.format("all"),
+                kernel=all_kernel,
+                 batch=logical_batch, lower="all(self)")
 
 
 def count_nonzero_kernel(xp: Any, self: Any, dim: Any) -> Any:

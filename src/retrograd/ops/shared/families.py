@@ -6,7 +6,7 @@ from typing import Any
 from retrograd.core import forward
 from retrograd.core.dispatch import call
 from retrograd.core.state import tls
-from retrograd.core.tensor import FLAG_WRAPPER, Tensor, conj, wants_grad
+from retrograd.core.tensor import FLAG_SUBCLASS, FLAG_WRAPPER, Tensor, conj, wants_grad
 from retrograd.ops import late
 
 
@@ -49,7 +49,14 @@ def everything(t: Any) -> Any:
 
 def anywhere(mask: Any) -> bool:
     """Whether a mask holds for any element, of any example."""
+    if mask._flags & FLAG_SUBCLASS:                # whose values are its own business
+        return bool(mask.any())
     return bool(everything(mask).any())
+
+
+def zeros_in(t: Any) -> int:
+    """How many elements are 0, in all examples."""
+    return int((t == 0).sum()) if t._flags & FLAG_SUBCLASS else int((everything(t) == 0).sum())
 
 
 def number_like(xp: Any, array: Any, number: Any) -> Any:

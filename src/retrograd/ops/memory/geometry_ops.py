@@ -1,0 +1,59 @@
+"""What a tensor says of itself, as ops: handlers of `__torch_dispatch__` name them, and classes may answer in their place."""
+from __future__ import annotations
+
+from typing import Any
+
+from retrograd.core.hooks import hooks
+from retrograd.core.opdef import defop
+from retrograd.core.state import tls
+
+
+def about(schema: str, kernel: Any) -> Any:
+    """Declare an op whose result is no tensor."""
+    return defop(schema, kernel=kernel, composite=True, variants="", out=False)
+
+
+about("dim(Tensor self) -> int", lambda self: self.dim())
+for prefix, integer in (("", "int"), ("sym_", "SymInt")):
+    about(f"{prefix}size(Tensor self) -> {integer}[]", lambda self: list(self.size()))
+    about(f"{prefix}size.int(Tensor self, int dim) -> {integer}", lambda self, dim: self.size(dim))
+    about(f"{prefix}stride(Tensor self) -> {integer}[]", lambda self: list(self.stride()))
+    about(f"{prefix}stride.int(Tensor self, int dim) -> {integer}", lambda self, dim: self.stride(dim))
+    about(f"{prefix}numel(Tensor self) -> {integer}", lambda self: self.numel())
+    about(f"{prefix}storage_offset(Tensor self) -> {integer}", lambda self: self.storage_offset())
+about("is_contiguous(Tensor self) -> bool", lambda self: self.is_contiguous())
+about("is_contiguous.memory_format(Tensor self, MemoryFormat memory_format) -> bool",
+      lambda self, memory_format: self.is_contiguous(memory_format=memory_format))
+about("is_strides_like_format(Tensor self, MemoryFormat memory_format) -> bool",
+      lambda self, memory_format: self.is_contiguous(memory_format=memory_format))
+about("is_non_overlapping_and_dense(Tensor self) -> bool", lambda self: is_dense(self))
+about("device(Tensor a) -> Device", lambda a: a.device)          # of the namespace `prim`
+about("layout(Tensor a) -> Layout", lambda a: a.layout)
+
+
+def is_dense(t: Any) -> bool:
+    """Whether the elements lie in one piece of memory, each in a place of its own."""
+    expected = 1
+    for stride, n in sorted([(stride, n) for stride, n in zip(t.stride(), t.size(), strict=True) if n != 1]):
+        if n == 0:
+            return True
+        if stride != expected:
+            return False
+        expected *= n
+    return True
+
+
+# ---- data that come from outside
+defop("lift(Tensor self) -> Tensor", kernel=lambda self: self, composite=True, variants="", out=False)
+lift_fresh = defop("lift_fresh(Tensor(a) self) -> Tensor(a)", kernel=lambda self: self, composite=True, variants="", out=False)
+
+
+def lifted(t: Any) -> Any:
+    """A tensor that was made of data, shown to the dispatch mode in force."""
+    if getattr(tls.dispatch_modes[-1], "_process", None) is not None:
+        return t
+    lift_fresh.prepare()
+    return hooks.dispatch_mode(lift_fresh, [t])
+
+
+hooks.lifted = lifted
