@@ -6,6 +6,7 @@ from typing import Any
 
 import retrograd as torch
 from retrograd.masked.masks import filled, fitting_mask, highest, lowest, sorted_dims
+from retrograd.masked.sparse import reduce_sparse
 
 
 def widened(dtype: Any) -> Any:
@@ -20,6 +21,8 @@ def sum(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any
     >>> torch.masked.sum(torch.tensor([1, 2, 4]), mask=torch.tensor([True, False, True]))
     tensor(5)
     """
+    if input.layout != torch.strided:
+        return reduce_sparse("sum", input, dim, keepdim, dtype or widened(input.dtype), mask)
     dims = sorted_dims(dim, input.ndim)
     return torch.sum(filled("sum", input, mask, 0), dims, bool(keepdim), dtype=dtype or widened(input.dtype))
 
@@ -31,6 +34,8 @@ def prod(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: An
     >>> torch.masked.prod(torch.tensor([2, 3, 4]), mask=torch.tensor([True, False, True]))
     tensor(8)
     """
+    if input.layout != torch.strided:
+        return reduce_sparse("prod", input, dim, keepdim, dtype or widened(input.dtype), mask)
     result = filled("prod", input, mask, 1).to(dtype or widened(input.dtype))
     for d in reversed(sorted_dims(dim, input.ndim)):
         result = result.prod(d, bool(keepdim))
@@ -44,6 +49,8 @@ def amax(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: An
     >>> torch.masked.amax(torch.tensor([1, 9, 4]), mask=torch.tensor([True, False, True]))
     tensor(4)
     """
+    if input.layout != torch.strided:
+        return reduce_sparse("amax", input, dim, keepdim, dtype, mask)
     value = None if mask is None else lowest("amax", input.dtype)
     dims = sorted_dims(dim, input.ndim)
     return torch.amax(filled("amax", input, mask, value), dims, bool(keepdim)).to(dtype or input.dtype)
@@ -56,6 +63,8 @@ def amin(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: An
     >>> torch.masked.amin(torch.tensor([3, 1, 4]), mask=torch.tensor([True, False, True]))
     tensor(3)
     """
+    if input.layout != torch.strided:
+        return reduce_sparse("amin", input, dim, keepdim, dtype, mask)
     value = None if mask is None else highest("amin", input.dtype)
     dims = sorted_dims(dim, input.ndim)
     return torch.amin(filled("amin", input, mask, value), dims, bool(keepdim)).to(dtype or input.dtype)
@@ -100,6 +109,8 @@ def mean(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: An
         source = "Input" if dtype is None else "Optional"
         raise ValueError(f"mean(): Could not infer output dtype. {source} dtype must be either a floating point or complex "
                          f"dtype. Got: {wanted}")
+    if input.layout != torch.strided:
+        return reduce_sparse("mean", input, dim, keepdim, wanted, mask)
     total = sum(input, dim, keepdim=keepdim, dtype=wanted, mask=mask)
     return total / kept_count(input, mask, dim, bool(keepdim))
 

@@ -32,7 +32,7 @@ from retrograd.ops.sparse.compressed import (
     with_entry_values,
 )
 from retrograd.ops.sparse.convert import blocksize_of, sparse_gradient
-from retrograd.ops.sparse.coo import coalesced, common_dtype, data_of, is_coo, is_sparse, layout_name, layout_of
+from retrograd.ops.sparse.coo import coalesced, common_dtype, data_of, empty_coo, is_coo, is_sparse, layout_name, layout_of
 from retrograd.ops.sparse.table import compressed_kernel, on_values, sparse_kernel, unbatched
 
 FLIPPED = {sparse_csr: sparse_csc, sparse_csc: sparse_csr, sparse_bsr: sparse_bsc, sparse_bsc: sparse_bsr}
@@ -258,9 +258,25 @@ def like_kernel(op: Any, self: Any, dtype: Any, layout: Any, *rest: Any) -> Any:
     wanted = dtype.numpy if dtype is not None else self.array.dtype
     if layout is strided:
         return new_tensor(lean.full(self.array.shape, op.name == "ones_like", wanted))
+    if layout is not None and layout is not layout_of(self):
+        return other_layout(self, layout, wanted)
     if op.name == "zeros_like":
         return emptied(self, wanted)
     return with_entry_values(self, new_tensor(lean.full(data_of(self).values.array.shape, op.name == "ones_like", wanted)))
+
+
+def other_layout(self: Any, layout: Any, dtype: Any) -> Any:
+    """Zeros of another sparse layout."""
+    if layout is sparse_coo:
+        return empty_coo(self.array.shape, dtype, self.array.ndim - data_of(self).dense_dim)
+    return to_compressed(new_tensor(np.zeros(self.array.shape, dtype)), layout, blocksize_of(self) if layout in IN_BLOCKS else None, data_of(self).dense_dim)
+
+
+@compressed_kernel("rand_like", "randn_like", "randint_like", "randint_like.low_dtype")
+def random_kernel(op: Any, self: Any, *rest: Any) -> Any:
+    """Random values for the entries that are stored."""
+    options = [None if option is layout_of(self) else option for option in rest]
+    return with_entry_values(self, on_values(op, data_of(self).values, *options))
 
 
 # ---- sums, products, shapes
