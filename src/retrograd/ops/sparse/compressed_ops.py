@@ -269,7 +269,8 @@ def other_layout(self: Any, layout: Any, dtype: Any) -> Any:
     """Zeros of another sparse layout."""
     if layout is sparse_coo:
         return empty_coo(self.array.shape, dtype, self.array.ndim - data_of(self).dense_dim)
-    return to_compressed(new_tensor(np.zeros(self.array.shape, dtype)), layout, blocksize_of(self) if layout in IN_BLOCKS else None, data_of(self).dense_dim)
+    blocksize = blocksize_of(self) if layout in IN_BLOCKS else None
+    return to_compressed(new_tensor(np.zeros(self.array.shape, dtype)), layout, blocksize, data_of(self).dense_dim)
 
 
 @compressed_kernel("rand_like", "randn_like", "randint_like", "randint_like.low_dtype")
