@@ -1,6 +1,7 @@
 """Details in which PyTorch's ops are particular: memory order, saved values, error texts, names of functions."""
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 import retrograd as torch
 from retrograd.core.tensor import new_tensor
+from retrograd.ops.linalg import solve
 
 WRAPPED = 2**64
 
@@ -502,3 +504,18 @@ def test_quantiles_have_gradients_with_respect_to_q(name: str) -> None:
     x = torch.tensor([3.0, 1.0, 2.0, 5.0], dtype=torch.float64)
     q = torch.tensor([0.3, 0.7], dtype=torch.float64, requires_grad=True)
     assert torch.autograd.grad(getattr(torch, name)(x, q).sum(), q)[0].tolist() == [3, 6]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8])
+def test_real_frequencies_of_real_signals_have_positive_zeros(n: int) -> None:
+    made = torch.fft.fft(torch.arange(float(n)))
+    for place in {0, n // 2} if n % 2 == 0 else {0}:
+        assert str(made.imag[place].item()) == "0.0"
+
+
+def test_qr_names_its_successor() -> None:
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        solve.warned.clear()
+        torch.qr(torch.eye(2))
+    assert "torch.qr is deprecated in favor of torch.linalg.qr" in str(seen[0].message)

@@ -25,7 +25,7 @@ from retrograd.ops.linalg.factors import (
     supported,
 )
 from retrograd.ops.linalg.lapack import adjoint
-from retrograd.ops.linalg.solve import linalg_solve, linalg_solve_triangular, run_stacked, stacked
+from retrograd.ops.linalg.solve import deprecated, linalg_solve, linalg_solve_triangular, run_stacked, stacked
 from retrograd.ops.shared.elementwise import must_not_write, times
 from retrograd.ops.shared.families import everything, will_differentiate
 
@@ -128,9 +128,15 @@ linalg_qr = defop(
 
 
 def old_qr(self: Any, some: bool) -> Any:
+    warn_of_qr()
     return qr.result_type(*linalg_qr(self, "reduced" if some else "complete"))
 
 
+QR_WARNING = (
+    "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch release.\nThe boolean "
+    "parameter 'some' has been replaced with a string parameter 'mode'.\nQ, R = torch.qr(A, some)\nshould be replaced with\n"
+    "Q, R = torch.linalg.qr(A, 'reduced' if some else 'complete')")
+warn_of_qr = deprecated(QR_WARNING)
 qr = defop("qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)",
            out="same", kernel=old_qr, composite=True)
 

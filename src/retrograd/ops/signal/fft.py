@@ -93,6 +93,11 @@ def c2c_kernel(xp: Any, self: Any, dim: Any, normalization: int, forward: bool) 
 def r2c_kernel(xp: Any, self: Any, dim: Any, normalization: int, onesided: bool) -> Any:
     axes = positive(dim, self.ndim)
     made = transform("rfftn" if onesided else "fftn", self, axes, normalization, True)
+    if not onesided and len(axes) == 1 and made.size:
+        # Zero and half of the frequencies are real: their imaginary part is a positive zero.
+        length, before = made.shape[axes[0]], (slice(None),) * axes[0]
+        for place in (0, length // 2)[:2 - length % 2]:
+            made.imag[(*before, place)] += 0
     return laid_out(self, made, [*by_stride(self, axes[:-1]), axes[-1]])
 
 
