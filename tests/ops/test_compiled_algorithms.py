@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import retrograd as torch
+from retrograd.core.opdef import find_packet
 from retrograd.ops.create import factories, implicit_gradients
 from retrograd.ops.elementwise import special
 from retrograd.ops.loss import ctc
@@ -48,12 +49,21 @@ def test_kaiser_windows(monkeypatch: pytest.MonkeyPatch, beta: float) -> None:
 
 @pytest.mark.parametrize("name", [prefix + name for name in special.POLYNOMIALS
                                   for prefix in (("", "shifted_") if name.startswith("chebyshev") else ("",))])
-def test_polynomials(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    x, n = values(-1.5, 1.5, 6, 1), torch.tensor([-2.0, -0.5, 0.0, 0.9, 1.0, 2.0, 3.7, 9.0], dtype=torch.float64)
-    function = getattr(torch.special, name)
+def test_polynomials(name: str) -> None:
+    function, op = getattr(torch.special, name), find_packet(f"special_{name}").default
+    degrees = torch.tensor([-2.0, -0.5, 0.0, 0.9, 1.0, 2.0, 3.7, 9.0], dtype=torch.float64)
     for dtype in (torch.float32, torch.float64):
-        made, wanted = both(monkeypatch, special, lambda: function(x.to(dtype), n.to(dtype)))  # noqa: B023
-        torch.testing.assert_close(made, wanted, rtol=1e-5 if dtype == torch.float32 else 1e-12, atol=1e-5)
+        x = torch.cat([values(-1.5, 1.5, 6), torch.tensor([-1.0, 0.0, 1.0, float("nan")], dtype=torch.float64)]).to(dtype)
+        for a, n in ((x[:, None], degrees.to(dtype)), (x[:8], degrees.to(dtype)), (x, torch.tensor(3)),
+                     (x.expand(8, 10).T.contiguous(), degrees.long()), (torch.arange(-1, 7), degrees.to(dtype)),
+                     (torch.tensor(0.5, dtype=dtype), x[:3])):
+            made, wanted = function(a, n), op.compute(np, *[t.to(dtype).numpy() for t in (a, n)])
+            assert made.dtype is dtype and made.is_contiguous()
+            torch.testing.assert_close(made, torch.from_numpy(np.asarray(wanted)), equal_nan=True,
+                                       rtol=1e-5 if dtype == torch.float32 else 1e-12, atol=1e-5)
+        for degree in (0, 2, 9, 3.5):
+            torch.testing.assert_close(function(x, degree), function(x, torch.full_like(x, degree)), equal_nan=True)
+            torch.testing.assert_close(function(0.25, x), function(torch.full_like(x, 0.25), x), equal_nan=True)
 
 
 def test_slopes_of_samples(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -265,6 +265,7 @@ static PyObject *native_batch_norm_backward(PyObject *const *args, Py_ssize_t n)
 #include "writes.h"
 #include "moves.h"
 #include "nll.h"
+#include "recurrences.h"
 static const struct { const char *name; Native function; } by_hand[] = {
   {"var", native_var}, {"std", native_std}, {"var_mean", native_var_mean}, {"std_mean", native_std_mean},
   {"layer_norm", native_layer_norm}, {"layer_norm_backward", native_layer_norm_backward},
@@ -285,4 +286,5 @@ static const struct { const char *name; Native function; } by_hand[] = {
   {"constant_pad_nd", native_constant_pad_nd}, {"select_scatter", native_select_scatter}, {"slice_scatter", native_slice_scatter},
   {"diagonal_scatter", native_diagonal_scatter}, {"index_select", native_index_select}, {"take", native_take},
   {"index_fill", native_index_fill}, {"index_copy", native_index_copy}, {"index_add", native_index_add},
+  POLYNOMIALS(POLYNOMIAL_ROW)
   {NULL, NULL}};

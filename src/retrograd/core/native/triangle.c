@@ -21,3 +21,15 @@ FUNCTION(clear_triangle) {
   over(clear_part, &t, total, columns);
   Py_END_ALLOW_THREADS
   Py_RETURN_TRUE; }
+
+/* triangle_indices(rows, columns, offset, lower): rows and columns of the elements of a triangle, as an array of two rows */
+FUNCTION(triangle_indices) {
+  long n[3]; for (int i = 0; i < 3; i++) { n[i] = PyLong_AsLong(args[i]); if (PyErr_Occurred()) { PyErr_Clear(); Py_RETURN_NONE; } }
+  const int lower = args[3] == Py_True; const long rows = n[0], columns = n[1], k = n[2]; npy_intp dims[2] = {2, 0};
+  if (rows < 0 || columns < 0 || k > (1L << 40) || k < -(1L << 40)) Py_RETURN_NONE;
+#define BOUNDS long first = lower ? 0 : i + k, last = lower ? i + k + 1 : columns; if (first < 0) first = 0; if (last > columns) last = columns;
+  for (long i = 0; i < rows; i++) { BOUNDS if (last > first) dims[1] += last - first; }
+  PyObject *made = PyArray_SimpleNew(2, dims, NPY_INT64); if (!made) return NULL;
+  int64_t *p = PyArray_DATA((PyArrayObject *)made), *q = p + dims[1];
+  for (long i = 0; i < rows; i++) { BOUNDS for (long c = first; c < last; c++) { *p++ = i; *q++ = c; } }
+  return made; }

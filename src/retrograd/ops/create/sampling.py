@@ -41,6 +41,9 @@ def gamma_kernel(xp: Any, self: Any, generator: Any) -> Any:
 
 def gamma_grad_kernel(xp: Any, self: Any, output: Any) -> Any:
     check_dtype("_standard_gamma_grad_cpu", self)
+    made = None if native is None else native.gamma_grad(self, output)
+    if made is not None:
+        return made
     return standard_gamma_grad(self, output).astype(self.dtype)
 
 

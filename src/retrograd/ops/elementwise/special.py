@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import dtypes, lean
-from retrograd.core.algorithms import native
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import defop
 from retrograd.core.tensor import FUNCTIONS_BY_NAME
@@ -29,9 +28,15 @@ def functions() -> Any:
 
 def by_scipy(name: str, scipy_name: str, halves: bool = False) -> Any:
     """A kernel that is one function of SciPy; `name` is for the error about other dtypes."""
+    found: list[Any] = []
+
     def kernel(xp: Any, *arrays: Any) -> Any:
         check_dtype(name, arrays[0], halves)
-        return np.asarray(getattr(functions(), scipy_name)(*arrays)).astype(arrays[0].dtype, copy=False)
+        if not found:
+            found.append(getattr(functions(), scipy_name))
+        made = found[0](*arrays)
+        return made if type(made) is np.ndarray and made.dtype is arrays[0].dtype else np.asarray(made).astype(
+            arrays[0].dtype, copy=False)
     return kernel
 
 
@@ -256,7 +261,6 @@ POLYNOMIALS: dict[str, tuple[Any, Any]] = {
 }
 
 
-LETTERS = {"olynomial_he": "e"}       # the others are called by the last letter of their names
 # Chebyshev polynomials between -1 and 1 are functions of the angle: (beyond which degree, value).
 ANGLES: dict[str, tuple[int, Any]] = {
     "chebyshev_polynomial_t": (6, lambda xp, n, angle: xp.cos(n * angle)),
@@ -277,21 +281,11 @@ MOST_STEPS = 10**6               # of a recurrence; more of them would take minu
 
 def polynomial_kernel(name: str, first: Any, step: Any, shifted: bool) -> Any:
     plain = name.removeprefix("shifted_")
-    letter = LETTERS.get(name[-12:], name[-1])
 
     def kernel(xp: Any, x: Any, n: Any) -> Any:
-        if native is not None:
-            made = native.polynomial(x, n, letter, shifted)
-            if made is not None:
-                return made
         if not isinstance(x, np.ndarray) or not isinstance(n, np.ndarray):
             return kernel(xp, number_like(xp, n, x), n) if isinstance(n, np.ndarray) else kernel(xp, x, number_like(xp, x, n))
         check_dtype(f"{name}_cpu", x)
-        if native is not None and x.dtype.char in "fd" and x.dtype == n.dtype:      # of other shapes, or with gaps
-            shape = lean.broadcast_shapes(x.shape, n.shape)
-            made = native.polynomial(*[xp.ascontiguousarray(lean.broadcast_to(a, shape)) for a in (x, n)], letter, shifted)
-            if made is not None:
-                return made.reshape(shape)
         degree = lean.broadcast_to(xp.trunc(n), lean.broadcast_shapes(x.shape, n.shape))
         x = lean.broadcast_to(2 * x - 1 if shifted else x, degree.shape)
         result = xp.where(~(degree >= 0), lean.zeros_like(x), xp.where(degree == 0, xp.ones_like(x), first(x)))
@@ -345,7 +339,7 @@ for name, (first, step) in POLYNOMIALS.items():
                                                    (".x_scalar", "Scalar x, Tensor n", kernel, ("x",)),
                                                    (".n_scalar", "Tensor x, Scalar n", kernel, ("n",))):
             defop(f"special_{full}{overload}({arguments}) -> Tensor", kernel=made, promote="float",
-                  batch=families.pointwise, variants="", scalars=numbers)
+                  batch=families.pointwise, variants="", scalars=numbers, lower=f"@{full}")
 
 
 # ---- names in torch.special of ops that are elsewhere

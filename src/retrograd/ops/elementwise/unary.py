@@ -152,11 +152,15 @@ defop(
 # ---- special functions
 def special(name: str, scipy_name: str) -> Any:
     """A kernel from SciPy, which is imported only when it is needed."""
+    found: list[Any] = []
+
     def kernel(xp: Any, self: Any) -> Any:
         if self.dtype.kind == "c":
             raise unsupported(name, self.dtype)
-        from scipy import special as functions
-        return getattr(functions, scipy_name)(self)
+        if not found:
+            from scipy import special as functions
+            found.append(getattr(functions, scipy_name))
+        return found[0](self)
     return kernel
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import lean
+from retrograd.core.algorithms import native
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
@@ -70,6 +71,9 @@ def slope_bends(difference: Any, distance: Any, p: float) -> tuple[Any, Any]:
 
 def cdist_forward_kernel(xp: Any, x1: Any, x2: Any, p: float, compute_mode: Any) -> Any:
     check_cdist(x1, x2, p)
+    made = None if native is None else native.row_distances(x1, x2, p, None, None)
+    if made is not None:
+        return made
     difference = x1[..., :, None, :] - x2[..., None, :, :]
     return np.ascontiguousarray(distances(xp, difference, p)).astype(x1.dtype, copy=False)
 
@@ -98,6 +102,10 @@ def cdist_gradient(grad: Any, x1: Any, x2: Any, p: float, result: Any) -> Any:
 
 
 def cdist_backward_kernel(xp: Any, grad: Any, x1: Any, x2: Any, p: float, cdist: Any) -> Any:
+    made = None if native is None else native.row_distances(
+        xp.ascontiguousarray(x1), xp.ascontiguousarray(x2), p, xp.ascontiguousarray(cdist), xp.ascontiguousarray(grad))
+    if made is not None:
+        return made
     difference = x1[..., :, None, :] - x2[..., None, :, :]
     with xp.errstate(all="ignore"):
         slopes = slopes_of(xp, difference, cdist[..., None], p)
@@ -211,11 +219,17 @@ def pairs(n: int) -> Any:
 
 
 def pdist_kernel(xp: Any, self: Any, p: float) -> Any:
+    made = None if native is None else native.pair_distances(self, p, None, None)
+    if made is not None:
+        return made
     first, second = pairs(self.shape[0])
     return distances(xp, self[first] - self[second], p)
 
 
 def pdist_backward_kernel(xp: Any, grad: Any, self: Any, p: float, pdist: Any) -> Any:
+    made = None if native is None else native.pair_distances(self, p, pdist, grad)
+    if made is not None:
+        return made
     first, second = pairs(self.shape[0])
     with xp.errstate(all="ignore"):
         moved = grad[:, None] * slopes_of(xp, self[first] - self[second], pdist[:, None], p)

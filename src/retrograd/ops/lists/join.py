@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import dtypes, lean
+from retrograd.core.algorithms import native
 from retrograd.core.api import expose
 from retrograd.core.copying import SMALL, contiguous, copy_into
 from retrograd.core.dispatch import call, is_ordinary
@@ -523,8 +524,11 @@ def triangle_indices(name: str, keep: Any) -> None:
             raise RuntimeError(f"{which} must be non-negative, got{value}")
         if dtype is not None and dtype.kind not in "iu":
             raise NotImplementedError(f"\"{name}\" not implemented for '{dtypes.BY_NUMPY[dtype].legacy}'")
-        distance = xp.arange(col) - xp.arange(row)[:, None]
-        return lean.stack(xp.nonzero(keep(distance, offset))).astype(dtype or np.int64)
+        made = None if native is None else native.triangle_indices(row, col, offset, name == "tril_indices")
+        if made is None:
+            distance = xp.arange(col) - xp.arange(row)[:, None]
+            made = lean.stack(xp.nonzero(keep(distance, offset)))
+        return made.astype(dtype or np.int64, copy=False)
     defop(f"{name}(int row, int col, int offset=0, *, ScalarType? dtype=None, Layout? layout=None, Device? "
           f"device=None, bool? pin_memory=None) -> Tensor", kernel=kernel, variants="function", out=False)
 

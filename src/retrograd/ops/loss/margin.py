@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core.algorithms import native
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.opdef import defop
@@ -111,12 +112,18 @@ def like(condition: Any, scores: Any) -> Any:
 
 
 def multi_margin_kernel(xp: Any, self: Any, target: Any, p: Any, margin: Any, weight: Any, reduction: int) -> Any:
+    made = None if native is None else native.multi_margin(self, target, p, margin, weight, reduction, None)
+    if made is not None:
+        return made
     check_classes(self, target, p, weight, "multi_margin_loss_cpu_kernel")
     return reduced_rows(xp, Hinges(xp, self, target, p, margin, weight).values(), reduction, target.shape)
 
 
 def multi_margin_backward_kernel(xp: Any, grad_output: Any, self: Any, target: Any, p: Any, margin: Any, weight: Any,
                                  reduction: int) -> Any:
+    made = None if native is None else native.multi_margin(self, target, p, margin, weight, reduction, grad_output)
+    if made is not None:
+        return made
     check_classes(self, target, p, weight, "multi_margin_loss_backward_cpu_kernel")
     slopes = Hinges(xp, self, target, p, margin, weight).slopes()
     return xp.ascontiguousarray(slopes * given_to_rows(grad_output, len(slopes), reduction), self.dtype).reshape(self.shape)
@@ -185,6 +192,9 @@ def labelled(xp: Any, scores: Any, target: Any) -> tuple[Any, Any]:
 
 
 def multilabel_kernel(xp: Any, self: Any, target: Any, reduction: int) -> Any:
+    made = None if native is None else native.multilabel_margin(self, target, reduction, None)
+    if made is not None:
+        return made
     check_labels("multilabel_margin_loss_forward_out_frame", self, target)
     classes = self.shape[-1] if self.ndim else 1
     scores, places = self.reshape(-1, classes), target.reshape(-1, classes)
@@ -196,6 +206,9 @@ def multilabel_kernel(xp: Any, self: Any, target: Any, reduction: int) -> Any:
 
 
 def multilabel_backward_kernel(xp: Any, grad_output: Any, self: Any, target: Any, reduction: int, is_target: Any) -> Any:
+    made = None if native is None else native.multilabel_margin(self, target, reduction, grad_output)
+    if made is not None:
+        return made
     check_labels("multilabel_margin_loss_backward_out_frame", self, target)
     classes = self.shape[-1] if self.ndim else 1
     scores, places = self.reshape(-1, classes), target.reshape(-1, classes)

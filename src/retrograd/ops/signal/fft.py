@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import dtypes, storage
-from retrograd.core.dispatch import call
+from retrograd.core.dispatch import call, is_ordinary
 from retrograd.core.opdef import defop
+from retrograd.core.tensor import new_tensor
 from retrograd.core.threads import get_threads
 from retrograd.ops import late
 from retrograd.ops.shared import families
 from retrograd.ops.shared.dtype_checks import every, only
-from retrograd.ops.shared.families import wrap_dim
+from retrograd.ops.shared.families import will_differentiate, wrap_dim
 from retrograd.ops.views.slicing import slice_
 
 # ---- kernels
@@ -150,6 +151,16 @@ c2r = defop(
 
 
 # ---- arguments
+def is_bare(x: Any) -> bool:
+    """Whether nothing records or watches what is done to a tensor."""
+    return is_ordinary(x) and not will_differentiate(x)
+
+
+def computed(op: Any, args: Any) -> Any:
+    """The op's result; by its kernel alone where that is all there is to do."""
+    return new_tensor(op.compute(np, args[0].array, *args[1:])) if is_bare(args[0]) else call(op, args)
+
+
 def mode_of(norm: Any, forward: bool) -> int:
     if norm is None or norm == "backward":
         return 0 if forward else 2
@@ -169,7 +180,9 @@ def prepared(self: Any, need_complex: bool) -> Any:
         dtype = dtypes.get_default_dtype()
     if need_complex and not dtype.is_complex:
         dtype = dtypes.complex128 if dtype is dtypes.float64 else dtypes.complex64
-    return self if dtype is self.dtype else self.to(dtype)
+    if dtype is self.dtype:
+        return self
+    return new_tensor(self.array.astype(dtype.numpy)) if is_bare(self) else self.to(dtype)
 
 
 def check_points(n: int) -> None:
@@ -231,8 +244,8 @@ def complex_transform(self: Any, n: Any, dim: int, norm: Any, forward: bool) -> 
     x = resized(x, [axis], [n]) if n is not None else x
     mode = mode_of(norm, forward)
     if x.is_complex():
-        return call(c2c, [x, (axis,), mode, forward])
-    made = call(r2c, [x, (axis,), mode, False])
+        return computed(c2c, [x, (axis,), mode, forward])
+    made = computed(r2c, [x, (axis,), mode, False])
     return made if forward else made.conj()
 
 
@@ -243,7 +256,7 @@ def real_transform(name: str, self: Any, n: Any, dim: int, norm: Any, forward: b
     axis = one_dim(x, dim)
     check_points(x.shape[axis] if n is None else n)
     x = resized(x, [axis], [n]) if n is not None else x
-    made = call(r2c, [x, (axis,), mode_of(norm, forward), True])
+    made = computed(r2c, [x, (axis,), mode_of(norm, forward), True])
     return made if forward else made.conj()
 
 
@@ -253,7 +266,7 @@ def to_real_transform(self: Any, n: Any, dim: int, norm: Any, forward: bool) -> 
     size = 2 * (x.shape[axis] - 1) if n is None else n
     check_points(size)
     x = resized(x, [axis], [size // 2 + 1]) if n is not None else x
-    return call(c2r, [x.conj() if forward else x, (axis,), mode_of(norm, forward), size])
+    return computed(c2r, [x.conj() if forward else x, (axis,), mode_of(norm, forward), size])
 
 
 def kind_of(name: str) -> str:
@@ -275,8 +288,8 @@ for name, kernel in dict(
 # ---- several dimensions
 def complex_transforms(self: Any, s: Any, dim: Any, norm: Any, forward: bool) -> Any:
     dims, sizes = shape_and_dims(self, s, dim)
-    x = resized(prepared(self, True), dims, sizes)
-    return call(c2c, [x, tuple(dims), mode_of(norm, forward), forward])
+    x = resized(prepared(self, not dims or not is_bare(self)), dims, sizes)      # the kernel takes real numbers too
+    return computed(c2c, [x, tuple(dims), mode_of(norm, forward), forward])
 
 
 def real_transforms(self: Any, s: Any, dim: Any, norm: Any) -> Any:
@@ -286,7 +299,7 @@ def real_transforms(self: Any, s: Any, dim: Any, norm: Any) -> Any:
     dims, sizes = shape_and_dims(x, s, dim)
     if not dims:
         raise RuntimeError("rfftn must transform at least one axis")
-    return call(r2c, [resized(x, dims, sizes), tuple(dims), mode_of(norm, True), True])
+    return computed(r2c, [resized(x, dims, sizes), tuple(dims), mode_of(norm, True), True])
 
 
 def halved_dims(self: Any, s: Any, dim: Any) -> tuple[list[int], list[int], int]:
@@ -302,7 +315,7 @@ def halved_dims(self: Any, s: Any, dim: Any) -> tuple[list[int], list[int], int]
 def to_real_transforms(self: Any, s: Any, dim: Any, norm: Any) -> Any:
     dims, sizes, last = halved_dims(self, s, dim)
     x = resized(prepared(self, True), dims, sizes)
-    return call(c2r, [x, tuple(dims), mode_of(norm, False), last])
+    return computed(c2r, [x, tuple(dims), mode_of(norm, False), last])
 
 
 def hermitian_transforms(self: Any, s: Any, dim: Any, norm: Any) -> Any:
@@ -310,8 +323,8 @@ def hermitian_transforms(self: Any, s: Any, dim: Any, norm: Any) -> Any:
     x = resized(prepared(self, True), dims, sizes)
     mode = mode_of(norm, True)
     if len(dims) > 1:
-        x = call(c2c, [x, tuple(dims[:-1]), mode, True])
-    return call(c2r, [x.conj(), (dims[-1],), mode, last])
+        x = computed(c2c, [x, tuple(dims[:-1]), mode, True])
+    return computed(c2r, [x.conj(), (dims[-1],), mode, last])
 
 
 def inverse_hermitian_transforms(self: Any, s: Any, dim: Any, norm: Any) -> Any:
@@ -322,10 +335,10 @@ def inverse_hermitian_transforms(self: Any, s: Any, dim: Any, norm: Any) -> Any:
     if not dims:
         raise RuntimeError("ihfftn must transform at least one axis")
     mode = mode_of(norm, False)
-    made = call(r2c, [resized(x, dims, sizes), (dims[-1],), mode, True])
+    made = computed(r2c, [resized(x, dims, sizes), (dims[-1],), mode, True])
     if len(dims) == 1:
         return made.conj()
-    return call(c2c, [late.conj_physical(made), tuple(dims[:-1]), mode, False])
+    return computed(c2c, [late.conj_physical(made), tuple(dims[:-1]), mode, False])
 
 
 MANY = {"fft": lambda self, s, dim, norm: complex_transforms(self, s, dim, norm, True),
