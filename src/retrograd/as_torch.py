@@ -126,6 +126,17 @@ PRIVATE: dict[str, dict[str, str]] = {
         "SavedTensor": "core.saved:SavedTensor",
         "_saved_tensors_hooks_is_enabled": "as_torch:saved_tensors_hooks_enabled",
         "_unsafe_set_version_counter": "as_torch:set_version_counters",
+        "_profiler_enabled": "autograd.profiler:profiler_enabled",
+        "DeviceType": "autograd.profiler_util:DeviceType",
+        "ProfilerActivity": "profiler.profiler:ProfilerActivity",
+    },
+    "_C._profiler": {
+        "_EventType": "autograd.profiler_results:EventType",
+        "_ExperimentalConfig": "autograd.profiler_results:ExperimentalConfig",
+        "_ExtraFields_TorchOp": "autograd.profiler_results:TorchOpFields",
+        "_ProfilerEvent": "autograd.profiler_results:ProfilerEvent",
+        "ProfilerActivity": "profiler.profiler:ProfilerActivity",
+        "RecordScope": "autograd.profiler_results:RecordScope",
     },
     "_C._dynamo.compiled_autograd": {
         "set_autograd_compiler": "compile.compiled_autograd:set_compiler",

@@ -4,11 +4,14 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import socket
+import uuid
 import warnings
 from contextlib import ContextDecorator
 from typing import Any
 
 from retrograd.autograd.nvprof import load_nvprof, parse_nvprof_trace
+from retrograd.autograd.profiler_results import ProfilerResult
 from retrograd.autograd.profiler_util import EventList, FunctionEvent
 from retrograd.autograd.recorder import USER_SCOPE, Recorder
 from retrograd.core.api import ops
@@ -95,6 +98,11 @@ class profile:
             return EventList(profile_memory=self.profile_memory, with_flops=self.with_flops)
         return self._events
 
+    @property
+    def kineto_results(self) -> ProfilerResult | None:
+        """The same events in the form of PyTorch's lower layer; None while the scope is open."""
+        return None if self._events is None else ProfilerResult(self._events)
+
     def __repr__(self) -> str:
         if not self.enabled:
             return "None"
@@ -135,6 +143,7 @@ class profile:
             raise AttributeError("there is no trace to save: the profiler has not run")
         self._saved = True
         text = json.dumps({**(metadata or {}), "schemaVersion": 1, "deviceProperties": [], "displayTimeUnit": "ms",
+                           "baseTimeNanoseconds": 0, "host_name": socket.gethostname(), "trace_id": uuid.uuid4().hex.upper(),
                            "traceEvents": trace_rows(events), "traceName": str(path)}, indent=1)
         with gzip.open(path, "wt") if str(path).endswith(".gz") else open(path, "w") as file:
             file.write(text)
@@ -250,8 +259,8 @@ def events_of(recorder: Recorder, profile_memory: bool, with_flops: bool) -> Eve
     events = [FunctionEvent(id=i, name=STEP + "*" if r.name.startswith(STEP + "#") else r.name, trace_name=r.name,
                             thread=r.thread, overload_name="",
                             start_us=(r.start - recorder.start) / 1000, end_us=(r.end - recorder.start) / 1000,
-                            fwd_thread=r.fwd_thread, input_shapes=r.shapes, concrete_inputs=[], stack=r.stack, scope=r.scope,
-                            cpu_memory_usage=r.memory, sequence_nr=r.number, flops=r.flops,
+                            fwd_thread=r.fwd_thread, input_shapes=r.shapes, concrete_inputs=r.numbers, stack=r.stack,
+                            scope=r.scope, cpu_memory_usage=r.memory, sequence_nr=r.number, flops=r.flops,
                             is_user_annotation=r.scope == USER_SCOPE)
               for i, r in enumerate(recorder.records, 1)]
     events.sort(key=lambda event: (event.time_range.start, -event.time_range.end))

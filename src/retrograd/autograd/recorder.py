@@ -34,10 +34,14 @@ EVALUATE = "autograd::engine::evaluate_function: "
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
+PLAIN = (bool, int, float, complex, str)
+
+
 class Record:
     """One event while it is being recorded; times are in nanoseconds, `end` is 0 while it runs."""
 
-    __slots__ = ("end", "flops", "fwd_thread", "memory", "name", "number", "scope", "shapes", "stack", "start", "thread")
+    __slots__ = ("end", "flops", "fwd_thread", "memory", "name", "number", "numbers", "scope", "shapes", "stack", "start",
+                 "thread")
 
     def __init__(self, name: str, scope: int, number: int, thread: int) -> None:
         self.name = name
@@ -46,6 +50,7 @@ class Record:
         self.thread = thread
         self.fwd_thread = 0
         self.shapes: list[Any] = []
+        self.numbers: list[Any] = []          # arguments that are numbers, texts or truth values, None in place of others
         self.stack: list[str] = []
         self.flops = 0
         self.memory = 0
@@ -70,6 +75,7 @@ class Recorder:
             record.stack = user_stack()
         if self.shapes and args:
             record.shapes = [shape_of(value) for value in args]
+            record.numbers = [value if isinstance(value, PLAIN) else None for value in args]
         self.records.append(record)
         record.start = perf_counter_ns()              # what the bookkeeping took is not the event's
         return record

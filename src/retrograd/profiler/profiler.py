@@ -105,7 +105,7 @@ class profile:
                  record_shapes: bool = False, profile_memory: bool = False, with_stack: bool = False, with_flops: bool = False,
                  with_modules: bool = False, experimental_config: Any = None, acc_events: bool = False) -> None:
         self.activities = supported_activities() if activities is None else set(activities)
-        if not self.activities:
+        if not self.activities & set(ProfilerActivity):
             raise AssertionError("No valid profiler activities found")
         self.record_shapes = record_shapes
         self.profile_memory = profile_memory
@@ -209,6 +209,10 @@ class profile:
     def add_metadata(self, key: str, value: str) -> None:
         """Add a text to the traces that are exported from now on."""
         self._metadata[key] = value
+
+    def preset_metadata_json(self, key: str, value: str) -> None:
+        """`add_metadata_json` before the profiler has begun."""
+        self.add_metadata_json(key, value)
 
     def add_metadata_json(self, key: str, value: str) -> None:
         """The same with a value that is JSON already."""
