@@ -245,7 +245,11 @@ def loop(task: Any) -> None:
             i = -1
             for n in node._next:
                 i += 1
-                if n is None or (needed is not None and n not in useful):
+                if needed is not None and n is not None and n not in useful:
+                    if results[i] is not None and not isinstance(node, OpNode):      # a user's, which is checked all the same
+                        fitted(n, 0 if nrs is None else nrs[i], results[i], node, i)
+                    continue
+                if n is None:
                     continue
                 grad = results[i]
                 c = waiting[n] - 1

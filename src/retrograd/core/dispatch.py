@@ -740,7 +740,9 @@ def compute_out(op: Any, args: Any) -> Any:
                 check_apart(args[op.out_arg].array, given)
     if op.functional.promote is not None:
         check_out_shape(args[op.out_arg], args[:op.out_arg], result)
-    return assign_out(op, args[op.out_arg:], result)
+    # an output that is an input as well is written in place, and refused in the words of an in-place op
+    rule = "cast" if op.functional.out == "found" and any([t is args[op.out_arg] for t in args[:op.out_arg]]) else None
+    return assign_out(op, args[op.out_arg:], result, rule)
 
 
 def check_out_shape(out: Any, inputs: Any, result: Any) -> None:
@@ -750,9 +752,9 @@ def check_out_shape(out: Any, inputs: Any, result: Any) -> None:
                            f"{list(result.array.shape)}")
 
 
-def assign_out(op: Any, outs: Any, result: Any) -> Any:
+def assign_out(op: Any, outs: Any, result: Any, rule: Any = None) -> Any:
     for i, (out, value) in enumerate(zip(outs, result if op.functional.multiple else (result,), strict=True)):
-        hooks.assign_out(out, value, op.name, op.functional.out, op.schema.params[op.out_arg + i].name)
+        hooks.assign_out(out, value, op.name, rule or op.functional.out, op.schema.params[op.out_arg + i].name)
     return op.functional.result_type(*outs) if op.functional.multiple and op.functional.result_type else (
         tuple(outs) if len(outs) > 1 else outs[0])
 

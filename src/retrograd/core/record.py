@@ -435,6 +435,8 @@ def attribute_value(kind: int, value: Any, extra: int) -> Any:
     if kind == LAYOUT or kind == BLOCKSIZE:
         return (hooks.layout if kind == LAYOUT else hooks.blocksize)(value)
     if not -array.ndim <= extra < array.ndim:      # recorded before the kernel has looked at its arguments
+        if not array.ndim:
+            raise IndexError(f"Dimension specified as {extra} but tensor has no dimensions")
         raise IndexError(f"Dimension out of range (expected to be in range of [{-array.ndim}, {array.ndim - 1}], but got "
                          f"{extra})")
     return array.shape[extra]

@@ -287,6 +287,8 @@ def make_subclass(cls: Any, data: Any, require_grad: bool = False, *, dispatch_s
     if require_grad:
         if made.array.dtype.kind not in "fcV":
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        if made._flags & FLAG_INFERENCE and not tls.inference:
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         made._requires = True
     if switches.any_mode and tls.origins:
         note_made(made, cls.__name__)

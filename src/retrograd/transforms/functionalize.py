@@ -184,6 +184,8 @@ class Functional(Level):
             return call(op, args)
         values = self.unwrap_arguments(op, args)
         made = self.compute_new(op, values)
+        if op.is_inplace and made[0].dtype is not targets[0].dtype:
+            made = [cast_back(op.name, made[0], targets[0].dtype)]
         for target, new in zip(targets, made, strict=True):
             self.replace(target, new)
         if op.is_inplace:
@@ -247,6 +249,20 @@ class Functional(Level):
             outputs, out_spec = flatten(functions.apply_anywhere(cls, unflatten(values, spec)))
         same = {id(value): leaf for value, leaf in zip(values, leaves, strict=True) if isinstance(value, Tensor)}
         return unflatten([same[id(out)] if id(out) in same else self.wrap(out) for out in outputs], out_spec)
+
+
+def cast_back(name: str, new: Any, dtype: Any) -> Any:
+    """The value that an in-place op leaves in a tensor of `dtype`, out of one that was computed in another dtype."""
+    if dtypes.can_cast(new.dtype, dtype) or name == "mul_" or name in ("add_", "sub_") and new.dtype.is_complex:
+        return new.to(dtype)
+    if name in ("add_", "sub_"):
+        kinds = ("bool", "others") if dtype is dtypes.bool_ else ("int", "float")
+        raise RuntimeError("Promotion of {}.add/sub_({}) in in-place ops are not possible due to element size "
+                           "change.".format(*kinds))
+    if name == "div_":
+        raise RuntimeError(f"result type {new.dtype} can't be cast to the desired output type {dtype}")
+    raise RuntimeError(f"Attempting to cast from {new.dtype} to out tensor with dtype {dtype}, but this can't be cast because it "
+                       "is not safe!")
 
 
 def functional_form(op: Any) -> Any:

@@ -144,6 +144,8 @@ def generated(cls: Any, in_dims: list[Any], spec: Any, size: int, randomness: st
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
+            if kept.get("backward"):
+                ctx.saved_tensors             # which a second pass finds gone, whether the rule looks at them or not
             with running(Vmap(size, randomness)) as level:
                 rule = cls.vjp if cls.vjp is not Function.vjp else cls.backward
                 made = rule(BatchedCtx(ctx, level, kept), *wrapped(grads, Vmapped.out_dims, level))

@@ -507,10 +507,17 @@ for name, setting in dict(get_default_dtype=dtypes.get_default_dtype, set_defaul
     expose(setting, name=name, method=False)
 
 
-def result_type(tensor1: Any, tensor2: Any) -> Any:
+RESULT_TYPES = [Schema(f"result_type{args} -> ScalarType") for args in (
+    "(Tensor tensor, Tensor other)", "(Scalar scalar, Tensor tensor)", "(Tensor tensor, Scalar other)",
+    "(Scalar scalar1, Scalar scalar2)")]
+
+
+def result_type(*operands: Any, **named: Any) -> Any:
     """The dtype that an op on these two operands would have."""
+    if named or len(operands) != 2 or not all([isinstance(t, (Tensor, int, float, complex, np.number)) for t in operands]):
+        operands = tuple(resolve("result_type", RESULT_TYPES, operands, named)[1])
     dimensioned, scalars, numbers = [], [], []
-    for operand in (tensor1, tensor2):
+    for operand in operands:
         if isinstance(operand, Tensor):
             (dimensioned if operand.array.ndim else scalars).append(operand.dtype)
         else:

@@ -6,6 +6,7 @@ from typing import Any
 from retrograd.core import dtypes
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import HALVES
+from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
 from retrograd.core.tensor import Tensor, operators
 from retrograd.ops.shared import families
@@ -43,6 +44,10 @@ def checked_alpha(dtype: Any, alpha: Any) -> None:
 
 def combined(xp: Any, combine: Any, self: Any, other: Any, alpha: Any) -> Any:
     """self + alpha * other, or minus, rounded once in half precision."""
+    if self.shape != other.shape:
+        problem = broadcast_problem(self.shape, other.shape)
+        if problem is not None:
+            raise RuntimeError(problem)
     checked_alpha(self.dtype, alpha)
     if alpha == 1:
         return combine(self, other)

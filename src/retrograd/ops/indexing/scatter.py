@@ -244,6 +244,8 @@ def neutral(reduce: str, dtype: Any) -> Any:
 
 
 def scatter_value_kernel(xp: Any, self: Any, dim: int, index: Any, value: Any) -> Any:
+    if isinstance(value, complex) and self.dtype.kind != "c" or not value * 0 == 0 and self.dtype.kind in "iu":
+        scatter_into("scatter value", self, dim, index, number_array(0, self.dtype))      # what is wrong elsewhere comes first
     return scatter_into("scatter value", self, dim, index, number_array(value, self.dtype))
 
 

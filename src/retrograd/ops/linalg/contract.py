@@ -164,6 +164,7 @@ def bilinear_tensors(input1: Any, input2: Any, weight: Any, bias: Any) -> Any:
             raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {i}: got {first[i]} and {second[i]}")
     for name, size, dim in (("input1", first, 1), ("input2", second, 2)):
         families.wrap_dim(dim, len(sizes), scalar_ok=False)
+        families.wrap_dim(-1, len(size), scalar_ok=False)
         if size[-1] != sizes[dim]:
             raise RuntimeError(f"bilinear(): {name} size does not match weight size: got {size[-1]} but expected {sizes[dim]}")
     if len(sizes) != 3:
@@ -362,6 +363,7 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Any:
     """The product of several matrices in the cheapest order; `linalg.multi_dot` is its newer name."""
     if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
         matrices = tuple(matrices[0])
+    matrices = shapes.unpacked(matrices)
     Once.warn("torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
               "instead, which accepts a list of two or more tensors rather than multiple parameters.")
     if not matrices:

@@ -142,12 +142,18 @@ def aligned(t: Any, labels: Any, position: Any, covered: int, count: int, number
     return t.permute(places)
 
 
-def check_sizes(tensors: Any, names: Any, count: int) -> None:
+def check_sizes(tensors: Any, names: Any, count: int, operands: Any, inputs: Any) -> None:
     sizes = [1] * count
     for number, t in enumerate(tensors):
         for d in range(count):
             size = t.array.shape[d]
             if size != 1 and sizes[d] != 1 and size != sizes[d]:
+                if names[d] == DOTS:
+                    after = len([p for p in names if p >= d and names[p] == DOTS])                 # how many of the dots' dimensions end there
+                    labels = inputs[number]
+                    own = operands[number].array.ndim - (len(labels) - 1) + labels.index(DOTS) - after
+                    raise RuntimeError(f"einsum(): dimension {own} covered by ellipsis in operand {number}has size {size} which "
+                                       f"does not broadcast with previously seen size {sizes[d]}")
                 raise RuntimeError(f"einsum(): subscript {names[d]} has size {size} for operand {number} which does not "
                                    f"broadcast with previously seen size {sizes[d]}")
             if sizes[d] == 1:
@@ -266,7 +272,7 @@ def einsum(*args: Any) -> Any:
         for k in range(covered if label == DOTS else 1):
             names[place + k] = label
     tensors = [aligned(t, inputs[i], position, covered, count, i) for i, t in enumerate(operands)]
-    check_sizes(tensors, names, count)
+    check_sizes(tensors, names, count, operands, inputs)
     return contract(tensors, kept, count, find_path(equation, operands) if len(operands) > 2 else None)
 
 

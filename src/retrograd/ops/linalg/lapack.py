@@ -242,6 +242,9 @@ def cholesky(xp: Any, a: Any, upper: bool) -> tuple[Any, Any]:
     work = by_columns(a)
     info = np.zeros(len(work), INT32)
     run("potrf", a.dtype, len(work), "U" if upper else "L", n, work, n, info)
+    wrong = np.isnan(work[:, np.arange(n), np.arange(n)].real)
+    if wrong.any():                   # a pivot that is not a number is not positive, which not every LAPACK says
+        info = np.where((info == 0) & wrong.any(1), wrong.argmax(1) + 1, info).astype(INT32)
     return matrices(cleared(work, 0, upper), batch), info.reshape(batch)
 
 

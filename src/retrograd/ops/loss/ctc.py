@@ -198,10 +198,10 @@ class Trellis:
 
 def check(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int, kernel: str) -> None:
     where = "(while checking arguments for ctc_loss_allocate_outputs)"
-    if not log_probs.size:
-        raise RuntimeError("log_probs tensor must not be empty")
     if log_probs.dtype.kind != "f" or log_probs.dtype.itemsize < 4:
         raise unsupported(kernel, log_probs.dtype)
+    if not log_probs.size:
+        raise RuntimeError("log_probs tensor must not be empty")
     if log_probs.ndim != 3:
         raise RuntimeError(f"Expected 3-dimensional tensor, but got {log_probs.ndim}-dimensional tensor for argument #1 "
                            f"'log_probs' {where}")

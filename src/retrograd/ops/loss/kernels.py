@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import lean
+from retrograd.core import dtypes, lean
 from retrograd.core.dispatch import call
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
+from retrograd.core.state import tls
+from retrograd.core.tensor import wants_grad
 from retrograd.ops import late
 from retrograd.ops.nn.activation import log_sigmoid_forward
 from retrograd.ops.shared import families
@@ -176,6 +178,10 @@ def check_beta(*args: Any) -> None:
 def check_delta(*args: Any) -> None:
     if not args[-1] > 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    if len(args) == 4:                        # the loss is computed in the dtype of the input
+        common = late.result_type(args[0], args[1])
+        if not dtypes.can_cast(common, args[0].dtype):
+            raise RuntimeError(f"result type {common.legacy} can't be cast to the desired output type {args[0].dtype.legacy}")
 
 
 def masked(grad: Any, condition: Any) -> Any:
@@ -227,16 +233,22 @@ def soft_margin_bent(grad: Any, grad_output: Any, self: Any, target: Any, reduct
 
 
 def check_soft_margin(*args: Any) -> None:
-    dtypes = [t.array.dtype for t in args[:-1]]
-    problem = broadcast_problem(*[t.array.shape for t in args[-3:-1]])
+    kinds = [t.array.dtype.kind for t in args[:-1]]
+    self, target = args[-3:-1]
+    if tls.grad_enabled and wants_grad(target):
+        return
+    problem = broadcast_problem(self.array.shape, target.array.shape)
     if problem is not None:
         raise RuntimeError(problem)
+    shape = np.broadcast_shapes(self.array.shape, target.array.shape)
+    if shape != self.array.shape:                 # the loss is computed in place of the input
+        raise RuntimeError(f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(shape)}")
     if len(args) == 3 and args[0].array.dtype.kind in "biu" and args[1].array.dtype.kind not in "biu":
-        dtypes = dtypes[:1]                   # the loss is computed in place of the input
-    if all([d.kind == "b" for d in dtypes]):
+        kinds = kinds[:1]
+    if all([k == "b" for k in kinds]):
         raise RuntimeError("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, "
                            "use the `~` or `logical_not()` operator instead.")
-    if all([d.kind in "iub" for d in dtypes]):
+    if all([k in "iub" for k in kinds]):
         raise RuntimeError(f"result type Float can't be cast to the desired output type {args[0].dtype.legacy}")
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from retrograd.core import storage
 from retrograd.core.hooks import hooks
+from retrograd.core.kernels import check_writable
 from retrograd.core.opdef import defop
 from retrograd.core.tensor import FLAG_INFERENCE, FLAG_META, FLAG_SPARSE, FLAG_WRAPPER, Tensor, bump, counter_of, wants_grad
 from retrograd.core.views import check_inplace
@@ -25,6 +26,7 @@ def write_number(xp: Any, self: Any, value: Any) -> Any:
 
 
 def write_tensor(xp: Any, self: Any, value: Any) -> Any:
+    check_writable(self)
     self[...] = checked_value(self, value)
     return self
 
@@ -145,7 +147,7 @@ def resized_memory(array: Any, size: Any, strides: Any, offset: Any = None) -> A
     owner = storage.owner_of(array)
     if count == 0 or (offset + count) * item <= owner.nbytes:
         return storage.strided(array, size, strides, offset)
-    memory = np.empty((offset + count) * item, np.uint8)
+    memory = np.zeros((offset + count) * item, np.uint8)
     memory[:owner.nbytes] = storage.bytes_of(owner)
     return np.ndarray(size, array.dtype, memory, offset * item, tuple([s * item for s in strides]))
 
@@ -207,9 +209,9 @@ def set_empty(self: Any) -> Any:
 
 def set_tensor(self: Any, source: Any) -> Any:
     """Share the memory and geometry of another tensor."""
-    check_set(self)
     if source.dtype is not self.dtype:
         raise RuntimeError(f"Could not set tensor of type {type_words(source)} to a tensor of type {type_words(self)}")
+    check_set(self)
     replace_array(self, source.array)
     bump(self)
     return self

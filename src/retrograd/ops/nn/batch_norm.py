@@ -330,12 +330,14 @@ defop(
 
 def batch_norm_tensors(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float,
                        eps: float, cudnn_enabled: bool) -> Any:
-    features = input.shape[1] if input.ndim > 1 or input.numel() else 0
+    features = input.shape[1] if input.ndim > 1 else 0
     for name, t in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
         if t is not None and t.numel() != features:
             raise RuntimeError(f"{name} should contain {features} elements not {t.numel()}")
         if t is None and not training and name.startswith("running"):
             raise RuntimeError(f"{name} must be defined in evaluation mode")
+    if input.ndim < 2 and input.numel():
+        families.wrap_dim(1, input.ndim, scalar_ok=False)
     if input.numel() == 0:              # an empty batch says nothing about its statistics
         made = input.clone() if weight is None else input * weight[0]
         return made if bias is None else made + bias[0]

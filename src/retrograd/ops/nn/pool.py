@@ -263,15 +263,18 @@ defop(f"max_pool1d_with_indices(Tensor self, {WINDOW1}) -> (Tensor, Tensor)", ke
 def max_pool1d(self: Any, *settings: Any) -> Any:
     done = unrecorded("x", self, *settings)
     if done is not None:
-        made = new_tensor(done[0])
-        bump(made)
+        made = new_tensor(np.ascontiguousarray(done[0]))
+        if self.ndim == 2:
+            bump(made)                   # PyTorch takes the batch dimension off again
         return made
     check_max_pool1d(self, *settings)
     if self.array.dtype.kind not in "fV" and not families.will_differentiate(self):      # a kernel of its own
         raise unsupported("max_pool1d_impl", self.array.dtype)
     result = max_pool1d_pair(self, *settings)[0]
     if not families.will_differentiate(self):
-        bump(result)                 # PyTorch's kernel writes it as a tensor
+        result = result.contiguous()
+        if self.ndim == 2:
+            bump(result)
     return result
 
 

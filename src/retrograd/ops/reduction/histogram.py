@@ -56,6 +56,8 @@ def histogram_count(xp: Any, self: Any, bins: int, range: Any, weight: Any, dens
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     low, high = range if range is not None else (self.min(), self.max()) if self.size else (0, 1)
+    if not (xp.isfinite(low) and xp.isfinite(high)):
+        raise RuntimeError(f"torch.histogramdd: dimension 0's range [{low:g}, {high:g}] is not finite")
     if low == high:
         low, high = low - 0.5, high + 0.5
     if self.dtype.kind == "b":
@@ -191,6 +193,8 @@ def grid_edges_kernel(xp: Any, self: Any, bins: Any, range: Any, weight: Any, de
         if low > high:
             raise RuntimeError(f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for dimension "
                                f"{d}")
+        if not (xp.isfinite(low) and xp.isfinite(high)):
+            raise RuntimeError(f"torch.histogramdd: dimension {d}'s range [{low:g}, {high:g}] is not finite")
         if low == high:
             low, high = low - 0.5, high + 0.5
         made.append(linspace_values(xp, float(low), float(high), count + 1, self.dtype))
@@ -231,6 +235,7 @@ def grid_of_counts(self: Any, bins: Any, range: Any, weight: Any, density: bool)
 
 histogramdd = defop(f"histogramdd(Tensor self, int[] bins, {GRID}) -> (Tensor hist, Tensor[] bin_edges)",
                     kernel=grid_of_counts, composite=True, variants="function", out=False)
+histogramdd.prepare()                 # the other overloads return what it returns
 defop(f"histogramdd.int_bins(Tensor self, int bins, {GRID}) -> (Tensor hist, Tensor[] bin_edges)",
       kernel=lambda self, bins, range, weight, density: grid_of_counts(
           self, [bins] * (self.shape[-1] if self.ndim else 1), range, weight, density),

@@ -53,7 +53,7 @@ C_NAMES = {
 
 cumsum = defop(
     "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
-    out="any",
+    out="number: cumsum_out_cpu",
     kernel=lambda xp, self, dim, dtype: running(xp, "add", self, dim, dtype),
     vjp=dict(self=cumsum_backward), jvp="linear", batch=along_dim, lower="@cumsum",
 )
@@ -120,7 +120,7 @@ def cumprod_jvp(self_p: Any, self_t: Any, result: Any, dim: int, dtype: Any) -> 
 
 cumprod = defop(
     "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
-    out="any",
+    out="number: cumprod_out_cpu",
     kernel=lambda xp, self, dim, dtype: running(xp, "multiply", self, dim, dtype),
     vjp=dict(self=cumprod_backward), jvp=cumprod_jvp, batch=along_dim, lower="@cumprod",
 )
@@ -136,8 +136,10 @@ def running_extreme(name: str, reduce: str) -> Any:
     def kernel(xp: Any, self: Any, dim: int) -> Any:
         if self.ndim == 0 and dim not in (0, -1):
             raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
+        if not self.size:                     # of no elements no dimension is looked at
+            return self.copy(), xp.zeros(self.shape, INT64)
         axis = wrap_dim(dim, self.ndim)
-        if self.ndim and self.size:
+        if self.ndim:
             refuse(f"{name}_cpu", self, "c")
         x = as_row(self)
         values = getattr(xp, reduce).accumulate(x, axis)

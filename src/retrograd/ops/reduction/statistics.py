@@ -79,7 +79,7 @@ def widths(name: str, y: Any, x: Any, dim: int) -> Any:
 
 
 def trapezoid_x(y: Any, x: Any, dim: int) -> Any:
-    axis = wrap_dim(dim, y.ndim, scalar_ok=False)
+    axis = wrap_dim(wrap_dim(dim, y.ndim), y.ndim, scalar_ok=False)
     if y.shape[axis] == 0:
         return late.empty([n for d, n in enumerate(y.shape) if d != axis], dtype=y.dtype).zero_()
     steps = widths("trapezoid", y, x, axis)
@@ -88,7 +88,7 @@ def trapezoid_x(y: Any, x: Any, dim: int) -> Any:
 
 
 def trapezoid_dx(y: Any, dx: Any, dim: int) -> Any:
-    axis = wrap_dim(dim, y.ndim, scalar_ok=False)
+    axis = wrap_dim(wrap_dim(dim, y.ndim), y.ndim, scalar_ok=False)
     if y.shape[axis] == 0:
         return late.empty([n for d, n in enumerate(y.shape) if d != axis], dtype=y.dtype).zero_()
     no_bool("trapezoid", y=y)
@@ -99,7 +99,7 @@ def trapezoid_dx(y: Any, dx: Any, dim: int) -> Any:
 
 
 def cumulative_x(y: Any, x: Any, dim: int) -> Any:
-    axis = wrap_dim(dim, y.ndim)
+    axis = wrap_dim(wrap_dim(dim, y.ndim), y.ndim, scalar_ok=False)
     steps = widths("cumulative_trapezoid", y, x, axis)
     left, right = neighbours(y, axis)
     return over(((left + right) * steps).cumsum(axis), 2)

@@ -448,6 +448,8 @@ def check_norm(self: Any, order: float, axes: Any, dim: Any, dtype: Any) -> None
 
 def vector_norm_kernel(xp: Any, self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     if isinstance(ord, complex):
+        if is_integral(self):
+            check_norm(self, 2.0, (), dim, dtype)
         raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
     order = 2.0 if ord is None else float(ord)
     axes = () if is_integral(self) else axes_of(dim, self.ndim)

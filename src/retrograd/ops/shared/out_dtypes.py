@@ -3,6 +3,7 @@
 "cast"       any dtype that the result can be cast to; the default of ops that promote, and of those made of others
 "same"       the result's dtype alone; the default of all others
 "any"        any dtype; results are cast to it whatever is lost
+"number: op" any dtype but bool, for which the kernel has no code
 "bool: text" bool or uint8
 "cat"        "cast" with an error of its own
 "found", "scalar", "scalar_type"    the same in other words
@@ -33,9 +34,13 @@ TEXTS = {
 
 def check_dtype(rule: str, value: Any, out: Any, name: str) -> None:
     """Refuse an out= tensor of dtype `out` for a result of dtype `value`."""
-    if value is out or rule == "any":
-        return
     kind, _, own = rule.partition(": ")
+    if value is out and kind != "number" or rule == "any":
+        return
+    if kind == "number":
+        if out is not dtypes.bool_:
+            return
+        raise NotImplementedError(f'"{own}" not implemented for \'Bool\'')
     if kind in ("cast", "castable", "cat") and dtypes.can_cast(value, out) or kind == "complex" and out.is_complex or (
             kind == "float" and out.is_floating_point) or kind == "bool" and out is dtypes.uint8:
         return

@@ -220,8 +220,14 @@ hspmm = defop("hspmm(Tensor mat1, Tensor mat2) -> Tensor", kernel=None, vjp=NOT_
               variants="function", node="NotImplemented")
 
 
+def need_sparse(t: Any) -> None:
+    if not is_coo(t):
+        raise RuntimeError("tensor.sspaddmm(...) can only be called on sparse tensors")
+
+
 @sparse_kernel("smm")
 def smm_kernel(op: Any, self: Any, mat2: Any) -> Any:
+    need_sparse(self)
     whole = sparse_times_dense(self, mat2)
     rows = np.unique(indices_of(self)[0])
     columns = np.arange(whole.shape[1])

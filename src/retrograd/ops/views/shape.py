@@ -228,7 +228,11 @@ defop("broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)", composite=True
 
 def unpacked(tensors: Any) -> Any:
     """The tensors of a call that takes them one by one or as one sequence."""
-    return tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    tensors = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    for i, t in enumerate(tensors):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
+    return tensors
 
 
 def broadcast_shape(shapes: Any) -> tuple[int, ...]:
@@ -350,11 +354,18 @@ def checked_t(array: Any) -> Any:
     return geometry.permuted(array, range(array.ndim))
 
 
+def batch_transpose(op: Any, args: Any, dims: Any, size: int) -> Any:
+    if args[0].ndim == 1 and args[1] in (0, -1) and args[2] in (0, -1):
+        return args[0], dims[0]               # numbers, which have nothing to exchange
+    return exchanged(op, args, dims, size)
+
+
+exchanged = shift_dims("dim0", "dim1")
 transpose = defop(
     "transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
     kernel=lambda xp, self, dim0, dim1: transposed(self, dim0, dim1),
     vjp=dict(self=lambda grad, dim0, dim1: grad.transpose(dim0, dim1)),
-    jvp="linear", batch=shift_dims("dim0", "dim1"), lower="@transpose", out=False,
+    jvp="linear", batch=batch_transpose, lower="@transpose", out=False,
 )
 
 
