@@ -43,3 +43,26 @@ def test_a_second_operand_without_dimensions_is_not_rounded_to_half_precision() 
     for scale in (torch.tensor(0.467529296875).half(), torch.tensor(0.467529296875)):
         assert (x * scale).tolist() == [0.58203125] and (scale * x).tolist() == [0.578125]
         assert (scale / x).tolist() == [0.375]
+
+
+def test_bits_of_bools_with_a_number_are_integers() -> None:
+    mask = torch.tensor([True, False])
+    for made in (mask & 1, mask | 0, mask ^ 1, mask.bitwise_and(1), torch.bitwise_or(mask, 1)):
+        assert made.dtype is torch.int64
+    assert (mask & True).dtype is torch.bool
+
+
+def test_an_in_place_op_looks_at_its_memory_before_its_dtypes() -> None:
+    for target, write in ((torch.ones(3).long(), lambda t: t.div_(2)), (torch.ones(3).bool(), lambda t: t.add_(1)),
+                          (torch.ones(3), lambda t: t.bitwise_and_(1)), (torch.ones(3), lambda t: t.fill_(torch.tensor(2.0)))):
+        with pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers to a single memory"):
+            write(target.expand(2, 3))
+
+
+def test_a_fill_reaches_an_element_if_one_that_shares_it_is_chosen() -> None:
+    row = torch.ones(3)
+    with pytest.warns(UserWarning, match="masked_fill_ on expanded tensors is deprecated"):
+        row.expand(2, 3).masked_fill_(torch.tensor([[True, False, False], [False, False, True]]), 7)
+    assert row.tolist() == [7.0, 1.0, 7.0]
+    row.expand(2, 3).index_fill_(1, torch.tensor([1]), 5)
+    assert row.tolist() == [7.0, 5.0, 7.0]

@@ -213,5 +213,12 @@ def test_wrong_calls_say_what_is_wrong() -> None:
         functionalize(lambda x: x.clone().unfold(0, 2, 1).add_(1))(torch.ones(3))
     with pytest.raises(RuntimeError, match=r"output with shape \[1\] doesn't match the broadcast shape \[2\]"):
         functionalize(lambda x: x.clone().add_(torch.ones(2)))(torch.ones(1))
-    with pytest.raises(RuntimeError, match="result type Float can't be cast to the desired output type Long"):
+    with pytest.raises(RuntimeError, match=r"Promotion of int.add/sub_\(float\) in in-place ops are not possible due to element"):
         functionalize(lambda x: x.clone().add_(1.5))(torch.ones(1, dtype=torch.int64))
+    with pytest.raises(RuntimeError, match=r"Attempting to cast from torch.float32 to out tensor with dtype torch.int64"):
+        functionalize(lambda x: x.clone().sqrt_())(torch.ones(1, dtype=torch.int64))
+
+
+def test_a_product_in_place_keeps_the_dtype_of_its_tensor() -> None:
+    made = functionalize(lambda x: x.clone().mul_(2))(torch.tensor([True, False]))
+    assert made.tolist() == [True, False] and made.dtype is torch.bool

@@ -81,7 +81,8 @@ class Kernel:
         op = self.op
         floats_only = op.promote == "float" or "reduction" in self.guard or (op.widen and not op.exact and p.family == "point")
         if p.family == "point" and any(only_integral(e) for _, e in p.steps):
-            return INTS | (BOOLS if p.takes_bools and op.check is None else 0)
+            numbers = any(q.type == "Scalar" for q in op.schema.params)          # which make integers of bools
+            return INTS | (BOOLS if p.takes_bools and op.check is None and not numbers else 0)
         types = FLOATS | DOUBLES
         if p.family == "row":
             return types

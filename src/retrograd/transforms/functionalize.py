@@ -261,8 +261,8 @@ def cast_back(name: str, new: Any, dtype: Any) -> Any:
                            "change.".format(*kinds))
     if name == "div_":
         raise RuntimeError(f"result type {new.dtype} can't be cast to the desired output type {dtype}")
-    raise RuntimeError(f"Attempting to cast from {new.dtype} to out tensor with dtype {dtype}, but this can't be cast because it "
-                       "is not safe!")
+    raise RuntimeError(f"Attempting to cast from {new.dtype} to out tensor with dtype {dtype}, but this can't be cast because "
+                       "it is not safe!")
 
 
 def functional_form(op: Any) -> Any:

@@ -144,8 +144,8 @@ def generated(cls: Any, in_dims: list[Any], spec: Any, size: int, randomness: st
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
-            if kept.get("backward"):
-                ctx.saved_tensors             # which a second pass finds gone, whether the rule looks at them or not
+            if kept.get("backward"):          # a second pass finds them gone, whether the rule looks at them or not
+                assert ctx.saved_tensors is not None
             with running(Vmap(size, randomness)) as level:
                 rule = cls.vjp if cls.vjp is not Function.vjp else cls.backward
                 made = rule(BatchedCtx(ctx, level, kept), *wrapped(grads, Vmapped.out_dims, level))

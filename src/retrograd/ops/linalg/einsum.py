@@ -149,11 +149,11 @@ def check_sizes(tensors: Any, names: Any, count: int, operands: Any, inputs: Any
             size = t.array.shape[d]
             if size != 1 and sizes[d] != 1 and size != sizes[d]:
                 if names[d] == DOTS:
-                    after = len([p for p in names if p >= d and names[p] == DOTS])                 # how many of the dots' dimensions end there
+                    after = len([p for p in names if p >= d and names[p] == DOTS])
                     labels = inputs[number]
                     own = operands[number].array.ndim - (len(labels) - 1) + labels.index(DOTS) - after
-                    raise RuntimeError(f"einsum(): dimension {own} covered by ellipsis in operand {number}has size {size} which "
-                                       f"does not broadcast with previously seen size {sizes[d]}")
+                    raise RuntimeError(f"einsum(): dimension {own} covered by ellipsis in operand {number}has size {size} "
+                                       f"which does not broadcast with previously seen size {sizes[d]}")
                 raise RuntimeError(f"einsum(): subscript {names[d]} has size {size} for operand {number} which does not "
                                    f"broadcast with previously seen size {sizes[d]}")
             if sizes[d] == 1:
