@@ -213,7 +213,7 @@ def test_wrong_calls_say_what_is_wrong() -> None:
         functionalize(lambda x: x.clone().unfold(0, 2, 1).add_(1))(torch.ones(3))
     with pytest.raises(RuntimeError, match=r"output with shape \[1\] doesn't match the broadcast shape \[2\]"):
         functionalize(lambda x: x.clone().add_(torch.ones(2)))(torch.ones(1))
-    with pytest.raises(RuntimeError, match=r"Promotion of int.add/sub_\(float\) in in-place ops are not possible due to element"):
+    with pytest.raises(RuntimeError, match=r"Promotion of int.add/sub_\(float\) in in-place ops are not possible"):
         functionalize(lambda x: x.clone().add_(1.5))(torch.ones(1, dtype=torch.int64))
     with pytest.raises(RuntimeError, match=r"Attempting to cast from torch.float32 to out tensor with dtype torch.int64"):
         functionalize(lambda x: x.clone().sqrt_())(torch.ones(1, dtype=torch.int64))
