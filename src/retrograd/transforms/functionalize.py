@@ -94,6 +94,7 @@ class Aliasing(Lifted):
         self.held = value
         self.seen = seen              # the writes that `held` knows of
         self.tangent = self.parent = self.source = None
+        self.captured = False
 
     @property
     def value(self) -> Any:
