@@ -705,10 +705,12 @@ def __reduce_ex__(self: Any, protocol: int) -> Any:
 
 
 def __setstate__(self: Any, state: Any) -> None:
-    """What a pickled tensor's attributes are put back by."""
+    """What the oldest pickles call on an empty tensor: its storage, offset, size and stride."""
     if not self.is_leaf:
         raise RuntimeError("__setstate__ can be only called on leaf Tensors")
-    self.__dict__.update(state)
+    if type(state) is not tuple or len(state) != 4 or not hasattr(state[0], "untyped"):
+        raise TypeError("__setstate__(): the state of a tensor must be its storage, offset, size and stride")
+    self.set_(*state)
 
 
 def __dir__(self: Any) -> list[str]:

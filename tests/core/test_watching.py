@@ -98,6 +98,14 @@ def test_an_operator_is_the_same_function_before_and_after_its_first_use() -> No
     assert (Tensor.__getitem__, Tensor.__setitem__) == before
 
 
+def test_the_state_of_the_oldest_pickles_is_put_into_a_tensor() -> None:
+    x = torch.empty(0)
+    x.__setstate__((torch.arange(6.0).untyped_storage(), 1, (2, 2), (2, 1)))
+    assert x.tolist() == [[1, 2], [3, 4]]
+    with pytest.raises(TypeError, match="must be its storage, offset, size and stride"):
+        x.__setstate__({"array": None})
+
+
 def test_modes_see_methods_and_special_methods_of_plain_tensors() -> None:
     seen: list[str] = []
 

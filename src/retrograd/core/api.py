@@ -21,7 +21,7 @@ from retrograd.core.device import parse_device
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import as_dtype
 from retrograd.core.hooks import hooks
-from retrograd.core.opdef import CALLERS, MODULES, UNFINISHED, OpDef, find_packet, load
+from retrograd.core.opdef import CALLERS, MODULES, UNFINISHED, OpDef, Packet, find_packet, load
 from retrograd.core.state import switches, tls
 from retrograd.core.tensor import COMPILED, FLAG_SUBCLASS, FUNCTIONS_BY_NAME, Tensor, install, put_into
 from retrograd.core.tensor import operators as table
@@ -504,6 +504,7 @@ def packet_general(packet: Any, args: Any, kwargs: Any) -> Any:
     except TypeError:
         if wanted_by_another(args, kwargs):
             return hooks.torch_function(packet, args, kwargs)
+        hooks.refused(packet.overloads_, args, kwargs, True)
         raise
     return call(packet.overloads_[index], bound)
 
@@ -514,6 +515,7 @@ def op_call(op: Any, args: Any, kwargs: Any) -> Any:
     except TypeError:
         if wanted_by_another(args, kwargs):
             return hooks.torch_function(op, args, kwargs)
+        hooks.refused([op], args, kwargs, False)
         raise
     return call(op, bound)
 
@@ -526,7 +528,9 @@ def wanted_by_another(args: Any, kwargs: Any) -> bool:
 
 assert overload       # importing it gives ops the rest of their attributes
 CALLERS.update(op=op_call, packet=packet_call, function=packet_function)
-put_into(OpDef, {"__name__": property(lambda op: f"{op.name}.{op.overload}")})
+put_into(OpDef, {"__name__": property(lambda op: f"{op.name}.{op.overload}"), "__copy__": lambda op: op,
+                 "__deepcopy__": lambda op, memo: op})
+put_into(Packet, {"__copy__": lambda packet: packet, "__deepcopy__": lambda packet, memo: packet})
 
 convert.set_hooks(tensor_class=Tensor, as_device=parse_device,
                   python_dtypes={kind: as_dtype(kind) for kind in (bool, int, float, complex)})

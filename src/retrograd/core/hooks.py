@@ -29,6 +29,7 @@ class Hooks:
         self.torch_operator: Service = later("retrograd.core.subclass", "torch_operator")      # (op, args)
         self.torch_special: Service = later("retrograd.core.subclass", "torch_special")        # (special method, args)
         self.described: Service = later("retrograd.core.described", "described")      # (tensor, fact) -> answer or None
+        self.refused: Service = later("retrograd.library.arguments", "refused")      # (ops, args, kwargs, several)
         self.lifted: Service = later("retrograd.ops.memory.geometry_ops", "lifted")
         self.overrides_function: Service = later("retrograd.core.subclass", "overrides_function")      # (class)
         self.dispatch_mode: Service = later("retrograd.core.modes", "dispatch_mode")           # (op, args)

@@ -9,7 +9,15 @@ from typing import Any
 
 from retrograd.core.api import ops
 from retrograd.library.checks import opcheck
-from retrograd.library.custom import OPDEFS, CustomOpDef, check_functional, custom_op, generated_function
+from retrograd.library.custom import (
+    OPDEFS,
+    CustomOpDef,
+    check_functional,
+    custom_op,
+    generated_function,
+    triton_op,
+    wrap_triton,
+)
 from retrograd.library.infer import infer_schema
 from retrograd.library.registry import Library, device_keys, find_op, split_qualname
 from retrograd.library.registry import scoped_library as _scoped_library
@@ -17,7 +25,7 @@ from retrograd.library.userop import UserOp, fallthrough_kernel
 
 __all__ = ["CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "impl", "infer_schema", "opcheck",
            "register_autocast", "register_autograd", "register_fake", "register_kernel", "register_torch_dispatch",
-           "register_vmap"]
+           "register_vmap", "triton_op", "wrap_triton"]
 
 _libraries: list[Library] = []        # what the functions below registered lasts as long as the process
 

@@ -1,12 +1,14 @@
 """Arguments and results of users' ops: checked against the schema, with PyTorch's words for what does not fit."""
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
 
 from retrograd.core import convert
 from retrograd.core.convert import MISMATCH
+from retrograd.core.hooks import hooks
 from retrograd.core.schema import REQUIRED
 from retrograd.core.tensor import Tensor
 
@@ -15,11 +17,11 @@ def bind(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
     """The call's arguments in schema order, defaults filled in; RuntimeError when they do not fit."""
     if not op._ready:
         op.prepare()
-    params = op.schema.params
+    params, declared = op.schema.params, declaration(op)
     positional = sum([not p.kwarg_only for p in params])
     count = len(args) + len(kwargs)
-    where = f"Declaration: {op.declared}"
-    head = f"{op.declared.name}()"
+    where = f"Declaration: {declared}"
+    head = f"{declared.name}()"
     if count > len(params) or len(args) > positional:
         limit = len(params) if count > len(params) else positional
         given = count if count > len(params) else len(args)
@@ -44,10 +46,38 @@ def bind(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         names = [p.name for p in params]
         unknown = next((name for name in kwargs if name not in names), None)
         if unknown is not None:
-            raise RuntimeError(f"Unknown keyword argument '{unknown}' for operator '{op.declared.name}'. Schema: {op.declared}")
+            raise RuntimeError(f"Unknown keyword argument '{unknown}' for operator '{declared.name}'. Schema: {declared}")
         twice = next(name for name in kwargs if names.index(name) < len(args))
         raise RuntimeError(f"{head} got multiple values for argument '{twice}'. {where}")
     return bound
+
+
+def declaration(op: Any) -> Any:
+    """The schema of an op as PyTorch writes it."""
+    return op.declared if hasattr(op, "declared") else op._schema
+
+
+def refused(ops: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any], several: bool) -> None:
+    """Say why a call of an op, or of a name with several overloads, cannot be bound, in the words of `torch.ops`. The functions
+    of the library itself call ops too; theirs are the words of the public functions."""
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(("retrograd.core", "retrograd.library")):
+        frame = frame.f_back
+    if frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "retrograd":
+        return
+    reasons = []
+    for op in ops:
+        try:
+            bind(op, args, kwargs)
+            return
+        except RuntimeError as error:
+            reasons.append(str(error))
+    if reasons:
+        head = "Overloaded torch operator invoked from Python failed to match any schema:\n" if several else ""
+        raise RuntimeError(head + "\n\n".join(reasons)) from None
+
+
+hooks.refused = refused
 
 
 def fitted(op: Any, i: int, value: Any, head: str, where: str) -> Any:
@@ -63,7 +93,7 @@ def fitted(op: Any, i: int, value: Any, head: str, where: str) -> Any:
         made = single(param.type, value)
     if made is not MISMATCH:
         return made
-    shown = op.declared.arguments[i].type
+    shown = declaration(op).arguments[i].type
     raise RuntimeError(f"{head} Expected a value of type '{shown}' for argument '{param.name}' but instead found type "
                        f"'{type(value).__name__}'.\nPosition: {i}\nValue: {value!r}\n{where}\nCast error details: "
                        f"{why_not(param, value)}")

@@ -53,6 +53,33 @@ def custom_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_arg
     return make if fn is None else make(fn)
 
 
+def triton_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: str | Iterable[str],
+              schema: str | None = None) -> Any:
+    """An operator whose function may launch kernels of Triton; without them it is a `custom_op` for all devices.
+
+    >>> import retrograd as torch
+    >>> @torch.library.triton_op("doc_triton::double", mutates_args={})
+    ... def double(x: torch.Tensor) -> torch.Tensor:
+    ...     return x * 2
+    >>> double(torch.ones(2))
+    tensor([2., 2.])
+    """
+    return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
+
+
+def wrap_triton(triton_kernel: Any, /) -> Any:
+    """A kernel of Triton as `triton_op` calls it: the kernel itself.
+
+    >>> wrap_triton(print)
+    Traceback (most recent call last):
+        ...
+    RuntimeError: wrap_triton only works on functions annotated with triton.jit or triton.autotune
+    """
+    if type(triton_kernel).__name__ not in ("JITFunction", "Autotuner"):
+        raise RuntimeError("wrap_triton only works on functions annotated with triton.jit or triton.autotune")
+    return triton_kernel
+
+
 class CustomOpDef:
     """An operator made by `custom_op`: call it like the function, or register more about it.
 
