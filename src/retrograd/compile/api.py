@@ -28,6 +28,15 @@ __all__ = ["OptimizedModule", "Program", "Unsupported"]
 
 
 STEADY_LIMIT = 1000
+LIMIT_HIT = "torch._dynamo hit config.recompile_limit"
+
+
+class RecompileError(RuntimeError):
+    """A recompilation, where the configuration makes that an error."""
+
+
+class FailOnRecompileLimitHit(RuntimeError):
+    """A function that would have been compiled too often, where the configuration makes that an error."""
 
 
 class Steady:
@@ -76,7 +85,7 @@ class Program:
         owner = getattr(function, "__self__", None)
         notes = owner.meta if isinstance(owner, GraphModule) else {}
         self.steals: list[str] = notes.get("steal_args", [])
-        if dynamic is None and notes.get("symbolic_sizes"):
+        if dynamic is None and (notes.get("symbolic_sizes") or not state.config.assume_static_by_default):
             self.dynamic = True
 
         self.steady: dict[Any, Steady] = {}       # by signature of the arguments
@@ -152,7 +161,9 @@ class Program:
         """Find the variant of a segment that has been recorded, or make one."""
         known = known_programs.setdefault(code_of(self.function), Known())
         key = tuple(segment.key)
-        settings = (self.compiler, self.fullgraph, self.dynamic, compiled_autograd.is_enabled(), key)
+        place = (self.compiler, self.fullgraph, self.dynamic, compiled_autograd.is_enabled(), recorder.segments)
+        settings = (*place[:-1], key)
+        recorder.segments += 1
         variants = known.variants.setdefault(settings, [])
         variant = next((v for v in variants if v.fits(segment.sizes)), None)
         if variant is None:
@@ -163,6 +174,15 @@ class Program:
                 return
             if variants:
                 state.recompiles_log.debug("Recompiling %s: sizes %s do not fit", self.function, segment.sizes)
+            if known.compiled[place] and state.config.error_on_recompile:
+                raise RecompileError(f"Recompiling function {self.name()}: sizes {segment.sizes} do not fit")
+            if known.compiled[place] >= min(state.config.recompile_limit, state.config.cache_size_limit):
+                if state.config.fail_on_recompile_limit_hit:
+                    raise FailOnRecompileLimitHit(f"{LIMIT_HIT} ({state.config.recompile_limit})\n   function: {self.name()}")
+                state.recompiles_log.warning("%s (%s)\n   function: %s", LIMIT_HIT, state.config.recompile_limit, self.name())
+                known.sizes[key] = segment.sizes
+                return
+            known.compiled[place] += 1
             variant = Variant(self.symbolic(known, key, segment), next(numbers))
             variants.append(variant)
             recorder.is_new = True
@@ -173,6 +193,9 @@ class Program:
         if not isinstance(self.backend, str | None) and variant.compiled is not None:
             self.run_compiled(segment, variant)
         spans.add(segment.first_node, sequence.n, variant)
+
+    def name(self) -> str:
+        return f"'{getattr(self.function, '__qualname__', self.function)}'"
 
     def run_compiled(self, segment: Segment, variant: Variant) -> None:
         """Run what a program's own backend made of a segment, and take the values of its results.
@@ -207,9 +230,9 @@ class Program:
         before = known.sizes.get(key)
         if before is not None:
             changed.update([i for i, (old, new) in enumerate(zip(before, segment.sizes, strict=True)) if old != new])
-        if self.dynamic is False:
+        if self.dynamic is False or not state.config.automatic_dynamic_shapes:
             changed = set()
-        return [None if n > 1 and (self.dynamic or i in changed or i in segment.marked) else n
+        return [None if n > 1 and i not in segment.fixed and (self.dynamic or i in changed or i in segment.marked) else n
                 for i, n in enumerate(segment.sizes)]
 
     def compile_variant(self, segment: Segment, variant: Variant) -> None:

@@ -20,6 +20,7 @@ import threading
 import traceback
 import weakref
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from operator import itemgetter
@@ -87,6 +88,7 @@ class Segment:
         self.key: list[Any] = []
         self.sizes: list[int] = []
         self.marked: set[int] = set()             # sizes that the program has declared to be symbols
+        self.fixed: set[int] = set()              # and those that it has declared not to change
         self.count = 0                            # how many values there are
         self.known: dict[int, tuple[int, Any]] = {}       # id of a tensor -> its number, and what gives it while it lives
         self.inputs: dict[int, Any] = {}          # number -> a tensor that comes from outside
@@ -105,9 +107,12 @@ class Segment:
             self.inputs[number] = t
             self.key.append(("input", number, t.array.dtype.str, t.array.ndim, t.requires_grad, type(t).__name__))
             marks = getattr(t, "_dynamo_dynamic_indices", None) or ()
+            static = getattr(t, "_dynamo_static_indices", None) or ()
             for dim, n in enumerate(t.array.shape):
                 if dim in marks:
                     self.marked.add(len(self.sizes))
+                if dim in static:
+                    self.fixed.add(len(self.sizes))
                 self.sizes.append(n)
         return Value(number)
 
@@ -172,6 +177,7 @@ class Known:
         self.variants: dict[Any, list[Variant]] = {}      # (settings, key of a segment) -> its variants
         self.sizes: dict[Any, list[int]] = {}             # key of a segment -> the sizes that it had last
         self.symbols: dict[Any, set[int]] = {}            # key of a segment -> sizes that have changed
+        self.compiled: Counter[Any] = Counter()           # (settings, place in the call) -> how many variants there are
 
 
 known_programs: weakref.WeakKeyDictionary[Any, Known] = weakref.WeakKeyDictionary()
@@ -280,6 +286,7 @@ class Recorder(TorchDispatchMode):
         self.breaks = 0
         self.variants: list[Variant] = []         # those of the segments so far
         self.is_new = False                       # one of them had to be compiled
+        self.segments = 0                         # how many have ended
         self.weight = Weight()
         self.outer: Recorder | None = None        # the recorder of this thread that is suspended meanwhile
 

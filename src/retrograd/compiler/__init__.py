@@ -212,12 +212,22 @@ maybe_mark_dynamic = mark_dynamic
 
 
 def mark_static(t: Any, index: Any = None) -> None:
-    """Take back `mark_dynamic`."""
-    marks = getattr(t, "_dynamo_dynamic_indices", None) or set()
-    marks.difference_update(marks if index is None else index if isinstance(index, list | tuple) else [index])
+    """Declare that sizes of a tensor do not change: each one is compiled for. All of them without `index`.
+
+    >>> import retrograd as torch
+    >>> mark_static(torch.ones(2, 3), 0)
+    """
+    if isinstance(t, torch.nn.Module):
+        return
+    dims = set(range(t.dim()) if index is None else index if isinstance(index, list | tuple) else [index])
+    (getattr(t, "_dynamo_dynamic_indices", None) or set()).difference_update(dims)
+    if not hasattr(t, "_dynamo_static_indices"):
+        t._dynamo_static_indices = set()
+    t._dynamo_static_indices |= dims
 
 
-mark_static_address = mark_static
+def mark_static_address(t: Any, guard: bool = True) -> None:
+    """Declare that a tensor stays where it is in memory, which nothing here depends on."""
 
 
 def optimize(backend: Any = "inductor", *, nopython: bool = False, dynamic: bool | None = None, **options: Any) -> Any:
