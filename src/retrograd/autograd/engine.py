@@ -63,8 +63,9 @@ def run_backward(roots: Any, grads: Any, keep_graph: bool, create_graph: bool, i
     `inputs` are edges too, or None for all leaves. With `accumulate_grad` the inputs' nodes run (backward); without,
     the gradients arriving there are returned (grad).
     """
-    if services.compiled_backward is not None:
-        return services.compiled_backward(roots, grads, keep_graph, create_graph, inputs, accumulate_grad)
+    compiled = services.compiled_backward         # another thread may take it away
+    if compiled is not None:
+        return compiled(roots, grads, keep_graph, create_graph, inputs, accumulate_grad)
     return run_pass(roots, grads, keep_graph, create_graph, inputs, accumulate_grad)
 
 
