@@ -95,9 +95,8 @@ LOGS = {"compiled_autograd": graph_log, "compiled_autograd_verbose": verbose_log
 
 def set_logs(**levels: Any) -> None:
     """Switch logs on by name, and all others off: set_logs(compiled_autograd_verbose=True)."""
-    for name, logger in LOGS.items():
-        if name not in levels:
-            logger.setLevel(logging.NOTSET)
+    for name in LOGS.keys() - levels.keys():
+        LOGS[name].setLevel(logging.NOTSET)
     for name, level in levels.items():
         logger = LOGS.get(name)
         if logger is None:
