@@ -8,7 +8,7 @@ import pytest
 import retrograd as torch
 from retrograd.compile.api import FailOnRecompileLimitHit, RecompileError
 from retrograd.compile.state import LOGS, config, counters, set_logs
-from retrograd.compile.testing import (
+from retrograd.compiler.testing import (
     CompileCounter,
     CompileCounterWithBackend,
     EagerAndRecordGraphs,
