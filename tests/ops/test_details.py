@@ -519,3 +519,17 @@ def test_qr_names_its_successor() -> None:
         solve.warned.clear()
         torch.qr(torch.eye(2))
     assert "torch.qr is deprecated in favor of torch.linalg.qr" in str(seen[0].message)
+
+
+def test_operands_of_a_refused_product_are_named_as_python_names_them() -> None:
+    class Knows:
+        def __rmatmul__(self, other: Any) -> str:
+            return "mine"
+
+    x = plain(2, 2)
+    assert x @ Knows() == "mine"
+    for call, names in ((lambda: x @ "a", "'Tensor' and 'str'"), (lambda: None @ x, "'NoneType' and 'Tensor'"),
+                        (lambda: np.ones((2, 2)) @ x, "'numpy.ndarray' and 'Tensor'"),
+                        (lambda: torch.nn.Parameter(x) @ 1, "'Parameter' and 'int'")):
+        with pytest.raises(TypeError, match=f"unsupported operand type\\(s\\) for @: {names}"):
+            call()

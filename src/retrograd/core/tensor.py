@@ -240,12 +240,14 @@ class Tensor:
         if type(other) is Tensor and self.array.ndim == 2 and other.array.ndim == 2:
             return table.dispatcher.binary(table.matmul, self, other)
         if not isinstance(other, Tensor) and not hasattr(other, "__torch_function__"):
-            return NotImplemented
+            if hasattr(type(other), "__rmatmul__"):
+                return NotImplemented
+            raise refusal("@", self, other)
         return table.dispatcher.function("matmul", (self, other))
 
     def __rmatmul__(self, other: Any) -> Any:
         if not isinstance(other, Tensor) and not hasattr(other, "__torch_function__"):
-            return NotImplemented
+            raise refusal("@", other, self)
         return table.dispatcher.function("matmul", (other, self))
 
     def __neg__(self) -> Any:
@@ -668,6 +670,20 @@ def name_class(cls: Any, module: str) -> None:
     if slot.value == f"{cls.__module__}.{cls.__qualname__}".encode():     # else this Python has another layout
         NEW_NAMES.append(f"{module}.{cls.__qualname__}".encode())
         slot.value = NEW_NAMES[-1]
+
+
+def refusal(symbol: str, left: Any, right: Any) -> TypeError:
+    """Python's error about operands that an operator does not take; a compiled class would be named with its module."""
+    names = [operand_name(type(operand)) for operand in (left, right)]
+    return TypeError(f"unsupported operand type(s) for {symbol}: '{names[0]}' and '{names[1]}'")
+
+
+def operand_name(cls: Any) -> str:
+    """How Python names the class of an operand: those of C modules, other than this one, in full."""
+    module = cls.__module__
+    if cls.__flags__ & HEAP_TYPE or module == "builtins" or issubclass(cls, Tensor):
+        return str(cls.__name__)
+    return f"{module}.{cls.__qualname__}"
 
 
 DESCRIPTOR_NAME_WORD = 3     # where `d_name` lies in CPython's descriptors of C attributes; `d_qualname` follows
