@@ -468,9 +468,11 @@ def finish(name: str) -> None:
 def function_of(op: OpDef) -> Any:
     """The op that an in-place row of its own is a form of: the one of its name and arguments, if there is one."""
     found = getattr(find_packet(op.name[:-1]), op.overload, None)
-    if found is None or [p.name for p in found.schema.params] != [p.name for p in op.schema.params]:
-        return None
-    return found
+    return found if found is not None and names_of(found.schema.params) == names_of(op.schema.params) else None
+
+
+def names_of(params: Any) -> list[str]:
+    return [p.name for p in params]
 
 
 def out_possible(op: OpDef) -> bool:
