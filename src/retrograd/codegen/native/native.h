@@ -235,6 +235,10 @@ static PyObject *native_batch_norm(PyObject *const *args, Py_ssize_t n) {
   else if (!PyErr_Occurred()) PyErr_NoMemory();
   free(memory); Py_DECREF(x); Py_XDECREF(out); Py_XDECREF(mean); Py_XDECREF(rstd);
   return made; }
+/* input, weight, bias, training, momentum, eps: without statistics that are kept */
+static PyObject *native_batch_norm_alone(PyObject *const *args, Py_ssize_t n) {
+  if (n != 6) return refuse();
+  PyObject *whole[8] = {args[0], args[1], args[2], Py_None, Py_None, args[3], args[4], args[5]}; return native_batch_norm(whole, 8); }
 /* grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask */
 static PyObject *native_batch_norm_backward(PyObject *const *args, Py_ssize_t n) {
   Norm j; memset(&j, 0, sizeof j); PyArrayObject *g, *x, *w, *mu, *rs; int gc, mc, rc, mask[3];
@@ -270,7 +274,7 @@ static const struct { const char *name; Native function; } by_hand[] = {
   {"var", native_var}, {"std", native_std}, {"var_mean", native_var_mean}, {"std_mean", native_std_mean},
   {"layer_norm", native_layer_norm}, {"layer_norm_backward", native_layer_norm_backward},
   {"group_norm", native_group_norm}, {"group_norm_backward", native_group_norm_backward},
-  {"batch_norm", native_batch_norm}, {"batch_norm_backward", native_batch_norm_backward},
+  {"batch_norm_alone", native_batch_norm_alone}, {"batch_norm", native_batch_norm}, {"batch_norm_backward", native_batch_norm_backward},
   {"cumsum", native_cumsum}, {"cumprod", native_cumprod}, {"cummax", native_cummax}, {"cummin", native_cummin},
   {"alias", native_alias}, {"transpose", native_transpose}, {"t", native_t}, {"permute", native_permute},
   {"squeeze", native_squeeze}, {"unsqueeze", native_unsqueeze}, {"expand", native_expand}, {"view", native_view},

@@ -121,6 +121,27 @@ FUNCTION(lu_determinant) {
   if (code_of(x) == NPY_FLOAT) DETERMINANT(float, logf) else DETERMINANT(double, log)
   if (!logs) return sign;
   PyObject *made = PyTuple_Pack(2, sign, size); Py_DECREF(sign); Py_DECREF(size); return made; }
+/* pivot_order(pivots, rows): for each matrix the rows in the order in which exchanges (1-based) leave them, as a new array */
+FUNCTION(pivot_order) {
+  PyArrayObject *p = array_at(args, 0); const long rows = PyLong_AsLong(args[1]); if (PyErr_Occurred()) return NULL;
+  if (!plain(p) || code_of(p) != NPY_INT || PyArray_NDIM(p) < 1 || PyArray_NDIM(p) > 16 || rows < 1) Py_RETURN_NONE;
+  const int nd = PyArray_NDIM(p); const long steps = PyArray_DIM(p, nd - 1), count = steps ? PyArray_SIZE(p) / steps : 0; npy_intp dims[16]; const int *from = PyArray_DATA(p);
+  if (!count || steps > rows) Py_RETURN_NONE;
+  for (long i = 0; i < count * steps; i++) if (from[i] < 1 || from[i] > rows) Py_RETURN_NONE;
+  for (int d = 0; d < nd; d++) dims[d] = d == nd - 1 ? rows : PyArray_DIM(p, d);
+  PyObject *made = PyArray_SimpleNew(nd, dims, NPY_INT64); if (!made) return NULL;
+  int64_t *to = PyArray_DATA((PyArrayObject *)made);
+  for (long k = 0; k < count; k++, to += rows, from += steps) {
+    for (long i = 0; i < rows; i++) to[i] = i;
+    for (long i = 0; i < steps; i++) { const int64_t held = to[i]; to[i] = to[from[i] - 1]; to[from[i] - 1] = held; } }
+  return made; }
+/* put_ones(zeros, order): a one in row order[j] of each column j of each square matrix */
+FUNCTION(put_ones) {
+  PyArrayObject *z = array_at(args, 0), *o = array_at(args, 1);
+  if (!plain(z) || !plain(o) || code_of(o) != NPY_INT64 || (code_of(z) != NPY_FLOAT && code_of(z) != NPY_DOUBLE) || PyArray_NDIM(o) < 1) Py_RETURN_NONE;
+  const long n = PyArray_DIM(o, PyArray_NDIM(o) - 1); const int64_t *at = PyArray_DATA(o); if (PyArray_SIZE(z) != PyArray_SIZE(o) * n) Py_RETURN_NONE;
+  for (long i = 0; i < PyArray_SIZE(o); i++) { const long place = (i / (n ? n : 1) * n + at[i]) * n + i % n; if (code_of(z) == NPY_FLOAT) ((float *)PyArray_DATA(z))[place] = 1; else ((double *)PyArray_DATA(z))[place] = 1; }
+  Py_RETURN_TRUE; }
 FUNCTION(transpose) {
   PyArrayObject *x = array_at(args, 0), *y = array_at(args, 1);
   if (!plain(x) || !plain(y) || PyArray_NDIM(x) < 2 || PyArray_SIZE(x) != PyArray_SIZE(y) || PyArray_ITEMSIZE(x) != PyArray_ITEMSIZE(y)) Py_RETURN_NONE;

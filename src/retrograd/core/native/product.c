@@ -32,3 +32,17 @@ FUNCTION(multiply) {
   if (pieces * 2 <= thread_count()) product_part(&j, 0, pieces); else over_blas(product_part, &j, pieces);
   Py_END_ALLOW_THREADS
   Py_RETURN_TRUE; }
+
+/* cross(a, b, dim): cross products of vectors along a dimension of size 3, for arrays of one shape and dtype */
+#define CROSS(T) { const T *p = PyArray_DATA(a), *q = PyArray_DATA(b); T *z = PyArray_DATA((PyArrayObject *)made); \
+  for (long o = 0; o < outer; o++, p += 3 * inner, q += 3 * inner, z += 3 * inner) for (long i = 0; i < inner; i++) { \
+    const T a0 = p[i], a1 = p[inner + i], a2 = p[2 * inner + i], b0 = q[i], b1 = q[inner + i], b2 = q[2 * inner + i]; \
+    z[i] = a1 * b2 - a2 * b1; z[inner + i] = a2 * b0 - a0 * b2; z[2 * inner + i] = a0 * b1 - a1 * b0; } return made; }
+FUNCTION(cross) {
+  PyArrayObject *a = array_at(args, 0), *b = array_at(args, 1); long d = PyLong_AsLong(args[2]); if (PyErr_Occurred()) { PyErr_Clear(); Py_RETURN_NONE; }
+  if (!plain(a) || !plain(b) || code_of(a) != code_of(b) || PyArray_NDIM(a) != PyArray_NDIM(b) || memcmp(PyArray_DIMS(a), PyArray_DIMS(b), sizeof(npy_intp) * (size_t)PyArray_NDIM(a))) Py_RETURN_NONE;
+  const int nd = PyArray_NDIM(a), code = code_of(a); if (d < 0) d += nd;
+  if (d < 0 || d >= nd || PyArray_DIM(a, d) != 3 || !PyArray_SIZE(a) || (code != NPY_FLOAT && code != NPY_DOUBLE && code != NPY_LONG)) Py_RETURN_NONE;
+  long inner = 1; for (int i = (int)d + 1; i < nd; i++) inner *= PyArray_DIM(a, i);
+  const long outer = PyArray_SIZE(a) / (3 * inner); PyObject *made = PyArray_SimpleNew(nd, PyArray_DIMS(a), code); if (!made) return NULL;
+  if (code == NPY_FLOAT) CROSS(float) else if (code == NPY_DOUBLE) CROSS(double) else CROSS(int64_t) }

@@ -159,6 +159,9 @@ def lu_factor(xp: Any, a: Any) -> tuple[Any, Any, Any]:
 
 def permutation_of(xp: Any, pivots: Any, rows: int) -> Any:
     """For each row of the factorized matrix, the row of the original that it was."""
+    made = None if native is None else native.pivot_order(pivots, rows)
+    if made is not None:
+        return made
     count, steps = count_of(pivots.shape[:-1]), pivots.shape[-1]
     order = np.empty((count, rows))
     order[...] = np.arange(rows)
@@ -172,7 +175,8 @@ def permutation_matrix(xp: Any, order: Any, dtype: Any) -> Any:
     """P with A = P L U."""
     rows = order.shape[-1]
     made = np.zeros((*order.shape, rows), dtype)
-    np.put_along_axis(made, order[..., None, :], 1, -2)
+    if native is None or not native.put_ones(made, order):
+        np.put_along_axis(made, order[..., None, :], 1, -2)
     return made
 
 

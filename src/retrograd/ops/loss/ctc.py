@@ -234,9 +234,13 @@ def check(log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any,
 
 
 def numbers(lengths: Any, name: str = "input_lengths") -> list[int]:
+    if type(lengths) in (list, tuple) and all([type(n) is int for n in lengths]):
+        return list(lengths)
     dtype = getattr(lengths.array if isinstance(lengths, Tensor) else lengths, "dtype", None)
     if dtype is not None and dtype.kind not in "iu":
         raise RuntimeError(f"{name} must be integral")
+    if isinstance(lengths, np.ndarray):
+        return lengths.reshape(-1).tolist()  # type: ignore[no-any-return]
     return [int(n) for n in np.asarray(lengths.tolist() if isinstance(lengths, Tensor) else lengths).reshape(-1)]
 
 

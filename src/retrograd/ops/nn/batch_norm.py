@@ -298,14 +298,14 @@ defop(
     f"_native_batch_norm_legit({NORMALIZED}, Tensor running_mean, Tensor running_var, bool training, float momentum, "
     f"float eps) -> {RESULTS})",
     kernel=batch_norm_kernel,
-    check=without_gradient("_native_batch_norm_legit", check_batch_norm, running_mean=3, running_var=4),
+    check=without_gradient("_native_batch_norm_legit", check_batch_norm, running_mean=3, running_var=4), lower="@batch_norm",
     vjp={("input", "weight", "bias"): batch_rule}, jvp=batch_tangent, batch=batched_batch_norm, variants="function",
     constant=(1, 2), out=False,
 )
 defop(
     f"_native_batch_norm_legit.no_stats({NORMALIZED}, bool training, float momentum, float eps) -> {RESULTS})",
     kernel=lambda xp, input, weight, bias, training, momentum, eps: batch_norm_kernel(
-        xp, input, weight, bias, None, None, training, momentum, eps),
+        xp, input, weight, bias, None, None, training, momentum, eps), lower="@batch_norm_alone",
     check=lambda input, weight, bias, *rest: check_batch_norm(input, weight, bias, None, None),
     vjp={("input", "weight", "bias"): lambda grad, input, weight, training, eps, result1, result2, needed: batch_rule(
         grad, input, weight, None, None, training, eps, result1, result2, needed)},

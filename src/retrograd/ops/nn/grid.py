@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -165,16 +166,16 @@ class Sampler:
 
 
 def check_shapes(input: Any, grid: Any) -> None:
-    shapes = f"input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
-    if input.shape[:1] != grid.shape[:1]:
+    sizes, places = input.shape, grid.shape
+    if sizes[:1] != places[:1]:
+        shapes = f"input with sizes {list(sizes)} and grid with sizes {list(places)}"
         raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, but got {shapes}")
-    if grid.shape[-1] != input.ndim - 2:
+    if places[-1] != len(sizes) - 2:
         raise RuntimeError(f"grid_sampler(): expected grid to have size {input.ndim - 2} in last dimension, but got grid with "
                            f"sizes {list(grid.shape)}")
-    for d, n in enumerate(input.shape[2:]):
-        if n == 0:
-            raise RuntimeError("grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes "
-                               f"{list(input.shape)} with dimension {d + 2} being empty")
+    if 0 in sizes[2:]:
+        raise RuntimeError("grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes "
+                           f"{list(sizes)} with dimension {sizes[2:].index(0) + 2} being empty")
 
 
 def wide(array: Any) -> Any:
@@ -307,9 +308,22 @@ defop("grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int paddi
 
 # ---- grids of affine maps
 def base_points(xp: Any, size: Any, align_corners: bool, dtype: Any) -> Any:
-    """The corners or middles of all pixels in [-1, 1], as rows (x, y, [z,] 1)."""
+    """The corners or middles of all pixels in [-1, 1], as rows (x, y, [z,] 1); not to be written to."""
+    return known_points(tuple(size[2:]), align_corners, dtype) if math.prod(size[2:]) <= 4096 else points_of(
+        size[2:], align_corners, dtype)
+
+
+@lru_cache(maxsize=64)
+def known_points(*settings: Any) -> Any:
+    made = points_of(*settings)
+    made.setflags(write=False)
+    return made
+
+
+def points_of(sizes: Any, align_corners: bool, dtype: Any) -> Any:
+    xp = np
     axes = []
-    for n in size[2:]:
+    for n in sizes:
         places = xp.linspace(-1, 1, n).astype(dtype) if n > 1 else xp.zeros(n, dtype)
         axes.append(places if align_corners or not n else places * ((n - 1) / n))
     mesh = xp.meshgrid(*axes, indexing="ij")

@@ -25,6 +25,9 @@ def settings(batch: int, channels: int, outputs: int, groups: int, sizes: Any, k
             *of_three(padding, 0), *of_three(dilation, 1), *of_three(out, 1))
 
 
+known_settings = lru_cache(maxsize=512)(settings)
+
+
 def convolve(what: str, x: Any, weight: Any, y: Any, g: Any) -> Any:
     """One of the three products of convolution (`correlate`, `spread`, `match`); what is to be made is given by its shape."""
     given = [a for a in (x, weight, y) if isinstance(a, np.ndarray)]
@@ -34,8 +37,8 @@ def convolve(what: str, x: Any, weight: Any, y: Any, g: Any) -> Any:
     x, weight, y = arrays
     if 0 in (x.size, weight.size, y.size):
         return None
-    described = settings(len(x), x.shape[1], y.shape[1], g.groups, x.shape[2:], g.kernel, g.stride, g.padding, g.dilation,
-                         y.shape[2:])
+    described = known_settings(len(x), x.shape[1], y.shape[1], g.groups, x.shape[2:], g.kernel, g.stride, g.padding, g.dilation,
+                               y.shape[2:])
     done = native.convolve(x, weight, y, described, address_of(GEMM[x.dtype.char]), what[0])
     return None if done is None else arrays["smc".index(what[0])]
 
