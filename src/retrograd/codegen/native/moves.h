@@ -158,3 +158,57 @@ static PyObject *native_index_fill(PyObject *const *args, Py_ssize_t n) { return
 static PyObject *native_index_copy(PyObject *const *args, Py_ssize_t n) { return n == 4 ? with_rows(args, '=') : refuse(); }
 static PyObject *native_index_add(PyObject *const *args, Py_ssize_t n) {
   return n < 4 || n > 5 || (n == 5 && !(PyLong_CheckExact(args[4]) && PyLong_AsLong(args[4]) == 1)) ? refuse() : with_rows(args, '+'); }
+
+/* ---- elements at places that several vectors of positions name together: (self, indices, values, accumulate) */
+static PyObject *native_index_put(PyObject *const *args, Py_ssize_t n) {
+  Geometry g; const int64_t *at[MAXD]; npy_intp count = -1, length; int m = 0;
+  if (n < 3 || n > 5 || !is_simple(args[0]) || !geometry_of(args[0], &g) || !PyList_CheckExact(args[1]) || !few_elements(args[2])) return refuse();
+  const int adds = n > 3 && args[3] == Py_True; PyArrayObject *a = (PyArrayObject *)args[0], *v = (PyArrayObject *)args[2]; const int code = code_of(a);
+  const Py_ssize_t given = PyList_GET_SIZE(args[1]); if (!given || given > g.n) return refuse();
+  for (Py_ssize_t i = 0; i < given; i++) {
+    PyObject *o = PyList_GET_ITEM(args[1], i);
+    if (o == Py_None) { for (Py_ssize_t k = i + 1; k < given; k++) if (PyList_GET_ITEM(args[1], k) != Py_None) return refuse(); break; }
+    if (!is_array(o) || PyArray_NDIM((PyArrayObject *)o) != 1 || !(at[i] = places_of(o, g.size[i], -g.size[i], &length)) || (count >= 0 && length != count)) return refuse();
+    count = length; m++; }
+  if (m < 1 || count < 1 || PyArray_DESCR(v) != PyArray_DESCR(a) || !row_major_strides(v) || !PyArray_ISALIGNED(v) || (adds && code != F32 && code != F64 && code != I64)) return refuse();
+  const npy_intp item = PyArray_ITEMSIZE(a), run = m == g.n ? item : g.step[m - 1]; const int whole = PyArray_NDIM(v) == g.n - m + 1;
+  if (whole) { if (PyArray_DIM(v, 0) != count) return refuse(); for (int d = m; d < g.n; d++) if (PyArray_DIM(v, d - m + 1) != g.size[d]) return refuse(); }
+  else if (PyArray_NDIM(v) || run != item) return refuse();
+  PyArrayObject *made = alike(a, g.n, g.size); if (!made) return NULL;
+  char *to = PyArray_BYTES(made); const char *from = PyArray_BYTES(v); memcpy(to, PyArray_BYTES(a), PyArray_NBYTES(a));
+  for (npy_intp i = 0; i < count; i++, from += whole ? run : 0) {
+    char *q = to; for (int d = 0; d < m; d++) q += (at[d][i] < 0 ? at[d][i] + g.size[d] : at[d][i]) * g.step[d];
+    if (!adds) memcpy(q, from, run); else if (code == F32) ADD_ROW(float) else if (code == F64) ADD_ROW(double) else ADD_ROW(int64_t) }
+  return (PyObject *)made; }
+static PyObject *native_put(PyObject *const *args, Py_ssize_t n) {               /* self, index, source, accumulate: as if it were a vector */
+  npy_intp count, size; const int64_t *at;
+  if (n < 3 || n > 4 || !is_simple(args[0]) || !few_elements(args[1]) || !is_simple(args[2])) return refuse();
+  PyArrayObject *a = (PyArrayObject *)args[0], *v = (PyArrayObject *)args[2]; size = PyArray_SIZE(a); const int adds = n > 3 && args[3] == Py_True, code = code_of(a);
+  if (!(at = places_of(args[1], size, -size, &count)) || PyArray_DESCR(v) != PyArray_DESCR(a) || PyArray_SIZE(v) != count || (adds && code != F32 && code != F64 && code != I64)) return refuse();
+  PyArrayObject *made = alike(a, PyArray_NDIM(a), PyArray_DIMS(a)); if (!made) return NULL;
+  const npy_intp item = PyArray_ITEMSIZE(a), run = item; char *to = PyArray_BYTES(made); const char *from = PyArray_BYTES(v); memcpy(to, PyArray_BYTES(a), PyArray_NBYTES(a));
+  for (npy_intp i = 0; i < count; i++, from += item) {
+    char *q = to + (at[i] < 0 ? at[i] + size : at[i]) * item;
+    if (!adds) memcpy(q, from, item); else if (code == F32) ADD_ROW(float) else if (code == F64) ADD_ROW(double) else ADD_ROW(int64_t) }
+  return (PyObject *)made; }
+
+/* ---- diagonals */
+static PyObject *native_trace(PyObject *const *args, Py_ssize_t n) {
+  Geometry g; if (n != 1 || !is_simple(args[0]) || !geometry_of(args[0], &g) || g.n != 2) return refuse();
+  PyArrayObject *a = (PyArrayObject *)args[0]; const int code = code_of(a); if (code != F32 && code != F64 && code != I64) return refuse();
+  PyObject *made = new_array(code, 0, NULL); if (!made) return NULL;
+  const npy_intp count = g.size[0] < g.size[1] ? g.size[0] : g.size[1], step = g.size[1] + 1; void *to = PyArray_DATA((PyArrayObject *)made); const void *from = PyArray_DATA(a); double total = 0; int64_t whole = 0;
+  for (npy_intp i = 0; i < count; i++) if (code == F32) total += ((const float *)from)[i * step]; else if (code == F64) total += ((const double *)from)[i * step]; else whole += ((const int64_t *)from)[i * step];
+  if (code == F32) *(float *)to = (float)total; else if (code == F64) *(double *)to = total; else *(int64_t *)to = whole;
+  return made; }
+static PyObject *native_diag_embed(PyObject *const *args, Py_ssize_t n) {        /* self, offset, dim1, dim2 */
+  Geometry g; npy_intp offset = 0, dims[MAXD]; int a = 0, b = 1;
+  if (n < 1 || n > 4 || !is_simple(args[0]) || !geometry_of(args[0], &g) || !g.n || g.n > MAXD - 3 || (n > 1 && !int_of(args[1], &offset)) || offset > FEW || offset < -FEW) return refuse();
+  a = g.n - 1; b = g.n; if ((n > 2 && !dim_of(args[2], g.n + 1, &a)) || (n > 3 && !dim_of(args[3], g.n + 1, &b)) || a == b) return refuse();
+  PyArrayObject *x = (PyArrayObject *)args[0]; const npy_intp size = g.size[g.n - 1] + (offset < 0 ? -offset : offset);
+  for (int d = 0, k = 0; d <= g.n; d++) dims[d] = d == a || d == b ? size : g.size[k++];
+  if (product(dims, 0, g.n + 1) * PyArray_ITEMSIZE(x) > 4 * FEW) return refuse();
+  PyArray_Descr *type = PyArray_DESCR(x); Py_INCREF(type); PyArrayObject *made = (PyArrayObject *)PyArray_Zeros(g.n + 1, dims, type, 0); if (!made) return NULL;
+  npy_intp steps[MAXD], ts[MAXD]; steps_of(g.n + 1, dims, PyArray_ITEMSIZE(x), steps); char *to = PyArray_BYTES(made) + (offset > 0 ? offset * steps[b] : -offset * steps[a]);
+  for (int d = 0, k = 0; d <= g.n; d++) if (d != a && d != b) ts[k++] = steps[d];
+  ts[g.n - 1] = steps[a] + steps[b]; carry(g.n, g.size, to, ts, PyArray_BYTES(x), g.step, PyArray_ITEMSIZE(x)); return (PyObject *)made; }

@@ -290,5 +290,6 @@ static const struct { const char *name; Native function; } by_hand[] = {
   {"constant_pad_nd", native_constant_pad_nd}, {"select_scatter", native_select_scatter}, {"slice_scatter", native_slice_scatter},
   {"diagonal_scatter", native_diagonal_scatter}, {"index_select", native_index_select}, {"take", native_take},
   {"index_fill", native_index_fill}, {"index_copy", native_index_copy}, {"index_add", native_index_add},
+  {"index_put", native_index_put}, {"put", native_put}, {"trace", native_trace}, {"diag_embed", native_diag_embed},
   POLYNOMIALS(POLYNOMIAL_ROW)
   {NULL, NULL}};

@@ -30,3 +30,16 @@ FUNCTION(contains) {
       else for (long k = 0; k < m; k++) found |= p[i] == q[k]; to[i] = (uint8_t)(found != inverted); } return out; }
   switch (code) { case NPY_FLOAT: FIND(float) case NPY_DOUBLE: FIND(double) case NPY_LONG: FIND(int64_t) case NPY_INT: FIND(int32_t) case NPY_UBYTE: FIND(uint8_t) default: break; }
   Py_DECREF(out); Py_RETURN_NONE; }
+
+/* one_hot(classes, count): ones in the places of classes along a new dimension; a count of -1 is the largest class and one more */
+FUNCTION(one_hot) {
+  PyArrayObject *x = array_at(args, 0); long count = PyLong_AsLong(args[1]); if (PyErr_Occurred()) { PyErr_Clear(); Py_RETURN_NONE; }
+  if (!plain(x) || code_of(x) != NPY_LONG || sizeof(long) != 8 || !PyArray_SIZE(x) || PyArray_NDIM(x) > 16) Py_RETURN_NONE;
+  const int64_t *p = PyArray_DATA(x); const long n = PyArray_SIZE(x); int64_t most = 0; npy_intp dims[17];
+  for (long i = 0; i < n; i++) { if (p[i] < 0) Py_RETURN_NONE; if (p[i] > most) most = p[i]; }
+  if (count == -1) count = most + 1;
+  if (most >= count) Py_RETURN_NONE;
+  for (int d = 0; d < PyArray_NDIM(x); d++) dims[d] = PyArray_DIM(x, d);
+  dims[PyArray_NDIM(x)] = count; PyObject *made = PyArray_ZEROS(PyArray_NDIM(x) + 1, dims, NPY_LONG, 0); if (!made) return NULL;
+  int64_t *to = PyArray_DATA((PyArrayObject *)made); for (long i = 0; i < n; i++) to[i * count + p[i]] = 1;
+  return made; }

@@ -421,7 +421,7 @@ PUT_COLUMNS: dict[str, Any] = dict(
 )
 index_put = defop(
     "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
-    kernel=index_put_kernel, **PUT_COLUMNS,
+    kernel=index_put_kernel, lower="@index_put", **PUT_COLUMNS,
 )
 index_put_ = defop(
     "index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)",
@@ -440,7 +440,7 @@ index_put_impl_ = defop(
 )
 unsafe_index_put = defop(
     "_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
-    kernel=index_put_kernel, node="UnsafeIndexPutBackward0", variants="function", out=False,
+    kernel=index_put_kernel, lower="@index_put", node="UnsafeIndexPutBackward0", variants="function", out=False,
     **{**PUT_COLUMNS, "vjp": dict(
         self=lambda grad, indices, accumulate:
             grad if accumulate else call(unsafe_index_put, [grad, indices, grad.new_zeros(()), False]),

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import dtypes, lean, storage
+from retrograd.core.algorithms import native
 from retrograd.core.api import expose
-from retrograd.core.dispatch import call
+from retrograd.core.dispatch import call, is_ordinary
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import is_shared
@@ -376,6 +377,10 @@ def one_hot_of(self: Any, num_classes: int = -1) -> Any:
     if self.dtype is not dtypes.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     values = self.array
+    if native is not None and is_ordinary(self):
+        made = native.one_hot(values, num_classes)
+        if made is not None:
+            return new_tensor(made)
     if not values.size:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")

@@ -762,7 +762,7 @@ def put_kernel(xp: Any, self: Any, index: Any, source: Any, accumulate: bool) ->
 
 put = defop(
     "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
-    kernel=put_kernel,
+    kernel=put_kernel, lower="@put",
     vjp=dict(self=lambda grad, index, source, accumulate:
                  grad if accumulate else grad.put(index, late.zeros_like(source), False),
              source=lambda grad, index, source: grad.take(index).reshape(source.shape)),

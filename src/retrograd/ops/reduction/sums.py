@@ -650,7 +650,7 @@ def trace_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
 
 trace = defop(
     "trace(Tensor self) -> Tensor",
-    kernel=trace_kernel, vjp=dict(self=trace_backward), jvp="linear", batch=trace_batch,
+    kernel=trace_kernel, lower="@trace", vjp=dict(self=trace_backward), jvp="linear", batch=trace_batch,
 )
 
 

@@ -204,7 +204,7 @@ def batch_diag_embed(op: Any, args: Any, dims: Any, size: int) -> Any:
 
 diag_embed = defop(
     "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
-    kernel=diag_embed_kernel,
+    kernel=diag_embed_kernel, lower="@diag_embed",
     vjp=dict(self=lambda grad, offset, dim1, dim2: grad.diagonal(offset, dim1, dim2)),
     jvp="linear", batch=batch_diag_embed,
 )
