@@ -9,9 +9,14 @@ from tests.samples import Maker, Sample, samples
 
 
 @samples(*[f"_foreach_{name}.default" for name in UNARY], "_foreach_max.default", "_foreach_norm.Scalar",
-         "_foreach_clone.default")
+         "_foreach_clone.default", "_foreach_powsum.Scalar")
 def unary(make: Maker) -> Iterator[Sample]:
     yield Sample([make(2, 3, low=0.1, high=0.9), make(3, low=0.1, high=0.9)])
+
+
+@samples("_foreach_mm.default")
+def matrix_products(make: Maker) -> Iterator[Sample]:
+    yield Sample([make(2, 3), make(1, 2)], [make(3, 2), make(2, 2)])
 
 
 @samples("_foreach_zero.default")

@@ -140,6 +140,23 @@ def norms(self: Any, ord: Any, dtype: Any) -> Any:
 listed("_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]", norms)
 
 
+def power_sums(self: Any, ord: Any, dtype: Any) -> Any:
+    check_lists(self)
+    return [(t if dtype is None else t.to(dtype)).abs().pow(ord).sum() for t in self]
+
+
+listed("_foreach_powsum.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]", power_sums)
+
+
+def products(self: Any, mat2: Any) -> Any:
+    check_lists(self, mat2)
+    op = item(row("mm", "default"), "ForeachMmBackward0")
+    return [call(op, [a, b]) for a, b in zip(self, mat2, strict=True)]
+
+
+listed("_foreach_mm(Tensor[] self, Tensor[] mat2) -> Tensor[]", products)
+
+
 def clones(self: Any, memory_format: Any) -> Any:
     check_lists(self)
     op = item(row("clone", "default"), "ForeachCloneBackward0")
