@@ -148,13 +148,13 @@ def power_sums(self: Any, ord: Any, dtype: Any) -> Any:
 listed("_foreach_powsum.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]", power_sums)
 
 
-def products(self: Any, mat2: Any) -> Any:
+def matrix_products(self: Any, mat2: Any) -> Any:
     check_lists(self, mat2)
     op = item(row("mm", "default"), "ForeachMmBackward0")
     return [call(op, [a, b]) for a, b in zip(self, mat2, strict=True)]
 
 
-listed("_foreach_mm(Tensor[] self, Tensor[] mat2) -> Tensor[]", products)
+listed("_foreach_mm(Tensor[] self, Tensor[] mat2) -> Tensor[]", matrix_products)
 
 
 def clones(self: Any, memory_format: Any) -> Any:
