@@ -1,12 +1,15 @@
 """Joint nodes: stretches of waiting ops with one compiled backward give the gradients, hooks and errors of their ops."""
 from __future__ import annotations
 
+import threading
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 import retrograd as torch
+from retrograd.autograd import forward_ad
 from retrograd.compile.joint import CompiledFunctionBackward
 from retrograd.compile.state import backend_config
 
@@ -296,6 +299,88 @@ def flags_that_change(compile: Compile) -> Iterator[Any]:
         t.requires_grad_(True)
         return (y * z).sum()
     yield from gradient_of(f)(compile)
+
+
+@program
+def tangents(compile: Compile) -> Iterator[Any]:
+    g = compile(lambda t: ((t * 2.0).sin() * t).sum())
+    for _ in range(4):
+        with forward_ad.dual_level():
+            yield forward_ad.unpack_dual(g(forward_ad.make_dual(x().detach(), torch.ones(4)))).tangent
+
+
+@program
+def batches_of_gradients(compile: Compile) -> Iterator[Any]:
+    g = compile(lambda t: (t * 2.0).sin() * t)
+    for _ in range(4):
+        t = x()
+        y = g(t)
+        yield torch.autograd.grad(y, t, torch.eye(4), is_grads_batched=True, retain_graph=True)
+        yield torch.autograd.functional.jacobian(g, t.detach(), vectorize=True)
+
+
+@program
+def penalties_on_gradients(compile: Compile) -> Iterator[Any]:
+    w = torch.linspace(0.1, 0.4, 4).requires_grad_()
+    g = compile(lambda t: ((t * w).tanh() * w).sum())
+    for _ in range(4):
+        w.grad = None
+        t = x()
+        grad, = torch.autograd.grad(g(t), t, create_graph=True)
+        ((grad.norm() - 1) ** 2).backward()
+        yield w.grad, grad.detach()
+
+
+@program
+def graphs_that_are_walked(compile: Compile) -> Iterator[Any]:
+    def names(node: Any) -> Any:
+        return [node.name(), *[names(n) for n, _ in node.next_functions if n is not None]]
+    log: list[int] = []
+    g = compile(lambda t, w: ((t * w).sin() * t + w).sum())
+    for _ in range(4):
+        t, w = x(), x()
+        y = g(t, w)
+        yield names(y.grad_fn)
+        y.grad_fn.register_prehook(lambda grads: (grads[0] * 2,))
+        y.grad_fn.next_functions[0][0].register_hook(lambda inputs, outputs: log.append(len(inputs)))
+        y.backward()
+        yield t.grad, w.grad, y.grad_fn.name(), list(log)
+
+
+@program
+def lifetimes(compile: Compile) -> Iterator[Any]:
+    def f(t: Any) -> Any:
+        y = t * 2.0
+        reference = weakref.ref(y)
+        y = y + 1.0
+        return (y * y).sum(), reference() is None
+    g = compile(f)
+    for _ in range(4):
+        t = x()
+        y, is_gone = g(t)
+        of_input, of_node = weakref.ref(t), weakref.ref(y._recorded)
+        y.backward()
+        yield t.grad, is_gone
+        del t, y
+        yield of_input() is None, of_node() is None
+
+
+@program
+def several_threads(compile: Compile) -> Iterator[Any]:
+    g = compile(lambda t: ((t * 2.0).sin() * t).sum())
+    found: dict[int, Any] = {}
+
+    def work(i: int) -> None:
+        for _ in range(4):
+            t = (x() * (i + 1)).detach().requires_grad_()
+            g(t).backward()
+            found[i] = t.grad
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    yield [found[i] for i in range(3)]
 
 
 def observe(value: Any) -> Any:

@@ -43,6 +43,7 @@ codes: dict[Any, Any] = {}        # what has been compiled: plans, and (ops that
 
 state.when_reset.append(codes.clear)
 state.when_reset.append(trie.clear)
+state.when_reset.append(joint.compiled.clear)
 
 
 class Active:
@@ -106,7 +107,7 @@ class Deferrer(TorchDispatchMode):
     def __enter__(self) -> Any:
         active.enter(self)
         self.before, tls.deferrer = tls.deferrer, self
-        if not tls.slow_path and switches.tape is None:
+        if not tls.slow_path and (switches.tape is None or not switches.tape.open):      # type: ignore[attr-defined]
             self.tape = switches.tape = Recording(self, facts, facts_of, partial(joint.finish, self.plans),
                                                   not self.waiting.alone)
         return super().__enter__()

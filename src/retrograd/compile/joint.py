@@ -32,7 +32,20 @@ from retrograd.core.state import set_grad_enabled, swap_saved_hooks, switches, t
 from retrograd.core.tensor import FLAG_PENDING, Counter, Tensor, new_tensor, wants_grad
 from retrograd.ops import late
 
-SMALL = 4096              # bytes of arrays that are kept for later use
+SMALL = 512               # bytes of arrays that are kept for later use
+MOST_PLANS = 500          # that are compiled
+
+
+class Compiled:
+    """How many plans have been compiled since everything was forgotten."""
+
+    count = 0
+
+    def clear(self) -> None:
+        self.count = 0
+
+
+compiled = Compiled()
 
 
 # ---- plans
@@ -52,6 +65,7 @@ class Plan:
 
     def compile(self, numbers: list[float], compiles: bool) -> None:
         """Have the plan compiled."""
+        compiled.count += 1
         steps = self.steps
         values: dict[int, Layout] = {}
         needs: dict[int, bool] = {}
@@ -129,7 +143,7 @@ def finish(plans: Any, spot: Any, wanted: Any, arrays: Any, cells: Any, tensors:
         unused = plan.spare
     else:
         plan.seen += 1
-        if plan.seen == 2:
+        if plan.seen == 2 and compiled.count < MOST_PLANS:
             plans.append((plan, list(numbers)))
         compute_steps(plan, arrays, numbers)
         release_inputs(tensors)
@@ -306,7 +320,7 @@ class CompiledFunctionBackward(Node):
         finally:
             set_grad_enabled(was)
             swap_saved_hooks(saved_hooks)
-            switches.tape = tape
+            switches.tape = tape if tape is not None and tape.open else None      # type: ignore[attr-defined]
 
     def run_again(self, grads: Any, create_graph: bool) -> Any:
         """The gradients by way of the ops themselves, with a graph of them if one is wanted."""
@@ -322,5 +336,5 @@ class CompiledFunctionBackward(Node):
             found = iter(run_pass([(edge_of(t), t._nr) for t, _ in outs], [g for _, g in outs], True, create_graph,
                                   [(edge_of(t), t._nr) for t in sources], False))
         finally:
-            switches.tape = tape
+            switches.tape = tape if tape is not None and tape.open else None      # type: ignore[attr-defined]
         return [next(found) if needed else None for needed in needs]

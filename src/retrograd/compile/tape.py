@@ -35,7 +35,7 @@ PENDING = FLAG_PENDING
 LONGEST = 128             # ops that wait at most
 ENOUGH = 96               # ops after which the wait ends where one value is held only: in loops, at the end of a round
 MOST_STEPS = 50_000       # in the trie
-MOST_SPARE = 256          # arrays of one layout that are kept for later use
+MOST_SPARE = 128          # arrays of one layout that are kept for later use
 # What an argument is, if not the number of a value: a new input, a number that may change, one that is compared, a constant.
 INPUT, NUMBER, WATCHED, CONSTANT = -1, -2, -3, -4
 LIFTED, COMPARED = NUMBER, WATCHED
@@ -287,8 +287,10 @@ class Recording(Tape):
         del self.arrays[made:], self.cells[made:], self.tensors[made:], self.numbers[given:]
 
     def slot_of(self, t: Any) -> int:
-        """Where the value of a tensor is on the tape, -1 if it is not, -2 if it has been given a node of its own."""
+        """Where the value of a tensor is on the tape, -1 if it is not, -2 if it has got a node or a tangent of its own."""
         if t._flags & PENDING:
+            if t._flags != PENDING:
+                return -2
             cell = t._cell
             if cell is not None:
                 if cell.epoch == self.epoch:
