@@ -11,6 +11,7 @@ from retrograd.core import lean
 from retrograd.ops.elementwise import compare
 from retrograd.ops.reduction import sort
 from retrograd.ops.shared import along
+from retrograd.ops.views import complex as complex_views
 
 DTYPES = [torch.float32, torch.float64, torch.int64, torch.int32, torch.int16, torch.uint8]
 
@@ -72,3 +73,29 @@ def test_expanded_arrays_share_memory_and_cannot_be_written() -> None:
     for shape in ((2, 1), (3, 1, 3), (2, 1, -3)):
         with pytest.raises(ValueError):
             lean.broadcast_to(x, shape)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_complex_numbers_from_their_parts(monkeypatch: pytest.MonkeyPatch, dtype: Any) -> None:
+    random = np.random.default_rng(5)
+    for shape in ((), (5,), (3, 4), (0, 2)):
+        a, b = (torch.from_numpy(random.standard_normal(shape)).to(dtype) for _ in range(2))
+        made = torch.complex(a, b), torch.polar(a.abs(), b)
+        with monkeypatch.context() as patch:
+            patch.setattr(complex_views, "native", None)
+            wanted = torch.complex(a, b), torch.polar(a.abs(), b)
+        for x, y in zip(made, wanted, strict=True):
+            assert x.dtype == y.dtype and x.stride() == y.stride()
+            torch.testing.assert_close(x, y, rtol=1e-6, atol=1e-7)
+
+
+def test_classes_as_ones() -> None:
+    for classes in (torch.tensor([0, 3, 1]), torch.tensor([[2], [0]]), torch.tensor(4)):
+        for count in (-1, 5, 7):
+            made = torch.nn.functional.one_hot(classes, count)
+            size = int(classes.max()) + 1 if count == -1 else count
+            assert torch.equal(made, classes.unsqueeze(-1).eq(torch.arange(size)).long())
+    with pytest.raises(RuntimeError, match="smaller than num_classes"):
+        torch.nn.functional.one_hot(torch.tensor([3]), 3)
+    with pytest.raises(RuntimeError, match="non-negative"):
+        torch.nn.functional.one_hot(torch.tensor([-1]))

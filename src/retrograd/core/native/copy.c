@@ -1,6 +1,7 @@
 /* Copies between memory orders, of elements of one type: transposed, turned round, broadcast, in any strides.
    Measured, one thread, float32 1000x1000: a transposed copy 0.5 ms (NumPy 0.9), flip of rows 0.12. */
 #include "native.h"
+#include <math.h>
 #include <stdlib.h>
 typedef struct { double a, b; } Sixteen;
 #define MOST 34
@@ -90,3 +91,13 @@ FUNCTION(expanded) {
   Py_INCREF(x); if (PyArray_SetBaseObject((PyArrayObject *)made, (PyObject *)x) < 0) { Py_DECREF(made); return NULL; }
   PyArray_UpdateFlags((PyArrayObject *)made, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS | NPY_ARRAY_ALIGNED);
   return made; }
+
+/* complex_of(real, imaginary, polar): complex numbers from their parts, or from sizes and angles; arrays of one shape and dtype */
+#define PARTS(T, COS, SIN) { const T *p = PyArray_DATA(a), *q = PyArray_DATA(b); T *z = PyArray_DATA((PyArrayObject *)made); \
+  for (long i = 0; i < n; i++) { z[2 * i] = polar ? p[i] * COS(q[i]) : p[i]; z[2 * i + 1] = polar ? p[i] * SIN(q[i]) : q[i]; } return made; }
+FUNCTION(complex_of) {
+  PyArrayObject *a = array_at(args, 0), *b = array_at(args, 1); const int polar = args[2] == Py_True;
+  if (!plain(a) || !plain(b) || code_of(a) != code_of(b) || (code_of(a) != NPY_FLOAT && code_of(a) != NPY_DOUBLE) || PyArray_NDIM(a) != PyArray_NDIM(b)
+      || memcmp(PyArray_DIMS(a), PyArray_DIMS(b), sizeof(npy_intp) * (size_t)PyArray_NDIM(a)) || PyArray_SIZE(a) > 65536) Py_RETURN_NONE;
+  const long n = PyArray_SIZE(a); PyObject *made = PyArray_SimpleNew(PyArray_NDIM(a), PyArray_DIMS(a), code_of(a) == NPY_FLOAT ? NPY_CFLOAT : NPY_CDOUBLE); if (!made) return NULL;
+  if (code_of(a) == NPY_FLOAT) PARTS(float, cosf, sinf) else PARTS(double, cos, sin) }

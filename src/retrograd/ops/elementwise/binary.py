@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import dtypes, lean
-from retrograd.core.dispatch import call
+from retrograd.core.dispatch import call, is_ordinary
 from retrograd.core.dtypes import BY_NUMPY, HALVES
 from retrograd.core.opdef import defop
-from retrograd.core.tensor import Tensor
+from retrograd.core.tensor import Tensor, new_tensor
 from retrograd.ops import late
 from retrograd.ops.elementwise.arithmetic import check_sub
 from retrograd.ops.shared import families
@@ -164,6 +164,8 @@ def double_of(*operands: Any) -> Any:
 
 def as_double(value: Any, dtype: Any) -> Any:
     if isinstance(value, Tensor):
+        if is_ordinary(value) and not families.will_differentiate(value):
+            return new_tensor(value.array.astype(dtype.numpy, "K"))
         return value.to(dtype)
     return complex(value) if dtype.is_complex else float(value)
 

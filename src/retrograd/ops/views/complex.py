@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import dtypes, lean, storage
+from retrograd.core.algorithms import native
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call
 from retrograd.core.kernels import broadcast_problem
@@ -182,6 +183,9 @@ def check_parts(first: Any, second: Any) -> None:
 
 
 def complex_kernel(xp: Any, real: Any, imag: Any) -> Any:
+    done = None if native is None else native.complex_of(real, imag, False)
+    if done is not None:
+        return done
     check_parts(real, imag)
     made = real.astype(WHOLES[real.dtype]) + lean.zeros_like(imag)
     made = xp.array(made)
@@ -192,6 +196,9 @@ def complex_kernel(xp: Any, real: Any, imag: Any) -> Any:
 def polar_kernel(xp: Any, abs: Any, angle: Any) -> Any:
     if abs.dtype.char == angle.dtype.char == "e":
         raise NotImplementedError("\"polar_cpu\" not implemented for 'Half'")
+    done = None if native is None else native.complex_of(abs, angle, True)
+    if done is not None:
+        return done
     check_parts(abs, angle)
     cosine = xp.multiply(abs, xp.cos(angle))
     made = xp.array(cosine, dtype=WHOLES[abs.dtype])
