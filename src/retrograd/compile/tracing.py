@@ -1,6 +1,7 @@
 """Finding the backward of waiting ops: they and their rules run once on placeholders. See NOTE [Joint graphs] in joint.py."""
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 from retrograd.autograd.engine import run_pass
@@ -11,6 +12,9 @@ from retrograd.core import dispatch
 from retrograd.core.graph import edge_of
 from retrograd.core.state import set_grad_enabled
 from retrograd.core.tensor import Tensor, new_tensor
+
+
+LIGHT = 65536             # bytes of a value that is in the cache when it is computed again
 
 
 class CannotTrace(Exception):
@@ -154,12 +158,15 @@ def assembled(part: Part, mode: Any, values: Any, grads: Any, results: Any, forw
         if event.value in needed:
             needed.update([o for o in event.operands if o >= 0])
     used = [number for number in sorted(needed) if number in of_number]
-    # What is used of the forward is computed again from inputs that are used as well, if element-by-element ops do.
+    # What is used of the forward is computed again from what is saved anyway, if element-by-element ops do that cheaply.
     given = {number for number in used if number not in own}
     again: set[int] = set()
     for event in events[:forward]:
-        if event.inner < 0 and all([o < 0 or o in given or o in again for o in event.operands]):
+        if event.inner < 0 and (event.layout.span <= LIGHT or not calls_functions(event)) and all(
+                [o < 0 or o in given or o in again for o in event.operands]):
             again.add(event.value)
+        elif event.value in needed:
+            given.add(event.value)
     saved = [number for number in used if number not in again]
     made.saved = [(of_number[number], number) for number in saved]
     made.grads = [(by_array.get(id(t.array), -1), layout_of(t.array)) for t in grads]
@@ -170,6 +177,11 @@ def assembled(part: Part, mode: Any, values: Any, grads: Any, results: Any, forw
     made.code = Code([e for e in events if e.value in computed], made.layouts, {w for w in wanted if w in computed}, compiles,
                      made.numbers)
     return made
+
+
+def calls_functions(event: Event) -> bool:
+    """Whether an op is more than arithmetic: an exponential costs more than to load its value."""
+    return any([isinstance(part, ast.Call) for _, e in event.choice.program.steps for part in ast.walk(e)])
 
 
 def found_value(result: Any, by_array: Any, base: Any, mode: Any) -> Any:
