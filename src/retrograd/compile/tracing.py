@@ -13,7 +13,6 @@ from retrograd.core.graph import edge_of
 from retrograd.core.state import set_grad_enabled
 from retrograd.core.tensor import Tensor, new_tensor
 
-
 LIGHT = 65536             # bytes of a value that is in the cache when it is computed again
 
 
