@@ -533,3 +533,14 @@ def test_operands_of_a_refused_product_are_named_as_python_names_them() -> None:
                         (lambda: torch.nn.Parameter(x) @ 1, "'Parameter' and 'int'")):
         with pytest.raises(TypeError, match=f"unsupported operand type\\(s\\) for @: {names}"):
             call()
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("shape", [(3, 4, 2, 5), (2, 3, 2, 2, 4)])
+def test_batch_norm_keeps_channels_innermost(shape: tuple[int, ...], training: bool) -> None:
+    form = torch.channels_last if len(shape) == 4 else torch.channels_last_3d
+    x = torch.arange(float(np.prod(shape))).view(shape).contiguous(memory_format=form).requires_grad_()
+    channels = torch.zeros(shape[1]), torch.ones(shape[1])
+    made = torch.nn.functional.batch_norm(x, *channels, training=training)
+    (grad,) = torch.autograd.grad(made, x, torch.ones_like(made))
+    assert made.stride() == x.stride() == grad.stride()

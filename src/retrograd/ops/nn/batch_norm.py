@@ -184,7 +184,12 @@ def batch_norm_kernel(xp: Any, input: Any, weight: Any, bias: Any, running_mean:
     slope = rstd if weight is None else rstd * weight.reshape(view.gamma).astype(work)
     shift = -mean * slope if bias is None else bias.reshape(view.gamma).astype(work) - mean * slope
     made = values * slope + shift
-    return (following(xp.ascontiguousarray(made.astype(input.dtype, copy=False)), input), *saved)
+    return (in_format_of(input, xp.ascontiguousarray(made.astype(input.dtype, copy=False))), *saved)
+
+
+def in_format_of(input: Any, made: Any) -> Any:
+    """A result with its channels innermost where those of the input are."""
+    return following(made, input, input.ndim - 2) if input.ndim in (4, 5) else made
 
 
 def batch_statistics(input: Any, running_mean: Any, running_var: Any, save_mean: Any, save_invstd: Any, train: bool,
@@ -207,7 +212,8 @@ def batch_backward_kernel(xp: Any, grad_out: Any, input: Any, weight: Any, runni
     else:
         mean = running_mean.reshape(view.gamma)
         rstd = 1 / xp.sqrt(running_var.reshape(view.gamma) + number_like(xp, values, eps))
-    return array_backward(xp, view, grad, (values - mean) * rstd, rstd, weight, output_mask, input.dtype)
+    made = array_backward(xp, view, grad, (values - mean) * rstd, rstd, weight, output_mask, input.dtype)
+    return made if made[0] is None else (in_format_of(input, made[0]), *made[1:])
 
 
 def array_backward(xp: Any, view: View, grad: Any, normal: Any, rstd: Any, weight: Any, output_mask: Any, dtype: Any) -> Any:
