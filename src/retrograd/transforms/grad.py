@@ -18,6 +18,7 @@ from retrograd.core.dispatch import autograd
 from retrograd.core.state import set_flag, set_grad_enabled, tls
 from retrograd.core.tensor import FLAG_WRAPPER, Tensor, wants_grad
 from retrograd.ops import late
+from retrograd.ops.memory.copy import preserve_format
 from retrograd.transforms import functions
 from retrograd.transforms.arguments import argument_paths, replace_arguments, select_arguments
 from retrograd.transforms.base import only_outer, running
@@ -199,8 +200,8 @@ def run_grad(func: Any, argnums: Any, has_aux: bool, args: Any, kwargs: Any) -> 
                                f"{output.array.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?")
         if output.array.dtype.kind == "c":
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {output.dtype}")
-        grads = pull_back(level, [output_edge(output, level)], leaf_edges(leaves), leaves, [late.ones_like(output)],
-                          False)
+        grads = pull_back(level, [output_edge(output, level)], leaf_edges(leaves), leaves,
+                          [late.ones_like(output, memory_format=preserve_format)], False)
         value = level.unwrap(output)
         if has_aux:
             return unflatten(grads, spec), (value, unwrap_aux(aux, level))

@@ -189,7 +189,6 @@ def trace(f: Callable[..., Any], args: tuple[Any, ...], decompositions: Any, tra
         tracer.graph.set_codegen(_PyTreeCodeGen(_PyTreeInfo(names, pytree.tree_flatten(args)[1], out_spec)))
         result = leaves
     tracer.create_node("output", "output", (tracer.create_arg(result),), {})
-    tracer.graph.eliminate_dead_code()
     return GraphModule(tracer.root, tracer.graph, getattr(f, "__name__", type(f).__name__))
 
 
