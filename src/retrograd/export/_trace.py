@@ -101,6 +101,7 @@ class Exporter:
         inputs = [*self.parameters.values(), *buffers.values(), *tensors]
         with torch.no_grad():
             module = make_fx(run)(*inputs)
+        module.graph.eliminate_dead_code()
         return Trace(module, *found)
 
     def put_symbols(self, trace: Trace) -> None:
