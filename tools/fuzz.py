@@ -232,7 +232,7 @@ def answer(lines: list[str]) -> list[Any]:
 
 
 def first_sentence(text: str) -> str:
-    line = text.split("\n")[0]
+    line = text.split("\n")[0].replace("'torch.Tensor' ", "'Tensor' ").replace("and 'torch.Tensor'", "and 'Tensor'")
     return re.sub(r"0x[0-9a-f]+", "0x", line)[:110]
 
 
@@ -270,7 +270,7 @@ def shortened(n: Any) -> Any:
 
 
 # Errors of PyTorch that come from deep inside and say little (docs/differences.md): ours may be another one.
-ACCIDENTS = re.compile("setStorage: sizes|arg_spec must not be None|storage that is not resizable|grad_input must be contig|"
+ACCIDENTS = re.compile("setStorage: sizes|arg_spec must not be None|Expected isFloatingType|storage that is not resizable|grad_input must be contig|"
                        "MKL FFT error|'torch.dtype'|ArrayRef: invalid slice|INTERNAL ASSERT|Could this error|"
                        r"numel: integer multiplication overflow|mixed dtype \(CPU\)|"
                        r"select\(\): index 0 out of range for tensor of size")

@@ -716,6 +716,8 @@ def write_out(op: Any, args: Any) -> Any:
     if tls.grad_enabled and (op.functional.differentiable or op.functional.composite):
         tensors = [t for a in args for t in (a if isinstance(a, (list, tuple)) else (a,)) if isinstance(t, Tensor)]
         if any([wants_grad(t) for t in tensors]) and not all([t._flags & FLAG_INFERENCE for t in tensors]):
+            if op.functional.composite:
+                op.functional.compute(*inputs)           # what is wrong with these comes first
             raise RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic differentiation, "
                                "but one of the arguments requires grad.")
     for out in outs:
@@ -736,7 +738,7 @@ def compute_out(op: Any, args: Any) -> Any:
     result = compute(op.functional, args[:op.out_arg])
     if op.functional.has_lists:
         for given in args[:op.out_arg]:
-            if isinstance(given, (list, tuple)) and args[op.out_arg].array.shape != (0,):      # which `cat` leaves out
+            if isinstance(given, (list, tuple)) and (args[op.out_arg].array.shape != (0,) or result.array.size):
                 check_apart(args[op.out_arg].array, given)
     if op.functional.promote is not None:
         check_out_shape(args[op.out_arg], args[:op.out_arg], result)

@@ -77,6 +77,8 @@ def from_data(data: Any, dtype: Any, device: Any, pin_memory: bool, requires_gra
     if pin_memory:
         raise RuntimeError(NO_PINNED)
     array = None
+    if type(data).__name__ == "TypedStorage":         # as a sequence of its elements
+        dtype, data = dtype or data.dtype, data.tolist()
     if isinstance(data, Tensor):
         if data._flags & FLAG_SUBCLASS and is_reserved(data.array):
             made = late.clone(data.detach()) if dtype is None else data.detach().to(dtype, copy=True)

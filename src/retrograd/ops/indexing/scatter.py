@@ -605,9 +605,11 @@ def index_fill_with(self: Any, dim: int, index: Any, value: Any, in_place: bool 
     if index.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar")
     size = at_least_1d(self).shape[dim]
-    if index.size and not (index.min() >= -size and index.max() < size):
+    if self.size and index.size and not (index.min() >= -size and index.max() < size):
         wrong = index[(index < -size) | (index >= size)].flat[0]
         raise IndexError(f"index {wrong} is out of bounds for dimension {dim} with size {size}")
+    if not self.size:
+        return self.copy()
     result = self if in_place and is_shared(self) else copy_of(self)
     at_least_1d(result)[rows(dim, index)] = value
     return result

@@ -456,7 +456,10 @@ def pinv_kernel(xp: Any, self: Any, atol: Any, rtol: Any, hermitian: bool) -> An
         S, U = xp.linalg.eigh(self)
         size, Vh = xp.abs(S), adjoint(U)
     else:
-        U, S, Vh = xp.linalg.svd(self, False)
+        try:
+            U, S, Vh = xp.linalg.svd(self, False)
+        except np.linalg.LinAlgError:
+            raise not_converged(xp, self) from None
         size = S
     relative = max(self.shape[-2:]) * np.finfo(self.dtype).eps if rtol is None and (atol is None or not (atol > 0).any()) else 0
     bound = xp.maximum(tolerance(xp, atol, 0.0, self.shape[:-2]),

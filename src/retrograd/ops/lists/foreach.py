@@ -14,6 +14,7 @@ from retrograd.core.opdef import OpDef, camel, defop, find_packet
 from retrograd.core.schema import Schema
 from retrograd.core.state import switches, tls
 from retrograd.core.tensor import FLAG_SUBCLASS, Tensor, wants_grad
+from retrograd.core.views import check_inplace
 from retrograd.ops import late
 from retrograd.ops.reduction.sums import vector_norm
 from retrograd.ops.shared import families
@@ -97,6 +98,10 @@ def in_place(name: str, overload: str, arguments: str, single: str, spread: Any 
             if isinstance(argument, (list, tuple)):
                 check_scalars(self, argument) if "ScalarList" in overload else check_lists(self, argument)
         check_lists(self)
+        if tls.grad_enabled:                  # of all tensors, before the first is written to
+            for t in self:
+                if wants_grad(t):
+                    check_inplace(t, True)
         if spread is not None:
             rest = tuple([spread(self, a) if hasattr(a, "array") else a for a in rest])
         packet, _, form = single.partition(".")

@@ -119,8 +119,10 @@ def resize(self: Any, size: Any, memory_format: Any = None) -> Any:
         return self
     if self._flags & FLAG_WRAPPER:
         return hooks.batched_resize(self, size)
+    before = self.array.shape
     set_geometry(self, size, strides)
-    bump(self)
+    if size != before:
+        bump(self)
     return self
 
 
@@ -237,6 +239,8 @@ def set_strided(self: Any, source: Any, storage_offset: int, size: Any, stride: 
             raise RuntimeError("passed in tensor to be used as storage must be contiguous")
     else:
         array = typed(source, self.array.dtype)
+    if storage_offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
     if stride and len(stride) != len(size):
         raise RuntimeError(f"unequal size length ({len(size)}) and stride length ({len(stride)})")
     if any([s < 0 for s in stride]):

@@ -389,17 +389,17 @@ elu_backward = backward_op(
              call(elu_backward, [grad, alpha, scale, input_scale, is_result, self_or_result]),
          self_or_result=elu_double_backward), widen=True,
     lower={
-        "is_result=True": "grad_output * scale if self_or_result > 0 else grad_output * (self_or_result + alpha * scale) "
-                          "* input_scale",
-        "is_result=False": "grad_output * scale if self_or_result > 0 else grad_output * input_scale * (alpha * scale) * "
-                           "exp(self_or_result * input_scale)",
+        "is_result=True": "grad_output * (self_or_result + alpha * scale) * input_scale if self_or_result <= 0 else "
+                          "grad_output * scale",
+        "is_result=False": "grad_output * input_scale * (alpha * scale) * exp(self_or_result * input_scale) "
+                           "if self_or_result <= 0 else grad_output * scale",
     })
 elu = defop(
     "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
     kernel=limited("elu_cpu", FLOATS, elu_kernel),
     vjp=dict(self=lambda grad, self, alpha, scale, input_scale:
              call(elu_backward, [grad, alpha, scale, input_scale, False, self])), **activation,
-    lower="self * scale if self > 0 else expm1(self * input_scale) * (alpha * scale)",
+    lower="expm1(self * input_scale) * (alpha * scale) if self < 0 else self * scale",
 )
 elu_ = defop(
     "elu_(Tensor(a!) self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor(a!)",
@@ -428,7 +428,7 @@ defop(
     "celu(Tensor self, Scalar alpha=1.0) -> Tensor",
     kernel=limited("elu_cpu", FLOATS, celu_kernel),
     vjp=dict(self=lambda grad, self, alpha: call(elu_backward, [grad, alpha, 1, inverse(alpha), False, self])), **celu_columns,
-    lower="self if self > 0 else expm1(self / alpha) * alpha",
+    lower="expm1(self / alpha) * alpha if self < 0 else self",
 )
 defop(
     "celu_(Tensor(a!) self, Scalar alpha=1.0) -> Tensor(a!)",

@@ -116,7 +116,7 @@ def extreme_dims_kernel(name: str, reduce: str) -> Any:
                                "reduction dim with the 'dim' argument.")
         for given in dim if self.size == 0 else ():
             if self.shape[wrap_dim(given, self.ndim)] == 0:
-                raise IndexError(f"{name}(): Expected reduction dim {wrap_dim(given, self.ndim)} to have non-zero size.")
+                raise IndexError(f"{name}(): Expected reduction dim {given} to have non-zero size.")
         axes = axes_of(dim, self.ndim)
         if self.size:
             refuse(f"{name[1:]}_values_cpu", self, "c")
