@@ -330,7 +330,8 @@ def check_bound(self: Any, bound: Any) -> None:
 
 def clamp_kernel(xp: Any, self: Any, low: Any, high: Any) -> Any:
     if self.dtype.kind == "b":
-        raise unsupported(f"clamp{'' if None not in (low, high) else '_min' if high is None else '_max'}_scalar_cpu", self.dtype)
+        bound = "" if None not in (low, high) else "_min" if high is None else "_max"
+        raise unsupported(f"clamp{bound}_scalar_cpu", self.dtype)
     low, high = (None if bound is None else bound_like(xp, self, bound) for bound in (low, high))
     return bounded(xp, self, low, high)
 

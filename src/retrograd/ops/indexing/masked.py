@@ -14,7 +14,7 @@ from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import is_shared
 from retrograd.core.opdef import NOT_IMPLEMENTED, OPS, defop
-from retrograd.core.tensor import new_tensor
+from retrograd.core.tensor import counter_of, new_tensor
 from retrograd.ops import late
 from retrograd.ops.indexing.index import INT64, add_at, common_shape, iteration_strides, laid_out, number_array
 from retrograd.ops.shared import families
@@ -380,7 +380,9 @@ def one_hot_of(self: Any, num_classes: int = -1) -> Any:
     if native is not None and is_ordinary(self):
         made = native.one_hot(values, num_classes)
         if made is not None:
-            return new_tensor(made)
+            result = new_tensor(made)
+            counter_of(result).n = 2 if values.size else 0          # zeroed, then written to
+            return result
     if not values.size:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
