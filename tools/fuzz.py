@@ -271,7 +271,8 @@ def shortened(n: Any) -> Any:
 
 # Errors of PyTorch that come from deep inside and say little (docs/differences.md): ours may be another one.
 ACCIDENTS = re.compile("setStorage: sizes|arg_spec must not be None|Expected isFloatingType|storage that is not resizable|"
-                       "grad_input must be contiguous|MKL FFT error|'torch.dtype'|ArrayRef: invalid slice|INTERNAL ASSERT|Could this error|"
+                       "grad_input must be contiguous|"
+                       "MKL FFT error|'torch.dtype'|ArrayRef: invalid slice|INTERNAL ASSERT|Could this error|"
                        r"numel: integer multiplication overflow|mixed dtype \(CPU\)|"
                        r"select\(\): index 0 out of range for tensor of size")
 WRITES_FIRST = re.compile(r"Inplace update to inference tensor|vmap: inplace arithmetic")
