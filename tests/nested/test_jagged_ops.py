@@ -101,6 +101,7 @@ def test_its_gradient_is_right(name: str) -> None:
     (lambda t: torch.stack([t, t], 1), r"stack\(\): not supported for NestedTensor on ragged dim"),
     (lambda t: F.log_softmax(t, 1), "not supported when reducing along the ragged dimension"),
     (lambda t: t + torch.ones(2, 4), "cannot call binary pointwise function add.Tensor"),
+    (lambda t: t.coalesce(), "coalesce expected sparse coordinate tensor layout but got Jagged"),
     (lambda t: t.numpy(), r"\.numpy\(\) is not supported for tensor subclasses"),
     (lambda t: t.matmul(t.transpose(1, 2)), r"matmul\(\): not supported between inputs of shapes"),
 ])

@@ -20,8 +20,8 @@ from retrograd.core.state import switches, tls
 from retrograd.core.tensor import FLAG_INFERENCE, FLAG_SPARSE, Size, Tensor, extra_of, new_tensor
 from retrograd.ops.memory.copy import sparse_coo, strided
 
-NAMES = {"strided": "Strided", "sparse_coo": "Sparse", "sparse_csr": "SparseCsr", "sparse_csc": "SparseCsc",
-         "sparse_bsr": "SparseBsr", "sparse_bsc": "SparseBsc"}
+NAMES = {"strided": "Strided", "jagged": "Jagged", "sparse_coo": "Sparse", "sparse_csr": "SparseCsr",
+         "sparse_csc": "SparseCsc", "sparse_bsr": "SparseBsr", "sparse_bsc": "SparseBsc"}
 
 
 class Coo:
