@@ -28,6 +28,7 @@ __all__ = ["OptimizedModule", "Program", "Unsupported"]
 
 
 STEADY_LIMIT = 1000
+MOST_MISSES = 20
 LIMIT_HIT = "torch._dynamo hit config.recompile_limit"
 
 
@@ -52,6 +53,11 @@ class Steady:
         self.calls = 0
         self.variant: Variant | None = None       # the segment that the whole call is, if it is one
         self.fuses = False                        # its arrays are so large that ops had better wait for one another
+        self.misses = 0                           # calls with ops that had not been seen at their place, more or less in a row
+
+    def note(self, misses: int) -> None:
+        """Note how many ops of a call were new to the tape: where every call has other ops, they had better not wait."""
+        self.misses = self.misses + 1 if misses else self.misses // 2
 
     def is_due(self) -> bool:
         """Whether the next call may go unrecorded."""
@@ -117,9 +123,10 @@ class Program:
         steady = self.steady.get(signature)
         if steady is not None and steady.is_due():
             first = sequence.n
-            if steady.fuses and tls.slow_path == tls.inference:
-                with Deferrer():
+            if steady.fuses and steady.misses < MOST_MISSES and tls.slow_path == tls.inference:
+                with Deferrer() as deferrer:
                     result = self.function(*args, **kwargs)
+                steady.note(deferrer.misses)
                 compiled_autograd.fuse_next(sequence.n > first)
             else:
                 result = self.function(*args, **kwargs)
@@ -179,7 +186,10 @@ class Program:
             if known.compiled[place] >= min(state.config.recompile_limit, state.config.cache_size_limit):
                 if state.config.fail_on_recompile_limit_hit:
                     raise FailOnRecompileLimitHit(f"{LIMIT_HIT} ({state.config.recompile_limit})\n   function: {self.name()}")
-                state.recompiles_log.warning("%s (%s)\n   function: %s", LIMIT_HIT, state.config.recompile_limit, self.name())
+                if not known.is_full:
+                    known.is_full = True
+                    state.recompiles_log.warning("%s (%s)\n   function: %s", LIMIT_HIT, state.config.recompile_limit,
+                                                 self.name())
                 known.sizes[key] = segment.sizes
                 return
             known.compiled[place] += 1

@@ -103,6 +103,7 @@ class Deferrer(TorchDispatchMode):
         self.before: Any = None
         self.tape: Any = None
         self.plans: list[Any] = []                # what is to be compiled in the end
+        self.misses = 0                           # ops that were unknown at their place
 
     def __enter__(self) -> Any:
         active.enter(self)
@@ -117,6 +118,7 @@ class Deferrer(TorchDispatchMode):
             if switches.tape is self.tape:
                 switches.tape = None
             self.tape.open = False
+            self.misses = self.tape.misses
             self.tape = None
 
     def __exit__(self, *exc: Any) -> None:

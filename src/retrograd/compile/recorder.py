@@ -177,6 +177,7 @@ class Known:
         self.variants: dict[Any, list[Variant]] = {}      # (settings, key of a segment) -> its variants
         self.sizes: dict[Any, list[int]] = {}             # key of a segment -> the sizes that it had last
         self.symbols: dict[Any, set[int]] = {}            # key of a segment -> sizes that have changed
+        self.is_full = False                              # there are as many as there may be
         self.compiled: Counter[Any] = Counter()           # (settings, place in the call) -> how many variants there are
 
 

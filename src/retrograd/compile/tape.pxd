@@ -52,7 +52,7 @@ cdef class Recording(Tape):
     cdef public long long epoch
     cdef public bint grad, shared, open
     cdef public Spot spot
-    cdef public Py_ssize_t count
+    cdef public Py_ssize_t count, misses
     cdef public list arrays, cells, tensors, numbers
     cpdef reset(self)
     @cython.locals(step=Step, made=Py_ssize_t, given=Py_ssize_t)

@@ -150,6 +150,7 @@ class Recording(Tape):
         self.owner: Any = owner
         self.shared: bool = shared                # there are other threads
         self.open: bool = True
+        self.misses: int = 0                      # ops that came at their place for the first time
         self.lock: Any = RLock()
         self.facts: dict[Any, Any] = facts        # op -> its choices, and whether it writes to its arguments
         self.find_facts: Any = find_facts
@@ -378,6 +379,7 @@ class Recording(Tape):
             self.reset()
             return None
         known.size += 1
+        self.misses += 1
         step.after = Spot(self.spot, step)
         step.after.numbers = [*self.spot.numbers, *[(place, args[i]) for i, place in step.numbers]]
         self.spot.steps.append(step)
