@@ -178,7 +178,8 @@ static int clashes(PyArrayObject *out, PyArrayObject *x) {               /* part
 
 static PyObject *refuse(void) { Py_RETURN_NONE; }
 static PyObject *point(const Info *I, const Entry *E, Call *c, PyArrayObject *out) {
-  const int nin = I->nin, code = result_code(I, c->common);
+  const int nin = I->nin; int code = result_code(I, c->common);
+  if (out && code == BOOL && code_of(out) != OTHER) code = code_of(out);         /* truth values as numbers */
   PyArrayObject *x = c->a[c->first]; const int nd = PyArray_NDIM(x);
   PointFn f = (PointFn)E[type_of(c->common)].f[0];
   if (!f) return refuse();
