@@ -214,7 +214,7 @@ cdef object fit(Form form, Py_ssize_t i, PyObject *v):
     if kind == STR:
         return <object>v if PyUnicode_CheckExact(v) else NO if is_plain(v) else ASK
     if kind == DTYPE:
-        return <object>v if type(<object>v) is dtype_class else ASK
+        return <object>v if type(<object>v) is dtype_class else NO if is_plain(v) or is_tensor(v) else ASK
     if kind == DEVICE:
         return <object>v if type(<object>v) is device_class else ASK
     return ASK

@@ -392,7 +392,9 @@ class Tensor:
     def __len__(self) -> int:
         if self._flags & FLAG_SUBCLASS:
             return table.dispatcher.function("__len__", (self,))
-        return length(self)
+        if self.array.ndim == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return self.array.shape[0]
 
     def __bool__(self) -> bool:
         return table.dispatcher.function("__bool__", (self,))

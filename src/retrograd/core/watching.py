@@ -51,7 +51,7 @@ def attribute(name: str, declared: property) -> Attribute:
 
 
 def named(name: str, descriptor: Attribute) -> Attribute:
-    descriptor.__qualname__ = f"TensorBase.{name}"
+    descriptor.__qualname__ = f"Tensor.{name}" if name.startswith("__") else f"TensorBase.{name}"      # written in Python there
     return descriptor
 
 
