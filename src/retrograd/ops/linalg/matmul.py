@@ -15,6 +15,7 @@ from retrograd.core.tensor import FUNCTIONS_BY_NAME, operators
 from retrograd.ops import late
 from retrograd.ops.linalg.lapack import address_of
 from retrograd.ops.shared import elementwise, families
+from retrograd.ops.shared.dtype_checks import type_name
 from retrograd.ops.shared.families import conj
 
 
@@ -47,7 +48,7 @@ def refuse_bool(name: str, self: Any, left: Any, right: Any) -> None:
 def expandable(array: Any, shape: Any) -> None:
     """PyTorch's errors for a tensor that cannot be expanded to the shape of a product."""
     if array.ndim > len(shape):
-        name = f"torch.{legacy(array)}Tensor{{{list(array.shape)}}}"
+        name = f"{type_name(array.dtype)}{{{list(array.shape)}}}"
         raise RuntimeError(f"expand({name}, size={list(shape)}): the number of sizes provided ({len(shape)}) must be greater "
                            f"or equal to the number of dimensions in the tensor ({array.ndim})")
     for k in range(1, array.ndim + 1):
