@@ -480,10 +480,10 @@ class Recording(Tape):
 
     # ---- the end of the wait
     def is_through(self) -> bool:
-        """Whether at most one of the values that were made is still held."""
+        """Whether at most one of the tensors that were made is still held."""
         found = 0
         for slot in range(len(self.cells) - 1, -1, -1):
-            if is_held(self.cells, self.arrays, slot):
+            if self.cells[slot] is not None and holders(self.cells, slot) > UNHELD:
                 found += 1
                 if found > 1:
                     return False
