@@ -225,3 +225,10 @@ def test_names_that_packages_take_from_private_places() -> None:
                   "from torch.fx.graph_module import _CodeOnlyModule, _USER_PRESERVED_ATTRIBUTES_KEY, _copy_attr\n"
                   "assert _CodeOnlyModule({'a': 1, **torch.nn.Module().__dict__}).a == 1\n"
                   "from torch._higher_order_ops.associative_scan import associative_scan")
+
+
+def test_functions_of_nn_are_listed_as_built_in_and_still_pickled() -> None:
+    program = ("import retrograd.as_torch; retrograd.as_torch.install(); import pickle, torch, torch.nn.functional as F; "
+               "torch.overrides.get_testing_overrides(); "
+               "print(F.gelu.__module__, all(pickle.loads(pickle.dumps(f)) is f for f in (F.gelu, F.logsigmoid, F.linear)))")
+    assert python("-c", program).stdout.split() == ["torch._C._nn", "True"]

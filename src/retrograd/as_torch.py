@@ -150,6 +150,7 @@ PRIVATE: dict[str, dict[str, str]] = {
     "_C._nn": {
         "_parse_to": "_torch_private:parse_to_arguments",
         "_test_warn_in_autograd": "ops.shared.testing:_test_warn_in_autograd",
+        "log_sigmoid": "nn.functional:logsigmoid",
     },
     "_VF": {
         "unique_dim": "ops.reduction.sort:unique_dim",

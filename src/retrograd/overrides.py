@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -136,6 +137,9 @@ def get_overridable_functions() -> dict[Any, list[Any]]:
     older = [getattr(functional, name) for name in functional.NAMES if name not in ("pca_lowrank", "svd_lowrank", "istft")]
     for function in older:
         function.__module__ = "torch.functional"
+    if sys.modules.get("torch") is torch:           # then this module can be imported
+        for name in BUILT_IN:
+            getattr(nn_functional, name).__module__ = "torch._C._nn"
     ignored = get_ignored_functions()
     of_torch = [f for name in [*sorted(api.PUBLIC), *OF_TORCH] if callable(f := getattr(torch, name))
                 and f not in ignored and not isinstance(f, type) and f not in older]
@@ -171,6 +175,9 @@ OF_TORCH = ("lobpcg", "pca_lowrank", "svd_lowrank", "_sym_acos", "_sym_asin", "_
 OF_DISTRIBUTED = ("all_gather", "all_gather_coalesced", "all_reduce", "all_reduce_coalesced", "all_to_all",
                   "all_to_all_single", "broadcast", "gather", "irecv", "isend", "recv", "reduce", "reduce_scatter", "scatter",
                   "send")
+# Functions of nn.functional that are PyTorch's own in C.
+BUILT_IN = ("avg_pool2d", "avg_pool3d", "gelu", "linear", "logsigmoid", "one_hot", "scaled_dot_product_attention", "softplus",
+            "softshrink")
 OF_INIT = ("constant_", "kaiming_uniform_", "normal_", "uniform_")
 
 
