@@ -40,6 +40,7 @@ cpdef call_general(OpDef op, args)
 cpdef call_long(OpDef op, args)
 cpdef call_layers(OpDef op, args)
 cpdef compute(OpDef op, args)
+cdef bint takes_complex(OpDef op, args) except -1
 @cython.locals(source=Tensor, x=Array, count=Py_ssize_t)
 cdef call_view(OpDef op, args)
 @cython.locals(out=Tensor, node=OpNode, counter=Counter, parent=View, view=View, wanted=bint, creation=int)

@@ -340,6 +340,8 @@ def call_general(op: Any, args: Any) -> Any:
         return op.compute(*args) if op.meant is None else call_plain(op.meant, args)
     if not op.simple or op.device_arg >= 0 and (args[op.device_arg] is not None or args[op.device_arg - 1] is not None):
         return autograd(op, args)
+    if op.real_only and takes_complex(op, args):
+        return autograd(op, args)
     if op.one_view:
         return call_view(op, args)
     values = list(args)
@@ -384,7 +386,7 @@ def call_general(op: Any, args: Any) -> Any:
         else:
             out._counter = counter_of(args[0])
     if node is not None and (z.dtype.kind in "fcV" or not dropped(op, z)):
-        if op.has_lists:
+        if op.has_lists or op.real_only and z.dtype.kind == "c":
             finish(op, node, mask, (out,))
             return out
         node._shape = z.shape
@@ -394,6 +396,18 @@ def call_general(op: Any, args: Any) -> Any:
         if op.saves_result:
             save_results(op, node, mask, (out,))
     return out
+
+
+def takes_complex(op: Any, args: Any) -> bool:
+    """Whether a tensor among the arguments is complex, or in a list."""
+    for i in op.tensor_args:
+        t = args[i]
+        if isinstance(t, Tensor):
+            if t.array.dtype.kind == "c":
+                return True
+        elif t is not None:
+            return True
+    return False
 
 
 def call_view(op: Any, args: Any) -> Any:

@@ -204,9 +204,10 @@ class OpDef:
         tensors = len(self.tensor_args)
         self.shortcut: int = tensors if (self.fast is not None and tensors in (1, 2) and not self.is_inplace and not self.is_out
                                          and self.tensor_args == tuple(range(tensors))) else 0
-        self.simple: bool = not (self.is_inplace or self.is_out or self.flips or self.kernel is None or self.real_only
+        self.simple: bool = not (self.is_inplace or self.is_out or self.flips or self.kernel is None
                                  or self.device_arg >= 0 and self.tensor_args or self.vjp == NOT_IMPLEMENTED)
-        self.one_view: bool = self.simple and self.is_view and self.differentiable and not self.multiple and tensors == 1
+        self.one_view: bool = (self.simple and self.is_view and self.differentiable and tensors == 1
+                               and not self.multiple and not self.real_only)
         self.writes_pair: bool = (self.is_inplace and self.functional is not None and self.functional.ufunc is not None
                                   and self.tensor_args == (0, 1))
         self._ready = True
