@@ -191,9 +191,16 @@ def unique_consecutive_kernel(xp: Any, self: Any, return_inverse: bool, return_c
     if dim is not None:
         return unique_dim_kernel(xp, self, dim, True)
     refuse("unique", self, "c")
-    starts, group, counts = runs(xp, wide(self).reshape(-1, 1))
-    return (self.reshape(-1)[starts], group.reshape(self.shape) if return_inverse else xp.empty(0, INT64),
-            counts.astype(INT64) if return_counts else xp.empty(0, INT64))
+    flat = wide(self).reshape(-1)
+    fresh = lean.ones(flat.size, bool)
+    xp.not_equal(flat[1:], flat[:-1], fresh[1:])
+    counts = inverse = xp.empty(0, INT64)
+    if return_counts:
+        starts = xp.flatnonzero(fresh)
+        counts = xp.diff(xp.append(starts, flat.size)).astype(INT64)
+    if return_inverse:
+        inverse = (xp.cumsum(fresh) - 1).reshape(self.shape)
+    return self.reshape(-1)[fresh], inverse, counts
 
 
 unique_old = defop(
