@@ -116,6 +116,11 @@ def test_products_can_be_reduced_otherwise(reduce: str) -> None:
     assert sparse.grad.layout is torch.sparse_csr and dense.grad.shape == dense.shape
 
 
+def test_only_floating_point_products_are_reduced_otherwise() -> None:
+    with pytest.raises(NotImplementedError, match="\"spmm_reduce_kernel\" not implemented for 'Long'"):
+        torch.sparse.mm(torch.eye(2, dtype=torch.int64).to_sparse_csr(), torch.ones(2, 2, dtype=torch.int64), "sum")
+
+
 def test_products_of_sparse_matrices_are_sparse() -> None:
     a, b = torch.eye(3).to_sparse_csr(), torch.arange(9.0).view(3, 3).to_sparse_csr()
     assert torch.sparse.mm(a, b).layout is torch.sparse_csr

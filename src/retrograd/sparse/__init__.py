@@ -38,6 +38,8 @@ def mm_reduced(sparse: Any, dense: Any, reduce: str) -> Any:
     if sparse.dim() != 2 or dense.dim() != 2 or sparse.shape[1] != dense.shape[0]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({'x'.join(map(str, sparse.shape))} and "
                            f"{'x'.join(map(str, dense.shape))})")
+    if not sparse.is_floating_point():
+        raise NotImplementedError(f'"spmm_reduce_kernel" not implemented for \'{sparse.dtype.legacy}\'')
     crow, columns = sparse.crow_indices(), sparse.col_indices()
     rows = late.arange(sparse.shape[0]).repeat_interleave(crow.diff())
     terms = sparse.values().unsqueeze(1) * dense[columns]
