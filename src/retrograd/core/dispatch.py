@@ -730,8 +730,8 @@ def write_out(op: Any, args: Any) -> Any:
     if tls.grad_enabled and (op.functional.differentiable or op.functional.composite):
         tensors = [t for a in args for t in (a if isinstance(a, (list, tuple)) else (a,)) if isinstance(t, Tensor)]
         if any([wants_grad(t) for t in tensors]) and not all([t._flags & FLAG_INFERENCE for t in tensors]):
-            if op.functional.composite:
-                op.functional.compute(*inputs)           # what is wrong with these comes first
+            if op.functional.composite and any([isinstance(t, Tensor) and not t.array.ndim for t in inputs]):
+                op.functional.compute(*inputs)           # made of others, it looks at ranks before they look at gradients
             raise RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic differentiation, "
                                "but one of the arguments requires grad.")
     for out in outs:

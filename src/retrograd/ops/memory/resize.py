@@ -26,8 +26,9 @@ def write_number(xp: Any, self: Any, value: Any) -> Any:
 
 
 def write_tensor(xp: Any, self: Any, value: Any) -> Any:
+    element = checked_value(self, value)
     check_writable(self)
-    self[...] = checked_value(self, value)
+    self[...] = element
     return self
 
 

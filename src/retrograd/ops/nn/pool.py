@@ -272,7 +272,8 @@ def max_pool1d(self: Any, *settings: Any) -> Any:
         raise unsupported("max_pool1d_impl", self.array.dtype)
     result = max_pool1d_pair(self, *settings)[0]
     if not families.will_differentiate(self):
-        result = result.contiguous()
+        if is_ordinary(result):
+            result = new_tensor(np.ascontiguousarray(result.array))
         if self.ndim == 2:
             bump(result)
     return result
