@@ -51,7 +51,7 @@ def test_regions_compute_what_ops_compute(cache: Path) -> None:
             assert got.stride() == wanted.stride()
             torch.testing.assert_close(got, wanted, equal_nan=True)
     made = [code for code in codes.values() if code is not None]
-    assert all([code.works for code in made])
+    assert all([code.function is not None for code in made])
     assert len({code.source for code in made}) < len(made)             # layouts are no part of the text
     assert len(list(cache.glob("*.so"))) == len({code.source for code in made})
 

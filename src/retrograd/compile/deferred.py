@@ -95,7 +95,8 @@ hooks.settle = settle
 class Deferrer(TorchDispatchMode):
     """A scope in which ops wait."""
 
-    def __init__(self) -> None:
+    def __init__(self, records: bool = True) -> None:
+        self.records = records                    # on a tape, where nothing else watches
         self.waiting = Waiting(facts, facts_of, self.run, self.flush)
         self.waiting.alone = _count() == (threading.current_thread() is not threading.main_thread())
         self.lock = threading.RLock()
@@ -108,7 +109,8 @@ class Deferrer(TorchDispatchMode):
     def __enter__(self) -> Any:
         active.enter(self)
         self.before, tls.deferrer = tls.deferrer, self
-        if not tls.slow_path and (switches.tape is None or not switches.tape.open):      # type: ignore[attr-defined]
+        free = switches.tape is None or not switches.tape.open  # type: ignore[attr-defined]
+        if self.records and not tls.slow_path and free:
             self.tape = switches.tape = Recording(self, facts, facts_of, partial(joint.finish, self.plans),
                                                   not self.waiting.alone)
         return super().__enter__()
@@ -363,7 +365,7 @@ def fused_source(graph: Any, inputs: Any) -> list[str]:
     was = set_grad_enabled(False)
     try:
         for _ in range(3):                        # the first time, the layouts of results are found out
-            with Deferrer() as deferrer:
+            with Deferrer(records=False) as deferrer:
                 deferrer.sources = sources
                 results = graph(*inputs)
             del results
