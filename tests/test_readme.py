@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+import retrograd as torch
+from retrograd.compile import compiled_autograd
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -41,6 +44,8 @@ def run(page: Path, blocks: list[tuple[int, str, str | None]]) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_code_prints_what_the_page_says(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)           # pages show paths as they are from here
+    torch.compiler.reset()            # and the numbers of graphs as they are in a fresh process
+    compiled_autograd.reset()
     run(page, python_blocks(page.read_text()))
 
 
