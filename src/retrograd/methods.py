@@ -717,9 +717,12 @@ def _clear_non_serializable_cached_data(self: Any) -> None:
     """What a class with cached data overrides to forget them before it is pickled; tensors have none."""
 
 
-def __dir__(self: Any) -> list[str]:
+def tensor_names(self: Any) -> list[str]:
     """The names of the class and of the instance, without those that are for tensors on other devices."""
     return sorted({name for name in (*dir(type(self)), *self.__dict__) if name not in FIELDS and name != "volatile"})
+
+
+tensor_names.__name__ = "__dir__"         # a function of that name in a module answers for the module
 
 
 def volatile(self: Any) -> bool:
@@ -817,7 +820,7 @@ OTHERS = dict(
     is_neg=is_neg, get_device=get_device, is_set_to=is_set_to, element_size=lambda self: self.array.itemsize,
     __deepcopy__=__deepcopy__, __reduce_ex__=__reduce_ex__, __setstate__=__setstate__, register_hook=tensor_hooks.register_hook,
     retain_grad=tensor_hooks.retain_grad, __dlpack__=__dlpack__, __dlpack_device__=__dlpack_device__,
-    register_post_accumulate_grad_hook=tensor_hooks.register_post_accumulate_grad_hook, __dir__=__dir__,
+    register_post_accumulate_grad_hook=tensor_hooks.register_post_accumulate_grad_hook, __dir__=tensor_names,
     _clear_non_serializable_cached_data=_clear_non_serializable_cached_data,
 )
 PLAIN = {**QUICK, **{name: seen_method(name, method) for name, method in OTHERS.items()}, "__iter__": __iter__,

@@ -90,6 +90,7 @@ def storage_to_tensor_type(storage: Any) -> Any:
 def _is_zipfile(f: Any) -> bool:
     """Whether a file has, where it is read next, the first bytes of a zip archive.
 
+    >>> import io
     >>> _is_zipfile(io.BytesIO(b"PK"))
     False
     """
