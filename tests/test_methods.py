@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -52,3 +53,10 @@ def test_lazy_bits_are_pickled_and_applied_by_deep_copies() -> None:
 @pytest.mark.parametrize("made_again", [copy.copy, copy.deepcopy, pickled])
 def test_meta_tensors_stay_meta(made_again: Callable[[Any], Any]) -> None:
     assert made_again(torch.ones(2, 3, device="meta")).device.type == "meta"
+
+
+def test_every_listed_name_of_a_tensor_is_there() -> None:
+    x = torch.ones(2, 2, dtype=torch.complex64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert [name for name in dir(x) if not hasattr(x, name)] == [] and "shape" in dir(x)

@@ -719,7 +719,8 @@ def _clear_non_serializable_cached_data(self: Any) -> None:
 
 def tensor_names(self: Any) -> list[str]:
     """The names of the class and of the instance, without those that are for tensors on other devices."""
-    return sorted({name for name in (*dir(type(self)), *self.__dict__) if name not in FIELDS and name != "volatile"})
+    hidden = {*FIELDS, "_cell", "volatile", "__cuda_array_interface__"}
+    return sorted({*dir(type(self)), *self.__dict__} - hidden)
 
 
 tensor_names.__name__ = "__dir__"         # a function of that name in a module answers for the module
