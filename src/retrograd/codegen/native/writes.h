@@ -18,7 +18,7 @@ static PyObject *native_copy_(PyObject *const *args, Py_ssize_t n) {
   if (n != 3 || !may_write(args[0]) || !is_array(args[1])) return refuse();
   PyArrayObject *to = (PyArrayObject *)args[0], *from = (PyArrayObject *)args[1];
   if (PyArray_DESCR(to) != PyArray_DESCR(from) || !contiguous(from) || !PyArray_SAMESHAPE(to, from) || owner_of(to) == owner_of(from)) return refuse();
-  memcpy(PyArray_DATA(to), PyArray_DATA(from), PyArray_NBYTES(to));
+  memmove(PyArray_DATA(to), PyArray_DATA(from), PyArray_NBYTES(to));      /* two owners may have one memory */
   Py_INCREF(to); return (PyObject *)to; }
 static PyObject *native_zero_(PyObject *const *args, Py_ssize_t n) {
   if (n != 1 || !may_write(args[0])) return refuse();
