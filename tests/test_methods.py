@@ -56,6 +56,7 @@ def test_meta_tensors_stay_meta(made_again: Callable[[Any], Any]) -> None:
 
 
 def test_every_listed_name_of_a_tensor_is_there() -> None:
+    torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], layout=torch.jagged)      # which adds names
     x = torch.ones(2, 2, dtype=torch.complex64)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

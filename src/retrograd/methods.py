@@ -719,8 +719,14 @@ def _clear_non_serializable_cached_data(self: Any) -> None:
 
 def tensor_names(self: Any) -> list[str]:
     """The names of the class and of the instance, without those that are for tensors on other devices."""
-    hidden = {*FIELDS, "_cell", "volatile", "__cuda_array_interface__"}
-    return sorted({*dir(type(self)), *self.__dict__} - hidden)
+    names = {*dir(type(self)), *self.__dict__} - {*FIELDS, "_cell", "volatile", "__cuda_array_interface__"}
+    return sorted([name for name in names if answers(self, name)])
+
+
+def answers(self: Any, name: str) -> bool:
+    """Whether a tensor has what the class lists; private properties may be those of another layout."""
+    private = name.startswith("_") and isinstance(getattr(type(self), name, None), property)
+    return not private or hasattr(self, name)
 
 
 tensor_names.__name__ = "__dir__"         # a function of that name in a module answers for the module
