@@ -13,6 +13,7 @@ There is no plain form of this file: without a compiler the functions are writte
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.list cimport PyList_New, PyList_SET_ITEM
 from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from sys import intern
 from types import MethodType
 from numpy import ndarray as ndarray_
@@ -382,12 +383,16 @@ cdef object run(Form form, list bound):
 cdef object gathered(PyObject **args, Py_ssize_t first, Py_ssize_t given):
     """The ints of x.view(2, 3) as a tuple."""
     cdef Py_ssize_t i
-    cdef list found = []
+    cdef tuple found
     for i in range(first, given):
         if not PyLong_CheckExact(args[i]):
             return ASK
-        found.append(<object>args[i])
-    return tuple(found)
+    found = PyTuple_New(given - first)
+    for i in range(first, given):
+        value = <object>args[i]
+        Py_INCREF(value)
+        PyTuple_SET_ITEM(found, i - first, value)
+    return found
 
 
 cdef object by_schema(Entry self, PyObject **args, Py_ssize_t given, PyObject *keywords, Py_ssize_t named):

@@ -12,7 +12,7 @@ from typing import Any
 from retrograd.core.dispatch import call
 from retrograd.core.kernels import FLOAT32, FLOAT64
 from retrograd.core.state import switches, tls
-from retrograd.core.tensor import Tensor, bump, new_tensor
+from retrograd.core.tensor import FLAG_SUBCLASS, Tensor, bump, new_tensor
 
 
 def write_each(op: Any, targets: Any, others: Any, tail: Any) -> None:
@@ -84,6 +84,18 @@ def map_each(op: Any, columns: Any, tail: Any) -> list[Any]:
 def is_bare(t: Any, records: bool) -> bool:
     """Whether a tensor is no more than its array, whose memory it shares with no other one."""
     return t._flags == 0 and t.array.base is None and not (records and t._requires)
+
+
+def has_subclass(args: Any) -> bool:
+    """Whether a list among the arguments holds a tensor of a class that takes part in the protocols."""
+    for value in args:
+        if isinstance(value, (list, tuple)):
+            for item in value:
+                if isinstance(item, Tensor):
+                    t = item
+                    if t._flags & FLAG_SUBCLASS:
+                        return True
+    return False
 
 
 def gradient_lists(params: Any, elements: int) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 from retrograd.core.dispatch import call
 from retrograd.core.hooks import hooks
-from retrograd.core.lists import map_each, write_each
+from retrograd.core.lists import has_subclass, map_each, write_each
 from retrograd.core.opdef import OpDef, camel, defop, find_packet
 from retrograd.core.schema import Schema
 from retrograd.core.state import switches, tls
@@ -72,7 +72,7 @@ def listed(schema: str, compute: Any, variants: str = "function") -> None:
 def seen_whole(op: list[Any], compute: Any) -> Any:
     """A list op that dispatch modes and `__torch_dispatch__` see as one, unless derivatives are recorded for each tensor."""
     def run(*args: Any) -> Any:
-        if switches.any_mode and tls.slow_path or any([t._flags & FLAG_SUBCLASS for t in tensors_in(args)]):
+        if switches.any_mode and tls.slow_path or has_subclass(args):
             watched = tls.dispatch_modes and getattr(tls.dispatch_modes[-1], "_process", None) is None
             if (watched or overridden(args)) and not (tls.grad_enabled and any([wants_grad(t) for t in tensors_in(args)])):
                 return (hooks.dispatch_mode if watched else hooks.dispatch_subclass)(op[0], list(args))
