@@ -117,7 +117,6 @@ REASONS = {
     "torch.utils.jit": "there is no TorchScript compiler",
     "torch.utils.mkldnn": "belongs to PyTorch's build",
     "torch.utils.mobile_optimizer": "there is no TorchScript compiler",
-    "torch.utils.module_tracker": "not written",
     "torch.utils.serialization": "belongs to PyTorch's way of writing files",
     "torch.utils.show_pickle": "not written",
     "torch.utils.swap_tensors": "two tensors cannot change places",
