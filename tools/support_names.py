@@ -90,7 +90,7 @@ REASONS = {
     "torch.nn.utils.rnn.": "there is no accelerator",
     "torch.numa": "processes are not bound to nodes of memory",
     "torch.numa.": "processes are not bound to nodes of memory",
-    "torch.onnx.": "export to ONNX is not written",
+    "torch.onnx.": "the part of the exporter is not written",
     "torch.optim.": "the functional forms of optimizers are not written",
     "torch.overrides.": "not written",
     "torch.package": "packages of code and models are not written",

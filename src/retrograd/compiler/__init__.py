@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy
@@ -48,13 +49,28 @@ def reset() -> None:
     _state.reset()
 
 
+_is_compiling_flag = _is_exporting_flag = False
+
+
+@contextmanager
+def _compiling_state_context() -> Iterator[None]:
+    """Say that a program is being exported, which is a kind of compiling."""
+    global _is_compiling_flag, _is_exporting_flag
+    before = _is_compiling_flag, _is_exporting_flag
+    _is_compiling_flag = _is_exporting_flag = True
+    try:
+        yield
+    finally:
+        _is_compiling_flag, _is_exporting_flag = before
+
+
 def is_compiling() -> bool:
-    """Whether the code that asks is being compiled: never, since it is run as it is.
+    """Whether the code that asks is being exported; `compile` runs code as it is.
 
     >>> is_compiling()
     False
     """
-    return False
+    return _is_compiling_flag
 
 
 def is_dynamo_compiling() -> bool:
@@ -62,7 +78,12 @@ def is_dynamo_compiling() -> bool:
 
 
 def is_exporting() -> bool:
-    return False
+    """Whether the code that asks is being exported.
+
+    >>> is_exporting()
+    False
+    """
+    return _is_exporting_flag
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from typing import Any
 
 import retrograd as torch
@@ -99,7 +100,7 @@ class Exporter:
         buffers = {name: value.clone() for name, value in self.buffers.items()}
         tensors = [leaf.clone() for leaf in leaves if isinstance(leaf, torch.Tensor)]
         inputs = [*self.parameters.values(), *buffers.values(), *tensors]
-        with torch.no_grad():
+        with torch.no_grad(), torch.compiler._compiling_state_context():
             module = make_fx(run)(*inputs)
         module.graph.eliminate_dead_code()
         return Trace(module, *found)
@@ -136,7 +137,7 @@ class Exporter:
         for kind, prefix, values in ((InputKind.PARAMETER, "p_", self.parameters), (InputKind.BUFFER, "b_", self.buffers)):
             for target in values:
                 node = next(places)
-                rename(node, prefix + target.replace(".", "_"))
+                rename(node, prefix + re.sub(r"\W", "_", target))
                 kept = target in self.mod.state_dict() if kind is InputKind.BUFFER else None
                 specs.append(InputSpec(kind, TensorArgument(node.name), target, kept))
         last = None

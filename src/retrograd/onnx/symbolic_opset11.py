@@ -1,2 +1,2 @@
-"""ONNX nodes of opset 11: none, since nothing is exported."""
+"""ONNX nodes of opset 11: those of conversions/, which are not functions of TorchScript graphs."""
 from __future__ import annotations

@@ -1,0 +1,2 @@
+"""ONNX nodes of opset 10: those of conversions/, which are not functions of TorchScript graphs."""
+from __future__ import annotations
