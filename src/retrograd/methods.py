@@ -11,7 +11,7 @@ from retrograd.autograd import hooks as tensor_hooks
 from retrograd.autograd.backward import backward
 from retrograd.autograd.engine import calibrate
 from retrograd.core import dtypes, exposed, printing, saved, storage, subclass
-from retrograd.core.api import EXTRA_METHODS, TENSOR_METHODS, expose, shortcuts
+from retrograd.core.api import EXTRA_METHODS, TENSOR_METHODS, binder, expose, shortcuts
 from retrograd.core.described import described
 from retrograd.core.device import CPU
 from retrograd.core.dispatch import call, resolve
@@ -814,6 +814,10 @@ PROPERTIES: dict[str, Any] = dict(
 )
 
 PROPERTIES = {name: attribute(name, declared) for name, declared in PROPERTIES.items()}
+
+if COMPILED:                  # answered in C where the tensor is an ordinary one
+    dim, numel, size, stride, storage_offset, is_contiguous, item = [
+        binder.Question(method) for method in (dim, numel, size, stride, storage_offset, is_contiguous, item)]
 
 # What programs call most asks subclasses itself; for the rest `seen_method` does.
 QUICK = dict(item=item, detach=detach, size=size, stride=stride, storage_offset=storage_offset, data_ptr=data_ptr, numel=numel,

@@ -510,6 +510,16 @@ def packet_general(packet: Any, args: Any, kwargs: Any) -> Any:
 
 
 def op_call(op: Any, args: Any, kwargs: Any) -> Any:
+    entry = op.short
+    if entry is None or not COMPILED:
+        if not COMPILED or op.schema.writes_list or not op._ready or op.returns_list:
+            return op_general(op, args, kwargs)
+        entry = op.short = entry_of(op.name, [op.schema], [op], lambda *values, **named: op_general(op, values, named), False,
+                                    unreduced=False)
+    return entry(*args, **kwargs)
+
+
+def op_general(op: Any, args: Any, kwargs: Any) -> Any:
     try:
         bound = op.schema.bind(args, kwargs)
     except TypeError:

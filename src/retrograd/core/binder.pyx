@@ -24,7 +24,8 @@ from retrograd.core.tensor cimport Dispatcher, Tensor
 from retrograd.core.device import device as device_class
 from retrograd.core.dtypes import dtype as dtype_class
 from retrograd.core.schema import KEYWORD_SYNONYMS, REQUIRED as REQUIRED_
-from retrograd.core.state import switches as switches_
+from retrograd.core.state import switches as switches_, tls
+from retrograd.core.storage import offset_of, strides_of
 from retrograd.core.tensor import Size as Size_, FLAG_SUBCLASS as FLAG_SUBCLASS_, operators
 
 cdef extern from *:
@@ -40,11 +41,18 @@ cdef extern from *:
         return t == NPY_FLOAT || t == NPY_DOUBLE;
     }
     static int rank(PyObject *array) { return PyArray_NDIM((PyArrayObject *)array); }
+    static int type_number(PyObject *array) { return PyArray_TYPE((PyArrayObject *)array); }
+    static Py_ssize_t length(PyObject *array, Py_ssize_t dim) { return PyArray_DIM((PyArrayObject *)array, (int)dim); }
+    static int is_row_major(PyObject *array) { return PyArray_CHKFLAGS((PyArrayObject *)array, NPY_ARRAY_C_CONTIGUOUS); }
     #define NO_OFFSET(n) PyVectorcall_NARGS(n)
     """
     void make_vectorcall(PyTypeObject *t, Py_ssize_t offset)
     bint is_real(PyObject *array)
     int rank(PyObject *array)
+    int type_number(PyObject *array)
+    Py_ssize_t length(PyObject *array, Py_ssize_t dim)
+    bint is_row_major(PyObject *array)
+    int NPY_CDOUBLE
     Py_ssize_t NO_OFFSET(size_t n)
     PyTypeObject *Py_TYPE(PyObject *o)
     bint PyLong_CheckExact(PyObject *o)
@@ -405,6 +413,86 @@ cdef object by_schema(Entry self, PyObject **args, Py_ssize_t given, PyObject *k
 
 cdef Entry probe = Entry.__new__(Entry)
 make_vectorcall(<PyTypeObject *>Entry, <char *>&probe.vectorcall - <char *><void *>probe)
+
+
+# ---- what a tensor says of itself
+cdef enum Asked:
+    DIM, NUMEL, SIZE, STRIDE, OFFSET, CONTIGUOUS, ITEM
+
+cdef dict ASKED = {"dim": DIM, "numel": NUMEL, "size": SIZE, "stride": STRIDE, "storage_offset": OFFSET,
+                   "is_contiguous": CONTIGUOUS, "item": ITEM}
+
+
+cdef class Question:
+    """A method that says what an ordinary tensor is; all other calls go to `general`, the same method in Python."""
+
+    cdef void *vectorcall
+    cdef int asked
+    cdef object general
+    cdef dict __dict__
+    cdef object __weakref__
+
+    def __cinit__(self):
+        self.vectorcall = <void *>ask
+
+    def __init__(self, general):
+        self.general, self.asked = general, ASKED[general.__name__]
+        for attribute, value in (("__name__", general.__name__), ("__qualname__", general.__name__), ("__module__", "torch"),
+                                 ("__doc__", general.__doc__), ("__wrapped__", general)):
+            setattr(self, attribute, value)
+
+    def __get__(self, instance, owner):
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self):
+        return f"<method '{self.__name__}' of 'torch.Tensor' objects>"
+
+    def __reduce__(self):
+        return getattr, (Tensor, self.__name__)
+
+
+cdef PyObject *ask(PyObject *question, PyObject **args, size_t flags, PyObject *keywords) except NULL:
+    made = answer(<Question>question, args, NO_OFFSET(flags), keywords)
+    Py_INCREF(made)
+    return <PyObject *>made
+
+
+cdef object answer(Question self, PyObject **args, Py_ssize_t given, PyObject *keywords):
+    cdef Py_ssize_t i, n
+    cdef PyObject *array
+    cdef dict kwargs
+    if keywords is NULL and given >= 1 and given <= 2 and is_ordinary(args[0]) and switches.function_modes == 0:
+        array = <PyObject *>(<Tensor>args[0]).array
+        n = rank(array)
+        if given == 2:
+            if (self.asked == SIZE or self.asked == STRIDE) and PyLong_CheckExact(args[1]):
+                i = <object>args[1]
+                if -n <= i < n:
+                    i = i + n if i < 0 else i
+                    return length(array, i) if self.asked == SIZE else (<tuple>strides_of(<object>array))[i]
+        elif self.asked == DIM:
+            return n
+        elif self.asked == NUMEL:
+            return (<object>array).size
+        elif self.asked == SIZE:
+            return Size((<object>array).shape)
+        elif self.asked == STRIDE:
+            return strides_of(<object>array)
+        elif self.asked == OFFSET:
+            return offset_of(<object>array)
+        elif self.asked == CONTIGUOUS:
+            if is_row_major(array):
+                return True
+        elif type_number(array) <= NPY_CDOUBLE and (<object>array).size == 1 and not (switches.any_mode and tls.slow_path):
+            return (<object>array).item()
+    kwargs = {}
+    for i in range(0 if keywords is NULL else PyTuple_GET_SIZE(keywords)):
+        kwargs[<object>PyTuple_GET_ITEM(keywords, i)] = <object>args[given + i]
+    return self.general(*[<object>args[i] for i in range(given)], **kwargs)
+
+
+cdef Question asking = Question.__new__(Question)
+make_vectorcall(<PyTypeObject *>Question, <char *>&asking.vectorcall - <char *><void *>asking)
 
 
 def form_of(schema, target, is_method, defaults):

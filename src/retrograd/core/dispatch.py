@@ -428,6 +428,10 @@ def call_view(op: Any, args: Any) -> Any:
             made = native(x, *args[1:])
     if made is None:
         made = run_kernel(op, args, [x, *args[1:]])
+    if op.flips:
+        out = make_view(op, source, tuple(args[1:]), made)
+        out._flags |= op.flips
+        return out
     return make_view(op, source, tuple(args[1:]), made)
 
 

@@ -402,14 +402,25 @@ def result_type_of(dim_dtypes: Iterable[dtype], zero_dim_dtypes: Iterable[dtype]
     >>> result_type_of([int32], [float64], [True]), result_type_of([float16], [], [1.5])
     (torch.float64, torch.float16)
     """
-    result: dtype | None = None
+    dim_dtypes, zero_dim_dtypes, scalar_values = tuple(dim_dtypes), tuple(zero_dim_dtypes), tuple(scalar_values)
+    kinds = tuple([type(value) for value in scalar_values])
+    key = (dim_dtypes, zero_dim_dtypes, kinds, _default)
+    result: dtype | None = _results.get(key)
+    if result is not None:
+        return result
     # The innermost pair is (0-d tensors, numbers), so a number raises a 0-d tensor before that meets the others.
     for group in (_joined(map(number_dtype, scalar_values)), _joined(zero_dim_dtypes), _joined(dim_dtypes)):
         if group is not None:
             result = group if result is None else combine(group, result)
     if result is None:
         raise ValueError("result_type_of() needs at least one operand")
+    if _PYTHON_NUMBERS.issuperset(kinds) and len(dim_dtypes) + len(zero_dim_dtypes) < 4:
+        _results[key] = result
     return result
+
+
+_results: dict[Any, dtype] = {}         # of few operands, so that there are not many
+_PYTHON_NUMBERS = frozenset((bool, int, float, complex))
 
 
 def binary_dtype(a: dtype, a_ndim: int, b: dtype, b_ndim: int) -> dtype:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import dtypes, storage
+from retrograd.core import dtypes, lean, storage
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.tensor import Tensor
 
@@ -234,7 +234,7 @@ def check_shapes(op: Any, args: Any) -> None:
         problem = broadcast_problem(joint, shape)
         if problem is not None:
             raise RuntimeError(problem)
-        joint = np.broadcast_shapes(joint, shape)
+        joint = lean.broadcast_shapes(joint, shape)
     if op.is_inplace and joint != shapes[0]:
         raise RuntimeError(f"output with shape {list(shapes[0])} doesn't match the broadcast shape {list(joint)}")
 

@@ -14,6 +14,13 @@ from retrograd.core.algorithms import native
 BACKWARDS = slice(None, None, -1)
 
 
+def natively(op: Any, *args: Any) -> Any:
+    """What the compiled kernel of an op gives for these arrays; None where it has none, or none for them."""
+    if not op._ready:
+        op.prepare()
+    return None if op.native is None else op.native(*args)
+
+
 def moveaxis(array: Any, source: int, destination: int) -> Any:
     """The array with one dimension in another place.
 
@@ -42,7 +49,7 @@ def broadcast_to(array: Any, shape: Any) -> Any:
     return np.broadcast_to(array, shape) if made is None else made
 
 
-def broadcast_shapes(first: Any, second: Any, *others: Any) -> Any:
+def broadcast_shapes(first: Any, second: Any = (), *others: Any) -> Any:
     """The shape that shapes have in common.
 
     >>> broadcast_shapes((2, 1), (3,))
@@ -50,7 +57,38 @@ def broadcast_shapes(first: Any, second: Any, *others: Any) -> Any:
     """
     if not others and (first == second or not second):
         return first
-    return np.broadcast_shapes(first, second, *others)
+    joint = list(first)
+    for shape in (second, *others):
+        if len(shape) > len(joint):
+            joint[:0] = [1] * (len(shape) - len(joint))
+        for i in range(-len(shape), 0):
+            if joint[i] == 1:
+                joint[i] = shape[i]
+            elif shape[i] != 1 and shape[i] != joint[i]:
+                return np.broadcast_shapes(first, second, *others)
+    return tuple(joint)
+
+
+def within(array: Any, low: int, high: int) -> bool:
+    """Whether all elements of an array of integers are at least `low` and below `high`.
+
+    >>> within(np.array([0, 2]), 0, 2)
+    False
+    """
+    inside = native.within(array, low, high) if native is not None else None
+    return not array.size or bool(array.min() >= low and array.max() < high) if inside is None else inside
+
+
+def is_sorted(vector: Any) -> bool:
+    """Whether no element of a vector of integers is smaller than the one before it.
+
+    >>> is_sorted(np.array([1, 1, 2])), is_sorted(np.array([2, 1]))
+    (True, False)
+    """
+    if len(vector) > 256:
+        return not (vector[1:] < vector[:-1]).any()
+    values = vector.tolist()
+    return bool(values == sorted(values))
 
 
 def expand_dims(array: Any, axis: int) -> Any:

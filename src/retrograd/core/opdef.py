@@ -159,7 +159,7 @@ class OpDef:
         self.rules: Any = None                # compiled on first use
         self.declared_rules: Any = None       # the same in the order in which they were written
         self.run: Any = None                  # in plain Python, what its nodes do when they run (see shortcut_rules.py)
-        self.short: Any = None                # in plain Python, the op as a function of its tensors (see shortcuts.py)
+        self.short: Any = None                # the op as a function: of its tensors (shortcuts.py), or for users (api.py)
         self.plans: dict[int, Plan] = {}
         self.short_plans: list[Any] = [None] * 4
         self._ready: bool = False
@@ -204,10 +204,11 @@ class OpDef:
         tensors = len(self.tensor_args)
         self.shortcut: int = tensors if (self.fast is not None and tensors in (1, 2) and not self.is_inplace and not self.is_out
                                          and self.tensor_args == tuple(range(tensors))) else 0
-        self.simple: bool = not (self.is_inplace or self.is_out or self.flips or self.kernel is None
+        self.simple: bool = not (self.is_inplace or self.is_out or self.kernel is None
                                  or self.device_arg >= 0 and self.tensor_args or self.vjp == NOT_IMPLEMENTED)
         self.one_view: bool = (self.simple and self.is_view and self.differentiable and tensors == 1
                                and not self.multiple and not self.real_only)
+        self.simple = self.simple and (self.one_view or not self.flips)
         self.writes_pair: bool = (self.is_inplace and self.functional is not None and self.functional.ufunc is not None
                                   and self.tensor_args == (0, 1))
         self._ready = True

@@ -25,6 +25,13 @@ try:
 except ImportError:     # not built, or RETROGRAD_PLAIN hides them
     pass
 
+native_strided: Any = None          # the same as `strided` below for most geometries
+try:
+    from retrograd.core import _loops  # type: ignore[attr-defined, unused-ignore]
+    native_strided = _loops.kernels["as_strided_default"]
+except ImportError:
+    pass
+
 ndarray = np.ndarray
 one_byte = c_char.from_buffer
 
@@ -117,6 +124,10 @@ def offset_of(array: Any) -> int:
 
 def strided(array: Any, size: Any, stride: Any, offset: Any = None) -> Any:
     """An array over the memory of `array` with the given geometry in elements; checked against the storage's bounds."""
+    if native_strided is not None:
+        made = native_strided(array, size, stride, offset)
+        if made is not None:
+            return made
     item = array.itemsize
     if offset is None and array.flags.c_contiguous and array.size and array.dtype.kind != "V" and 0 not in size:
         if (sum([(n - 1) * s for n, s in zip(size, stride, strict=True)]) + 1) * item <= array.nbytes:
@@ -230,7 +241,7 @@ def empty_strided(shape: Any, strides: Any, dtype: Any) -> Any:
         return np.empty(shape, dtype)
     size = 0 if count == 0 else 1 + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])
     memory = np.empty(size, dtype)
-    if memory.dtype.kind == "V":          # bfloat16 does not speak the buffer protocol
+    if native_strided is not None or memory.dtype.kind == "V":          # bfloat16 does not speak the buffer protocol
         return strided(memory, shape, strides, 0)
     return np.ndarray(tuple(shape), dtype, memory, 0, tuple([s * memory.itemsize for s in strides]))
 

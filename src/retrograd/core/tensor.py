@@ -397,6 +397,8 @@ class Tensor:
         return self.array.shape[0]
 
     def __bool__(self) -> bool:
+        if not self._flags and not switches.any_mode and self.array.size == 1:
+            return bool(self.array)
         return table.dispatcher.function("__bool__", (self,))
 
     # These are declared here, although `methods` installs them, because a compiled class finds them by its C slots only.
@@ -421,7 +423,7 @@ class Tensor:
     # ---- what it is; of a subclass, whoever overrides the attribute is asked first
     @property
     def shape(self) -> Any:
-        if self._flags & (FLAG_SUBCLASS | FLAG_SPARSE):
+        if self._flags and self._flags & (FLAG_SUBCLASS | FLAG_SPARSE):
             return asked(self, "shape", shape_of)
         return Size(self.array.shape)
 

@@ -31,6 +31,16 @@ FUNCTION(contains) {
   switch (code) { case NPY_FLOAT: FIND(float) case NPY_DOUBLE: FIND(double) case NPY_LONG: FIND(int64_t) case NPY_INT: FIND(int32_t) case NPY_UBYTE: FIND(uint8_t) default: break; }
   Py_DECREF(out); Py_RETURN_NONE; }
 
+/* within(x, low, high): whether low <= x < high for all elements; None for other dtypes than those of indices, or gaps */
+FUNCTION(within) {
+  PyArrayObject *x = array_at(args, 0); const long long low = PyLong_AsLongLong(args[1]), high = PyLong_AsLongLong(args[2]);
+  if (PyErr_Occurred()) { PyErr_Clear(); Py_RETURN_NONE; }
+  if (!plain(x)) Py_RETURN_NONE;
+  const long n = PyArray_SIZE(x); int out = 0;
+#define WITHIN(T) { const T *p = PyArray_DATA(x); for (long i = 0; i < n; i++) out |= (p[i] < low) | (p[i] >= high); break; }
+  switch (code_of(x)) { case NPY_LONG: WITHIN(int64_t) case NPY_INT: WITHIN(int32_t) default: Py_RETURN_NONE; }
+  return PyBool_FromLong(!out); }
+
 /* one_hot(classes, count): ones in the places of classes along a new dimension; a count of -1 is the largest class and one more */
 FUNCTION(one_hot) {
   PyArrayObject *x = array_at(args, 0); long count = PyLong_AsLong(args[1]); if (PyErr_Occurred()) { PyErr_Clear(); Py_RETURN_NONE; }

@@ -277,6 +277,8 @@ def as_element(value: Any, dtype: Any) -> Any:
 def holds(value: Any, dtype: Any) -> bool:
     """Whether a number fits into a dtype: unsigned types take negative numbers modulo their range."""
     kind = dtype.kind
+    if (type(value) is int or type(value) is float) and -127 <= value <= 127:
+        return True
     if type(value) is complex:
         part = np.dtype(f"f{dtype.itemsize // 2}") if kind == "c" else dtype
         return holds(value.real, part) and holds(value.imag, part)
@@ -300,7 +302,7 @@ def check_strides(size: Any, stride: Any) -> Any:
     if len(size) != len(stride):
         raise RuntimeError(f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})")
     check_size(size)
-    if any([s < 0 for s in stride]):
+    if stride and min(stride) < 0:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
 
 
@@ -395,8 +397,13 @@ def linspace_values(xp: Any, start: Any, end: Any, steps: int, dtype: Any) -> An
     return xp.concatenate([fma_float32(up, float(step), float(low)), fma_float32(down, -float(step), float(high))])
 
 
+NUMBERS = frozenset((int, float, complex, bool))
+
+
 def bound_numbers(op: str, **bounds: Any) -> list[Any]:
     """Python numbers out of bounds that may be 0-d arrays."""
+    if NUMBERS.issuperset([type(value) for value in bounds.values()]):
+        return list(bounds.values())
     arrays = {name: value for name, value in bounds.items() if isinstance(value, np.ndarray)}
     if any([a.ndim for a in arrays.values()]):
         got = " and ".join([f"{name} with {a.ndim} dimension(s)" for name, a in arrays.items()])
@@ -433,7 +440,7 @@ def logspace_kernel(xp: Any, start: Any, end: Any, steps: int, base: float, dtyp
     if dtype in HALVES:
         return (np.float32(base) ** values.astype(np.float32)).astype(dtype)
     if dtype == np.float32:
-        return (np.float64(np.float32(base)) ** values.astype(np.float64)).astype(dtype)
+        return xp.power(float(np.float32(base)), values.astype(np.float64)).astype(dtype)
     return (dtype.type(base) ** values).astype(dtype)
 
 
@@ -454,7 +461,10 @@ def eye_kernel(xp: Any, n: int, m: int, dtype: Any) -> Any:
     for name, value in (("n", n), ("m", m)):
         if value < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
-    return xp.eye(n, m, dtype=dtype or default())
+    made = xp.zeros((n, m), dtype or default())
+    if made.size:
+        made.reshape(-1)[:min(n, m) * (m + 1):m + 1] = 1
+    return made
 
 
 # ---- the `_like` forms

@@ -502,7 +502,15 @@ expose(lambda obj: isinstance(obj, Tensor), name="is_tensor", method=False)
 expose(lambda obj: isinstance(obj, storage.UntypedStorage) or type(obj).__name__ == "TypedStorage", name="is_storage",
        method=False)
 NUMEL = Schema("numel(Tensor self) -> int")
-expose(lambda *args, **kwargs: resolve("numel", [NUMEL], args, kwargs)[1][0].array.size, name="numel", method=False)
+
+
+def numel(*args: Any, **kwargs: Any) -> int:
+    if len(args) != 1 or kwargs or not isinstance(args[0], Tensor):
+        args = tuple(resolve("numel", [NUMEL], args, kwargs)[1])
+    return int(args[0].array.size)
+
+
+expose(numel, method=False)
 FUNCTIONS_BY_NAME["tensor"] = tensor
 for name, setting in dict(get_default_dtype=dtypes.get_default_dtype, set_default_dtype=dtypes.set_default_dtype,
                           promote_types=dtypes.promote_types, can_cast=dtypes.can_cast).items():

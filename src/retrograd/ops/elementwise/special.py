@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ ROOT_TWO_PI = math.sqrt(2 * math.pi)
 TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 
 
+@cache
 def functions() -> Any:
     """SciPy's special functions, imported when they are needed."""
     from scipy import special
@@ -97,16 +99,10 @@ def gamma_density(self: Any, other: Any) -> Any:
     return (plus(self, -1) * other.log() - other - self.lgamma()).exp()
 
 
-def igamma_kernel(name: str, scipy_name: str) -> Any:
-    def kernel(xp: Any, self: Any, other: Any) -> Any:
-        return by_scipy(name, scipy_name, halves=True)(xp, self, other)
-    return kernel
-
-
 for name, scipy_name, sign in (("igamma", "gammainc", 1), ("igammac", "gammaincc", -1)):
     defop(
         f"{name}(Tensor self, Tensor other) -> Tensor",
-        kernel=igamma_kernel(f"{name}_cpu", scipy_name), promote="common", widen=True, inplace=True,
+        kernel=by_scipy(f"{name}_cpu", scipy_name, halves=True), promote="common", widen=True, inplace=True,
         vjp=dict(self=missing(f"{name}: input"),
                  other=(lambda grad, self, other: grad * gamma_density(self, other)) if sign > 0 else
                        (lambda grad, self, other: -grad * gamma_density(self, other))),

@@ -191,10 +191,10 @@ def polygamma_kernel(xp: Any, n: int, self: Any) -> Any:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     if self.dtype.kind == "c":
         raise unsupported("digamma" if n == 0 else "trigamma" if n == 1 else "polygamma", self.dtype)
-    from scipy import special as functions
     if n == 1:
-        made = None if polygamma.native is None else polygamma.native(1, self)
+        made = lean.natively(polygamma, 1, self)
         return trigamma(xp, self) if made is None else made
+    from scipy import special as functions
     if n == 0:
         return functions.psi(self)
     return ((-1.0) ** (n + 1) * functions.gamma(n + 1.0) * functions.zeta(n + 1.0, self.astype(xp.float64))).astype(self.dtype)
@@ -320,7 +320,7 @@ for name in ("floor", "ceil", "trunc"):
           lower=f"{name}(self)", **steps)
 defop("round(Tensor self) -> Tensor", kernel=rounded("round", "rint", None), lower="rint(self)", **steps)
 defop("round.decimals(Tensor self, *, int decimals) -> Tensor", kernel=round_decimals_kernel, widen=True, node="RoundBackward1",
-      **steps)
+      lower={"decimals=0": "rint(self)"}, **steps)
 defop(
     "frac(Tensor self) -> Tensor",
     out="found",
@@ -372,7 +372,7 @@ defop("isnan(Tensor self) -> Tensor", kernel=testing("isnan", False), out=False,
 defop("isinf(Tensor self) -> Tensor", kernel=testing("isinf", False), out=False, **tests, lower="abs(self) == inf")
 defop("isfinite(Tensor self) -> Tensor", kernel=testing("isfinite", True), out=False, **tests, lower="abs(self) < inf")
 defop("isreal(Tensor self) -> Tensor", out=False, **tests,
-      kernel=lambda xp, self: xp.equal(self.imag, 0) if self.dtype.kind == "c" else xp.ones_like(self, dtype=bool))
+      kernel=lambda xp, self: xp.equal(self.imag, 0) if self.dtype.kind == "c" else lean.ones(self.shape, bool))
 defop("isposinf(Tensor self) -> Tensor", out="same: isposinf does not support non-boolean outputs.",
       kernel=infinite(1),
       check=refuse("isposinf does not support complex inputs.", "c"), **tests, lower="self == inf")

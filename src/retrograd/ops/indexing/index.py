@@ -78,7 +78,7 @@ class Place:
             self.broadcast = self.given[0].shape
         else:
             try:
-                self.broadcast = np.broadcast_shapes(*[p.shape for p in self.given])
+                self.broadcast = lean.broadcast_shapes(*[p.shape for p in self.given])
             except ValueError:
                 shapes = ", ".join([str(list(p.shape)) for p in self.given])
                 raise IndexError("shape mismatch: indexing tensors could not be broadcast together with shapes "
@@ -97,7 +97,7 @@ class Place:
             return
         for k, (dim, given) in enumerate(zip(self.dims, self.given, strict=True)):
             size = shape[dim]
-            if given.size and not (given.min() >= -size and given.max() < size):
+            if not lean.within(given, -size, size):
                 wrong = given[(given < -size) | (given >= size)].flat[0]
                 raise IndexError(f"index {wrong} is out of bounds for dimension {k} with size {size}")
 
@@ -451,7 +451,7 @@ unsafe_index_put = defop(
 # ---- indices that may lie outside where a mask says so
 def within(self: Any, indices: Any) -> list[Any]:
     """The indices, those outside moved to an end of their dimension."""
-    return [None if i is None else np.clip(i, -self.shape[d], self.shape[d] - 1) for d, i in enumerate(indices)]
+    return [None if i is None else np.minimum(np.maximum(i, -self.shape[d]), self.shape[d] - 1) for d, i in enumerate(indices)]
 
 
 def masked_index_kernel(xp: Any, self: Any, mask: Any, indices: Any, fill: Any) -> Any:
@@ -710,6 +710,8 @@ C_NAMES = {"bool": "bool", "uint8": "uint8_t", "int8": "int8_t", "int16": "int16
 
 def number_array(value: Any, dtype: Any) -> Any:
     """A Python number as a 0-d array, refused when the dtype has no room for it."""
+    if (type(value) is int or type(value) is float and dtype.kind in "fcV") and 0 <= value <= 127 and dtype.kind != "b":
+        return np.asarray(value, dtype if dtype.kind != "V" else np.float32).astype(dtype, copy=False)
     if dtype.kind == "b":
         return np.asarray(value != 0)
     fits = dtype.kind == "c" or not isinstance(value, complex) or value.imag == 0

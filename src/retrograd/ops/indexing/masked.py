@@ -293,7 +293,7 @@ def embedding_kernel(xp: Any, weight: Any, indices: Any, padding_idx: int, scale
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     check_types("embedding", 1, "indices", indices.dtype, "Long, Int")
-    if indices.size and not (indices.min() >= 0 and indices.max() < weight.shape[0]):
+    if not lean.within(indices, 0, weight.shape[0]):
         raise IndexError("index out of range in self")
     return xp.take(weight, indices, axis=0)
 

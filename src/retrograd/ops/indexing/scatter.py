@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import lean
-from retrograd.core.dispatch import call
+from retrograd.core.dispatch import call, is_ordinary
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.graph import Node, connect, describe_outputs, set_history
 from retrograd.core.hooks import hooks
@@ -60,7 +60,7 @@ def grid(index: Any, dim: int) -> tuple[Any, ...]:
 
 
 def check_within(index: Any, dim: int, size: int) -> None:
-    if index.size and not (index.min() >= 0 and index.max() < size):
+    if not lean.within(index, 0, size):
         wrong = index[(index < 0) | (index >= size)].flat[0]
         raise RuntimeError(f"index {wrong} is out of bounds for dimension {dim} with size {size}")
 
@@ -448,14 +448,14 @@ scatter_reduce = defop(
 
 # ---- index_select
 def check_rows(index: Any, size: int) -> None:
-    if index.size and not (index.min() >= 0 and index.max() < size):
+    if not lean.within(index, 0, size):
         raise IndexError("index out of range in self")
 
 
 def check_selected(index: Any, shape: Any, dim: int) -> None:
     """The same for a dimension of a tensor; the kernel for all but the first, and for nothing, has words of its own."""
     size = shape[dim]
-    if index.size and not (index.min() >= 0 and index.max() < size):
+    if not lean.within(index, 0, size):
         if not size and len(shape) > 1:
             raise RuntimeError("index_select(): self indexing axis dim should be positive")
         if dim or (len(shape) > 1 and 0 in shape):
@@ -580,7 +580,7 @@ def index_copy_kernel(xp: Any, self: Any, dim: int, index: Any, source: Any) -> 
         raise IndexError(f"index_copy_(): Number of indices ({index.size}) should be equal to source.size(dim) "
                          f"({count})")
     size = at_least_1d(self).shape[dim]
-    if index.size and not (index.min() >= 0 and index.max() < size):
+    if not lean.within(index, 0, size):
         wrong = index[(index < 0) | (index >= size)].flat[0]
         raise IndexError(f"index_copy_(): index {wrong} is out of bounds for dimension {dim} with size {size}")
     result = self.copy()
@@ -605,7 +605,7 @@ def index_fill_with(self: Any, dim: int, index: Any, value: Any, in_place: bool 
     if index.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar")
     size = at_least_1d(self).shape[dim]
-    if self.size and index.size and not (index.min() >= -size and index.max() < size):
+    if self.size and not lean.within(index, -size, size):
         wrong = index[(index < -size) | (index >= size)].flat[0]
         raise IndexError(f"index {wrong} is out of bounds for dimension {dim} with size {size}")
     if not self.size:
@@ -629,7 +629,8 @@ def index_fill_tensor_kernel(xp: Any, self: Any, dim: int, index: Any, value: An
     if value.ndim:
         raise RuntimeError("index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
                            f"{value.ndim} dimension(s).")
-    return index_fill_kernel(xp, self, dim, index, value.item())
+    made = lean.natively(index_fill_scalar, self, dim, index, value.item())
+    return index_fill_kernel(xp, self, dim, index, value.item()) if made is None else made
 
 
 index_fill_tensor = defop(
@@ -695,7 +696,7 @@ def check_flat(name: str, self: Any, index: Any) -> None:
 
 def check_flat_bounds(self: Any, index: Any) -> None:
     size = self.size
-    if index.size and not (index.min() >= -size and index.max() < size):
+    if not lean.within(index, -size, size):
         wrong = index[(index < -size) | (index >= size)].flat[0]
         raise IndexError(f"out of range: tried to access index {wrong} on a tensor of {size} elements.")
 
@@ -787,10 +788,14 @@ def take_along_dim_of(self: Any, indices: Any, dim: int | None = None) -> Any:
     shape = list(indices.shape)
     shape[dim:dim + 1] = [self.shape[dim]] if self.ndim else []
     self_shape = common_shape(tuple(shape), tuple(self.shape))
-    indices = indices.broadcast_to(index_shape)
-    if self_shape[dim:dim + 1] not in ((), (0,)):
+    if index_shape != indices.array.shape or not is_ordinary(indices):
+        indices = indices.broadcast_to(index_shape)
+    if self_shape[dim:dim + 1] not in ((), (0,)) and not (
+            is_ordinary(indices) and lean.within(indices.array, 0, self_shape[dim])):
         indices = indices.remainder(self_shape[dim])
-    return self.broadcast_to(self_shape).gather(dim, indices)
+    if self_shape != self.array.shape or not is_ordinary(self):
+        self = self.broadcast_to(self_shape)
+    return self.gather(dim, indices)
 
 
 take_along_dim = defop(

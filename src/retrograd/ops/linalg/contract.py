@@ -4,12 +4,12 @@ from __future__ import annotations
 from typing import Any
 
 from retrograd.core.api import expose
-from retrograd.core.dispatch import call
+from retrograd.core.dispatch import call, is_ordinary
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
 from retrograd.core.state import tls
-from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor, operators, wants_grad
+from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor, new_tensor, operators, wants_grad
 from retrograd.ops.create.from_data import Once
 from retrograd.ops.linalg.matmul import addmm, bmm, dot, legacy, linalg_cross, mm, mv, trilinear, vdot, words
 from retrograd.ops.shared import families
@@ -267,6 +267,11 @@ def inner_tensors(self: Any, other: Any) -> Any:
     if self.array.shape[-1] != other.array.shape[-1]:
         raise RuntimeError("inner() the last dimension must match on both input tensors but got shapes "
                            f"{list(self.array.shape)} and {list(other.array.shape)}")
+    a, b = self.array, other.array
+    if a.ndim == b.ndim == 2 and a.dtype is b.dtype and len(a) + len(b) > 2 and (
+            is_ordinary(self) and is_ordinary(other)) and not (families.will_differentiate(self) or families.will_differentiate(
+            other)):
+        return call(mm, [self, new_tensor(b.T)])          # the same without the views that lead to it
     return tensordot_tensors(self, other, [-1], [-1])
 
 

@@ -337,7 +337,10 @@ def renorm_kernel(xp: Any, self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
     if self.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {self.ndim} dimensions")
-    norm = vector_norm.compute(xp, self, p, others(dim, self.ndim), True, None)
+    axes = others(dim, self.ndim)
+    norm = lean.natively(vector_norm, self, p, axes, True, None)
+    if norm is None:
+        norm = vector_norm.compute(xp, self, p, axes, True, None)
     scale = xp.where(norm > maxnorm, maxnorm / (norm + norm.dtype.type(1e-7)), 1).astype(norm.dtype)
     return xp.ascontiguousarray(self * scale)
 

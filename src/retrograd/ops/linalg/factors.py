@@ -90,7 +90,7 @@ def column_major(array: Any) -> Any:
 
 def broadcast_batch(*arrays: Any, ranks: tuple[int, ...] | None = None) -> list[Any]:
     """The arrays with their leading dimensions broadcast against each other; the last two are left alone."""
-    batch = np.broadcast_shapes(*[a.shape[:-2] for a in arrays])
+    batch = lean.broadcast_shapes(*[a.shape[:-2] for a in arrays])
     return [lean.broadcast_to(a, (*batch, *a.shape[-2:])) for a in arrays]
 
 

@@ -129,7 +129,7 @@ def ldl_factor(xp: Any, a: Any, hermitian: bool) -> tuple[Any, Any, Any]:
         name = "hetrf" if hermitian and a.dtype.kind == "c" else "sytrf"
         space = (np.empty(n * BLOCK, a.dtype),)
         run(name, a.dtype, len(work), "L", n, work, n, pivots, space, n * BLOCK, info)
-    return lower_part(matrices(work, batch)), pivots.reshape((*batch, n)), info.reshape(batch)
+    return matrices(cleared(work, 0, False), batch), pivots.reshape((*batch, n)), info.reshape(batch)
 
 
 def ldl_solve(xp: Any, factors: Any, pivots: Any, b: Any, hermitian: bool) -> Any:
@@ -246,8 +246,10 @@ def cholesky(xp: Any, a: Any, upper: bool) -> tuple[Any, Any]:
     work = by_columns(a)
     info = np.zeros(len(work), INT32)
     run("potrf", a.dtype, len(work), "U" if upper else "L", n, work, n, info)
-    wrong = np.isnan(work[:, np.arange(n), np.arange(n)].real)
-    if wrong.any():                   # a pivot that is not a number is not positive, which not every LAPACK says
+    pivots = work.reshape((len(work), n * n))[:, ::n + 1].real
+    total = np.add.reduce(pivots, None)
+    wrong = np.isnan(pivots) if total != total else None
+    if wrong is not None and wrong.any():         # a pivot that is not a number is not positive, which not every LAPACK says
         info = np.where((info == 0) & wrong.any(1), wrong.argmax(1) + 1, info).astype(INT32)
     return matrices(cleared(work, 0, upper), batch), info.reshape(batch)
 
@@ -279,6 +281,18 @@ def cholesky_inverse(xp: Any, factor: Any, upper: bool) -> tuple[Any, Any]:
 
 
 # ---- reflections
+def geqrf(xp: Any, a: Any) -> tuple[Any, Any]:
+    """R with the reflections of Q below it, and their scales."""
+    rows, columns = a.shape[-2:]
+    work = by_columns(a)
+    tau = np.empty((len(work), min(rows, columns)), a.dtype)
+    if work.size:
+        size = columns * BLOCK
+        run("geqrf", a.dtype, len(work), rows, columns, work, rows, tau, (np.empty(size, a.dtype),), size,
+            (np.zeros(1, INT32),))
+    return matrices(work, a.shape[:-2]), tau.reshape((*a.shape[:-2], tau.shape[-1]))
+
+
 def qr(xp: Any, a: Any, mode: str) -> tuple[Any, Any]:
     """Q and R with A = Q R, for matrices with elements; Q is None in mode `r`."""
     rows, columns = a.shape[-2:]
@@ -365,17 +379,18 @@ def svd(xp: Any, a: Any, full: bool, vectors: bool) -> tuple[Any, Any, Any, Any]
     return (matrices(U, batch), S, matrices(Vh, batch), info) if vectors else (None, S, None, info)
 
 
-def eigvalsh(xp: Any, a: Any, lower: bool) -> tuple[Any, Any]:
-    """Eigenvalues of Hermitian matrices with elements, of which one triangle is read, and info."""
+def eigh(xp: Any, a: Any, lower: bool, vectors: bool) -> tuple[Any, Any, Any]:
+    """Eigenvalues and vectors of Hermitian matrices with elements, of which one triangle is read, and info."""
     n, batch = a.shape[-1], a.shape[:-2]
     work = by_columns(a)
     count, name = len(work), "heevd" if a.dtype.kind == "c" else "syevd"
-    own, real, whole = wanted_space(name, a.dtype, "N", n)
+    job = "V" if vectors else "N"
+    own, real, whole = wanted_space(name, a.dtype, job, n)
     values, info = np.empty((count, n), a.real.dtype), np.zeros(count, INT32)
     extra = ((np.empty(real, values.dtype),), real) if a.dtype.kind == "c" else ()
-    run(name, a.dtype, count, "N", "L" if lower else "U", n, work, n, values, (np.empty(own, a.dtype),), own, *extra,
+    run(name, a.dtype, count, job, "L" if lower else "U", n, work, n, values, (np.empty(own, a.dtype),), own, *extra,
         (np.empty(whole, INT32),), whole, info)
-    return values.reshape((*batch, n)), info
+    return values.reshape((*batch, n)), matrices(work, batch) if vectors else None, info
 
 
 # ---- least squares

@@ -94,6 +94,11 @@ def fast_mm(a: Any, b: Any) -> Any:
     return None
 
 
+def fits(self: Any, first: Any, second: Any) -> bool:
+    """Whether all have one dtype that needs no closer look."""
+    return self.dtype is first.dtype and first.dtype is second.dtype and self.dtype.char in "fd"
+
+
 def combined(xp: Any, self: Any, made: Any, beta: Any, alpha: Any) -> Any:
     """beta * self + alpha * made; nothing of `self` is read when beta is 0, not even its NaNs."""
     narrow = self.dtype
@@ -214,6 +219,9 @@ OUTER_PRODUCTS = 1024         # results as large as this are made faster by a pl
 
 
 def baddbmm_kernel(xp: Any, self: Any, batch1: Any, batch2: Any, beta: Any, alpha: Any) -> Any:
+    if fits(self, batch1, batch2) and self.ndim == batch1.ndim == batch2.ndim == 3 and (
+            self.shape == (*batch1.shape[:2], batch2.shape[2]) and batch1.shape[::2] == batch2.shape[:2]):
+        return combined(xp, self, any_product(xp, batch1, batch2), beta, alpha)
     for batch, dim in ((batch1, 0), (batch1, 1), (batch2, 2)):
         families.wrap_dim(dim, batch.ndim, scalar_ok=False)
     expandable(self, (*batch1.shape[:2], batch2.shape[2]))
@@ -253,6 +261,8 @@ def check_mv(self_ndim: int, self_size: int, mat: Any, vec: Any) -> None:
 
 
 def mv_kernel(xp: Any, self: Any, vec: Any) -> Any:
+    if self.dtype is vec.dtype and self.dtype.char in "fd" and self.ndim == 2 and vec.shape == self.shape[1:]:
+        return product(xp, self, vec)
     families.wrap_dim(0, self.ndim, scalar_ok=False)
     check_mv(1, self.shape[0] if self.ndim else 1, self, vec)
     if self.dtype != vec.dtype:
@@ -264,6 +274,8 @@ def mv_kernel(xp: Any, self: Any, vec: Any) -> Any:
 
 
 def addmv_kernel(xp: Any, self: Any, mat: Any, vec: Any, beta: Any, alpha: Any) -> Any:
+    if fits(self, mat, vec) and mat.ndim == 2 and vec.shape == mat.shape[1:] and self.shape == mat.shape[:1]:
+        return combined(xp, self, xp.matmul(mat, vec), beta, alpha)
     check_mv(self.ndim, self.shape[0] if self.ndim else 1, mat, vec)
     if not self.dtype == mat.dtype == vec.dtype:
         raise RuntimeError(f"addmv input tensors must have the same dtype, but got {legacy(self)}, {legacy(mat)}, and "
@@ -274,6 +286,9 @@ def addmv_kernel(xp: Any, self: Any, mat: Any, vec: Any, beta: Any, alpha: Any) 
 
 
 def addr_kernel(xp: Any, self: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any) -> Any:
+    if fits(self, vec1, vec2) and vec1.ndim == vec2.ndim == 1 and self.flags.c_contiguous and (
+            self.shape == (vec1.shape[0], vec2.shape[0]) and type(beta) is not bool and type(alpha) is not bool):
+        return combined(xp, self, xp.multiply(vec1[:, None], vec2), beta, alpha)
     for name, vec in (("vec1", vec1), ("vec2", vec2)):
         if vec.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {vec.ndim}-D")
@@ -310,6 +325,9 @@ def dot_kernel(xp: Any, self: Any, tensor: Any) -> Any:
 
 
 def vdot_kernel(xp: Any, self: Any, other: Any) -> Any:
+    made = fast_dot(self, other) if self.dtype.kind == "f" else None
+    if made is not None:
+        return made
     check_dot(self, other)
     return np.asarray(xp.dot(wide(self).conj(), wide(other))).astype(self.dtype, copy=False)
 

@@ -145,8 +145,8 @@ def geqrf_kernel(xp: Any, self: Any) -> Any:
     if self.ndim < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
     supported("geqrf_cpu", self)
-    vectors, tau = xp.linalg.qr(self, "raw")
-    return column_major(vectors.swapaxes(-1, -2)), xp.ascontiguousarray(tau)
+    vectors, tau = lapack.geqrf(xp, self)
+    return column_major(vectors), tau
 
 
 # ---- eigenvalues of Hermitian matrices
@@ -161,7 +161,7 @@ def eigh_kernel(xp: Any, A: Any, UPLO: str, compute_v: bool) -> Any:
         if compute_v:
             values, vectors = xp.linalg.eigh(A, UPLO.upper())
             return values, column_major(vectors)
-        values, info = lapack.eigvalsh(xp, A, UPLO.upper() == "L")
+        values, _, info = lapack.eigh(xp, A, UPLO.upper() == "L", False)
         failed = info.item() if info.size == 1 else info.any()
     except xp.linalg.LinAlgError:
         failed = True
@@ -453,13 +453,12 @@ def pinv_kernel(xp: Any, self: Any, atol: Any, rtol: Any, hermitian: bool) -> An
         return xp.zeros((*self.shape[:-2], self.shape[-1], self.shape[-2]), self.dtype)
     if hermitian:
         check_square("linalg.eigh", self)
-        S, U = xp.linalg.eigh(self)
+        S, U, _ = lapack.eigh(xp, self, True, True)
         size, Vh = xp.abs(S), adjoint(U)
     else:
-        try:
-            U, S, Vh = xp.linalg.svd(self, False)
-        except np.linalg.LinAlgError:
-            raise not_converged(xp, self) from None
+        U, S, Vh, info = lapack.svd(xp, self, False, True)
+        if info.any():
+            raise not_converged(xp, self)
         size = S
     relative = max(self.shape[-2:]) * np.finfo(self.dtype).eps if rtol is None and (atol is None or not (atol > 0).any()) else 0
     bound = xp.maximum(tolerance(xp, atol, 0.0, self.shape[:-2]),

@@ -239,6 +239,8 @@ def numbers(lengths: Any, name: str = "input_lengths") -> list[int]:
     dtype = getattr(lengths.array if isinstance(lengths, Tensor) else lengths, "dtype", None)
     if dtype is not None and dtype.kind not in "iu":
         raise RuntimeError(f"{name} must be integral")
+    if isinstance(lengths, Tensor) and not lengths._flags:
+        lengths = lengths.array
     if isinstance(lengths, np.ndarray):
         return lengths.reshape(-1).tolist()  # type: ignore[no-any-return]
     return [int(n) for n in np.asarray(lengths.tolist() if isinstance(lengths, Tensor) else lengths).reshape(-1)]
@@ -264,7 +266,7 @@ def aligned(xp: Any, log_probs: Any, arrays: Any, blank: int) -> Any:
         return None
     frames, batch, _ = log_probs.shape
     loss = xp.empty(batch, log_probs.dtype)
-    alpha = xp.empty((batch, frames, 2 * int(arrays[3].max(initial=0)) + 1), log_probs.dtype)
+    alpha = xp.empty((batch, frames, 2 * max(arrays[3].tolist(), default=0) + 1), log_probs.dtype)
     return (loss, alpha) if native.ctc(xp.ascontiguousarray(log_probs), *arrays, blank, loss, alpha) else None
 
 
@@ -378,7 +380,7 @@ def ctc_loss_tensors(log_probs: Any, targets: Any, input_lengths: Any, target_le
     else:
         lengths = numbers(target_lengths, "target_lengths")
         loss = call(ctc_of_lists, [frames, targets, numbers(input_lengths), lengths, blank, zero_infinity])[0]
-        counts = new_tensor(np.maximum(lengths, 1)).to(loss.dtype)
+        counts = new_tensor(np.array([max(n, 1) for n in lengths], loss.array.dtype))
     if zero_infinity:
         loss = late.where(loss == np.inf, 0.0, loss)
     if reduction == MEAN:

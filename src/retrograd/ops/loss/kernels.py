@@ -240,7 +240,7 @@ def check_soft_margin(*args: Any) -> None:
     problem = broadcast_problem(self.array.shape, target.array.shape)
     if problem is not None:
         raise RuntimeError(problem)
-    shape = np.broadcast_shapes(self.array.shape, target.array.shape)
+    shape = lean.broadcast_shapes(self.array.shape, target.array.shape)
     if shape != self.array.shape:                 # the loss is computed in place of the input
         raise RuntimeError(f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(shape)}")
     if len(args) == 3 and args[0].array.dtype.kind in "biu" and args[1].array.dtype.kind not in "biu":

@@ -6,8 +6,14 @@ from typing import Any
 import numpy as np
 
 from retrograd.core.api import expose
+from retrograd.core.dispatch import is_ordinary
+from retrograd.core.lean import natively
 from retrograd.core.opdef import defop
+from retrograd.core.storage import strides_of
 from retrograd.core.tensor import bump, wants_grad
+from retrograd.ops.memory.resize import fill_scalar_
+from retrograd.ops.shared.families import will_differentiate
+from retrograd.ops.views.shape import as_strided
 
 
 def fill_diagonal_(self: Any, fill_value: Any, wrap: bool) -> Any:
@@ -15,6 +21,12 @@ def fill_diagonal_(self: Any, fill_value: Any, wrap: bool) -> Any:
         raise RuntimeError("dimensions must larger than 1")
     if self.ndim > 2 and len(set(self.shape)) > 1:
         raise RuntimeError("all dimensions of input must be of equal length")
+    array = self.array
+    if not (wrap or array.size == 0 or self._view is not None or not is_ordinary(self) or will_differentiate(self)):
+        places = natively(as_strided, array, (min(array.shape),), (sum(strides_of(array)),), None)
+        if places is not None and natively(fill_scalar_, places, fill_value) is not None:
+            bump(self)
+            return self
     step = sum(self.stride())
     size = min(self.shape)
     offset = self.storage_offset()

@@ -109,6 +109,8 @@ def resize(self: Any, size: Any, memory_format: Any = None) -> Any:
     if self._flags & FLAG_SPARSE:
         raise hooks.missing_method("resize_", self)
     size = tuple(size)
+    if memory_format is None and size == self.array.shape:
+        return self
     if any([n < 0 for n in size]):
         raise RuntimeError("numel: integer multiplication overflow")
     strides = storage.contiguous_strides(size)
@@ -116,8 +118,6 @@ def resize(self: Any, size: Any, memory_format: Any = None) -> Any:
         strides = channels_last_strides(size)
     elif memory_format is not None and memory_format.name == "preserve_format":
         raise RuntimeError("Unsupported memory format Preserve")
-    if size == self.array.shape and memory_format is None:
-        return self
     if self._flags & FLAG_WRAPPER:
         return hooks.batched_resize(self, size)
     before = self.array.shape
@@ -193,7 +193,8 @@ def resize_as(self: Any, the_template: Any, memory_format: Any) -> Any:
         strides = format_strides(the_template.array, None)
         self.array = storage.strided(self.array, the_template.array.shape, strides, storage.offset_of(self.array))
         return self
-    return resize(self, the_template.array.shape, memory_format)
+    return resize(self, the_template.array.shape, memory_format) if memory_format is not None or wants_grad(self) or (
+        self._flags or self.array.shape != the_template.array.shape) else self
 
 
 def check_set(self: Any) -> None:
@@ -244,9 +245,9 @@ def set_strided(self: Any, source: Any, storage_offset: int, size: Any, stride: 
         raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
     if stride and len(stride) != len(size):
         raise RuntimeError(f"unequal size length ({len(size)}) and stride length ({len(stride)})")
-    if any([s < 0 for s in stride]):
+    if stride and min(stride) < 0:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
-    if any([n < 0 for n in size]):
+    if size and min(size) < 0:
         raise RuntimeError(f"numel: integer multiplication overflow\nSizes may not be negative: {list(size)}.")
     strides = tuple(stride) if stride else storage.contiguous_strides(size)
     replace_array(self, resized_memory(array, tuple(size), strides, storage_offset))

@@ -213,6 +213,10 @@ def along_backward(name: str, compute: Any) -> Any:
             raise unsupported(f"{name}_backward_{'lastdim_' * (dim >= output.ndim - 1)}kernel_impl", output.dtype)
         if output.size == 0:
             return xp.empty(output.shape, output.dtype)
+        if input_dtype != output.dtype:
+            made = lean.natively(backward_of[name], grad_output, output, dim, output.dtype)
+            if made is not None:
+                return made
         shape = output.shape or (1,)
         made = compute(xp, grad_output.reshape(shape), output.reshape(shape), dim)
         return xp.ascontiguousarray(made).reshape(output.shape)
@@ -273,6 +277,7 @@ log_softmax_backward_data = backward_op(
     along_backward("log_softmax", lambda xp, grad, output, dim: grad - xp.exp(output) * grad.sum(dim, keepdims=True)),
     dict(grad_output=log_softmax_grad, output=log_softmax_output), jvp=log_softmax_backward_tangent, **along_columns,
     lower="grad_output, output -> z | z = grad_output - exp(output) * sum(grad_output)")
+backward_of = {"softmax": softmax_backward_data, "log_softmax": log_softmax_backward_data}
 softmax = defop(
     "_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
     kernel=along("softmax", softmax_values),
@@ -285,7 +290,9 @@ softmax = defop(
 def safe_softmax_kernel(xp: Any, self: Any, dim: int, dtype: Any) -> Any:
     """Softmax with zeros in rows that are -inf everywhere."""
     x = self if dtype is None else cast_array(self, dtype)
-    made = softmax.compute(xp, x, dim, False)
+    made = lean.natively(softmax, x, dim, False)
+    if made is None:
+        made = softmax.compute(xp, x, dim, False)
     if x.size and x.ndim and xp.isnan(made.take([0], dim)).any():
         made = xp.where((x == -xp.inf).all(dim, keepdims=True), made.dtype.type(0), made)
     return made
@@ -785,9 +792,7 @@ def halves(xp: Any, self: Any, dim: int) -> Any:
 
 def gates(xp: Any, x: Any) -> Any:
     """The sigmoid of an array, by the compiled kernel where there is one."""
-    if not sigmoid_op._ready:
-        sigmoid_op.prepare()
-    made = sigmoid_op.native(x) if sigmoid_op.native is not None else None
+    made = lean.natively(sigmoid_op, x)
     return sigmoid_kernel(xp, x) if made is None else made
 
 

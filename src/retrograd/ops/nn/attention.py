@@ -206,20 +206,22 @@ def attention_by_products(query: Any, key: Any, value: Any, attn_mask: Any, drop
 def attention(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, is_causal: bool, scale: float | None,
               enable_gqa: bool) -> Any:
     tensors = (query, key, value)
-    if len({t.dtype.name for t in tensors}) > 1:
+    q, k, v = query.array, key.array, value.array
+    if q.dtype is not k.dtype or q.dtype is not v.dtype:
         names = [C_NAMES[t.dtype.name] for t in tensors]
         raise RuntimeError("Expected query, key, and value to have the same dtype, but got query.dtype: "
                            f"{names[0]} key.dtype: {names[1]} and value.dtype: {names[2]} instead.")
-    if any([t.ndim < 2 for t in tensors]):
+    if q.ndim < 2 or k.ndim < 2 or v.ndim < 2:
         raise RuntimeError("Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
                            f"{query.ndim} key.dim: {key.ndim} and value.dim: {value.ndim} instead.")
     if is_causal and attn_mask is not None:
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     if enable_gqa:
         key, value = (t.repeat_interleave(query.shape[-3] // t.shape[-3], -3) for t in (key, value))
-    fits = (query.is_floating_point() and query.ndim == 4 and key.ndim == 4 and value.ndim == 4 and dropout_p == 0
-            and query.shape[-1] == key.shape[-1] == value.shape[-1] and query.shape[:2] == key.shape[:2] == value.shape[:2]
-            and query.numel() > 0 and key.numel() > 0 and query.stride(-1) == key.stride(-1) == value.stride(-1) == 1
+        k, v = key.array, value.array
+    fits = (q.dtype.kind in "fV" and q.ndim == 4 and k.ndim == 4 and v.ndim == 4 and dropout_p == 0
+            and q.shape[-1] == k.shape[-1] == v.shape[-1] and q.shape[:2] == k.shape[:2] == v.shape[:2]
+            and q.size > 0 and k.size > 0 and query.stride(-1) == key.stride(-1) == value.stride(-1) == 1
             and (attn_mask is None or not attn_mask.requires_grad))
     if fits:
         mask = None if attn_mask is None else as_bias(attn_mask, query.dtype)

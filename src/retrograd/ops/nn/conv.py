@@ -167,8 +167,9 @@ MOST_FITTING = 1000
 
 
 def check_convolution(input: Any, weight: Any, bias: Any, *settings: Any) -> None:
-    key = (input.array.shape, weight.array.shape, None if bias is None else bias.array.shape, input.dtype, weight.dtype,
-           None if bias is None else bias.dtype, *[tuple(v) if isinstance(v, list) else v for v in settings])
+    x, w, b = input.array, weight.array, None if bias is None else bias.array
+    key = (x.shape, w.shape, None if b is None else b.shape, x.dtype.num, w.dtype.num, None if b is None else b.dtype.num,
+           *[tuple(v) if isinstance(v, list) else v for v in settings])
     if key in FITTING:
         return
     check_settings(input, weight, bias, *settings)
@@ -406,7 +407,7 @@ convolution_backward = defop(
 
 def convolved(input: Any, weight: Any, bias: Any, *settings: Any) -> Any:
     """The convolution; of complex numbers it is made of three of real ones."""
-    if not (input.is_complex() and weight.is_complex()):
+    if input.array.dtype.kind != "c" or weight.array.dtype.kind != "c":
         return call(convolution, [input, weight, bias, *settings])
     (x, y), (u, v), (b, c) = parts(input), parts(weight), parts(bias)
     real = call(convolution, [x, u, b, *settings])

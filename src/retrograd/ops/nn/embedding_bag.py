@@ -19,26 +19,30 @@ SUM, MEAN, MAX = 0, 1, 2
 
 def bag_kernel(xp: Any, weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool, mode: int, sparse: bool,
                per_sample_weights: Any, include_last_offset: bool, padding_idx: int) -> Any:
-    indices, offsets = (a.astype(np.promote_types(indices.dtype, offsets.dtype), copy=False) for a in (indices, offsets))
+    if indices.dtype != offsets.dtype:
+        common = np.promote_types(indices.dtype, offsets.dtype)
+        indices, offsets = indices.astype(common, copy=False), offsets.astype(common, copy=False)
     count = len(offsets) - include_last_offset
     starts = offsets[:count]
-    bag_of = xp.searchsorted(starts, xp.arange(len(indices)), side="right") - 1
-    kept = indices != padding_idx
-    rows = weight[indices]
+    bag_of = starts.searchsorted(xp.arange(len(indices)), "right") - 1
+    kept = indices != padding_idx if padding_idx >= 0 else None
+    rows = weight.take(indices, 0)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights[:, None].astype(rows.dtype)
-    sizes = xp.bincount(bag_of[kept], minlength=count).astype(indices.dtype) if len(indices) else xp.zeros(count, indices.dtype)
+    sizes = xp.zeros(count, indices.dtype)      # sums need no sizes, and the quick ones do not say what is in which bag
+    if len(indices) and mode != SUM:
+        sizes = xp.bincount(bag_of if kept is None else bag_of[kept], minlength=count).astype(indices.dtype)
     made = xp.zeros((count, weight.shape[1]), weight.dtype)
     largest = xp.zeros((count, weight.shape[1]) if mode == MAX else count, indices.dtype)
     if mode == MAX:
         for bag in range(count):
-            members = xp.flatnonzero((bag_of == bag) & kept)
+            members = xp.flatnonzero(bag_of == bag if kept is None else (bag_of == bag) & kept)
             if len(members):
                 best = rows[members].argmax(0)
                 made[bag] = rows[members][best, xp.arange(weight.shape[1])]
                 largest[bag] = indices[members[best]]
     else:
-        if kept.all():
+        if kept is None or kept.all():
             add_rows(made, bag_of, rows, 0)
         else:
             add_rows(made, bag_of[kept], rows[kept], 0)
@@ -46,16 +50,16 @@ def bag_kernel(xp: Any, weight: Any, indices: Any, offsets: Any, scale_grad_by_f
             made = (made / xp.maximum(sizes, 1)[:, None]).astype(weight.dtype)
             largest = sizes.copy()
     if mode == SUM:
-        sizes = lean.zeros_like(sizes)                  # sums need no sizes, and the quick ones do not say what is in which bag
         if padding_idx < 0 and weight.dtype.char != "d" and weight.strides[1] == weight.itemsize:
             bag_of = bag_of[:0]
-    return made, bag_of.astype(indices.dtype), sizes, largest
+    return made, bag_of.astype(indices.dtype, copy=False), sizes, largest
 
 
 def check_bag(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool, mode: int, sparse: bool,
               per_sample_weights: Any, include_last_offset: bool, padding_idx: int) -> None:
     starts, rows = offsets.array, indices.array
-    check_types("embedding_bag", 1, "indices", np.promote_types(rows.dtype, starts.dtype), "Long, Int")
+    check_types("embedding_bag", 1, "indices", rows.dtype if rows.dtype == starts.dtype else np.promote_types(
+        rows.dtype, starts.dtype), "Long, Int")
     check_types("embedding_bag", 1, "weight", weight.array.dtype, "Half, BFloat16, Float, Double")
     if per_sample_weights is not None and mode != SUM:
         raise RuntimeError("embedding_bag: per_sample_weights only supported with mode='sum'")
@@ -70,14 +74,15 @@ def check_bag(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool,
         if starts[-1] > len(rows):
             raise RuntimeError(f"offsets[-1] can not be greater than input's length {len(rows)} but got offsets[-1] of "
                                f"{starts[-1]}")
-        if (starts < 0).any() or (starts > len(rows)).any():
+        ordered = lean.is_sorted(starts)
+        if not ordered and not lean.within(starts, 0, len(rows) + 1):
             raise IndexError(f"index out of range in self\nOffsets {starts.tolist()} are not all between 0 and {len(rows)}, "
                              "the number of indices.")
-        if (starts[1:] < starts[:-1]).any():
+        if not ordered:
             raise RuntimeError("Expected i < index_size to be true, but got false.  (Could this error message be improved?  If "
                                "so, please report an enhancement request to PyTorch.)\nOffsets must not decrease, as in "
                                f"{starts.tolist()}.")
-    if len(rows) and (rows.min() < 0 or rows.max() >= weight.shape[0]):
+    if len(rows) and not lean.within(rows, 0, weight.shape[0]):
         place = int(((rows < 0) | (rows >= weight.shape[0])).argmax())
         wrong = rows[place]
         if mode != MAX and weight.array.dtype.char == "f":

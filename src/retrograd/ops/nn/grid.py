@@ -167,6 +167,8 @@ class Sampler:
 
 def check_shapes(input: Any, grid: Any) -> None:
     sizes, places = input.shape, grid.shape
+    if len(sizes) > 2 and len(places) and sizes[0] == places[0] and places[-1] == len(sizes) - 2 and 0 not in sizes:
+        return
     if sizes[:1] != places[:1]:
         shapes = f"input with sizes {list(sizes)} and grid with sizes {list(places)}"
         raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, but got {shapes}")
@@ -293,8 +295,9 @@ sampler_of = {4: rows(2), 5: rows(3)}
 
 def grid_sampler_tensors(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
     for t in (input, grid):
-        families.wrap_dim(0, t.ndim, scalar_ok=False)
-    check_shapes(input, grid)
+        if not t.array.ndim:
+            families.wrap_dim(0, 0, scalar_ok=False)
+    check_shapes(input.array, grid.array)
     if input.ndim not in sampler_of or input.ndim != grid.ndim:
         expected = f"{input.ndim}D" if input.ndim in sampler_of else "4D or 5D"
         raise RuntimeError(f"grid_sampler(): expected {expected} input and grid with same number of dimensions, but got input "

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core.dispatch import call
+from retrograd.core.dispatch import call, is_ordinary
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.opdef import defop
+from retrograd.core.tensor import new_tensor
 from retrograd.ops import late
 from retrograd.ops.shared import families
 
@@ -22,15 +23,19 @@ def pack_kernel(xp: Any, input: Any, lengths: Any, batch_first: bool) -> Any:
     if len(lengths) != steps.shape[1]:
         raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {len(lengths)} "
                            f"(batch_size={steps.shape[1]})")
-    if (lengths <= 0).any():
+    counts = lengths.tolist()
+    if min(counts) <= 0:
         raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0")
-    if (lengths[1:] > lengths[:-1]).any():
+    if counts != sorted(counts, reverse=True):
         raise RuntimeError("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
                            "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement "
                            "if you do not need ONNX exportability.")
-    sizes = (lengths > xp.arange(lengths[0])[:, None]).sum(1)
-    rows = [step[:size] for step, size in zip(steps, sizes, strict=False)]
-    return xp.concatenate(rows), sizes.astype(np.int64)
+    sizes, size = [], len(counts)
+    for t in range(counts[0]):
+        while counts[size - 1] <= t:
+            size -= 1
+        sizes.append(size)
+    return xp.concatenate([step[:size] for step, size in zip(steps, sizes, strict=False)]), xp.array(sizes, np.int64)
 
 
 def unpack_tensors(grad: Any, input_size: Any, batch_sizes: Any, batch_first: bool) -> Any:
@@ -66,7 +71,8 @@ forward = defop(
 
 
 def pad_tensors(data: Any, batch_sizes: Any, batch_first: bool, padding_value: Any, total_length: int) -> Any:
-    sizes = batch_sizes.tolist()
+    bare = is_ordinary(data) and is_ordinary(batch_sizes) and not families.will_differentiate(data)
+    sizes = batch_sizes.array.tolist() if bare else batch_sizes.tolist()
     longest = len(sizes)
     if total_length > 0:
         if total_length < longest:
@@ -74,10 +80,12 @@ def pad_tensors(data: Any, batch_sizes: Any, batch_first: bool, padding_value: A
                              f"total_length={total_length} and max sequence length being {longest}")
         longest = total_length
     made, start = data.new_full((longest, sizes[0], *data.shape[1:]), padding_value), 0
+    target, source = (made.array, data.array) if bare else (made, data)
     for t, size in enumerate(sizes):
-        made[t, :size] = data[start:start + size]
+        target[t, :size] = source[start:start + size]
         start += size
-    lengths = late.tensor([sum([size > i for size in sizes]) for i in range(sizes[0])])
+    counts = [sum([size > i for size in sizes]) for i in range(sizes[0])]
+    lengths = new_tensor(np.array(counts, np.int64)) if bare else late.tensor(counts)
     return (made.transpose(0, 1) if batch_first else made), lengths
 
 

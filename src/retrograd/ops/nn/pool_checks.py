@@ -16,6 +16,8 @@ LETTERS = {2: "HW", 3: "THW"}
 
 
 def widened(value: Any, rank: int) -> tuple[int, ...]:
+    if type(value) is tuple and len(value) == rank:
+        return value
     value = (value,) if isinstance(value, int) else tuple(value)
     return value * rank if len(value) == 1 else value
 

@@ -5,6 +5,7 @@ the widths of the bins, and the edges by whatever they were made of.
 """
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,16 @@ def check_histogram(self: Any, weight: Any) -> None:
                            f"shape {[weight.size]}")
 
 
-def histogram_edges(xp: Any, self: Any, bins: Any, range: Any, weight: Any, density: bool) -> Any:
+def counted(xp: Any, values: Any, edges: Any, density: bool) -> Any:
+    """How many of the values lie between edges that increase; the last bin has both of its edges."""
+    ordered = xp.sort(values)
+    places = ordered.searchsorted(edges, "left")
+    places[-1] = ordered.searchsorted(edges[-1], "right")
+    counts = places[1:] - places[:-1]
+    return counts / (edges[1:] - edges[:-1]).astype(float) / counts.sum() if density else counts
+
+
+def histogram_edges(xp: Any, self: Any, bins: Any, range: Any, weight: Any, density: bool, increasing: bool = False) -> Any:
     if bins.dtype != self.dtype:
         names = [C_NAMES[BY_NUMPY[a.dtype].name] for a in (self, bins)]
         raise RuntimeError("torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with "
@@ -45,6 +55,8 @@ def histogram_edges(xp: Any, self: Any, bins: Any, range: Any, weight: Any, dens
         raise RuntimeError("torch.histogramdd: bins tensor should have at least 1 element, but got 0 elements in the bins "
                            "tensor for dimension 0")
     check_histogram(self, weight)
+    if increasing and weight is None:
+        return counted(xp, wide(self.reshape(-1)), wide(bins), density).astype(self.dtype), bins
     hist = xp.histogram(wide(self.reshape(-1)), wide(bins), weights=None if weight is None else wide(weight.reshape(-1)),
                         density=density)[0]
     return hist.astype(self.dtype), bins
@@ -56,14 +68,14 @@ def histogram_count(xp: Any, self: Any, bins: int, range: Any, weight: Any, dens
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     low, high = range if range is not None else (self.min(), self.max()) if self.size else (0, 1)
-    if not (xp.isfinite(low) and xp.isfinite(high)):
+    if not (math.isfinite(low) and math.isfinite(high)):
         raise RuntimeError(f"torch.histogramdd: dimension 0's range [{low:g}, {high:g}] is not finite")
     if low == high:
         low, high = low - 0.5, high + 0.5
     if self.dtype.kind == "b":
         raise unsupported("linspace_cpu", self.dtype)
     edges = linspace_values(xp, float(low), float(high), bins + 1, self.dtype)
-    return histogram_edges(xp, self, edges, None, weight, density)
+    return histogram_edges(xp, self, edges, None, weight, density, bool(low < high))
 
 
 # ---- derivatives
@@ -193,7 +205,7 @@ def grid_edges_kernel(xp: Any, self: Any, bins: Any, range: Any, weight: Any, de
         if low > high:
             raise RuntimeError(f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for dimension "
                                f"{d}")
-        if not (xp.isfinite(low) and xp.isfinite(high)):
+        if not (math.isfinite(low) and math.isfinite(high)):
             raise RuntimeError(f"torch.histogramdd: dimension {d}'s range [{low:g}, {high:g}] is not finite")
         if low == high:
             low, high = low - 0.5, high + 0.5
@@ -209,14 +221,15 @@ def grid_counts_kernel(xp: Any, self: Any, bins: Any, weight: Any, density: bool
     for d, edges in enumerate(bins):
         values = points[:, d]
         inside &= (values >= edges[0]) & (values <= edges[-1])
-        place.append(xp.clip(xp.searchsorted(edges, values, "right") - 1, 0, shape[d] - 1))    # the last bin has both its edges
+        found = edges.searchsorted(values, "right") - 1
+        place.append(xp.minimum(xp.maximum(found, 0), shape[d] - 1))          # the last bin has both its edges
     amounts = lean.ones(len(points), self.dtype) if weight is None else weight.reshape(-1)
     made = xp.zeros(shape, self.dtype)
     np.add.at(made, tuple([p[inside] for p in place]), amounts[inside])
     if density:
         made /= made.sum()
         for d, edges in enumerate(bins):
-            made /= xp.diff(edges).reshape((-1,) + (1,) * (len(bins) - d - 1))
+            made /= (edges[1:] - edges[:-1]).reshape((-1,) + (1,) * (len(bins) - d - 1))
     return made
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import lean
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import defop
@@ -40,9 +39,10 @@ def check_segments(data: Any, reduce: str, lengths: Any, indices: Any, offsets: 
         raise RuntimeError(f"segment_reduce(): Expected axis to be the last dimension of {name} but got {axis}.")
     if offsets is not None or unsafe:
         return
-    if lengths.size and lengths.min() < 0:
+    values = lengths.tolist() if lengths.ndim == 1 else None
+    if lengths.size and (lengths.min() if values is None else min(values)) < 0:
         raise RuntimeError("lengths contains negative value!")
-    if (lengths.sum(-1) != data.shape[axis]).any():
+    if (lengths.sum(-1) != data.shape[axis]).any() if values is None else sum(values) != data.shape[axis]:
         raise RuntimeError("segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) "
                            "when !unsafe.")
 
@@ -51,8 +51,9 @@ def bounds(lengths: Any, offsets: Any) -> Any:
     """Where segments begin, and where the last one ends."""
     if offsets is not None:
         return np.asarray(offsets)
-    ends = np.cumsum(lengths, -1)
-    return np.concatenate([lean.zeros_like(ends[..., :1]), ends], -1)
+    made = np.zeros((*lengths.shape[:-1], lengths.shape[-1] + 1), np.int64)
+    lengths.cumsum(-1, out=made[..., 1:])
+    return made
 
 
 def segment_kernel(xp: Any, data: Any, reduce: str, lengths: Any, indices: Any, offsets: Any, axis: int, unsafe: bool,
@@ -65,9 +66,10 @@ def segment_kernel(xp: Any, data: Any, reduce: str, lengths: Any, indices: Any, 
     wide = data.astype(xp.float32) if data.dtype.itemsize == 2 else data
     made = xp.empty((*places.shape[:-1], count, *data.shape[places.ndim:]), wide.dtype)
     combine = {"sum": xp.add, "mean": xp.add, "max": xp.maximum, "min": xp.minimum, "prod": xp.multiply}[reduce]
-    for row in np.ndindex(*places.shape[:-1]):
+    for row in np.ndindex(*places.shape[:-1]) if places.ndim > 1 else ((),):
+        ends = places[row].tolist()
         for i in range(count):
-            first, last = int(places[(*row, i)]), int(places[(*row, i + 1)])
+            first, last = ends[i], ends[i + 1]
             if last < first:
                 raise RuntimeError("Expected segment_length >= 0 to be true, but got false.")
             if last == first:

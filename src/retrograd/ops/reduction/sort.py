@@ -1,6 +1,7 @@
 """Sorting, the largest elements, unique values, and searching among sorted values."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from retrograd.core import lean, storage
@@ -196,10 +197,15 @@ def unique_consecutive_kernel(xp: Any, self: Any, return_inverse: bool, return_c
     xp.not_equal(flat[1:], flat[:-1], fresh[1:])
     counts = inverse = xp.empty(0, INT64)
     if return_counts:
-        starts = xp.flatnonzero(fresh)
-        counts = xp.diff(xp.append(starts, flat.size)).astype(INT64)
+        starts = fresh.nonzero()[0]
+        counts = xp.empty(len(starts), INT64)
+        if len(starts):
+            xp.subtract(starts[1:], starts[:-1], counts[:-1])
+            counts[-1] = flat.size - starts[-1]
     if return_inverse:
-        inverse = (xp.cumsum(fresh) - 1).reshape(self.shape)
+        inverse = fresh.cumsum()
+        inverse -= 1
+        inverse = inverse.reshape(self.shape)
     return self.reshape(-1)[fresh], inverse, counts
 
 
@@ -298,8 +304,9 @@ def search(xp: Any, bounds: Any, x: Any, out_int32: bool, right: bool) -> Any:
         return xp.empty(x.shape, xp.int32 if out_int32 else INT64)
     refuse("searchsorted_out_cpu", x, "c" if bounds.dtype.kind == "f" else "cb")
     refuse("searchsorted_out_cpu", bounds, "c")
-    common = xp.result_type(wide(bounds), wide(x))
-    bounds, x = wide(bounds).astype(common), wide(x).astype(common)
+    if bounds.dtype != x.dtype or bounds.dtype.char not in "fdlq":
+        common = xp.result_type(wide(bounds), wide(x))
+        bounds, x = wide(bounds).astype(common), wide(x).astype(common)
     return search_rows(bounds, x, right).astype(xp.int32 if out_int32 else INT64, copy=False)
 
 
@@ -387,7 +394,7 @@ def histc_kernel(xp: Any, self: Any, bins: int, min: Any, max: Any) -> Any:
         low, high = x.min(), x.max()
     if low == high:
         low, high = low - 1, high + 1
-    if not (xp.isfinite(low) and xp.isfinite(high)):
+    if not (math.isfinite(low) and math.isfinite(high)):
         raise RuntimeError(f"torch.histc: range of [{spelled(low)}, {spelled(high)}] is not finite")
     if low > high:
         raise RuntimeError("torch.histc: max must be larger than min")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import dtypes
+from retrograd.core import dtypes, lean
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
@@ -287,6 +287,9 @@ all_dims = defop("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> 
 
 def count_nonzero_kernel(xp: Any, self: Any, dim: Any) -> Any:
     axes = axes_of((dim,) if isinstance(dim, int) else dim, self.ndim)
+    made = lean.natively(count_nonzero_dims, self, axes)
+    if made is not None:
+        return made
     return dense(xp.add.reduce(truths(xp, self), axes, dtype=INT64))
 
 

@@ -133,7 +133,7 @@ def search_rows(bounds: Any, x: Any, right: bool) -> Any:
             return made
     side: Any = "right" if right else "left"
     if bounds.ndim == 1:
-        return np.asarray(np.searchsorted(bounds, x, side))
+        return np.asarray(bounds.searchsorted(x, side))
     made = np.empty(x.shape, INT64)
     for row in np.ndindex(bounds.shape[:-1]):
         made[row] = np.searchsorted(bounds[row], x[row], side)

@@ -41,6 +41,8 @@ def will_differentiate(t: Any) -> bool:
 
 def everything(t: Any) -> Any:
     """The values of a tensor as an array; of all its examples, if it is batched."""
+    if not t._flags:
+        return t.array
     while t._flags & FLAG_WRAPPER:
         t = t._extra.batch.value
     t = t.detach()

@@ -267,6 +267,10 @@ def check_overlap(shape: Any, strides: Any) -> bool:
 
 def reinterpreted(array: Any, dtype: Any, shape: Any, strides: Any) -> Any:
     """The same memory read as another dtype."""
+    if array.size and 1 not in array.shape and array.flags.c_contiguous and array.ndim:
+        made = array.view(dtype)
+        if made.shape == tuple(shape):
+            return made
     owner = storage.owner_of(array)
     item, start = dtype.itemsize, min(storage.address(array) - storage.address(owner), owner.nbytes)
     made = np.ndarray(tuple(shape), dtype, storage.bytes_of(owner), start, tuple([s * item for s in strides]))

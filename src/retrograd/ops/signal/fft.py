@@ -6,6 +6,7 @@ the number. `norm` of the public functions says which direction gets the factor.
 """
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -57,21 +58,24 @@ def transform(name: str, array: Any, axes: Any, normalization: int, forward: boo
 
 def laid_out(source: Any, result: Any, dim: Any) -> Any:
     """The result with the transformed dimensions innermost, the others in the order of the input's memory."""
-    if list(dim) == list(range(source.ndim - len(dim), source.ndim)) and source.flags.c_contiguous and (
-            result.flags.c_contiguous and result.size and 1 not in result.shape):
-        return result
-    rest = sorted([d for d in range(source.ndim) if d not in dim], key=lambda d: -source.strides[d])
-    order = [*rest, *dim]
-    strides = [0] * result.ndim
-    step = 1
-    for d in reversed(order):
-        strides[d] = step
-        step *= max(result.shape[d], 1)
-    if storage.strides_of(result) == tuple(strides):
+    strides = strides_of_result(source.strides, result.shape, tuple(dim))
+    if storage.strides_of(result) == strides:
         return result
     made = storage.empty_strided(result.shape, strides, result.dtype)
     made[...] = result
     return made
+
+
+@lru_cache(256)
+def strides_of_result(source: tuple[int, ...], shape: tuple[int, ...], dim: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of a result of some shape, from those of the input and the transformed dimensions."""
+    rest = sorted([d for d in range(len(shape)) if d not in dim], key=lambda d: -source[d])
+    strides = [0] * len(shape)
+    step = 1
+    for d in reversed([*rest, *dim]):
+        strides[d] = step
+        step *= max(shape[d], 1)
+    return tuple(strides)
 
 
 def by_stride(source: Any, dim: Any) -> list[int]:
@@ -97,8 +101,9 @@ def r2c_kernel(xp: Any, self: Any, dim: Any, normalization: int, onesided: bool)
     if not onesided and len(axes) == 1 and made.size:
         # Zero and half of the frequencies are real: their imaginary part is a positive zero.
         length, before = made.shape[axes[0]], (slice(None),) * axes[0]
-        for place in (0, length // 2)[:2 - length % 2]:
-            made.imag[(*before, place)] += 0
+        places = slice(0, 1) if length % 2 else slice(0, length // 2 + 1, length // 2)
+        ends = made.imag[(*before, places)]
+        xp.add(ends, 0, ends)
     return laid_out(self, made, [*by_stride(self, axes[:-1]), axes[-1]])
 
 
@@ -173,6 +178,9 @@ def mode_of(norm: Any, forward: bool) -> int:
 
 def prepared(self: Any, need_complex: bool) -> Any:
     """The input in a dtype that has a transform."""
+    char = self.array.dtype.char
+    if char in "FD" or not need_complex and char in "fd":
+        return self
     dtype = self.dtype
     if dtype.category >= 2 and self.array.dtype.char not in "fdFD":
         raise RuntimeError(f"Unsupported dtype {dtype.legacy}")
@@ -185,20 +193,25 @@ def prepared(self: Any, need_complex: bool) -> Any:
     return new_tensor(self.array.astype(dtype.numpy)) if is_bare(self) else self.to(dtype)
 
 
+def conjugated(x: Any, op: Any = None) -> Any:
+    """The conjugate, for a transform; by `op`, or as a view, where somebody watches."""
+    return new_tensor(np.conj(x.array)) if is_bare(x) else x.conj() if op is None else op(x)
+
+
 def check_points(n: int) -> None:
     if n < 1:
         raise RuntimeError(f"Invalid number of data points ({n}) specified")
 
 
-def one_dim(self: Any, dim: int) -> int:
-    if self.ndim == 0:
+def one_dim(ndim: int, dim: int) -> int:
+    if ndim == 0:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    return wrap_dim(dim, self.ndim)
+    return wrap_dim(dim, ndim)
 
 
 def resized(x: Any, dims: Any, sizes: Any) -> Any:
     """The input cut or padded with zeros to the given sizes."""
-    shape = x.shape
+    shape = x.array.shape
     if [shape[d] for d in dims] == sizes and 0 not in sizes:
         return x
     pad = [0] * (2 * x.ndim)
@@ -215,32 +228,38 @@ def resized(x: Any, dims: Any, sizes: Any) -> Any:
 
 def shape_and_dims(self: Any, shape: Any, dim: Any) -> tuple[list[int], list[int]]:
     """Which dimensions are transformed, and the sizes they are to have."""
+    dims, sizes = arranged(self.array.shape, None if shape is None else tuple(shape), None if dim is None else tuple(dim))
+    return list(dims), list(sizes)
+
+
+@lru_cache(256)
+def arranged(own: tuple[int, ...], shape: Any, dim: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    ndim = len(own)
     if dim is not None:
-        dims = [one_dim(self, d) for d in dim]
+        dims = [one_dim(ndim, d) for d in dim]
         if len(set(dims)) != len(dims):
             raise RuntimeError("FFT dims must be unique")
     if shape is not None:
         if dim is not None and len(dim) != len(shape):
             raise RuntimeError("When given, dim and shape arguments must have the same length")
-        if len(shape) > self.ndim:
-            raise RuntimeError(f"Got shape with {len(shape)} values but input tensor only has {self.ndim} dimensions.")
+        if len(shape) > ndim:
+            raise RuntimeError(f"Got shape with {len(shape)} values but input tensor only has {ndim} dimensions.")
         if dim is None:
-            dims = list(range(self.ndim - len(shape), self.ndim))
-        sizes = [self.shape[d] if n == -1 else n for d, n in zip(dims, shape, strict=True)]
+            dims = list(range(ndim - len(shape), ndim))
+        sizes = [own[d] if n == -1 else n for d, n in zip(dims, shape, strict=True)]
     else:
-        own = self.shape
         dims = list(range(len(own))) if dim is None else dims
         sizes = [own[d] for d in dims]
     for n in sizes:
         check_points(n)
-    return dims, sizes
+    return tuple(dims), tuple(sizes)
 
 
 # ---- one dimension
 def complex_transform(self: Any, n: Any, dim: int, norm: Any, forward: bool) -> Any:
     x = prepared(self, False)
-    axis = one_dim(x, dim)
-    check_points(x.shape[axis] if n is None else n)
+    axis = one_dim(x.array.ndim, dim)
+    check_points(x.array.shape[axis] if n is None else n)
     x = resized(x, [axis], [n]) if n is not None else x
     mode = mode_of(norm, forward)
     if x.is_complex():
@@ -253,8 +272,8 @@ def real_transform(name: str, self: Any, n: Any, dim: int, norm: Any, forward: b
     if self.is_complex():
         raise RuntimeError(f"{name} expects a real input tensor, but got {self.dtype.legacy}")
     x = prepared(self, False)
-    axis = one_dim(x, dim)
-    check_points(x.shape[axis] if n is None else n)
+    axis = one_dim(x.array.ndim, dim)
+    check_points(x.array.shape[axis] if n is None else n)
     x = resized(x, [axis], [n]) if n is not None else x
     made = computed(r2c, [x, (axis,), mode_of(norm, forward), True])
     return made if forward else made.conj()
@@ -262,11 +281,11 @@ def real_transform(name: str, self: Any, n: Any, dim: int, norm: Any, forward: b
 
 def to_real_transform(self: Any, n: Any, dim: int, norm: Any, forward: bool) -> Any:
     x = prepared(self, True)
-    axis = one_dim(x, dim)
-    size = 2 * (x.shape[axis] - 1) if n is None else n
+    axis = one_dim(x.array.ndim, dim)
+    size = 2 * (x.array.shape[axis] - 1) if n is None else n
     check_points(size)
     x = resized(x, [axis], [size // 2 + 1]) if n is not None else x
-    return computed(c2r, [x.conj() if forward else x, (axis,), mode_of(norm, forward), size])
+    return computed(c2r, [conjugated(x) if forward else x, (axis,), mode_of(norm, forward), size])
 
 
 def kind_of(name: str) -> str:
@@ -324,7 +343,7 @@ def hermitian_transforms(self: Any, s: Any, dim: Any, norm: Any) -> Any:
     mode = mode_of(norm, True)
     if len(dims) > 1:
         x = computed(c2c, [x, tuple(dims[:-1]), mode, True])
-    return computed(c2r, [x.conj(), (dims[-1],), mode, last])
+    return computed(c2r, [conjugated(x), (dims[-1],), mode, last])
 
 
 def inverse_hermitian_transforms(self: Any, s: Any, dim: Any, norm: Any) -> Any:
@@ -338,7 +357,7 @@ def inverse_hermitian_transforms(self: Any, s: Any, dim: Any, norm: Any) -> Any:
     made = computed(r2c, [resized(x, dims, sizes), (dims[-1],), mode, True])
     if len(dims) == 1:
         return made.conj()
-    return computed(c2c, [late.conj_physical(made), tuple(dims[:-1]), mode, False])
+    return computed(c2c, [conjugated(made, late.conj_physical), tuple(dims[:-1]), mode, False])
 
 
 MANY = {"fft": lambda self, s, dim, norm: complex_transforms(self, s, dim, norm, True),

@@ -14,13 +14,18 @@ from retrograd.ops.views import complex as complexes
 from retrograd.ops.views import shape, slicing
 
 
-def copying(kernel: Any) -> Any:
+def copying(kernel: Any, op: Any = None) -> Any:
     """The kernel of a view op with its result copied."""
     def copied(xp: Any, *args: Any) -> Any:
-        made = kernel(xp, *args)
-        if isinstance(made, list):
-            return [np.array(m, order="C") for m in made]
-        return np.array(made, order="C")
+        made = None
+        if op is not None:
+            if not op._ready:
+                op.prepare()
+            if op.native is not None:
+                made = op.native(*args)
+        if made is None:
+            made = kernel(xp, *args)
+        return [m.copy() for m in made] if type(made) is list else made.copy() if type(made) is np.ndarray else np.array(made)
     return copied
 
 
@@ -35,7 +40,7 @@ def add_copy(op: OpDef) -> None:
     text = f"{name}_copy{'.' + overload if overload else ''}({rest}"
     for mark in ("(a -> *)", "(a)"):
         text = text.replace(mark, "")
-    kernel = copying(reshaped if op is shape.view else op.kernel)
+    kernel = copying(reshaped) if op is shape.view else copying(op.kernel, op)
     defop(text, kernel=kernel, vjp=op.vjp, jvp=op.jvp, batch=op.batch, node=f"{op.node_name}_copy",
           variants="function", real_only=name in ("select", "slice", "view_as_complex") or op.real_only)
 

@@ -25,12 +25,20 @@ from retrograd.ops.views import shape
 def change_geometry(op: OpDef, args: Any) -> Any:
     """Run `op`, recording it if a gradient is wanted, and make its result the geometry of its first argument."""
     t = args[0]
+    if not t._flags and t._view is None and (not switches.any_mode or not tls.slow_path) and not (
+            t._requires and tls.grad_enabled):          # nothing to record, nobody who watches
+        if not op.functional._ready:
+            op.functional.prepare()
+        native = op.functional.native
+        array = None if native is None else native(t.array, *args[1:])
+        t.array = compute_arrays(ready(op), args) if array is None else array
+        bump(t)
+        return t
     if switches.any_mode and tls.transforms:
         hooks.captured(op, t)
     if t._flags & FLAG_WRAPPER:
         return hooks.batched_geometry(t, op.functional, args[1:])
-    if not op._ready:
-        op.prepare()
+    ready(op)
     tangent = tangent_of(t) if t._flags & FLAG_DUAL else None
     mask = gradient_mask(op, args) if tls.grad_enabled else 0
     check_inplace(t, mask != 0 or wants_grad(t))
@@ -54,6 +62,12 @@ def change_geometry(op: OpDef, args: Any) -> Any:
         if view is not None:
             t._view.version = t._counter.n
     return t
+
+
+def ready(op: OpDef) -> OpDef:
+    if not op._ready:
+        op.prepare()
+    return op
 
 
 def refuse_batches(self: Any) -> None:
