@@ -30,11 +30,6 @@ class DynamicOutputShapeException(RuntimeError):
         self.func = func
 
 
-VALUES = frozenset(["_local_scalar_dense", "equal", "is_nonzero", "item"])
-SHAPES = frozenset(["_unique", "_unique2", "bincount", "masked_select", "nonzero", "unique_consecutive", "unique_dim",
-                    "unique_dim_consecutive"])
-
-
 class FakeTensor(Tensor):
     """A tensor without data.
 
@@ -117,11 +112,10 @@ class FakeTensorMode(TorchDispatchMode):
 
     def run(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Do an op without data."""
-        name = func.__name__.partition(".")[0]
         tensors = tensors_in((args, kwargs))
-        if name in VALUES and tensors:
+        if tensors and "reads_values" in getattr(func, "traits", ()):
             raise DataDependentOutputException(func)
-        if name in SHAPES and tensors:
+        if tensors and getattr(func, "meta", None) == "values":
             raise DynamicOutputShapeException(func)
         if not self.allow_non_fake_inputs:
             self.check(func, tensors, args)

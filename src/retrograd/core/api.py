@@ -383,26 +383,11 @@ def overridable(fn: Any, public: str, module: str = "torch") -> Any:
     return function
 
 
-# The in-place forms that are functions too (torch.sin_); all others are methods only.
-INPLACE_FUNCTIONS = frozenset("""
-    abs_ acos_ acosh_ addmv_ alpha_dropout_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ asin_ asinh_ atan_
-    atanh_ ceil_ celu_ clamp_ clamp_max_ clamp_min_ clip_ conj_physical_ cos_ cosh_ deg2rad_ dropout_ erf_ erfc_
-    exp2_ exp_ expm1_ feature_alpha_dropout_ feature_dropout_ fill_ fix_ floor_ frac_ gcd_ i0_ index_put_ lcm_
-    ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_ rad2deg_ reciprocal_ relu_ round_ rrelu_
-    rsqrt_ selu_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ threshold_ trunc_ xlogy_ zero_ _index_put_impl_
-""".split())
-
-
 def variants_of(name: str) -> str:
     """How an op is public: "function", "method", both or neither."""
     packet = find_packet(name)
     assert packet is not None
-    if packet.declared:
-        return ", ".join(op.variants for op in packet.overloads_[:packet.declared])
-    op = packet.overloads_[0].functional      # all that is derived under a name of its own is an in-place form
-    if name not in INPLACE_FUNCTIONS:
-        return "method" if "method" in op.variants else ""
-    return op.variants
+    return ", ".join(op.variants for op in packet.overloads_[:packet.declared or 1])
 
 
 class Namespace:

@@ -18,7 +18,7 @@ from retrograd.core.device import missing
 from retrograd.core.forward import run as run_dual
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import check_apart, check_overlap, compute_arrays, in_order, run_kernel, write_into
-from retrograd.core.opdef import AUTOCAST, find_packet
+from retrograd.core.opdef import find_packet
 from retrograd.core.origin import note_call
 from retrograd.core.record import dropped, finish, record, record_short, save_results, save_written
 from retrograd.core.saved import share_counter
@@ -520,7 +520,7 @@ def call_traced(op: Any, args: Any) -> Any:
 
 def call_layers(op: Any, args: Any) -> Any:
     """The layers, one around the other."""
-    if tls.autocast is not None and not tls.below and op.name in AUTOCAST:
+    if tls.autocast is not None and not tls.below and op.autocast is not None:
         return hooks.autocast(op, args)
     nested = hooks.nested           # in use once somebody has nested tensors, whose formulas may be others
     if nested is not None:

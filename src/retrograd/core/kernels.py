@@ -79,8 +79,8 @@ def run_kernel(op: Any, args: Any, values: Any) -> Any:
             if op.promote is not None:
                 check_shapes(op, args)
             raise explain(op, args, error) from None
-    if op.is_inplace and (op.promote is not None or op.name in GUARDED):
-        if op.name not in APART:
+    if op.is_inplace and (op.promote is not None or guarded(op)):
+        if "apart" not in op.traits:
             check_writable(args[0].array)
             check_overlap(args[0].array, [args[i] for i in op.tensor_args])
         elif op.name == "index_copy_" and -max(args[0].array.ndim, 1) <= args[1] < max(args[0].array.ndim, 1):
@@ -101,7 +101,7 @@ def run_kernel(op: Any, args: Any, values: Any) -> Any:
             result = op.compute(np, *values)
     except (ValueError, IndexError, TypeError) as error:
         raise explain(op, args, error) from None
-    if op.name in APART and op.name != "index_put_":       # which has checked, since it writes as it goes
+    if op.is_inplace and "apart" in op.traits and op.name != "index_put_":     # which has checked, since it writes as it goes
         check_apart(args[0].array, [args[i] for i in op.tensor_args[1:]])
     if narrow is not None:
         result = narrowed(result, narrow)
@@ -136,7 +136,7 @@ def written(op: Any, args: Any, values: Any, uniform: int) -> Any:
         made = op.native(*values)
         if made is not None:
             return made
-    if pure is None or pure.multiple or op.name in GUARDED or not target.flags.c_contiguous:
+    if pure is None or pure.multiple or guarded(op) or not target.flags.c_contiguous:
         return None
     if op.check is not None and not (uniform == 2 and op.checks_dtypes):
         try:
@@ -390,10 +390,9 @@ def write_into(op: Any, target: Any, result: Any) -> None:
     array[...] = result
 
 
-# May not read what they write to at all.
-APART = frozenset(("index_put_", "scatter_", "scatter_add_", "scatter_reduce_", "index_add_", "index_copy_", "index_reduce_",
-                   "put_"))
-GUARDED = APART | {"copy_", "_index_put_impl_"}
+def guarded(op: Any) -> bool:
+    """Whether the op checks that it does not write to memory that it reads."""
+    return bool(op.traits) and ("apart" in op.traits or "guarded" in op.traits)
 
 
 def check_overlap(target: Any, operands: Any) -> None:

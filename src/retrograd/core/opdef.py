@@ -14,7 +14,7 @@ vjp      {input: rule}; a rule's parameter names say what is saved (see `compile
 jvp      "linear" (the op itself on the tangent), "multilinear" (a sum over the inputs), "elementwise" (from the vjp),
          or a function of (primals..., tangents...) written like a vjp rule with parameters `<input>_t` and `<input>_p`.
 batch    a family or function that says how the op runs with an extra dimension.
-meta     shape inference, for `meta` tensors and error texts.
+meta     shape inference, for `meta` tensors and error texts; "values": the shape depends on values.
 fast     for kernels that are functions: the xp function (or a function of the arrays alone) that gives the same result
          when all other arguments have their defaults (or are `fast_for`); it serves the fast path of dispatch. It may
          return None for what it cannot do.
@@ -28,6 +28,14 @@ mixes    whether complex gradients for real inputs are reduced to their real par
 elementwise  whether the result has the memory order of the operands; usual for ops that are batched as pointwise ones.
 real_only  PyTorch refuses to record the op when its result is complex.
 lower    what a generated loop computes: an element, a reduction or a row (see codegen/loops.py).
+variants where the op is public: "function", "method", both or neither.
+autocast in which precision autocast computes it: "lower", "float32" or "widest" (the widest of its operands').
+traits   words for what else is true of it: "random" (draws random numbers; a Generator argument says so too),
+         "reads_values" (its result is no tensor, and depends on values), "piecewise_linear" (straight on either side of its
+         kinks), "view_copy" (a view op that copies), "inplace_view" (changes the geometry of its operand); for ops that write
+         to an operand "guarded" (refuses to write to memory that other elements are read from) and "apart" (to memory that
+         it reads at all).
+pattern  which elements of the operands an element of the result depends on (see transforms/sparsity.py).
 """
 from __future__ import annotations
 
@@ -51,9 +59,6 @@ ATTRIBUTE_SUFFIXES = {"_sym_sizes": SIZES, "_sym_sizes_opt": SIZES, "_scalar_typ
                       "_sym_strides": STRIDES, "_geometry": GEOMETRY, "_sym_numel": NUMEL, "_shape": SHAPE, "_layout": LAYOUT,
                       "_self_sym_blocksize_opt": BLOCKSIZE}
 UNSEEN = (DTYPE, GEOMETRY, SHAPE, LAYOUT)             # kinds that nodes keep without showing them
-
-
-AUTOCAST: dict[str, str] = {}     # ops that autocast has a say in, and what it says (see autocast.py)
 
 
 class Rule:
@@ -105,7 +110,8 @@ class OpDef:
                  scalars: tuple[str, ...] = (), variants: str = "function, method", check: Any = None,
                  exact: bool = False, flips: int = 0, leading: int = 0, constant: tuple[int, ...] = (),
                  mixes: bool = True, elementwise: bool | None = None, real_only: bool = False, out: Any = None,
-                 alias: tuple[str, str] | None = None) -> None:
+                 alias: tuple[str, str] | None = None, autocast: str | None = None, traits: tuple[str, ...] = (),
+                 pattern: Any = None) -> None:
         self.schema = schema
         self.name: Any = OpName(schema.name)
         self.name.full = f"aten::{schema.name}.{schema.overload}" if schema.overload else f"aten::{schema.name}"
@@ -148,6 +154,10 @@ class OpDef:
         self.exact: bool = exact
         self.leading: int = leading
         self.constant: tuple[int, ...] = constant
+        self.autocast = autocast
+        self.traits = traits
+        self.pattern = pattern
+        self.random: bool = not composite and ("random" in traits or "Generator" in schema.text)
         self.differentiable: bool = vjp is not None
         self.floats: bool = promote == "float"
         # Takes real and complex operands together: the gradients of the real ones are real parts.
@@ -411,7 +421,10 @@ MODULES: dict[str, tuple[str, ...]] = {}      # the modules that declare a name,
 
 
 def defop(schema: str, kernel: Any, *, inplace: Any = None, out: Any = None, numbers: Any = False, **columns: Any) -> OpDef:
-    """Declare an op and, as the schema allows, its in-place (`inplace=True`, or a kernel of its own) and out= forms."""
+    """Declare an op and, as the schema allows, its in-place and out= forms.
+
+    `inplace` is True, "function" if the in-place form is a function as well as a method (torch.sin_), or a kernel of its own.
+    """
     parsed = Schema(schema, allow_numbers_as_tensors=numbers)
     op = OpDef(parsed, kernel, numbers=numbers, out=out, **columns)
     packet = packet_of(parsed.name)
@@ -504,10 +517,14 @@ def derive(op: OpDef, form: str, numbers: bool, kernel: Any) -> OpDef:
         result = ", ".join(f"Tensor({c}!)" for c in letters)
         result = f"({result})" if len(returns) > 1 else result
         schema = f"{name}.{overload + '_' if overload and overload != 'Tensor' else ''}out({arguments}) -> {result}"
-    derived = OpDef(Schema(schema, allow_numbers_as_tensors=numbers), kernel or op.kernel, vjp=op.vjp, jvp=op.jvp,
+    function, method = "function" in op.variants and (form == "out" or kernel == "function"), "method" in op.variants
+    own = None if kernel == "function" else kernel
+    derived = OpDef(Schema(schema, allow_numbers_as_tensors=numbers), own or op.kernel, vjp=op.vjp, jvp=op.jvp,
+                    variants=", ".join(["function"] * function + ["method"] * method),
                     batch=op.batch, promote=op.promote, widen=op.widen, node=op.node_name, functional=op, numbers=numbers,
                     composite=op.composite and form != "out", scalars=op.scalars, check=op.check, exact=op.exact,
-                    leading=op.leading, mixes=op.mixes, elementwise=op.elementwise, real_only=op.real_only, out=op.out)
+                    leading=op.leading, mixes=op.mixes, elementwise=op.elementwise, real_only=op.real_only, out=op.out,
+                    autocast=op.autocast if form == "out" else None, traits=op.traits, pattern=op.pattern)
     return derived
 
 

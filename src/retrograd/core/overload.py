@@ -19,14 +19,23 @@ class Derived:
         return self if op is None else self.derive(op)
 
 
+TAGS = {"reads_values": Tag.data_dependent_output, "inplace_view": Tag.inplace_view,
+        "view_copy": Tag.view_copy}
+
+
 def tags_of(op: Any) -> list[Any]:
     """What PyTorch's tags say of an op, as far as its row does."""
     ready(op)
     found = []
-    if op.is_inplace and op.is_view:
-        found.append(Tag.inplace_view)
-    if any([param.type == "Generator" for param in op.schema.params]):
+    if op.is_inplace:
+        found.append(Tag.inplace)
+    if op.is_out:
+        found.append(Tag.out)
+    if op.random or "random" in op.traits:
         found.append(Tag.nondeterministic_seeded)
+    if (op.functional if op.is_out else op).meta == "values":
+        found.append(Tag.dynamic_output_shape)
+    found.extend([tag for trait, tag in TAGS.items() if trait in op.traits])
     if op.elementwise:
         found.append(Tag.pointwise)
     return [*found, Tag.pt2_compliant_tag]

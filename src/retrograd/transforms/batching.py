@@ -100,8 +100,6 @@ def any_batched(op: Any, args: Any, owner: Any) -> bool:
     return False
 
 
-DYNAMIC = frozenset(("nonzero", "masked_select", "_unique2", "unique_dim", "unique_consecutive",
-                     "unique_dim_consecutive"))
 # in-place ops that PyTorch refuses in these words; the others name themselves
 ARITHMETIC = frozenset(("add_", "sub_", "mul_", "div_", "copy_"))
 
@@ -118,10 +116,10 @@ class Vmap(Transform):
         self.legacy = legacy          # behave as the older vmap under batched gradients: no random ops, other error texts
 
     def concerns(self, op: Any, args: Any) -> bool:
-        return any_batched(op, args, self) or op.name in random_ops.NAMES
+        return any_batched(op, args, self) or op.random
 
     def run(self, op: Any, args: Any) -> Any:
-        if op.name in random_ops.NAMES:
+        if op.random:
             return random_ops.run(self, op, args)
         if op.is_out or op.batch is None and op.is_view:
             overload = "" if op.overload == "default" else f".{op.overload}"
@@ -207,10 +205,8 @@ class Vmap(Transform):
             raise RuntimeError("vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this "
                                "because for each batch this would return a differently shaped Tensor. Please file an issue at "
                                "https://github.com/pytorch/pytorch/issues if you need this feature.")
-        if op.name in DYNAMIC and op.name != "masked_select":
-            raise RuntimeError("vmap: We do not support batching operators that can output dynamic shape. Attempted to "
-                               f"vmap over aten::{op.name}. Please file an issue at https://github.com/pytorch/pytorch/issues "
-                               "if you need this feature.")
+        if op.batch is families.varying_shapes:
+            families.varying_shapes(op, args, None, self.size)
         if op.name == "index" and any([is_batched(t, self) and t.array.dtype.kind == "b" for t in args[1]]):
             raise RuntimeError("vmap: We do not support batching operators that can support dynamic shape. Attempting "
                                "to batch over indexing with a boolean mask.")

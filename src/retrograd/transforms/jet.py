@@ -103,7 +103,7 @@ class Jet(Carrying):
         self.order = order
 
     def carry(self, op: Any, values: Any, carried: Any, result: Any) -> Any:
-        if op.jvp == "linear" or op.name in series.PIECEWISE_LINEAR:
+        if op.jvp == "linear" or "piecewise_linear" in op.traits:
             made = [self.of_first_order(op, values, coefficients_at(carried, k), result) for k in range(self.order)]
         else:
             rule = series.rule_for(op)

@@ -26,7 +26,7 @@ from retrograd.transforms.functionalize import run_functional
 from retrograd.transforms.jacobian import standard_basis
 from retrograd.transforms.jet import Jet, in_shape
 from retrograd.transforms.lifted import lift
-from retrograd.transforms.series import PIECEWISE_LINEAR, plus
+from retrograd.transforms.series import plus
 from retrograd.transforms.tangents import check_formula
 from retrograd.transforms.trees import flatten, map_leaves, unflatten
 from retrograd.transforms.vmap import remove_batch
@@ -81,7 +81,7 @@ class Laplace(Carrying):
         firsts, seconds = parts(carried, 0), parts(carried, 1)
         places = [i for i, one in enumerate(carried) if one is not None]
         real = all([r.array.dtype.kind != "c" for r in (result if op.multiple else (result,)) if isinstance(r, Tensor)])
-        linear = op.jvp == "linear" or op.name in PIECEWISE_LINEAR or op.jvp == "multilinear" and len(places) == 1
+        linear = op.jvp == "linear" or "piecewise_linear" in op.traits or op.jvp == "multilinear" and len(places) == 1
         if op.jvp == "elementwise" and not linear and real and len(places) == 1 and (
                 values[places[0]].array.shape == result.array.shape and not op.multiple):
             return self.of_elements(op, values, places[0], carried[places[0]], result)

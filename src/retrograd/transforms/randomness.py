@@ -8,13 +8,6 @@ from retrograd.core.tensor import Tensor
 from retrograd.ops import late
 from retrograd.ops.shared import families
 
-NAMES = frozenset((
-    "bernoulli", "bernoulli_", "binomial", "cauchy_", "exponential_", "geometric_", "log_normal_", "multinomial",
-    "native_dropout", "normal", "normal_", "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
-    "randperm", "random_", "rrelu_with_noise", "uniform_", "_sample_dirichlet", "_standard_gamma",
-    "cauchy", "exponential", "geometric", "log_normal", "normal_functional", "random", "uniform",
-))
-
 LEGACY = ("vmap: We do not yet support calling random operations inside of vmap. Please perform random operations outside of "
           "vmap as a workaround")
 ERROR = ("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness "

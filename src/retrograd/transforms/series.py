@@ -264,10 +264,6 @@ RECURRENCES: dict[str, Rule] = {
     "tanh.default": by_slope(lambda y, k: minus(None if k else 1, square(y, k))),
 }
 
-# straight on either side of their kinks: every coefficient goes the way of the first
-PIECEWISE_LINEAR = frozenset(("clamp", "clamp_max", "clamp_min", "hardshrink", "hardsigmoid", "hardtanh", "leaky_relu", "relu",
-                              "softshrink", "threshold"))
-
 
 def rule_for(op: Any) -> Rule | None:
     if op.jvp == "multilinear":

@@ -6,6 +6,12 @@ kind of op: one element after the other, elements that move, sums over dimension
 go, an op that moves them is run once more, on their numbers (from 1 on; 0 is what comes from nowhere). An op that no
 rule knows makes every output depend on all that it was given: a pattern may be too large, never too small. It holds at
 the point it was taken at: an `if` on a value, `where` or `sort` may take another way elsewhere.
+
+An op's `pattern` column says which rule is its own; views and elementwise ops need none:
+"constant" no operand changes the result; "elements" element by element, with broadcasting; "moves" elements in other
+places; "choices" elements in places that depend on values; "dims" all elements along the op's dimensions;
+("product", i, j) a matrix product of the operands i and j; ("scatter", i, reader, arguments) the elements of operand i are
+added in the places where the op `reader` would read them, given `arguments`.
 """
 from __future__ import annotations
 
@@ -82,25 +88,25 @@ class Sparsity(Carrying):
         return found if op.multiple else found[0]
 
     def by_rule(self, op: Any, values: Any, carried: Any, result: Any) -> Any:
-        name = op.name
+        kind, *details = op.pattern if isinstance(op.pattern, tuple) else (op.pattern,)
         outputs = list(result) if op.multiple else [result]
-        if name in CONSTANT or op.__name__ == "fill.Scalar":
+        if kind == "constant":
             return [None] * len(outputs)
-        if op.elementwise or name in ELEMENTWISE or name.startswith(LOSSES):
+        if op.elementwise or kind == "elements":
             return [self.of_elements(values, carried, r) for r in outputs]
-        if name == "scatter" and "reduce" in op.overload:         # a number combined with what is there, or other elements
+        if op.name == "scatter" and "reduce" in op.overload:         # a number combined with what is there, or other elements
             return [carried[0]] if op.overload == "value_reduce" else None
-        if op.is_view or name.removesuffix("_copy") in MOVES:
+        if op.is_view or kind == "moves":
             return self.of_moves(op, values, carried, outputs)
-        if name in CHOICES:
+        if kind == "choices":
             return self.of_choices(op, values, carried, result)
-        if name in ALONG:
+        if kind == "dims":
             return self.along_dims(dims_of(op, values), carried, values, outputs)
-        if name in PRODUCTS:
-            return [self.of_product(values, carried, result, *PRODUCTS[name])]
-        if name in SCATTERS:
-            return self.of_scatter(op, values, carried, outputs)
-        if name == "convolution":
+        if kind == "product":
+            return [self.of_product(values, carried, result, *details)]
+        if kind == "scatter":
+            return self.of_scatter(op, values, carried, outputs, *details)
+        if op.name == "convolution":
             return self.of_convolution(values, carried, result)
         inner = core_dims(op, values)
         if inner is not None and [i for i, one in enumerate(carried) if one is not None] == [0]:
@@ -245,9 +251,9 @@ class Sparsity(Carrying):
             total = self.union(total, self.of_elements(values[:1], carried[:1], result))
         return total
 
-    def of_scatter(self, op: Any, values: Any, carried: Any, outputs: list[Any]) -> Any:
+    def of_scatter(self, op: Any, values: Any, carried: Any, outputs: list[Any], place: int, reader: str,
+                   arguments: tuple[int, ...]) -> Any:
         """Elements that are added where an index says: reading there says where each goes."""
-        place, reader, arguments = SCATTERS[op.name]
         if op.name == "unfold_backward":
             shape, rest = values[1], list(values[2:])
             own = None
@@ -363,35 +369,3 @@ def core_dims(op: Any, values: Any) -> int | None:
     if "pool" in name or name.startswith(("upsample", "_upsample")):
         return 1 if "1d" in name else 2 if "2d" in name else 3
     return None
-
-
-CONSTANT = frozenset(("ceil", "floor", "floor_divide", "round", "sign", "trunc", "zero"))
-ELEMENTWISE = frozenset((
-    "_conj", "_conj_physical", "_neg_view", "_prelu_kernel_backward", "_to_copy", "angle", "clone", "fill",
-    "log_sigmoid_forward", "native_dropout", "pow",
-))
-LOSSES = ("binary_cross_entropy", "huber_loss", "mse_loss", "smooth_l1_loss", "soft_margin_loss")
-MOVES = frozenset((
-    "_reshape", "_unsafe_index", "_unsafe_view", "as_strided_scatter", "block_diag", "cat", "channel_shuffle",
-    "constant_pad_nd", "copy", "diag_embed", "diagonal_backward", "diagonal_scatter", "embedding", "flip", "gather", "im2col",
-    "index", "index_copy", "index_fill", "index_select", "masked_fill", "masked_scatter", "masked_select", "narrow",
-    "native_channel_shuffle", "pixel_shuffle", "pixel_unshuffle", "repeat", "roll", "rot90", "scatter", "select_backward",
-    "select_scatter", "slice_backward", "slice_scatter", "stack", "take", "tril", "triu", "unsafe_split",
-    "unsafe_split_with_sizes", "where", "as_strided", "expand", "permute", "select", "slice", "split", "split_with_sizes",
-    "squeeze", "t", "transpose", "unbind", "unfold", "unsqueeze", "view", "diagonal", "copy",
-))
-CHOICES = frozenset(("adaptive_max_pool2d", "cummax", "cummin", "kthvalue", "max_pool2d_with_indices",
-                     "max_pool3d_with_indices", "mode", "sort", "topk"))
-ALONG = frozenset((
-    "_fft_c2c", "_log_softmax", "_log_softmax_backward_data", "_softmax", "_softmax_backward_data", "amax", "amin", "aminmax",
-    "cumprod", "cumsum", "linalg_vector_norm", "logcumsumexp", "logsumexp", "max", "mean", "median", "min", "nanmedian",
-    "nansum", "norm", "prod", "std", "std_mean", "sum", "var", "var_mean",
-))
-# where the factors are
-PRODUCTS = {"mm": (0, 1), "bmm": (0, 1), "mv": (0, 1), "dot": (0, 1), "vdot": (0, 1), "addmm": (1, 2), "addmv": (1, 2),
-            "baddbmm": (1, 2)}
-# what is added, the op that reads where it goes, and the arguments that say where
-SCATTERS: dict[str, Any] = {
-    "index_put": (2, "index", (1,)), "_index_put_impl": (2, "index", (1,)), "_unsafe_index_put": (2, "index", (1,)),
-    "scatter_add": (3, "gather", (1, 2)), "index_add": (3, "index_select", (1, 2)), "unfold_backward": (0, "unfold", ()),
-}

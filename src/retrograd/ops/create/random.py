@@ -419,7 +419,7 @@ def declare_sized(name: str, values: Any) -> Any:
     plain = defop(
         f"{name}(SymInt[] size, *, {OPTIONS}) -> Tensor",
         kernel=lambda xp, size, dtype, layout, device, pin_memory: values(sized(size, dtype), None),
-        meta=lambda xp, size, dtype, layout, device, pin_memory: sized_meta(size, dtype), variants="",
+        meta=lambda xp, size, dtype, layout, device, pin_memory: sized_meta(size, dtype), variants="", traits=("random",),
     )
     seeded = defop(
         f"{name}.generator(SymInt[] size, *, Generator? generator, {OPTIONS}) -> Tensor",
@@ -430,7 +430,7 @@ def declare_sized(name: str, values: Any) -> Any:
         f"{name}_like(Tensor self, *, {OPTIONS}, MemoryFormat? memory_format=None) -> Tensor",
         kernel=lambda xp, self, dtype, layout, device, pin_memory, memory_format:
             values_like(self, dtype, memory_format, lambda array: values(array, None)),
-        meta=like_meta, batch=families.pointwise, variants="",
+        meta=like_meta, batch=families.pointwise, variants="", traits=("random",),
     )
     like_seeded = defop(
         f"{name}_like.generator(Tensor self, *, Generator? generator, {OPTIONS}, MemoryFormat? memory_format=None) -> Tensor",
@@ -499,13 +499,13 @@ for bounds, overload, low_place in (("SymInt high", "", None), ("SymInt low, Sym
 
         randint_forms.append((defop(
             f"randint{dotted}({bounds}, SymInt[] size, *, {gen_param}{OPTIONS}) -> Tensor",
-            kernel=randint_kernel, meta=randint_meta, variants=""),
+            kernel=randint_kernel, meta=randint_meta, variants="", traits=("random",)),
             f"{bounds}, SymInt[] size" + (", *, Generator? generator" if seeded else "")))
         dotted_like = {"": "", "generator": ".generator", "low": ".low_dtype", "low_generator": ".low_generator_dtype"}[
             "_".join(parts)]
         randint_like_forms.append((defop(
             f"randint_like{dotted_like}(Tensor self, {bounds}, *, {gen_param}{OPTIONS}, MemoryFormat? memory_format=None) "
-            "-> Tensor", kernel=randint_like_kernel, meta=like_meta, batch=families.pointwise, variants=""),
+            "-> Tensor", kernel=randint_like_kernel, meta=like_meta, batch=families.pointwise, variants="", traits=("random",)),
             f"Tensor self, {bounds}, *, {'Generator? generator, ' if seeded else ''}MemoryFormat? memory_format=None"))
 public("randint", randint_forms)
 for seeded in (True, False):
@@ -518,7 +518,8 @@ for seeded in (True, False):
         return values_like(self, values[seeded], values[-1], lambda array: integer_values(array, 0, int(high), gen))
     randint_like_forms.append((defop(
         f"randint_like.Tensor{'_generator' if seeded else ''}(Tensor self, Tensor high, *, {gen_param}{OPTIONS}, "
-        "MemoryFormat? memory_format=None) -> Tensor", kernel=randint_like_tensor, batch=families.loop, variants=""),
+        "MemoryFormat? memory_format=None) -> Tensor", kernel=randint_like_tensor, batch=families.loop, variants="",
+        traits=("random",)),
         f"Tensor self, Tensor high, *, {gen_param}MemoryFormat? memory_format=None"))
 public("randint_like", randint_like_forms[2:4] + randint_like_forms[4:6] + randint_like_forms[0:2], out=False)
 
@@ -548,6 +549,7 @@ randperm = defop(
     f"randperm(SymInt n, *, {OPTIONS}) -> Tensor",
     kernel=lambda xp, n, dtype, layout, device, pin_memory: randperm_array(n, dtype, None),
     meta=lambda xp, n, dtype, layout, device, pin_memory: sized_meta((n,), dtype or INT64), variants="",
+    traits=("random",),
 )
 randperm_generator = defop(
     f"randperm.generator(SymInt n, *, Generator? generator, {OPTIONS}) -> Tensor",

@@ -94,7 +94,7 @@ neg = defop(
     check=refuse("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the "
                  "`~` or `logical_not()` operator instead.", "b"),
     vjp=dict(self=lambda grad: -grad),
-    jvp="linear", batch=families.pointwise, inplace=True, lower="-self",
+    jvp="linear", batch=families.pointwise, inplace="function", lower="-self",
 )
 
 
@@ -142,7 +142,7 @@ reciprocal = defop(
     "reciprocal(Tensor self) -> Tensor",
     kernel=lambda xp, self: xp.true_divide(number_like(xp, self, 1), self),
     vjp=dict(self=lambda grad, result: -grad * conj(result * result)),
-    jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace=True, lower="1 / self",
+    jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace="function", lower="1 / self",
 )
 
 
@@ -199,6 +199,7 @@ floor_divide = defop(
     kernel=floored,
     vjp=dict(self=lambda grad: zeros(grad), other=lambda grad: zeros(grad)), jvp="elementwise",
     batch=families.pointwise, promote="common", widen=True, exact=True, numbers=True, inplace=True, lower=FLOORED,
+    pattern="constant",
 )
 
 
@@ -378,7 +379,7 @@ def clamp_tangent(self_p: Any, self_t: Any, min_p: Any, min_t: Any, max_p: Any, 
     return where(min_p.gt(max_p), max_t, inside)
 
 
-clamp_columns: dict[str, Any] = dict(jvp="elementwise", batch=families.pointwise, promote="common", inplace=True)
+clamp_columns: dict[str, Any] = dict(jvp="elementwise", batch=families.pointwise, promote="common", inplace="function")
 defop(
     "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
     kernel=clamp_tensor_kernel, check=check_bounds,
@@ -388,7 +389,7 @@ defop(
         "max=None": "maximum(self, min)",
         "min=None": "minimum(self, max)",
         "": "minimum(maximum(self, min), max)",
-    },
+    }, traits=("piecewise_linear",),
 )
 defop(
     "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
@@ -399,7 +400,7 @@ defop(
         "max=None": "self if self != self else maximum(self, min)",
         "min=None": "self if self != self else minimum(self, max)",
         "": "self if self != self else minimum(maximum(self, min), max)",
-    },
+    }, traits=("piecewise_linear",),
 )
 defop(
     "clamp_min.Tensor(Tensor self, Tensor min) -> Tensor",
@@ -407,14 +408,14 @@ defop(
     vjp=dict(self=lambda grad, self, min: where(self.ge(min), grad, 0),
              min=lambda grad, self, min: where(self.lt(min), grad, 0)),
     **{**clamp_columns, "jvp": lambda self_p, self_t, min_p, min_t: where(self_p.ge(min_p), self_t, min_t)},
-    lower="maximum(self, min)",
+    lower="maximum(self, min)", traits=("piecewise_linear",),
 )
 defop(
     "clamp_min(Tensor self, Scalar min) -> Tensor",
     kernel=limited("clamp_min_scalar_cpu", "iufV", lambda xp, self, min: clamp_kernel(xp, self, min, None)), scalars=("min",),
     check=lambda self, min: check_bound(self, min), out="found",
     vjp=dict(self=lambda grad, self, min: where(self.ge(min), grad, 0)), **clamp_columns,
-    lower="maximum(self, min)",
+    lower="maximum(self, min)", traits=("piecewise_linear",),
 )
 defop(
     "clamp_max.Tensor(Tensor self, Tensor max) -> Tensor",
@@ -422,14 +423,14 @@ defop(
     vjp=dict(self=lambda grad, self, max: where(self.le(max), grad, 0),
              max=lambda grad, self, max: where(self.gt(max), grad, 0)),
     **{**clamp_columns, "jvp": lambda self_p, self_t, max_p, max_t: where(self_p.le(max_p), self_t, max_t)},
-    lower="minimum(self, max)",
+    lower="minimum(self, max)", traits=("piecewise_linear",),
 )
 defop(
     "clamp_max(Tensor self, Scalar max) -> Tensor",
     kernel=limited("clamp_max_scalar_cpu", "iufV", lambda xp, self, max: clamp_kernel(xp, self, None, max)), scalars=("max",),
     check=lambda self, max: check_bound(self, max), out="found",
     vjp=dict(self=lambda grad, self, max: where(self.le(max), grad, 0)), **clamp_columns,
-    lower="minimum(self, max)",
+    lower="minimum(self, max)", traits=("piecewise_linear",),
 )
 
 
@@ -513,9 +514,9 @@ alias_rows("true_divide", "div", "Tensor(Tensor self, Tensor other)", numbers=Tr
 alias_rows("subtract", "sub", "Tensor(Tensor self, Tensor other, *, Scalar alpha=1)", numbers=True)
 alias_rows("divide", "div", "Tensor(Tensor self, Tensor other)",
            "Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode)", numbers=True)
-alias_rows("negative", "neg", "(Tensor self)")
+alias_rows("negative", "neg", "(Tensor self)", inplace="function")
 alias_rows("clip", "clamp", "Tensor(Tensor self, Tensor? min=None, Tensor? max=None)",
-           "(Tensor self, Scalar? min=None, Scalar? max=None)")
+           "(Tensor self, Scalar? min=None, Scalar? max=None)", inplace="function")
 
 for name, op in dict(add=add, sub=sub, mul=mul, div=div, neg=neg, rsub=rsub).items():
     op.prepare()

@@ -124,13 +124,14 @@ pow_columns = dict(jvp="elementwise", batch=families.pointwise, promote="common"
 defop(
     "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
     kernel=power_in_float32, inplace=True, node="PowBackward1", lower="pow(self, exponent)",
-    vjp=dict(self=pow_backward_self, exponent=pow_backward_exponent), **pow_columns,
+    vjp=dict(self=pow_backward_self, exponent=pow_backward_exponent), **pow_columns, pattern="elements",
 )
 defop(
     "pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
     kernel=lambda xp, self, exponent: lean.ones(exponent.shape, exponent.dtype) if self == 1 and exponent.dtype.kind != "b"
         else power_in_float32(xp, number_like(xp, exponent, self), exponent.copy(order="C")), elementwise=False,
     vjp=dict(exponent=pow_backward_of_number), scalars=("self",), node="PowBackward2", variants="function", **pow_columns,
+    pattern="elements",
 )
 pow_scalar = defop(
     "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
@@ -145,7 +146,7 @@ pow_scalar = defop(
         "exponent=-0.5": "1 / sqrt(self)",
         "exponent=-2": "1 / (self * self)",
         "": "pow(self, exponent)",
-    },
+    }, pattern="elements",
 )
 square = defop("square(Tensor self) -> Tensor", kernel=lambda self: call(pow_scalar, [self, 2]), composite=True, out=False)
 defop("square.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)", kernel=lambda self, out: late.pow(self, 2, out=out),
@@ -195,13 +196,13 @@ for overload, base, exponent in (("Tensor_Tensor", "Tensor", "Tensor"), ("Scalar
 defop(
     "sqrt(Tensor self) -> Tensor",
     kernel="sqrt", vjp=dict(self=lambda grad, result: grad / times(conj(result), 2)),
-    jvp="elementwise", batch=families.pointwise, promote="float", inplace=True, lower="sqrt(self)",
+    jvp="elementwise", batch=families.pointwise, promote="float", inplace="function", lower="sqrt(self)",
 )
 defop(
     "rsqrt(Tensor self) -> Tensor",
     kernel=lambda xp, self: xp.true_divide(number_like(xp, self, 1), xp.sqrt(self)),
     vjp=dict(self=lambda grad, result: times(grad, -0.5) * conj(result.pow(3))),
-    jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace=True, lower="1 / sqrt(self)",
+    jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace="function", lower="1 / sqrt(self)",
 )
 
 
@@ -259,7 +260,7 @@ defop(
     kernel=sign_kernel, vjp=dict(self=zeros), jvp="elementwise", batch=families.pointwise, inplace=True,
     check=refuse("Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.", "c",
                  NotImplementedError),
-    lower="sign(self)",
+    lower="sign(self)", pattern="constant",
 )
 defop(
     "sgn(Tensor self) -> Tensor",
@@ -365,9 +366,10 @@ defop(
     "ldexp.Tensor(Tensor self, Tensor other) -> Tensor",
     kernel=lambda xp, self, other: xp.multiply(self, xp.power(number_like(xp, self, 2), other)),
     vjp=dict(self=ldexp_backward_self, other=lambda grad, result: times(grad * conj(result), math.log(2))),
-    jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace=True, mixes=False, check=check_exponent,
+    jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace="function", mixes=False,
+    check=check_exponent,
 )
-xlogy_columns = dict(jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace=True)
+xlogy_columns = dict(jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace="function")
 defop(
     "xlogy.Tensor(Tensor self, Tensor other) -> Tensor",
     kernel=limited("xlogy_cpu", FLOATS, xlogy_kernel),

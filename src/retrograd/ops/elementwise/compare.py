@@ -117,7 +117,8 @@ defop("isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bo
       kernel=isclose, composite=True, out=False)
 defop("allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool",
       kernel=seen_whole("allclose", lambda *args: bool(np.all(isclose(*args).array))), composite=True, out=False)
-defop("equal(Tensor self, Tensor other) -> bool", kernel=seen_whole("equal", equal), composite=True, out=False)
+defop("equal(Tensor self, Tensor other) -> bool", kernel=seen_whole("equal", equal), composite=True, out=False,
+      traits=("reads_values",))
 
 
 # ---- logic: any number is true unless it is zero

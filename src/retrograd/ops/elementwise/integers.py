@@ -21,8 +21,10 @@ def lcm_kernel(xp: Any, self: Any, other: Any) -> Any:
     return xp.lcm(self, other)
 
 
-defop("gcd(Tensor self, Tensor other) -> Tensor", kernel=gcd_kernel, promote="common", batch=families.pointwise, inplace=True)
-defop("lcm(Tensor self, Tensor other) -> Tensor", kernel=lcm_kernel, promote="common", batch=families.pointwise, inplace=True)
+defop("gcd(Tensor self, Tensor other) -> Tensor", kernel=gcd_kernel, promote="common", batch=families.pointwise,
+      inplace="function")
+defop("lcm(Tensor self, Tensor other) -> Tensor", kernel=lcm_kernel, promote="common", batch=families.pointwise,
+      inplace="function")
 
 
 def check_heaviside(self: Any, values: Any) -> None:

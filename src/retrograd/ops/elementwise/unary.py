@@ -34,7 +34,7 @@ FLOATS = "fV"
 def function(name: str, kernel: Any, rule: Any, lower: str = "", **columns: Any) -> Any:
     """Declare a function of one real or complex number; integers become floats."""
     return defop(f"{name}(Tensor self) -> Tensor", kernel=kernel, vjp=dict(self=rule), lower=lower or None,
-                 **{**dict(jvp="elementwise", batch=families.pointwise, promote="float", inplace=True), **columns})
+                 **{**dict(jvp="elementwise", batch=families.pointwise, promote="float", inplace="function"), **columns})
 
 
 # ---- circles and hyperbolas
@@ -65,7 +65,7 @@ for name, numpy_name in dict(asinh="arcsinh", acosh="arccosh", atanh="arctanh").
         node=f"{name.capitalize()}Backward1", out=False,
     )
 for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh"):
-    alias_rows(f"arc{name}", f"a{name}", "(Tensor self)")
+    alias_rows(f"arc{name}", f"a{name}", "(Tensor self)", inplace="function")
 
 
 # ---- exponentials and logarithms
@@ -144,7 +144,7 @@ def logit_rule(grad: Any, self: Any, eps: Any) -> Any:
 defop(
     "logit(Tensor self, float? eps=None) -> Tensor",
     kernel=logit_kernel, vjp=dict(self=logit_rule), jvp="elementwise", batch=families.pointwise, promote="float", widen=True,
-    inplace=True,
+    inplace="function",
     lower={"eps=None": "log(self / (1 - self))"},
 )
 
@@ -216,9 +216,10 @@ function("erf", special("erf_vml_cpu", "erf"), lambda grad, self: gaussian(self,
 function("erfc", special("erfc_vml_cpu", "erfc"), lambda grad, self: gaussian(self, -TWO_OVER_ROOT_PI) * grad, "erfc(self)",
          widen=True)
 function("erfinv", special("erfinv_vml_cpu", "erfinv"),
-         lambda grad, self: times(self.erfinv().pow(2).exp(), 0.5 * math.sqrt(math.pi)) * grad, widen=True)
-function("lgamma", lgamma_kernel, lambda grad, self: grad * self.digamma(), "lgamma(self)", widen=True)
-function("digamma", special("digamma", "psi"), lambda grad, self: grad * late.polygamma(1, self), widen=True)
+         lambda grad, self: times(self.erfinv().pow(2).exp(), 0.5 * math.sqrt(math.pi)) * grad, widen=True, inplace=True)
+function("lgamma", lgamma_kernel, lambda grad, self: grad * self.digamma(), "lgamma(self)", widen=True, inplace=True)
+function("digamma", special("digamma", "psi"), lambda grad, self: grad * late.polygamma(1, self), widen=True,
+         inplace=True)
 function("i0", special("i0_vml_cpu", "i0"), lambda grad, self: grad * call(i1, [self]), widen=True)
 i1 = function("special_i1", special("i1_cpu", "i1"), i1_rule, widen=True, inplace=None, variants="")
 TRIGAMMA = ("s = sin(self * 3.141592653589793); a = 1 - self if self < 0.5 else self; b = a + 1; c = a + 2; d = a + 3; "
@@ -291,7 +292,7 @@ def angle_tangent(self_p: Any, self_t: Any) -> Any:
 defop(
     "angle(Tensor self) -> Tensor",
     kernel=angle_kernel, vjp=dict(self=angle_rule), jvp=angle_tangent, batch=families.pointwise, promote="float",
-    elementwise=False, lower="self if self != self else 3.141592653589793 if self < 0 else 0",
+    elementwise=False, lower="self if self != self else 3.141592653589793 if self < 0 else 0", pattern="elements",
 )
 
 
@@ -314,7 +315,8 @@ def round_decimals_kernel(xp: Any, self: Any, decimals: int) -> Any:
     return xp.rint(self / power) * power if decimals < 0 else xp.rint(self * power) / power
 
 
-steps = dict(vjp=dict(self=zeros), jvp="elementwise", batch=families.pointwise, inplace=True, out="found")
+steps = dict(vjp=dict(self=zeros), jvp="elementwise", batch=families.pointwise, inplace="function", out="found",
+             pattern="constant")
 for name in ("floor", "ceil", "trunc"):
     defop(f"{name}(Tensor self) -> Tensor", kernel=rounded(name, name, f"{name} is not supported for complex inputs"),
           lower=f"{name}(self)", **steps)
@@ -325,10 +327,10 @@ defop(
     "frac(Tensor self) -> Tensor",
     out="found",
     kernel=limited("frac_cpu", FLOATS, lambda xp, self: self - xp.trunc(self)), vjp=dict(self=lambda grad: grad),
-    jvp="elementwise", batch=families.pointwise, inplace=True, widen=True,
+    jvp="elementwise", batch=families.pointwise, inplace="function", widen=True,
     lower="self - trunc(self)",
 )
-alias_rows("fix", "trunc", "(Tensor self)")
+alias_rows("fix", "trunc", "(Tensor self)", inplace="function")
 
 
 # ---- numbers that are none
@@ -349,7 +351,7 @@ defop(
     "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
     out="same: nan_to_num: dtype of out: {out} should be same as input: {value}",
     kernel=nan_to_num_kernel, check=no_complex_gradient("nan_to_num"),
-    vjp=dict(self=lambda grad, self: grad * self.isfinite()), jvp="elementwise", batch=families.pointwise, inplace=True,
+    vjp=dict(self=lambda grad, self: grad * self.isfinite()), jvp="elementwise", batch=families.pointwise, inplace="function",
     lower={"nan=None, posinf=None, neginf=None":
                "0 if self != self else largest if self == inf else -largest if self == -inf else self"},
 )

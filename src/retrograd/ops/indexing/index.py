@@ -243,7 +243,7 @@ def index_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
 index = defop(
     "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
     kernel=index_kernel,
-    vjp=dict(self=index_backward), jvp="linear", batch=index_batch, variants="method",
+    vjp=dict(self=index_backward), jvp="linear", batch=index_batch, variants="method", pattern="moves",
 )
 def only_positions(self: Any, indices: Any) -> None:
     for index in indices:
@@ -257,6 +257,7 @@ unsafe_index = defop(
     vjp=dict(self=lambda grad, self_sym_sizes, indices:
              call(unsafe_index_put, [grad.new_zeros(self_sym_sizes), indices, grad, True])),
     check=only_positions, jvp="linear", batch=index_batch, node="UnsafeIndexBackward0", variants="function", out=False,
+    pattern="moves",
 )
 
 
@@ -421,22 +422,23 @@ PUT_COLUMNS: dict[str, Any] = dict(
 )
 index_put = defop(
     "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
-    kernel=index_put_kernel, lower="@index_put", **PUT_COLUMNS,
+    kernel=index_put_kernel, lower="@index_put", **PUT_COLUMNS, pattern=("scatter", 2, "index", (1,)),
 )
 index_put_ = defop(
     "index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)",
-    kernel=index_put_inplace, functional=index_put, out=False, **PUT_COLUMNS,
+    kernel=index_put_inplace, functional=index_put, out=False, **PUT_COLUMNS, traits=("apart",),
 )
 index_put_impl = defop(
     "_index_put_impl(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> "
     "Tensor",
     kernel=index_put_kernel, node="IndexPutImplBackward0", variants="", **PUT_COLUMNS, real_only=True,
+    pattern=("scatter", 2, "index", (1,)),
 )
 index_put_impl_ = defop(
     "_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> "
     "Tensor(a!)",
     kernel=index_put_inplace, functional=index_put_impl, node="IndexPutImplBackward0", variants="function", out=False,
-    **PUT_COLUMNS,
+    **PUT_COLUMNS, traits=("guarded",),
 )
 unsafe_index_put = defop(
     "_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
@@ -444,7 +446,7 @@ unsafe_index_put = defop(
     **{**PUT_COLUMNS, "vjp": dict(
         self=lambda grad, indices, accumulate:
             grad if accumulate else call(unsafe_index_put, [grad, indices, grad.new_zeros(()), False]),
-        values=lambda grad, indices: call(unsafe_index, [grad, indices]))},
+        values=lambda grad, indices: call(unsafe_index, [grad, indices]))}, pattern=("scatter", 2, "index", (1,)),
 )
 
 

@@ -68,7 +68,7 @@ def broadcast_steps(array: Any, shape: Any) -> list[int]:
 
 where_condition = defop(
     "where(Tensor condition) -> Tensor[]",
-    kernel=lambda condition: nonzero_tuple(condition), composite=True,
+    kernel=lambda condition: nonzero_tuple(condition), composite=True, pattern="moves",
 )
 where = defop(
     "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
@@ -77,21 +77,21 @@ where = defop(
              other=lambda grad, condition: late.where(condition, 0, grad)),
     jvp=lambda condition, self_t, other_t: late.where(condition, self_t, other_t), batch=families.pointwise,
     elementwise=False, mixes=False, out="same: Expected out type to be {value} but got {out}",
-    lower="self if condition else other",
+    lower="self if condition else other", pattern="moves",
 )
 where_scalar_self = defop(
     "where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor",
     kernel=lambda condition, self, other: call(where, [condition, self, other]), composite=True, out=False,
-    variants="function",
+    variants="function", pattern="moves",
 )
 where_scalar_other = defop(
     "where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor",
-    kernel=lambda condition, self, other: call(where, [condition, self, other]), composite=True, out=False,
+    kernel=lambda condition, self, other: call(where, [condition, self, other]), composite=True, out=False, pattern="moves",
 )
 where_scalar = defop(
     "where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor",
     kernel=lambda condition, self, other: call(where, [condition, self, other]), composite=True, out=False,
-    variants="function",
+    variants="function", pattern="moves",
 )
 
 
@@ -104,7 +104,7 @@ def nonzero_kernel(xp: Any, self: Any) -> Any:
 nonzero = defop(
     "nonzero(Tensor self) -> Tensor",
     meta="values",
-    kernel=nonzero_kernel, batch=families.loop, variants="",
+    kernel=nonzero_kernel, batch=families.varying_shapes, variants="",
 )
 
 
@@ -129,7 +129,7 @@ nonzero_numpy = defop(
 argwhere = defop(
     "argwhere(Tensor self) -> Tensor",
     meta="values",
-    kernel=nonzero_kernel, batch=families.loop, out=False,
+    kernel=nonzero_kernel, batch=families.varying_shapes, out=False,
 )
 
 
@@ -203,13 +203,14 @@ masked_fill_tensor = defop(
     vjp=dict(self=lambda grad, mask: grad.masked_fill(mask, 0),
              value=lambda grad, mask: late.where(mask, grad, 0).sum()),
     jvp=lambda self_t, value_t, mask: self_t.masked_fill(mask, value_t),
-    batch=fill_tensor_batch, inplace=fill_tensor_in_place, node="MaskedFillBackward1", out=False,
+    batch=fill_tensor_batch, inplace=fill_tensor_in_place, node="MaskedFillBackward1", out=False, pattern="moves",
 )
 masked_fill_scalar = defop(
     "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
     kernel=filled,
     vjp=dict(self=lambda grad, mask: grad.masked_fill(mask, 0)),
     jvp=lambda self_t, mask: self_t.masked_fill(mask, 0), batch=families.pointwise, inplace=fill_in_place, elementwise=False,
+    pattern="moves",
 )
 
 
@@ -233,7 +234,7 @@ masked_select = defop(
     out="same: masked_select(): self and result must have the same scalar type",
     kernel=masked_select_kernel,
     vjp=dict(self=masked_select_backward),
-    jvp=lambda self_t, mask: self_t.masked_select(mask), batch=families.loop,
+    jvp=lambda self_t, mask: self_t.masked_select(mask), batch=families.loop, pattern="moves",
 )
 
 
@@ -276,7 +277,7 @@ masked_scatter = defop(
     vjp=dict(self=lambda grad, mask: grad.masked_fill(mask, 0),
              source=lambda grad, mask, source_sym_sizes: call(masked_scatter_backward, [grad, mask, source_sym_sizes])),
     jvp=lambda self_t, mask, source_t: self_t.masked_scatter(mask, source_t), batch=families.loop,
-    inplace=masked_scatter_in_place,
+    inplace=masked_scatter_in_place, pattern="moves",
 )
 masked_scatter_backward = defop(
     "masked_scatter_backward(Tensor grad_output, Tensor mask, SymInt[] sizes) -> Tensor",
@@ -342,7 +343,7 @@ embedding = defop(
     vjp=dict(weight=embedding_backward),
     jvp=lambda weight_t, indices, padding_idx, scale_grad_by_freq, sparse:
         late.embedding(weight_t, indices, padding_idx, scale_grad_by_freq, sparse),
-    batch=embedding_batch, variants="function", real_only=True,
+    batch=embedding_batch, variants="function", real_only=True, pattern="moves",
 )
 embedding_dense_backward = defop(
     "embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, "

@@ -156,7 +156,7 @@ def gather_backward(grad: Any, self: Any, dim: int, index: Any, sparse_grad: boo
 gather = defop(
     "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
     kernel=gather_kernel,
-    vjp=dict(self=gather_backward), jvp="linear", batch=along_dim,
+    vjp=dict(self=gather_backward), jvp="linear", batch=along_dim, pattern="moves",
 )
 
 
@@ -267,7 +267,7 @@ scatter_src = defop(
     kernel=lambda xp, self, dim, index, src: scatter_into("scatter", self, dim, index, src),
     vjp=dict(self=lambda grad, dim, index: grad.scatter(dim, index, 0),
              src=lambda grad, dim, index: grad.gather(dim, index)),
-    jvp="linear", batch=along_dim, inplace=True,
+    jvp="linear", batch=along_dim, inplace=True, traits=("apart",), pattern="moves",
 )
 def scatter_reduced_backward(grad: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, result: Any) -> Any:
     return reduction_backward(Along(dim, index, False), grad, self, src, old_reduction(reduce), True, result)
@@ -288,7 +288,7 @@ scatter_reduced_src = defop(
     out="same",
     kernel=scatter_reduce_src_kernel,
     vjp={("self", "src"): scatter_reduced_backward}, jvp=scatter_reduced_tangent, batch=along_dim, inplace=True,
-    node="ScatterBackward2",
+    node="ScatterBackward2", traits=("apart",), pattern="moves",
 )
 scatter_value = defop(
     "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
@@ -296,7 +296,7 @@ scatter_value = defop(
     kernel=scatter_value_kernel,
     vjp=dict(self=lambda grad, dim, index: grad.scatter(dim, index, 0)),
     jvp=lambda self_t, dim, index: self_t.scatter(dim, index, 0),
-    batch=along_dim, inplace=True, node="ScatterBackward1",
+    batch=along_dim, inplace=True, node="ScatterBackward1", traits=("apart",), pattern="moves",
 )
 scatter_reduced_value = defop(
     "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
@@ -305,13 +305,13 @@ scatter_reduced_value = defop(
         scatter_into("scatter value", self, dim, index, number_array(value, self.dtype), old_reduction(reduce)),
     vjp=dict(self=lambda grad, dim, index, value, reduce: scaled_by_value(grad, dim, index, conj(value), reduce)),
     jvp=lambda self_t, dim, index, value, reduce: scaled_by_value(self_t, dim, index, value, reduce),
-    batch=along_dim, inplace=True, node="ScatterBackward3",
+    batch=along_dim, inplace=True, node="ScatterBackward3", traits=("apart",), pattern="moves",
 )
 scatter_add = defop(
     "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
     kernel=lambda xp, self, dim, index, src: scatter_into("scatter", self, dim, index, src, "sum"),
     vjp=dict(self=lambda grad: grad, src=lambda grad, dim, index: grad.gather(dim, index)),
-    jvp="linear", batch=along_dim, inplace=True,
+    jvp="linear", batch=along_dim, inplace=True, traits=("apart",), pattern=("scatter", 3, "gather", (1, 2)),
 )
 
 
@@ -442,7 +442,7 @@ scatter_reduce = defop(
     "Tensor",
     kernel=scatter_reduce_kernel,
     vjp={("self", "src"): scatter_reduce_backward}, jvp=scatter_reduce_tangent, batch=along_dim, inplace=True,
-    real_only=True,
+    real_only=True, traits=("apart",),
 )
 
 
@@ -486,7 +486,7 @@ index_select = defop(
     "index_select(Tensor self, int dim, Tensor index) -> Tensor",
     out="same: index_select(): self and result must have the same scalar type",
     kernel=index_select_kernel, lower="@index_select",
-    vjp=dict(self=index_select_backward), jvp="linear", batch=along_vector,
+    vjp=dict(self=index_select_backward), jvp="linear", batch=along_vector, pattern="moves",
 )
 
 
@@ -551,7 +551,7 @@ index_add = defop(
     "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
     kernel=index_add_kernel, lower="@index_add",
     vjp=dict(self=lambda grad: grad, source=index_add_source),
-    jvp="linear", batch=along_vector, inplace=True,
+    jvp="linear", batch=along_vector, inplace=True, traits=("apart",), pattern=("scatter", 3, "index_select", (1, 2)),
 )
 
 
@@ -594,7 +594,7 @@ index_copy = defop(
     "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
     kernel=index_copy_kernel, lower="@index_copy",
     vjp=dict(self=lambda grad, dim, index: grad.index_fill(dim, index, 0), source=read_rows),
-    jvp="linear", batch=along_vector, inplace=True,
+    jvp="linear", batch=along_vector, inplace=True, autocast="widest", traits=("apart",), pattern="moves",
 )
 
 
@@ -639,14 +639,14 @@ index_fill_tensor = defop(
     vjp=dict(self=lambda grad, dim, index: grad.index_fill(dim, index, 0),
              value=lambda grad, dim, index: grad.index_select(dim, late._unique(index)[0]).sum()),
     jvp=lambda self_t, value_t, dim, index: self_t.index_fill(dim, index, value_t),
-    batch=along_vector, inplace=True, node="IndexFillBackward1", out=False,
+    batch=along_vector, inplace=True, node="IndexFillBackward1", out=False, pattern="moves",
 )
 index_fill_scalar = defop(
     "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
     kernel=index_fill_kernel, lower="@index_fill",
     vjp=dict(self=lambda grad, dim, index: grad.index_fill(dim, index, 0)),
     jvp=lambda self_t, dim, index: self_t.index_fill(dim, index, 0),
-    batch=along_vector, inplace=index_fill_in_place,
+    batch=along_vector, inplace=index_fill_in_place, pattern="moves",
 )
 
 
@@ -684,7 +684,7 @@ index_reduce = defop(
     "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
     kernel=index_reduce_kernel,
     vjp={("self", "source"): index_reduce_backward}, jvp=index_reduce_tangent, batch=along_vector, inplace=True,
-    real_only=True,
+    real_only=True, traits=("apart",),
 )
 
 
@@ -738,7 +738,7 @@ take = defop(
     out="same: take(): self and out expected to have the same dtype, but got self.dtype = {value} and "
         "out.dtype = {out}",
     kernel=take_kernel, lower="@take",
-    vjp=dict(self=take_backward), jvp="linear", batch=batched_take,
+    vjp=dict(self=take_backward), jvp="linear", batch=batched_take, pattern="moves",
 )
 
 
@@ -769,7 +769,7 @@ put = defop(
     vjp=dict(self=lambda grad, index, source, accumulate:
                  grad if accumulate else grad.put(index, late.zeros_like(source), False),
              source=lambda grad, index, source: grad.take(index).reshape(source.shape)),
-    jvp="linear", batch=families.loop, inplace=True,
+    jvp="linear", batch=families.loop, inplace=True, traits=("apart",),
 )
 
 

@@ -113,7 +113,8 @@ def broadcast_shape(a: Any, b: Any) -> tuple[int, ...]:
 
 
 matmul = defop("matmul(Tensor self, Tensor other) -> Tensor",
-               out="same: result dtype {out} does not match input dtype {value}", kernel=matmul_tensors, composite=True)
+               out="same: result dtype {out} does not match input dtype {value}", kernel=matmul_tensors, composite=True,
+               autocast="lower")
 linalg_matmul = defop("linalg_matmul(Tensor self, Tensor other) -> Tensor", kernel=matmul_tensors, composite=True, variants="")
 matmul.prepare()
 
@@ -145,7 +146,7 @@ def linear_tensors(input: Any, weight: Any, bias: Any) -> Any:
 
 linear = defop("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
                out="same", kernel=linear_tensors, composite=True,
-               variants="")
+               variants="", autocast="lower")
 FUNCTIONS_BY_NAME["linear"] = linear
 
 
@@ -413,5 +414,5 @@ cross = defop("cross(Tensor self, Tensor other, int? dim=None) -> Tensor", kerne
 linalg_vecdot = defop("linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
                       out="same: linalg.vecdot: Expected out of dtype{value} but found {out}",
                       kernel=vecdot_tensors, composite=True,
-                      variants="")
+                      variants="", autocast="lower")
 FUNCTIONS_BY_NAME["linalg_vecdot"] = linalg_vecdot

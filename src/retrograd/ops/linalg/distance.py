@@ -203,7 +203,7 @@ def cdist_tensors(x1: Any, x2: Any, p: float, compute_mode: Any) -> Any:
 
 
 cdist_op = defop("cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor", kernel=cdist_tensors,
-                 composite=True, out=False, variants="")
+                 composite=True, out=False, variants="", autocast="float32")
 
 
 @expose(method=False)

@@ -418,7 +418,7 @@ mm = defop(
     "mm(Tensor self, Tensor mat2) -> Tensor",
     kernel=mm_kernel, fast=fast_mm,
     vjp=dict(self=mm_self_gradient, mat2=mm_mat2_gradient),
-    jvp="multilinear", batch=batched_mm, lower="matmul",
+    jvp="multilinear", batch=batched_mm, lower="matmul", autocast="lower", pattern=("product", 0, 1),
 )
 mm.checks = True
 bmm = defop(
@@ -426,7 +426,7 @@ bmm = defop(
     kernel=bmm_kernel, fast=fast_bmm,
     vjp=dict(self=lambda grad, mat2: grad.bmm(conj(mat2.transpose(1, 2))),
              mat2=lambda grad, self: conj(self.transpose(1, 2)).bmm(grad)),
-    jvp="multilinear", batch=batched_mm, lower="bmm",
+    jvp="multilinear", batch=batched_mm, lower="bmm", autocast="lower", pattern=("product", 0, 1),
 )
 bmm.checks = True
 ADDMM = dict(
@@ -449,7 +449,8 @@ def addmm_tangent(self_t: Any, mat1_p: Any, mat1_t: Any, mat2_p: Any, mat2_t: An
 addmm = defop(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     kernel=addmm_kernel, vjp=ADDMM, jvp=addmm_tangent,
-    batch=lambda op, args, dims, size: sum_batch("mm", args, dims, size), lower="addmm",
+    batch=lambda op, args, dims, size: sum_batch("mm", args, dims, size), lower="addmm", autocast="lower",
+    pattern=("product", 1, 2),
 )
 addmm_ = defop(
     "addmm_(Tensor(a!) self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)",
@@ -506,6 +507,7 @@ baddbmm = defop(
     jvp=lambda self_t, batch1_p, batch1_t, batch2_p, batch2_t, beta, alpha:
         plainly(self_t, beta) + plainly(batch1_t.bmm(batch2_p) + batch1_p.bmm(batch2_t), alpha),
     batch=lambda op, args, dims, size: sum_batch("bmm", args, dims, size), inplace=in_its_place(baddbmm_kernel),
+    autocast="lower", pattern=("product", 1, 2),
 )
 addbmm = defop(
     "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
@@ -519,7 +521,7 @@ addbmm = defop(
                  spread(grad, batch1_sym_argsize_0, batch1_sym_argsize_1, batch2_sym_argsize_2)), alpha)),
     jvp=lambda self_t, batch1_p, batch1_t, batch2_p, batch2_t, beta, alpha:
         plainly(self_t, beta) + plainly((batch1_t.bmm(batch2_p) + batch1_p.bmm(batch2_t)).sum(0), alpha),
-    batch=batched_addbmm, inplace=True,
+    batch=batched_addbmm, inplace=True, autocast="lower",
 )
 
 
@@ -535,7 +537,7 @@ addmv = defop(
              vec=lambda grad, mat, alpha: times(conj(mat.t()).mv(grad), alpha)),
     jvp=lambda self_t, mat_p, mat_t, vec_p, vec_t, beta, alpha:
         plainly(self_t, beta) + plainly(mat_t.mv(vec_p) + mat_p.mv(vec_t), alpha),
-    batch=lambda op, args, dims, size: sum_batch("mv", args, dims, size), inplace=True,
+    batch=lambda op, args, dims, size: sum_batch("mv", args, dims, size), inplace="function", pattern=("product", 1, 2),
 )
 addr = defop(
     "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
@@ -552,14 +554,14 @@ mv = defop(
     "mv(Tensor self, Tensor vec) -> Tensor",
     kernel=mv_kernel,
     vjp=dict(self=lambda grad, vec: grad.ger(conj(vec)), vec=lambda grad, self: conj(self).t().mv(grad)),
-    jvp="multilinear", batch=batched_mv,
+    jvp="multilinear", batch=batched_mv, pattern=("product", 0, 1),
 )
 dot = defop(
     "dot(Tensor self, Tensor tensor) -> Tensor",
     out="same: result dtype {out} does not match input dtype {value}",
     kernel=dot_kernel, fast=fast_dot,
     vjp=dict(self=lambda grad, tensor: grad * conj(tensor), tensor=lambda grad, self: grad * conj(self)),
-    jvp="multilinear", batch=batched_dot,
+    jvp="multilinear", batch=batched_dot, pattern=("product", 0, 1),
 )
 dot.checks = True
 vdot = defop(
@@ -567,7 +569,7 @@ vdot = defop(
     out="same: result dtype {out} does not match input dtype {value}",
     kernel=vdot_kernel,
     vjp=dict(self=lambda grad, other: conj(grad) * other, other=lambda grad, self: grad * self),
-    jvp="multilinear", batch=batched_dot,
+    jvp="multilinear", batch=batched_dot, pattern=("product", 0, 1),
 )
 
 

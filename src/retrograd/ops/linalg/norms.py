@@ -118,10 +118,10 @@ linalg_householder_product = defop(
          reflection_gradients(grad, input, tau, unit_columns(input), False)[:2]},
     jvp=lambda input_p, input_t, tau_p, tau_t: reflection_tangent(
         input_p, input_t, tau_p, tau_t, unit_columns(input_p), late.zeros_like(input_p), False),
-    batch=stacked(2, 1), variants="",
+    batch=stacked(2, 1), variants="", autocast="float32",
 )
 defop("orgqr(Tensor self, Tensor input2) -> Tensor", composite=True,
-      kernel=lambda self, input2: linalg_householder_product(self, input2))
+      kernel=lambda self, input2: linalg_householder_product(self, input2), autocast="float32")
 
 
 def ormqr_kernel(xp: Any, self: Any, input2: Any, input3: Any, left: bool, transpose: bool) -> Any:
@@ -160,6 +160,7 @@ ormqr = defop(
     out="same: torch.ormqr: Expected input and result to have the same dtype, but input has dtype{value} "
         "and result has dtype {out}",
     kernel=ormqr_kernel, vjp={("self", "input2", "input3"): ormqr_gradients}, jvp=ormqr_tangent, batch=stacked(2, 1, 2),
+    autocast="float32",
 )
 
 
@@ -415,9 +416,9 @@ def real_type(self: Any) -> Any:
 
 
 defop("linalg_cond(Tensor self, Scalar? p=None) -> Tensor",
-      out="castable: linalg.cond", kernel=cond, composite=True, variants="")
+      out="castable: linalg.cond", kernel=cond, composite=True, variants="", autocast="float32")
 defop("linalg_cond.p_str(Tensor self, str p) -> Tensor",
-      out="castable: linalg.cond", kernel=cond_by_name, composite=True, variants="")
+      out="castable: linalg.cond", kernel=cond_by_name, composite=True, variants="", autocast="float32")
 
 
 def matrix_rank(input: Any, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
@@ -442,16 +443,17 @@ def matrix_rank(input: Any, atol: Any = None, rtol: Any = None, hermitian: bool 
 
 defop("linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) "
       "-> Tensor",
-      out="castable: torch.linalg.matrix_rank", kernel=matrix_rank, composite=True, variants="")
+      out="castable: torch.linalg.matrix_rank", kernel=matrix_rank, composite=True, variants="", autocast="float32")
 defop("linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor",
       out="castable: torch.linalg.matrix_rank",
-      kernel=matrix_rank, composite=True, variants="")
+      kernel=matrix_rank, composite=True, variants="", autocast="float32")
 defop("linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor",
       out="castable: torch.linalg.matrix_rank", composite=True, variants="",
-      kernel=lambda self, tol, hermitian: matrix_rank(self, tol, 0.0, hermitian))
+      kernel=lambda self, tol, hermitian: matrix_rank(self, tol, 0.0, hermitian), autocast="float32")
 defop("linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor",
       out="castable: torch.linalg.matrix_rank", composite=True, variants="",
-      kernel=lambda input, tol, hermitian: matrix_rank(input, tol, late.zeros((), dtype=tol.dtype), hermitian))
+      kernel=lambda input, tol, hermitian: matrix_rank(input, tol, late.zeros((), dtype=tol.dtype), hermitian),
+      autocast="float32")
 
 
 # ---- tensors as matrices
@@ -492,8 +494,8 @@ def vander(x: Any, N: Any) -> Any:
 
 
 defop("linalg_tensorinv(Tensor self, int ind=2) -> Tensor",
-      out="castable: tensorinv", kernel=tensorinv, composite=True, variants="")
+      out="castable: tensorinv", kernel=tensorinv, composite=True, variants="", autocast="float32")
 defop("linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor",
       out="castable: tensorsolve", kernel=tensorsolve, composite=True,
-      variants="")
+      variants="", autocast="float32")
 defop("linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor", kernel=vander, composite=True, variants="", out=False)

@@ -124,7 +124,7 @@ linalg_cholesky_ex = defop(
     "linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)",
     kernel=cholesky_kernel("linalg.cholesky_ex"),
     vjp=dict(self=lambda grad, upper, L: cholesky_gradient(grad, L, upper)),
-    jvp=lambda self_t, upper, L: (cholesky_tangent(self_t, L, upper), None), batch=stacked(2), variants="",
+    jvp=lambda self_t, upper, L: (cholesky_tangent(self_t, L, upper), None), batch=stacked(2), variants="", autocast="float32",
 )
 
 
@@ -135,7 +135,7 @@ def linalg_cholesky(self: Any, upper: bool) -> Any:
 
 
 defop("linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor",
-      out="same", kernel=linalg_cholesky, composite=True, variants="")
+      out="same", kernel=linalg_cholesky, composite=True, variants="", autocast="float32")
 CHOLESKY_WARNING = (
     "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch release.\n"
     "L = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\nU = torch.cholesky(A, upper=True)\n"
@@ -158,7 +158,7 @@ cholesky = defop(
     out="castable: cholesky",
     kernel=cholesky_kernel("cholesky"), check=deprecated(CHOLESKY_WARNING),
     vjp=dict(self=lambda grad, upper, result: cholesky_gradient(grad, result, upper)),
-    jvp=lambda self_t, upper, result: cholesky_tangent(self_t, result, upper), batch=stacked(2),
+    jvp=lambda self_t, upper, result: cholesky_tangent(self_t, result, upper), batch=stacked(2), autocast="float32",
 )
 
 
@@ -201,7 +201,7 @@ defop(
     "cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor",
     out="castable: cholesky_solve",
     kernel=cholesky_solve_kernel, vjp={("self", "input2"): cholesky_solve_gradients}, jvp=cholesky_solve_tangent,
-    batch=stacked(2, 2),
+    batch=stacked(2, 2), autocast="float32",
 )
 
 
@@ -227,6 +227,7 @@ defop(
     "cholesky_inverse(Tensor self, bool upper=False) -> Tensor",
     out="castable: cholesky_inverse",
     kernel=cholesky_inverse_kernel, vjp=dict(self=cholesky_inverse_gradient), jvp=cholesky_inverse_tangent, batch=stacked(2),
+    autocast="float32",
 )
 
 
@@ -243,7 +244,7 @@ def inv_kernel(xp: Any, A: Any, check_errors: bool) -> Any:
 linalg_inv_ex = defop(
     "linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
     kernel=inv_kernel, vjp=dict(A=lambda grad, inverse: -(inverse.mH @ (grad @ inverse.mH))),
-    jvp=lambda A_t, inverse: (-(inverse @ A_t @ inverse), None), batch=stacked(2), variants="",
+    jvp=lambda A_t, inverse: (-(inverse @ A_t @ inverse), None), batch=stacked(2), variants="", autocast="float32",
 )
 
 
@@ -254,9 +255,9 @@ def linalg_inv(A: Any) -> Any:
 
 
 defop("linalg_inv(Tensor A) -> Tensor",
-      out="same", kernel=linalg_inv, composite=True, variants="")
+      out="same", kernel=linalg_inv, composite=True, variants="", autocast="float32")
 defop("inverse(Tensor self) -> Tensor",
-      out="same", kernel=linalg_inv, composite=True)
+      out="same", kernel=linalg_inv, composite=True, autocast="float32")
 
 
 # ---- systems of equations
@@ -348,7 +349,7 @@ def linalg_solve_ex(A: Any, B: Any, left: bool, check_errors: bool) -> Any:
 
 
 defop("linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor",
-      out="same", kernel=linalg_solve, composite=True, variants="")
+      out="same", kernel=linalg_solve, composite=True, variants="", autocast="float32")
 solve_ex = defop(
     "linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)",
     kernel=linalg_solve_ex, composite=True, variants="", out="same",
@@ -435,7 +436,7 @@ defop(
     "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> "
     "(Tensor solution, Tensor cloned_coefficient)",
     kernel=old_triangular_kernel, vjp={("self", "A"): old_triangular_gradients}, jvp=old_triangular_tangent,
-    batch=stacked(2, 2), check=deprecated(TRIANGULAR_WARNING),
+    batch=stacked(2, 2), check=deprecated(TRIANGULAR_WARNING), autocast="float32",
 )
 
 
@@ -804,7 +805,7 @@ def old_lu_solve(self: Any, LU_data: Any, LU_pivots: Any) -> Any:
 
 
 defop("lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor",
-      out="same", kernel=old_lu_solve, composite=True)
+      out="same", kernel=old_lu_solve, composite=True, autocast="float32")
 
 
 OLD_LU_WARNING = (

@@ -123,7 +123,7 @@ def qr_tangent(A_t: Any, Q: Any, R: Any, mode: str) -> Any:
 linalg_qr = defop(
     'linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)',
     out="same",
-    kernel=qr_kernel, vjp=dict(A=qr_gradient), jvp=qr_tangent, batch=stacked(2), variants="",
+    kernel=qr_kernel, vjp=dict(A=qr_gradient), jvp=qr_tangent, batch=stacked(2), variants="", autocast="float32",
 )
 
 
@@ -138,7 +138,7 @@ QR_WARNING = (
     "Q, R = torch.linalg.qr(A, 'reduced' if some else 'complete')")
 warn_of_qr = deprecated(QR_WARNING)
 qr = defop("qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)",
-           out="same", kernel=old_qr, composite=True)
+           out="same", kernel=old_qr, composite=True, autocast="float32")
 
 
 def geqrf_kernel(xp: Any, self: Any) -> Any:
@@ -210,10 +210,11 @@ linalg_eigh_ = defop(
 )
 linalg_eigh = defop('linalg_eigh(Tensor self, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)',
                     out="same", composite=True,
-                    kernel=lambda self, UPLO: linalg_eigh.result_type(*linalg_eigh_(self, UPLO)), variants="")
+                    kernel=lambda self, UPLO: linalg_eigh.result_type(*linalg_eigh_(self, UPLO)), variants="",
+                    autocast="float32")
 linalg_eigvalsh = defop('linalg_eigvalsh(Tensor self, str UPLO="L") -> Tensor',
                         out="same", composite=True, variants="",
-                        kernel=lambda self, UPLO: linalg_eigh_(self, UPLO, will_differentiate(self))[0])
+                        kernel=lambda self, UPLO: linalg_eigh_(self, UPLO, will_differentiate(self))[0], autocast="float32")
 
 
 # ---- eigenvalues of any matrix
@@ -279,7 +280,7 @@ def eig_tangent(self_t: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
 linalg_eig = defop(
     "linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)",
     out="castable: torch.linalg.eig",
-    kernel=eig_kernel, vjp=dict(self=eig_gradient), jvp=eig_tangent, batch=stacked(2), variants="",
+    kernel=eig_kernel, vjp=dict(self=eig_gradient), jvp=eig_tangent, batch=stacked(2), variants="", autocast="float32",
 )
 linalg_eigvals_ = defop(
     "_linalg_eigvals(Tensor self) -> Tensor", kernel=eigvals_kernel,
@@ -296,7 +297,7 @@ def linalg_eigvals(self: Any) -> Any:
 
 
 defop("linalg_eigvals(Tensor self) -> Tensor",
-      out="castable: torch.linalg.eigvals", kernel=linalg_eigvals, composite=True, variants="")
+      out="castable: torch.linalg.eigvals", kernel=linalg_eigvals, composite=True, variants="", autocast="float32")
 
 
 # ---- singular values
@@ -414,11 +415,13 @@ linalg_svd = defop(
     out="same", variants="",
     composite=True,
     kernel=lambda A, full_matrices, driver: linalg_svd.result_type(*linalg_svd_(A, full_matrices, driver=driver)),
+    autocast="float32",
 )
 FUNCTIONS_BY_NAME["linalg_svd"] = linalg_svd
 linalg_svdvals = defop("linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor",
                        out="same", composite=True, variants="",
-                       kernel=lambda A, driver: linalg_svd_(A, False, will_differentiate(A), driver=driver)[1])
+                       kernel=lambda A, driver: linalg_svd_(A, False, will_differentiate(A), driver=driver)[1],
+                       autocast="float32")
 
 
 def old_svd(self: Any, some: bool, compute_uv: bool) -> Any:
@@ -435,7 +438,7 @@ def old_svd(self: Any, some: bool, compute_uv: bool) -> Any:
 
 svd = defop("svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)",
             out="same", kernel=old_svd,
-            composite=True)
+            composite=True, autocast="float32")
 
 
 # ---- pseudoinverses
@@ -524,7 +527,7 @@ defop("linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False)
       out="castable: linalg.pinv", composite=True, variants="",
       kernel=pinv_rcond)
 defop("pinverse(Tensor self, float rcond=1e-15) -> Tensor", composite=True, out=False,
-      kernel=lambda self, rcond: pinv(self, 0.0, rcond))
+      kernel=lambda self, rcond: pinv(self, 0.0, rcond), autocast="float32")
 
 
 # ---- least squares
@@ -616,8 +619,8 @@ linalg_lstsq = defop(
     "(Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
     out="castable: torch.linalg.lstsq",
     kernel=lstsq_kernel, vjp={("self", "b"): lstsq_gradients}, jvp=lstsq_tangent, batch=batched_lstsq, constant=(3,),
-    variants="",
+    variants="", autocast="float32",
 )
 geqrf = defop("geqrf(Tensor self) -> (Tensor a, Tensor tau)",
               out="castable: torch.geqrf", kernel=geqrf_kernel, vjp=NOT_IMPLEMENTED, batch=stacked(2),
-              real_only=True)
+              real_only=True, autocast="float32")

@@ -130,7 +130,8 @@ cat = defop(
     "cat(Tensor[] tensors, int dim=0) -> Tensor",
     out="cat",
     kernel=cat_kernel, promote="common", check=refuse_none,
-    vjp=dict(tensors=cat_rule), jvp="linear", batch=batch_cat, variants="function", lower="@cat",
+    vjp=dict(tensors=cat_rule), jvp="linear", batch=batch_cat, variants="function", lower="@cat", autocast="widest",
+    pattern="moves",
 )
 for alias in ("concat", "concatenate"):
     defop(f"{alias}(Tensor[] tensors, int dim=0) -> Tensor", composite=True, variants="function", alias=("cat", "default"),
@@ -173,7 +174,8 @@ stack = defop(
     "stack(Tensor[] tensors, int dim=0) -> Tensor",
     out="cat",
     kernel=stack_kernel, promote="common", check=refuse_empty_stack,
-    vjp=dict(tensors=stack_rule), jvp="linear", batch=batch_stack, variants="function", lower="@stack",
+    vjp=dict(tensors=stack_rule), jvp="linear", batch=batch_stack, variants="function", lower="@stack", autocast="widest",
+    pattern="moves",
 )
 
 
@@ -238,7 +240,7 @@ def batch_each(op: Any, args: Any, dims: Any, size: int) -> Any:
 block_diagonal = defop(
     "block_diag(Tensor[] tensors) -> Tensor",
     kernel=block_diag_kernel, promote="common",
-    vjp=dict(tensors=block_diag_rule), jvp="linear", batch=batch_each, variants="",
+    vjp=dict(tensors=block_diag_rule), jvp="linear", batch=batch_each, variants="", pattern="moves",
 )
 
 
@@ -326,7 +328,7 @@ def batch_repeat(op: Any, args: Any, dims: Any, size: int) -> Any:
 
 repeat = defop(
     "repeat(Tensor self, SymInt[] repeats) -> Tensor",
-    kernel=repeat_kernel, vjp=dict(self=repeat_rule), jvp="linear", batch=batch_repeat, variants="method",
+    kernel=repeat_kernel, vjp=dict(self=repeat_rule), jvp="linear", batch=batch_repeat, variants="method", pattern="moves",
 )
 defop("tile(Tensor self, SymInt[] dims) -> Tensor", composite=True, out=False,
       kernel=lambda self, dims: call(repeat, [self, (1,) * (self.array.ndim - len(dims)) + tuple(dims)]))
@@ -408,7 +410,7 @@ def flip_kernel(xp: Any, self: Any, dims: Any) -> Any:
 flip = defop(
     "flip(Tensor self, int[] dims) -> Tensor",
     kernel=flip_kernel, lower="@flip",
-    vjp=dict(self=lambda grad, dims: grad.flip(dims)), jvp="linear", batch=shift_dims("dims"),
+    vjp=dict(self=lambda grad, dims: grad.flip(dims)), jvp="linear", batch=shift_dims("dims"), pattern="moves",
 )
 
 
@@ -465,7 +467,7 @@ roll = defop(
     "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",
     kernel=roll_kernel, lower="@roll",
     vjp=dict(self=lambda grad, shifts, dims: grad.roll([-s for s in reversed(shifts)], tuple(reversed(dims)))),
-    jvp="linear", batch=batch_roll,
+    jvp="linear", batch=batch_roll, pattern="moves",
 )
 
 
@@ -488,7 +490,7 @@ def rot90_kernel(xp: Any, self: Any, k: int, dims: Any) -> Any:
 rot90 = defop(
     "rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor",
     kernel=rot90_kernel,
-    vjp=dict(self=lambda grad, k, dims: grad.rot90(-k, dims)), jvp="linear", batch=shift_dims("dims"),
+    vjp=dict(self=lambda grad, k, dims: grad.rot90(-k, dims)), jvp="linear", batch=shift_dims("dims"), pattern="moves",
 )
 
 
@@ -508,12 +510,12 @@ def triangle(name: str, part: Any) -> Any:
 tril = defop(
     "tril(Tensor self, SymInt diagonal=0) -> Tensor",
     kernel=triangle("tril", lower_part), inplace=True,
-    vjp=dict(self=lambda grad, diagonal: grad.tril(diagonal)), jvp="linear", batch=batch_front,
+    vjp=dict(self=lambda grad, diagonal: grad.tril(diagonal)), jvp="linear", batch=batch_front, pattern="moves",
 )
 triu = defop(
     "triu(Tensor self, SymInt diagonal=0) -> Tensor",
     kernel=triangle("triu", upper_part), inplace=True,
-    vjp=dict(self=lambda grad, diagonal: grad.triu(diagonal)), jvp="linear", batch=batch_front,
+    vjp=dict(self=lambda grad, diagonal: grad.triu(diagonal)), jvp="linear", batch=batch_front, pattern="moves",
 )
 
 
@@ -588,7 +590,7 @@ constant_pad_nd = defop(
     "constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
     kernel=pad_kernel, lower="@constant_pad_nd",
     vjp=dict(self=lambda grad, pad: call(constant_pad_nd, [grad, [-n for n in pad], 0])),
-    jvp=lambda self_t, pad: call(constant_pad_nd, [self_t, pad, 0]), batch=batch_front, variants="function",
+    jvp=lambda self_t, pad: call(constant_pad_nd, [self_t, pad, 0]), batch=batch_front, variants="function", pattern="moves",
 )
 
 

@@ -12,8 +12,9 @@ from retrograd.ops.shared.elementwise import less_from, minus, over, plus, times
 from retrograd.ops.shared.families import anywhere, wrap_dim
 
 
-def composite(schema: str, kernel: Any, variants: str = "") -> Any:
-    return defop(schema, kernel=kernel, composite=True, out=False, variants=variants)
+def composite(schema: str, kernel: Any, variants: str = "", autocast: str | None = "float32") -> Any:
+    """Declare a loss made of other ops; autocast computes losses in float32."""
+    return defop(schema, kernel=kernel, composite=True, out=False, variants=variants, autocast=autocast)
 
 
 TARGETS = "Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100"
@@ -60,7 +61,7 @@ def nll_loss_nd_tensors(self: Any, target: Any, weight: Any, reduction: int, ign
 
 composite(f"nll_loss({TARGETS}) -> Tensor", nll_loss_tensors)
 composite(f"nll_loss2d({TARGETS}) -> Tensor", nll_loss2d_tensors)
-composite(f"nll_loss_nd({TARGETS}) -> Tensor", nll_loss_nd_tensors)
+composite(f"nll_loss_nd({TARGETS}) -> Tensor", nll_loss_nd_tensors, autocast=None)
 
 
 # ---- cross entropy
@@ -245,6 +246,6 @@ def length(x: Any, dim: int, eps: float) -> Any:
 
 
 composite("pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False) -> Tensor",
-          pairwise_distance_tensors, "function")
+          pairwise_distance_tensors, "function", autocast=None)
 composite("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> "
-          "Tensor", cosine_similarity_tensors, "function")
+          "Tensor", cosine_similarity_tensors, "function", autocast=None)

@@ -400,4 +400,4 @@ def ctc_loss_of_tensors(log_probs: Any, targets: Any, input_lengths: Any, target
 for overload, kind, compute in (("IntList", "int[]", ctc_loss_tensors), ("Tensor", "Tensor", ctc_loss_of_tensors)):
     defop(f"ctc_loss.{overload}(Tensor log_probs, Tensor targets, {kind} input_lengths, {kind} target_lengths, int blank=0, "
           "int reduction=1, bool zero_infinity=False) -> Tensor", kernel=compute, composite=True, variants="function",
-          out=False)
+          out=False, autocast="float32")

@@ -85,7 +85,8 @@ def pair_loss(name: str, extra: str, kernel_name: str, value: Any, slope: Any, c
     """
     parameter = f", {extra}" if extra else ""
     plain = f", {extra.split('=')[0]}" if extra else ""
-    columns: Any = dict(promote="common", widen=True, batch=batch_pairs, check=check, mixes=False, elementwise=False)
+    columns: Any = dict(promote="common", widen=True, batch=batch_pairs, check=check, mixes=False, elementwise=False,
+                        pattern="elements")
     backward = defop(
         f"{name}_backward(Tensor grad_output, Tensor self, Tensor target, int reduction{plain}) -> Tensor",
         kernel=limited(f"{kernel_name}_backward_cpu_out", backward_kinds,
@@ -130,7 +131,7 @@ def pair_loss(name: str, extra: str, kernel_name: str, value: Any, slope: Any, c
         f"{name}(Tensor self, Tensor target, int reduction=1{parameter}) -> Tensor",
         kernel=limited(f"{kernel_name}_cpu", "fV", lambda xp, self, target, reduction, *rest:
                        reduced_array(xp, value(xp, self, target, *rest), reduction)),
-        vjp=rules, jvp=jvp, variants="", lower=by_reduction(text), **columns)
+        vjp=rules, jvp=jvp, variants="", lower=by_reduction(text), autocast="float32", **columns)
 
 
 def named(last: str, rules: dict[str, tuple[str, Any]]) -> dict[str, Any]:
@@ -261,7 +262,7 @@ soft_margin_loss_backward = defop(
                                                                                         reduction),
     batch=batch_pairs, promote="common", widen=True, variants="", elementwise=False, leading=1,
     lower=by_share("z = exp(-target * self); -target * z / (z + 1)"),
-    check=without_gradient("soft_margin_loss_backward", check_soft_margin, target=2), real_only=True,
+    check=without_gradient("soft_margin_loss_backward", check_soft_margin, target=2), real_only=True, pattern="elements",
 )
 soft_margin_loss = defop(
     "soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
@@ -270,7 +271,8 @@ soft_margin_loss = defop(
     jvp=lambda self_p, self_t, target, reduction: reduced(self_t * soft_margin_slope(self_p, target, NONE), reduction),
     batch=batch_pairs, promote="common", widen=True, variants="", elementwise=False,
     lower=by_reduction("log1p(exp(-target * self))"),
-    check=without_gradient("soft_margin_loss", check_soft_margin, target=1), real_only=True,
+    check=without_gradient("soft_margin_loss", check_soft_margin, target=1), real_only=True, autocast="float32",
+    pattern="elements",
 )
 
 
@@ -352,7 +354,7 @@ binary_cross_entropy_backward = defop(
     kernel=bce_backward_kernel, check=takes("binary_cross_entropy_backward", "FH"),
     vjp=dict(grad_output=bce_to_grad, self=bce_bent, target=bce_bent_target), jvp=bce_backward_tangent,
     batch=batch_pairs, widen=True, variants="", leading=1,
-    lower=by_share("(self - target) / maximum((1 - self) * self, 1e-12)", "weight=None"),
+    lower=by_share("(self - target) / maximum((1 - self) * self, 1e-12)", "weight=None"), pattern="elements",
 )
 binary_cross_entropy = defop(
     "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",
@@ -361,6 +363,7 @@ binary_cross_entropy = defop(
              call(binary_cross_entropy_backward, [grad, self, target, weight, reduction]), target=bce_target),
     jvp=bce_tangent, batch=batch_pairs, widen=True, variants="",
     lower=by_reduction("(target - 1) * maximum(log1p(-self), -100) - target * maximum(log(self), -100)", "weight=None"),
+    autocast="float32", pattern="elements",
 )
 
 
@@ -409,6 +412,7 @@ binary_cross_entropy_with_logits = defop(
                 + logits_target_slope(self_p, weight, pos_weight) * target_t, reduction),
     batch=batch_pairs, promote="common", widen=True, variants="function", elementwise=False,
     lower=by_reduction("(1 - target) * self - (minimum(self, 0) - log1p(exp(-abs(self))))", "weight=None, pos_weight=None"),
+    autocast="float32", pattern="elements",
 )
 
 

@@ -169,7 +169,7 @@ defop(
     "Tensor",
     kernel=multi_margin_kernel, jvp=multi_margin_tangent, batch=families.loop, variants="",
     vjp=dict(self=lambda grad, self, target, p, margin, weight, reduction: call(
-        multi_margin_loss_backward, [grad, self, target, p, margin, weight, reduction])))
+        multi_margin_loss_backward, [grad, self, target, p, margin, weight, reduction])), autocast="float32")
 
 
 # ---- several right classes, up to the first -1
@@ -251,4 +251,5 @@ multilabel_margin_loss_forward = defop(
     vjp=dict(self=lambda grad, self, target, reduction, is_target: call(
         multilabel_margin_loss_backward, [grad, self, target, reduction, is_target])))
 defop("multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", composite=True, variants="",
-      out=False, kernel=lambda self, target, reduction: call(multilabel_margin_loss_forward, [self, target, reduction])[0])
+      out=False, kernel=lambda self, target, reduction: call(multilabel_margin_loss_forward, [self, target, reduction])[0],
+      autocast="float32")

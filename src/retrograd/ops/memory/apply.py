@@ -74,7 +74,7 @@ def map2_(self: Any, x: Any, y: Any, callable: Any) -> Any:
     return apply_to_elements("map2_", self, (x, y), callable)
 
 
-defop("is_nonzero(Tensor self) -> bool", kernel=bool, composite=True, out=False)
+defop("is_nonzero(Tensor self) -> bool", kernel=bool, composite=True, out=False, traits=("reads_values",))
 defop("is_same_size(Tensor self, Tensor other) -> bool", composite=True, out=False,
       kernel=lambda self, other: tuple(self.shape) == tuple(other.shape))
 defop("_is_all_true(Tensor self) -> Tensor", kernel=lambda self: self.all(), composite=True, out=False)

@@ -143,7 +143,7 @@ def clone_kernel(xp: Any, self: Any, memory_format: Any) -> Any:
 clone = defop(
     "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
     kernel=clone_kernel,
-    vjp=dict(self=lambda grad: grad), jvp="linear", batch=families.pointwise, lower="@clone",
+    vjp=dict(self=lambda grad: grad), jvp="linear", batch=families.pointwise, lower="@clone", pattern="elements",
 )
 alias = defop(
     "alias(Tensor(a) self) -> Tensor(a)",
@@ -165,6 +165,7 @@ def only_value(self: Any) -> Any:
 
 local_scalar_dense = defop(     # what a dispatch mode sees of `item`
     "_local_scalar_dense(Tensor self) -> Scalar", kernel=only_value, composite=True, variants="", out=False,
+    traits=("reads_values",),
 )
 to_copy = defop(
     "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
@@ -172,7 +173,7 @@ to_copy = defop(
     kernel=lambda xp, self, dtype, layout, device, pin_memory, non_blocking, memory_format:
         copied(self, dtype, format_strides(self, memory_format)),
     vjp=dict(self=lambda grad, self_scalar_type: to(real_if(grad, self_scalar_type), self_scalar_type)),
-    jvp="linear", batch=families.pointwise, node="ToCopyBackward0", variants="function",
+    jvp="linear", batch=families.pointwise, node="ToCopyBackward0", variants="function", pattern="elements",
 )
 
 
@@ -267,7 +268,7 @@ copy_ = defop(
     vjp=dict(self=lambda grad: late.zeros_like(grad),
              src=lambda grad, src_scalar_type: to(real_if(grad, src_scalar_type), src_scalar_type)),
     jvp="linear", batch=families.pointwise, node="CopyBackwards", variants="method", out=False, numbers=True,
-    lower="@copy_",
+    lower="@copy_", traits=("guarded",),
 )
 
 

@@ -78,13 +78,13 @@ fill_tensor = defop(
     "fill.Tensor(Tensor self, Tensor value) -> Tensor",
     kernel=lambda xp, self, value: write_tensor(xp, like_array(self, None, None, np.empty), value),
     vjp=dict(self=zeros_like, value=lambda grad: grad.sum()),
-    jvp=filled_with, batch=batch_fill, node="FillBackward1", out=False, variants="function",
+    jvp=filled_with, batch=batch_fill, node="FillBackward1", out=False, variants="function", pattern="elements",
 )
 fill_scalar = defop(
     "fill.Scalar(Tensor self, Scalar value) -> Tensor",
     kernel=lambda xp, self, value: filled(like_array(self, None, None, np.empty), value),
     vjp=dict(self=zeros_like), jvp=lambda self_t: zeros_like(self_t), batch=families.pointwise, node="FillBackward0",
-    lower="@fill", out=False, variants="function",
+    lower="@fill", out=False, variants="function", pattern="constant",
 )
 zero_ = defop(
     "zero_(Tensor(a!) self) -> Tensor(a!)",
@@ -157,12 +157,12 @@ def resized_memory(array: Any, size: Any, strides: Any, offset: Any = None) -> A
 
 resize_ = defop(
     "resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
-    kernel=resize, composite=True, variants="method", out=False,
+    kernel=resize, composite=True, variants="method", out=False, traits=("inplace_view",),
 )
 resize_as_ = defop(
     "resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
     kernel=lambda self, the_template, memory_format: resize_as(self, the_template, memory_format),
-    composite=True, out=False,
+    composite=True, out=False, traits=("inplace_view",),
 )
 
 
@@ -271,12 +271,15 @@ def set_storage(self: Any, source: Any) -> Any:
     return self
 
 
-defop("set_(Tensor(a!) self) -> Tensor(a!)", kernel=set_empty, composite=True, variants="method", out=False)
+defop("set_(Tensor(a!) self) -> Tensor(a!)", kernel=set_empty, composite=True, variants="method", out=False,
+      traits=("inplace_view",))
 defop("set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)", kernel=set_tensor, composite=True,
-      variants="method", out=False)
+      variants="method", out=False, traits=("inplace_view",))
 defop("set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, SymInt storage_offset, SymInt[] size, "
-      "SymInt[] stride=[]) -> Tensor(a!)", kernel=set_strided, composite=True, variants="method", out=False)
+      "SymInt[] stride=[]) -> Tensor(a!)", kernel=set_strided, composite=True, variants="method", out=False,
+      traits=("inplace_view",))
 defop("set_.source_Storage(Tensor(a!) self, Storage source) -> Tensor(a!)", kernel=set_storage, composite=True,
-      variants="method", out=False)
+      variants="method", out=False, traits=("inplace_view",))
 defop("set_.source_Storage_storage_offset(Tensor(a!) self, Storage source, SymInt storage_offset, SymInt[] size, "
-      "SymInt[] stride=[]) -> Tensor(a!)", kernel=set_strided, composite=True, variants="method", out=False)
+      "SymInt[] stride=[]) -> Tensor(a!)", kernel=set_strided, composite=True, variants="method", out=False,
+      traits=("inplace_view",))

@@ -77,12 +77,12 @@ tanh_backward = backward_op(
 sigmoid_op = defop(
     "sigmoid(Tensor self) -> Tensor",
     kernel=sigmoid_kernel, vjp=dict(self=lambda grad, result: call(sigmoid_backward, [grad, result])),
-    jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace=True, lower="sigmoid(self)",
+    jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace="function", lower="sigmoid(self)",
 )
 defop(
     "tanh(Tensor self) -> Tensor",
     kernel="tanh", vjp=dict(self=lambda grad, result: call(tanh_backward, [grad, result])),
-    jvp="elementwise", batch=families.pointwise, promote="float", inplace=True, lower="tanh(self)",
+    jvp="elementwise", batch=families.pointwise, promote="float", inplace="function", lower="tanh(self)",
 )
 
 
@@ -166,8 +166,8 @@ relu = defop(
     "relu(Tensor self) -> Tensor",
     kernel=lambda xp, self: xp.maximum(self, zero_like(xp, self)), check=check_relu,
     vjp=dict(self=relu_gradient),
-    jvp="elementwise", batch=families.pointwise, inplace=True, out=False,
-    fast=fast_relu, lower="0 if self <= 0 else self",
+    jvp="elementwise", batch=families.pointwise, inplace="function", out=False,
+    fast=fast_relu, lower="0 if self <= 0 else self", traits=("piecewise_linear",),
 )
 for schema, node in (("threshold(Tensor self", "ThresholdBackward0"), ("threshold_(Tensor(a!) self", "ThresholdBackward1")):
     defop(
@@ -175,7 +175,7 @@ for schema, node in (("threshold(Tensor self", "ThresholdBackward0"), ("threshol
         kernel=limited("threshold_cpu", "iufV", threshold_kernel),
         vjp=dict(self=lambda grad, self, threshold: call(threshold_backward, [grad, self, threshold])),
         jvp="elementwise", batch=families.pointwise, variants="function", node=node, out="!" not in schema,
-        lower="value if self <= threshold else self",
+        lower="value if self <= threshold else self", traits=("piecewise_linear",),
     )
 
 
@@ -262,7 +262,7 @@ def batch_along(op: Any, args: Any, dims: Any, size: int) -> Any:
     return (result if rank else result.squeeze(-1)), 0
 
 
-along_columns = dict(batch=batch_along, widen=True, variants="function", out=False, promote=None)
+along_columns = dict(batch=batch_along, widen=True, variants="function", out=False, promote=None, pattern="dims")
 softmax_backward_data = backward_op(
     "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
     along_backward("softmax", lambda xp, grad, output, dim: (grad - (grad * output).sum(dim, keepdims=True)) * output),
@@ -348,7 +348,7 @@ defop(
     kernel=leaky_kernel,
     vjp=dict(self=lambda grad, self, negative_slope: call(leaky_relu_backward, [grad, self, negative_slope, False])),
     **activation,
-    lower="self if self > 0 else self * negative_slope",
+    lower="self if self > 0 else self * negative_slope", traits=("piecewise_linear",),
 )
 defop(
     "leaky_relu_(Tensor(a!) self, Scalar negative_slope=0.01) -> Tensor(a!)",
@@ -651,7 +651,7 @@ log_sigmoid_forward = defop(
     vjp=dict(self=lambda grad, self, buffer: call(log_sigmoid_backward, [grad, self, buffer])), constant=(1,),
     jvp=lambda self_p, self_t, buffer: (self_t * (-self_p).sigmoid(), None),
     batch=families.pointwise, elementwise=False, widen=True, variants="",
-    node="LogSigmoidBackward0", out=False,
+    node="LogSigmoidBackward0", out=False, pattern="elements",
 )
 defop("log_sigmoid(Tensor self) -> Tensor", kernel=lambda self: call(log_sigmoid_forward, [self])[0], composite=True,
       out="scalar", variants="")
@@ -686,7 +686,7 @@ hardtanh = defop(
     "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
     kernel=hardtanh_kernel, check=check_hardtanh, inplace=True,
     vjp=dict(self=lambda grad, self, min_val, max_val: call(hardtanh_backward, [grad, self, min_val, max_val])), **activation,
-    lower="clip(self, min_val, max_val)",
+    lower="clip(self, min_val, max_val)", traits=("piecewise_linear",),
 )
 relu6 = defop("relu6(Tensor self) -> Tensor", kernel=lambda self: call(hardtanh, [self, 0, 6]), composite=True, out=False,
               variants="")
@@ -724,7 +724,7 @@ defop(
     "hardsigmoid(Tensor self) -> Tensor",
     kernel=limited("hardsigmoid_cpu", FLOATS, lambda xp, self: six_step(xp, self) / number_like(xp, self, 6)),
     vjp=dict(self=lambda grad, self: call(hardsigmoid_backward, [grad, self])), inplace=True, **activation,
-    lower="clip(self + 3, 0, 6) / 6",
+    lower="clip(self + 3, 0, 6) / 6", traits=("piecewise_linear",),
 )
 defop(
     "hardswish(Tensor self) -> Tensor",
@@ -772,14 +772,14 @@ defop(
     kernel=limited("hardshrink_cpu", FLOATS, lambda xp, self, lambd: shrunk(xp, self, lambd, self)),
     vjp=dict(self=lambda grad, self, lambd: call(hardshrink_backward, [grad, self, lambd])),
     **{**activation, "variants": "function, method"},
-    lower="0 if self >= -lambd and self <= lambd else self",
+    lower="0 if self >= -lambd and self <= lambd else self", traits=("piecewise_linear",),
 )
 defop(
     "softshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
     out="found",
     kernel=softshrink_kernel, check=check_lambda,
     vjp=dict(self=lambda grad, self, lambd: call(softshrink_backward, [grad, self, lambd])), **activation,
-    lower="self - lambd if self > lambd else self + lambd if self < -lambd else self * 0",
+    lower="self - lambd if self > lambd else self + lambd if self < -lambd else self * 0", traits=("piecewise_linear",),
 )
 
 
@@ -915,7 +915,7 @@ prelu_kernel_backward = backward_op(
     "_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)",
     limited("prelu_backward_cpu", FLOATS, prelu_backward_kernel),
     {("grad_output", "self", "weight"): prelu_double_backward}, jvp=prelu_backward_tangent,
-    batch=families.shift_dims(), widen=True)
+    batch=families.shift_dims(), widen=True, pattern="elements")
 prelu_kernel = defop(
     "_prelu_kernel(Tensor self, Tensor weight) -> Tensor",
     kernel=limited("prelu_cpu", FLOATS, lambda xp, self, weight: xp.where(self > 0, self, weight * self)),
@@ -923,4 +923,4 @@ prelu_kernel = defop(
     jvp="elementwise", batch=families.pointwise, promote="common", widen=True, variants="function", out=False,
     lower="self if self > 0 else weight * self",
 )
-defop("prelu(Tensor self, Tensor weight) -> Tensor", kernel=prelu, composite=True, out=False)
+defop("prelu(Tensor self, Tensor weight) -> Tensor", kernel=prelu, composite=True, out=False, autocast="lower")

@@ -231,4 +231,4 @@ def attention(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float
 
 defop("scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, "
       "bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
-      kernel=attention, composite=True, variants="", out=False)
+      kernel=attention, composite=True, variants="", out=False, autocast="lower")

@@ -282,7 +282,7 @@ def rows(rank: int) -> Any:
     forward = defop(
         f"{name}(Tensor input, Tensor grid, {settings}) -> Tensor",
         kernel=forward_kernel, vjp={("input", "grid"): forward_rule}, jvp=tangent, variants="function",
-        node=f"GridSampler{rank}DBackward0", **columns)
+        node=f"GridSampler{rank}DBackward0", autocast="float32", **columns)
     return forward
 
 
@@ -306,7 +306,7 @@ def grid_sampler_tensors(input: Any, grid: Any, interpolation_mode: int, padding
 
 
 defop("grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
-      kernel=grid_sampler_tensors, composite=True, variants="function", out=False)
+      kernel=grid_sampler_tensors, composite=True, variants="function", out=False, autocast="float32")
 
 
 # ---- grids of affine maps

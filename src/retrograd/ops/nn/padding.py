@@ -69,7 +69,7 @@ def with_edges(array: Any, padding: Any, rank: int, is_mirror: bool) -> Any:
     return made
 
 
-def rows(name: str, rank: int, places: Any) -> None:
+def rows(name: str, rank: int, places: Any, autocast: str | None) -> None:
     """Declare one kind of padding for the last `rank` dimensions."""
     is_mirror = places is mirrored
 
@@ -118,10 +118,10 @@ def rows(name: str, rank: int, places: Any) -> None:
     forward = defop(
         f"{name}(Tensor self, SymInt[{2 * rank}] padding) -> Tensor",
         kernel=forward_kernel, node=f"{stem}Backward0", jvp="linear",
-        vjp=dict(self=lambda grad, self, padding: call(backward, [grad, self, padding])), **columns,
+        vjp=dict(self=lambda grad, self, padding: call(backward, [grad, self, padding])), autocast=autocast, **columns,
     )
 
 
 for rank in (1, 2, 3):
-    rows(f"reflection_pad{rank}d", rank, mirrored)
-    rows(f"replication_pad{rank}d", rank, repeated)
+    rows(f"reflection_pad{rank}d", rank, mirrored, None if rank == 3 else "float32")
+    rows(f"replication_pad{rank}d", rank, repeated, "float32")

@@ -202,10 +202,11 @@ def max_pool_rows(rank: int) -> Any:
         vjp=dict(self=lambda grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1:
                  call(backward, [grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1])),
         jvp=lambda self_t, result1: (flat_gather(self_t, result1, rank), zero_like(result1)),
-        batch=families.folded, variants="",
+        batch=families.folded, variants="", pattern="choices",
     )
     defop(f"max_pool{rank}d(Tensor self, {window}) -> Tensor",
-          kernel=lambda self, *settings: call(forward, [self, *settings])[0], composite=True, variants="function", out=False)
+          kernel=lambda self, *settings: call(forward, [self, *settings])[0], composite=True, variants="function", out=False,
+          autocast="float32" if rank == 3 else None)
     return forward
 
 
@@ -371,7 +372,7 @@ def avg_pool_rows(rank: int) -> Any:
         f"avg_pool{rank}d(Tensor self, int[{rank}] kernel_size, int[{rank}] stride=[], int[{rank}] padding=0, {rest}) -> "
         "Tensor",
         kernel=avg_pool_kernel(rank), check=takes(f"avg_pool{rank}d{suffix}", letters), node=f"AvgPool{rank}DBackward0",
-        jvp="linear", variants="",
+        jvp="linear", variants="", autocast="float32" if rank == 3 else None,
         vjp=dict(self=lambda grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: call(
             backward, [grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override])), **columns)
     return forward
@@ -495,7 +496,7 @@ def adaptive_avg_rows(rank: int) -> Any:
             return self.mean(tuple(range(-1, -rank - 1, -1)), True)
         return call(forward, [self, output_size])
     defop(f"adaptive_avg_pool{rank}d(Tensor self, SymInt[{rank}] output_size) -> Tensor", kernel=public, composite=True,
-          variants="", out=False)
+          variants="", out=False, autocast="float32" if rank == 3 else None)
     return public
 
 
@@ -558,6 +559,7 @@ def adaptive_max_rows(rank: int) -> Any:
         check=takes(f"{name}_cpu" if rank == 3 else name, "FH"),
         vjp=dict(self=lambda grad, self, result1: call(backward, [grad, self, result1])), batch=families.folded,
         jvp=lambda self_t, result1: (flat_gather(self_t, result1, rank), zero_like(result1)), variants="",
+        autocast="float32" if rank == 3 else None, pattern="choices" if rank == 2 else None,
     )
 
 
@@ -608,7 +610,7 @@ def max_unpool_rows(rank: int) -> Any:
     return defop(
         f"max_unpool{rank}d(Tensor self, Tensor indices, SymInt[{rank}] output_size{windows}) -> Tensor", kernel=kernel,
         vjp=dict(self=lambda grad, indices: flat_gather(grad, indices, rank)), jvp=put_back(rank), batch=families.folded,
-        variants="", node=f"MaxUnpool{rank}DBackward0",
+        variants="", node=f"MaxUnpool{rank}DBackward0", autocast="float32",
     )
 
 

@@ -130,7 +130,7 @@ im2col = defop(
     kernel=im2col_kernel, meta=im2col_shape, jvp="linear", batch=batched(3), node="Im2ColBackward0", variants="",
     vjp=dict(self=lambda grad, self_sym_argsize_minus_2, self_sym_argsize_minus_1, kernel_size, dilation, padding, stride:
              call(col2im, [grad, (self_sym_argsize_minus_2, self_sym_argsize_minus_1), kernel_size, dilation, padding,
-                           stride])),
+                           stride])), pattern="moves",
 )
 col2im = defop(
     "col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor",

@@ -79,14 +79,15 @@ def extreme_dim_kernel(name: str) -> Any:
 def define_extreme(name: str, node: str, reduce: str) -> tuple[Any, Any]:
     """max or min: of all elements, along a dimension, of two tensors."""
     along = defop(f"{name}.dim{NAMED}", kernel=extreme_dim_kernel(name), vjp=dict(self=selected_backward),
-                  jvp=selected_jvp, batch=along_dim, node=f"{node}Backward0", widen=True)
+                  jvp=selected_jvp, batch=along_dim, node=f"{node}Backward0", widen=True, pattern="dims")
     kernel = full_extreme_kernel(name, reduce)
     full = defop(f"{name}(Tensor self) -> Tensor", kernel=kernel,
                  out="cast: Expected canCast( typeMetaToScalarType(self.dtype()), typeMetaToScalarType(out.dtype())) to be "
                      "true, but got false.",
                  vjp=dict(self=lambda grad, self, result: spread_evenly(grad, self, result)),
                  jvp=lambda self_p, self_t, result: read_evenly(self_t, self_p, result),
-                 batch=flattened(along), node=f"{node}Backward1", widen=True, fast=widened(kernel), lower=f"{name}(self)")
+                 batch=flattened(along), node=f"{node}Backward1", widen=True, fast=widened(kernel), lower=f"{name}(self)",
+                 pattern="dims")
     defop(f"{name}.other(Tensor self, Tensor other) -> Tensor", composite=True,
           kernel=lambda self, other: getattr(late, reduce)(self, other))
     return full, along
@@ -134,7 +135,7 @@ amax = defop(
         "{out} for out's dtype.",
     kernel=extreme_dims_kernel("amax", "maximum"),
     vjp=dict(self=amax_rule), jvp=read_over_ties, batch=along_dim, widen=True,
-    lower="max(self)",
+    lower="max(self)", pattern="dims",
 )
 amin = defop(
     "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
@@ -142,7 +143,7 @@ amin = defop(
         "{out} for out's dtype.",
     kernel=extreme_dims_kernel("amin", "minimum"),
     vjp=dict(self=amax_rule), jvp=read_over_ties, batch=along_dim, widen=True,
-    lower="min(self)",
+    lower="min(self)", pattern="dims",
 )
 
 
@@ -184,7 +185,7 @@ def aminmax_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
 
 aminmax = defop(
     "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
-    kernel=aminmax_kernel, vjp=dict(self=aminmax_backward), jvp=aminmax_jvp, batch=aminmax_batch, widen=True,
+    kernel=aminmax_kernel, vjp=dict(self=aminmax_backward), jvp=aminmax_jvp, batch=aminmax_batch, widen=True, pattern="dims",
 )
 
 
@@ -287,11 +288,11 @@ def median_dim_kernel(ignore_nan: bool) -> Any:
 
 def define_median(name: str, node: str, ignore_nan: bool) -> tuple[Any, Any]:
     along = defop(f"{name}.dim{NAMED}", kernel=median_dim_kernel(ignore_nan), vjp=dict(self=selected_backward),
-                  jvp=selected_jvp, batch=along_dim, node=f"{node}Backward1", widen=True)
+                  jvp=selected_jvp, batch=along_dim, node=f"{node}Backward1", widen=True, pattern="dims")
     full = defop(f"{name}(Tensor self) -> Tensor", kernel=median_kernel(ignore_nan),
                  vjp=dict(self=lambda grad, self, result: spread_evenly(grad, self, result)),
                  jvp=lambda self_p, self_t, result: read_evenly(self_t, self_p, result),
-                 batch=flattened(along), widen=True)
+                 batch=flattened(along), widen=True, pattern="dims")
     return full, along
 
 
@@ -334,6 +335,7 @@ mode = defop(
     "mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
     out="same: expected scalar type '{value}' but got '{out}' for {name} output",
     kernel=mode_kernel, vjp=dict(self=selected_backward), jvp=selected_jvp, batch=along_dim, widen=True, real_only=True,
+    pattern="choices",
 )
 
 
@@ -362,7 +364,7 @@ kthvalue = defop(
     "kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
     out="same: output {name} must be of same type as input",
     kernel=kthvalue_kernel, vjp=dict(self=selected_backward), jvp=selected_jvp, batch=along_dim, widen=True,
-    real_only=True,
+    real_only=True, pattern="choices",
 )
 
 # ---- the gradient of the ops above, which PyTorch has as an op

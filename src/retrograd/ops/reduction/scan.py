@@ -55,7 +55,7 @@ cumsum = defop(
     "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
     out="number: cumsum_out_cpu",
     kernel=lambda xp, self, dim, dtype: running(xp, "add", self, dim, dtype),
-    vjp=dict(self=cumsum_backward), jvp="linear", batch=along_dim, lower="@cumsum",
+    vjp=dict(self=cumsum_backward), jvp="linear", batch=along_dim, lower="@cumsum", pattern="dims",
 )
 cumsum_ = defop(
     "cumsum_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!)",
@@ -122,7 +122,7 @@ cumprod = defop(
     "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
     out="number: cumprod_out_cpu",
     kernel=lambda xp, self, dim, dtype: running(xp, "multiply", self, dim, dtype),
-    vjp=dict(self=cumprod_backward), jvp=cumprod_jvp, batch=along_dim, lower="@cumprod",
+    vjp=dict(self=cumprod_backward), jvp=cumprod_jvp, batch=along_dim, lower="@cumprod", pattern="dims",
 )
 cumprod_ = defop(
     "cumprod_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!)",
@@ -165,13 +165,13 @@ cummax = defop(
     "cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",
     out="scalar_type",
     kernel=running_extreme("cummax", "maximum"), vjp=dict(self=running_extreme_backward),
-    jvp=running_extreme_jvp, batch=along_dim, widen=True, real_only=True, lower="@cummax",
+    jvp=running_extreme_jvp, batch=along_dim, widen=True, real_only=True, lower="@cummax", pattern="choices",
 )
 cummin = defop(
     "cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",
     out="scalar_type",
     kernel=running_extreme("cummin", "minimum"), vjp=dict(self=running_extreme_backward),
-    jvp=running_extreme_jvp, batch=along_dim, widen=True, real_only=True, lower="@cummin",
+    jvp=running_extreme_jvp, batch=along_dim, widen=True, real_only=True, lower="@cummin", pattern="choices",
 )
 
 
@@ -244,5 +244,5 @@ def logcumsumexp_jvp(self_p: Any, self_t: Any, result: Any, dim: int) -> Any:
 logcumsumexp = defop(
     "logcumsumexp(Tensor self, int dim) -> Tensor",
     out="scalar_type",
-    kernel=logcumsumexp_kernel, vjp=dict(self=logcumsumexp_backward), jvp=logcumsumexp_jvp, batch=along_dim,
+    kernel=logcumsumexp_kernel, vjp=dict(self=logcumsumexp_backward), jvp=logcumsumexp_jvp, batch=along_dim, pattern="dims",
 )

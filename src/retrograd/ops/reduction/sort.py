@@ -67,12 +67,12 @@ def sort_jvp(self_t: Any, dim: int, indices: Any) -> Any:
 
 sort = defop(
     "sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
-    kernel=sort_kernel, vjp=dict(self=sort_backward), jvp=sort_jvp, batch=along_dim,
+    kernel=sort_kernel, vjp=dict(self=sort_backward), jvp=sort_jvp, batch=along_dim, pattern="choices",
 )
 sort_stable = defop(
     "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
     kernel=lambda xp, self, stable, dim, descending: sort_kernel(xp, self, dim, descending),
-    vjp=dict(self=sort_backward), jvp=sort_jvp, batch=along_dim, node="SortBackward1",
+    vjp=dict(self=sort_backward), jvp=sort_jvp, batch=along_dim, node="SortBackward1", pattern="choices",
 )
 argsort = defop(
     "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor", composite=True, out=False,
@@ -130,7 +130,7 @@ def topk_positions(xp: Any, x: Any, k: int, largest: bool, sorted: bool) -> Any:
 
 topk = defop(
     "topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
-    kernel=topk_kernel, vjp=dict(self=sort_backward), jvp=sort_jvp, batch=along_dim,
+    kernel=topk_kernel, vjp=dict(self=sort_backward), jvp=sort_jvp, batch=along_dim, pattern="choices",
 )
 
 
@@ -221,27 +221,27 @@ unique2 = defop(
     meta="values",
     kernel=lambda xp, self, sorted, return_inverse, return_counts:
         unique_kernel(xp, self, return_inverse, return_counts),
-    vjp=NOT_IMPLEMENTED, batch=families.loop, variants="function", out=False,
+    vjp=NOT_IMPLEMENTED, batch=families.varying_shapes, variants="function", out=False,
 )
 unique_dim = defop(
     "unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) "
     "-> (Tensor, Tensor, Tensor)",
     meta="values",
     kernel=lambda xp, self, dim, sorted, return_inverse, return_counts: unique_dim_kernel(xp, self, dim, False),
-    vjp=NOT_IMPLEMENTED, batch=families.loop, variants="", out=False,
+    vjp=NOT_IMPLEMENTED, batch=families.varying_shapes, variants="", out=False,
 )
 unique_consecutive_op = defop(
     "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) "
     "-> (Tensor, Tensor, Tensor)",
     meta="values",
-    kernel=unique_consecutive_kernel, vjp=NOT_IMPLEMENTED, batch=families.loop, variants="", out=False,
+    kernel=unique_consecutive_kernel, vjp=NOT_IMPLEMENTED, batch=families.varying_shapes, variants="", out=False,
 )
 unique_dim_consecutive = defop(
     "unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) "
     "-> (Tensor, Tensor, Tensor)",
     meta="values",
     kernel=lambda xp, self, dim, return_inverse, return_counts: unique_dim_kernel(xp, self, dim, True),
-    vjp=NOT_IMPLEMENTED, batch=families.loop, variants="", out=False,
+    vjp=NOT_IMPLEMENTED, batch=families.varying_shapes, variants="", out=False,
 )
 
 

@@ -72,14 +72,14 @@ sum_dims = defop(
     kernel=sum_dims_kernel,
     vjp=dict(self=lambda grad, self_sym_sizes, dim, keepdim: spread_sum(grad, self_sym_sizes, dim, keepdim)),
     jvp="linear", batch=along_dim, node="SumBackward1",
-    lower="sum(self)",
+    lower="sum(self)", pattern="dims",
 )
 sum = defop(
     "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
     out="any",
     kernel=sum_kernel, fast=fast_sum, lower="sum(self)",
     vjp=dict(self=lambda grad, self_sym_sizes: grad.expand(self_sym_sizes)),
-    jvp="linear", batch=flattened(sum_dims),
+    jvp="linear", batch=flattened(sum_dims), pattern="dims",
 )
 
 
@@ -104,7 +104,7 @@ nansum = defop(
     jvp=lambda self_p, self_t, dim, keepdim, dtype:
         self_t.masked_fill(self_p.isnan(), 0).sum(dim, keepdim, dtype=dtype),
     batch=along_dim,
-    lower="sum(0 if self != self else self)",
+    lower="sum(0 if self != self else self)", pattern="dims",
 )
 
 
@@ -143,7 +143,7 @@ mean_dims = defop(
     vjp=dict(self=lambda grad, self_sym_sizes, self_sym_numel, dim, keepdim:
              mean_backward(grad, self_sym_sizes, dim, keepdim)),
     jvp="linear", batch=along_dim, node="MeanBackward1",
-    lower="mean(self)",
+    lower="mean(self)", pattern="dims",
 )
 mean = defop(
     "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
@@ -151,7 +151,7 @@ mean = defop(
     kernel=mean_kernel, fast=lambda self: mean_kernel(np, self, None),
     vjp=dict(self=lambda grad, self_sym_sizes, self_sym_numel: over(grad.expand(self_sym_sizes), self_sym_numel)),
     jvp="linear", batch=flattened(mean_dims),
-    lower="mean(self)",
+    lower="mean(self)", pattern="dims",
 )
 
 
@@ -230,7 +230,7 @@ prod_dim = defop(
     out="any",
     kernel=prod_dims_kernel,
     vjp=dict(self=prod_dim_backward), jvp=prod_dim_jvp, batch=along_dim, node="ProdBackward1",
-    lower="prod(self)",
+    lower="prod(self)", autocast="float32", pattern="dims",
 )
 prod = defop(
     "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
@@ -238,7 +238,7 @@ prod = defop(
     kernel=lambda xp, self, dtype: prod_dims_kernel(xp, self, None, False, dtype),
     vjp=dict(self=lambda grad, self, result: prod_backward(grad, self.to(grad.dtype), result)),
     jvp=prod_jvp, batch=flattened(prod_dim),
-    lower="prod(self)",
+    lower="prod(self)", autocast="float32", pattern="dims",
 )
 
 
@@ -410,7 +410,7 @@ def define_spread(name: str, vjp: Any, jvp: Any, root: bool, with_mean: bool) ->
     defop(f"{name}.dim{DIM}{returns}", composite=True, variants=variants, out=not with_mean,
           kernel=lambda self, dim, unbiased, keepdim: call(op, [self, dim, 1 if unbiased else 0, keepdim]))
     op = defop(f"{name}.correction{CORRECTION}{returns}", kernel=spread_kernel(name, root, with_mean), lower=f"@{name}",
-               vjp=dict(self=vjp), jvp=jvp, batch=along_dim, variants=variants, out=not with_mean)
+               vjp=dict(self=vjp), jvp=jvp, batch=along_dim, variants=variants, out=not with_mean, pattern="dims")
     defop(f"{name}{PLAIN}{returns}", composite=True, variants=variants, out=False,
           kernel=lambda self, unbiased: call(op, [self, None, 1 if unbiased else 0, False]))
     return op
@@ -520,6 +520,7 @@ vector_norm = defop(
     jvp=lambda self_p, self_t, ord, result, dim, keepdim: norm_jvp(self_p, self_t, ord, result, dim, keepdim),
     batch=along_dim, variants="",
     lower={"ord=2": "sqrt(sum(self * self))", "ord=1": "sum(abs(self) * 1.0)", "ord=0": "sum(1.0 if self != 0 else 0.0)"},
+    pattern="dims",
 )
 
 
@@ -551,14 +552,14 @@ norm_dims = defop(
     out="same",
     kernel=old_norm_kernel, vjp=dict(self=norm_dim_rule), jvp=norm_dim_tangent, batch=along_dim, node="NormBackward1",
     variants="",
-    lower={"p=2": "sqrt(sum(self * self))", "p=None": "sqrt(sum(self * self))", "p=1": "sum(abs(self) * 1.0)"},
+    lower={"p=2": "sqrt(sum(self * self))", "p=None": "sqrt(sum(self * self))", "p=1": "sum(abs(self) * 1.0)"}, pattern="dims",
 )
 norm_scalar = defop(
     "norm.Scalar(Tensor self, Scalar p=2) -> Tensor",
     out="same",
     kernel=old_norm_kernel, vjp=dict(self=norm_rule), jvp=norm_tangent,
     batch=lambda op, args, dims, size: along_dim(norm_dims, [args[0], args[1], (), False], dims, size), variants="",
-    lower={"p=2": "sqrt(sum(self * self))", "p=None": "sqrt(sum(self * self))", "p=1": "sum(abs(self) * 1.0)"},
+    lower={"p=2": "sqrt(sum(self * self))", "p=None": "sqrt(sum(self * self))", "p=1": "sum(abs(self) * 1.0)"}, pattern="dims",
 )
 norm_dims_dtype = defop(
     "norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor",
@@ -566,7 +567,7 @@ norm_dims_dtype = defop(
     kernel=old_norm_kernel,
     vjp=dict(self=lambda grad, self, p, result, dim, keepdim:
              norm_backward(grad, self.to(grad.dtype), p, result, dim, keepdim)),
-    jvp=norm_dim_tangent, batch=along_dim, node="NormBackward3", variants="",
+    jvp=norm_dim_tangent, batch=along_dim, node="NormBackward3", variants="", pattern="dims",
 )
 norm_dtype = defop(
     "norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor",
@@ -575,7 +576,7 @@ norm_dtype = defop(
     vjp=dict(self=lambda grad, self, p, result: norm_backward(grad, self.to(grad.dtype), p, result, None, True)),
     jvp=norm_tangent,
     batch=lambda op, args, dims, size: along_dim(norm_dims_dtype, [args[0], args[1], (), False, args[2]], dims, size),
-    node="NormBackward2", variants="",
+    node="NormBackward2", variants="", pattern="dims",
 )
 
 
@@ -623,7 +624,7 @@ logsumexp = defop(
     "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
     out="float: logsumexp(): Expected floating point type for result tensor, but got: {out}",
     kernel=logsumexp_kernel, vjp=dict(self=logsumexp_backward), jvp=logsumexp_jvp, batch=along_dim, widen=True,
-    lower="self -> z:row | m = max(self); k = 0 if abs(m) == inf else m; z = k + log(sum(exp(self - k)))",
+    lower="self -> z:row | m = max(self); k = 0 if abs(m) == inf else m; z = k + log(sum(exp(self - k)))", pattern="dims",
 )
 special_logsumexp = defop(
     "special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", composite=True, variants="",
@@ -655,7 +656,7 @@ def trace_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
 
 trace = defop(
     "trace(Tensor self) -> Tensor",
-    kernel=trace_kernel, lower="@trace", vjp=dict(self=trace_backward), jvp="linear", batch=trace_batch,
+    kernel=trace_kernel, lower="@trace", vjp=dict(self=trace_backward), jvp="linear", batch=trace_batch, autocast="float32",
 )
 
 

@@ -151,9 +151,12 @@ def maybe_times(grad: Any, factor: Any) -> Any:
 
 
 # ---- other names for the same op
-def alias_rows(name: str, original: str, *schemas: str, inplace: bool = True, out: bool = True, numbers: bool = False,
+def alias_rows(name: str, original: str, *schemas: str, inplace: Any = True, out: bool = True, numbers: bool = False,
                **columns: Any) -> None:
-    """Declare `name` as a composite that calls `original`; `schemas` are "overload(arguments)" of the functional forms."""
+    """Declare `name` as a composite that calls `original`; `schemas` are "overload(arguments)" of the functional forms.
+
+    `inplace="function"`: the in-place form is a function as well as a method.
+    """
     if original not in OPS:
         load(original)
     for schema in schemas:
@@ -166,7 +169,8 @@ def alias_rows(name: str, original: str, *schemas: str, inplace: bool = True, ou
         if inplace:
             written = arguments.replace("Tensor self", "Tensor(a!) self", 1)
             defop(f"{name}_{dot}({written}) -> Tensor(a!)", kernel=forwarder(original + "_", form),
-                  alias=(original + "_", form), functional=meant, **columns)
+                  alias=(original + "_", form), functional=meant,
+                  **columns if inplace == "function" else {**columns, "variants": "method"})
         if out:
             star = "" if "*" in arguments else "*, "
             written = f"{overload}_out" if overload not in ("", "Tensor") else "out"

@@ -159,6 +159,13 @@ def loop_and_warn(op: Any, args: Any, dims: Any, size: int) -> Any:
 loop_and_warn.refuses = True  # type: ignore[attr-defined]      # what it raises is not its own fault
 
 
+def varying_shapes(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """No rule: the result would have another shape for every example."""
+    raise RuntimeError(f"vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
+                       f"aten::{op.name}. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this "
+                       "feature.")
+
+
 def loop(op: Any, args: Any, dims: Any, size: int) -> Any:
     """One call per example; right for every op, and slow."""
     def pick(a: Any, d: Any, i: int) -> Any:

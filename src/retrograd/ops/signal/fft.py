@@ -141,6 +141,7 @@ c2c = defop(
     kernel=c2c_kernel, check=only("Only supports complex dtypes, but found: {}", "C"), jvp="linear",
     batch=families.shift_dims("dim"), node="FftC2CBackward0", variants="function",
     vjp=dict(self=lambda grad, dim, normalization, forward: call(c2c, [grad, dim, normalization, not forward])),
+    pattern="dims",
 )
 r2c = defop(
     "_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor",
@@ -301,7 +302,8 @@ for name, kernel in dict(
         irfft=lambda self, n, dim, norm: to_real_transform(self, n, dim, norm, False),
         hfft=lambda self, n, dim, norm: to_real_transform(self, n, dim, norm, True),
         ihfft=lambda self, n, dim, norm: real_transform("ihfft", self, n, dim, norm, False)).items():
-    defop(f"fft_{name}{ONE}", kernel=kernel, composite=True, variants="", out=f"{kind_of(name)}: {name}")
+    defop(f"fft_{name}{ONE}", kernel=kernel, composite=True, variants="", out=f"{kind_of(name)}: {name}",
+          autocast="float32")
 
 
 # ---- several dimensions
@@ -367,9 +369,9 @@ MANY = {"fft": lambda self, s, dim, norm: complex_transforms(self, s, dim, norm,
 for name, kernel in MANY.items():
     column = f"{kind_of(name)}: {'fftn' if name == 'ifft' else name + 'n'}"
     defop(f"fft_{name}n(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", kernel=kernel,
-          composite=True, variants="", out=column)
+          composite=True, variants="", out=column, autocast=None if name in ("hfft", "ihfft") else "float32")
     defop(f"fft_{name}2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor", kernel=kernel,
-          composite=True, variants="", out=column)
+          composite=True, variants="", out=column, autocast=None if name in ("hfft", "ihfft") else "float32")
 
 
 # ---- frequencies

@@ -76,7 +76,7 @@ view_as_real = defop(
 view_as_complex = defop(
     "view_as_complex(Tensor(a) self) -> Tensor(a)",
     kernel=complex_pairs, vjp=dict(self=lambda grad: late.view_as_real(grad.contiguous().resolve_conj())),
-    jvp="linear", batch=batch_contiguous, variants="function", lower="@view_as_complex", out=False,
+    jvp="linear", batch=batch_contiguous, variants="function", lower="@view_as_complex", out=False, autocast="float32",
 )
 
 
@@ -84,12 +84,12 @@ view_as_complex = defop(
 lazy_conj = defop(
     "_conj(Tensor(a) self) -> Tensor(a)",
     kernel=lambda xp, self: self[...], flips=FLAG_CONJ,
-    vjp=dict(self=lambda grad: conj(grad)), jvp="linear", batch=batch_front, lower="@alias", out=False,
+    vjp=dict(self=lambda grad: conj(grad)), jvp="linear", batch=batch_front, lower="@alias", out=False, pattern="elements",
 )
 neg_view = defop(
     "_neg_view(Tensor(a) self) -> Tensor(a)",
     kernel=lambda xp, self: self[...], flips=FLAG_NEG,
-    vjp=dict(self=lambda grad: -grad), jvp="linear", batch=batch_front, lower="@alias", out=False,
+    vjp=dict(self=lambda grad: -grad), jvp="linear", batch=batch_front, lower="@alias", out=False, pattern="elements",
 )
 
 
@@ -132,7 +132,7 @@ def conj_kernel(xp: Any, self: Any) -> Any:
 physical = defop(
     "_conj_physical(Tensor self) -> Tensor",
     kernel=conj_kernel,
-    vjp=dict(self=lambda grad: grad.conj_physical()), jvp="linear", batch=pointwise, variants="",
+    vjp=dict(self=lambda grad: grad.conj_physical()), jvp="linear", batch=pointwise, variants="", pattern="elements",
 )
 physical_inplace = defop(
     "conj_physical_(Tensor(a!) self) -> Tensor(a!)",
@@ -227,4 +227,5 @@ polar = defop(
     "polar(Tensor abs, Tensor angle) -> Tensor",
     out="same: Expected object of scalar type {value} but got scalar type {out} for argument 'out'",
     kernel=polar_kernel, vjp={("abs", "angle"): polar_rule}, jvp=polar_jvp, batch=pointwise, variants="function",
+    autocast="float32",
 )

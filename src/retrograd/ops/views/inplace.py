@@ -78,11 +78,9 @@ def refuse_batches(self: Any) -> None:
 def inplace_view(schema: str, functional: OpDef, node: str, check: Any = None) -> OpDef:
     """Declare the in-place form of a view op; its nodes are numbered apart from the functional form's."""
     op = OpDef(functional.schema, functional.kernel, vjp=functional.vjp, jvp=functional.jvp, batch=functional.batch,
-               node=node,
-               functional=functional, check=check)
+               node=node, functional=functional, check=check)
     return defop(schema, kernel=lambda self, *rest: change_geometry(op, [self, *rest]), composite=True,
-                 variants="method",
-                 out=False)
+                 variants="method", out=False, traits=("inplace_view",))
 
 
 inplace_view("as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a!)",

@@ -127,7 +127,7 @@ unsafe_view = defop(
     kernel=lambda xp, self, size: geometry.viewed(self, geometry.infer_size(size, self.size)),
     vjp=dict(self=lambda grad, self_sym_sizes: grad.reshape(self_sym_sizes)),
     jvp="linear", batch=batch_unsafe_view, variants="",
-    meta=lambda xp, self, size: geometry.viewed(self, geometry.infer_size(size, self.size)),
+    meta=lambda xp, self, size: geometry.viewed(self, geometry.infer_size(size, self.size)), pattern="moves",
 )
 reshape_alias = defop(
     "_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)",
@@ -141,7 +141,7 @@ reshape_copy = defop(
     kernel=lambda xp, self, size: xp.array(self, order="C").reshape(geometry.infer_size(size, self.size)),
     meta=lambda xp, self, size: contiguous_array(geometry.infer_size(size, self.size), self.dtype),
     vjp=dict(self=lambda grad, self_sym_sizes: grad.reshape(self_sym_sizes)),
-    jvp="linear", batch=batch_sizes, variants="", out=False,
+    jvp="linear", batch=batch_sizes, variants="", out=False, pattern="moves",
 )
 
 

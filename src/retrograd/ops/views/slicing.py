@@ -74,7 +74,7 @@ select_backward = defop(
     kernel=lambda xp, grad_output, input_sizes, dim, index: zeros_with(
         input_sizes, grad_output.dtype, lambda made: select_kernel(xp, made, dim, index), grad_output),
     vjp=dict(grad_output=lambda grad, dim, index: grad.select(dim, index)),
-    jvp="linear", batch=batch_into("dim"), node="SelectBackwardBackward0", variants="",
+    jvp="linear", batch=batch_into("dim"), node="SelectBackwardBackward0", variants="", pattern="moves",
 )
 
 
@@ -105,7 +105,7 @@ slice_backward = defop(
     kernel=lambda xp, grad_output, input_sizes, dim, start, end, step: zeros_with(
         input_sizes, grad_output.dtype, lambda made: slice_kernel(xp, made, dim, start, end, step), grad_output),
     vjp=dict(grad_output=lambda grad, dim, start, end, step: call(slice_, [grad, dim, start, end, step])),
-    jvp="linear", batch=batch_into("dim"), node="SliceBackwardBackward0", variants="",
+    jvp="linear", batch=batch_into("dim"), node="SliceBackwardBackward0", variants="", pattern="moves",
 )
 
 
@@ -153,7 +153,7 @@ def narrow_copy_gradient(grad: Any, self_sym_sizes: Any, dim: int, start: int, l
 narrow_copy = defop(
     "narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor",
     kernel=narrow_copy_kernel, vjp=dict(self=narrow_copy_gradient),
-    jvp="linear", batch=shift_dims("dim"),
+    jvp="linear", batch=shift_dims("dim"), pattern="moves",
 )
 
 
@@ -181,7 +181,7 @@ diagonal_backward = defop(
     kernel=lambda xp, grad_output, input_sizes, offset, dim1, dim2: zeros_with(
         input_sizes, grad_output.dtype, lambda made: diagonal_kernel(xp, made, offset, dim1, dim2), grad_output),
     vjp=dict(grad_output=lambda grad, offset, dim1, dim2: grad.diagonal(offset, dim1, dim2)),
-    jvp="linear", batch=batch_into("dim1", "dim2"), node="DiagonalBackwardBackward0", variants="",
+    jvp="linear", batch=batch_into("dim1", "dim2"), node="DiagonalBackwardBackward0", variants="", pattern="moves",
 )
 defop("linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)", composite=True, out=False,
       kernel=lambda A, offset, dim1, dim2: call(diagonal, [A, offset, dim1, dim2]), variants="")
@@ -206,7 +206,7 @@ diag_embed = defop(
     "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
     kernel=diag_embed_kernel, lower="@diag_embed",
     vjp=dict(self=lambda grad, offset, dim1, dim2: grad.diagonal(offset, dim1, dim2)),
-    jvp="linear", batch=batch_diag_embed,
+    jvp="linear", batch=batch_diag_embed, pattern="moves",
 )
 
 
@@ -268,7 +268,7 @@ unfold_backward = defop(
     "unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> Tensor",
     kernel=unfold_backward_kernel, widen=True,
     vjp=dict(grad_in=lambda grad, dim, size, step: grad.unfold(dim, size, step)),
-    jvp="linear", batch=batch_into("dim"), node="UnfoldBackwardBackward0", variants="",
+    jvp="linear", batch=batch_into("dim"), node="UnfoldBackwardBackward0", variants="", pattern=("scatter", 0, "unfold", ()),
 )
 
 
@@ -370,11 +370,12 @@ split_sizes = defop(
 unsafe_split = defop(
     "unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
     kernel=split_kernel, vjp=dict(self=split_rule), jvp="linear", batch=shift_dims("dim"), lower="@split", out=False,
+    pattern="moves",
 )
 unsafe_split_with_sizes = defop(
     "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
     kernel=split_with_sizes_kernel, vjp=dict(self=split_with_sizes_rule), jvp="linear", batch=shift_dims("dim"),
-    lower="@split_with_sizes", out=False,
+    lower="@split_with_sizes", out=False, pattern="moves",
 )
 
 
@@ -535,7 +536,7 @@ select_scatter = defop(
              grad.select_scatter(zeros_for(grad, select_kernel, dim, index), dim, index),
              src=lambda grad, dim, index: grad.select(dim, index)),
     jvp=lambda self_t, src_t, dim, index: self_t.select_scatter(src_t, dim, index), batch=batch_scatter("dim"),
-    real_only=True,
+    real_only=True, pattern="moves",
 )
 slice_scatter = defop(
     "slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor",
@@ -546,7 +547,7 @@ slice_scatter = defop(
         zeros_for(grad, slice_kernel, dim, start, end, step), dim, start, end, step),
              src=lambda grad, dim, start, end, step: call(slice_, [grad, dim, start, end, step])),
     jvp=lambda self_t, src_t, dim, start, end, step: self_t.slice_scatter(src_t, dim, start, end, step),
-    batch=batch_scatter("dim"), real_only=True,
+    batch=batch_scatter("dim"), real_only=True, pattern="moves",
 )
 diagonal_scatter = defop(
     "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
@@ -557,7 +558,7 @@ diagonal_scatter = defop(
         zeros_for(grad, diagonal_kernel, offset, dim1, dim2), offset, dim1, dim2),
              src=lambda grad, offset, dim1, dim2: grad.diagonal(offset, dim1, dim2)),
     jvp=lambda self_t, src_t, offset, dim1, dim2: self_t.diagonal_scatter(src_t, offset, dim1, dim2),
-    batch=batch_scatter("dim1", "dim2"),
+    batch=batch_scatter("dim1", "dim2"), pattern="moves",
 )
 
 
@@ -603,7 +604,7 @@ as_strided_scatter = defop(
     vjp=dict(self=as_strided_scatter_self, src=as_strided_scatter_src),
     jvp=lambda self_t, src_t, size, stride, storage_offset:
         self_t.as_strided_scatter(src_t, size, stride, storage_offset),
-    batch=batch_as_strided_scatter,
+    batch=batch_as_strided_scatter, pattern="moves",
 )
 
 

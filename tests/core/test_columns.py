@@ -1,0 +1,62 @@
+"""The words in the columns of the op tables are words that an interpreter knows, and tags follow from the columns."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import retrograd as torch
+from retrograd.core import opdef
+from retrograd.ops.load import import_all
+
+TRAITS = {"random", "reads_values", "piecewise_linear", "view_copy", "inplace_view", "guarded", "apart"}
+PATTERNS = {None, "constant", "elements", "moves", "choices", "dims", "product", "scatter"}
+aten = torch.ops.aten
+
+
+def ops() -> Iterator[opdef.OpDef]:
+    import_all()
+    for name in sorted(opdef.OPS.keys() | opdef.FORMS.keys()):
+        packet = opdef.find_packet(name)
+        if packet is not None and "::" not in name:
+            yield from packet.overloads_
+
+
+def test_columns_have_known_words() -> None:
+    for op in ops():
+        assert set(op.traits) <= TRAITS, op
+        assert op.autocast in (None, "lower", "float32", "widest"), op
+        assert (op.pattern[0] if isinstance(op.pattern, tuple) else op.pattern) in PATTERNS, op
+
+
+def test_every_word_is_explained() -> None:
+    text = opdef.__doc__
+    assert text is not None
+    assert all(f'"{word}"' in text for word in TRAITS)
+
+
+@pytest.mark.parametrize(("op", "tag"), [
+    (aten.nonzero.default, "dynamic_output_shape"), (aten.masked_select.out, "dynamic_output_shape"),
+    (aten.equal.default, "data_dependent_output"), (aten.rand.default, "nondeterministic_seeded"),
+    (aten.dropout.default, "nondeterministic_seeded"), (aten.bernoulli_.float, "nondeterministic_seeded"),
+    (aten.sin_.default, "inplace"), (aten.sin.out, "out"), (aten.sin.default, "pointwise"), (aten.t_.default, "inplace_view"),
+    (aten.resize_.default, "inplace_view"), (aten.select_copy.int, "view_copy"),
+])
+def test_tags_follow_from_columns(op: opdef.OpDef, tag: str) -> None:
+    assert torch.Tag[tag] in op.tags
+
+
+def test_ops_that_change_a_geometry_are_no_ordinary_writes() -> None:
+    assert torch.Tag.inplace_view not in aten.add_.Tensor.tags
+
+
+def test_random_ops_are_known_to_vmap() -> None:
+    assert aten.randperm.default.random and aten.native_dropout.default.random and aten.normal_.default.random
+    assert not aten.dropout.default.random       # its parts are
+    assert not aten.sin.default.random
+
+
+def test_inplace_forms_are_functions_where_pytorch_has_them() -> None:
+    assert hasattr(torch, "sin_") and hasattr(torch, "arccos_") and hasattr(torch, "clip_")
+    assert not hasattr(torch, "add_") and not hasattr(torch, "lgamma_") and not hasattr(torch, "multiply_")
+    assert hasattr(torch.Tensor, "multiply_") and hasattr(torch.Tensor, "lgamma_")
