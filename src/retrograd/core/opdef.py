@@ -92,6 +92,58 @@ class Plan:
         self.attrs = attrs            # ((slot, kind, argument, extra), ...)
 
 
+class Slots:
+    """What the nodes of an op keep, by the names that its rules ask for."""
+
+    def __init__(self, op: Any) -> None:
+        self.op = op
+        self.index: dict[str, int] = {p.name: i for i, p in enumerate(op.schema.params)}
+        results = op.schema.returns
+        self.returns: dict[str, int] = {(r.name or "result"): i for i, r in enumerate(results)}
+        self.returns.update({"result": 0, **{f"result{i}": i for i in range(len(results))}})
+        self.names: list[str] = []            # one per tensor slot
+        self.outputs: list[int] = []          # which output the slot holds, -1 for an input
+        self.args: list[int] = []             # which argument the slot holds, -1 for an output
+        self.attr_names: list[str] = []
+        self.attr_kinds: list[tuple[int, int, int]] = []
+
+    def source(self, name: str) -> tuple[int, int]:
+        """Where a rule's parameter comes from, adding a slot for it if it must be saved."""
+        index, params = self.index, self.op.schema.params
+        if name == "grad" and name not in index:      # an input of that name leaves `grads` for the results
+            return GRAD, 0
+        if name == "grads":
+            return GRADS, 0
+        if name == "needed":
+            return NEEDED, 0
+        if name in index and params[index[name]].type == "Tensor":
+            return SAVED, self.slot(name, index[name], -1)
+        if name in index:
+            return ATTR, self.attribute(name, VALUE, index[name], 0)
+        if name in self.returns:
+            return SAVED, self.slot(name, -1, self.returns[name])
+        for suffix, kind in ATTRIBUTE_SUFFIXES.items():
+            if name.endswith(suffix) and name[:-len(suffix)] in index:
+                return ATTR, self.attribute(name, kind, index[name[:-len(suffix)]], 0)
+        stem, _, number = name.partition("_sym_argsize_")
+        if number and stem in index:
+            return ATTR, self.attribute(name, ARGSIZE, index[stem], int(number.replace("minus_", "-")))
+        raise TypeError(f"{self.op}: a derivative rule asks for '{name}', which is neither an argument nor a result")
+
+    def slot(self, name: str, argument: int, output: int) -> int:
+        if name not in self.names:
+            self.names.append(name)
+            self.args.append(argument)
+            self.outputs.append(output)
+        return self.names.index(name)
+
+    def attribute(self, name: str, kind: int, argument: int, extra: int) -> int:
+        if name not in self.attr_names:
+            self.attr_names.append(name)
+            self.attr_kinds.append((kind, argument, extra))
+        return self.attr_names.index(name)
+
+
 class OpName(str):
     """The name of an op: text to the interpreters, and callable, since PyTorch has `op.name()`."""
 
@@ -168,6 +220,11 @@ class OpDef:
         self._node_class: Any = None
         self.rules: Any = None                # compiled on first use
         self.declared_rules: Any = None       # the same in the order in which they were written
+        self.saved_names: Any = None          # by slot, as `Slots` lays them out: names, outputs and arguments of tensors
+        self.saved_outputs: Any = None
+        self.saved_args: Any = None
+        self.attr_names: Any = None           # and names and kinds of what is kept besides tensors
+        self.attr_kinds: Any = None
         self.run: Any = None                  # in plain Python, what its nodes do when they run (see shortcut_rules.py)
         self.short: Any = None                # the op as a function: of its tensors (shortcuts.py), or for users (api.py)
         self.plans: dict[int, Plan] = {}
@@ -177,7 +234,7 @@ class OpDef:
 
     # ---- facts read off the schema, on first use: the table is long and import must be quick
     def prepare(self) -> None:
-        """Derive what dispatch needs from the schema."""
+        """Derive what dispatch needs from the schema. Two threads may do so at once: each assigns final values alone."""
         schema = self.schema
         params = schema.params
         self.is_view: bool = schema.is_view
@@ -188,13 +245,13 @@ class OpDef:
         self.scalar_args: tuple[int, ...] = tuple([i for i, p in enumerate(params) if p.name in self.scalars])
         self.has_lists: bool = any(params[i].is_list for i in self.tensor_args)
         self.device_arg: int = next((i for i, p in enumerate(params) if p.type == "Device"), -1)
-        self.tail = tuple([p.default for p in params[len(self.tensor_args):]])
+        defaults = tuple([p.default for p in params[len(self.tensor_args):]])
+        self.tail = defaults if self.fast_for is None else self.fast_for
         self.multiple: bool = len(schema.returns) != 1 or schema.returns[0].is_list
         self.returns_list: bool = len(schema.returns) == 1 and schema.returns[0].is_list
         names = [r.name for r in schema.returns]
-        self.result_type: Any = None
-        if len(names) > 1 and all(names):
-            self.result_type = result_type(self.name, tuple(names))
+        named = len(names) > 1 and all(names)
+        self.result_type: Any = result_type(self.name, tuple(names)) if named else None
         self.out_arg: int = next((i for i, p in enumerate(params) if p.writes and p.kwarg_only), -1)
         if self.alias is not None:
             self.meant = getattr(find_packet(self.alias[0]), self.alias[1])
@@ -205,90 +262,44 @@ class OpDef:
         self.compile_rules()
         self.saves_result: bool = any([o >= 0 for o in self.saved_outputs])
         self.two_inputs: bool = len(self.inputs) > 1
-        # Ops that `dispatch.call_plain` can run in one go: one result, nothing written, no lists, no device to choose.
-        if self.fast_for is not None:
-            self.tail = self.fast_for
         if self.lower is not None:
             for install in KERNEL_INSTALLERS:
                 install(self)
         tensors = len(self.tensor_args)
         self.shortcut: int = tensors if (self.fast is not None and tensors in (1, 2) and not self.is_inplace and not self.is_out
                                          and self.tensor_args == tuple(range(tensors))) else 0
-        self.simple: bool = not (self.is_inplace or self.is_out or self.kernel is None
-                                 or self.device_arg >= 0 and self.tensor_args or self.vjp == NOT_IMPLEMENTED)
-        self.one_view: bool = (self.simple and self.is_view and self.differentiable and tensors == 1
-                               and not self.multiple and not self.real_only)
-        self.simple = self.simple and (self.one_view or not self.flips)
+        # Ops that `dispatch.call_plain` can run in one go: one result, nothing written, no lists, no device to choose.
+        simple = not (self.is_inplace or self.is_out or self.kernel is None or self.device_arg >= 0 and self.tensor_args
+                      or self.vjp == NOT_IMPLEMENTED)
+        self.one_view: bool = (simple and self.is_view and self.differentiable and tensors == 1 and not self.multiple
+                               and not self.real_only)
+        self.simple: bool = simple and (self.one_view or not self.flips)
         self.writes_pair: bool = (self.is_inplace and self.functional is not None and self.functional.ufunc is not None
                                   and self.tensor_args == (0, 1))
         self._ready = True
 
     def compile_rules(self) -> None:
         """Read off each rule's parameter names what it needs, and lay out the saved slots."""
-        params = self.schema.params
-        index = {p.name: i for i, p in enumerate(params)}
-        self.saved_names: list[str] = []           # one per tensor slot
-        self.saved_outputs: list[int] = []         # which output the slot holds, -1 for an input
-        self.saved_args: list[int] = []            # which argument the slot holds, -1 for an output
-        self.attr_names: list[str] = []
-        self.attr_kinds: list[tuple[int, int, int]] = []
-        self.rules = self.declared_rules = []
-        self.inputs: tuple[int, ...] = ()
-        if not isinstance(self.vjp, dict):
-            if self.vjp == NOT_IMPLEMENTED:
-                self.inputs = self.tensor_args
-            return
-        keys = [k if isinstance(k, tuple) else (k,) for k in self.vjp]
-        self.inputs = tuple(sorted(index[n] for k in keys for n in k))
-        position = {i: n for n, i in enumerate(self.inputs)}
-        returns = {(r.name or "result"): i for i, r in enumerate(self.schema.returns)}
-        returns["result"] = 0
-        returns.update({f"result{i}": i for i in range(len(self.schema.returns))})
-        for key, fn in self.vjp.items():
-            many = isinstance(key, tuple)
-            code = fn.__code__
-            sources = [self.source(n, index, returns) for n in code.co_varnames[:code.co_argcount]]
-            targets = tuple([position[index[n]] for n in (key if many else (key,))])
-            self.rules.append(Rule(fn, targets, tuple(sources), many))
+        slots = Slots(self)
+        rules: list[Rule] = []
+        keys: list[tuple[str, ...]] = []
+        if isinstance(self.vjp, dict):
+            keys = [k if isinstance(k, tuple) else (k,) for k in self.vjp]
+            inputs = sorted(slots.index[n] for k in keys for n in k)
+            for key, fn in self.vjp.items():
+                many = isinstance(key, tuple)
+                code = fn.__code__
+                sources = [slots.source(n) for n in code.co_varnames[:code.co_argcount]]
+                targets = tuple([inputs.index(slots.index[n]) for n in (key if many else (key,))])
+                rules.append(Rule(fn, targets, tuple(sources), many))
+            self.inputs: tuple[int, ...] = tuple(inputs)
+        else:
+            self.inputs = self.tensor_args if self.vjp == NOT_IMPLEMENTED else ()
+        self.saved_names, self.saved_outputs, self.saved_args = slots.names, slots.outputs, slots.args
+        self.attr_names, self.attr_kinds = slots.attr_names, slots.attr_kinds
+        self.declared_rules = rules
         # Nodes compute gradients in the alphabetical order of inputs; a graph of the backward pass shows it.
-        order = sorted(range(len(keys)), key=lambda i: ", ".join(keys[i]))
-        self.rules = [self.declared_rules[i] for i in order]
-
-    def source(self, name: str, index: dict[str, int], returns: dict[str, int]) -> tuple[int, int]:
-        """Where a rule's parameter comes from, adding a slot for it if it must be saved."""
-        params = self.schema.params
-        if name == "grad" and name not in index:      # an input of that name leaves `grads` for the results
-            return GRAD, 0
-        if name == "grads":
-            return GRADS, 0
-        if name == "needed":
-            return NEEDED, 0
-        if name in index and params[index[name]].type == "Tensor":
-            return SAVED, self.slot(name, index[name], -1)
-        if name in index:
-            return ATTR, self.attribute(name, VALUE, index[name], 0)
-        if name in returns:
-            return SAVED, self.slot(name, -1, returns[name])
-        for suffix, kind in ATTRIBUTE_SUFFIXES.items():
-            if name.endswith(suffix) and name[:-len(suffix)] in index:
-                return ATTR, self.attribute(name, kind, index[name[:-len(suffix)]], 0)
-        stem, _, number = name.partition("_sym_argsize_")
-        if number and stem in index:
-            return ATTR, self.attribute(name, ARGSIZE, index[stem], int(number.replace("minus_", "-")))
-        raise TypeError(f"{self}: a derivative rule asks for '{name}', which is neither an argument nor a result")
-
-    def slot(self, name: str, argument: int, output: int) -> int:
-        if name not in self.saved_names:
-            self.saved_names.append(name)
-            self.saved_args.append(argument)
-            self.saved_outputs.append(output)
-        return self.saved_names.index(name)
-
-    def attribute(self, name: str, kind: int, argument: int, extra: int) -> int:
-        if name not in self.attr_names:
-            self.attr_names.append(name)
-            self.attr_kinds.append((kind, argument, extra))
-        return self.attr_names.index(name)
+        self.rules = [rules[i] for i in sorted(range(len(keys)), key=lambda i: ", ".join(keys[i]))]
 
     def shows(self, slot: int) -> bool:
         """Whether nodes show the attribute in `slot` as `_saved_<name>`."""
