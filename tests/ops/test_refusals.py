@@ -32,6 +32,10 @@ def of(shape: Any, dtype: Any) -> Any:
      lambda d: aten.conv2d(of(IMAGE, d), of((2, 2, 2, 2), d))),
     ("complex64", "\"slow_conv_dilated<>\" not implemented for 'ComplexFloat'",
      lambda d: aten.convolution(of(SEQUENCE, d), of((2, 2, 2), d), None, [1], [0], [2], False, [0], 1)),
+    ("int16", "\"igamma_cpu\" not implemented for 'Short'", lambda d: aten.igamma(of(ROWS, d), of(ROWS, d))),
+    ("int16", "\"igammac_cpu\" not implemented for 'Short'", lambda d: aten.igammac(of(ROWS, d), of(ROWS, d))),
+    ("uint8", "\"tril_indices\" not implemented for 'Byte'", lambda d: torch.tril_indices(2, 2, dtype=d)),
+    ("int16", "\"triu_indices\" not implemented for 'Short'", lambda d: torch.triu_indices(2, 2, dtype=d)),
     ("complex64", "clamp is not supported for complex types", lambda d: aten._foreach_maximum([of(ROWS, d)], 1.0)),
 ], ids=lambda value: value if isinstance(value, str) and " " not in value else "")
 def test_kernel_refuses(dtype: str, words: str, run: Any) -> None:
@@ -186,3 +190,34 @@ def test_wrong_index_tensors_fail_after_what_is_wrong_with_the_target(shape: Any
         assert str(caught.value) == message
     with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
         x.requires_grad_()[index] = 1.0
+
+
+COORDINATES = torch.arange(3.0)
+
+
+@pytest.mark.parametrize(("options", "words"), [
+    ({"spacing": [1.0], "dim": (0, 1)}, "a spacing argument of length 1 and a dim argument of length 2"),
+    ({"spacing": [COORDINATES, COORDINATES], "dim": 0}, "a spacing argument of length 2 and a dim argument of length 1"),
+    ({"spacing": [1.0]}, "'self.dim() = 2', since dim argument was not given, but got a list of length 1"),
+    ({"dim": (1, -1)}, "dim 1 appears multiple times in the list of dims"),
+    ({"spacing": 2.0, "dim": (0, 0)}, "dim 0 appears multiple times in the list of dims"),
+    ({"spacing": [COORDINATES.view(3, 1)], "dim": 0}, "each element of spacing to have one dimension, but got an element with 2"),
+    ({"spacing": [COORDINATES.to("meta")], "dim": 0}, "each tensor to be on the same device, but got devices cpu and meta!"),
+    ({"dim": (0, 0), "edge_order": 3}, "torch.gradient only supports edge_order=1 and edge_order=2."),
+], ids=lambda value: "" if isinstance(value, str) else "-".join(value))
+def test_gradient_refuses(options: Any, words: str) -> None:
+    with pytest.raises(RuntimeError) as caught:
+        torch.gradient(torch.arange(12.0).view(3, 4), **options)
+    assert words in str(caught.value)
+
+
+def test_gradient_refuses_bytes() -> None:
+    with pytest.raises(RuntimeError, match="torch.gradient does not support uint8 input"):
+        torch.gradient(torch.ones(3, dtype=torch.uint8))
+
+
+def test_chunk_cat_refuses_a_dimension_that_one_tensor_lacks_and_empty_tensors() -> None:
+    with pytest.raises(RuntimeError, match="_chunk_cat expects dim < ndim for all input tensors"):
+        torch._chunk_cat([torch.ones(2, 3), torch.ones(2)], 1, 2)
+    with pytest.raises(RuntimeError, match="_chunk_cat expects non-empty tensor"):
+        torch._chunk_cat([torch.ones(2, 3), torch.ones(0, 3)], 0, 2)

@@ -50,3 +50,10 @@ def test_short_windows_and_options() -> None:
 def test_wrong_arguments_are_refused(call: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_blackman_speaks_of_itself_in_errors() -> None:
+    with pytest.raises(ValueError, match="blackman requires non-negative window length, got M=-1"):
+        windows.blackman(-1)
+    with pytest.raises(ValueError, match="blackman expects float32 or float64 dtypes"):
+        windows.blackman(3, dtype=torch.int64)

@@ -87,8 +87,8 @@ def blackman(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = torch
     >>> blackman(3).abs().round(decimals=4)
     tensor([0., 1., 0.])
     """
-    return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, dtype=dtype, layout=layout, device=device,
-                          requires_grad=requires_grad)
+    return window("blackman", M, sym, dtype, layout, device, requires_grad,
+                  lambda k, last: cosines([0.42, 0.5, 0.08], k, last))
 
 
 def nuttall(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = torch.strided, device: Any = None,

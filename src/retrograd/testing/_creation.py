@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import retrograd as torch
 from retrograd import Tensor
 
 FLOATING = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+WHOLE = (torch.uint8, torch.uint16, torch.uint32, torch.uint64, torch.int8, torch.int16, torch.int32, torch.int64)
 COMPLEX = (torch.complex64, torch.complex128)
 
 
@@ -44,27 +46,37 @@ def fill(size: tuple[int, ...], dtype: Any, low: float | None, high: float | Non
     """Values of a dtype in its usual range, or in the one given."""
     if dtype is torch.bool:
         low, high = bounds(low, high, 0, 2, dtype, 0, 2)
-        return torch.randint(low, high, size, device=device, dtype=dtype)
-    if dtype in FLOATING:
-        limits = torch.finfo(dtype)
-        low, high = bounds(low, high, -9, 9, dtype, limits.min, limits.max)
-        return torch.empty(size, dtype=dtype, device=device).uniform_(low, high)
-    if dtype in COMPLEX:
+        return torch.randint(math.ceil(low), math.ceil(high), size, device=device, dtype=dtype)
+    if dtype in FLOATING + COMPLEX:
         limits = torch.finfo(dtype)
         low, high = bounds(low, high, -9, 9, dtype, limits.min, limits.max)
         result = torch.empty(size, dtype=dtype, device=device)
-        torch.view_as_real(result).uniform_(low, high)
+        numbers = torch.view_as_real(result) if dtype in COMPLEX else result
+        if high - low >= limits.max:         # the range itself is no number of this dtype
+            numbers.uniform_(low / 2, high / 2).mul_(2)
+        else:
+            numbers.uniform_(low, high)
         return result
+    if dtype not in WHOLE:
+        raise TypeError(f"The requested dtype '{dtype}' is not supported by torch.testing.make_tensor().")
     whole = torch.iinfo(dtype)
-    low, high = bounds(low, high, 0 if whole.min == 0 else -9, 10, dtype, whole.min, whole.max)
-    return torch.randint(math.floor(low), math.ceil(high), size, device=device, dtype=dtype)
+    # randint takes no upper bound beyond the integers of 64 bits
+    low, high = bounds(low, high, -9, 10, dtype, whole.min, whole.max + (dtype is not torch.int64))
+    return torch.randint(math.ceil(low), math.ceil(high), size, device=device, dtype=dtype)
 
 
-def bounds(low: Any, high: Any, default_low: int, default_high: int, dtype: Any, minimum: float, maximum: float) -> Any:
+def bounds(low: Any, high: Any, default_low: int, default_high: int, dtype: Any, lowest: float, end: float) -> Any:
+    """The interval to draw from: what is given, within [lowest, end)."""
     low = default_low if low is None else low
     high = default_high if high is None else high
     if any([isinstance(value, float) and math.isnan(value) for value in (low, high)]):
         raise ValueError(f"`low` and `high` cannot be NaN, but got low={low!r} and high={high!r}")
-    if low > high or low == high and dtype not in FLOATING + COMPLEX:
+    if low == high and dtype in FLOATING + COMPLEX:
+        warnings.warn("Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is deprecated since 2.1 "
+                      "and will be removed in 2.3. Use `torch.full(...)` instead.", FutureWarning, stacklevel=4)
+    elif low >= high:
         raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
-    return max(low, minimum), min(high, maximum)
+    elif high < lowest or low >= end:
+        raise ValueError(f"The value interval specified by `low` and `high` is [{low}, {high}), but {dtype} only supports "
+                         f"[{lowest}, {end})")
+    return max(low, lowest), min(high, end)

@@ -56,7 +56,9 @@ def uniform(
     if dtype == FLOAT64:
         result = unit_float64(gen, n)
         if low != 0.0 or high != 1.0:
-            result = fma_float64(result, high - low, low)
+            # splitting a factor into halves overflows near the largest number
+            scale = 2.0 ** -100 if max(abs(low), abs(high)) > 2.0 ** 900 else 1.0
+            result = fma_float64(result, high * scale - low * scale, low * scale) / scale
     else:
         result = unit_float32(gen, n)
         if low != 0.0 or high != 1.0:

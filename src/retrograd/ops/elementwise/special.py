@@ -43,7 +43,7 @@ def by_scipy(name: str, scipy_name: str, halves: bool = False) -> Any:
 
 
 def check_dtype(name: str, array: Any, halves: bool = False) -> None:
-    if array.dtype.char not in SINGLE_AND_DOUBLE and not (halves and array.dtype.itemsize == 2):
+    if array.dtype.char not in SINGLE_AND_DOUBLE and not (halves and array.dtype.itemsize == 2 and array.dtype.kind in "fV"):
         raise unsupported(name, array.dtype)
 
 

@@ -524,7 +524,7 @@ def triangle_indices(name: str, keep: Any) -> None:
         if row < 0 or col < 0:
             which, value = ("row", row) if row < 0 else ("col", col)
             raise RuntimeError(f"{which} must be non-negative, got{value}")
-        if dtype is not None and dtype.kind not in "iu":
+        if dtype is not None and dtype.char not in "ilq":
             raise NotImplementedError(f"\"{name}\" not implemented for '{dtypes.BY_NUMPY[dtype].legacy}'")
         made = None if native is None else native.triangle_indices(row, col, offset, name == "tril_indices")
         if made is None:
@@ -657,7 +657,11 @@ def chunks_side_by_side(tensors: Any, dim: int, num_chunks: int) -> Any:
     dim = wrap_dim(dim, tensors[0].ndim)
     parts = []
     for t in tensors:
-        if t.ndim <= dim or t.shape[:dim] != tensors[0].shape[:dim]:
+        if t.ndim <= dim:
+            raise RuntimeError("_chunk_cat expects dim < ndim for all input tensors")
+        if not t.numel():
+            raise RuntimeError("_chunk_cat expects non-empty tensor")
+        if t.shape[:dim] != tensors[0].shape[:dim]:
             raise RuntimeError("_chunk_cat expects same sizes of 0,...,dim-1 dimensions for all tensors")
         missing = -t.shape[dim] % num_chunks
         if missing:

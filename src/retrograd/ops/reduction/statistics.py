@@ -5,6 +5,7 @@ import math
 import warnings
 from typing import Any
 
+from retrograd.core import dtypes
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call
 from retrograd.core.hooks import hooks
@@ -12,7 +13,7 @@ from retrograd.core.opdef import defop
 from retrograd.core.tensor import Size, Tensor
 from retrograd.ops import late
 from retrograd.ops.shared.elementwise import over, times
-from retrograd.ops.shared.families import wrap_dim
+from retrograd.ops.shared.families import wrap_dim, wrap_dims
 from retrograd.ops.views.slicing import slice_ as slice_op
 
 
@@ -162,21 +163,33 @@ def uneven_derivative(self: Any, axis: int, points: Any, edge_order: int) -> Any
 
 
 def gradient_along(self: Any, spacing: Any, dim: Any, edge_order: int) -> Any:
-    axes = list(range(self.ndim)) if dim is None else [wrap_dim(d, self.ndim) for d in (
-        [dim] if isinstance(dim, int) else dim)]
+    given = list(spacing) if isinstance(spacing, (list, tuple)) else None
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
-    if isinstance(spacing, (list, tuple)) and len(spacing) != len(axes):
-        expected = f"dim.size() = {len(axes)}'" if dim is not None else (
-            f"self.dim() = {self.ndim}', since dim argument was not given")
+    dims = list(range(self.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    if given is not None and len(given) != len(dims):
+        if dim is not None:
+            raise RuntimeError("torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim arguments to "
+                               f"have the same length, but got a spacing argument of length {len(given)} and a dim argument of "
+                               f"length {len(dims)}.")
         raise RuntimeError("torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to "
-                           f"'{expected}, but got a list of length {len(spacing)}")
+                           f"'self.dim() = {self.ndim}', since dim argument was not given, but got a list of length {len(given)}")
+    axes = wrap_dims(dims, self.ndim)
+    for points in given or ():
+        if isinstance(points, Tensor) and points.ndim != 1:
+            raise RuntimeError("torch.gradient expected each element of spacing to have one dimension, but got an element with "
+                               f"{points.ndim} dimensions!")
+        if isinstance(points, Tensor) and points.device != self.device:
+            raise RuntimeError("torch.gradient expected each tensor to be on the same device, but got devices "
+                               f"{self.device} and {points.device}!")
+    if self.dtype is dtypes.uint8:
+        raise RuntimeError("torch.gradient does not support uint8 input.")
     for axis in axes:
         if self.shape[axis] < edge_order + 1:
             raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
     results = []
     for i, axis in enumerate(axes):
-        step = spacing[i] if isinstance(spacing, (list, tuple)) else 1.0 if spacing is None else spacing
+        step = given[i] if given is not None else 1.0 if spacing is None else spacing
         make = uneven_derivative if isinstance(step, Tensor) else grid_derivative
         results.append(make(self, axis, step, edge_order))
     return results
