@@ -232,3 +232,26 @@ def test_functions_of_nn_are_listed_as_built_in_and_still_pickled() -> None:
                "torch.overrides.get_testing_overrides(); "
                "print(F.gelu.__module__, all(pickle.loads(pickle.dumps(f)) is f for f in (F.gelu, F.logsigmoid, F.linear)))")
     assert python("-c", program).stdout.split() == ["torch._C._nn", "True"]
+
+
+def test_parameters_and_modules_are_saved_under_names_that_load_trusts() -> None:
+    out = run_installed("""
+import collections, io, pickle, torch
+
+def through(obj, **options):
+    file = io.BytesIO()
+    torch.save(obj, file)
+    file.seek(0)
+    return torch.load(file, **options)
+
+p = torch.nn.Parameter(torch.ones(2))
+print(type(through(p)) is torch.nn.Parameter, type(through({'p': p})['p']) is torch.nn.Parameter)
+p.note = 'kept'
+print(through(p).note, through(torch.sparse_coo) is torch.sparse_coo)
+file = io.BytesIO()
+torch.save(torch.nn.Linear(1, 1), file)
+file.seek(0)
+print(sorted(torch.serialization.get_unsafe_globals_in_checkpoint(file)))
+print(type(through(torch.nn.Linear(1, 1), weights_only=False)).__name__, type(pickle.loads(pickle.dumps(p))).__name__)
+""")
+    assert out.split("\n")[:4] == ["True True", "kept True", "['torch.nn.modules.linear.Linear']", "Linear Parameter"]

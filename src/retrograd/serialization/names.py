@@ -21,6 +21,11 @@ def is_ours(module: str) -> bool:
     return module == PACKAGE or module.startswith(PACKAGE + ".")
 
 
+def stands_for_torch(module: str) -> bool:
+    """Whether a module of this name is retrograd's, under its own name or under PyTorch's, whose place it has taken."""
+    return is_ours(module) or module.partition(".")[0] == "torch" and sys.modules.get("torch") in (None, sys.modules[PACKAGE])
+
+
 def torch_name(obj: Any, name: str) -> tuple[str, str]:
     """The module and the name under which PyTorch knows a class or function of retrograd."""
     module = getattr(obj, "__module__", None) or ""

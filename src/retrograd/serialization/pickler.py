@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import pickle
-import sys
 from collections import OrderedDict
 from typing import Any
 
@@ -13,7 +12,7 @@ from retrograd.core.tensor import FLAG_CONJ, FLAG_META, FLAG_NEG, FLAG_SPARSE, F
 from retrograd.methods import user_attributes
 from retrograd.ops.create import generators
 from retrograd.ops.memory.copy import contiguous_format
-from retrograd.serialization.names import PACKAGE, is_ours, torch_name
+from retrograd.serialization.names import stands_for_torch, torch_name
 from retrograd.serialization.places import location_tag
 from retrograd.storage import STORAGE_TYPES, TypedStorage, UntypedStorage
 
@@ -84,8 +83,7 @@ class Pickler(PlainPickler):
 
     def save_global(self, obj: Any, name: str | None = None) -> None:
         module = getattr(obj, "__module__", None) or ""
-        borrowed = module.partition(".")[0] == "torch" and sys.modules.get("torch") in (None, sys.modules[PACKAGE])
-        if is_ours(module) or borrowed:
+        if stands_for_torch(module):
             module, name = torch_name(obj, name or obj.__qualname__)
             self.save(torch_global(name, module))
         else:
@@ -98,7 +96,7 @@ class Pickler(PlainPickler):
             return NotImplemented
         if isinstance(obj, Tensor):
             module = type(obj).__reduce_ex__.__module__ or ""
-            if not is_ours(module) and module != "torch":        # a class that knows itself how it is made again
+            if not stands_for_torch(module) and module != "torch":        # a class that knows itself how it is made again
                 return NotImplemented
             return reduce_tensor(obj)
         if isinstance(obj, Size):
@@ -108,7 +106,7 @@ class Pickler(PlainPickler):
         if isinstance(obj, generators.Generator):
             return torch_global("Generator", "torch._C"), (obj.device,), (obj.initial_seed(), None, obj.get_state())
         kind = type(obj).__name__
-        if kind == "layout" and is_ours(type(obj).__module__):
+        if kind == "layout" and stands_for_torch(type(obj).__module__):
             return torch_global("_get_layout", "torch.serialization"), (str(obj),)
         return NotImplemented
 
@@ -132,7 +130,7 @@ def reduce_tensor(t: Any) -> Any:
     if t._flags & FLAG_WRAPPER:
         raise RuntimeError("a tensor that belongs to a transform cannot be saved: return it from the transform first")
     attributes = user_attributes(t)
-    if type(t).__name__ == "Parameter" and is_ours(type(t).__module__):
+    if type(t).__name__ == "Parameter" and stands_for_torch(type(t).__module__):
         args = plain(t), t.requires_grad, OrderedDict()         # type: ignore[var-annotated]
         if not attributes:
             return torch_global("_rebuild_parameter"), args
