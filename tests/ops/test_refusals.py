@@ -201,7 +201,7 @@ COORDINATES = torch.arange(3.0)
     ({"spacing": [1.0]}, "'self.dim() = 2', since dim argument was not given, but got a list of length 1"),
     ({"dim": (1, -1)}, "dim 1 appears multiple times in the list of dims"),
     ({"spacing": 2.0, "dim": (0, 0)}, "dim 0 appears multiple times in the list of dims"),
-    ({"spacing": [COORDINATES.view(3, 1)], "dim": 0}, "each element of spacing to have one dimension, but got an element with 2"),
+    ({"spacing": [COORDINATES.view(3, 1)], "dim": 0}, "to have one dimension, but got an element with 2"),
     ({"spacing": [COORDINATES.to("meta")], "dim": 0}, "each tensor to be on the same device, but got devices cpu and meta!"),
     ({"dim": (0, 0), "edge_order": 3}, "torch.gradient only supports edge_order=1 and edge_order=2."),
 ], ids=lambda value: "" if isinstance(value, str) else "-".join(value))

@@ -72,8 +72,8 @@ def bounds(low: Any, high: Any, default_low: int, default_high: int, dtype: Any,
     if any([isinstance(value, float) and math.isnan(value) for value in (low, high)]):
         raise ValueError(f"`low` and `high` cannot be NaN, but got low={low!r} and high={high!r}")
     if low == high and dtype in FLOATING + COMPLEX:
-        warnings.warn("Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is deprecated since 2.1 "
-                      "and will be removed in 2.3. Use `torch.full(...)` instead.", FutureWarning, stacklevel=4)
+        warnings.warn("Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is deprecated since "
+                      "2.1 and will be removed in 2.3. Use `torch.full(...)` instead.", FutureWarning, stacklevel=4)
     elif low >= high:
         raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
     elif high < lowest or low >= end:

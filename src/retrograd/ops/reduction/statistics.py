@@ -169,11 +169,12 @@ def gradient_along(self: Any, spacing: Any, dim: Any, edge_order: int) -> Any:
     dims = list(range(self.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
     if given is not None and len(given) != len(dims):
         if dim is not None:
-            raise RuntimeError("torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim arguments to "
-                               f"have the same length, but got a spacing argument of length {len(given)} and a dim argument of "
-                               f"length {len(dims)}.")
+            raise RuntimeError("torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim arguments "
+                               f"to have the same length, but got a spacing argument of length {len(given)} and a dim argument "
+                               f"of length {len(dims)}.")
         raise RuntimeError("torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to "
-                           f"'self.dim() = {self.ndim}', since dim argument was not given, but got a list of length {len(given)}")
+                           f"'self.dim() = {self.ndim}', since dim argument was not given, but got a list of length "
+                           f"{len(given)}")
     axes = wrap_dims(dims, self.ndim)
     for points in given or ():
         if isinstance(points, Tensor) and points.ndim != 1:
