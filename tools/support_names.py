@@ -69,7 +69,6 @@ REASONS = {
     "torch.init_num_threads": "threads are set up on first use",
     "torch.jit.": "there is no TorchScript compiler",
     "torch.library.": "belongs to PyTorch's dispatcher",
-    "torch.masked.": "masked tensors are not written; masked reductions are",
     "torch.mps": "there is no such device",
     "torch.mtia": "there is no such device",
     "torch.multiprocessing.": "processes are started by Python's own multiprocessing",

@@ -1,0 +1,26 @@
+"""Ops of two tensors of which one or both are masked; the masks must be equal."""
+from __future__ import annotations
+
+from typing import Any
+
+import retrograd as torch
+
+BINARY_NAMES = ["add", "atan2", "arctan2", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift",
+                "bitwise_right_shift", "div", "divide", "floor_divide", "fmod", "logaddexp", "logaddexp2", "mul", "multiply",
+                "nextafter", "remainder", "sub", "subtract", "true_divide", "eq", "ne", "le", "ge", "greater", "greater_equal",
+                "gt", "less_equal", "lt", "less", "maximum", "minimum", "fmax", "fmin", "not_equal"]
+
+
+def apply_binary(func: Any, args: Any, kwargs: Any, cls: type) -> Any:
+    """The op of the elements, under the mask that both have."""
+    if kwargs:
+        raise ValueError("len(kwargs) must equal 0")
+    masks = [other._masked_mask for other in args[:2] if isinstance(other, cls)]
+    if len(masks) == 2 and not (masks[0].shape == masks[1].shape and torch.equal(*masks)):
+        raise ValueError("Input masks must match. If you need support for this, please open an issue on Github.")
+    values = [other._masked_data if isinstance(other, cls) else other for other in args]
+    if func._schema.is_mutable:
+        func(*values)
+        return args[0]
+    result = func(*values)
+    return cls._wrap(result, masks[0].expand(result.shape))     # type: ignore[attr-defined]

@@ -1,0 +1,25 @@
+"""Ops of one masked tensor: the op of its elements, under the same mask."""
+from __future__ import annotations
+
+from typing import Any
+
+UNARY_NAMES = ["abs", "absolute", "acos", "arccos", "acosh", "arccosh", "angle", "asin", "arcsin", "asinh", "arcsinh", "atan",
+               "arctan", "atanh", "arctanh", "bitwise_not", "ceil", "clamp", "clip", "conj_physical", "cos", "cosh", "deg2rad",
+               "digamma", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "fix", "floor", "frac", "lgamma", "log", "log10",
+               "log1p", "log2", "logit", "i0", "isnan", "nan_to_num", "neg", "negative", "positive", "pow", "rad2deg",
+               "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sgn", "signbit", "sin", "sinc", "sinh", "sqrt", "square",
+               "tan", "tanh", "trunc"]
+
+
+def apply_unary(func: Any, args: Any, kwargs: Any) -> Any:
+    """The op of the elements; in place, the tensor itself with new elements."""
+    self = args[0]
+    if kwargs:
+        raise ValueError("MaskedTensor unary ops require that len(kwargs) == 0. If you need support for this, please open an "
+                         "issue on Github.")
+    if any([type(other) is type(self) for other in args[1:]]):
+        raise TypeError("MaskedTensor unary ops do not support additional Tensor arguments")
+    if func._schema.is_mutable:
+        func(self._masked_data, *args[1:])
+        return self
+    return type(self)._wrap(func(self._masked_data, *args[1:]), self._masked_mask)
