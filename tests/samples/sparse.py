@@ -4,6 +4,7 @@ What is differentiated is a function of dense tensors, so that every entry can b
 """
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,13 +14,20 @@ import retrograd as torch
 from retrograd.core.tensor import new_tensor
 from tests.samples import Maker, Sample, samples
 
-PLACES = new_tensor(np.arange(12).reshape(3, 4) % 3 != 0)
-OTHERS = new_tensor(np.arange(12).reshape(3, 4) % 4 < 2)
+PLACES = (np.arange(12).reshape(3, 4) % 3 != 0).tolist()
+OTHERS = (np.arange(12).reshape(3, 4) % 4 < 2).tolist()
+
+
+def library_of(t: Any) -> Any:
+    """The library that a tensor comes from: recorders of values run the samples in PyTorch."""
+    return sys.modules[type(t).__module__.partition(".")[0]]
 
 
 def coo(t: Any, places: Any = PLACES) -> Any:
     """The entries of `t` at some places, differentiably."""
-    return torch.sparse_coo_tensor(places.nonzero().t(), t[places], t.shape).coalesce()
+    library = library_of(t)
+    mask = library.tensor(places)
+    return library.sparse_coo_tensor(mask.nonzero().t(), t[mask], t.shape).coalesce()
 
 
 def dense(t: Any) -> list[Any]:
@@ -43,8 +51,8 @@ def from_compressed_parts(make: Maker) -> Iterator[Sample]:
 
 @samples("_coalesce.default")
 def coalesce(make: Maker) -> Iterator[Sample]:
-    places = new_tensor(np.array([[0, 2, 2], [1, 0, 0]]))
-    yield Sample(make(3), before=lambda t: [torch.sparse_coo_tensor(places, t, (3, 4))], after=dense)
+    places = [[0, 2, 2], [1, 0, 0]]
+    yield Sample(make(3), before=lambda t: [library_of(t).sparse_coo_tensor(places, t, (3, 4))], after=dense)
 
 
 @samples("values.default")

@@ -12,8 +12,8 @@ WIDE_AND_TALL = ((3, 3), (4, 3), (3, 4), (2, 4, 3))
 
 
 def magnitudes(*tensors: Any) -> Any:
-    """What vectors have in common that differ by a phase."""
-    return [t.abs() if t.is_complex() else t for t in tensors]
+    """What vectors have in common that differ by a sign or a phase."""
+    return [t.abs() for t in tensors]
 
 
 @samples("linalg_qr.default")
@@ -42,8 +42,8 @@ def geqrf(make: Maker) -> Iterator[Sample]:
 @samples("_linalg_eigh.default", "linalg_eigh.default", "linalg_eigvalsh.default")
 def eigh(make: Maker) -> Iterator[Sample]:
     for uplo in ("L", "U"):
-        yield Sample(positive(make, 3, 3), uplo, before=hermitian)
-        yield Sample(positive(make, 2, 3, 3), uplo, before=hermitian)
+        yield Sample(positive(make, 3, 3), uplo, before=hermitian, after=magnitudes)
+        yield Sample(positive(make, 2, 3, 3), uplo, before=hermitian, after=magnitudes)
     yield Sample(positive(make, 3, 3, dtype=COMPLEX), before=hermitian, after=magnitudes)
     yield Sample(positive(make, 0, 3, 3), before=hermitian)
 
@@ -58,9 +58,9 @@ def eig(make: Maker) -> Iterator[Sample]:
 @samples("_linalg_svd.default", "linalg_svd.default")
 def svd(make: Maker) -> Iterator[Sample]:
     for shape in WIDE_AND_TALL:
-        yield Sample(make(*shape), False)
-    yield Sample(make(3, 3), True)
-    yield Sample(make(4, 3), True, grad=False)
+        yield Sample(make(*shape), False, after=magnitudes)
+    yield Sample(make(3, 3), True, after=magnitudes)
+    yield Sample(make(4, 3), True, grad=False, after=magnitudes)
     yield Sample(make(4, 3, dtype=COMPLEX), False, after=magnitudes)
     yield Sample(make(0, 3, 3), False)
 
@@ -74,7 +74,7 @@ def svdvals(make: Maker) -> Iterator[Sample]:
 
 @samples("svd.default")
 def old_svd(make: Maker) -> Iterator[Sample]:
-    yield Sample(make(4, 3))
+    yield Sample(make(4, 3), after=magnitudes)
     yield Sample(make(3, 4), compute_uv=False)
 
 

@@ -101,6 +101,8 @@ class Dispatch(Dispatcher):
         out = new_tensor(z)
         if requires and op.differentiable:
             node = record_short(op, a, None, 1)
+            if op.real_only and z.dtype.kind == "c":
+                finish(op, node, 1, (out,))
             node._shape = z.shape
             node._dtype = z.dtype
             out._node = node
@@ -159,6 +161,8 @@ class Dispatch(Dispatcher):
         out = new_tensor(z)
         if mask and op.differentiable:
             node = record_short(op, a, b, mask)
+            if op.real_only and z.dtype.kind == "c":
+                finish(op, node, mask, (out,))
             node._shape = z.shape
             node._dtype = z.dtype
             out._node = node

@@ -13,6 +13,7 @@ from retrograd.core.opdef import defop
 from retrograd.core.tensor import FUNCTIONS_BY_NAME
 from retrograd.ops import late
 from retrograd.ops.shared import families
+from retrograd.ops.shared.dtype_checks import asked_always, takes
 from retrograd.ops.shared.elementwise import alias_rows, forwarder, over, plus, times, unsupported, where
 from retrograd.ops.shared.families import number_like
 
@@ -48,10 +49,10 @@ def check_dtype(name: str, array: Any, halves: bool = False) -> None:
 
 
 def unary(name: str, kernel: Any, rule: Any = None, *, argument: str = "self", widen: bool = False,
-          node: str | None = None, lower: str | None = None) -> Any:
+          node: str | None = None, lower: str | None = None, check: Any = None) -> Any:
     return defop(f"special_{name}(Tensor {argument}) -> Tensor", kernel=kernel, promote="float", widen=widen, node=node,
-                 lower=lower, vjp=None if rule is None else {argument: rule}, jvp=None if rule is None else "elementwise",
-                 batch=families.pointwise, variants="")
+                 check=check, lower=lower, vjp=None if rule is None else {argument: rule},
+                 jvp=None if rule is None else "elementwise", batch=families.pointwise, variants="")
 
 
 # ---- the normal distribution
@@ -219,7 +220,6 @@ def airy_kernel(xp: Any, x: Any) -> Any:
 
 
 def spherical_kernel(xp: Any, x: Any) -> Any:
-    check_dtype("spherical_bessel_j0_cpu", x)
     with xp.errstate(all="ignore"):
         square = x * x
         small = 1 + square * (-1 / 6 + square * (1 / 120 + square * (-1 / 5040 + square * (1 / 362880 + square * (
@@ -235,6 +235,7 @@ unary("scaled_modified_bessel_k0", by_scipy("scaled_modified_bessel_k0_cpu", "k0
 unary("scaled_modified_bessel_k1", by_scipy("scaled_modified_bessel_k1_cpu", "k1e"), argument="x")
 unary("airy_ai", airy_kernel, argument="x")
 unary("spherical_bessel_j0", spherical_kernel, argument="x",
+      check=asked_always(takes("spherical_bessel_j0_cpu", "FIB")),
       lower="s = x * x; 0 if abs(x) == inf else 1 + s * (-1 / 6 + s * (1 / 120 + s * (-1 / 5040 + s * (1 / 362880 + s * ("
             "-1 / 39916800 + s / 6227020800))))) if abs(x) < 0.5 else sin(x) / x")
 

@@ -6,6 +6,7 @@ from typing import Any
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import defop
 from retrograd.core.state import tls
+from retrograd.ops.shared import geometry
 
 
 def about(schema: str, kernel: Any) -> Any:
@@ -25,10 +26,16 @@ about("is_contiguous(Tensor self) -> bool", lambda self: self.is_contiguous())
 about("is_contiguous.memory_format(Tensor self, MemoryFormat memory_format) -> bool",
       lambda self, memory_format: self.is_contiguous(memory_format=memory_format))
 about("is_strides_like_format(Tensor self, MemoryFormat memory_format) -> bool",
-      lambda self, memory_format: self.is_contiguous(memory_format=memory_format))
+      lambda self, memory_format: has_channels_last(self, memory_format))
 about("is_non_overlapping_and_dense(Tensor self) -> bool", lambda self: is_dense(self))
 about("device(Tensor a) -> Device", lambda a: a.device)          # of the namespace `prim`
 about("layout(Tensor a) -> Layout", lambda a: a.layout)
+
+
+def has_channels_last(t: Any, memory_format: Any) -> bool:
+    """Whether the strides say that channels lie innermost; strides that fit several formats count as contiguous."""
+    rank = {"channels_last": 4, "channels_last_3d": 5}.get(memory_format.name)
+    return t.dim() == rank and bool(geometry.channels_last_like(t.array))
 
 
 def is_dense(t: Any) -> bool:

@@ -13,10 +13,14 @@ from retrograd.ops import late
 from retrograd.ops.shared import families
 
 
-def pack_kernel(xp: Any, input: Any, lengths: Any, batch_first: bool) -> Any:
+def check_lengths(lengths: Any) -> None:
     if lengths.ndim != 1 or lengths.dtype != np.int64:
         raise RuntimeError(f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.ndim}D cpu "
                            f"{BY_NUMPY[lengths.dtype].legacy} tensor")
+
+
+def pack_kernel(xp: Any, input: Any, lengths: Any, batch_first: bool) -> Any:
+    check_lengths(lengths)
     steps = input.swapaxes(0, 1) if batch_first else input
     if not input.size:
         raise RuntimeError("Cannot pack empty tensors.")
@@ -39,6 +43,8 @@ def pack_kernel(xp: Any, input: Any, lengths: Any, batch_first: bool) -> Any:
 
 
 def unpack_tensors(grad: Any, input_size: Any, batch_sizes: Any, batch_first: bool) -> Any:
+    if is_ordinary(batch_sizes):
+        check_lengths(batch_sizes.array)
     first, second, *rest = input_size
     made = grad.new_zeros((second, first, *rest) if batch_first else tuple(input_size))
     start = 0
@@ -72,6 +78,8 @@ forward = defop(
 
 def pad_tensors(data: Any, batch_sizes: Any, batch_first: bool, padding_value: Any, total_length: int) -> Any:
     bare = is_ordinary(data) and is_ordinary(batch_sizes) and not families.will_differentiate(data)
+    if is_ordinary(batch_sizes):
+        check_lengths(batch_sizes.array)
     sizes = batch_sizes.array.tolist() if bare else batch_sizes.tolist()
     longest = len(sizes)
     if total_length > 0:

@@ -44,7 +44,7 @@ def declare(layout: Any, blocks: bool) -> None:
     short = layout.name.removeprefix("sparse_")
     size = "SymInt[2] blocksize, " if blocks else ""
     op = defop(f"_to_sparse_{short}(Tensor self, {size}int? dense_dim=None) -> Tensor", kernel=None,
-               vjp=dict(self=sparse_gradient), batch=unbatched, variants="", out=False)
+               vjp=dict(self=sparse_gradient), batch=unbatched, variants="", out=False, real_only=True)
 
     def kernel(op: Any, self: Any, *rest: Any) -> Any:
         return to_compressed(self, layout, rest[0] if blocks else None, rest[-1])

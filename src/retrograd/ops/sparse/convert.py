@@ -86,10 +86,12 @@ def sparse_gradient(grad: Any, self_layout: Any, self_self_sym_blocksize_opt: An
 to_sparse_dim = defop(
     "_to_sparse.sparse_dim(Tensor self, int sparse_dim) -> Tensor",
     kernel=None, vjp=dict(self=sparse_gradient), batch=unbatched, node="ToSparseBackward0", variants="", out=False,
+    real_only=True,
 )
 to_sparse_layout = defop(
     "_to_sparse(Tensor self, *, Layout? layout=None, SymInt[2]? blocksize=None, int? dense_dim=None) -> Tensor",
     kernel=None, vjp=dict(self=sparse_gradient), batch=unbatched, node="ToSparseBackward1", variants="", out=False,
+    real_only=True,
 )
 
 
