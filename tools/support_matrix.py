@@ -21,7 +21,6 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 import retrograd as torch  # noqa: E402
 from retrograd.core.opdef import NOT_IMPLEMENTED  # noqa: E402
 from retrograd.ops.shared import families  # noqa: E402
-from retrograd.transforms.batching import DYNAMIC  # noqa: E402
 from tests.ops import cases, test_columns, test_table  # noqa: E402
 from tests.samples import REGISTRY  # noqa: E402
 from tests.transforms import test_columns as batched_columns  # noqa: E402
@@ -86,7 +85,7 @@ def forms(op: Any) -> str:
 def batch_rule(op: Any) -> str:
     if op.__name__ in cases.ABOUT_SPARSE:
         return "refused: sparse"
-    if op.name in DYNAMIC and op.name != "masked_select":
+    if op.batch is families.varying_shapes:
         return "refused: shape depends on values"
     if op.composite:
         return "parts"

@@ -177,7 +177,8 @@ def batchable(case: Case) -> list[Any]:
 
 
 @pytest.mark.parametrize("number", ["one", "all"])
-@pytest.mark.parametrize(**those(lambda case: case.op.batch is not None and not is_random(case.op) and batchable(case)))
+@pytest.mark.parametrize(**those(lambda case: case.op.batch not in (None, families.varying_shapes) and not is_random(case.op)
+                                 and batchable(case)))
 def test_batch_rule_agrees_with_a_loop(case: Case, number: str) -> None:
     random = case.random("batch" + number)
     places = batchable(case)

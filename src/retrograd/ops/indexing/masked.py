@@ -129,7 +129,7 @@ nonzero_numpy = defop(
 argwhere = defop(
     "argwhere(Tensor self) -> Tensor",
     meta="values",
-    kernel=nonzero_kernel, batch=families.varying_shapes, out=False,
+    kernel=nonzero_kernel, batch=families.loop, out=False,
 )
 
 
