@@ -110,3 +110,37 @@ def test_geometry_changes_in_place_count_as_writes() -> None:
         y.t_()
     with pytest.raises(RuntimeError, match="t_\\(\\) expects a tensor with <= 2 dimensions"):
         retrograd.zeros(1, 2, 3).t_()
+
+
+def test_arguments_of_rare_kinds_bind() -> None:
+    x = retrograd.arange(24.0).reshape(1, 2, 3, 4)
+    assert x.clone(memory_format=retrograd.channels_last).stride() == (24, 1, 8, 2)
+    assert x.amax(-1).shape == (1, 2, 3) and x.amax((0, 1)).shape == (3, 4) and x.amax(()).item() == x.amax([]).item() == 23
+    first, second = (retrograd.rand(2, generator=retrograd.Generator().manual_seed(3)) for _ in range(2))
+    assert retrograd.equal(first, second) and retrograd.zeros(2, layout=retrograd.strided).tolist() == [0, 0]
+    rows = retrograd.tensor([0, 1])
+    assert retrograd.ops.aten.index.Tensor(x[0, 0], [None, rows]).shape == (3, 2)
+    assert retrograd.zeros(1).set_(x, 4, (2, 2), (4, 1)).tolist() == [[4, 5], [8, 9]]
+    counts, _ = retrograd.histogramdd(x[0, 0, :, :2], [retrograd.tensor([0.0, 5.0, 9.0]), retrograd.tensor([0.0, 9.0])])
+    assert counts.tolist() == [[2], [1]]
+    assert x.view(retrograd.int32).dtype is retrograd.int32 and x.view(retrograd.float64).shape == (1, 2, 3, 2)
+    for wrong in (lambda: x.clone(memory_format=3), lambda: retrograd.rand(2, generator=x), lambda: x.amax("a"),
+                  lambda: retrograd.ops.aten.index.Tensor(x, [3.5])):
+        with pytest.raises((TypeError, RuntimeError)):
+            wrong()
+
+
+def test_a_tensor_for_all_of_a_list_is_no_number() -> None:
+    x = retrograd.ones(2, requires_grad=True)
+    two = retrograd.tensor(2.0)
+    names = [getattr(retrograd, f"_foreach_{name}")([x], two)[0].grad_fn.name() for name in ("mul", "div", "add")]
+    assert names == ["ForeachMulBackward0Tensor", "ForeachDivBackward0Tensor", "ForeachAddBackward1Scalar"]
+
+
+def test_dimensions_move_as_in_numpy() -> None:
+    x = np.arange(24).reshape(2, 3, 4)
+    for source, target in ((0, 2), (-1, 0), ((0, 1), (1, 2)), ((2, 0), (0, 1))):
+        wanted = np.moveaxis(x, source, target)
+        assert retrograd.from_numpy(x).movedim(source, target).tolist() == wanted.tolist()
+    with pytest.raises(RuntimeError, match="repeated dim in `source`"):
+        retrograd.zeros(2, 2).movedim((0, 0), (0, 1))

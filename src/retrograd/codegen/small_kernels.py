@@ -51,6 +51,31 @@ static PyObject *strides_of(PyObject *self, PyObject *o) {
   }
   return made;
 }
+static PyObject *empty_strided(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
+  npy_intp dims[NPY_MAXDIMS], steps[NPY_MAXDIMS], reach = 0, count = 1, most;
+  for (int k = 0; k < 2; k++) if (nargs != 3 || !(PyTuple_CheckExact(args[k]) || PyList_CheckExact(args[k]))) Py_RETURN_NONE;
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(args[0]);
+  if (n > NPY_MAXDIMS || PySequence_Fast_GET_SIZE(args[1]) != n || !PyArray_DescrCheck(args[2])) Py_RETURN_NONE;
+  PyArray_Descr *type = (PyArray_Descr *)args[2]; const npy_intp item = PyDataType_ELSIZE(type); int gaps = 0;
+  for (Py_ssize_t i = n - 1; i >= 0; i--) {
+    PyObject *size = PySequence_Fast_GET_ITEM(args[0], i), *step = PySequence_Fast_GET_ITEM(args[1], i);
+    if (!PyLong_CheckExact(size) || !PyLong_CheckExact(step)) Py_RETURN_NONE;
+    dims[i] = PyLong_AsSsize_t(size); steps[i] = PyLong_AsSsize_t(step);
+    if (PyErr_Occurred()) { PyErr_Clear(); Py_RETURN_NONE; }
+    if (dims[i] <= 0 || steps[i] < 0 || __builtin_mul_overflow(dims[i] - 1, steps[i], &most)
+        || __builtin_add_overflow(reach, most, &reach) || reach > NPY_MAX_INTP / 64) Py_RETURN_NONE;
+    gaps |= steps[i] != count; if (__builtin_mul_overflow(count, dims[i], &count)) Py_RETURN_NONE;
+    steps[i] *= item; }
+  Py_INCREF(type);
+  if (!gaps) return PyArray_Empty((int)n, dims, type, 0);
+  reach++; PyObject *memory = PyArray_Empty(1, &reach, type, 0); if (!memory) return NULL;
+  Py_INCREF(type);
+  void *start = PyArray_DATA((PyArrayObject *)memory);
+  PyObject *made = PyArray_NewFromDescr(&PyArray_Type, type, (int)n, dims, steps, start, NPY_ARRAY_WRITEABLE, NULL);
+  if (!made) { Py_DECREF(memory); return NULL; }
+  if (PyArray_SetBaseObject((PyArrayObject *)made, memory) < 0) { Py_DECREF(made); return NULL; }
+  return made;
+}
 static PyObject *reshaped(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
   PyArrayObject *a = (PyArrayObject *)args[0];
   if (nargs != 2 || !is_array(args[0]) || !contiguous(a) || !(PyTuple_CheckExact(args[1]) || PyList_CheckExact(args[1])))
@@ -191,6 +216,7 @@ static PyMethodDef methods[] = {{
 {methods}
   {{"address", address, METH_O, NULL}}, {{"strides_of", strides_of, METH_O, NULL}},
   {{"reshaped", (PyCFunction)(void *)reshaped, METH_FASTCALL, NULL}},
+  {{"empty_strided", (PyCFunction)(void *)empty_strided, METH_FASTCALL, NULL}},
   {{"bind", bind, METH_VARARGS, NULL}}, {{NULL}}
 }};
 static struct PyModuleDef module = {{PyModuleDef_HEAD_INIT, "_kernels", NULL, -1, methods}};

@@ -73,10 +73,11 @@ cdef extern from *:
     PyObject *Py_None
 
 cdef enum Kind:
-    TENSOR, TENSOR_OR_NUMBER, INT, BOOL, FLOAT, SCALAR, STR, DTYPE, DEVICE, INTS, TENSORS, SCALARS, OTHER
+    TENSOR, TENSOR_OR_NUMBER, INT, BOOL, FLOAT, SCALAR, STR, DTYPE, DEVICE, INTS, TENSORS, SCALARS, OPTIONAL_TENSORS, NAMED, STORAGE, OTHER
 
 cdef dict KINDS = {"Tensor": TENSOR, "int": INT, "bool": BOOL, "float": FLOAT, "Scalar": SCALAR, "str": STR, "ScalarType": DTYPE,
-                   "Device": DEVICE}
+                   "Device": DEVICE, "Layout": NAMED, "MemoryFormat": NAMED, "Generator": NAMED, "Storage": STORAGE}
+cdef dict CLASSES = {"Layout": "layout", "MemoryFormat": "memory_format", "Generator": "Generator"}
 cdef enum: MOST = 32
 cdef Switches switches = switches_
 cdef object REQUIRED = REQUIRED_
@@ -97,7 +98,7 @@ cdef class Form:
     cdef int kind[MOST]
     cdef bint optional[MOST]
     cdef int size[MOST]
-    cdef tuple names
+    cdef tuple names, classes
     cdef list defaults
 
     def __init__(self, schema, target, bint is_method, defaults):
@@ -112,6 +113,7 @@ cdef class Form:
         self.gives_list_back = schema.writes_list
         self.names = tuple([intern("input" if p.name == "self" and p.type == "Tensor" else p.name) for p in params])
         self.defaults = defaults
+        self.classes = tuple([CLASSES.get(p.type) for p in params])
         for i, p in enumerate(params):
             self.optional[i] = p.optional or p.default is None
             self.size[i] = p.list_size or 0
@@ -120,10 +122,10 @@ cdef class Form:
                 self.kind[i] = KINDS.get(p.type, OTHER)
                 if p.type == "Tensor" and schema.allow_numbers_as_tensors and not p.writes:
                     self.kind[i] = TENSOR_OR_NUMBER
-            elif p.type == "int" and not (p.default == () and not p.optional):
+            elif p.type == "int":
                 self.kind[i] = INTS
-            elif p.type == "Tensor" and not p.item_optional:
-                self.kind[i] = TENSORS
+            elif p.type == "Tensor":
+                self.kind[i] = OPTIONAL_TENSORS if p.item_optional else TENSORS
             elif p.type == "Scalar":
                 self.kind[i] = SCALARS
 
@@ -149,9 +151,10 @@ cdef inline object ints(PyObject *v):
         n = PyList_GET_SIZE(v)
         for i in range(n):
             if not PyLong_CheckExact(PyList_GET_ITEM(v, i)):
-                return ASK
+                return NO if has_dims(PyList_GET_ITEM(v, i)) else ASK
         return tuple(<list>v)
-    return NO if is_number(v) or v is Py_None or is_real_tensor(v) or PyUnicode_CheckExact(v) else ASK
+    return NO if (is_number(v) or v is Py_None or is_real_tensor(v) or has_dims(v) or PyUnicode_CheckExact(v)
+                  or type(<object>v) is dtype_class) else ASK
 
 
 cdef inline bint is_number(PyObject *v) noexcept:
@@ -211,6 +214,14 @@ cdef object fit(Form form, Py_ssize_t i, PyObject *v):
             if not is_tensor(PySequence_Fast_GET_ITEM(v, k)) or (<Tensor>PySequence_Fast_GET_ITEM(v, k))._flags & FLAG_SUBCLASS:
                 return ASK
         return list(<object>v)
+    if kind == OPTIONAL_TENSORS:
+        if not (PyTuple_CheckExact(v) or PyList_CheckExact(v)):
+            return ASK
+        for k in range(PySequence_Fast_GET_SIZE(v)):
+            if PySequence_Fast_GET_ITEM(v, k) is not Py_None and (
+                    not is_tensor(PySequence_Fast_GET_ITEM(v, k)) or (<Tensor>PySequence_Fast_GET_ITEM(v, k))._flags & FLAG_SUBCLASS):
+                return ASK
+        return list(<object>v)
     if kind == SCALARS:
         if not (PyTuple_CheckExact(v) or PyList_CheckExact(v)):
             return NO if is_number(v) or is_tensor(v) or PyUnicode_CheckExact(v) else ASK
@@ -226,6 +237,13 @@ cdef object fit(Form form, Py_ssize_t i, PyObject *v):
         return <object>v if type(<object>v) is dtype_class else NO if is_plain(v) or is_tensor(v) else ASK
     if kind == DEVICE:
         return <object>v if type(<object>v) is device_class else ASK
+    if kind == STORAGE:
+        return NO if is_tensor(v) else ASK
+    if kind == NAMED:
+        if is_plain(v) or is_tensor(v):
+            return NO if not is_tensor(v) or not (<Tensor>v)._flags & FLAG_SUBCLASS else ASK
+        cls = type(<object>v)
+        return <object>v if cls.__name__ == form.classes[i] and not cls.__module__.startswith("numpy") else ASK
     return ASK
 
 

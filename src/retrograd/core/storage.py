@@ -234,6 +234,10 @@ def joint_strides(shape: Any, arrays: Any) -> tuple[int, ...]:
 
 def empty_strided(shape: Any, strides: Any, dtype: Any) -> Any:
     """A new uninitialised array with the given strides in elements."""
+    if compiled is not None:
+        made = compiled.empty_strided(shape, strides, dtype)
+        if made is not None:
+            return made
     count = 1
     for n in shape:
         count *= n

@@ -397,7 +397,8 @@ class Tensor:
         return self.array.shape[0]
 
     def __bool__(self) -> bool:
-        if not self._flags and not switches.any_mode and self.array.size == 1:
+        if not self._flags and self.array.size == 1 and not (switches.any_mode and (
+                tls.slow_path or switches.function_modes)):
             return bool(self.array)
         return table.dispatcher.function("__bool__", (self,))
 

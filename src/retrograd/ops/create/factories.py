@@ -400,10 +400,11 @@ def linspace_values(xp: Any, start: Any, end: Any, steps: int, dtype: Any) -> An
 NUMBERS = frozenset((int, float, complex, bool))
 
 
-def bound_numbers(op: str, **bounds: Any) -> list[Any]:
+def bound_numbers(op: str, start: Any, end: Any) -> Any:
     """Python numbers out of bounds that may be 0-d arrays."""
-    if NUMBERS.issuperset([type(value) for value in bounds.values()]):
-        return list(bounds.values())
+    if type(start) in NUMBERS and type(end) in NUMBERS:
+        return start, end
+    bounds = {"start": start, "end": end}
     arrays = {name: value for name, value in bounds.items() if isinstance(value, np.ndarray)}
     if any([a.ndim for a in arrays.values()]):
         got = " and ".join([f"{name} with {a.ndim} dimension(s)" for name, a in arrays.items()])
@@ -414,7 +415,7 @@ def bound_numbers(op: str, **bounds: Any) -> list[Any]:
 def linspace_kernel(xp: Any, start: Any, end: Any, steps: int, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
     if dtype == np.bool_ and steps > 1:
         raise unsupported("linspace_cpu", dtype)
-    start, end = bound_numbers("linspace", start=start, end=end)
+    start, end = bound_numbers("linspace", start, end)
     return linspace_values(xp, start, end, steps, dtype)
 
 
@@ -422,7 +423,7 @@ def logspace_kernel(xp: Any, start: Any, end: Any, steps: int, base: float, dtyp
                     pin_memory: Any) -> Any:
     if dtype == np.bool_ and steps > 1:
         raise unsupported("logspace_cpu", dtype)
-    start, end = bound_numbers("logspace", start=start, end=end)
+    start, end = bound_numbers("logspace", start, end)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     if dtype is None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import dtypes, exposed, storage
-from retrograd.core.api import EXTRA_FUNCTIONS, expose, overridden
+from retrograd.core.api import EXTRA_FUNCTIONS, entry_of, expose, overridden
 from retrograd.core.arguments import resolve
 from retrograd.core.device import CPU, META, parse_device
 from retrograd.core.dispatch import resolve as resolved_bits
@@ -511,6 +511,9 @@ def numel(*args: Any, **kwargs: Any) -> int:
 
 
 expose(numel, method=False)
+bound_numel = entry_of("numel", [NUMEL], [lambda bound: bound[0].array.size], FUNCTIONS_BY_NAME["numel"], False)
+if bound_numel is not None:
+    FUNCTIONS_BY_NAME["numel"] = EXTRA_FUNCTIONS["numel"] = bound_numel
 FUNCTIONS_BY_NAME["tensor"] = tensor
 for name, setting in dict(get_default_dtype=dtypes.get_default_dtype, set_default_dtype=dtypes.set_default_dtype,
                           promote_types=dtypes.promote_types, can_cast=dtypes.can_cast).items():

@@ -9,6 +9,7 @@ stay the same. Here this is computed to nearly full precision, in float64:
 """
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ NODES = 48
 TERMS = 50_000      # more than concentrations of a million need
 
 
+@cache
 def functions() -> Any:
     from scipy import special
     return special
@@ -81,7 +83,9 @@ def gamma_expansion(alpha: Any, x: Any) -> Any:
 
 def dirichlet_grad(x: Any, alpha: Any, total: Any) -> Any:
     """The derivative of a sample `x` of Beta(alpha, total - alpha) with respect to alpha, divided by 1 - x."""
-    x, alpha, total = np.broadcast_arrays(*[array.astype(np.float64) for array in (x, alpha, total)])
+    x, alpha, total = (array.astype(np.float64) for array in (x, alpha, total))
+    if not x.shape == alpha.shape == total.shape:
+        x, alpha, total = np.broadcast_arrays(x, alpha, total)
     if native is not None:
         made = np.empty(x.shape)
         with np.errstate(all="ignore"):

@@ -1,6 +1,7 @@
 """Gamma, Dirichlet and binomial samples, and the derivatives of the first two with respect to their parameters."""
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -69,9 +70,15 @@ standard_gamma = defop(
 def dirichlet_kernel(xp: Any, self: Any, generator: Any) -> Any:
     check_dtype("dirichlet", self)
     made = rejection.standard_gamma(source_of(generator), np.ascontiguousarray(self, np.float64).reshape(self.shape))
-    shares = (made / made.sum(-1, keepdims=True)).astype(self.dtype)
-    limits = np.finfo(self.dtype)
-    return np.clip(shares, limits.tiny, np.nextafter(self.dtype.type(1), self.dtype.type(0)))
+    shares = (made / np.add.reduce(made, -1, keepdims=True)).astype(self.dtype)
+    low, high = ends_of(self.dtype)
+    return np.minimum(np.maximum(shares, low), high)
+
+
+@cache
+def ends_of(dtype: Any) -> tuple[Any, Any]:
+    """The least number above 0 with all its digits, and the largest below 1."""
+    return np.finfo(dtype).tiny, np.nextafter(dtype.type(1), dtype.type(0))
 
 
 def dirichlet_grad_kernel(xp: Any, x: Any, alpha: Any, total: Any) -> Any:

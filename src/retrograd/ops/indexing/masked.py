@@ -253,7 +253,8 @@ def scattered(xp: Any, self: Any, mask: Any, source: Any, shape: Any) -> Any:
     if mask.dtype.kind != "b":
         raise RuntimeError("masked_scatter_ only supports boolean masks, but got mask with dtype "
                            f"{BY_NUMPY[mask.dtype].legacy}")
-    mask = expanded(mask, shape)
+    if mask.shape != shape:
+        mask = expanded(mask, shape)
     result = xp.empty(shape, self.dtype)
     result[...] = self
     count = int(xp.count_nonzero(mask))

@@ -246,9 +246,8 @@ def cholesky(xp: Any, a: Any, upper: bool) -> tuple[Any, Any]:
     work = by_columns(a)
     info = np.zeros(len(work), INT32)
     run("potrf", a.dtype, len(work), "U" if upper else "L", n, work, n, info)
-    pivots = work.reshape((len(work), n * n))[:, ::n + 1].real
-    total = np.add.reduce(pivots, None)
-    wrong = np.isnan(pivots) if total != total else None
+    last = work.item(-1) if len(work) == 1 else np.add.reduce(work[:, -1, -1])        # no number if any pivot is none
+    wrong = np.isnan(work.reshape((len(work), n * n))[:, ::n + 1].real) if last != last else None
     if wrong is not None and wrong.any():         # a pivot that is not a number is not positive, which not every LAPACK says
         info = np.where((info == 0) & wrong.any(1), wrong.argmax(1) + 1, info).astype(INT32)
     return matrices(cleared(work, 0, upper), batch), info.reshape(batch)

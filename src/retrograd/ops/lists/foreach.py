@@ -202,7 +202,7 @@ def with_list(name: str, overload: str, node: str, check: Any = None) -> Any:
 def with_tensor(name: str, node: str) -> Any:
     def compute(self: Any, other: Any, *alpha: Any) -> Any:
         check_lists(self)
-        return map_each(item(row(name, "Tensor"), node), [self, [number_of(other)] * len(self)], alpha)
+        return map_each(ITEMS.get(node) or item(row(name, "Tensor"), node), [self, [number_of(other)] * len(self)], alpha)
     return compute
 
 
@@ -210,6 +210,8 @@ for name in ("add", "sub", "mul", "div"):
     full, stem = f"_foreach_{name}", f"Foreach{camel(name)}Backward"
     tail: tuple[Any, ...] = (1,) if name in ("add", "sub") else ()
     alpha = ", *, Scalar alpha=1" if tail else ""
+    if name in ("mul", "div"):             # a tensor that could be a number is a tensor
+        listed(f"{full}.Tensor(Tensor[] self, Tensor other) -> Tensor[]", with_tensor(name, stem + "0Tensor"))
     listed(f"{full}.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", with_scalar(name, "Scalar", stem + "1Scalar", tail))
     listed(f"{full}.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]",
            with_scalars(name, "Scalar", stem + "1ScalarList", tail))
@@ -220,7 +222,8 @@ for name in ("add", "sub", "mul", "div"):
     in_place(full, "List", f", Tensor[] other{alpha}", name + "_.Tensor")
     if name != "sub":
         inner = ", *, Scalar alpha=1" if name == "add" else ""
-        listed(f"{full}.Tensor(Tensor[] self, Tensor other{inner}) -> Tensor[]", with_tensor(name, stem + "0Tensor"))
+        if name == "add":
+            listed(f"{full}.Tensor(Tensor[] self, Tensor other{inner}) -> Tensor[]", with_tensor(name, stem + "0Tensor"))
         in_place(full, "Tensor", f", Tensor other{inner}", name + "_.Tensor",
                  lambda self, other: [number_of(other)] * len(self))
 for name in ("clamp_max", "clamp_min"):

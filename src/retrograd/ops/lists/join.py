@@ -17,7 +17,7 @@ from retrograd.core.tensor import new_tensor
 from retrograd.ops import late
 from retrograd.ops.memory.copy import cast_array, clone, contiguous_format, copied, format_strides, meta_array, real_if
 from retrograd.ops.shared import geometry
-from retrograd.ops.shared.families import is_watched, loop, move_to_front, shift_dims, wrap_dim, wrap_dims
+from retrograd.ops.shared.families import is_watched, loop, move_to_front, shift_dims, will_differentiate, wrap_dim, wrap_dims
 from retrograd.ops.shared.triangles import lower_part, upper_part
 from retrograd.ops.views.shape import expand, meshgrid, reshaped, unpacked, unsafe_view
 from retrograd.ops.views.slicing import slice_
@@ -545,6 +545,11 @@ def kron_kernel(self: Any, other: Any) -> Any:
     a, b = self.array.shape, other.array.shape
     rank = max(len(a), len(b))
     a, b = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
+    if is_ordinary(self) and is_ordinary(other) and self.array.dtype is other.array.dtype and not (
+            will_differentiate(self) or will_differentiate(other)):
+        left, right = self.array.reshape([n for x in a for n in (x, 1)]), other.array.reshape([n for x in b for n in (1, x)])
+        made = (new_tensor(left) * new_tensor(right)).array
+        return new_tensor(made.reshape([x * y for x, y in zip(a, b, strict=True)]))
     left = call(unsafe_view, [self, [n for x in a for n in (x, 1)]])
     right = call(unsafe_view, [other, [n for x in b for n in (1, x)]])
     return call(unsafe_view, [left * right, [x * y for x, y in zip(a, b, strict=True)]])

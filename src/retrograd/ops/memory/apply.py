@@ -11,7 +11,7 @@ from retrograd.core.lean import natively
 from retrograd.core.opdef import defop
 from retrograd.core.storage import strides_of
 from retrograd.core.tensor import bump, wants_grad
-from retrograd.ops.memory.resize import fill_scalar_
+from retrograd.ops.memory.resize import write_number
 from retrograd.ops.shared.families import will_differentiate
 from retrograd.ops.views.shape import as_strided
 
@@ -24,7 +24,8 @@ def fill_diagonal_(self: Any, fill_value: Any, wrap: bool) -> Any:
     array = self.array
     if not (wrap or array.size == 0 or self._view is not None or not is_ordinary(self) or will_differentiate(self)):
         places = natively(as_strided, array, (min(array.shape),), (sum(strides_of(array)),), None)
-        if places is not None and natively(fill_scalar_, places, fill_value) is not None:
+        if places is not None:
+            write_number(np, places, fill_value)
             bump(self)
             return self
     step = sum(self.stride())
@@ -76,6 +77,7 @@ def map2_(self: Any, x: Any, y: Any, callable: Any) -> Any:
 
 defop("is_nonzero(Tensor self) -> bool", kernel=bool, composite=True, out=False, traits=("reads_values",))
 defop("is_same_size(Tensor self, Tensor other) -> bool", composite=True, out=False,
-      kernel=lambda self, other: tuple(self.shape) == tuple(other.shape))
+      kernel=lambda self, other: self.array.shape == other.array.shape if not self._flags and not other._flags else (
+          tuple(self.shape) == tuple(other.shape)))
 defop("_is_all_true(Tensor self) -> Tensor", kernel=lambda self: self.all(), composite=True, out=False)
 defop("_is_any_true(Tensor self) -> Tensor", kernel=lambda self: self.any(), composite=True, out=False)

@@ -145,6 +145,10 @@ def set_geometry(self: Any, size: Any, strides: Any) -> None:
 def resized_memory(array: Any, size: Any, strides: Any, offset: Any = None) -> Any:
     """The memory of `array` seen in another size, moved if it is too small."""
     offset = storage.offset_of(array) if offset is None else offset
+    if storage.native_strided is not None:
+        made = storage.native_strided(array, size, strides, offset)
+        if made is not None:
+            return made
     item = array.itemsize
     count = 1 + sum([(n - 1) * s for n, s in zip(size, strides, strict=True)]) if 0 not in size else 0
     owner = storage.owner_of(array)

@@ -152,8 +152,14 @@ def check_batch_norm(input: Any, weight: Any, bias: Any, running_mean: Any, runn
 
 def check_mixed_dtypes(input: Any, *parameters: Any) -> None:
     """Parameters have the dtype of the input, or float32 when that is a half."""
+    own = input.array.dtype
+    for p in parameters:
+        if p is not None and p.array.dtype is not own:
+            break
+    else:
+        return
     given = [p.array.dtype for p in parameters if p is not None]
-    if all([d == input.array.dtype for d in given]):
+    if all([d == own for d in given]):
         return
     if not all([d == np.float32 for d in given]):
         raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")

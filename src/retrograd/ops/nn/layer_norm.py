@@ -32,7 +32,10 @@ def layer_view(input: Any, normalized_shape: Any) -> View:
 
 
 def check_normalized_shape(input: Any, normalized_shape: Any, weight: Any, bias: Any, comma: str = ", ") -> None:
-    shape, inner = tuple(input.shape), tuple(normalized_shape)
+    shape, inner = input.array.shape, tuple(normalized_shape)
+    if inner and shape[-len(inner):] == inner and (weight is None or weight.array.shape == inner) and (
+            bias is None or bias.array.shape == inner) and not (weight is not None and weight._flags):
+        return
     if not inner:
         raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, "
                            f"but got normalized_shape = {list(inner)}")
@@ -188,7 +191,7 @@ def check_groups(input: Any, weight: Any, bias: Any, C: int, num_groups: int) ->
         raise RuntimeError("Expected number of channels in input to be divisible by num_groups, but got input of shape "
                            f"{list(input.shape)} and num_groups={num_groups}")
     for name, t in (("weight", weight), ("bias", bias)):
-        if t is not None and (t.ndim != 1 or t.numel() != C):
+        if t is not None and t.array.shape != (C,) and (t.ndim != 1 or t.numel() != C):
             raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in input, but got "
                                f"{name} of shape {[0] if weight is None else list(weight.shape)} and input of shape "
                                f"{list(input.shape)}\nThere are {C} channels, and the shape of {name} is {list(t.shape)}.")
@@ -331,10 +334,12 @@ native_group_norm_backward = defop(
 
 
 def group_norm_tensors(input: Any, num_groups: int, weight: Any, bias: Any, eps: float, cudnn_enabled: bool) -> Any:
-    families.wrap_dim(1 if input.ndim else 0, input.ndim, scalar_ok=False)
-    N, C = input.shape[0], input.shape[1]
-    check_groups(input, weight, bias, C, num_groups)
-    return call(native_group_norm, [input.contiguous(), weight, bias, N, C, math.prod(input.shape[2:]), num_groups, eps])[0]
+    shape = tuple(input.shape)
+    if len(shape) < 2:
+        families.wrap_dim(1 if shape else 0, len(shape), scalar_ok=False)
+    check_groups(input, weight, bias, shape[1], num_groups)
+    return call(native_group_norm, [input.contiguous(), weight, bias, shape[0], shape[1], math.prod(shape[2:]), num_groups,
+                                    eps])[0]
 
 
 defop("group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "

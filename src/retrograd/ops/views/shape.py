@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -77,33 +78,39 @@ def batch_as_strided(op: Any, args: Any, dims: Any, size: int) -> Any:
 
 
 # ---- view and reshape
-def check_last_stride(strides: Any, names: str) -> None:
+def check_last_stride(strides: Any, array: Any, dtype: Any) -> None:
     if strides[-1] != 1:
-        raise RuntimeError(f"self.stride(-1) must be 1 {names}, but got {strides[-1]}")
+        raise RuntimeError(f"self.stride(-1) must be 1 {two_names(array, dtype)}, but got {strides[-1]}")
+
+
+def two_names(array: Any, dtype: Any) -> str:
+    return f"to view {BY_NUMPY[array.dtype].legacy} as {BY_NUMPY[dtype].legacy} (different element sizes)"
 
 
 def view_dtype(xp: Any, self: Any, dtype: Any) -> Any:
     have, wanted = self.itemsize, dtype.itemsize
+    if self.ndim and self.size and self.base is None and self.flags.c_contiguous and 1 not in self.shape and (
+            self.shape[-1] * have % wanted == 0 and self.shape[-1] * have > wanted):
+        return self.view(dtype)
     if have == wanted:
         return geometry.reinterpreted(self, dtype, self.shape, storage.strides_of(self))
-    names = f"to view {BY_NUMPY[self.dtype].legacy} as {BY_NUMPY[dtype].legacy} (different element sizes)"
     if self.ndim == 0:
-        raise RuntimeError(f"self.dim() cannot be 0 {names}")
+        raise RuntimeError(f"self.dim() cannot be 0 {two_names(self, dtype)}")
     shape, strides, offset = self.shape, storage.strides_of(self), storage.offset_of(self)
     if have > wanted:
-        check_last_stride(strides, names)
+        check_last_stride(strides, self, dtype)
         ratio = have // wanted
         steps = (*[s * ratio for s in strides[:-1]], 1)
         return geometry.reinterpreted(self, dtype, (*shape[:-1], shape[-1] * ratio), steps)
     ratio = wanted // have
     if shape[-1] % ratio:
-        raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {names}, but got {shape[-1]}")
+        raise RuntimeError(f"self.size(-1) must be divisible by {ratio} {two_names(self, dtype)}, but got {shape[-1]}")
     if offset % ratio:
-        raise RuntimeError(f"self.storage_offset() must be divisible by {ratio} {names}, but got {offset}")
-    check_last_stride(strides, names)
+        raise RuntimeError(f"self.storage_offset() must be divisible by {ratio} {two_names(self, dtype)}, but got {offset}")
+    check_last_stride(strides, self, dtype)
     for i, s in enumerate(strides[:-1]):
         if s % ratio:
-            raise RuntimeError(f"self.stride({i}) must be divisible by {ratio} {names}, but got {s}")
+            raise RuntimeError(f"self.stride({i}) must be divisible by {ratio} {two_names(self, dtype)}, but got {s}")
     steps = (*[s // ratio for s in strides[:-1]], 1)
     return geometry.reinterpreted(self, dtype, (*shape[:-1], shape[-1] // ratio), steps)
 
@@ -408,7 +415,15 @@ def movedim(self: Any, source: Any, destination: Any) -> Any:
     """Dimensions moved to other places, the rest in order."""
     if isinstance(source, int):
         source, destination = (source,), (destination,)
-    ndim = self.array.ndim
+    if not self.array.ndim:
+        order_of_moved(0, tuple(source), tuple(destination))
+        return call(alias, [self])
+    return call(permute, [self, list(order_of_moved(self.array.ndim, tuple(source), tuple(destination)))])
+
+
+@lru_cache(256)
+def order_of_moved(ndim: int, source: Any, destination: Any) -> Any:
+    """In which order the dimensions are when some are moved."""
     if len(source) != len(destination):
         raise RuntimeError(f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain "
                            f"the same "
@@ -419,12 +434,12 @@ def movedim(self: Any, source: Any, destination: Any) -> Any:
     if len(set(targets)) != len(targets):
         raise RuntimeError(f"movedim: repeated dim in `destination` ({list(destination)})")
     if ndim == 0:
-        return call(alias, [self])
+        return ()
     order = [-1] * ndim
     for s, d in zip(sources, targets, strict=True):
         order[d] = s
     rest = iter([i for i in range(ndim) if i not in sources])
-    return call(permute, [self, [next(rest) if d < 0 else d for d in order]])
+    return tuple([next(rest) if d < 0 else d for d in order])
 
 
 for name in ("movedim", "moveaxis"):
