@@ -24,8 +24,9 @@ import numpy as np
 from retrograd.codegen.library import compiler
 from retrograd.compile import joint, state
 from retrograd.compile.regions import Code, choices_of, interpret
-from retrograd.compile.tape import Recording, resolve, trie
+from retrograd.compile.tape import Recording, resolve
 from retrograd.compile.tracing import CannotTrace, Tracer
+from retrograd.compile.trie import known
 from retrograd.compile.waiting import Choice, Waiting
 from retrograd.core import dispatch
 from retrograd.core.hooks import hooks
@@ -42,7 +43,7 @@ codes: dict[Any, Any] = {}        # what has been compiled: plans, and (ops that
 
 
 state.when_reset.append(codes.clear)
-state.when_reset.append(trie.clear)
+state.when_reset.append(known.clear)
 state.when_reset.append(joint.compiled.clear)
 
 

@@ -20,8 +20,9 @@ import numpy as np
 
 from retrograd.autograd.engine import run_pass
 from retrograd.compile.regions import Code, Lifted
-from retrograd.compile.tape import Spot, resolve
+from retrograd.compile.tape import resolve
 from retrograd.compile.tracing import Part, arguments, traced
+from retrograd.compile.trie import Spot
 from retrograd.compile.waiting import Layout
 from retrograd.core import dispatch
 from retrograd.core.graph import Node, edge_from, edge_of

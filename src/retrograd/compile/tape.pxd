@@ -1,5 +1,6 @@
 # C types for tape.py.
 cimport cython
+from retrograd.compile.trie cimport Spot, Step, Trie
 from retrograd.compile.waiting cimport Choice, Event, Layout, is_number, layout_of
 from retrograd.core.arrays cimport ndarray as Array
 from retrograd.core.graph cimport Node
@@ -20,25 +21,6 @@ cdef class Cell:
     cdef public Py_ssize_t slot
     cdef public object node, counter
     cdef public int nr
-
-cdef class Step:
-    cdef public OpDef op
-    cdef public list kinds, values, requires, numbers
-    cdef public bint grad, records, plain
-    cdef public Event event
-    cdef public Layout layout
-    cdef public object checks
-    cdef public Spot after
-
-cdef class Spot:
-    cdef public Spot before
-    cdef public Step step, last
-    cdef public list steps, numbers
-    cdef public dict plans
-
-cdef class Trie:
-    cdef public Spot root
-    cdef public Py_ssize_t size
 
 cdef Trie known
 

@@ -1,10 +1,4 @@
-"""The tape: ops that wait, matched one by one with what has waited before. See NOTE [What may wait] in deferred.py.
-
-NOTE [The trie]
-A Spot is a place in a program: the ops that have been taken since the tape was empty. A Step leads from one spot to the next;
-it has an op and what each argument is: a value on the tape, a new input of some layout, a number, or a constant. An op that
-fits a known step costs a comparison, an array and a tensor. What is computed for a sequence of ops (compile/joint.py) hangs
-on the spot where it ends.
+"""The tape: ops that wait, matched one by one with what has waited before (trie.py). See NOTE [What may wait] in deferred.py.
 
 NOTE [Nodes of ops that wait]
 The nodes of ops that wait are made when they are computed. Until then their results lead to one node for all of them, which
@@ -25,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.compile import trie
+from retrograd.compile.trie import Spot, Step
 from retrograd.compile.waiting import Event, is_number, layout_of, layouts
 from retrograd.core.exposed import is_exposed
 from retrograd.core.graph import Node
@@ -36,9 +32,8 @@ LONGEST = 128             # ops that wait at most
 ENOUGH = 96               # ops after which the wait ends where one value is held only: in loops, at the end of a round
 MOST_STEPS = 50_000       # in the trie
 MOST_SPARE = 128          # arrays of one layout that are kept for later use
-# What an argument is, if not the number of a value: a new input, a number that may change, one that is compared, a constant.
-INPUT, NUMBER, WATCHED, CONSTANT = -1, -2, -3, -4
-LIFTED, COMPARED = NUMBER, WATCHED
+INPUT, NUMBER, WATCHED, CONSTANT = trie.NEW_INPUT, trie.LIFTED, trie.COMPARED, trie.FIXED     # C variables when compiled
+known = trie.known
 
 next_epoch = count(1).__next__
 
@@ -53,61 +48,6 @@ class Cell:
     node: Any
     nr: int
     counter: Any
-
-
-class Step:
-    """An op at some place of a program. `kinds` says what each argument is, `values` what it must be like."""
-
-    def __init__(self, op: Any, kinds: Any, values: Any, requires: Any, grad: bool, records: bool, event: Any) -> None:
-        self.op: Any = op
-        self.kinds: list[int] = kinds
-        self.values: list[Any] = values
-        self.requires: list[bool] = requires      # of each argument
-        self.grad: bool = grad                    # grad mode
-        self.records: bool = records              # the op has a node
-        self.event: Any = event
-        self.layout: Any = event.layout
-        self.checks: Any = event.choice.checks if NUMBER in kinds else None       # what else they look at is known
-        self.numbers: list[Any] = []              # for each Python number: (argument, its place on the tape or -1)
-        start = len(values) - len(op.tail)
-        self.plain: bool = all([value is default for value, default in zip(values[start:], op.tail, strict=True)])
-        self.after: Any = None                    # the next Spot
-
-
-class Spot:
-    """A place in a program, after some ops."""
-
-    def __init__(self, before: Any, step: Any) -> None:
-        self.before: Any = before
-        self.step: Any = step                     # what led here
-        self.steps: list[Any] = []                # what has come next
-        self.last: Any = None                     # the one that came last time
-        self.numbers: list[Any] = []              # for each Python number so far: (its place on the tape or -1, its value)
-        self.plans: dict[Any, Any] = {}           # values that were wanted -> how they are computed
-
-    def path(self) -> list[Any]:
-        found = []
-        spot: Any = self
-        while spot.step is not None:
-            found.append(spot.step)
-            spot = spot.before
-        return found[::-1]
-
-
-class Trie:
-    """All places that are known."""
-
-    def __init__(self) -> None:
-        self.root: Any = Spot(None, None)
-        self.size: int = 0
-
-    def clear(self) -> None:
-        self.root = Spot(None, None)
-        self.size = 0
-
-
-trie = Trie()
-known = trie              # the same under a name that is a C variable when compiled
 
 
 class Forwarder(Node):
@@ -425,19 +365,10 @@ class Recording(Tape):
                 signature.append(type(value))
         if not kind or kind not in choice.kinds:
             return None
-        for i, _ in choice.numbers:
-            if not is_number(args[i]):
-                return None
-            operands.append(-1 - i)
-            signature.append(type(args[i]))
-        inner = -1
-        if choice.sums:
-            inner = self.owner.waiting.summed(choice, args, layout)
-            if inner < 0:
-                return None
-            signature.append(inner)
-            if choice.keepdim >= 0:
-                signature.append(bool(args[choice.keepdim]))
+        inner = self.owner.waiting.complete(signature, choice, args, layout)
+        if inner < -1:
+            return None
+        operands.extend([-1 - i for i, _ in choice.numbers])
         key = tuple(signature)
         found = layouts.get(key, 0)
         if found is None or found == 0:

@@ -6,7 +6,7 @@ from typing import Any
 
 from retrograd.autograd.engine import run_pass
 from retrograd.compile.regions import Code, Lifted
-from retrograd.compile.tape import COMPARED, LIFTED
+from retrograd.compile.trie import COMPARED, LIFTED
 from retrograd.compile.waiting import Event, Layout, Num, layout_of
 from retrograd.core import dispatch
 from retrograd.core.graph import edge_of

@@ -52,6 +52,7 @@ cdef class Waiting:
     cpdef defer(self, Choice choice, args)
     cpdef Py_ssize_t read(self, array, args) except -2
     cpdef Py_ssize_t add(self, array, held, Layout layout) except -2
+    cpdef int complete(self, list signature, Choice choice, args, Layout layout) except -3
     cpdef int summed(self, Choice choice, args, Layout layout) except -2
     @cython.locals(out=Tensor)
     cpdef make(self, Choice choice, tuple operands, Layout layout, str kind, int inner)

@@ -209,20 +209,10 @@ class Waiting:
                 signature.append(float if type(value) is Num else type(value))
         if not kind or kind not in choice.kinds:
             return None
-        for i, _ in choice.numbers:
-            value = args[i]
-            if not is_number(value):
-                return None
-            operands.append(value)
-            signature.append(float if type(value) is Num else type(value))
-        inner = -1
-        if choice.sums:
-            inner = self.summed(choice, args, layout)
-            if inner < 0:
-                return None
-            signature.append(inner)
-            if choice.keepdim >= 0:
-                signature.append(bool(args[choice.keepdim]))
+        inner = self.complete(signature, choice, args, layout)
+        if inner < -1:
+            return None
+        operands.extend([args[i] for i, _ in choice.numbers])
         key = tuple(signature)
         found = layouts.get(key, 0)
         if found is None or found == 0:
@@ -242,6 +232,24 @@ class Waiting:
                 self.numbers.append(value if type(value) is Num else float(value))
                 operands[k] = -len(self.numbers)
         return self.make(choice, tuple(operands), found, kind, inner)
+
+    def complete(self, signature: list[Any], choice: Any, args: Any, layout: Any) -> int:
+        """Add the numbers and the sum of an op to its signature: the elements of a sum, -1 if there is none, -2 if the op
+        must not wait."""
+        for i, _ in choice.numbers:
+            value = args[i]
+            if not is_number(value):
+                return -2
+            signature.append(float if type(value) is Num else type(value))
+        if not choice.sums:
+            return -1
+        inner: int = self.summed(choice, args, layout)
+        if inner < 0:
+            return -2
+        signature.append(inner)
+        if choice.keepdim >= 0:
+            signature.append(bool(args[choice.keepdim]))
+        return inner
 
     def read(self, array: Any, args: Any) -> int:
         """Number an array that ops will read; -1 if they must not read it later."""
