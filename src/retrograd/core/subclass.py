@@ -19,6 +19,7 @@ from retrograd.core.modes import disabled_torch_dispatch, overrides_dispatch
 from retrograd.core.opdef import find_packet
 from retrograd.core.origin import note_made
 from retrograd.core.reserved import reserved_array
+from retrograd.core.shadowed import shadow_fields
 from retrograd.core.state import add_slow_path, switches, tls
 from retrograd.core.storage import contiguous_strides
 from retrograd.core.tensor import (
@@ -343,6 +344,7 @@ class Subclasses:
 
 def init_subclass(cls: Any, /, **kwargs: Any) -> None:
     """Prepare a new subclass of Tensor."""
+    shadow_fields(cls, Tensor)
     if cls.__init__ is Tensor.__init__:
         cls.__init__ = ignore_arguments
     if overrides_dispatch(cls) and getattr(cls.__torch_function__, "__func__", None) is default_torch_function:
