@@ -123,10 +123,19 @@ def check_sizes(rank: int, shape: Any, output_size: Any) -> tuple[int, ...]:
 
 
 def bytes_through_matrices(xp: Any, array: Any, matrices: Any) -> Any:
-    """Mixtures of bytes, rounded and clamped after each dimension, the last one first."""
+    """Mixtures of bytes with weights of 16 bits, as PyTorch and Pillow do it: each dimension is rounded, the last one first.
+
+    The weights of a dimension are multiples of the same power of two, the smallest that keeps the largest below 2 ** 15. Sums
+    of products are integers below 2 ** 53, so that float64 has them exactly.
+    """
     for d in range(1, len(matrices) + 1):
-        mixed = lean.moveaxis(xp.tensordot(array.astype(xp.float32), matrices[-d], ([array.ndim - d], [1])), -1, array.ndim - d)
-        array = xp.clip(xp.floor(mixed + xp.float32(0.5)), 0, 255).astype(xp.uint8)
+        weights, bits = matrices[-d], 0
+        while bits < 22 and int(0.5 + max(weights.max(), 0) * (1 << bits + 1)) < 1 << 15:
+            bits += 1
+        scaled = weights * (1 << bits)
+        whole = xp.trunc(scaled + xp.where(scaled < 0, -0.5, 0.5))
+        mixed = lean.moveaxis(xp.tensordot(array.astype(xp.float64), whole, ([array.ndim - d], [1])), -1, array.ndim - d)
+        array = xp.clip(xp.floor((mixed + (1 << bits >> 1)) / (1 << bits)), 0, 255).astype(xp.uint8)
     return packed(array)
 
 
@@ -157,7 +166,7 @@ def rows(name: str, rank: int, corners: bool, matrix: Any, node: str, checks: tu
         if 0 in self.shape[1:]:
             raise RuntimeError(f"Non-empty {rank + 2}D data tensor expected but got a tensor with sizes {list(self.shape)}")
         if self.dtype == xp.uint8 and corners:
-            made = matrices(self.shape[-rank:], sizes, rest, np.float32)
+            made = matrices(self.shape[-rank:], sizes, rest, np.float64)
             return following(bytes_through_matrices(xp, self, made), self, rank)
         return following(through_matrices(xp, self, matrices(self.shape[-rank:], sizes, rest, self.dtype)), self, rank)
 
