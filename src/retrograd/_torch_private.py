@@ -4,7 +4,8 @@ from __future__ import annotations
 import functools
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import retrograd as torch
@@ -13,7 +14,9 @@ from retrograd.core.dispatch_keys import DispatchKeySet
 from retrograd.core.state import tls
 from retrograd.nn.modules._hooks import everywhere
 from retrograd.nn.modules.module import parse_to
+from retrograd.profiler.profiler import ProfilerAction
 from retrograd.serialization import rebuild
+from retrograd.transforms.modules import replaced
 from retrograd.transforms.vmap import vmap
 
 
@@ -205,3 +208,45 @@ def old_vmap(func: Any, in_dims: Any = 0, out_dims: Any = 0) -> Any:
     """`vmap`, as it was called before."""
     warnings.warn("Please use `torch.vmap` instead of `torch._vmap_internals.vmap`.", FutureWarning, stacklevel=2)
     return vmap(func, in_dims, out_dims)
+
+
+# ---- torch.backends
+@contextmanager
+def nothing_frozen() -> Iterator[None]:
+    """A block in which settings may be changed, as they may everywhere."""
+    yield
+
+
+# ---- torch.nn.utils.stateless
+def reparametrized(module: Any, parameters_and_buffers: dict[str, Any], *, tie_weights: bool = False, strict: bool = False,
+                   stack_weights: bool = False) -> Any:
+    """A block in which a module has other parameters and buffers."""
+    return replaced(module, parameters_and_buffers, tie_weights, strict)
+
+
+# ---- torch.profiler.profiler
+def default_schedule(_: int) -> Any:
+    """Record every step."""
+    return ProfilerAction.RECORD
+
+
+# ---- torch._prims_common
+def is_contiguous(a: Any) -> bool:
+    """Whether a tensor lies in memory in the order of its indices."""
+    return a.is_contiguous()
+
+
+# ---- torch._tensor_str
+def add_suffixes(tensor_str: str, suffixes: list[str], indent: int, force_newline: bool) -> str:
+    """The text of a tensor with what is said after its values."""
+    made = [tensor_str]
+    column = len(tensor_str) - tensor_str.rfind("\n") + 1
+    for suffix in suffixes:
+        length = len(suffix)
+        if force_newline or column + length + 2 > printing.options.linewidth:
+            made.append(",\n" + " " * indent + suffix)
+            column, force_newline = indent + length, False
+        else:
+            made.append(", " + suffix)
+            column += length + 2
+    return "".join([*made, ")"])

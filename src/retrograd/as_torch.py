@@ -117,6 +117,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_is_alias_of": "_torch_private:is_alias_of",
         "_is_torch_function_mode_enabled": "_torch_private:is_torch_function_mode_enabled",
         "_log_api_usage_once": "_torch_private:log_api_usage_once",
+        "_get_cudnn_enabled": "as_torch:no_cudnn",
         "has_lapack": "as_torch:HAS_LAPACK",
         "is_grad_enabled": ":is_grad_enabled",
     },
@@ -302,7 +303,10 @@ PRIVATE: dict[str, dict[str, str]] = {
     "_tensor_str": {
         "PRINT_OPTS": "core.printing:options",
         "_tensor_str": "_torch_private:contents_text",
+        "_add_suffixes": "_torch_private:add_suffixes",
         "_str": "core.printing:tensor_str",
+        "_str_intern": "core.printing:tensor_str",
+        "printoptions": "core.printing:printoptions",
         "set_printoptions": ":set_printoptions",
     },
     "_utils": {
@@ -344,7 +348,33 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_wait": "jit:wait",
     },
     "cuda": {
+        "_initialized": "as_torch:NO_DEVICE",
         "_is_in_bad_fork": "_torch_private:is_in_bad_fork",
+    },
+    "backends": {
+        "__allow_nonbracketed_mutation": "_torch_private:nothing_frozen",
+    },
+    "nn.init": {
+        "_no_grad_fill_": "nn.init:constant_",
+        "_no_grad_normal_": "nn.init:normal_",
+        "_no_grad_uniform_": "nn.init:uniform_",
+        "_no_grad_zero_": "nn.init:zeros_",
+    },
+    "nn.modules.transformer": {
+        "_generate_square_subsequent_mask": "nn.modules.transformer:causal_mask",
+        "_get_activation_fn": "nn.modules.transformer:activation_named",
+    },
+    "nn.utils.stateless": {
+        "_reparametrize_module": "_torch_private:reparametrized",
+    },
+    "utils.data._utils.worker": {
+        "_worker_info": "as_torch:NO_WORKER",
+    },
+    "profiler.profiler": {
+        "_default_schedule_fn": "_torch_private:default_schedule",
+    },
+    "_prims_common": {
+        "is_contiguous_or_false": "_torch_private:is_contiguous",
     },
     "fx.graph_module": {
         "_CodeOnlyModule": "_torch_private:CodeOnlyModule",
@@ -658,7 +688,12 @@ def look_up(home: str) -> Any:
 # Small stand-ins that only exist for programs which reach into torch._C.
 
 HAS_LAPACK = True
-NO_XPU = False
+NO_XPU = NO_DEVICE = False
+NO_WORKER = None
+
+
+def no_cudnn() -> bool:
+    return False
 TENSOR_META = type(Tensor)
 
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from retrograd.nn import attention, functional, grad, init, modules, parallel, parameter, utils
+from retrograd.nn._factory import factory_kwargs
 from retrograd.nn.modules import (
     CELU,
     ELU,
@@ -194,6 +195,6 @@ __all__ = [
     "SyncBatchNorm", "Tanh", "Tanhshrink", "Threshold", "Transformer", "TransformerDecoder", "TransformerDecoderLayer",
     "TransformerEncoder", "TransformerEncoderLayer", "TripletMarginLoss", "TripletMarginWithDistanceLoss", "Unflatten",
     "Unfold", "UninitializedBuffer", "UninitializedParameter", "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d",
-    "ZeroPad1d", "ZeroPad2d", "ZeroPad3d", "attention", "functional", "grad", "init", "modules", "parallel", "parameter",
-    "utils",
+    "ZeroPad1d", "ZeroPad2d", "ZeroPad3d", "attention", "factory_kwargs", "functional", "grad", "init", "modules", "parallel",
+    "parameter", "utils",
 ]

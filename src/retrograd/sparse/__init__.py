@@ -1,6 +1,7 @@
 """Functions of sparse tensors: `retrograd.sparse`, as `torch.sparse`."""
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from retrograd.core.dispatch import call
@@ -69,3 +70,11 @@ def softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
 def log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
     """The logarithm of `softmax`."""
     return call(reductions.sparse_log_softmax, [input if dtype is None else late.to(input, dtype), dim, False])
+
+
+def __getattr__(name: str) -> Any:
+    if name.endswith("Tensor"):
+        types = import_module("retrograd.sparse.types").TYPES
+        if name in types:
+            return types[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

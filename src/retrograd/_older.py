@@ -1,0 +1,50 @@
+"""Functions and names of `torch` that programs use rarely: tensors on files, casts by name, types for annotations."""
+from __future__ import annotations
+
+from typing import Any
+
+import retrograd as torch
+from retrograd.core.storage import UntypedStorage
+
+legacy_contiguous_format = torch.contiguous_format
+
+
+class DeviceObjType:
+    """The type of devices in compiled code; a name for annotations."""
+
+
+def get_autocast_gpu_dtype() -> Any:
+    """The dtype that autocast has on a GPU.
+
+    >>> get_autocast_gpu_dtype()
+    torch.float16
+    """
+    return torch.get_autocast_dtype("cuda")
+
+
+def cast_to(dtype: Any) -> Any:
+    """A function that gives a tensor another dtype."""
+    def cast(self: Any, non_blocking: bool = False) -> Any:
+        return self.to(dtype)
+    return cast
+
+
+_cast_Long, _cast_Int = cast_to(torch.int64), cast_to(torch.int32)
+_cast_Float, _cast_Double = cast_to(torch.float32), cast_to(torch.float64)
+
+
+def from_file(filename: Any, shared: bool | None = None, size: int = 0, *, dtype: Any = None, layout: Any = None,
+              device: Any = None, pin_memory: bool = False) -> Any:
+    """A tensor on the memory of a file; with `shared` what is written to it reaches the file.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     _ = file.write(torch.arange(3.0).numpy().tobytes()), file.flush()
+    ...     torch.from_file(file.name, size=3)
+    tensor([0., 1., 2.])
+    """
+    if pin_memory:
+        raise RuntimeError("tensors constructed from a file cannot be pinned")
+    kind = dtype or torch.get_default_dtype()
+    storage = UntypedStorage.from_file(filename, bool(shared), size * kind.itemsize)
+    return torch.empty(0, dtype=kind).set_(storage, 0, (size,), (1,))

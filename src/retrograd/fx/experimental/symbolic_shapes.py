@@ -1,0 +1,65 @@
+"""Questions about sizes: here they are numbers, so that all of them have answers."""
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["GuardOnDataDependentSymNode", "definitely_true", "free_symbols", "free_unbacked_symbols", "guard_int",
+           "guard_or_false", "guard_or_true", "guard_size_oblivious", "has_free_symbols", "hint_int", "is_concrete_int",
+           "statically_known_true", "sym_eq"]
+
+
+class GuardOnDataDependentSymNode(RuntimeError):
+    """A size that depends on values was asked for a truth value; sizes here never do."""
+
+
+def statically_known_true(x: Any) -> bool:
+    """Whether a condition on sizes is true.
+
+    >>> statically_known_true(2 < 3)
+    True
+    """
+    return bool(x)
+
+
+definitely_true = guard_or_false = guard_or_true = guard_size_oblivious = statically_known_true
+
+
+def guard_int(a: Any) -> int:
+    """A size as a number."""
+    return int(a)
+
+
+def hint_int(a: Any, fallback: int | None = None) -> int:
+    """A size as a number."""
+    return int(a)
+
+
+def is_concrete_int(a: Any) -> bool:
+    """Whether a size is a number: yes."""
+    return isinstance(a, int)
+
+
+def free_symbols(val: Any) -> set[Any]:
+    """The symbols in a size: none.
+
+    >>> free_symbols(3)
+    set()
+    """
+    return set()
+
+
+free_unbacked_symbols = free_symbols
+
+
+def has_free_symbols(val: Any) -> bool:
+    """Whether a size has symbols: no."""
+    return False
+
+
+def sym_eq(x: Any, y: Any) -> bool:
+    """Whether two sizes, or lists of them, are equal.
+
+    >>> sym_eq([2, 3], (2, 3))
+    True
+    """
+    return list(x) == list(y) if isinstance(x, list | tuple) and isinstance(y, list | tuple) else bool(x == y)

@@ -1,0 +1,103 @@
+"""Products of groups of matrices, and of matrices with scales, by their plain formulas."""
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+import retrograd as torch
+
+
+class ScalingType(Enum):
+    """What one scale belongs to: a tensor, a row, or a block of elements."""
+
+    TensorWise = 0
+    RowWise = 1
+    BlockWise1x16 = 2
+    BlockWise1x32 = 3
+    BlockWise1x128 = 4
+    BlockWise128x128 = 5
+
+
+class SwizzleType(Enum):
+    """The order in which scales lie in memory."""
+
+    NO_SWIZZLE = 0
+    SWIZZLE_32_4_4 = 1
+
+
+BLOCKS = {ScalingType.BlockWise1x16: (1, 16), ScalingType.BlockWise1x32: (1, 32), ScalingType.BlockWise1x128: (1, 128),
+          ScalingType.BlockWise128x128: (128, 128)}
+
+
+def grouped_mm(mat_a: Any, mat_b: Any, *, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
+    """Products of groups of matrices; `offs` says where the groups end along the rows, columns or the common dimension.
+
+    >>> a, b = torch.ones(3, 2), torch.ones(2, 2, 4)
+    >>> torch.nn.functional.grouped_mm(a, b, offs=torch.tensor([1, 3], dtype=torch.int32)).shape
+    torch.Size([3, 4])
+    """
+    if bias is not None:
+        raise RuntimeError("Bias not supported yet")
+    if mat_a.dtype not in (torch.float32, torch.bfloat16, torch.float16):
+        raise RuntimeError(f"Expected mat_a to be Float32, BFloat16 or Float16 matrix, got {mat_a.dtype}")
+    if (mat_a.dim() == 3 and mat_b.dim() == 3) is not (offs is None):
+        raise RuntimeError("Have to provide offsets if there is a 2d matrix, or no offset if both matrices are 3d")
+    if (mat_a.dim() == 3 or mat_b.dim() == 3) and mat_a.shape[-1] != mat_b.shape[-2]:
+        raise RuntimeError("contraction dimension of mat_a and mat_b must match")
+    if offs is None:
+        result = torch.bmm(mat_a, mat_b)
+    else:
+        if offs.dtype != torch.int32:
+            raise RuntimeError("Offsets have to be int32")
+        ends = offs.tolist()
+        spans = [slice(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+        if mat_a.dim() == 2 and mat_b.dim() == 2:
+            result = torch.stack([mat_a[:, span] @ mat_b[span] for span in spans])
+        elif mat_a.dim() == 2:
+            rest = mat_a.new_zeros(len(mat_a) - ends[-1], mat_b.shape[-1])
+            result = torch.cat([*[mat_a[span] @ mat_b[i] for i, span in enumerate(spans)], rest])
+        else:
+            rest = mat_a.new_zeros(mat_a.shape[1], mat_b.shape[1] - ends[-1])
+            result = torch.cat([*[mat_a[i] @ mat_b[:, span] for i, span in enumerate(spans)], rest], 1)
+    return result if out_dtype is None else result.to(out_dtype)
+
+
+def scaled_mm(mat_a: Any, mat_b: Any, scale_a: Any, scale_recipe_a: Any, scale_b: Any, scale_recipe_b: Any,
+              swizzle_a: Any = None, swizzle_b: Any = None, bias: Any = None, output_dtype: Any = torch.bfloat16,
+              contraction_dim: Any = (), use_fast_accum: bool = False) -> Any:
+    """The product of two matrices of few bits, each with scales.
+
+    >>> low = torch.ones(2, 2).to(torch.float8_e4m3fn)
+    >>> one = ScalingType.TensorWise
+    >>> scaled_mm(low, low, torch.tensor([2.0]), one, torch.tensor([3.0]), one, output_dtype=torch.float32)
+    tensor([[12., 12.],
+            [12., 12.]])
+    """
+    for swizzle in (swizzle_a, swizzle_b):
+        if any([kind is not SwizzleType.NO_SWIZZLE for kind in as_list(swizzle)]):
+            raise NotImplementedError("scales in an order for CUDA's matrix units are not supported: pass them unswizzled")
+    product = scaled(mat_a, scale_a, scale_recipe_a, False) @ scaled(mat_b, scale_b, scale_recipe_b, True)
+    return (product if bias is None else product + bias.float()).to(output_dtype or torch.bfloat16)
+
+
+def as_list(value: Any) -> list[Any]:
+    return [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
+
+
+def scaled(matrix: Any, scale: Any, recipe: Any, is_second: bool) -> Any:
+    """A matrix as float32 with its scales applied; blocks run along the common dimension."""
+    values = matrix.float()
+    for factor, kind in zip(as_list(scale), as_list(recipe), strict=True):
+        factor = factor.float()
+        if kind in BLOCKS:
+            rows, columns = BLOCKS[kind][::-1] if is_second else BLOCKS[kind]
+            factor = factor.repeat_interleave(rows, 0).repeat_interleave(columns, 1)[:values.shape[0], :values.shape[1]]
+        elif kind is ScalingType.TensorWise:
+            factor = factor.reshape(())
+        values = values * factor
+    return values
+
+
+def _grouped_mm(self: Any, mat2: Any, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
+    """`grouped_mm` with positional arguments."""
+    return grouped_mm(self, mat2, offs=offs, bias=bias, out_dtype=out_dtype)

@@ -1,0 +1,50 @@
+"""Products of groups of matrices and of scaled ones follow their formulas."""
+from __future__ import annotations
+
+import pytest
+
+import retrograd as torch
+from retrograd.nn import functional as F
+
+ENDS = torch.tensor([2, 6], dtype=torch.int32)
+
+
+def test_groups_of_rows_columns_and_the_common_dimension() -> None:
+    a, b = torch.randn(6, 8), torch.randn(2, 8, 4)
+    assert torch.equal(F.grouped_mm(a, b, offs=ENDS), torch.cat([a[:2] @ b[0], a[2:] @ b[1]]))
+    c, d = torch.randn(2, 3, 8), torch.randn(8, 6)
+    assert torch.equal(F.grouped_mm(c, d, offs=ENDS), torch.cat([c[0] @ d[:, :2], c[1] @ d[:, 2:]], 1))
+    e, f = torch.randn(3, 6), torch.randn(6, 4)
+    assert torch.equal(F.grouped_mm(e, f, offs=ENDS), torch.stack([e[:, :2] @ f[:2], e[:, 2:] @ f[2:]]))
+    assert torch.equal(F.grouped_mm(c, b), torch.bmm(c, b))
+
+
+def test_gradients_reach_both_operands() -> None:
+    a, b = torch.randn(6, 3, dtype=torch.float32, requires_grad=True), torch.randn(2, 3, 4, requires_grad=True)
+    F.grouped_mm(a, b, offs=ENDS).sum().backward()
+    torch.testing.assert_close(a.grad[:2], b.detach()[0].sum(1).expand(2, 3))
+    torch.testing.assert_close(b.grad[1], a.detach()[2:].sum(0)[:, None].expand(3, 4))
+
+
+def test_arguments_that_do_not_fit_are_refused() -> None:
+    a, b = torch.ones(6, 8), torch.ones(2, 8, 4)
+    with pytest.raises(RuntimeError, match="Have to provide offsets"):
+        F.grouped_mm(a, b)
+    with pytest.raises(RuntimeError, match="Offsets have to be int32"):
+        F.grouped_mm(a, b, offs=ENDS.long())
+    with pytest.raises(RuntimeError, match="contraction dimension"):
+        F.grouped_mm(torch.ones(6, 7), b, offs=ENDS)
+    with pytest.raises(RuntimeError, match="Expected mat_a to be Float32"):
+        F.grouped_mm(a.double(), b.double(), offs=ENDS)
+
+
+def test_scales_of_tensors_rows_and_blocks_are_applied() -> None:
+    a, b = torch.ones(2, 32), torch.ones(32, 3)
+    one, row, block = F.ScalingType.TensorWise, F.ScalingType.RowWise, F.ScalingType.BlockWise1x16
+    low = [t.to(torch.float8_e4m3fn) for t in (a, b)]
+    assert (F.scaled_mm(*low[:1], low[1], torch.tensor([2.0]), one, torch.tensor([3.0]), one) == 192).all()
+    rows = F.scaled_mm(low[0], low[1], torch.tensor([[1.0], [2.0]]), row, torch.ones(1, 3), row, output_dtype=torch.float32)
+    assert rows[:, 0].tolist() == [32.0, 64.0]
+    blocks = F.scaled_mm(low[0], low[1], torch.tensor([[1.0, 2.0], [3.0, 4.0]]), block, torch.ones(2, 3), block,
+                         output_dtype=torch.float32)
+    assert blocks[:, 0].tolist() == [48.0, 112.0]

@@ -1,0 +1,50 @@
+"""Names that programs use rarely: tensors on files, sparse types, kernels of attention, settings of factories."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import retrograd as torch
+
+
+def test_tensor_on_a_file_writes_through_when_shared(tmp_path: Path) -> None:
+    path = tmp_path / "values"
+    np.arange(4, dtype=np.float64).tofile(path)
+    private = torch.from_file(path, size=4, dtype=torch.float64)
+    private[0] = 9
+    assert np.fromfile(path)[0] == 0
+    torch.from_file(str(path), shared=True, size=4, dtype=torch.float64)[1] = 5
+    assert np.fromfile(path).tolist() == [0, 5, 2, 3]
+    with pytest.raises(RuntimeError, match="smaller than the required mapping size"):
+        torch.from_file(path, size=400)
+
+
+def test_sparse_types_make_and_know_sparse_tensors() -> None:
+    indices = torch.tensor([[0, 1], [1, 0]])
+    made = torch.sparse.FloatTensor(indices, torch.tensor([1.0, 2.0]), torch.Size([2, 2]))
+    assert made.to_dense().tolist() == [[0.0, 1.0], [2.0, 0.0]]
+    assert isinstance(made, torch.sparse.FloatTensor) and not isinstance(made, torch.sparse.LongTensor)
+    assert not isinstance(torch.ones(2), torch.sparse.FloatTensor)
+    assert torch.sparse.LongTensor(2, 3).shape == (2, 3)
+
+
+def test_kernels_of_attention_are_allowed_inside_a_block() -> None:
+    cuda = torch.backends.cuda
+    with pytest.warns(FutureWarning, match="sdp_kernel"), cuda.sdp_kernel(enable_flash=False, enable_mem_efficient=False):
+        assert [cuda.flash_sdp_enabled(), cuda.math_sdp_enabled(), cuda.mem_efficient_sdp_enabled()] == [False, True, False]
+    assert cuda.flash_sdp_enabled() and cuda.mem_efficient_sdp_enabled()
+    cuda.enable_math_sdp(False)
+    assert not cuda.math_sdp_enabled()
+    cuda.enable_math_sdp(True)
+    assert cuda.math_sdp_enabled()
+
+
+def test_arguments_of_factories_are_sorted_out() -> None:
+    assert torch.nn.factory_kwargs({"device": "cpu", "factory_kwargs": {"dtype": torch.float64}}) == {
+        "device": "cpu", "dtype": torch.float64}
+    with pytest.raises(TypeError, match="dtype specified twice"):
+        torch.nn.factory_kwargs({"dtype": 1, "factory_kwargs": {"dtype": 2}})
+    with pytest.raises(TypeError, match="unexpected kwargs"):
+        torch.nn.factory_kwargs({"size": 1})
