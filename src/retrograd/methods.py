@@ -329,6 +329,8 @@ def tolist(self: Any) -> Any:
 
 
 def tensor_bool(self: Any) -> bool:
+    if self._flags & FLAG_WRAPPER and getattr(self._extra.batch, "dim", None) is not None:      # an example, whatever its shape
+        return hooks.batched_item(self, "bool")
     if self.array.size == 0:
         raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
     if self.array.size > 1:
@@ -625,6 +627,7 @@ def __deepcopy__(self: Any, memo: Any) -> Any:
         made._flags = self._flags
     else:
         made = subclass.instance(type(self), bare(copied_array(self, memo), self._flags & FLAG_META))
+        bump(made)                    # an empty tensor was given this memory
     made._requires = self._requires
     memo[id(self)] = made
     deepcopy = import_module("copy").deepcopy
@@ -689,6 +692,7 @@ def rebuild(cls: Any, memory: Any, place: Any, dtype_name: str, odd: int, requir
     """Used by pickle, and by copy.copy, whose copies share memory."""
     made = subclass.instance(cls, bare(placed(memory, dtypes.BY_NAME[dtype_name].numpy, *place), odd))
     made._requires = requires_grad
+    bump(made)                        # an empty tensor was given this memory
     made.__dict__.update(attributes)
     return made
 

@@ -131,7 +131,9 @@ def test_transforms_differentiate_in_inference_mode() -> None:
             torch.testing.assert_close(vmap(grad(torch.sin))(given), x.cos())
             torch.testing.assert_close(grad(lambda t: grad(lambda u: u**3)(t))(given[1]), torch.tensor(6.0))
             torch.testing.assert_close(linearize(torch.sin, given)[1](ones(2)), x.cos())
-        assert grad(lambda t: t.sin().sum())(inside).is_inference() and torch.is_inference_mode_enabled()
+        assert torch.is_inference_mode_enabled() and vmap(torch.sin)(inside).is_inference()
+        for result in (grad(lambda t: t.sin().sum())(inside), vjp(torch.sin, x)[0], jvp(torch.sin, (x,), (x,))[1]):
+            assert not result.is_inference()
     assert not torch.is_inference_mode_enabled()
 
 

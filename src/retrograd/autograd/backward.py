@@ -50,6 +50,8 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
     """
     if not wants_grad(tensor):
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    if not tensor._requires and tensor.grad_fn is None:         # a view, made where nothing was recorded, of what requires grad
+        raise AssertionError("Expected gradient function to be set")
     node = edge_of(tensor)
     return GradientEdge(node, tensor._nr)
 

@@ -442,7 +442,7 @@ def call_view(op: Any, args: Any) -> Any:
 def make_view(op: Any, source: Any, args: Any, array: Any) -> Any:
     """The tensor for `array`, which `op` with `args` after the tensor makes of an ordinary one: a way past binding."""
     creation = DEFAULT
-    if switches.any_mode and not tls.grad_enabled:
+    if switches.any_mode and (tls.inference or not tls.grad_enabled):
         creation = INFERENCE_MODE if tls.inference else NO_GRAD_MODE
     out = new_tensor(array)
     counter = source._counter
@@ -549,7 +549,7 @@ def autograd(op: Any, args: Any) -> Any:
             return write_out(op, args)
         target = args[0]
     if op.differentiable or target is not None:
-        if tls.grad_enabled:
+        if tls.grad_enabled and not tls.inference:
             mask = gradient_mask(op, args)
             if mask and all_inference(op, args):
                 mask = 0

@@ -384,9 +384,11 @@ class Packet:
         self.entry: Any = None            # what its calls run, made with the first
         self.declared: int = 0            # how many of them are rows of a table; derived forms follow
 
-    def add(self, op: OpDef) -> None:
+    def add(self, op: OpDef, listed: bool = True) -> None:
         op.packet = self
         setattr(self, op.overload, op)
+        if not listed:                    # reached by its own name only
+            return
         place = next((i for i, s in enumerate(self.schemas) if takes_number_for_tensor(s, op.schema)), len(self.schemas))
         self.overloads_.insert(place, op)
         self.schemas.insert(place, op.schema)
@@ -435,7 +437,10 @@ def defop(schema: str, kernel: Any, *, inplace: Any = None, out: Any = None, num
     """Declare an op and, as the schema allows, its in-place and out= forms.
 
     `inplace` is True, "function" if the in-place form is a function as well as a method (torch.sin_), or a kernel of its own.
+    With `out="aten"` the public function takes no `out=`: only `ops.aten` has that form.
     """
+    unlisted = out == "aten"
+    out = None if unlisted else out
     parsed = Schema(schema, allow_numbers_as_tensors=numbers)
     op = OpDef(parsed, kernel, numbers=numbers, out=out, **columns)
     packet = packet_of(parsed.name)
@@ -444,7 +449,7 @@ def defop(schema: str, kernel: Any, *, inplace: Any = None, out: Any = None, num
     if inplace:
         add_form(op, "inplace", numbers, None if inplace is True else inplace)
     if out is not False:
-        add_form(op, "out", numbers, None)
+        add_form(op, "unlisted" if unlisted else "out", numbers, None)
     return op
 
 
@@ -486,7 +491,7 @@ def finish(name: str) -> None:
     with finishing:
         for op, form, numbers, kernel in FORMS.get(name, ()):
             if form == "inplace" or out_possible(op):
-                packet_of(name).add(derive(op, form, numbers, kernel))
+                packet_of(name).add(derive(op, form, numbers, kernel), form != "unlisted")
         FORMS.pop(name, None)
         UNFINISHED.discard(name)
 
@@ -528,14 +533,14 @@ def derive(op: OpDef, form: str, numbers: bool, kernel: Any) -> OpDef:
         result = ", ".join(f"Tensor({c}!)" for c in letters)
         result = f"({result})" if len(returns) > 1 else result
         schema = f"{name}.{overload + '_' if overload and overload != 'Tensor' else ''}out({arguments}) -> {result}"
-    function, method = "function" in op.variants and (form == "out" or kernel == "function"), "method" in op.variants
+    function, method = "function" in op.variants and (form != "inplace" or kernel == "function"), "method" in op.variants
     own = None if kernel == "function" else kernel
     derived = OpDef(Schema(schema, allow_numbers_as_tensors=numbers), own or op.kernel, vjp=op.vjp, jvp=op.jvp,
                     variants=", ".join(["function"] * function + ["method"] * method),
                     batch=op.batch, promote=op.promote, widen=op.widen, node=op.node_name, functional=op, numbers=numbers,
-                    composite=op.composite and form != "out", scalars=op.scalars, check=op.check, exact=op.exact,
+                    composite=op.composite and form == "inplace", scalars=op.scalars, check=op.check, exact=op.exact,
                     leading=op.leading, mixes=op.mixes, elementwise=op.elementwise, real_only=op.real_only, out=op.out,
-                    autocast=op.autocast if form == "out" else None, traits=op.traits, pattern=op.pattern)
+                    autocast=op.autocast if form != "inplace" else None, traits=op.traits, pattern=op.pattern)
     return derived
 
 

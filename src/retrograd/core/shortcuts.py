@@ -257,6 +257,7 @@ def method(a, *sizes, **kwargs):
 HEADS = {
     "operator1": ("def function(a):\n", "dispatcher.unary(op, a)"),
     "operator2": ("def function(a, b):\n", "dispatcher.binary(op, a, b)"),
+    "reflected2": ("def function(a, b):\n", "general((a, b), {})"),
     "matmul2": ("def function(a, b):\n    if not isinstance(b, Tensor) or a.array.ndim != 2 or b.array.ndim != 2:\n"
                 "        return general((a, b), {})\n", "dispatcher.binary(op, a, b)"),
     "method1": ("def function(a, *rest):\n    if rest or type(a) is not Tensor:\n        return general((a, *rest), {})\n",
@@ -345,8 +346,8 @@ def STUB(*args: Any) -> Any:
 
 
 # the operator's name, the op's, and how it is called; the reflected ones are those of ops that commute
-OPERATORS = (("__add__", "add", "operator2"), ("__radd__", "add", "operator2"), ("__sub__", "sub", "operator2"),
-             ("__mul__", "mul", "operator2"), ("__rmul__", "mul", "operator2"), ("__truediv__", "div", "operator2"),
+OPERATORS = (("__add__", "add", "operator2"), ("__radd__", "add", "reflected2"), ("__sub__", "sub", "operator2"),
+             ("__mul__", "mul", "operator2"), ("__rmul__", "mul", "reflected2"), ("__truediv__", "div", "operator2"),
              ("__neg__", "neg", "operator1"), ("__matmul__", "matmul", "matmul2"))
 
 

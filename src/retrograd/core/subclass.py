@@ -27,6 +27,7 @@ from retrograd.core.tensor import (
     FLAG_META,
     FLAG_SPARSE,
     FLAG_SUBCLASS,
+    FLAG_WRAPPER,
     FUNCTIONS_BY_NAME,
     Tensor,
     counter_of,
@@ -262,6 +263,8 @@ def instance(cls: Any, t: Any) -> Any:
     made._counter, made._view = t._counter, t._view
     if t._flags & FLAG_SPARSE:
         extra_of(made).sparse = t._extra.sparse.copy()
+    if t._flags & FLAG_WRAPPER:              # the value of a transform's level goes with it
+        extra_of(made).batch = t._extra.batch
     return made
 
 

@@ -210,6 +210,8 @@ class Tensor:
     def __radd__(self, other: Any) -> Any:
         if isinstance(other, Tensor) and was_asked_first(self, other):
             return table.dispatcher.binary(table.add, other, self)
+        if type(other) is not float and type(other) is not int and is_foreign(other):
+            return NotImplemented
         return table.dispatcher.binary(table.add, self, other)
 
     def __sub__(self, other: Any) -> Any:
@@ -226,6 +228,8 @@ class Tensor:
     def __rmul__(self, other: Any) -> Any:
         if isinstance(other, Tensor) and was_asked_first(self, other):
             return table.dispatcher.binary(table.mul, other, self)
+        if type(other) is not float and type(other) is not int and is_foreign(other):
+            return NotImplemented
         return table.dispatcher.binary(table.mul, self, other)
 
     def __truediv__(self, other: Any) -> Any:
@@ -292,6 +296,8 @@ class Tensor:
     def __rand__(self, other: Any) -> Any:
         if isinstance(other, Tensor) and was_asked_first(self, other):
             return table.dispatcher.function("__and__", (other, self))
+        if is_foreign(other):
+            return NotImplemented
         return table.dispatcher.function("__and__", (self, other))
 
     def __or__(self, other: Any) -> Any:
@@ -300,6 +306,8 @@ class Tensor:
     def __ror__(self, other: Any) -> Any:
         if isinstance(other, Tensor) and was_asked_first(self, other):
             return table.dispatcher.function("__or__", (other, self))
+        if is_foreign(other):
+            return NotImplemented
         return table.dispatcher.function("__or__", (self, other))
 
     def __xor__(self, other: Any) -> Any:
@@ -308,6 +316,8 @@ class Tensor:
     def __rxor__(self, other: Any) -> Any:
         if isinstance(other, Tensor) and was_asked_first(self, other):
             return table.dispatcher.function("__xor__", (other, self))
+        if is_foreign(other):
+            return NotImplemented
         return table.dispatcher.function("__xor__", (self, other))
 
     def __lshift__(self, other: Any) -> Any:
@@ -385,6 +395,9 @@ class Tensor:
 
     def __setitem__(self, index: Any, value: Any) -> None:
         table.dispatcher.function("__setitem__", (self, index, value))
+
+    def __delitem__(self, index: Any) -> None:
+        raise TypeError("Tensor does not support deleting items")
 
     def __hash__(self) -> int:
         return id(self)
@@ -542,6 +555,11 @@ def length(t: Any) -> int:
     if t.array.ndim == 0:
         raise TypeError("len() of a 0-d tensor")
     return t.array.shape[0]
+
+
+def is_foreign(left: Any) -> bool:
+    """Whether no operator of tensors takes such a left operand, so that Python is to say so."""
+    return left is None or isinstance(left, (str, bytes, list, tuple, dict, set))
 
 
 def was_asked_first(t: Any, left: Any) -> bool:

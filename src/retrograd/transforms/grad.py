@@ -34,7 +34,6 @@ class Grad(Level):
 
     def __init__(self) -> None:
         self.mode_below: bool = tls.grad_enabled
-        self.inference_below: bool = tls.inference
         self.watchers: Any = None     # the dispatch modes, which only see what is below all levels
 
     def run(self, op: Any, args: Any) -> Any:
@@ -123,7 +122,6 @@ class beneath(only_outer):
 
     def __enter__(self) -> None:
         self.mode = set_grad_enabled(tls.grad_enabled and self.level.mode_below)
-        self.inference = set_flag("inference", True) if self.level.inference_below else None
         self.modes = tls.dispatch_modes
         if self.level.watchers is not None:
             tls.dispatch_modes = self.level.watchers
@@ -133,14 +131,12 @@ class beneath(only_outer):
         super().__exit__()
         tls.dispatch_modes = self.modes
         set_grad_enabled(self.mode)
-        if self.inference is not None:
-            set_flag("inference", self.inference)
 
 
 @contextmanager
 def reverse_level(level: Grad) -> Iterator[Grad]:
     """Make `level` the innermost one, with recording on."""
-    level.mode_below, level.inference_below = tls.grad_enabled, tls.inference
+    level.mode_below = tls.grad_enabled
     with running(level), living(level):
         was = set_grad_enabled(True), set_flag("inference", False)
         try:
@@ -198,7 +194,7 @@ def run_grad(func: Any, argnums: Any, has_aux: bool, args: Any, kwargs: Any) -> 
         if output.array.ndim:
             raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
                                f"{output.array.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?")
-        if output.array.dtype.kind == "c":
+        if output.array.dtype.kind == "c" and output.requires_grad:
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {output.dtype}")
         grads = pull_back(level, [output_edge(output, level)], leaf_edges(leaves), leaves,
                           [late.ones_like(output, memory_format=preserve_format)], False)

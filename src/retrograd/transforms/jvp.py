@@ -12,7 +12,7 @@ from typing import Any
 
 from retrograd.autograd.forward_ad import check_floating
 from retrograd.core.dispatch import call
-from retrograd.core.state import tls
+from retrograd.core.state import set_flag, tls
 from retrograd.core.tensor import FLAG_WRAPPER, Tensor
 from retrograd.ops import late
 from retrograd.ops.memory.copy import alias
@@ -110,11 +110,12 @@ def forward_level() -> Iterator[Jvp]:
     level = Jvp()
     was = tls.fwd_grad_enabled
     with running(level), living(level):
-        tls.fwd_grad_enabled = True
+        tls.fwd_grad_enabled, inference = True, set_flag("inference", False)
         try:
             yield level
         finally:
             tls.fwd_grad_enabled = was
+            set_flag("inference", inference)
 
 
 def check_tensors(flat: list[Any], what: str) -> None:

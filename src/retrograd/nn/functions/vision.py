@@ -41,7 +41,7 @@ def interpolate(input: Any, size: Any = None, scale_factor: Any = None, mode: st
     if recompute_scale_factor and sizes is None:
         sizes = [math.floor(float(n) * f) for n, f in zip(input.shape[2:], factors, strict=True)]
         factors = None
-    if mode == "area":
+    if mode == "area" and rank in (1, 2, 3):
         if sizes is None:
             sizes = [math.floor(float(n) * f) for n, f in zip(input.shape[2:], factors, strict=True)]
         return getattr(ops.aten, f"adaptive_avg_pool{rank}d")(input, sizes)

@@ -18,7 +18,7 @@ from retrograd.core.opdef import defop
 from retrograd.core.rng.fused import fma_float32, fma_float64
 from retrograd.core.schema import Schema
 from retrograd.core.state import switches, tls
-from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor, new_tensor, wants_grad
+from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor, counter_of, new_tensor, wants_grad
 from retrograd.ops import late
 from retrograd.ops.memory.copy import channels_last_strides, format_strides, meta_array
 from retrograd.ops.shared import families
@@ -155,6 +155,9 @@ def fill_out(op: Any, args: Any, out: Any, dtype: Any) -> Any:
                           "occur as a result of rounding error. The out tensor will be resized to a tensor of shape "
                           f"({made.array.size},).", UserWarning, stacklevel=4)
         late.resize_(out, made.array.shape)
+        counter_of(out).n -= op.name != "empty"         # of what is written, only the write is counted
+    if op.name == "empty":
+        return out
     hooks.assign_out(out, made, op.name)
     return out
 

@@ -129,7 +129,7 @@ def binomial_kernel(xp: Any, count: Any, prob: Any, generator: Any) -> Any:
 
 
 binomial = defop(
-    "binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor", kernel=binomial_kernel,
+    "binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor", out="aten", kernel=binomial_kernel,
     vjp=NOT_IMPLEMENTED, batch=families.pointwise, variants="function",
     meta=lambda xp, count, prob, generator: np.empty(lean.broadcast_shapes(count.shape, prob.shape), count.dtype),
 )

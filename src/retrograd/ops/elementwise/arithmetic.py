@@ -242,6 +242,7 @@ defop(
 )
 defop(
     "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+    out="aten",
     kernel=lambda xp, self, other: remainder_in_float32(xp, number_like(xp, other, self), other),
     vjp=dict(other=lambda grad, self, other: -grad * quotient(self, other, "floor")), scalars=("self",), variants="function",
     node="RemainderBackward2", **shared,
@@ -437,7 +438,7 @@ defop(
 # ---- three operands
 def check_same_dtypes(self: Any, end: Any, weight: Any) -> None:
     for name, t in (("end", end), ("weight", weight)):
-        if isinstance(t, Tensor) and t.dtype is not self.dtype and not (t is weight and t.array.ndim == 0):
+        if isinstance(t, Tensor) and t.dtype is not self.dtype and not (name == "weight" and t.array.ndim == 0):
             raise RuntimeError(f"expected dtype {C_NAMES[self.dtype.name]} for `{name}` but got dtype {C_NAMES[t.dtype.name]}")
 
 

@@ -467,6 +467,7 @@ def check_dist(self: Any, other: Any, p: Any) -> None:
 
 defop(
     "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor",
+    out="aten",
     kernel=dist_kernel, check=check_dist,
     vjp=dict(self=lambda grad, self, other, p, result: norm_backward(grad, self - other, p, result), other=dist_backward_other),
     jvp=dist_tangent, batch=families.loop, promote="common", widen=True, mixes=False,

@@ -157,7 +157,7 @@ def bit_rows(name: str, kernel: Any, scalar: str, lower: str | None = None) -> N
     columns = dict(batch=families.pointwise, promote="common", lower=lower)
     defop(f"{name}.Tensor(Tensor self, Tensor other) -> Tensor", kernel=kernel, inplace=True, **columns)
     defop(f"{name}.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", variants="function", scalars=("self",),
-          kernel=lambda xp, self, other: kernel(xp, number_like(xp, other, self), other), **columns)
+          out="aten", kernel=lambda xp, self, other: kernel(xp, number_like(xp, other, self), other), **columns)
     defop(f"{name}.{scalar}(Tensor self, Scalar other) -> Tensor", scalars=("other",), inplace=True,
           kernel=lambda xp, self, other: kernel(xp, self, number_like(xp, self, other)), **columns)
 

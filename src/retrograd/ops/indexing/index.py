@@ -422,6 +422,7 @@ PUT_COLUMNS: dict[str, Any] = dict(
 )
 index_put = defop(
     "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
+    out="aten",
     kernel=index_put_kernel, lower="@index_put", **PUT_COLUMNS, pattern=("scatter", 2, "index", (1,)),
 )
 index_put_ = defop(
@@ -700,8 +701,14 @@ def as_value(self: Any, value: Any) -> Any:
         raise TypeError(f"can't assign a {type_name(value)} to a torch.{self.dtype.legacy}Tensor")
     dtype = self.array.dtype
     if dtype.itemsize == 2 and dtype.kind in "fV":      # half precisions are not checked for room
-        return new_tensor(number_array(value, np.dtype(np.float64)).astype(dtype))
-    return new_tensor(number_array(value, dtype))
+        return fresh(number_array(value, np.dtype(np.float64)).astype(dtype))
+    return fresh(number_array(value, dtype))
+
+
+def fresh(array: Any) -> Any:
+    """A tensor of data that come from the program, which dispatch modes see."""
+    made = new_tensor(array)
+    return hooks.lifted(made) if switches.any_mode and tls.dispatch_modes else made
 
 
 C_NAMES = {"bool": "bool", "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t",
@@ -774,9 +781,7 @@ def as_index_tensor(value: Any) -> Any:
             value = late.tensor(value).array
         if value.dtype.kind == "O":
             value = late.tensor(value.tolist()).array
-    if value.dtype.kind == "b" or value.dtype == np.uint8:
-        return new_tensor(value)
-    return new_tensor(value.astype(INT64))
+    return fresh(value if value.dtype.kind == "b" or value.dtype == np.uint8 else value.astype(INT64))
 
 
 indexing.as_index_tensor = as_index_tensor

@@ -207,6 +207,7 @@ masked_fill_tensor = defop(
 )
 masked_fill_scalar = defop(
     "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
+    out="aten",
     kernel=filled,
     vjp=dict(self=lambda grad, mask: grad.masked_fill(mask, 0)),
     jvp=lambda self_t, mask: self_t.masked_fill(mask, 0), batch=families.pointwise, inplace=fill_in_place, elementwise=False,
@@ -274,6 +275,7 @@ def masked_scatter_backward_kernel(xp: Any, grad_output: Any, mask: Any, sizes: 
 
 masked_scatter = defop(
     "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
+    out="aten",
     kernel=masked_scatter_kernel,
     vjp=dict(self=lambda grad, mask: grad.masked_fill(mask, 0),
              source=lambda grad, mask, source_sym_sizes: call(masked_scatter_backward, [grad, mask, source_sym_sizes])),
@@ -340,6 +342,7 @@ def embedding_double_backward(grad: Any, indices: Any, padding_idx: int) -> Any:
 embedding = defop(
     "embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) "
     "-> Tensor",
+    out="aten",
     kernel=embedding_kernel,
     vjp=dict(weight=embedding_backward),
     jvp=lambda weight_t, indices, padding_idx, scale_grad_by_freq, sparse:

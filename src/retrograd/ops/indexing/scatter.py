@@ -643,6 +643,7 @@ index_fill_tensor = defop(
 )
 index_fill_scalar = defop(
     "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+    out="aten",
     kernel=index_fill_kernel, lower="@index_fill",
     vjp=dict(self=lambda grad, dim, index: grad.index_fill(dim, index, 0)),
     jvp=lambda self_t, dim, index: self_t.index_fill(dim, index, 0),
@@ -765,6 +766,7 @@ def put_kernel(xp: Any, self: Any, index: Any, source: Any, accumulate: bool) ->
 
 put = defop(
     "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
+    out="aten",
     kernel=put_kernel, lower="@put",
     vjp=dict(self=lambda grad, index, source, accumulate:
                  grad if accumulate else grad.put(index, late.zeros_like(source), False),

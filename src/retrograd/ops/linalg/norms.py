@@ -182,6 +182,7 @@ def exp_derivative(matrix: Any, change: Any) -> Any:
 
 linalg_matrix_exp = defop(
     "linalg_matrix_exp(Tensor self) -> Tensor",
+    out="aten",
     kernel=matrix_exp_kernel, vjp=dict(self=lambda grad, self: exp_derivative(self.mH, grad)),
     jvp=lambda self_p, self_t: exp_derivative(self_p, self_t), batch=stacked(2), widen=True, variants="",
 )

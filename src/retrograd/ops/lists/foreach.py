@@ -30,8 +30,9 @@ def item(base: Any, node: str, check: Any = None) -> Any:
     made = ITEMS.get(node)
     if made is None:
         made = ITEMS[node] = OpDef(base.schema, base.kernel, vjp=base.vjp, jvp=base.jvp, batch=base.batch, promote=base.promote,
-                                   widen=base.widen, node=node, numbers=base.numbers, scalars=base.scalars,
-                                   check=check or base.check, exact=base.exact, leading=base.leading, lower=base.lower)
+                                   widen=base.widen, node=node, functional=base.functional, numbers=base.numbers,
+                                   scalars=base.scalars, check=check or base.check, exact=base.exact,
+                                   leading=base.leading, lower=base.lower)
     return made
 
 
@@ -90,22 +91,23 @@ def overridden(args: Any) -> bool:
                                               for t in tensors_in(args) if t._flags & FLAG_SUBCLASS])
 
 
-def in_place(name: str, overload: str, arguments: str, single: str, spread: Any = None) -> None:
+def in_place(name: str, overload: str, arguments: str, single: str, spread: Any = None, node: str = "") -> None:
     """Declare the form that writes: `single` is the in-place op for one tensor, which gets the items of lists. `spread` makes
-    a list of the last argument, a tensor of numbers."""
+    a list of the last argument, a tensor of numbers. `node` is the name of the nodes, if not that of the single op's."""
     def kernel(self: Any, *rest: Any) -> Any:
         for argument in rest:
             if isinstance(argument, (list, tuple)):
                 check_scalars(self, argument) if "ScalarList" in overload else check_lists(self, argument)
         check_lists(self)
-        if tls.grad_enabled:                  # of all tensors, before the first is written to
-            for t in self:
-                if wants_grad(t):
-                    check_inplace(t, True)
+        recorded = [t for t in self if wants_grad(t)] if tls.grad_enabled else []
+        for t in recorded:                    # of all tensors, before the first is written to
+            check_inplace(t, True)
         if spread is not None:
             rest = tuple([spread(self, a) if hasattr(a, "array") else a for a in rest])
         packet, _, form = single.partition(".")
         op = row(packet, form or "default")
+        if recorded and node:
+            op = item(op, node)
         columns = [argument for argument in rest if isinstance(argument, (list, tuple))]
         tail = [argument for argument in rest if not isinstance(argument, (list, tuple))]
         write_each(op, self, columns, tail + [p.default for p in op.schema.params[1 + len(rest):]])
@@ -217,8 +219,8 @@ for name in ("add", "sub", "mul", "div"):
            with_scalars(name, "Scalar", stem + "1ScalarList", tail))
     listed(f"{full}.List(Tensor[] self, Tensor[] other{alpha}) -> Tensor[]",
            with_list(name, "Tensor", stem + ("0" if name == "div" else "0List")))
-    in_place(full, "Scalar", ", Scalar scalar", name + "_.Tensor")
-    in_place(full, "ScalarList", ", Scalar[] scalars", name + "_.Tensor")
+    for overload, argument in (("Scalar", "Scalar scalar"), ("ScalarList", "Scalar[] scalars")):
+        in_place(full, overload, f", {argument}", name + "_.Tensor", node=f"{camel(name)}Backward1")
     in_place(full, "List", f", Tensor[] other{alpha}", name + "_.Tensor")
     if name != "sub":
         inner = ", *, Scalar alpha=1" if name == "add" else ""

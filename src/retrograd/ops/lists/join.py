@@ -15,7 +15,8 @@ from retrograd.core.dispatch import call, is_ordinary
 from retrograd.core.opdef import defop, find_packet
 from retrograd.core.tensor import new_tensor
 from retrograd.ops import late
-from retrograd.ops.memory.copy import cast_array, clone, contiguous_format, copied, format_strides, meta_array, real_if
+from retrograd.ops.create.factories import as_element
+from retrograd.ops.memory.copy import clone, contiguous_format, copied, format_strides, meta_array, real_if
 from retrograd.ops.shared import geometry
 from retrograd.ops.shared.families import is_watched, loop, move_to_front, shift_dims, will_differentiate, wrap_dim, wrap_dims
 from retrograd.ops.shared.triangles import lower_part, upper_part
@@ -355,6 +356,7 @@ def interleave_meta(xp: Any, repeats: Any, output_size: Any) -> Any:
 
 interleave = defop(
     "repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor",
+    out="aten",
     meta=interleave_meta,
     kernel=interleave_kernel, batch=loop, variants="function",
 )
@@ -409,6 +411,7 @@ def flip_kernel(xp: Any, self: Any, dims: Any) -> Any:
 
 flip = defop(
     "flip(Tensor self, int[] dims) -> Tensor",
+    out="aten",
     kernel=flip_kernel, lower="@flip",
     vjp=dict(self=lambda grad, dims: grad.flip(dims)), jvp="linear", batch=shift_dims("dims"), pattern="moves",
 )
@@ -436,7 +439,7 @@ def roll_kernel(xp: Any, self: Any, shifts: Any, dims: Any) -> Any:
     if self.size == 0:
         return copied(self, None, format_strides(self, None))
     if self.ndim == 0:
-        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
     return rolled(xp, self, shifts, [wrap_dim(d, self.ndim) for d in dims])
 
 
@@ -465,6 +468,7 @@ def batch_roll(op: Any, args: Any, dims: Any, size: int) -> Any:
 
 roll = defop(
     "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",
+    out="aten",
     kernel=roll_kernel, lower="@roll",
     vjp=dict(self=lambda grad, shifts, dims: grad.roll([-s for s in reversed(shifts)], tuple(reversed(dims)))),
     jvp="linear", batch=batch_roll, pattern="moves",
@@ -489,6 +493,7 @@ def rot90_kernel(xp: Any, self: Any, k: int, dims: Any) -> Any:
 
 rot90 = defop(
     "rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor",
+    out="aten",
     kernel=rot90_kernel,
     vjp=dict(self=lambda grad, k, dims: grad.rot90(-k, dims)), jvp="linear", batch=shift_dims("dims"), pattern="moves",
 )
@@ -586,13 +591,14 @@ def pad_kernel(xp: Any, self: Any, pad: Any, value: Any) -> Any:
         part = self[tuple(source)]
         return copied(part, None, format_strides(part, None))
     made = geometry.new_in_format(shape, self.dtype, geometry.channels_last_like(self))
-    made[...] = cast_array(xp.asarray(value), self.dtype)
+    made[...] = as_element(value, self.dtype)
     made[tuple(target)] = self[tuple(source)]
     return made
 
 
 constant_pad_nd = defop(
     "constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
+    out="aten",
     kernel=pad_kernel, lower="@constant_pad_nd",
     vjp=dict(self=lambda grad, pad: call(constant_pad_nd, [grad, [-n for n in pad], 0])),
     jvp=lambda self_t, pad: call(constant_pad_nd, [self_t, pad, 0]), batch=batch_front, variants="function", pattern="moves",

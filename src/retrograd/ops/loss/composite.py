@@ -98,7 +98,7 @@ def with_probabilities(self: Any, target: Any, weight: Any, reduction: int, labe
     check_class_weights(weight, classes)
     logs = self.log_softmax(dim, self.dtype)
     if label_smoothing > 0:
-        target = times(target, 1 - label_smoothing) + label_smoothing / classes
+        target = times(target, 1 - label_smoothing) + (label_smoothing / classes if classes else math.inf)
     products = logs * target if weight is None else logs * target * along_classes(weight, logs)
     if reduction == NONE:
         return -products.sum(dim)

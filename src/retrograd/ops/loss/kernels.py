@@ -402,6 +402,7 @@ def check_logits(self: Any, target: Any, weight: Any, pos_weight: Any, reduction
 binary_cross_entropy_with_logits = defop(
     "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int "
     "reduction=1) -> Tensor",
+    out="aten",
     kernel=logits_kernel, check=without_gradient("binary_cross_entropy_with_logits", check_logits, weight=2, pos_weight=3),
     vjp=dict(self=lambda grad, self, target, weight, pos_weight, reduction:
                  share(grad * logits_slope(self, target, weight, pos_weight), reduction, self.numel()),

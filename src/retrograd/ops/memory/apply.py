@@ -53,7 +53,6 @@ def apply_to_elements(name: str, self: Any, others: Any, function: Any) -> Any:
     arrays = [t.expand(self.shape).array for t in others]
     flat = [function(*values) for values in zip(*[a.reshape(-1).tolist() for a in (self.array, *arrays)], strict=True)]
     self.array[...] = np.asarray(flat).astype(self.array.dtype).reshape(self.array.shape)
-    bump(self)
     return self
 
 

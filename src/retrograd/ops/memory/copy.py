@@ -142,6 +142,7 @@ def clone_kernel(xp: Any, self: Any, memory_format: Any) -> Any:
 
 clone = defop(
     "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
+    out="aten",
     kernel=clone_kernel,
     vjp=dict(self=lambda grad: grad), jvp="linear", batch=families.pointwise, lower="@clone", pattern="elements",
 )

@@ -393,6 +393,7 @@ def batched_convolution_backward(op: Any, args: Any, dims: Any, size: int) -> An
 SETTINGS = ("SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups")
 convolution = defop(
     f"convolution(Tensor input, Tensor weight, Tensor? bias, {SETTINGS}) -> Tensor",
+    out="aten",
     kernel=convolution_kernel, check=check_convolution, vjp={("input", "weight", "bias"): convolution_rule},
     jvp=convolution_tangent, batch=batched_convolution, widen=True, variants="function",
 )

@@ -299,8 +299,8 @@ def grid_sampler_tensors(input: Any, grid: Any, interpolation_mode: int, padding
             families.wrap_dim(0, 0, scalar_ok=False)
     check_shapes(input.array, grid.array)
     if input.ndim not in sampler_of or input.ndim != grid.ndim:
-        expected = f"{input.ndim}D" if input.ndim in sampler_of else "4D or 5D"
-        raise RuntimeError(f"grid_sampler(): expected {expected} input and grid with same number of dimensions, but got input "
+        expected = 4 if input.ndim == 4 else 5
+        raise RuntimeError(f"grid_sampler(): expected {expected}D input and grid with same number of dimensions, but got input "
                            f"with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}")
     return call(sampler_of[input.ndim], [input, grid, interpolation_mode, padding_mode, align_corners])
 
@@ -371,5 +371,6 @@ affine_grid_generator_backward = defop(
     kernel=affine_backward_tensors, composite=True, variants="", out=False)
 defop(
     "affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor",
+    out="aten",
     kernel=affine_kernel, jvp="linear", batch=fold_affine, widen=True, check=check_affine, variants="function", real_only=True,
     vjp=dict(theta=lambda grad, size, align_corners: call(affine_grid_generator_backward, [grad, size, align_corners])))

@@ -53,10 +53,12 @@ def batch_first(op: Any, args: Any, dims: Any, size: int) -> Any:
 
 pixel_shuffle = defop(
     "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
+    out="aten",
     kernel=pixel_shuffle_kernel, lower="@pixel_shuffle", jvp="linear", batch=batch_first, variants="function",
     vjp=dict(self=lambda grad, upscale_factor: call(pixel_unshuffle, [grad, upscale_factor])), pattern="moves")
 pixel_unshuffle = defop(
     "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
+    out="aten",
     kernel=pixel_unshuffle_kernel, lower="@pixel_unshuffle", jvp="linear", batch=batch_first, variants="function",
     vjp=dict(self=lambda grad, downscale_factor: call(pixel_shuffle, [grad, downscale_factor])), pattern="moves")
 
@@ -74,6 +76,7 @@ def channel_shuffle_kernel(xp: Any, self: Any, groups: int) -> Any:
 
 channel_shuffle = defop(
     "channel_shuffle(Tensor self, SymInt groups) -> Tensor",
+    out="aten",
     kernel=channel_shuffle_kernel, lower="@channel_shuffle", jvp="linear", batch=families.folded, variants="function",
     vjp=dict(self=lambda grad, groups: call(channel_shuffle, [grad, grad.shape[1] // groups])), pattern="moves")
 native_channel_shuffle = defop(

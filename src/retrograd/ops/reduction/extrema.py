@@ -236,7 +236,7 @@ def median_positions(xp: Any, self: Any, axis: int, ignore_nan: bool) -> Any:
         middle = (x.shape[-1] - 1) // 2
         indices = select_rows(x, "m", middle)
         if indices is None:
-            indices = order_rows(x)[..., middle:middle + 1]
+            indices = order_rows(x)[..., middle:middle + 1].copy()
         return indices if axis == self.ndim - 1 else lean.moveaxis(indices, -1, axis)
     counted = x.shape[-1] - blank.sum(-1, keepdims=True) if ignore_nan else lean.full((*x.shape[:-1], 1), x.shape[-1])
     middle = xp.maximum(counted - 1, 0) // 2
@@ -289,7 +289,7 @@ def median_dim_kernel(ignore_nan: bool) -> Any:
 def define_median(name: str, node: str, ignore_nan: bool) -> tuple[Any, Any]:
     along = defop(f"{name}.dim{NAMED}", kernel=median_dim_kernel(ignore_nan), vjp=dict(self=selected_backward),
                   jvp=selected_jvp, batch=along_dim, node=f"{node}Backward1", widen=True, pattern="dims")
-    full = defop(f"{name}(Tensor self) -> Tensor", kernel=median_kernel(ignore_nan),
+    full = defop(f"{name}(Tensor self) -> Tensor", out="aten", kernel=median_kernel(ignore_nan),
                  vjp=dict(self=lambda grad, self, result: spread_evenly(grad, self, result)),
                  jvp=lambda self_p, self_t, result: read_evenly(self_t, self_p, result),
                  batch=flattened(along), widen=True, pattern="dims")

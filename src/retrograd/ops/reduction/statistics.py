@@ -89,7 +89,7 @@ def trapezoid_x(y: Any, x: Any, dim: int) -> Any:
 
 
 def trapezoid_dx(y: Any, dx: Any, dim: int) -> Any:
-    axis = wrap_dim(wrap_dim(dim, y.ndim), y.ndim, scalar_ok=False)
+    axis = wrap_dim(dim, y.ndim, scalar_ok=False)
     if y.shape[axis] == 0:
         return late.empty([n for d, n in enumerate(y.shape) if d != axis], dtype=y.dtype).zero_()
     no_bool("trapezoid", y=y)

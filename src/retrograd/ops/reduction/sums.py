@@ -14,7 +14,8 @@ from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import defop
-from retrograd.core.tensor import FLAG_WRAPPER
+from retrograd.core.state import tls
+from retrograd.core.tensor import FLAG_WRAPPER, wants_grad
 from retrograd.ops import late
 from retrograd.ops.memory.copy import cast_array
 from retrograd.ops.shared import families
@@ -76,7 +77,7 @@ sum_dims = defop(
 )
 sum = defop(
     "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
-    out="any",
+    out="aten",
     kernel=sum_kernel, fast=fast_sum, lower="sum(self)",
     vjp=dict(self=lambda grad, self_sym_sizes: grad.expand(self_sym_sizes)),
     jvp="linear", batch=flattened(sum_dims), pattern="dims",
@@ -234,7 +235,7 @@ prod_dim = defop(
 )
 prod = defop(
     "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
-    out="any",
+    out="aten",
     kernel=lambda xp, self, dtype: prod_dims_kernel(xp, self, None, False, dtype),
     vjp=dict(self=lambda grad, self, result: prod_backward(grad, self.to(grad.dtype), result)),
     jvp=prod_jvp, batch=flattened(prod_dim),
@@ -294,9 +295,9 @@ def count_nonzero_kernel(xp: Any, self: Any, dim: Any) -> Any:
 
 
 count_nonzero_dims = defop(
-    "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor", kernel=count_nonzero_kernel, batch=along_dim,
+    "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor", kernel=count_nonzero_kernel, batch=along_dim, out="aten",
     lower="sum(self != 0)")
-count_nonzero = defop("count_nonzero(Tensor self, int? dim=None) -> Tensor", kernel=count_nonzero_kernel,
+count_nonzero = defop("count_nonzero(Tensor self, int? dim=None) -> Tensor", out="aten", kernel=count_nonzero_kernel,
                       batch=lambda op, args, dims, size: along_dim(
                           count_nonzero_dims, [args[0], () if args[1] is None else (args[1],)], dims, size))
 
@@ -467,6 +468,8 @@ def vector_norm_kernel(xp: Any, self: Any, ord: Any, dim: Any, keepdim: bool, dt
 def norm_of(xp: Any, x: Any, order: float, axes: Any, keepdim: bool) -> Any:
     if order == 2:
         squares = x * x if x.dtype.kind != "c" else x.real * x.real + x.imag * x.imag
+        if x.dtype.kind == "c" and (squares != squares).any():         # a number with an infinite part is infinite
+            squares = xp.abs(x) ** 2
         return xp.sqrt(total(xp, squares, axes, keepdim))
     if order == 0:
         return xp.add.reduce(x != 0, axes, dtype=INT64, keepdims=keepdim)
@@ -590,6 +593,9 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out
         result = call(vector_norm, [input, 2 if p is None or p == "fro" else p, dims, bool(keepdim), dtype])
     if out is None:
         return result
+    if tls.grad_enabled and (wants_grad(input) or wants_grad(out)):
+        raise RuntimeError("linalg_vector_norm(): functions with out=... arguments don't support automatic differentiation, "
+                           "but one of the arguments requires grad.")
     hooks.assign_out(out, result, "norm")
     return out
 
@@ -656,6 +662,7 @@ def trace_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
 
 trace = defop(
     "trace(Tensor self) -> Tensor",
+    out="aten",
     kernel=trace_kernel, lower="@trace", vjp=dict(self=trace_backward), jvp="linear", batch=trace_batch, autocast="float32",
 )
 

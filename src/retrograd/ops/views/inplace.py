@@ -17,13 +17,14 @@ from retrograd.core.kernels import compute_arrays
 from retrograd.core.opdef import OpDef, defop
 from retrograd.core.record import record
 from retrograd.core.state import switches, tls
-from retrograd.core.tensor import FLAG_DUAL, FLAG_INFERENCE, FLAG_WRAPPER, bump, new_view, wants_grad
+from retrograd.core.tensor import FLAG_DUAL, FLAG_INFERENCE, FLAG_SUBCLASS, FLAG_WRAPPER, Tensor, bump, new_view, wants_grad
 from retrograd.core.views import check_inplace
 from retrograd.ops.views import shape
 
 
-def change_geometry(op: OpDef, args: Any) -> Any:
-    """Run `op`, recording it if a gradient is wanted, and make its result the geometry of its first argument."""
+def change_geometry(op: OpDef, args: Any, shown: Any = None) -> Any:
+    """Run `op`, recording it if a gradient is wanted, and make its result the geometry of its first argument. `shown` is the
+    op that dispatch modes and `__torch_dispatch__` see, if there are any."""
     t = args[0]
     if not t._flags and t._view is None and (not switches.any_mode or not tls.slow_path) and not (
             t._requires and tls.grad_enabled):          # nothing to record, nobody who watches
@@ -40,12 +41,22 @@ def change_geometry(op: OpDef, args: Any) -> Any:
         return hooks.batched_geometry(t, op.functional, args[1:])
     ready(op)
     tangent = tangent_of(t) if t._flags & FLAG_DUAL else None
-    mask = gradient_mask(op, args) if tls.grad_enabled else 0
-    check_inplace(t, mask != 0 or wants_grad(t))
-    array = compute_arrays(op, args)
+    recorded = not tls.below
+    mask = gradient_mask(op, args) if recorded and tls.grad_enabled and not tls.inference else 0
+    if recorded:
+        check_inplace(t, mask != 0 or wants_grad(t))
+    handler = handler_of(t) if shown is not None and (switches.any_mode or t._flags & FLAG_SUBCLASS) else None
+    array = compute_arrays(op, args) if handler is None else None
     node = record(op, args, mask, False) if mask else None
     before = t.array.shape
+    if handler is not None:
+        if not shown._ready:
+            shown.prepare()
+        handler(shown, args)
+        array = t.array
     t.array = array
+    if not recorded:
+        return t
     if tangent is not None:
         change_geometry(op, [tangent, *args[1:]])
     if t._flags & FLAG_INFERENCE:
@@ -70,25 +81,40 @@ def ready(op: OpDef) -> OpDef:
     return op
 
 
+def handler_of(t: Any) -> Any:
+    """What shows an op on `t` to the dispatch mode in force, or to the class of `t` if that overrides dispatch."""
+    if tls.slow_path and tls.dispatch_modes:
+        return hooks.dispatch_mode if getattr(tls.dispatch_modes[-1], "_process", None) is None else None
+    overrides = t._flags & FLAG_SUBCLASS and not tls.dispatch_disabled
+    return hooks.dispatch_subclass if overrides and type(t).__torch_dispatch__ is not Tensor.__torch_dispatch__ else None
+
+
 def refuse_batches(self: Any) -> None:
     if self.array.ndim > 2:
         raise RuntimeError(f"t_() expects a tensor with <= 2 dimensions, but self is {self.array.ndim}D")
 
 
-def inplace_view(schema: str, functional: OpDef, node: str, check: Any = None) -> OpDef:
-    """Declare the in-place form of a view op; its nodes are numbered apart from the functional form's."""
+def inplace_view(schema: str, functional: OpDef, node: str, check: Any = None, same: Any = None) -> OpDef:
+    """Declare the in-place form of a view op; its nodes are numbered apart from the functional form's. It may be another name
+    of the op `same`."""
     op = OpDef(functional.schema, functional.kernel, vjp=functional.vjp, jvp=functional.jvp, batch=functional.batch,
                node=node, functional=functional, check=check)
-    return defop(schema, kernel=lambda self, *rest: change_geometry(op, [self, *rest]), composite=True,
+    shown: list[Any] = [] if same is None else [same]
+    made = defop(schema, kernel=lambda self, *rest: change_geometry(op, [self, *rest], shown[0]), composite=True,
                  variants="method", out=False, traits=("inplace_view",))
+    shown.append(made)
+    return made
 
 
 inplace_view("as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a!)",
              shape.as_strided, "AsStridedBackward1").variants = "function, method"
 inplace_view("t_(Tensor(a!) self) -> Tensor(a!)", shape.t, "TBackward1", refuse_batches)
-inplace_view("transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", shape.transpose, "TransposeBackward1")
-inplace_view("swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)", shape.transpose, "TransposeBackward1")
-inplace_view("swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", shape.transpose, "TransposeBackward1")
+transpose_ = inplace_view("transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", shape.transpose,
+                          "TransposeBackward1")
+inplace_view("swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)", shape.transpose, "TransposeBackward1",
+             same=transpose_)
+inplace_view("swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", shape.transpose, "TransposeBackward1",
+             same=transpose_)
 inplace_view("squeeze_(Tensor(a!) self) -> Tensor(a!)", shape.squeeze, "SqueezeBackward3")
 inplace_view("squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)", shape.squeeze_dim, "SqueezeBackward4")
 inplace_view("squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)", shape.squeeze_dims, "SqueezeBackward5")

@@ -204,6 +204,7 @@ def batch_diag_embed(op: Any, args: Any, dims: Any, size: int) -> Any:
 
 diag_embed = defop(
     "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
+    out="aten",
     kernel=diag_embed_kernel, lower="@diag_embed",
     vjp=dict(self=lambda grad, offset, dim1, dim2: grad.diagonal(offset, dim1, dim2)),
     jvp="linear", batch=batch_diag_embed, pattern="moves",
@@ -529,6 +530,7 @@ def zeros_for(grad: Any, kernel: Any, *place: Any) -> Any:
 
 select_scatter = defop(
     "select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor",
+    out="aten",
     lower="@select_scatter",
     kernel=lambda xp, self, src, dim, index: scattered(
         self, src, lambda made: select_kernel(xp, made, dim, index), "slice", "slice"),
@@ -551,6 +553,7 @@ slice_scatter = defop(
 )
 diagonal_scatter = defop(
     "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+    out="aten",
     lower="@diagonal_scatter",
     kernel=lambda xp, self, src, offset, dim1, dim2: scattered(
         self, src, lambda made: diagonal_kernel(xp, made, offset, dim1, dim2), "slice", "slice"),
@@ -599,6 +602,7 @@ def batch_as_strided_scatter(op: Any, args: Any, dims: Any, size: int) -> Any:
 as_strided_scatter = defop(
     "as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> "
     "Tensor",
+    out="aten",
     kernel=lambda xp, self, src, size, stride, storage_offset: scattered(
         self, src, lambda made: geometry.strided(made, size, stride, storage_offset), "slice", "slice"),
     vjp=dict(self=as_strided_scatter_self, src=as_strided_scatter_src),
