@@ -150,7 +150,8 @@ def answer(lines: list[str]) -> list[Any]:
 
 
 def first_sentence(text: str) -> str:
-    line = text.split("\n")[0].replace("'torch.Tensor' ", "'Tensor' ").replace("and 'torch.Tensor'", "and 'Tensor'")
+    line = text.split("\n")[0].replace("'torch.Tensor' ", "'Tensor' ").replace("and 'torch.Tensor'", "and 'Tensor'").replace(
+        "to torch.Tensor.", "to Tensor.")
     return re.sub(r"0x[0-9a-f]+", "0x", line.replace("'retrograd.", "'torch."))[:110]
 
 
