@@ -31,8 +31,8 @@ def change_geometry(op: OpDef, args: Any, shown: Any = None) -> Any:
         if not op.functional._ready:
             op.functional.prepare()
         native = op.functional.native
-        array = None if native is None else native(t.array, *args[1:])
-        t.array = compute_arrays(ready(op), args) if array is None else array
+        made = None if native is None else native(t.array, *args[1:])
+        t.array = compute_arrays(ready(op), args) if made is None else made
         bump(t)
         return t
     if switches.any_mode and tls.transforms:
@@ -46,7 +46,7 @@ def change_geometry(op: OpDef, args: Any, shown: Any = None) -> Any:
     if recorded:
         check_inplace(t, mask != 0 or wants_grad(t))
     handler = handler_of(t) if shown is not None and (switches.any_mode or t._flags & FLAG_SUBCLASS) else None
-    array = compute_arrays(op, args) if handler is None else None
+    array: Any = compute_arrays(op, args) if handler is None else None
     node = record(op, args, mask, False) if mask else None
     before = t.array.shape
     if handler is not None:
