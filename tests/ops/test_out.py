@@ -29,8 +29,8 @@ REFUSED = [          # PyTorch's texts
     (lambda out: torch.max(X, 0, out=(torch.empty(0), out)), torch.int32,
      "Expected out tensor to have dtype long int, but got int instead"),
 ]
-TAKEN = [(lambda out: torch.add(X, X, out=out), torch.float64), (lambda out: torch.sum(X, out=out), torch.int64),
-         (lambda out: torch.prod(X, out=out), torch.int32), (lambda out: torch.cumsum(X, 0, out=out), torch.int64),
+TAKEN = [(lambda out: torch.add(X, X, out=out), torch.float64), (lambda out: torch.sum(X, 0, out=out), torch.int64),
+         (lambda out: torch.prod(X, 0, out=out), torch.int32), (lambda out: torch.cumsum(X, 0, out=out), torch.int64),
          (lambda out: torch.all(X, out=out), torch.uint8), (lambda out: torch.eq(X, X, out=out), torch.float32),
          (lambda out: torch.logical_not(X, out=out), torch.float64), (lambda out: torch.cat([X, X], out=out), torch.float64)]
 
@@ -115,3 +115,12 @@ def test_dtypes_that_out_may_have() -> None:
     logs = torch.zeros(3)
     torch.testing.assert_close(torch.nn.functional.logsigmoid(torch.ones(3), out=logs), torch.sigmoid(torch.ones(3)).log())
     assert logs.count_nonzero() == 3
+
+
+@pytest.mark.parametrize("call", [
+    lambda out: torch.sum(X, out=out), lambda out: torch.prod(X, out=out), lambda out: torch.median(X, out=out),
+    lambda out: torch.clone(X, out=out), lambda out: torch.flip(X, (0,), out=out), lambda out: torch.remainder(2, X, out=out)])
+def test_functions_without_an_out_form_refuse_it_although_aten_has_one(call: Any) -> None:
+    with pytest.raises(TypeError):
+        call(torch.empty(0))
+    assert torch.ops.aten.clone.out(X, out=torch.empty(0)).equal(X)
