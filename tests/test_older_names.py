@@ -30,6 +30,12 @@ def test_sparse_types_make_and_know_sparse_tensors() -> None:
     assert torch.sparse.LongTensor(2, 3).shape == (2, 3)
 
 
+def test_no_tensor_is_of_a_type_of_another_device() -> None:
+    assert not isinstance(torch.ones(1), torch.cuda.HalfTensor)
+    with pytest.raises(TypeError, match="type torch.cuda.FloatTensor not available"):
+        torch.cuda.FloatTensor([1.0])
+
+
 def test_kernels_of_attention_are_allowed_inside_a_block() -> None:
     cuda = torch.backends.cuda
     with pytest.warns(FutureWarning, match="sdp_kernel"), cuda.sdp_kernel(enable_flash=False, enable_mem_efficient=False):

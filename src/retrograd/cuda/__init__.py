@@ -263,4 +263,8 @@ class device_of(device):
 def __getattr__(name: str) -> Any:
     if name in ("amp", "graphs", "memory", "nvtx", "random", "streams"):
         return import_module(f"retrograd.cuda.{name}")
+    if name.endswith("Tensor"):
+        types = import_module("retrograd.cuda.types").TYPES
+        if name in types:
+            return types[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
