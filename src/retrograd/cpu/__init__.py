@@ -1,18 +1,31 @@
 """torch.cpu: the device that is always there, with the functions that programs call on any device."""
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from retrograd.core import fast_kernels
+from retrograd.cpu.streams import Stream, StreamContext, current_stream, stream
 
-__all__ = ["current_device", "device_count", "empty_cache", "is_available", "max_memory_allocated", "memory_allocated",
-           "memory_reserved", "memory_stats", "reset_peak_memory_stats", "set_device", "synchronize"]
+__all__ = ["Stream", "StreamContext", "current_device", "current_stream", "device_count", "empty_cache", "is_available",
+           "is_initialized", "max_memory_allocated", "memory_allocated",
+           "memory_reserved", "memory_stats", "reset_peak_memory_stats", "set_device", "stream",
+           "synchronize"]
 
 
 def is_available() -> bool:
     """Whether the cpu is there.
 
     >>> is_available()
+    True
+    """
+    return True
+
+
+def is_initialized() -> bool:
+    """Whether the cpu can be used already.
+
+    >>> is_initialized()
     True
     """
     return True
@@ -111,3 +124,9 @@ def empty_cache() -> None:
     """
     if fast_kernels.native is not None:
         fast_kernels.native.empty_memory()
+
+
+def __getattr__(name: str) -> Any:
+    if name == "amp":
+        return import_module("retrograd.cpu.amp")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,26 @@
+"""The older names of mixed precision on the cpu, and its streams."""
+from __future__ import annotations
+
+import pytest
+
+import retrograd as torch
+
+
+def test_old_autocast_of_the_cpu_lowers_products() -> None:
+    with pytest.warns(FutureWarning, match="torch.cpu.amp.autocast"), torch.cpu.amp.autocast():
+        assert torch.mm(torch.ones(2, 2), torch.ones(2, 2)).dtype == torch.bfloat16
+    with pytest.warns(FutureWarning), torch.cpu.amp.autocast(enabled=False):
+        assert torch.mm(torch.ones(2, 2), torch.ones(2, 2)).dtype == torch.float32
+
+
+def test_old_scaler_of_the_cpu_scales() -> None:
+    with pytest.warns(FutureWarning, match="torch.cpu.amp.GradScaler"):
+        scaler = torch.cpu.amp.GradScaler(init_scale=4.0)
+    assert scaler.scale(torch.ones(1)).item() == 4.0
+
+
+def test_stream_is_in_force_inside_its_block() -> None:
+    before, mine = torch.cpu.current_stream(), torch.cpu.Stream()
+    with torch.cpu.stream(mine):
+        assert torch.cpu.current_stream() is mine
+    assert torch.cpu.current_stream() is before
