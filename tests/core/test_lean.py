@@ -144,3 +144,22 @@ def test_dimensions_move_as_in_numpy() -> None:
         assert retrograd.from_numpy(x).movedim(source, target).tolist() == wanted.tolist()
     with pytest.raises(RuntimeError, match="repeated dim in `source`"):
         retrograd.zeros(2, 2).movedim((0, 0), (0, 1))
+
+
+def test_masks_are_filled_with_any_number_that_fits() -> None:
+    x, mask = retrograd.arange(4.0), retrograd.tensor([True, False, True, False])
+    for number in (-float("inf"), 2, 0.1, -3.4e38):
+        wanted = [np.float32(number), 1, np.float32(number), 3]
+        assert x.masked_fill(mask, number).tolist() == x.masked_fill(mask, retrograd.tensor(number)).tolist() == wanted
+    assert x.masked_fill(mask, float("nan")).isnan().tolist() == mask.tolist()
+    with pytest.raises(RuntimeError, match="value cannot be converted to type float without overflow"):
+        x.masked_fill(mask, 1e39)
+    assert x.reshape(2, 2).t().masked_fill(mask.reshape(2, 2), 9.0).tolist() == [[9, 2], [9, 3]]
+
+
+def test_powers_are_spaced_evenly_in_their_exponents() -> None:
+    for dtype in (retrograd.float32, retrograd.float64):
+        made = retrograd.logspace(-2, 3, 6, dtype=dtype)
+        assert retrograd.allclose(made, retrograd.tensor([0.01, 0.1, 1, 10, 100, 1000], dtype=dtype))
+    assert retrograd.logspace(0, 3, 4, base=2).tolist() == [1, 2, 4, 8]
+    assert retrograd.equal(retrograd.logspace(retrograd.tensor(0.0), 3, 4), retrograd.logspace(0, 3, 4))

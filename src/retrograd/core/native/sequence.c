@@ -27,8 +27,11 @@ static int read_range(PyObject *const *args, Range *j) {
   j->out = PyArray_DATA(out); j->n = PyArray_SIZE(out); j->code = code_of(out); j->first = PyFloat_AsDouble(args[1]); j->last = j->by = PyFloat_AsDouble(args[2]); return 1; }
 FUNCTION(linspace) {
   Range j; if (!read_range(args, &j)) Py_RETURN_NONE;
+  const double base = given > 3 ? PyFloat_AsDouble(args[3]) : 0;           /* as exponents of it, of floats */
   if (PyErr_Occurred()) return NULL;
-  over(spaced_part, &j, j.n, 1); Py_RETURN_TRUE; }
+  over(spaced_part, &j, j.n, 1);
+  if (given > 3) { if (j.code != NPY_FLOAT) Py_RETURN_NONE; float *p = PyArray_DATA((PyArrayObject *)args[0]); for (long i = 0; i < j.n; i++) p[i] = (float)pow(base, p[i]); }
+  Py_RETURN_TRUE; }
 FUNCTION(stepped) {
   Range j; if (!read_range(args, &j)) Py_RETURN_NONE;
   if (PyErr_Occurred()) return NULL;

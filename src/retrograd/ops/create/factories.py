@@ -401,6 +401,7 @@ def linspace_values(xp: Any, start: Any, end: Any, steps: int, dtype: Any) -> An
 
 
 NUMBERS = frozenset((int, float, complex, bool))
+REALS = frozenset((int, float))
 
 
 def bound_numbers(op: str, start: Any, end: Any) -> Any:
@@ -440,6 +441,11 @@ def logspace_kernel(xp: Any, start: Any, end: Any, steps: int, base: float, dtyp
         half = steps // 2
         powers = xp.concatenate([int(start) + step * index[:half], int(end) - step * (steps - 1 - index[half:])])
         return (np.float64(base) ** powers.astype(np.float64)).astype(dtype)
+    if native is not None and dtype.char == "f" and 1 < steps < 4096 and type(start) in REALS and type(end) in REALS:
+        made = xp.empty(steps, dtype)
+        first, last = as_element(start, dtype), as_element(end, dtype)
+        if native.linspace(made, float(first), float(last), float(np.float32(base))):
+            return made
     values = linspace_values(xp, start, end, steps, dtype)
     if dtype in HALVES:
         return (np.float32(base) ** values.astype(np.float32)).astype(dtype)

@@ -8,14 +8,14 @@ import numpy as np
 
 from retrograd.core import dtypes, generator, lean, storage
 from retrograd.core.algorithms import native
-from retrograd.core.api import expose
+from retrograd.core.api import EXTRA_FUNCTIONS, entry_of, expose
 from retrograd.core.arguments import resolve
 from retrograd.core.dispatch import call
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import broadcast_problem, check_writable
 from retrograd.core.opdef import defop
 from retrograd.core.schema import Schema
-from retrograd.core.tensor import new_tensor
+from retrograd.core.tensor import FUNCTIONS_BY_NAME, new_tensor
 from retrograd.ops import late
 from retrograd.ops.create.factories import (
     OPTIONS,
@@ -443,7 +443,10 @@ def declare_sized(name: str, values: Any) -> Any:
 
 def values_like(self: Any, dtype: Any, memory_format: Any, values: Any) -> Any:
     """Random values in a new array laid out like `self`."""
-    array = like_array(self, dtype, memory_format, np.empty)
+    if dtype is None and memory_format is None and self.size and self.flags.c_contiguous and 0 not in self.strides:
+        array = np.empty(self.shape, self.dtype)
+    else:
+        array = like_array(self, dtype, memory_format, np.empty)
     made = values(array)
     if made is not array:
         array[...] = made
@@ -570,7 +573,10 @@ NORMAL_SCHEMAS = [Schema(f"normal({params}) -> Tensor") for _, params in NORMAL_
 @expose(method=False)
 def normal(*args: Any, **kwargs: Any) -> Any:
     """Normal values with mean and standard deviation from tensors or numbers."""
-    index, bound = resolve("normal", NORMAL_SCHEMAS, args, kwargs)
+    return normal_bound(*resolve("normal", NORMAL_SCHEMAS, args, kwargs))
+
+
+def normal_bound(index: int, bound: Any) -> Any:
     if index == 3:
         mean, std, size, gen, out, dtype, layout, device, pin_memory, requires_grad = bound
         if out is None:
@@ -585,3 +591,10 @@ def normal(*args: Any, **kwargs: Any) -> Any:
         return call(op, bound[:3])
     hooks.assign_out(bound[3], call(op, bound[:3]), "normal")
     return bound[3]
+
+
+direct_normal = entry_of("normal", NORMAL_SCHEMAS, [lambda bound, i=i: normal_bound(i, bound) for i in range(4)],
+                         FUNCTIONS_BY_NAME["normal"], False)
+if direct_normal is not None:
+    direct_normal.__doc__ = FUNCTIONS_BY_NAME["normal"].__doc__
+    FUNCTIONS_BY_NAME["normal"] = EXTRA_FUNCTIONS["normal"] = direct_normal

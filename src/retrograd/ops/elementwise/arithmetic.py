@@ -245,7 +245,7 @@ defop(
     out="aten",
     kernel=lambda xp, self, other: remainder_in_float32(xp, number_like(xp, other, self), other),
     vjp=dict(other=lambda grad, self, other: -grad * quotient(self, other, "floor")), scalars=("self",), variants="function",
-    node="RemainderBackward2", **shared,
+    node="RemainderBackward2", **shared, lower=REMAINDER,
 )
 defop(
     "fmod.Tensor(Tensor self, Tensor other) -> Tensor",

@@ -90,6 +90,8 @@ NO_BATCHES = {
 def seen_whole(name: str, kernel: Any) -> Any:
     """A comparison made of other ops that dispatch modes and `__torch_dispatch__` see as one op."""
     def compare(*args: Any) -> Any:
+        if not args[0]._flags and not args[1]._flags and not (switches.any_mode and tls.slow_path):
+            return kernel(*args)
         op = find_packet(name).default        # type: ignore[union-attr]
         if (args[0]._flags | args[1]._flags) & FLAG_WRAPPER and any([hasattr(t._extra and t._extra.batch, "dim")
                                                                      for t in args[:2]]):

@@ -1,6 +1,7 @@
 """Choosing by a condition: where, masked_fill/select/scatter, nonzero; choosing rows of a table: embedding, one_hot."""
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -148,6 +149,7 @@ nonzero_static = defop(
 )
 
 # ---- masked_fill
+LARGEST = 3.4e38            # numbers up to it fit any float but a half
 SHARED = ("Use of {0} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. This also "
           "applies to advanced indexing e.g. tensor[mask] = scalar")
 
@@ -166,6 +168,12 @@ def filled(xp: Any, self: Any, mask: Any, value: Any) -> Any:
     if mask.dtype.kind != "b":
         raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype "
                            f"{C_NAMES.get(BY_NUMPY[mask.dtype].name, str(mask.dtype))}")
+    if self.dtype.char in "fd" and shape == self.shape == mask.shape and (
+            self.flags.c_contiguous and mask.flags.c_contiguous) and (
+            type(value) is float and not LARGEST < abs(value) < math.inf or type(value) is int and abs(value) < 65536):
+        made = lean.natively(where, mask, value, self)
+        if made is not None:
+            return made
     result = xp.empty(shape, self.dtype)
     result[...] = self
     xp.copyto(result, number_array(value, self.dtype), where=mask)
@@ -365,7 +373,7 @@ def embedding_renorm_kernel(xp: Any, self: Any, indices: Any, max_norm: float, n
     if self.dtype.kind in "iub":
         raise RuntimeError(f"norm(): input dtype should be either floating point or complex. Got {BY_NUMPY[self.dtype].legacy} "
                            "instead.")
-    for row in xp.unique(indices):
+    for row in sorted(set(indices.reshape(-1).tolist())):
         norm = xp.linalg.norm(self[row], norm_type)
         if norm > max_norm:
             self[row] *= max_norm / (norm + 1e-7)

@@ -233,9 +233,8 @@ def solve_triangular(xp: Any, a: Any, b: Any, upper: bool, unit: bool, left: boo
     if work.size:
         by_rows = n > 1 and a.strides[-1] == a.itemsize
         factor = operand(a.swapaxes(-1, -2) if by_rows else a, batch)
-        with np.errstate(all="ignore"):
-            run("trsm", b.dtype, len(work), "L" if left else "R", "U" if upper != by_rows else "L", "T" if by_rows else "N",
-                "U" if unit else "N", rows, columns, (lean.ones(1, b.dtype),), factor, n, work, rows)
+        run("trsm", b.dtype, len(work), "L" if left else "R", "U" if upper != by_rows else "L", "T" if by_rows else "N",
+            "U" if unit else "N", rows, columns, (lean.ones(1, b.dtype),), factor, n, work, rows)
     return matrices(work, batch)
 
 

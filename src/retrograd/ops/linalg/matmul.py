@@ -60,7 +60,7 @@ def expandable(array: Any, shape: Any) -> None:
 
 def wide(array: Any) -> Any:
     """Half precision multiplies and adds in float32."""
-    return copy_of(array, np.float32) if array.dtype.kind == "V" or array.dtype == np.float16 else array
+    return copy_of(array, np.float32) if array.itemsize == 2 and array.dtype.kind in "fV" else array
 
 
 def narrow(array: Any, dtype: Any) -> Any:
@@ -109,6 +109,15 @@ def combined(xp: Any, self: Any, made: Any, beta: Any, alpha: Any) -> Any:
         self = wide(self)
         made = made + (self if beta == 1 else self * self.dtype.type(as_number(beta, self.dtype)))
     return made.astype(narrow, copy=False)
+
+
+def added(xp: Any, self: Any, made: Any, beta: Any, alpha: Any) -> Any:
+    """The same for real numbers of one dtype; `made` is new, and becomes the result."""
+    if alpha != 1:
+        xp.multiply(made, made.dtype.type(as_number(alpha, made.dtype)), made)
+    if beta != 0:
+        xp.add(made, self if beta == 1 else self * self.dtype.type(as_number(beta, self.dtype)), made)
+    return made
 
 
 def as_number(value: Any, dtype: Any) -> Any:
@@ -221,7 +230,7 @@ OUTER_PRODUCTS = 1024         # results as large as this are made faster by a pl
 def baddbmm_kernel(xp: Any, self: Any, batch1: Any, batch2: Any, beta: Any, alpha: Any) -> Any:
     if fits(self, batch1, batch2) and self.ndim == batch1.ndim == batch2.ndim == 3 and (
             self.shape == (*batch1.shape[:2], batch2.shape[2]) and batch1.shape[::2] == batch2.shape[:2]):
-        return combined(xp, self, any_product(xp, batch1, batch2), beta, alpha)
+        return added(xp, self, any_product(xp, batch1, batch2), beta, alpha)
     for batch, dim in ((batch1, 0), (batch1, 1), (batch2, 2)):
         families.wrap_dim(dim, batch.ndim, scalar_ok=False)
     expandable(self, (*batch1.shape[:2], batch2.shape[2]))
@@ -262,7 +271,7 @@ def check_mv(self_ndim: int, self_size: int, mat: Any, vec: Any) -> None:
 
 def mv_kernel(xp: Any, self: Any, vec: Any) -> Any:
     if self.dtype is vec.dtype and self.dtype.char in "fd" and self.ndim == 2 and vec.shape == self.shape[1:]:
-        return product(xp, self, vec)
+        return self.dot(vec)
     families.wrap_dim(0, self.ndim, scalar_ok=False)
     check_mv(1, self.shape[0] if self.ndim else 1, self, vec)
     if self.dtype != vec.dtype:
@@ -275,20 +284,20 @@ def mv_kernel(xp: Any, self: Any, vec: Any) -> Any:
 
 def addmv_kernel(xp: Any, self: Any, mat: Any, vec: Any, beta: Any, alpha: Any) -> Any:
     if fits(self, mat, vec) and mat.ndim == 2 and vec.shape == mat.shape[1:] and self.shape == mat.shape[:1]:
-        return combined(xp, self, xp.matmul(mat, vec), beta, alpha)
+        return added(xp, self, mat.dot(vec), beta, alpha)
     check_mv(self.ndim, self.shape[0] if self.ndim else 1, mat, vec)
     if not self.dtype == mat.dtype == vec.dtype:
         raise RuntimeError(f"addmv input tensors must have the same dtype, but got {legacy(self)}, {legacy(mat)}, and "
                            f"{legacy(vec)}")
     if mat.size:
         no_bool("addmv_impl_cpu", self)
-    return combined(xp, self, xp.matmul(wide(mat), wide(vec)), beta, alpha)
+    return combined(xp, self, wide(mat).dot(wide(vec)), beta, alpha)
 
 
 def addr_kernel(xp: Any, self: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any) -> Any:
     if fits(self, vec1, vec2) and vec1.ndim == vec2.ndim == 1 and self.flags.c_contiguous and (
             self.shape == (vec1.shape[0], vec2.shape[0]) and type(beta) is not bool and type(alpha) is not bool):
-        return combined(xp, self, xp.multiply(vec1[:, None], vec2), beta, alpha)
+        return added(xp, self, xp.multiply(vec1[:, None], vec2), beta, alpha)
     for name, vec in (("vec1", vec1), ("vec2", vec2)):
         if vec.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {vec.ndim}-D")

@@ -180,12 +180,14 @@ stack = defop(
 )
 
 
-def stacked(name: str, prepare: Any, dim_of: Any) -> None:
+def stacked(name: str, least: int, prepare: Any, dim_of: Any) -> None:
     def kernel(tensors: Any) -> Any:
         """cat along one dimension of tensors that are first given enough of them."""
         if not tensors:
             raise RuntimeError(f"{'vstack' if name == 'row_stack' else name} expects a non-empty TensorList")
-        ready = list(prepare(list(tensors)))
+        ready = list(tensors)
+        if min([t.array.ndim for t in ready]) < least:
+            ready = list(prepare(ready))
         return call(cat, [ready, dim_of(ready)])
     defop(f"{name}(Tensor[] tensors) -> Tensor", kernel=kernel, composite=True, variants="function", out="cat")
 
@@ -194,11 +196,11 @@ def columns(tensors: Any) -> Any:
     return [reshaped(t, (t.array.size, 1)) if t.array.ndim <= 1 else t for t in tensors]
 
 
-stacked("hstack", lambda tensors: late.atleast_1d(tensors), lambda ready: 0 if ready[0].array.ndim == 1 else 1)
-stacked("vstack", lambda tensors: late.atleast_2d(tensors), lambda ready: 0)
-stacked("row_stack", lambda tensors: late.atleast_2d(tensors), lambda ready: 0)
-stacked("dstack", lambda tensors: late.atleast_3d(tensors), lambda ready: 2)
-stacked("column_stack", columns, lambda ready: 1)
+stacked("hstack", 1, lambda tensors: late.atleast_1d(tensors), lambda ready: 0 if ready[0].array.ndim == 1 else 1)
+stacked("vstack", 2, lambda tensors: late.atleast_2d(tensors), lambda ready: 0)
+stacked("row_stack", 2, lambda tensors: late.atleast_2d(tensors), lambda ready: 0)
+stacked("dstack", 3, lambda tensors: late.atleast_3d(tensors), lambda ready: 2)
+stacked("column_stack", 2, columns, lambda ready: 1)
 
 
 def block_diag_kernel(xp: Any, tensors: Any) -> Any:

@@ -155,10 +155,9 @@ def aminmax_kernel(xp: Any, self: Any, dim: Any, keepdim: bool) -> Any:
     for axis in axes:
         need_elements("aminmax", self, axis)
     refuse("aminmax_cpu", self, "c")
-    if amin.native is not None and amax.native is not None:
-        least, most = amin.native(self, axes, keepdim), amax.native(self, axes, keepdim)
-        if least is not None and most is not None:
-            return least, most
+    least, most = lean.natively(amin, self, axes, keepdim), lean.natively(amax, self, axes, keepdim)
+    if least is not None and most is not None:
+        return least, most
     low, high = xp.minimum.reduce(self, axes, keepdims=keepdim), xp.maximum.reduce(self, axes, keepdims=keepdim)
     return dense(low), dense(high)
 
@@ -202,6 +201,8 @@ def position_kernel(name: str) -> Any:
             need_elements(f"{name}()", self, axis)
         if self.ndim == 0:
             return xp.zeros((), INT64)
+        if not keepdim and self.dtype.kind != "V":
+            return dense(self.argmax(axis) if name == "argmax" else self.argmin(axis))
         return dense(getattr(xp, name)(self, axis, keepdims=keepdim))
     return kernel
 

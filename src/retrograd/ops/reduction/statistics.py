@@ -7,11 +7,12 @@ from typing import Any
 
 from retrograd.core import dtypes
 from retrograd.core.api import expose
-from retrograd.core.dispatch import call
+from retrograd.core.dispatch import call, is_ordinary
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import defop
-from retrograd.core.tensor import Size, Tensor
+from retrograd.core.tensor import Size, Tensor, new_tensor
 from retrograd.ops import late
+from retrograd.ops.shared import families
 from retrograd.ops.shared.elementwise import over, times
 from retrograd.ops.shared.families import wrap_dim, wrap_dims
 from retrograd.ops.views.slicing import slice_ as slice_op
@@ -44,7 +45,11 @@ def diff(self: Any, n: int, dim: int, prepend: Any, append: Any) -> Any:
         self = late.cat(parts, axis)
     for _ in range(min(n, self.shape[axis])):
         length = self.shape[axis]
-        later, earlier = self.narrow(axis, 1, length - 1), self.narrow(axis, 0, length - 1)
+        if is_ordinary(self) and not families.will_differentiate(self):      # without the marks of views
+            before = (slice(None),) * axis
+            later, earlier = (new_tensor(self.array[(*before, ends)]) for ends in (slice(1, None), slice(None, length - 1)))
+        else:
+            later, earlier = self.narrow(axis, 1, length - 1), self.narrow(axis, 0, length - 1)
         self = late.logical_xor(later, earlier) if self.dtype.category == 0 else later - earlier
     return self
 

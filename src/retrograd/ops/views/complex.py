@@ -9,7 +9,7 @@ from retrograd.core import dtypes, lean, storage
 from retrograd.core.algorithms import native
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call
-from retrograd.core.kernels import broadcast_problem
+from retrograd.core.kernels import broadcast_problem, is_shared
 from retrograd.core.opdef import defop
 from retrograd.core.tensor import FLAG_CONJ, FLAG_NEG, FLAG_SPARSE
 from retrograd.ops import late
@@ -136,7 +136,7 @@ physical = defop(
 )
 physical_inplace = defop(
     "conj_physical_(Tensor(a!) self) -> Tensor(a!)",
-    kernel=conj_kernel,
+    kernel=lambda xp, self: conj_kernel(xp, self) if self.dtype.kind != "c" or is_shared(self) else xp.conjugate(self, self),
     vjp=dict(self=lambda grad: grad.conj_physical()), jvp="linear", batch=pointwise, node="ConjPhysicalBackward1", out=False,
 )
 defop("conj_physical(Tensor self) -> Tensor",

@@ -174,12 +174,14 @@ defop("reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)", composite=True, v
 defop("view_as(Tensor(a) self, Tensor other) -> Tensor(a)", composite=True, variants="method", out=False,
       kernel=lambda self, other: call(view, [self, other.array.shape]))
 defop("ravel(Tensor(a) self) -> Tensor(a)", composite=True, out=False,
-      kernel=lambda self: reshaped(contiguous(self), (-1,)))
+      kernel=lambda self: reshaped(self if not self._flags and self.array.flags.c_contiguous else contiguous(self), (-1,)))
 
 
 def flattened(self: Any, start_dim: int, end_dim: int) -> Any:
     """Several neighbouring dimensions as one."""
     shape = self.array.shape
+    if start_dim == 0 and end_dim == -1 and len(shape) > 1 and 0 not in shape:
+        return reshaped(self, (-1,))
     start, end = wrap_dim(start_dim, len(shape)), wrap_dim(end_dim, len(shape))
     if start > end:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")

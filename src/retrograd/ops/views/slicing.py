@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import storage
+from retrograd.core import lean, storage
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import defop, find_packet
@@ -142,7 +142,8 @@ def narrow_copy_kernel(xp: Any, self: Any, dim: int, start: int, length: int) ->
     start = start + size if start < 0 else start
     if length < 0 or start > size - length:
         raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
-    return xp.array(slice_kernel(xp, self, dim, start, start + length, 1), order="C")
+    made = lean.natively(slice_, self, dim, start, start + length, 1)
+    return (slice_kernel(xp, self, dim, start, start + length, 1) if made is None else made).copy()
 
 
 def narrow_copy_gradient(grad: Any, self_sym_sizes: Any, dim: int, start: int, length: int) -> Any:
