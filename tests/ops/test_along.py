@@ -93,6 +93,27 @@ def test_rows_are_put_along_any_dimension(dtype: str, how: str) -> None:
                     same(x, numbers(dtype, shape))
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_are_taken_along_any_dimension(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(along, "SMALL", 0)
+    for shape in SHAPES:
+        for axis in range(len(shape)):
+            size = shape[axis]
+            for count in ((0,), (0, 2)) if size == 0 else ((6,), (2, 3), (), (0,)):
+                index = np.random.default_rng(1).integers(-size, max(size, 1), count)
+                for x in layouts(numbers(dtype, shape)):
+                    same(np.asarray(along.take_rows(x, index, axis)), np.asarray(x.take(index, axis)))
+            for wrong in (-size - 1, size) if 0 not in shape else ():
+                with pytest.raises(IndexError):
+                    along.take_rows(numbers(dtype, shape), np.array([wrong]), axis)
+
+
+def test_many_rows_are_taken_in_pieces() -> None:
+    x = np.random.default_rng(0).random((3, 500, 40))
+    index = np.random.default_rng(1).integers(-500, 500, 3000)
+    same(along.take_rows(x, index, 1), x.take(index, 1))
+
+
 def test_positions_out_of_range_change_nothing() -> None:
     for wrong in (-1, 3):
         x = np.zeros(3, np.float32)

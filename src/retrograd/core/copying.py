@@ -50,6 +50,8 @@ def contiguous(array: Any) -> Any:
 
 def copy_of(array: Any, dtype: Any = None) -> Any:
     """A new row-major array with the same values."""
+    if dtype is None and array.size <= SMALL:
+        return array.copy()
     made = np.empty(array.shape, dtype or array.dtype)
     copy_into(made, array)
     return made

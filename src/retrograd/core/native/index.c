@@ -81,7 +81,30 @@ FUNCTION(put_along) {
   Py_END_ALLOW_THREADS
   return PyBool_FromLong(!j.bad); }
 
-/* put_rows(x, index, source, dim, how): the same for an index that is a vector, row by row of the dimensions behind it */
+/* take_rows(x, index, out, dim): out[o, j, :] = x[o, index[j], :]; the positions, of any shape, may count from the end */
+typedef struct { const char *x; char *out; const int64_t *at; long n, m, run; } Taking;
+static void rows_taken(void *a, long first, long last) {
+  const Taking *j = a; long o = first / j->m, k = first % j->m;
+  for (long i = first; i < last; i++) {
+    const int64_t r = j->at[k]; char *to = j->out + i * j->run; const char *from = j->x + (o * j->n + (r < 0 ? r + j->n : r)) * j->run;
+    if (j->run == 4) memcpy(to, from, 4); else if (j->run == 8) memcpy(to, from, 8); else memcpy(to, from, (size_t)j->run);
+    if (++k == j->m) { k = 0; o++; } } }
+FUNCTION(take_rows) {
+  PyArrayObject *x = array_at(args, 0), *index = array_at(args, 1), *out = array_at(args, 2); const int dim = (int)PyLong_AsLong(args[3]);
+  if (!plain(x) || !is_index(index) || !plain(out) || !PyArray_ISWRITEABLE(out) || dim < 0 || dim >= PyArray_NDIM(x) || !PyArray_EquivTypes(PyArray_DESCR(x), PyArray_DESCR(out))
+      || PyDataType_REFCHK(PyArray_DESCR(x))) Py_RETURN_NONE;
+  long outer = 1, run = PyArray_ITEMSIZE(x); for (int d = 0; d < dim; d++) outer *= PyArray_DIM(x, d);
+  for (int d = dim + 1; d < PyArray_NDIM(x); d++) run *= PyArray_DIM(x, d);
+  Taking j = {PyArray_BYTES(x), PyArray_BYTES(out), PyArray_DATA(index), PyArray_DIM(x, dim), PyArray_SIZE(index), run};
+  if (PyArray_NBYTES(out) != outer * j.m * run) Py_RETURN_NONE;
+  int bad = 0;
+  Py_BEGIN_ALLOW_THREADS
+  for (long k = 0; k < j.m; k++) bad |= (uint64_t)(j.at[k] + j.n) >= (uint64_t)(2 * j.n);
+  if (!bad && j.m && run) over(rows_taken, &j, outer * j.m, run / 4 + 1);
+  Py_END_ALLOW_THREADS
+  return PyBool_FromLong(!bad); }
+
+/* put_rows(x, index, source, dim, how): put_along for an index that is a vector, row by row of the dimensions behind it */
 /* Each piece has some rows of the target, or some of the outer dimensions. */
 typedef struct { Shape s; char *x, *source; const int64_t *at; int code, rows; char how; } Rows;
 #define ROWS(T, E) for (long o = o0; o < o1; o++) { T *p = (T *)j->x + o * s.n * s.inner; const T *v = (const T *)j->source + o * s.m * s.inner; \

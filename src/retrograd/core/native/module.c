@@ -3,7 +3,7 @@
 #include "native.h"
 #define EACH(X) X(lapack) X(clear_triangle) X(random_unit) X(random_normal) X(random_exponential) \
   X(random_below) X(random_remainder) X(random_permutation) X(random_poisson) X(random_gamma) X(transpose) \
-  X(select_rows) X(search_rows) X(take_along) X(put_along) X(put_rows) X(keep) X(spread) X(nonzero) \
+  X(select_rows) X(search_rows) X(take_along) X(put_along) X(take_rows) X(put_rows) X(keep) X(spread) X(nonzero) \
   X(convolve) X(unfold) X(fold) X(pool) \
   X(lstm_forward) X(lstm_backward) X(attention_forward) X(attention_backward) X(use_blas) X(copy) X(multiply) \
   X(linspace) X(stepped) X(kaiser) X(gamma_slope) X(beta_slope) X(ctc) X(grid_sample) \

@@ -20,7 +20,7 @@ from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor, bump, new_tensor, w
 from retrograd.ops import late
 from retrograd.ops.memory.copy import alias, copied
 from retrograd.ops.shared import families
-from retrograd.ops.shared.along import add_flat, keep, nonzero, put_rows
+from retrograd.ops.shared.along import add_flat, keep, nonzero, put_rows, take_rows
 from retrograd.ops.shared.geometry import view_strides
 from retrograd.ops.views.slicing import select, slice_
 
@@ -172,7 +172,7 @@ def index_kernel(xp: Any, self: Any, indices: Any) -> Any:
     first = indices[0] if len(indices) == 1 else None
     if first is not None and first.dtype is INT64 and first.flags.c_contiguous and self.flags.c_contiguous and self.size:
         try:
-            return self.take(first, axis=0)
+            return take_rows(self, first)
         except IndexError:
             pass                              # the general way has the right words for it
     if first is not None and first.dtype.kind == "b" and first.ndim and first.shape == self.shape[:first.ndim] and (

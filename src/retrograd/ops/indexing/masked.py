@@ -19,7 +19,7 @@ from retrograd.core.tensor import counter_of, new_tensor
 from retrograd.ops import late
 from retrograd.ops.indexing.index import INT64, add_at, common_shape, iteration_strides, laid_out, number_array
 from retrograd.ops.shared import families
-from retrograd.ops.shared.along import keep, put_masked
+from retrograd.ops.shared.along import keep, put_masked, take_rows
 from retrograd.ops.shared.along import nonzero as positions_of
 from retrograd.ops.shared.dtype_checks import check_types
 from retrograd.ops.shared.elementwise import C_NAMES, must_not_write
@@ -307,7 +307,7 @@ def embedding_kernel(xp: Any, weight: Any, indices: Any, padding_idx: int, scale
     check_types("embedding", 1, "indices", indices.dtype, "Long, Int")
     if not lean.within(indices, 0, weight.shape[0]):
         raise IndexError("index out of range in self")
-    return xp.take(weight, indices, axis=0)
+    return take_rows(weight, indices)
 
 
 def embedding_backward(grad: Any, indices: Any, weight_sym_argsize_0: int, padding_idx: int, scale_grad_by_freq: bool,

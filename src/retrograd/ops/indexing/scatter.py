@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import lean
+from retrograd.core import copying, lean
 from retrograd.core.dispatch import call, is_ordinary
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.graph import Node, connect, describe_outputs, set_history
@@ -19,7 +19,7 @@ from retrograd.ops import late
 from retrograd.ops.indexing.index import INDEX_DTYPES, INT64, add_at, common_shape, laid_out, number_array
 from retrograd.ops.memory.copy import copied, format_strides
 from retrograd.ops.shared import families
-from retrograd.ops.shared.along import add_flat, put_elements, put_rows, take_elements
+from retrograd.ops.shared.along import add_flat, put_elements, put_rows, take_elements, take_rows
 from retrograd.ops.shared.elementwise import times, unsupported
 from retrograd.ops.shared.families import anywhere, conj, everything, wrap_dim
 
@@ -169,11 +169,11 @@ def scatter_into(name: str, self: Any, dim: int, index: Any, src: Any, reduce: s
     source = src if value is not None else src[tuple([slice(n) for n in index.shape])] if src.ndim == index.ndim else None
     if index.size and index.dtype in INDEX_DTYPES and source is not None and src.dtype == self.dtype and (
             value is not None or source.shape == index.shape):
-        result = self.copy()
+        result = copying.copy_of(self)
         if reduced_elements(result, index, source, dim, reduce, include_self):
             return result
     check_scatter(name.split()[0], self, dim, index, None if value is not None else src)
-    result = self.copy()
+    result = copying.copy_of(self)
     if not index.size:
         return result
     flat, places = at_least_1d(result), grid(at_least_1d(index), dim)
@@ -474,7 +474,7 @@ def index_select_kernel(xp: Any, self: Any, dim: int, index: Any) -> Any:
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     source = at_least_1d(self)
     check_selected(index, source.shape, dim)
-    taken = xp.take(source, at_least_1d(index), axis=dim)
+    taken = take_rows(source, at_least_1d(index), dim)
     return taken.reshape(()) if self.ndim == 0 else xp.ascontiguousarray(taken)
 
 
@@ -528,7 +528,7 @@ def index_add_kernel(xp: Any, self: Any, dim: int, index: Any, source: Any, alph
         check_within(index, dim, self.shape[dim])
     if alpha != 1:
         source = source * number_array(alpha, self.dtype)
-    result = self.copy()
+    result = copying.copy_of(self)
     if put_rows(at_least_1d(result), at_least_1d(index), at_least_1d(source), dim, "+"):
         return result
     add_at(at_least_1d(result), rows(dim, index), at_least_1d(source))
@@ -583,7 +583,7 @@ def index_copy_kernel(xp: Any, self: Any, dim: int, index: Any, source: Any) -> 
     if not lean.within(index, 0, size):
         wrong = index[(index < 0) | (index >= size)].flat[0]
         raise IndexError(f"index_copy_(): index {wrong} is out of bounds for dimension {dim} with size {size}")
-    result = self.copy()
+    result = copying.copy_of(self)
     if put_rows(at_least_1d(result), at_least_1d(index), at_least_1d(source), dim, "="):
         return result
     at_least_1d(result)[rows(dim, index)] = at_least_1d(source)
@@ -666,7 +666,7 @@ def index_reduce_kernel(xp: Any, self: Any, dim: int, index: Any, source: Any, r
         raise unsupported("div_floor_cpu", self.dtype)
     if self.dtype.kind == "c" and reduce in ("amax", "amin"):
         raise unsupported("maximum_cpu" if reduce == "amax" else "minimum_cpu", self.dtype)
-    result = self.copy()
+    result = copying.copy_of(self)
     reduce_at(at_least_1d(result), rows(dim, index), at_least_1d(source), reduce, include_self)
     return result
 

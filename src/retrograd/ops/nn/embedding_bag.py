@@ -11,7 +11,7 @@ from retrograd.core.hooks import hooks
 from retrograd.core.opdef import defop
 from retrograd.ops import late
 from retrograd.ops.shared import families
-from retrograd.ops.shared.along import add_rows
+from retrograd.ops.shared.along import add_rows, take_rows
 from retrograd.ops.shared.dtype_checks import check_types, type_name
 
 SUM, MEAN, MAX = 0, 1, 2
@@ -26,7 +26,7 @@ def bag_kernel(xp: Any, weight: Any, indices: Any, offsets: Any, scale_grad_by_f
     starts = offsets[:count]
     bag_of = starts.searchsorted(xp.arange(len(indices)), "right") - 1
     kept = indices != padding_idx if padding_idx >= 0 else None
-    rows = weight.take(indices, 0)
+    rows = take_rows(weight, indices)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights[:, None].astype(rows.dtype)
     sizes = xp.zeros(count, indices.dtype)      # sums need no sizes, and the quick ones do not say what is in which bag

@@ -10,6 +10,7 @@ from retrograd.core import lean
 from retrograd.core.algorithms import native
 
 INT64 = np.dtype(np.int64)
+SMALL = 4096              # elements that are not worth a thread
 UFUNCS = {"+": np.add, "*": np.multiply, ">": np.maximum, "<": np.minimum}
 
 
@@ -37,6 +38,19 @@ def take_elements(x: Any, index: Any, axis: int) -> Any:
         return None
     made = np.empty(index.shape, x.dtype)
     return made if native.take_along(np.ascontiguousarray(x), flat_index(index), made, axis) else None
+
+
+def take_rows(x: Any, index: Any, axis: int = 0) -> Any:
+    """x.take(index, axis): the rows at positions of any shape, which may count from the end; IndexError out of range.
+
+    >>> take_rows(np.array([[1, 2], [3, 4]]), np.array([-1, 0])).tolist()
+    [[3, 4], [1, 2]]
+    """
+    if native is not None and x.ndim and x.flags.c_contiguous:
+        made = np.empty(x.shape[:axis] + index.shape + x.shape[axis + 1:], x.dtype)
+        if made.size > SMALL and native.take_rows(x, flat_index(index), made, axis):
+            return made
+    return x.take(index, axis)
 
 
 def put_elements(target: Any, index: Any, source: Any, axis: int, how: str) -> bool:
