@@ -269,6 +269,15 @@ static void pack_doubles(const double *x, char *p, int code, long n) { const int
 #include "rows.h"
 /* ---- kernels written by hand over the generated loops */
 static const Entry *const *tables;
+/* y = x, of one shape, as C converts the types; on all threads */
+static void copy_values(PyArrayObject *y, PyArrayObject *x) {
+  const int in = code_of(x), out = code_of(y), nd = PyArray_NDIM(y);
+  Job j; int order[MAXD]; for (int d = 0; d < nd; d++) order[d] = d;
+  for (int i = 1; i < nd; i++) for (int k = i; k > 0 && labs(PyArray_STRIDE(y, order[k])) > labs(PyArray_STRIDE(y, order[k - 1])); k--) { const int t = order[k]; order[k] = order[k - 1]; order[k - 1] = t; }
+  j.f = (PointFn)tables[infos[IN_copy].file][3 * infos[IN_copy].index + type_of(in)].f[0]; j.nop = 2; j.nd = nd; j.num = NULL;
+  j.p[0] = PyArray_BYTES(x); j.p[1] = PyArray_BYTES(y); j.t[0] = (char)in; j.t[1] = (char)out;
+  for (int i = 0; i < nd; i++) { j.shape[i] = PyArray_DIM(y, order[i]); j.st[0][i] = PyArray_STRIDE(x, order[i]); j.st[1][i] = PyArray_STRIDE(y, order[i]); }
+  run_point(&j); }
 #include "native.h"
 
 /* ---- the Python side */
@@ -306,12 +315,7 @@ static PyObject *cast(PyObject *self, PyObject *const *args, Py_ssize_t n) {
       || memcmp(PyArray_DIMS(x), PyArray_DIMS(y), nd * sizeof(npy_intp))) return refuse();
   if (!PyArray_SIZE(y)) Py_RETURN_TRUE;
   char *a, *b, *p, *q; extent_of(y, &a, &b); extent_of(x, &p, &q); if (q > a && b > p) return refuse();
-  Job j; int order[MAXD]; for (int d = 0; d < nd; d++) order[d] = d;
-  for (int i = 1; i < nd; i++) for (int k = i; k > 0 && labs(PyArray_STRIDE(y, order[k])) > labs(PyArray_STRIDE(y, order[k - 1])); k--) { const int t = order[k]; order[k] = order[k - 1]; order[k - 1] = t; }
-  j.f = (PointFn)tables[infos[IN_copy].file][3 * infos[IN_copy].index + type_of(in)].f[0]; j.nop = 2; j.nd = nd; j.num = NULL;
-  j.p[0] = PyArray_BYTES(x); j.p[1] = PyArray_BYTES(y); j.t[0] = (char)in; j.t[1] = (char)out;
-  for (int i = 0; i < nd; i++) { j.shape[i] = PyArray_DIM(y, order[i]); j.st[0][i] = PyArray_STRIDE(x, order[i]); j.st[1][i] = PyArray_STRIDE(y, order[i]); }
-  run_point(&j); Py_RETURN_TRUE; }
+  copy_values(y, x); Py_RETURN_TRUE; }
 
 static PyObject *set_threads(PyObject *self, PyObject *n) { const long v = PyLong_AsLong(n); if (v == -1 && PyErr_Occurred()) return NULL; pool_threads = v < 1 ? 1 : v > 256 ? 256 : (int)v; Py_RETURN_NONE; }
 static PyObject *get_threads(PyObject *self, PyObject *unused) { return PyLong_FromLong(pool_threads); }

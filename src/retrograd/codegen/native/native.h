@@ -8,7 +8,9 @@ static PyObject *new_array(int code, int nd, const npy_intp *dims) {
   return PyArray_NewFromDescr(&PyArray_Type, descr_of(code), nd, (npy_intp *)dims, NULL, NULL, 0, NULL); }
 static PyArrayObject *row_major(PyArrayObject *a) {                      /* a new reference */
   if (contiguous(a)) { Py_INCREF(a); return a; }
-  return (PyArrayObject *)PyArray_NewCopy(a, NPY_CORDER); }
+  if (PyArray_SIZE(a) <= 4096 || code_of(a) == OTHER || PyArray_NDIM(a) > MAXD) return (PyArrayObject *)PyArray_NewCopy(a, NPY_CORDER);
+  PyArrayObject *made = (PyArrayObject *)new_array(code_of(a), PyArray_NDIM(a), PyArray_DIMS(a)); if (made) copy_values(made, a);
+  return made; }
 static int real_number(PyObject *o, double *to) { Number v; char integer; if (!number_of(o, &v, &integer)) return 0; *to = integer ? (double)v.i : v.d; return 1; }
 static int count_of(PyObject *o, long *to) { if (!PyLong_CheckExact(o)) return 0; *to = PyLong_AsLong(o); return !(*to == -1 && PyErr_Occurred()); }
 static double sum_of(const Acc a) { return a.a.d + a.e; }

@@ -71,13 +71,20 @@ static void columns_task(void *argument, long k) {                              
     f(q, s, rs, j->t, m, n, j->num, acc); r += m; }
   if (j->groups == 1) { const int size = item_size[j->out_code]; ((EndFn)j->entry[j->wide].f[2])(acc, n, j->count, j->num, j->out + (outer * j->width + c0) * size, size, j->out_code); } }
 
-static void fold_columns(const Reduction *j, int64_t *to, const int64_t *from) {
-  const long n = j->width; const char op = j->info->reducer; double *x = (double *)to; const double *y = (const double *)from;
+static void fold_columns(const Reduction *j, int64_t *to, const int64_t *from, long n) {
+  const char op = j->info->reducer; double *x = (double *)to; const double *y = (const double *)from;
   if (j->wide == 2) for (long c = 0; c < n; c++) { Acc a, b; a.a.i = to[c]; b.a.i = from[c]; join(j, &a, &b); to[c] = a.a.i; }
   else if (op == '+') for (long c = 0; c < n; c++) x[c] += y[c];
   else if (op == '*') for (long c = 0; c < n; c++) x[c] *= y[c];
   else if (op == '>') for (long c = 0; c < n; c++) x[c] = y[c] > x[c] || y[c] != y[c] ? y[c] : x[c];
   else for (long c = 0; c < n; c++) x[c] = y[c] < x[c] || y[c] != y[c] ? y[c] : x[c]; }
+/* The groups of FOLDED columns become one, and that the result. */
+#define FOLDED 256L
+static void fold_task(void *argument, long k) {
+  const Reduction *j = argument; const long each = (j->width + FOLDED - 1) / FOLDED, outer = k / each, c0 = k % each * FOLDED, n = j->width - c0 < FOLDED ? j->width - c0 : FOLDED;
+  int64_t *w = j->columns + outer * j->groups * j->width + c0; const int size = item_size[j->out_code];
+  for (long g = 1; g < j->groups; g++) fold_columns(j, w, w + g * j->width, n);
+  ((EndFn)j->entry[j->wide].f[2])(w, n, j->count, j->num, j->out + (outer * j->width + c0) * size, size, j->out_code); }
 
 HIDDEN int read_dims(PyObject *o, int nd, char *marked) {                           /* 0 for what the caller has to explain */
   const int range = nd ? nd : 1;
@@ -147,10 +154,7 @@ static PyObject *reduce_arrays(const Info *I, const Entry *entry, PyArrayObject 
     int64_t small[512]; const size_t cells = (size_t)j.outer * j.groups * j.width;
     j.columns = cells <= 512 ? small : malloc(cells * 8); if (!j.columns) { Py_DECREF(out); return PyErr_NoMemory(); }
     if (total > 4096) { Py_BEGIN_ALLOW_THREADS run_reduction(&j); Py_END_ALLOW_THREADS } else run_reduction(&j);
-    if (j.groups > 1) for (long k = 0; k < j.outer; k++) {
-      int64_t *w = j.columns + k * j.groups * j.width; const int size = item_size[out_code];
-      for (long g = 1; g < j.groups; g++) fold_columns(&j, w, w + g * j.width);
-      ((EndFn)entry[j.wide].f[2])(w, j.width, j.count, num, j.out + k * j.width * size, size, out_code); }
+    if (j.groups > 1) { Py_BEGIN_ALLOW_THREADS parallel(fold_task, &j, j.outer * ((j.width + FOLDED - 1) / FOLDED)); Py_END_ALLOW_THREADS }
     if (j.columns != small) free(j.columns);
     return (PyObject *)out; }
   j.n = j.nr ? j.red[j.nr - 1] : 1; j.runs = reduced / j.n;

@@ -8,6 +8,7 @@ import numpy as np
 
 from retrograd.core import lean
 from retrograd.core.algorithms import native
+from retrograd.core.copying import contiguous
 
 INT64 = np.dtype(np.int64)
 SMALL = 4096              # elements that are not worth a thread
@@ -27,7 +28,7 @@ def take_along(x: Any, index: Any, axis: int) -> Any:
     """
     if native is not None:
         made = np.empty(index.shape, x.dtype)
-        if native.take_along(np.ascontiguousarray(x), flat_index(index), made, axis % x.ndim):
+        if native.take_along(contiguous(x), flat_index(index), made, axis % x.ndim):
             return made
     return np.take_along_axis(x, index, axis)
 
@@ -37,7 +38,7 @@ def take_elements(x: Any, index: Any, axis: int) -> Any:
     if native is None or not x.ndim:
         return None
     made = np.empty(index.shape, x.dtype)
-    return made if native.take_along(np.ascontiguousarray(x), flat_index(index), made, axis) else None
+    return made if native.take_along(contiguous(x), flat_index(index), made, axis) else None
 
 
 def take_rows(x: Any, index: Any, axis: int = 0) -> Any:
@@ -59,13 +60,13 @@ def put_elements(target: Any, index: Any, source: Any, axis: int, how: str) -> b
     The target may then have been written to where a position is out of range.
     """
     return bool(native is not None and target.ndim and native.put_along(
-        target, flat_index(index), source if source.ndim == 0 else np.ascontiguousarray(source), axis, how))
+        target, flat_index(index), source if source.ndim == 0 else contiguous(source), axis, how))
 
 
 def put_rows(target: Any, index: Any, source: Any, axis: int, how: str) -> bool:
     """The same for rows at the positions in a vector."""
     return bool(native is not None and target.ndim and native.put_rows(
-        target, flat_index(index), np.ascontiguousarray(source), axis, how))
+        target, flat_index(index), contiguous(source), axis, how))
 
 
 def add_rows(target: Any, index: Any, source: Any, axis: int) -> None:
@@ -99,7 +100,7 @@ def put_masked(target: Any, mask: Any, values: Any) -> None:
 
 def nonzero(x: Any) -> Any:
     """Where elements are not zero: one row for each dimension, of which there is one at least."""
-    made = native.nonzero(np.ascontiguousarray(x)) if native is not None else None
+    made = native.nonzero(contiguous(x)) if native is not None else None
     return lean.stack(np.nonzero(x)) if made is None else made
 
 
@@ -112,7 +113,7 @@ def order_rows(x: Any, descending: bool = False) -> Any:
     """
     if native is not None and x.ndim:
         made = np.empty(x.shape, INT64)
-        if native.select_rows(np.ascontiguousarray(x), made, "s", 0, descending, True) is not None:
+        if native.select_rows(contiguous(x), made, "s", 0, descending, True) is not None:
             return made
     if not descending:
         return np.argsort(x, -1, kind="stable")
@@ -130,7 +131,7 @@ def select_rows(x: Any, what: str, k: Any, descending: bool = False, sorted: boo
     size = x.shape[-1] if what == "o" else k if what == "t" else 1
     made = np.empty((*x.shape[:-1], size), INT64)
     k = k if isinstance(k, int) else np.ascontiguousarray(k, INT64)
-    return None if native.select_rows(np.ascontiguousarray(x), made, what, k, descending, sorted) is None else made
+    return None if native.select_rows(contiguous(x), made, what, k, descending, sorted) is None else made
 
 
 def choose(x: Any, what: str, k: int, axis: int, keepdim: bool, descending: bool = False, sorted: bool = True) -> Any:
@@ -143,7 +144,7 @@ def search_rows(bounds: Any, x: Any, right: bool) -> Any:
     """Where each of `x` would be inserted among sorted `bounds`: one row for all, or one for each row of `x`."""
     if native is not None and x.ndim:
         made = np.empty(x.shape, INT64)
-        if native.search_rows(np.ascontiguousarray(bounds), np.ascontiguousarray(x), made, right) is not None:
+        if native.search_rows(np.ascontiguousarray(bounds), contiguous(x), made, right) is not None:
             return made
     side: Any = "right" if right else "left"
     if bounds.ndim == 1:
