@@ -19,6 +19,14 @@ def test_old_scaler_of_the_cpu_scales() -> None:
     assert scaler.scale(torch.ones(1)).item() == 4.0
 
 
+def test_modules_of_mixed_precision_hold_its_classes() -> None:
+    from retrograd.cuda.amp.autocast_mode import autocast
+    from retrograd.cuda.amp.common import amp_definitely_not_available
+    from retrograd.cuda.amp.grad_scaler import GradScaler
+    assert (autocast, GradScaler) == (torch.cuda.amp.autocast, torch.cuda.amp.GradScaler)
+    assert amp_definitely_not_available()
+
+
 def test_stream_is_in_force_inside_its_block() -> None:
     before, mine = torch.cpu.current_stream(), torch.cpu.Stream()
     with torch.cpu.stream(mine):

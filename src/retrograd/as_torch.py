@@ -118,6 +118,13 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_is_torch_function_mode_enabled": "_torch_private:is_torch_function_mode_enabled",
         "_log_api_usage_once": "_torch_private:log_api_usage_once",
         "_get_cudnn_enabled": "as_torch:no_cudnn",
+        "_is_tracing": "_torch_private:get_tracing_state",
+        "_jit_override_can_fuse_on_cpu": "_torch_private:log_api_usage_once",
+        "_jit_override_can_fuse_on_gpu": "_torch_private:log_api_usage_once",
+        "_jit_set_nvfuser_enabled": "_torch_private:log_api_usage_once",
+        "_jit_set_profiling_executor": "_torch_private:log_api_usage_once",
+        "_jit_set_profiling_mode": "_torch_private:log_api_usage_once",
+        "_jit_set_texpr_fuser_enabled": "_torch_private:log_api_usage_once",
         "has_lapack": "as_torch:HAS_LAPACK",
         "is_grad_enabled": ":is_grad_enabled",
     },
@@ -353,6 +360,13 @@ PRIVATE: dict[str, dict[str, str]] = {
     },
     "backends": {
         "__allow_nonbracketed_mutation": "_torch_private:nothing_frozen",
+    },
+    "utils._triton": {
+        "has_triton": "as_torch:no_cudnn",
+        "has_triton_package": "as_torch:no_cudnn",
+    },
+    "optim.swa_utils": {
+        "_group_tensors_by_device_and_dtype": "utils._foreach_utils:_group_tensors_by_device_and_dtype",
     },
     "nn.init": {
         "_no_grad_fill_": "nn.init:constant_",

@@ -352,25 +352,29 @@ def wants_call(values: Any) -> bool:
     return False
 
 
-def expose(function: Any = None, *, name: str | None = None, method: bool = True, plain: bool = True) -> Any:
-    """Make a Python function public that is written with ops: as torch.<name> (`plain`) and Tensor.<name> (`method`)."""
+def expose(function: Any = None, *, name: str | None = None, method: bool = True, plain: bool = True,
+           written_out: Any = None) -> Any:
+    """Make a Python function public that is written with ops: as torch.<name> (`plain`) and Tensor.<name> (`method`).
+
+    `written_out` gives the arguments the form in which `__torch_function__` sees them, whatever form the caller used.
+    """
     def register(fn: Any) -> Any:
         public = name or fn.__name__
         if method:
             FUNCTIONS_BY_NAME[public] = EXTRA_METHODS[public] = overridable(fn, public)
         if plain or not method:
-            FUNCTIONS_BY_NAME[public] = overridable(fn, public)
+            FUNCTIONS_BY_NAME[public] = overridable(fn, public, written_out=written_out)
         if plain:
             EXTRA_FUNCTIONS[public] = FUNCTIONS_BY_NAME[public]
         return fn
     return register if function is None else register(function)
 
 
-def overridable(fn: Any, public: str, module: str = "torch") -> Any:
+def overridable(fn: Any, public: str, module: str = "torch", written_out: Any = None) -> Any:
     """A function of tensors that modes, subclasses and what is like a tensor can take over."""
     def function(*args: Any, **kwargs: Any) -> Any:
         if overridden(args, kwargs) or args and not isinstance(args[0], Tensor) and wants_call(args):
-            return hooks.torch_function(function, args, kwargs)
+            return hooks.torch_function(function, args if written_out is None else written_out(args), kwargs)
         try:
             return fn(*args, **kwargs)
         except Exception:       # only now, because looking costs: something that is no tensor may still want the call

@@ -246,7 +246,15 @@ def from_sublists(args: Any) -> tuple[str, Any]:
     return (f"{inputs}->{letters(args[-1])}", args[:-1:2]) if len(args) % 2 else (inputs, args[::2])
 
 
-@expose(method=False)
+def written_out(args: Any) -> Any:
+    """The equation and the operands one by one, also of a call with subscript lists or with a list of operands."""
+    if len(args) < 2:
+        return args
+    equation, operands = (args[0], args[1:]) if isinstance(args[0], str) else from_sublists(args)
+    return (equation, *(operands[0] if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands))
+
+
+@expose(method=False, written_out=written_out)
 def einsum(*args: Any) -> Any:
     """Sums of products of the elements of `operands`, as the equation says."""
     if len(args) < 2:
