@@ -8,7 +8,12 @@ import retrograd as torch
 
 
 class ScalingType(Enum):
-    """What one scale belongs to: a tensor, a row, or a block of elements."""
+    """What one scale belongs to: a tensor, a row, or a block of elements.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.ScalingType.RowWise.value
+    1
+    """
 
     TensorWise = 0
     RowWise = 1
@@ -19,7 +24,12 @@ class ScalingType(Enum):
 
 
 class SwizzleType(Enum):
-    """The order in which scales lie in memory."""
+    """The order in which scales lie in memory.
+
+    >>> import retrograd as torch
+    >>> torch.nn.functional.SwizzleType.NO_SWIZZLE.value
+    0
+    """
 
     NO_SWIZZLE = 0
     SWIZZLE_32_4_4 = 1
