@@ -32,9 +32,9 @@ variants where the op is public: "function", "method", both or neither.
 autocast in which precision autocast computes it: "lower", "float32" or "widest" (the widest of its operands').
 traits   words for what else is true of it: "random" (draws random numbers; a Generator argument says so too),
          "reads_values" (its result is no tensor, and depends on values), "piecewise_linear" (straight on either side of its
-         kinks), "view_copy" (a view op that copies), "inplace_view" (changes the geometry of its operand); for ops that write
-         to an operand "guarded" (refuses to write to memory that other elements are read from) and "apart" (to memory that
-         it reads at all).
+         kinks), "keeps_zero" (of zero it is zero: sparse tensors stay sparse), "view_copy" (a view op that copies),
+         "inplace_view" (changes the geometry of its operand); for ops that write to an operand "guarded" (refuses to write
+         to memory that other elements are read from) and "apart" (to memory that it reads at all).
 pattern  which elements of the operands an element of the result depends on (see transforms/sparsity.py).
 """
 from __future__ import annotations

@@ -197,6 +197,7 @@ defop(
     "sqrt(Tensor self) -> Tensor",
     kernel="sqrt", vjp=dict(self=lambda grad, result: grad / times(conj(result), 2)),
     jvp="elementwise", batch=families.pointwise, promote="float", inplace="function", lower="sqrt(self)",
+    traits=("keeps_zero",),
 )
 defop(
     "rsqrt(Tensor self) -> Tensor",
@@ -242,6 +243,7 @@ defop(
     out="found",
     kernel=abs_kernel, vjp=dict(self=lambda grad, self: grad * self.sgn()),
     jvp=lambda self_p, self_t: real_part(self_t * conj(self_p.sgn())), batch=families.pointwise, lower="abs(self)",
+    traits=("keeps_zero",),
 )
 defop(
     "abs_(Tensor(a!) self) -> Tensor(a!)",
@@ -260,14 +262,14 @@ defop(
     kernel=sign_kernel, vjp=dict(self=zeros), jvp="elementwise", batch=families.pointwise, inplace=True,
     check=refuse("Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.", "c",
                  NotImplementedError),
-    lower="sign(self)", pattern="constant",
+    lower="sign(self)", pattern="constant", traits=("keeps_zero",),
 )
 defop(
     "sgn(Tensor self) -> Tensor",
     out="found",
     kernel=sgn_kernel, vjp=dict(self=sgn_backward),
     jvp=lambda self_p, self_t, result: sgn_backward(self_t, self_p, result), batch=families.pointwise, inplace=True,
-    lower="sign(self)",
+    lower="sign(self)", traits=("keeps_zero",),
 )
 
 
@@ -282,7 +284,7 @@ defop(
     out="same: signbit does not support non-boolean outputs.",
     kernel=signbit_kernel, check=refuse("signbit is not implemented for complex tensors.", "c", NotImplementedError),
     batch=families.pointwise,
-    lower="copysign(1, self) < 0",
+    lower="copysign(1, self) < 0", traits=("keeps_zero",),
 )
 
 

@@ -38,17 +38,19 @@ def function(name: str, kernel: Any, rule: Any, lower: str = "", **columns: Any)
 
 
 # ---- circles and hyperbolas
-function("sin", "sin", lambda grad, self: grad * conj(self.cos()), "sin(self)")
+function("sin", "sin", lambda grad, self: grad * conj(self.cos()), "sin(self)", traits=("keeps_zero",))
 function("cos", "cos", lambda grad, self: grad * -conj(self.sin()), "cos(self)")
-function("tan", "tan", lambda grad, result: grad * conj(plus(result.pow(2), 1)), "tan(self)")
-function("asin", "arcsin", lambda grad, self: grad * conj(plus(-self * self, 1).rsqrt()), "asin(self)")
+function("tan", "tan", lambda grad, result: grad * conj(plus(result.pow(2), 1)), "tan(self)", traits=("keeps_zero",))
+function("asin", "arcsin", lambda grad, self: grad * conj(plus(-self * self, 1).rsqrt()), "asin(self)", traits=("keeps_zero",))
 function("acos", "arccos", lambda grad, self: grad * -conj(plus(-self * self, 1).rsqrt()), "acos(self)")
-function("atan", "arctan", lambda grad, self: grad / conj(plus(self * self, 1)), "atan(self)")
-function("sinh", "sinh", lambda grad, self: grad * conj(self.cosh()), "sinh(self)")
+function("atan", "arctan", lambda grad, self: grad / conj(plus(self * self, 1)), "atan(self)", traits=("keeps_zero",))
+function("sinh", "sinh", lambda grad, self: grad * conj(self.cosh()), "sinh(self)", traits=("keeps_zero",))
 function("cosh", "cosh", lambda grad, self: grad * conj(self.sinh()), "cosh(self)")
-function("asinh", "arcsinh", lambda grad, self: grad * conj(plus(self.pow(2), 1).rsqrt()), "asinh(self)", inplace=None)
+function("asinh", "arcsinh", lambda grad, self: grad * conj(plus(self.pow(2), 1).rsqrt()), "asinh(self)", inplace=None,
+         traits=("keeps_zero",))
 function("acosh", "arccosh", lambda grad, self: acosh_rule(grad, self), "acosh(self)", inplace=None)
-function("atanh", "arctanh", lambda grad, self: times(grad, 1) / conj(less_from(1, self.pow(2))), "atanh(self)", inplace=None)
+function("atanh", "arctanh", lambda grad, self: times(grad, 1) / conj(less_from(1, self.pow(2))), "atanh(self)", inplace=None,
+         traits=("keeps_zero",))
 
 
 def acosh_rule(grad: Any, self: Any) -> Any:
@@ -87,11 +89,12 @@ def log1p_kernel(xp: Any, self: Any) -> Any:
 
 function("exp", "exp", lambda grad, result: grad * conj(result), "exp(self)")
 function("exp2", exp2_kernel, lambda grad, result: times(grad * conj(result), math.log(2)), "exp2(self)")
-function("expm1", "expm1", lambda grad, result: grad * plus(conj(result), 1), "expm1(self)")
+function("expm1", "expm1", lambda grad, result: grad * plus(conj(result), 1), "expm1(self)", traits=("keeps_zero",))
 function("log", "log", lambda grad, self: grad / conj(self), "log(self)")
 function("log2", "log2", lambda grad, self: grad / times(conj(self), 0.6931471805599453), "log2(self)")
 function("log10", "log10", lambda grad, self: grad / times(conj(self), 2.3025850929940456), "log10(self)")
-function("log1p", log1p_kernel, lambda grad, self: grad / conj(plus(self, 1)), "log1p(self)", node="Log1PBackward0")
+function("log1p", log1p_kernel, lambda grad, self: grad / conj(plus(self, 1)), "log1p(self)", node="Log1PBackward0",
+         traits=("keeps_zero",))
 
 
 # ---- logit: the inverse of sigmoid
@@ -212,11 +215,12 @@ def i1_rule(grad: Any, self: Any, result: Any) -> Any:
 
 TWO_OVER_ROOT_PI = 2.0 / math.sqrt(math.pi)
 function("erf", special("erf_vml_cpu", "erf"), lambda grad, self: gaussian(self, TWO_OVER_ROOT_PI) * grad, "erf(self)",
-         widen=True)
+         widen=True, traits=("keeps_zero",))
 function("erfc", special("erfc_vml_cpu", "erfc"), lambda grad, self: gaussian(self, -TWO_OVER_ROOT_PI) * grad, "erfc(self)",
          widen=True)
 function("erfinv", special("erfinv_vml_cpu", "erfinv"),
-         lambda grad, self: times(self.erfinv().pow(2).exp(), 0.5 * math.sqrt(math.pi)) * grad, widen=True, inplace=True)
+         lambda grad, self: times(self.erfinv().pow(2).exp(), 0.5 * math.sqrt(math.pi)) * grad, widen=True, inplace=True,
+         traits=("keeps_zero",))
 function("lgamma", lgamma_kernel, lambda grad, self: grad * self.digamma(), "lgamma(self)", widen=True, inplace=True)
 function("digamma", special("digamma", "psi"), lambda grad, self: grad * late.polygamma(1, self), widen=True,
          inplace=True)
@@ -264,10 +268,10 @@ def scaled(factor: float) -> Any:
 DEGREE = math.pi / 180
 function("deg2rad", scaled(DEGREE), lambda grad: times(grad, DEGREE), "self * 0.017453292519943295", widen=True,
          node="Deg2RadBackward0", jvp="linear",
-         check=refuse("deg2rad is not supported for complex tensors.", "c"))
+         check=refuse("deg2rad is not supported for complex tensors.", "c"), traits=("keeps_zero",))
 function("rad2deg", scaled(1 / DEGREE), lambda grad: times(grad, 1 / DEGREE), "self * 57.29577951308232", widen=True,
          node="Rad2DegBackward0", jvp="linear",
-         check=refuse("rad2deg is not supported for complex tensors.", "c"))
+         check=refuse("rad2deg is not supported for complex tensors.", "c"), traits=("keeps_zero",))
 
 
 def angle_kernel(xp: Any, self: Any) -> Any:
@@ -316,7 +320,7 @@ def round_decimals_kernel(xp: Any, self: Any, decimals: int) -> Any:
 
 
 steps = dict(vjp=dict(self=zeros), jvp="elementwise", batch=families.pointwise, inplace="function", out="found",
-             pattern="constant")
+             pattern="constant", traits=("keeps_zero",))
 for name in ("floor", "ceil", "trunc"):
     defop(f"{name}(Tensor self) -> Tensor", kernel=rounded(name, name, f"{name} is not supported for complex inputs"),
           lower=f"{name}(self)", **steps)
@@ -328,7 +332,7 @@ defop(
     out="found",
     kernel=limited("frac_cpu", FLOATS, lambda xp, self: self - xp.trunc(self)), vjp=dict(self=lambda grad: grad),
     jvp="elementwise", batch=families.pointwise, inplace="function", widen=True,
-    lower="self - trunc(self)",
+    lower="self - trunc(self)", traits=("keeps_zero",),
 )
 alias_rows("fix", "trunc", "(Tensor self)", inplace="function")
 
@@ -353,7 +357,7 @@ defop(
     kernel=nan_to_num_kernel, check=no_complex_gradient("nan_to_num"),
     vjp=dict(self=lambda grad, self: grad * self.isfinite()), jvp="elementwise", batch=families.pointwise, inplace="function",
     lower={"nan=None, posinf=None, neginf=None":
-               "0 if self != self else largest if self == inf else -largest if self == -inf else self"},
+               "0 if self != self else largest if self == inf else -largest if self == -inf else self"}, traits=("keeps_zero",),
 )
 
 
@@ -370,14 +374,16 @@ def infinite(sign: int) -> Any:
 
 
 tests = dict(batch=families.pointwise)
-defop("isnan(Tensor self) -> Tensor", kernel=testing("isnan", False), out=False, **tests, lower="self != self")
-defop("isinf(Tensor self) -> Tensor", kernel=testing("isinf", False), out=False, **tests, lower="abs(self) == inf")
+defop("isnan(Tensor self) -> Tensor", kernel=testing("isnan", False), out=False, **tests, lower="self != self",
+      traits=("keeps_zero",))
+defop("isinf(Tensor self) -> Tensor", kernel=testing("isinf", False), out=False, **tests, lower="abs(self) == inf",
+      traits=("keeps_zero",))
 defop("isfinite(Tensor self) -> Tensor", kernel=testing("isfinite", True), out=False, **tests, lower="abs(self) < inf")
 defop("isreal(Tensor self) -> Tensor", out=False, **tests,
       kernel=lambda xp, self: xp.equal(self.imag, 0) if self.dtype.kind == "c" else lean.ones(self.shape, bool))
 defop("isposinf(Tensor self) -> Tensor", out="same: isposinf does not support non-boolean outputs.",
       kernel=infinite(1),
-      check=refuse("isposinf does not support complex inputs.", "c"), **tests, lower="self == inf")
+      check=refuse("isposinf does not support complex inputs.", "c"), **tests, lower="self == inf", traits=("keeps_zero",))
 defop("isneginf(Tensor self) -> Tensor", out="same: isneginf does not support non-boolean outputs.",
       kernel=infinite(-1),
-      check=refuse("isneginf does not support complex inputs.", "c"), **tests, lower="self == -inf")
+      check=refuse("isneginf does not support complex inputs.", "c"), **tests, lower="self == -inf", traits=("keeps_zero",))

@@ -83,6 +83,7 @@ defop(
     "tanh(Tensor self) -> Tensor",
     kernel="tanh", vjp=dict(self=lambda grad, result: call(tanh_backward, [grad, result])),
     jvp="elementwise", batch=families.pointwise, promote="float", inplace="function", lower="tanh(self)",
+    traits=("keeps_zero",),
 )
 
 
@@ -141,7 +142,7 @@ threshold_backward = backward_op(
     limited("threshold_cpu", "iufV", threshold_backward_kernel),
     dict(grad_output=lambda grad, self, threshold: call(threshold_backward, [grad, self, threshold]), self=zeros), leading=1,
     fast=fast_threshold_backward, fast_for=(0,),
-    lower="0 if self <= threshold else grad_output")
+    lower="0 if self <= threshold else grad_output", traits=("keeps_zero",))
 threshold_backward.prepare()
 pass_positive = pair(threshold_backward)
 
@@ -167,7 +168,7 @@ relu = defop(
     kernel=lambda xp, self: xp.maximum(self, zero_like(xp, self)), check=check_relu,
     vjp=dict(self=relu_gradient),
     jvp="elementwise", batch=families.pointwise, inplace="function", out=False,
-    fast=fast_relu, lower="0 if self <= 0 else self", traits=("piecewise_linear",),
+    fast=fast_relu, lower="0 if self <= 0 else self", traits=("piecewise_linear", "keeps_zero"),
 )
 for schema, node in (("threshold(Tensor self", "ThresholdBackward0"), ("threshold_(Tensor(a!) self", "ThresholdBackward1")):
     defop(

@@ -33,7 +33,7 @@ from retrograd.ops.sparse.compressed import (
 )
 from retrograd.ops.sparse.convert import blocksize_of, sparse_gradient
 from retrograd.ops.sparse.coo import coalesced, common_dtype, data_of, empty_coo, is_coo, is_sparse, layout_name, layout_of
-from retrograd.ops.sparse.table import compressed_kernel, on_values, sparse_kernel, unbatched
+from retrograd.ops.sparse.table import KEEPS_ZERO, compressed_kernel, on_values, sparse_kernel, unbatched
 
 FLIPPED = {sparse_csr: sparse_csc, sparse_csc: sparse_csr, sparse_bsr: sparse_bsc, sparse_bsc: sparse_bsr}
 
@@ -143,8 +143,7 @@ def abs_in_place(op: Any, self: Any) -> Any:
     return assigned(self, with_entry_values(self, data_of(self).values.detach().abs()))
 
 
-@compressed_kernel(*[n for n in pointwise.ZERO_PRESERVING if n != "pow.Tensor_Scalar"], "neg", "conj_physical",
-                   "_conj_physical", "positive")
+@compressed_kernel(KEEPS_ZERO, "neg", "conj_physical", "_conj_physical", "positive")
 def on_entry_values(op: Any, self: Any, *rest: Any) -> Any:
     return with_entry_values(self, on_values(op, data_of(self).values, *rest))
 

@@ -29,19 +29,12 @@ from retrograd.ops.sparse.coo import (
     sparse_tensor,
     values_of,
 )
-from retrograd.ops.sparse.table import on_values, sparse_kernel
-
-# f(0) is 0, but f(a + b) is not f(a) + f(b): the entries must be summed first.
-ZERO_PRESERVING = (
-    "abs", "asin", "asinh", "atan", "atanh", "ceil", "deg2rad", "erf", "erfinv", "expm1", "floor", "frac", "isinf", "isnan",
-    "isneginf", "isposinf", "log1p", "nan_to_num", "rad2deg", "relu", "round", "round.decimals", "sgn", "sign", "signbit",
-    "sin",
-    "sinh", "sqrt", "tan", "tanh", "trunc", "pow.Tensor_Scalar", "threshold_backward",
-)
+from retrograd.ops.sparse.table import KEEPS_ZERO, on_values, sparse_kernel
 
 
-@sparse_kernel(*ZERO_PRESERVING)
+@sparse_kernel(KEEPS_ZERO, "pow.Tensor_Scalar")
 def on_summed_values(op: Any, self: Any, *rest: Any) -> Any:
+    """f(0) is 0, but f(a + b) is not f(a) + f(b): the entries are summed first."""
     own = coalesced(self)
     return with_values(own, on_values(op, data_of(own).values, *rest))
 

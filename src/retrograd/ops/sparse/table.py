@@ -14,6 +14,7 @@ from retrograd.core.tensor import Tensor
 from retrograd.ops import late
 from retrograd.ops.sparse.coo import NAMES, is_coo, is_sparse, replace
 
+KEEPS_ZERO = "keeps.zero"             # stands for all ops of which the row says so
 KERNELS: dict[str, Any] = {}          # "add.Tensor" -> kernel; "default" is the overload without a name
 COMPRESSED: dict[str, Any] = {}       # the same where an operand is of a compressed layout
 
@@ -45,11 +46,11 @@ def run(op: Any, args: Any) -> Any:
     sparse = [t for t in tensors_among(args) if is_sparse(t)]
     is_compressed = any([not is_coo(t) for t in sparse])
     kernels = COMPRESSED if is_compressed else KERNELS
-    kernel = kernels.get(f"{op.name}.{op.overload}")
+    kernel = kernel_of(op, kernels)
     if kernel is not None:
         return kernel(op, *args)
     if op.is_inplace and op.functional is not None:
-        kernel = kernels.get(f"{op.functional.name}.{op.functional.overload}")
+        kernel = kernel_of(op.functional, kernels)
         if kernel is not None:
             if not op.functional._ready:
                 op.functional.prepare()
@@ -59,6 +60,14 @@ def run(op: Any, args: Any) -> Any:
         layout = next(t for t in sparse if not is_coo(t))._extra.sparse.layout
         raise RuntimeError(f"unsupported tensor layout: {NAMES[layout.name]}")
     raise missing(op, args, "SparseCsrCPU" if is_compressed else "SparseCPU" if sparse else "CPU")
+
+
+def kernel_of(op: Any, kernels: dict[str, Any]) -> Any:
+    """The op's own kernel, or that of all ops that keep zeros."""
+    kernel = kernels.get(f"{op.name}.{op.overload}")
+    if kernel is None and "keeps_zero" in op.traits and not op.schema.mutable:
+        kernel = kernels[KEEPS_ZERO]
+    return kernel
 
 
 def write(target: Any, made: Any) -> None:
