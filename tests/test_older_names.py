@@ -54,3 +54,15 @@ def test_arguments_of_factories_are_sorted_out() -> None:
         torch.nn.factory_kwargs({"dtype": 1, "factory_kwargs": {"dtype": 2}})
     with pytest.raises(TypeError, match="unexpected kwargs"):
         torch.nn.factory_kwargs({"size": 1})
+
+
+def test_types_of_compiled_code_are_written_and_compared() -> None:
+    number = torch.IntType.get()
+    types = [torch.ListType(number), torch.DictType(torch.StringType.get(), number), torch.TupleType([number, number]),
+             torch.OptionalType(number), torch.UnionType([number, torch.TensorType.get()])]
+    assert [str(kind) for kind in types] == ["List[int]", "Dict[str, int]", "Tuple[int, int]", "Optional[int]",
+                                             "Union[Tensor, int]"]
+    assert torch.ListType(number) == torch.ListType.ofInts() != torch.ListType.ofFloats()
+    assert number.isSubtypeOf(torch.OptionalType(number)) and number.isSubtypeOf(torch.AnyType.get())
+    assert not number.isSubtypeOf(torch.StringType.get())
+    assert torch.TensorType.get().kind() == "TensorType"

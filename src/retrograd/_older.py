@@ -1,4 +1,4 @@
-"""Functions and names of `torch` that programs use rarely: tensors on files, casts by name, types for annotations."""
+"""Functions and names of `torch` that programs use rarely: tensors on files, casts by name."""
 from __future__ import annotations
 
 from typing import Any
@@ -7,10 +7,6 @@ import retrograd as torch
 from retrograd.core.storage import UntypedStorage
 
 legacy_contiguous_format = torch.contiguous_format
-
-
-class DeviceObjType:
-    """The type of devices in compiled code; a name for annotations."""
 
 
 def get_autocast_gpu_dtype() -> Any:
