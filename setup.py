@@ -50,7 +50,8 @@ DIRECTIVES = {
 MACROS = [("CYTHON_CLINE_IN_TRACEBACK", "0"), ("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")]
 NO_TABLES = "-fno-asynchronous-unwind-tables"     # which C needs for debuggers only; a twenty-fifth of the package
 UNIX_FLAGS = ["-O2", "-g0", NO_TABLES]
-SMALL_FLAGS = ["-Os", "-g0", NO_TABLES]         # of modules that hold ops: their time is spent in what they call
+SMALL_FLAGS = ["-Os", "-g0", NO_TABLES]         # of modules that hold ops, or run once for each: their time is spent elsewhere
+SMALL = ("retrograd.ops.", "retrograd.core.opdef", "retrograd.core.schema", "retrograd.core.arguments", "retrograd.core.api")
 KERNEL_FLAGS = ["-O3", "-g0", NO_TABLES, "-fno-math-errno", "-fno-trapping-math"]
 LOOP_FLAGS = [*KERNEL_FLAGS, "-fPIC", "-std=gnu11", "-fopenmp-simd", "-ffp-contract=off", "-fvisibility=hidden", "-w"]
 # Loops are compiled once for each of these; the best that the machine has is chosen at import.
@@ -211,7 +212,7 @@ class BuildExt(build_ext):
                     module.extra_compile_args += ["-std=gnu11", "-fvisibility=hidden"]
                     module.libraries += ["m", "pthread"]
                 module.extra_compile_args += KERNEL_FLAGS if module.name in (KERNELS, NATIVE) else (
-                    SMALL_FLAGS if module.name.startswith("retrograd.ops.") else UNIX_FLAGS)
+                    SMALL_FLAGS if module.name.startswith(SMALL) else UNIX_FLAGS)
                 if sys.platform.startswith("linux"):
                     # symbols nobody reads are an eighth of the package, and gaps between code and data two pages of each file
                     module.extra_link_args += ["-Wl,--strip-all", "-Wl,-z,noseparate-code"]
