@@ -517,6 +517,8 @@ def ones_array(shape: Any, dtype: Any) -> Any:
 
 def full_like_kernel(xp: Any, self: Any, fill_value: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any,
                      memory_format: Any) -> Any:
+    if dtype is None and memory_format is None and self.size and self.flags.c_contiguous and 0 not in self.strides:
+        return filled(xp.empty(self.shape, self.dtype), fill_value)
     return filled(like_array(self, dtype, memory_format, np.empty), fill_value)
 
 

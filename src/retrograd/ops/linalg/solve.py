@@ -624,7 +624,8 @@ def unpacked(xp: Any, lu: Any, pivots: Any, data: bool, permutation: bool) -> An
         P = lapack.permutation_matrix(xp, lapack.permutation_of(xp, pivots, rows), lu.dtype)
     if data:
         L = lower_part(lu[..., :k], -1)
-        L[..., xp.arange(k), xp.arange(k)] = 1
+        if L.size:
+            L.reshape(-1, rows * k)[:, :k * (k + 1):k + 1] = 1
         U = upper_part(lu[..., :k, :])
     return P, L, U
 

@@ -280,6 +280,8 @@ def real_if(grad: Any, dtype: Any) -> Any:
 
 def contiguous(self: Any, memory_format: Any = contiguous_format) -> Any:
     """The tensor itself if it is laid out that way, else a copy that is."""
+    if not self._flags and memory_format is contiguous_format and self.array.flags.c_contiguous:
+        return self
     if self._flags & FLAG_SPARSE and not self.is_nested:
         return call(clone, [self, memory_format])
     if self.is_contiguous(memory_format):

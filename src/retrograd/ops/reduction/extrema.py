@@ -152,8 +152,9 @@ def aminmax_kernel(xp: Any, self: Any, dim: Any, keepdim: bool) -> Any:
         raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
                            "identity.")
     axes = axes_of(None if dim is None else (dim,), self.ndim)
-    for axis in axes:
-        need_elements("aminmax", self, axis)
+    if not self.size:
+        for axis in axes:
+            need_elements("aminmax", self, axis)
     refuse("aminmax_cpu", self, "c")
     least, most = lean.natively(amin, self, axes, keepdim), lean.natively(amax, self, axes, keepdim)
     if least is not None and most is not None:

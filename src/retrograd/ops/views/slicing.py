@@ -469,7 +469,7 @@ def tensor_split_tensor(self: Any, tensor_indices_or_sections: Any, dim: int) ->
                            f"tensor, but got a tensor with {given.array.ndim} dims")
     if given.array.ndim == 0:
         return tensor_split_sections(self, given.item(), dim)
-    return tensor_split_indices(self, given.tolist(), dim)
+    return tensor_split_indices(self, given.tolist() if given._flags else given.array.tolist(), dim)
 
 
 defop("tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> "
