@@ -5,9 +5,12 @@ the tests load them all.
 """
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 # Each starts with x, a leaf of four elements, and leaves its gradient, or fails.
 PIECES = {
@@ -91,3 +94,16 @@ def test_nothing_depends_on_what_was_used_before() -> None:
     pieces = {name: textwrap.dedent(piece) for name, piece in PIECES.items()}
     run = subprocess.run([sys.executable, "-c", f"PIECES = {pieces!r}\n{DRIVER}"], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
+
+
+def test_every_public_name_does_first_what_it_does_later(tmp_path: Path) -> None:
+    """Some 1,000 functions, methods and constructors (first_use.py), each as the first act of a process."""
+    root = Path(__file__).parents[1]
+    bytecode = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(tmp_path)}      # every process imports the same again
+    paths = {"PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])}
+    run = subprocess.run([sys.executable, "-m", "tests.first_use"], cwd=root, env={**os.environ, **bytecode, **paths},
+                         capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout)
+    assert found["different"] == {}
+    assert found["calls"] > 900 and len(found["refused"]) < 150

@@ -8,6 +8,7 @@ import numpy as np
 
 from retrograd.core.api import expose
 from retrograd.core.dtypes import int64
+from retrograd.core.hooks import hooks
 from retrograd.core.swapping import swap
 from retrograd.core.tensor import Tensor
 from retrograd.ops import late
@@ -22,6 +23,18 @@ REMOVED = {
     "symeig": "The default behavior has changed from using the upper triangular portion of the matrix by default to using the "
               "lower triangular portion. Use `torch.linalg.eigh`.",
 }
+
+
+@expose(plain=False)
+def to_padded_tensor(self: Tensor, padding: float, output_size: Any = None) -> Any:
+    """The parts of a nested tensor side by side, filled up with `padding`.
+
+    >>> import retrograd as torch
+    >>> torch.nested.nested_tensor([torch.ones(1), torch.ones(2)]).to_padded_tensor(0.0)
+    tensor([[1., 0.],
+            [1., 1.]])
+    """
+    return hooks.to_padded(self, padding, output_size)
 
 
 @expose(plain=False)

@@ -74,6 +74,7 @@ class Hooks:
         self.nested: Service | None = None                                                     # (op, args) -> formula or None
         self.nested_answers: dict[str, Service] = {}
         self.nested_shape: Service = later("retrograd.nested", "nested_shape")
+        self.to_padded: Service = later("retrograd.nested", "to_padded")      # (tensor, padding, output_size)
         # ---- the backward pass (autograd/anomaly.py)
         self.anomaly: Service = later("retrograd.autograd.anomaly", "anomaly")                 # (node, grads, wanted)
         self.anomaly_report: Service = later("retrograd.autograd.anomaly", "anomaly_report")   # (node)

@@ -39,14 +39,24 @@ def moveaxis(array: Any, source: int, destination: int) -> Any:
     return array.transpose(order)
 
 
+def namespace_of(array: Any) -> Any:
+    """The functions that compute with an array: NumPy's, or those of the device that it is on.
+
+    >>> namespace_of(np.ones(3)) is np
+    True
+    """
+    return np if isinstance(array, (np.ndarray, np.generic)) or not hasattr(array, "__array_namespace__") else (
+        array.__array_namespace__())
+
+
 def broadcast_to(array: Any, shape: Any) -> Any:
     """The array seen in a larger shape, in the same memory.
 
     >>> broadcast_to(np.ones(3), (2, 3)).strides[0]
     0
     """
-    made = native.expanded(array, shape) if native is not None else None
-    return np.broadcast_to(array, shape) if made is None else made
+    made = native.expanded(array, shape) if native is not None and isinstance(array, np.ndarray) else None
+    return namespace_of(array).broadcast_to(array, shape) if made is None else made
 
 
 def broadcast_shapes(first: Any, second: Any = (), *others: Any) -> Any:
@@ -112,7 +122,7 @@ def zeros_like(array: Any, dtype: Any = None) -> Any:
     [[0.0, 0.0], [0.0, 0.0]]
     """
     if type(array) is not np.ndarray or not array.flags.c_contiguous:
-        return np.zeros_like(array, dtype=dtype)
+        return namespace_of(array).zeros_like(array, dtype=dtype)
     return np.zeros(array.shape, array.dtype if dtype is None else dtype)
 
 
@@ -146,7 +156,7 @@ def stack(arrays: Any, axis: int = 0) -> Any:
     >>> stack([np.zeros(2), np.ones(2)], 1).shape
     (2, 2)
     """
-    return np.concatenate([expand_dims(a, axis) for a in arrays], axis)
+    return namespace_of(arrays[0]).concatenate([expand_dims(a, axis) for a in arrays], axis)
 
 
 def flip(array: Any, axis: Any) -> Any:

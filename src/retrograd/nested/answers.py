@@ -1,6 +1,7 @@
 """What tensors answer when they are nested; put on Tensor when `retrograd.nested` is imported."""
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -123,22 +124,27 @@ def pad(self: Any, padding: float, output_size: Any = None) -> Any:
     return call(to_padded, [self, float(padding), None if output_size is None else tuple(output_size)])
 
 
-def jagged_data(self: Any) -> Any:
-    """The data of a jagged tensor; others have none of its attributes."""
-    if not is_jagged(self):
-        raise AttributeError("'Tensor' object has no attributes of the jagged layout")
-    return self._extra.sparse
+class OfJagged:
+    """An attribute that tensors of the jagged layout have, and no others: `hasattr` says so."""
+
+    def __init__(self, name: str, read: Any, method: bool = False) -> None:
+        self.name, self.read, self.method = name, read, method
+
+    def __get__(self, t: Any, owner: Any = None) -> Any:
+        if t is None:
+            return self
+        if not is_jagged(t):
+            raise AttributeError(f"'{type(t).__name__}' object has no attribute '{self.name}'")
+        return partial(self.read, t) if self.method else self.read(t)
 
 
 def ragged_of(self: Any) -> Any:
-    return jagged_data(self).ragged
+    return self._extra.sparse.ragged
 
 
 def offsets(self: Any) -> Any:
     """Where the parts of a jagged tensor begin and end."""
-    if not is_jagged(self):
-        raise AttributeError("'Tensor' object has no attribute 'offsets': only tensors of the jagged layout have them")
-    return self._extra.sparse.ragged.offsets
+    return ragged_of(self).offsets
 
 
 def sparse_or(before: Any, on_nested: Any) -> Any:
@@ -151,21 +157,23 @@ hooks.sparse_reduce = sparse_or(hooks.sparse_reduce, reduce)
 hooks.accumulate_sparse = accumulate
 hooks.nested_answers = ANSWERS
 hooks.nested_shape = shape_of
+hooks.to_padded = pad
 install(Tensor, {
-    "to_padded_tensor": pad,
-    "offsets": offsets,
-    "lengths": lambda self: ragged_of(self).lengths,
-    "_offsets": property(offsets),
-    "_lengths": property(lambda self: ragged_of(self).lengths),
-    "_ragged_idx": property(lambda self: jagged_data(self).axis + 1),
-    "_min_seqlen": property(lambda self: ragged_of(self).least),
-    "_max_seqlen": property(lambda self: ragged_of(self).most),
-    "_maybe_min_seqlen": property(lambda self: ragged_of(self).least),
-    "_maybe_max_seqlen": property(lambda self: ragged_of(self).most),
-    "_get_min_seqlen": lambda self: ragged_of(self).least,
-    "_get_max_seqlen": lambda self: ragged_of(self).most,
-    "_size": property(lambda self: (jagged_data(self), tuple(self.array.symbolic))[1]),
-    "_strides": property(lambda self: (jagged_data(self), stride(self))[1]),
+    **{name: OfJagged(name, read, method=not name.startswith("_") or name.startswith("_get")) for name, read in {
+        "offsets": offsets,
+        "lengths": lambda self: ragged_of(self).lengths,
+        "_offsets": offsets,
+        "_lengths": lambda self: ragged_of(self).lengths,
+        "_ragged_idx": lambda self: self._extra.sparse.axis + 1,
+        "_min_seqlen": lambda self: ragged_of(self).least,
+        "_max_seqlen": lambda self: ragged_of(self).most,
+        "_maybe_min_seqlen": lambda self: ragged_of(self).least,
+        "_maybe_max_seqlen": lambda self: ragged_of(self).most,
+        "_get_min_seqlen": lambda self: ragged_of(self).least,
+        "_get_max_seqlen": lambda self: ragged_of(self).most,
+        "_size": lambda self: tuple(self.array.symbolic),
+        "_strides": stride,
+    }.items()},
     "_nested_tensor_size": lambda self: new_tensor(sizes_of(self)),
     "_nested_tensor_strides": lambda self: new_tensor(np.array([strides_of(a) for a in arrays_of(self)], np.int64).reshape(
         len(arrays_of(self)), -1)),

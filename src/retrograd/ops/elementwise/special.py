@@ -280,8 +280,8 @@ def polynomial_kernel(name: str, first: Any, step: Any, shifted: bool) -> Any:
     plain = name.removeprefix("shifted_")
 
     def kernel(xp: Any, x: Any, n: Any) -> Any:
-        if not isinstance(x, np.ndarray) or not isinstance(n, np.ndarray):
-            return kernel(xp, number_like(xp, n, x), n) if isinstance(n, np.ndarray) else kernel(xp, x, number_like(xp, x, n))
+        if not isinstance(x, xp.ndarray) or not isinstance(n, xp.ndarray):
+            return kernel(xp, number_like(xp, n, x), n) if isinstance(n, xp.ndarray) else kernel(xp, x, number_like(xp, x, n))
         check_dtype(f"{name}_cpu", x)
         degree = lean.broadcast_to(xp.trunc(n), lean.broadcast_shapes(x.shape, n.shape))
         x = lean.broadcast_to(2 * x - 1 if shifted else x, degree.shape)

@@ -323,11 +323,11 @@ def add_at(target: Any, index: Any, values: Any) -> None:
         if values.size >= 16 * places[0].size and add_rows(
                 lean.moveaxis(target, dim, 0), places[0], lean.moveaxis(values, dim, 0)):
             return
-    if target.flags.c_contiguous and target.ndim:
+    if target.flags.c_contiguous and target.ndim and isinstance(target, ndarray):
         flat = np.arange(target.size).reshape(target.shape)[index]
         add_flat(target.reshape(-1), flat.reshape(-1), np.ascontiguousarray(values).reshape(-1))
     else:
-        np.add.at(target, index, values)
+        lean.namespace_of(target).add.at(target, index, values)
 
 
 def add_rows(target: Any, places: Any, values: Any) -> bool:

@@ -53,9 +53,9 @@ def copy_of(array: Any) -> Any:
 # ---- positions along one dimension
 def grid(index: Any, dim: int) -> tuple[Any, ...]:
     """NumPy's index for: element [i, j, k] of the index tensor stands for its value in dimension `dim` at i, j, k."""
-    rank = index.ndim
-    places: list[Any] = [np.arange(n).reshape((-1,) + (1,) * (rank - d - 1)) for d, n in enumerate(index.shape)]
-    places[dim] = np.ascontiguousarray(index)
+    rank, xp = index.ndim, lean.namespace_of(index)
+    places: list[Any] = [xp.arange(n).reshape((-1,) + (1,) * (rank - d - 1)) for d, n in enumerate(index.shape)]
+    places[dim] = xp.ascontiguousarray(index)
     return tuple(places)
 
 
@@ -222,7 +222,7 @@ def reduce_at(target: Any, places: Any, source: Any, reduce: str, include_self: 
     if name == "add":
         add_at(target, places, source)
     else:
-        getattr(np, name).at(target, places, source)
+        getattr(lean.namespace_of(target), name).at(target, places, source)
     if reduce == "mean":
         counts = lean.ones(target.shape, INT64) if include_self else np.zeros(target.shape, INT64)
         add_at(counts, places, lean.ones(source.shape, INT64))

@@ -91,7 +91,7 @@ def pair_loss(name: str, extra: str, kernel_name: str, value: Any, slope: Any, c
         f"{name}_backward(Tensor grad_output, Tensor self, Tensor target, int reduction{plain}) -> Tensor",
         kernel=limited(f"{kernel_name}_backward_cpu_out", backward_kinds,
                        lambda xp, grad_output, self, target, reduction, *rest:
-                       np.asarray(weighted(xp, slope(xp, self, target, *rest), grad_output, reduction, self.size),
+                       xp.asarray(weighted(xp, slope(xp, self, target, *rest), grad_output, reduction, self.size),
                                   order="C")),
         jvp=None, vjp=None, variants="", lower=by_share(slope_text, order="by rows: "), leading=1, **columns)
 

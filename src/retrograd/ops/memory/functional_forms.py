@@ -3,8 +3,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from retrograd.core import storage
 from retrograd.core.opdef import OpDef, defop
 from retrograd.ops.create import random
@@ -18,7 +16,7 @@ def on_a_copy(kernel: Any, gaps: bool) -> Any:
     """The kernel of an in-place op with its target left as it was; the copy may have the gaps of the original."""
     def copied(xp: Any, self: Any, *args: Any) -> Any:
         keeps_gaps = gaps and 0 not in self.strides
-        made = storage.empty_strided(self.shape, storage.strides_of(self), self.dtype) if keeps_gaps else np.array(self)
+        made = storage.empty_strided(self.shape, storage.strides_of(self), self.dtype) if keeps_gaps else xp.array(self)
         made[...] = self
         values = kernel(xp, made, *args)
         if values is not made:

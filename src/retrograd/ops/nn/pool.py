@@ -423,7 +423,7 @@ def through_matrices(xp: Any, array: Any, matrices: Any) -> Any:
     """Apply one matrix to each of the last dimensions."""
     rank = len(matrices)
     for d, matrix in enumerate(matrices):
-        axis = array.ndim - rank + d
+        axis, matrix = array.ndim - rank + d, xp.asarray(matrix)
         with xp.errstate(all="ignore"):
             mixed = xp.tensordot(array, matrix, ([axis], [1]))
             if not xp.isfinite(mixed.sum()):          # infinities and NaNs may not reach where the matrix has no weights

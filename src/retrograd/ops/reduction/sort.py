@@ -142,7 +142,7 @@ def unique_kernel(xp: Any, self: Any, return_inverse: bool, return_counts: bool)
     flat = x.reshape(-1)
     order = order_rows(flat)
     ordered = take_along(flat, order, 0)
-    fresh = lean.ones(flat.shape, bool)
+    fresh = xp.ones(flat.shape, bool)
     xp.not_equal(ordered[1:], ordered[:-1], out=fresh[1:])
     none = xp.empty(0, INT64)
     inverse = counts = none
@@ -157,7 +157,7 @@ def unique_kernel(xp: Any, self: Any, return_inverse: bool, return_counts: bool)
 
 def runs(xp: Any, rows: Any) -> tuple[Any, Any, Any]:
     """Of rows of a matrix: where runs of equal rows begin, which run each row is in, the lengths of the runs."""
-    fresh = lean.ones(len(rows), bool)
+    fresh = xp.ones(len(rows), bool)
     fresh[1:] = (rows[1:] != rows[:-1]).any(1)
     starts = xp.flatnonzero(fresh)
     return starts, xp.cumsum(fresh) - 1, xp.diff(xp.append(starts, len(rows)))

@@ -30,7 +30,7 @@ def take_along(x: Any, index: Any, axis: int) -> Any:
         made = np.empty(index.shape, x.dtype)
         if native.take_along(contiguous(x), flat_index(index), made, axis % x.ndim):
             return made
-    return np.take_along_axis(x, index, axis)
+    return lean.namespace_of(x).take_along_axis(x, index, axis)
 
 
 def take_elements(x: Any, index: Any, axis: int) -> Any:
@@ -72,7 +72,7 @@ def put_rows(target: Any, index: Any, source: Any, axis: int, how: str) -> bool:
 def add_rows(target: Any, index: Any, source: Any, axis: int) -> None:
     """Add rows at the positions in a vector, each duplicate counted."""
     if not put_rows(target, index, source, axis, "+"):
-        np.add.at(lean.moveaxis(target, axis, 0), index, lean.moveaxis(source, axis, 0))
+        lean.namespace_of(target).add.at(lean.moveaxis(target, axis, 0), index, lean.moveaxis(source, axis, 0))
 
 
 def add_flat(target: Any, index: Any, values: Any) -> None:
@@ -101,7 +101,7 @@ def put_masked(target: Any, mask: Any, values: Any) -> None:
 def nonzero(x: Any) -> Any:
     """Where elements are not zero: one row for each dimension, of which there is one at least."""
     made = native.nonzero(contiguous(x)) if native is not None else None
-    return lean.stack(np.nonzero(x)) if made is None else made
+    return lean.stack(lean.namespace_of(x).nonzero(x)) if made is None else made
 
 
 # ---- order
@@ -116,8 +116,8 @@ def order_rows(x: Any, descending: bool = False) -> Any:
         if native.select_rows(contiguous(x), made, "s", 0, descending, True) is not None:
             return made
     if not descending:
-        return np.argsort(x, -1, kind="stable")
-    backwards = np.argsort(lean.flip(x, -1), -1, kind="stable")
+        return lean.namespace_of(x).argsort(x, -1, kind="stable")
+    backwards = lean.namespace_of(x).argsort(lean.flip(x, -1), -1, kind="stable")
     return lean.flip(x.shape[-1] - 1 - backwards, -1)
 
 
@@ -148,7 +148,7 @@ def search_rows(bounds: Any, x: Any, right: bool) -> Any:
             return made
     side: Any = "right" if right else "left"
     if bounds.ndim == 1:
-        return np.asarray(bounds.searchsorted(x, side))
+        return lean.namespace_of(x).asarray(bounds.searchsorted(x, side))
     made = np.empty(x.shape, INT64)
     for row in np.ndindex(bounds.shape[:-1]):
         made[row] = np.searchsorted(bounds[row], x[row], side)

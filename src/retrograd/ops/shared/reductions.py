@@ -41,7 +41,8 @@ def as_row(array: Any) -> Any:
 
 def dense(array: Any) -> Any:
     """The array in row-major order, as results of reductions are."""
-    array = np.asarray(array)
+    if isinstance(array, np.generic):
+        array = np.asarray(array)
     if not array.flags.c_contiguous:
         return array.copy(order="C")
     # NumPy leaves arbitrary strides to dimensions of size 1.

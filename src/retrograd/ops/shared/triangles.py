@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core import lean
 from retrograd.core.algorithms import native
 
 
@@ -15,9 +16,10 @@ def beyond(rows: int, columns: int, k: int, upper: bool) -> Any:
 
 def cleared(fresh: Any, k: int, upper: bool) -> Any:
     """The array, which nobody else has, with zeros right of a diagonal (`upper`) or left of it."""
-    if native is None or native.clear_triangle(fresh, k, upper) is None:
+    if native is None or not isinstance(fresh, np.ndarray) or native.clear_triangle(fresh, k, upper) is None:
         rows, columns = fresh.shape[-2:]
-        np.copyto(fresh, 0, "unsafe", where=beyond(rows, columns, k, upper))
+        xp = lean.namespace_of(fresh)
+        xp.copyto(fresh, 0, "unsafe", where=xp.asarray(beyond(rows, columns, k, upper)))
     return fresh
 
 
@@ -27,7 +29,7 @@ def lower_part(a: Any, k: int = 0) -> Any:
     >>> lower_part(np.ones((2, 2))).tolist()
     [[1.0, 0.0], [1.0, 1.0]]
     """
-    return cleared(np.array(a, order="C"), k, True)
+    return cleared(lean.namespace_of(a).array(a, order="C"), k, True)
 
 
 def upper_part(a: Any, k: int = 0) -> Any:
@@ -36,4 +38,4 @@ def upper_part(a: Any, k: int = 0) -> Any:
     >>> upper_part(np.ones((2, 2))).tolist()
     [[1.0, 1.0], [0.0, 1.0]]
     """
-    return cleared(np.array(a, order="C"), k, False)
+    return cleared(lean.namespace_of(a).array(a, order="C"), k, False)

@@ -25,7 +25,9 @@ def copying(kernel: Any, op: Any = None) -> Any:
                 made = op.native(*args)
         if made is None:
             made = kernel(xp, *args)
-        return [m.copy() for m in made] if type(made) is list else made.copy() if type(made) is np.ndarray else np.array(made)
+        if type(made) is list:
+            return [m.copy() for m in made]
+        return np.array(made) if isinstance(made, np.generic) else made.copy()
     return copied
 
 
