@@ -307,9 +307,10 @@ def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
             else:
                 save_input(node, slot, t)
     if plan.attrs:
-        node._attrs = [None] * len(op.attr_names)
+        values = [None] * len(op.attr_names)
         for slot, kind, arg, extra in plan.attrs:
-            node._attrs[slot] = attribute_value(kind, args[arg], extra)
+            values[slot] = attribute_value(kind, args[arg], extra)
+        node._attrs = tuple(values)           # one of numbers leaves the garbage collector's lists, as a list never does
     if switches.any_mode and tls.origins:
         remember(node)
     return node
@@ -369,10 +370,11 @@ def record_short(op: Any, a: Any, b: Any, mask: int) -> Any:
             for slot, arg in plan.inputs:
                 save_input(node, slot, b if arg else a)
     if plan.attrs:
-        node._attrs = [None] * len(op.attr_names)
+        values = [None] * len(op.attr_names)
         for slot, kind, arg, extra in plan.attrs:
-            node._attrs[slot] = attribute_value(kind, a if arg == 0 else b if arg == 1 and b is not None else
-                                               op.tail[arg - len(op.tensor_args)], extra)
+            values[slot] = attribute_value(kind, a if arg == 0 else b if arg == 1 and b is not None else
+                                           op.tail[arg - len(op.tensor_args)], extra)
+        node._attrs = tuple(values)
     return node
 
 
@@ -401,7 +403,7 @@ def record_lists(op: Any, args: Any, node: Any) -> None:
     attrs = [None] * len(op.attr_names)
     for slot, kind, arg, extra in plan.attrs:
         attrs[slot] = attribute_value(kind, args[arg], extra)
-    node._attrs = [*attrs, (starts, counts)]
+    node._attrs = (*attrs, (starts, counts))
 
 
 def attribute_value(kind: int, value: Any, extra: int) -> Any:
