@@ -148,6 +148,8 @@ reciprocal = defop(
 
 def check_integer_zero(self: Any, other: Any) -> None:
     if other.dtype.kind in "iu" and other.size and self.size and not other.all():
+        if not all([m == n or 1 in (m, n) for m, n in zip(self.shape[::-1], other.shape[::-1], strict=False)]):
+            return                            # that the shapes do not fit is found out first
         raise RuntimeError(ZERO_DIVISION)
 
 

@@ -202,7 +202,7 @@ def check_settings(input: Any, weight: Any, bias: Any, stride: Any, padding: Any
     if len(sizes) != rank:
         raise RuntimeError(f"Expected {rank}-dimensional input for {rank}-dimensional weight {list(kernel)}, but got "
                            f"{len(sizes)}-dimensional input of size {list(sizes)} instead")
-    if bias is not None and bias.dtype is not input.dtype:
+    if bias is not None and bias.dtype is not input.dtype and not transposed:
         raise RuntimeError(f"Input type ({C_NAMES[input.dtype.name]}) and bias type ({C_NAMES[bias.dtype.name]}) should be "
                            "the same")
     shown = ", ".join(map(str, kernel))
@@ -221,8 +221,17 @@ def check_settings(input: Any, weight: Any, bias: Any, stride: Any, padding: Any
         if bias is not None and (bias.ndim != 1 or bias.shape[0] != kernel[1] * groups):
             raise RuntimeError(f"Given transposed=1, weight of size [{shown}], expected bias to be 1-dimensional with "
                                f"{kernel[1] * groups} elements, but got bias of size {list(bias.shape)} instead")
+        whole = input.array.dtype.kind in "biu" and input.dtype is weight.dtype
+        if whole and bias is not None and bias.array.dtype.kind in "fV":
+            check_kernel(input, dilation, transposed, False)
+            raise RuntimeError(f"result type {bias.dtype.legacy} can't be cast to the desired output type {input.dtype.legacy}")
         check_transposed(sizes, kernel, *[widened(v, rank - 2) for v in (stride, padding, dilation, output_padding)])
     if input.dtype is not weight.dtype:
+        if input.array.dtype.kind == "b":
+            check_kernel(input, dilation, transposed, False)
+        if input.array.dtype.kind == "c" != weight.array.dtype.kind:
+            raise RuntimeError(f"Input type (CPU{input.dtype.legacy}Type) and weight type (torch.{weight.dtype.legacy}Tensor) "
+                               "should be the same")
         raise RuntimeError(f"expected scalar type {input.dtype.legacy} but found {weight.dtype.legacy}\n"
                            "Input and weight must have the same dtype; .to() makes one that of the other.")
     if 0 in sizes[2:]:
@@ -410,6 +419,10 @@ def convolved(input: Any, weight: Any, bias: Any, *settings: Any) -> Any:
     """The convolution; of complex numbers it is made of three of real ones."""
     if input.array.dtype.kind != "c" or weight.array.dtype.kind != "c":
         return call(convolution, [input, weight, bias, *settings])
+    if bias is not None and not bias.is_complex():
+        words = [C_NAMES[t.dtype.name] if not settings[3] else name.format(t.dtype.legacy)
+                 for t, name in ((input, "CPU{}Type"), (bias, "torch.{}Tensor"))]
+        raise RuntimeError(f"Input type ({words[0]}) and bias type ({words[1]}) should be the same")
     (x, y), (u, v), (b, c) = parts(input), parts(weight), parts(bias)
     real = call(convolution, [x, u, b, *settings])
     imaginary = call(convolution, [y, v, None, *settings])
