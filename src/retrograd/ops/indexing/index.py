@@ -16,7 +16,7 @@ from retrograd.core.indexing import parse_index
 from retrograd.core.kernels import broadcast_problem, check_apart, check_writable
 from retrograd.core.opdef import defop
 from retrograd.core.state import switches, tls
-from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor, bump, new_tensor, wants_grad
+from retrograd.core.tensor import FLAG_WRAPPER, FUNCTIONS_BY_NAME, Tensor, bump, new_tensor, wants_grad
 from retrograd.ops import late
 from retrograd.ops.memory.copy import alias, copied
 from retrograd.ops.shared import families
@@ -593,7 +593,7 @@ def getitem(self: Any, index: Any) -> Any:
     if kind is slice:
         array = self.array
         if not array.ndim:
-            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+            raise no_slices(self)
         start, stop = index.start, index.stop
         if (index.step is None and (start is None or type(start) is int) and (stop is None or type(stop) is int)
                 and not self._flags and (not switches.any_mode or not tls.slow_path)):
@@ -613,6 +613,13 @@ def getitem(self: Any, index: Any) -> Any:
     if tensors is not None:
         return call(INDEX, [result, tensors])
     return whole(self) if result is self else result
+
+
+def no_slices(self: Any) -> IndexError:
+    """The error about a slice of a tensor without dimensions; of an example under vmap, PyTorch's is about its batch."""
+    if self._flags & FLAG_WRAPPER and getattr(self._extra.batch, "dim", None) is not None:
+        return IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
+    return IndexError("slice() cannot be applied to a 0-dim tensor.")
 
 
 def whole(self: Any) -> Any:
@@ -650,7 +657,7 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         assign(select_at(self, 0, index, 0), value)
     elif kind is slice:
         if not self.array.ndim:
-            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+            raise no_slices(self)
         assign(slice_at(self, 0, index, True), value)
     elif index is Ellipsis:
         assign(self, value)
