@@ -749,6 +749,8 @@ def write_out(op: Any, args: Any) -> Any:
             raise RuntimeError(views.INFERENCE_WRITE)
     if not op.functional.composite:
         return below(op, args)
+    if op.functional.traits:
+        check_out_memory(op.functional, inputs, outs)
     return assign_out(op, outs, op.functional.compute(*inputs))
 
 
@@ -756,9 +758,7 @@ def compute_out(op: Any, args: Any) -> Any:
     """Run the kernel of an out= form."""
     if not op.functional._ready:
         op.functional.prepare()
-    if op.functional.promote is not None:
-        for out in args[op.out_arg:]:
-            check_overlap(out.array, args[:op.out_arg])
+    check_out_memory(op.functional, args[:op.out_arg], args[op.out_arg:])
     result = compute(op.functional, args[:op.out_arg])
     if op.functional.has_lists:
         for given in args[:op.out_arg]:
@@ -771,6 +771,22 @@ def compute_out(op: Any, args: Any) -> Any:
     return assign_out(op, args[op.out_arg:], result, rule)
 
 
+def check_out_memory(op: Any, inputs: Any, outs: Any) -> None:
+    """Refuse out= tensors in memory that the op may not write while it reads its operands."""
+    traits = op.traits
+    if traits and "out_apart" in traits:
+        for out in outs:
+            check_apart(out.array, inputs[:1] if "guarded" in traits else inputs)
+            if "guarded" in traits:            # of the others it may read what it writes
+                check_overlap(out.array, inputs[1:])
+    elif traits and "apart" in traits:         # its first operand is what it writes to
+        check_overlap(outs[0].array, inputs[:1])
+        check_apart(outs[0].array, inputs[1:])
+    elif op.promote is not None or op.elementwise or traits and "guarded" in traits:
+        for out in outs:
+            check_overlap(out.array, inputs)
+
+
 def check_out_shape(out: Any, inputs: Any, result: Any) -> None:
     """An out= tensor that is an input as well cannot be resized."""
     if isinstance(result, Tensor) and out.array.shape != result.array.shape and any([t is out for t in inputs]):
@@ -781,7 +797,7 @@ def check_out_shape(out: Any, inputs: Any, result: Any) -> None:
 def assign_out(op: Any, outs: Any, result: Any, rule: Any = None) -> Any:
     for i, (out, value) in enumerate(zip(outs, result if op.functional.multiple else (result,), strict=True)):
         hooks.assign_out(out, value, op.name, rule or op.functional.out, op.schema.params[op.out_arg + i].name)
-    return op.functional.result_type(*outs) if op.functional.multiple and op.functional.result_type else (
+    return op.result_type(*outs) if op.functional.multiple and op.result_type else (
         tuple(outs) if len(outs) > 1 else outs[0])
 
 

@@ -34,7 +34,8 @@ traits   words for what else is true of it: "random" (draws random numbers; a Ge
          "reads_values" (its result is no tensor, and depends on values), "piecewise_linear" (straight on either side of its
          kinks), "keeps_zero" (of zero it is zero: sparse tensors stay sparse), "view_copy" (a view op that copies),
          "inplace_view" (changes the geometry of its operand); for ops that write to an operand "guarded" (refuses to write
-         to memory that other elements are read from) and "apart" (to memory that it reads at all).
+         to memory that other elements are read from) and "apart" (to memory that it reads at all);
+         "out_apart" (the out= form refuses to write to memory that it reads).
 pattern  which elements of the operands an element of the result depends on (see transforms/sparsity.py).
 """
 from __future__ import annotations
@@ -249,9 +250,9 @@ class OpDef:
         self.tail = defaults if self.fast_for is None else self.fast_for
         self.multiple: bool = len(schema.returns) != 1 or schema.returns[0].is_list
         self.returns_list: bool = len(schema.returns) == 1 and schema.returns[0].is_list
-        names = [r.name for r in schema.returns]
+        names = [r.name for r in (self.functional.schema if self.is_out and self.functional is not None else schema).returns]
         named = len(names) > 1 and all(names)
-        self.result_type: Any = result_type(self.name, tuple(names)) if named else None
+        self.result_type: Any = result_type(self.name + ("_out" if self.is_out else ""), tuple(names)) if named else None
         self.out_arg: int = next((i for i, p in enumerate(params) if p.writes and p.kwarg_only), -1)
         if self.alias is not None:
             self.meant = getattr(find_packet(self.alias[0]), self.alias[1])

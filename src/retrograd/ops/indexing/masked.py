@@ -78,7 +78,7 @@ where = defop(
              other=lambda grad, condition: late.where(condition, 0, grad)),
     jvp=lambda condition, self_t, other_t: late.where(condition, self_t, other_t), batch=families.pointwise,
     elementwise=False, mixes=False, out="same: Expected out type to be {value} but got {out}",
-    lower="self if condition else other", pattern="moves",
+    lower="self if condition else other", traits=("guarded",), pattern="moves",
 )
 where_scalar_self = defop(
     "where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor",
@@ -243,7 +243,7 @@ masked_select = defop(
     out="same: masked_select(): self and result must have the same scalar type",
     kernel=masked_select_kernel,
     vjp=dict(self=masked_select_backward),
-    jvp=lambda self_t, mask: self_t.masked_select(mask), batch=families.loop, pattern="moves",
+    jvp=lambda self_t, mask: self_t.masked_select(mask), batch=families.loop, traits=("out_apart",), pattern="moves",
 )
 
 

@@ -156,7 +156,7 @@ def gather_backward(grad: Any, self: Any, dim: int, index: Any, sparse_grad: boo
 gather = defop(
     "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
     kernel=gather_kernel,
-    vjp=dict(self=gather_backward), jvp="linear", batch=along_dim, pattern="moves",
+    vjp=dict(self=gather_backward), jvp="linear", batch=along_dim, traits=("guarded", "out_apart"), pattern="moves",
 )
 
 
@@ -486,7 +486,7 @@ index_select = defop(
     "index_select(Tensor self, int dim, Tensor index) -> Tensor",
     out="same: index_select(): self and result must have the same scalar type",
     kernel=index_select_kernel, lower="@index_select",
-    vjp=dict(self=index_select_backward), jvp="linear", batch=along_vector, pattern="moves",
+    vjp=dict(self=index_select_backward), jvp="linear", batch=along_vector, traits=("out_apart",), pattern="moves",
 )
 
 
@@ -739,7 +739,7 @@ take = defop(
     out="same: take(): self and out expected to have the same dtype, but got self.dtype = {value} and "
         "out.dtype = {out}",
     kernel=take_kernel, lower="@take",
-    vjp=dict(self=take_backward), jvp="linear", batch=batched_take, pattern="moves",
+    vjp=dict(self=take_backward), jvp="linear", batch=batched_take, traits=("out_apart",), pattern="moves",
 )
 
 
@@ -803,5 +803,5 @@ def take_along_dim_of(self: Any, indices: Any, dim: int | None = None) -> Any:
 take_along_dim = defop(
     "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
     out="same",
-    kernel=take_along_dim_of, composite=True,
+    kernel=take_along_dim_of, composite=True, traits=("out_apart",),
 )

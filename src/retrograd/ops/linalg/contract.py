@@ -410,7 +410,8 @@ def vecdot_tensors(x: Any, y: Any, dim: int) -> Any:
     return (families.conj(x) * y).sum([dim])
 
 
-cross = defop("cross(Tensor self, Tensor other, int? dim=None) -> Tensor", kernel=cross_tensors, composite=True, out="same")
+cross = defop("cross(Tensor self, Tensor other, int? dim=None) -> Tensor", kernel=cross_tensors, composite=True, out="same",
+              traits=("out_apart",))
 linalg_vecdot = defop("linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
                       out="same: linalg.vecdot: Expected out of dtype{value} but found {out}",
                       kernel=vecdot_tensors, composite=True,

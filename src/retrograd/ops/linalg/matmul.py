@@ -649,7 +649,7 @@ linalg_cross = defop(
     out="same",
     kernel=cross_kernel,
     vjp=dict(self=lambda grad, other, dim: late.linalg_cross(conj(other), grad, dim=dim),
-             other=lambda grad, self, dim: late.linalg_cross(grad, conj(self), dim=dim)),
+             other=lambda grad, self, dim: late.linalg_cross(grad, conj(self), dim=dim)), traits=("out_apart",),
     jvp="multilinear", batch=families.shift_dims("dim"), variants="",
 )
 FUNCTIONS_BY_NAME["linalg_cross"] = linalg_cross

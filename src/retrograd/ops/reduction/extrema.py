@@ -79,7 +79,7 @@ def extreme_dim_kernel(name: str) -> Any:
 def define_extreme(name: str, node: str, reduce: str) -> tuple[Any, Any]:
     """max or min: of all elements, along a dimension, of two tensors."""
     along = defop(f"{name}.dim{NAMED}", kernel=extreme_dim_kernel(name), vjp=dict(self=selected_backward),
-                  jvp=selected_jvp, batch=along_dim, node=f"{node}Backward0", widen=True, pattern="dims")
+                  jvp=selected_jvp, batch=along_dim, node=f"{node}Backward0", widen=True, traits=("guarded",), pattern="dims")
     kernel = full_extreme_kernel(name, reduce)
     full = defop(f"{name}(Tensor self) -> Tensor", kernel=kernel,
                  out="cast: Expected canCast( typeMetaToScalarType(self.dtype()), typeMetaToScalarType(out.dtype())) to be "
@@ -185,7 +185,8 @@ def aminmax_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
 
 aminmax = defop(
     "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
-    kernel=aminmax_kernel, vjp=dict(self=aminmax_backward), jvp=aminmax_jvp, batch=aminmax_batch, widen=True, pattern="dims",
+    kernel=aminmax_kernel, vjp=dict(self=aminmax_backward), jvp=aminmax_jvp, batch=aminmax_batch, widen=True,
+    traits=("guarded",), pattern="dims",
 )
 
 
@@ -337,7 +338,7 @@ mode = defop(
     "mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
     out="same: expected scalar type '{value}' but got '{out}' for {name} output",
     kernel=mode_kernel, vjp=dict(self=selected_backward), jvp=selected_jvp, batch=along_dim, widen=True, real_only=True,
-    pattern="choices",
+    traits=("guarded",), pattern="choices",
 )
 
 
@@ -366,7 +367,7 @@ kthvalue = defop(
     "kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
     out="same: output {name} must be of same type as input",
     kernel=kthvalue_kernel, vjp=dict(self=selected_backward), jvp=selected_jvp, batch=along_dim, widen=True,
-    real_only=True, pattern="choices",
+    real_only=True, traits=("out_apart",), pattern="choices",
 )
 
 # ---- the gradient of the ops above, which PyTorch has as an op

@@ -55,7 +55,7 @@ cumsum = defop(
     "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
     out="number: cumsum_out_cpu",
     kernel=lambda xp, self, dim, dtype: running(xp, "add", self, dim, dtype),
-    vjp=dict(self=cumsum_backward), jvp="linear", batch=along_dim, lower="@cumsum", pattern="dims",
+    vjp=dict(self=cumsum_backward), jvp="linear", batch=along_dim, lower="@cumsum", traits=("guarded",), pattern="dims",
 )
 cumsum_ = defop(
     "cumsum_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!)",
@@ -122,7 +122,8 @@ cumprod = defop(
     "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
     out="number: cumprod_out_cpu",
     kernel=lambda xp, self, dim, dtype: running(xp, "multiply", self, dim, dtype),
-    vjp=dict(self=cumprod_backward), jvp=cumprod_jvp, batch=along_dim, lower="@cumprod", pattern="dims",
+    vjp=dict(self=cumprod_backward), jvp=cumprod_jvp, batch=along_dim, lower="@cumprod", traits=("guarded",),
+    pattern="dims",
 )
 cumprod_ = defop(
     "cumprod_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!)",
@@ -244,5 +245,6 @@ def logcumsumexp_jvp(self_p: Any, self_t: Any, result: Any, dim: int) -> Any:
 logcumsumexp = defop(
     "logcumsumexp(Tensor self, int dim) -> Tensor",
     out="scalar_type",
-    kernel=logcumsumexp_kernel, vjp=dict(self=logcumsumexp_backward), jvp=logcumsumexp_jvp, batch=along_dim, pattern="dims",
+    kernel=logcumsumexp_kernel, vjp=dict(self=logcumsumexp_backward), jvp=logcumsumexp_jvp, batch=along_dim,
+    traits=("guarded",), pattern="dims",
 )

@@ -67,12 +67,12 @@ def sort_jvp(self_t: Any, dim: int, indices: Any) -> Any:
 
 sort = defop(
     "sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
-    kernel=sort_kernel, vjp=dict(self=sort_backward), jvp=sort_jvp, batch=along_dim, pattern="choices",
+    kernel=sort_kernel, vjp=dict(self=sort_backward), jvp=sort_jvp, batch=along_dim, traits=("guarded",), pattern="choices",
 )
 sort_stable = defop(
     "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
     kernel=lambda xp, self, stable, dim, descending: sort_kernel(xp, self, dim, descending),
-    vjp=dict(self=sort_backward), jvp=sort_jvp, batch=along_dim, node="SortBackward1", pattern="choices",
+    vjp=dict(self=sort_backward), jvp=sort_jvp, batch=along_dim, node="SortBackward1", traits=("guarded",), pattern="choices",
 )
 argsort = defop(
     "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor", composite=True, out=False,
@@ -83,7 +83,7 @@ argsort_stable = defop(
     kernel=lambda self, stable, dim, descending: call(sort_stable, [self.detach(), stable, dim, descending])[1],
 )
 msort = defop("msort(Tensor self) -> Tensor",
-              out="same", composite=True, kernel=lambda self: call(sort, [self, 0, False])[0])
+              out="same", composite=True, traits=("guarded",), kernel=lambda self: call(sort, [self, 0, False])[0])
 
 
 # ---- topk
@@ -130,7 +130,7 @@ def topk_positions(xp: Any, x: Any, k: int, largest: bool, sorted: bool) -> Any:
 
 topk = defop(
     "topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
-    kernel=topk_kernel, vjp=dict(self=sort_backward), jvp=sort_jvp, batch=along_dim, pattern="choices",
+    kernel=topk_kernel, vjp=dict(self=sort_backward), jvp=sort_jvp, batch=along_dim, traits=("guarded",), pattern="choices",
 )
 
 
