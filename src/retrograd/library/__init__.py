@@ -4,6 +4,7 @@
 """
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +24,8 @@ from retrograd.library.registry import Library, device_keys, find_op, split_qual
 from retrograd.library.registry import scoped_library as _scoped_library
 from retrograd.library.userop import UserOp, fallthrough_kernel
 
-__all__ = ["CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "impl", "infer_schema", "opcheck",
+__all__ = ["CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "impl", "impl_abstract", "infer_schema",
+           "opcheck",
            "register_autocast", "register_autograd", "register_fake", "register_kernel", "register_torch_dispatch",
            "register_vmap", "triton_op", "wrap_triton"]
 
@@ -152,6 +154,25 @@ def register_fake(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Li
         _library_for(found.namespace, lib).impl(found, function, "Meta", allow_override=True)
         return function
     return register if func is None else register(func)
+
+
+def impl_abstract(qualname: Any, func: Callable[..., Any] | None = None, *, lib: Library | None = None,
+                  _stacklevel: int = 1) -> Any:
+    """The older name of `register_fake`.
+
+    >>> import retrograd as torch
+    >>> @torch.library.custom_op("doc_abstract::same", mutates_args=())
+    ... def same(x: torch.Tensor) -> torch.Tensor:
+    ...     return x.clone()
+    >>> import warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     _ = torch.library.impl_abstract("doc_abstract::same", torch.empty_like)
+    >>> same(torch.empty(3, device="meta")).shape
+    torch.Size([3])
+    """
+    warnings.warn("`torch.library.impl_abstract` was renamed to `torch.library.register_fake`. Please use that instead; we "
+                  "will remove `torch.library.impl_abstract` in a future version of PyTorch.", FutureWarning, stacklevel=2)
+    return register_fake(qualname, func, lib=lib) if func is not None else register_fake(qualname, lib=lib)
 
 
 def register_autograd(op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None,

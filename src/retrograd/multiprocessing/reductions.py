@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import weakref
 from multiprocessing import reduction
 from typing import Any
 
@@ -74,3 +75,29 @@ def init_reductions() -> None:
     for kind in (torch.Tensor, torch.nn.Parameter):
         reduction.ForkingPickler.register(kind, reduce_tensor)
     reduction.ForkingPickler.register(storage.UntypedStorage, reduce_storage)
+
+
+class StorageWeakRef:
+    """A weak reference to a storage; equal for all views of the same memory.
+
+    >>> import retrograd as torch
+    >>> t = torch.ones(2)
+    >>> StorageWeakRef(t.untyped_storage()) == StorageWeakRef(t.view(2, 1).untyped_storage())
+    True
+    """
+
+    __slots__ = ("cdata", "reference")
+
+    def __init__(self, memory: Any) -> None:
+        owner = memory.untyped().owner
+        self.cdata, self.reference = id(owner), weakref.ref(owner)
+
+    def expired(self) -> bool:
+        """Whether the storage is gone."""
+        return self.reference() is None
+
+    def __hash__(self) -> int:
+        return self.cdata
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or isinstance(other, StorageWeakRef) and self.cdata == other.cdata

@@ -25,6 +25,10 @@ class Options:
     def __init__(self) -> None:
         self.endianness: LoadEndianness | None = None
         self.crc32 = True
+        self.mmap = False                       # what load(mmap=None) means
+        self.storage_alignment = 64             # the bytes to a multiple of which `save` moves the data of a storage
+        self.calculate_storage_offsets = False
+        self.use_pinned_memory_for_d2h = False
         self.mmap_flags: int = MAP_PRIVATE
         self.skip_data = False
 

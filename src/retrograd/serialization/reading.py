@@ -10,7 +10,7 @@ from typing import Any
 from retrograd.serialization.archive import Archive, map_file
 from retrograd.serialization.errors import ArchiveError, EmptyFileError, UnpicklingError
 from retrograd.serialization.legacy import LegacyFile
-from retrograd.serialization.options import safe_names
+from retrograd.serialization.options import options, safe_names
 from retrograd.serialization.places import placement
 from retrograd.serialization.trusted import trusted_unpickler
 from retrograd.serialization.unpickler import SafeUnpickler
@@ -44,6 +44,7 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights
     elif weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
     is_path = isinstance(f, (str, os.PathLike))
+    mmap = options.mmap if mmap is None else mmap
     if mmap and not is_path:
         raise ValueError("f must be a file path in order to use the mmap argument")
     if not is_path and not (hasattr(f, "seek") and hasattr(f, "read") and hasattr(f, "tell")):

@@ -14,7 +14,6 @@ from zipfile import ZIP_STORED, ZipFile, ZipInfo
 from zlib import crc32
 
 from retrograd.core.storage import bytes_of
-from retrograd.serialization.archive import ALIGNMENT
 from retrograd.serialization.legacy import MAGIC_NUMBER, PROTOCOL_VERSION
 from retrograd.serialization.options import options
 from retrograd.serialization.pickler import Pickler
@@ -103,7 +102,7 @@ def write_archive(file: Any, name: str, pickled: bytes, storages: list[Any], byt
             write_aligned(archive, f"{name}/{entry}", data)
         write("data.pkl", pickled)
         write(".format_version", b"1")
-        write(".storage_alignment", str(ALIGNMENT).encode())
+        write(".storage_alignment", str(options.storage_alignment).encode())
         if byteorder:
             write("byteorder", b"little")
         for key, owner in enumerate(storages):
@@ -122,12 +121,12 @@ def identity(archive: ZipFile) -> bytes:
 
 
 def write_aligned(archive: ZipFile, name: str, data: Any) -> None:
-    """Write an entry whose data begin at a multiple of ALIGNMENT, so that they can be mapped into memory."""
+    """Write an entry whose data begin at a multiple of the storage alignment, so that they can be mapped into memory."""
     info = ZipInfo(name, (1980, 1, 1, 0, 0, 0))
     assert archive.fp is not None
     start = archive.fp.tell() + 30 + len(name.encode())
     # an extra field "FB" of the header takes up the rest, as in PyTorch's files; the field itself needs four bytes
-    padding = -(start + 4) % ALIGNMENT
+    padding = -(start + 4) % options.storage_alignment
     info.extra = b"FB" + padding.to_bytes(2, "little") + b"Z" * padding
     archive.writestr(info, data)
 

@@ -1,6 +1,7 @@
 """`assert_close`: two nested structures of tensors and numbers are the same up to rounding, or an error says where not."""
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ TOLERANCES = {
     torch.float16: (1e-3, 1e-5), torch.bfloat16: (1.6e-2, 1e-5), torch.float32: (1.3e-6, 1e-5), torch.float64: (1e-7, 1e-7),
     torch.complex64: (1.3e-6, 1e-5), torch.complex128: (1e-7, 1e-7),
 }
+OLDER_TOLERANCES = {torch.float16: (1e-3, 1e-3), torch.float32: (1e-4, 1e-5), torch.float64: (1e-5, 1e-8)}
 
 
 def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool = True, rtol: float | None = None,
@@ -42,6 +44,24 @@ def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool = True, r
         if msg is not None:
             message = msg(message) if callable(msg) else msg
         raise AssertionError(message) from None
+
+
+def assert_allclose(actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True,
+                    msg: str = "") -> None:
+    """The older form of `assert_close`: numbers and lists become tensors, dtypes may differ, and NaN equals NaN.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     assert_allclose([1.0, 2.0], [1, 2])
+    """
+    warnings.warn("`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed in a future release. Please "
+                  "use `torch.testing.assert_close()` instead.", FutureWarning, stacklevel=2)
+    actual, expected = [value if isinstance(value, torch.Tensor) else torch.tensor(value) for value in (actual, expected)]
+    if rtol is None and atol is None:
+        pairs = [OLDER_TOLERANCES.get(value.dtype, (0.0, 0.0)) for value in (actual, expected)]
+        rtol, atol = max([pair[0] for pair in pairs]), max([pair[1] for pair in pairs])
+    assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=True, check_dtype=False,
+                 check_stride=False, msg=msg or None)
 
 
 class Mismatch(Exception):

@@ -8,7 +8,7 @@ from typing import Any
 
 LATER = ("_contextlib", "_device", "_foreach_utils", "_mode_utils", "_python_dispatch", "_pytree", "backcompat", "benchmark",
          "checkpoint", "collect_env", "cpp_extension", "data", "deterministic", "dlpack", "flop_counter", "hooks",
-         "model_zoo", "module_tracker", "tensorboard", "weak")
+         "model_zoo", "module_tracker", "serialization", "tensorboard", "weak")
 
 
 def set_module(obj: Any, mod: str) -> None:

@@ -1,6 +1,7 @@
 """Learning rate schedules."""
 from __future__ import annotations
 
+from retrograd.optim.lr_scheduler.base import EPOCH_DEPRECATION_WARNING as EPOCH_DEPRECATION_WARNING
 from retrograd.optim.lr_scheduler.base import LRScheduler, _LRScheduler
 from retrograd.optim.lr_scheduler.base import per_group as _format_param
 from retrograd.optim.lr_scheduler.composite import ChainedScheduler, SequentialLR
