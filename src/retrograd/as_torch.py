@@ -390,6 +390,16 @@ PRIVATE: dict[str, dict[str, str]] = {
     "_prims_common": {
         "is_contiguous_or_false": "_torch_private:is_contiguous",
     },
+    "autograd.profiler": {
+        "_ExperimentalConfig": "autograd.profiler_results:ExperimentalConfig",
+    },
+    "fx.graph": {
+        "_type_repr": "fx._names:type_repr",
+    },
+    "fx.node": {
+        "_format_arg": "fx.node:format_arg",
+        "_type_repr": "fx._names:type_repr",
+    },
     "fx.graph_module": {
         "_CodeOnlyModule": "_torch_private:CodeOnlyModule",
         "_USER_PRESERVED_ATTRIBUTES_KEY": "_torch_private:PRESERVED_ATTRIBUTES",
