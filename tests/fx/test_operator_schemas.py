@@ -6,7 +6,14 @@ import numbers
 import pytest
 
 import retrograd as torch
-from retrograd.fx.operator_schemas import get_signature_for_torch_op, normalize_function, normalize_module, type_matches
+from retrograd.fx.operator_schemas import (
+    check_for_mutable_operation,
+    create_type_hint,
+    get_signature_for_torch_op,
+    normalize_function,
+    normalize_module,
+    type_matches,
+)
 
 x = torch.ones(2, 2)
 
@@ -63,3 +70,16 @@ def test_modules_of_the_library_are_normalized() -> None:
 def test_types_match() -> None:
     assert type_matches(list[int], int) and type_matches(list[int], tuple[int, int]) and type_matches(numbers.Number, float)
     assert not type_matches(int, float) and not type_matches(numbers.Number, torch.Tensor) and not type_matches(float, int)
+
+
+def test_types_of_items_make_the_type_of_a_list() -> None:
+    assert create_type_hint([int, bool]) == list[int] and create_type_hint((float,)) == tuple[float, ...]
+    assert create_type_hint(int) is int
+    with pytest.warns(UserWarning, match="We were not able to successfully create type hint"):
+        assert create_type_hint([1, 2]) == [1, 2]
+
+
+def test_writing_operation_is_refused() -> None:
+    check_for_mutable_operation(torch.sin, (x,), {})
+    with pytest.raises(RuntimeError, match="Tried to trace mutable operation aten::sin.out"):
+        check_for_mutable_operation(torch.sin, (x,), {"out": x})

@@ -221,3 +221,21 @@ def test_chunk_cat_refuses_a_dimension_that_one_tensor_lacks_and_empty_tensors()
         torch._chunk_cat([torch.ones(2, 3), torch.ones(2)], 1, 2)
     with pytest.raises(RuntimeError, match="_chunk_cat expects non-empty tensor"):
         torch._chunk_cat([torch.ones(2, 3), torch.ones(0, 3)], 0, 2)
+
+
+SCORES, CLASSES = torch.zeros(3, 4), torch.tensor([0, 1, 2])
+
+
+@pytest.mark.parametrize("name", ["nll_loss", "cross_entropy", "multi_margin_loss"])
+@pytest.mark.parametrize("dtype", ["float64", "float16", "int64"])
+def test_loss_refuses_weights_of_another_dtype(name: str, dtype: str) -> None:
+    weight = torch.ones(4, dtype=getattr(torch, dtype))
+    with pytest.raises(RuntimeError, match=f"expected scalar type Float but found {weight.dtype.legacy}"):
+        getattr(torch.nn.functional, name)(SCORES, CLASSES, weight=weight)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16", "int32"])
+def test_attention_refuses_masks_of_another_dtype(dtype: str) -> None:
+    q = torch.zeros(1, 1, 3, 4)
+    with pytest.raises(RuntimeError, match="Expected attn_mask dtype to be bool or float or to match query dtype, but got"):
+        torch.nn.functional.scaled_dot_product_attention(q, q, q, torch.zeros(3, 3, dtype=getattr(torch, dtype)))

@@ -4,11 +4,13 @@ from __future__ import annotations
 import inspect
 import numbers
 import typing
+import warnings
 from typing import Any, NamedTuple
 
 import retrograd as torch
 
-__all__ = ["ArgsKwargsPair", "get_signature_for_torch_op", "normalize_function", "normalize_module", "type_matches"]
+__all__ = ["ArgsKwargsPair", "check_for_mutable_operation", "create_type_hint", "get_signature_for_torch_op",
+           "normalize_function", "normalize_module", "type_matches"]
 
 TYPES = {"Tensor": torch.Tensor, "int": int, "float": float, "bool": bool, "str": str, "complex": complex,
          "number": numbers.Number, "Scalar": numbers.Number, "Device": torch.device, "Generator": torch.Generator,
@@ -169,3 +171,38 @@ def type_matches(signature_type: Any, argument_type: Any) -> bool:
     if signature_type is numbers.Number:
         return argument_type in (int, float, complex, numbers.Number)
     return isinstance(signature_type, type) and isinstance(argument_type, type) and issubclass(argument_type, signature_type)
+
+
+def create_type_hint(x: Any) -> Any:
+    """The type of a list or tuple whose items have the given types.
+
+    >>> create_type_hint([int, bool])
+    list[int]
+    """
+    if not isinstance(x, (list, tuple)):
+        return x
+    try:
+        kind: Any = x[0] if x else Any
+        for other in x:
+            kind = kind if issubclass(other, kind) else other if issubclass(kind, other) else Any
+            if kind is Any:
+                break
+    except TypeError:
+        warnings.warn(f"We were not able to successfully create type hint from the type {x}", stacklevel=2)
+        return x
+    return list[kind] if isinstance(x, list) else tuple[kind, ...]
+
+
+def check_for_mutable_operation(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Refuse a call of an operator that writes to its operands.
+
+    >>> import retrograd as torch
+    >>> check_for_mutable_operation(torch.sin, (torch.ones(2),), {})
+    """
+    signatures, schemas = get_signature_for_torch_op(target, return_schemas=True)
+    for signature, schema in zip(signatures or (), schemas or (), strict=True):
+        if normalize(signature, args, kwargs, True) is not None:
+            if schema.is_mutable:
+                raise RuntimeError(f"Tried to trace mutable operation {schema}. FX only supports functional code, so "
+                                   "operations that mutate operands in-place (e.g. via `out` arguments) are not supported")
+            return

@@ -451,6 +451,8 @@ def check_nll(self: Any, target: Any, weight: Any, *rest: Any) -> None:
     if weight is not None and weight.array.shape != (classes,):
         raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes but got weight "
                            f"tensor of shape: {list(weight.array.shape)}")
+    if weight is not None and weight.dtype is not self.dtype and self.dtype.is_floating_point and self.device.type != "meta":
+        raise RuntimeError(f"expected scalar type {self.dtype.legacy} but found {weight.dtype.legacy}")
 
 
 def nll_parts(xp: Any, self: Any, target: Any, weight: Any, ignore_index: int) -> Any:

@@ -67,6 +67,8 @@ def check_classes(self: Any, target: Any, p: Any, weight: Any, kernel: str) -> N
     if weight is not None and (weight.ndim > 1 or weight.size != classes):
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
     check_kinds(kernel, self, target)
+    if weight is not None and weight.dtype != self.dtype:
+        raise RuntimeError(f"expected scalar type {BY_NUMPY[self.dtype].legacy} but found {BY_NUMPY[weight.dtype].legacy}")
     if ((target < 0) | (target >= classes)).any():
         raise RuntimeError("target out of range")
 
@@ -112,7 +114,8 @@ def like(condition: Any, scores: Any) -> Any:
 
 
 def multi_margin_kernel(xp: Any, self: Any, target: Any, p: Any, margin: Any, weight: Any, reduction: int) -> Any:
-    made = None if native is None else native.multi_margin(self, target, p, margin, weight, reduction, None)
+    made = None if native is None or weight is not None and weight.dtype != self.dtype else native.multi_margin(
+        self, target, p, margin, weight, reduction, None)
     if made is not None:
         return made
     check_classes(self, target, p, weight, "multi_margin_loss_cpu_kernel")

@@ -214,6 +214,9 @@ def attention(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float
     if q.ndim < 2 or k.ndim < 2 or v.ndim < 2:
         raise RuntimeError("Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
                            f"{query.ndim} key.dim: {key.ndim} and value.dim: {value.ndim} instead.")
+    if attn_mask is not None and attn_mask.dtype is not query.dtype and attn_mask.dtype.name not in ("bool", "float32"):
+        raise RuntimeError("Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
+                           f"{C_NAMES[attn_mask.dtype.name]} and  query.dtype: {C_NAMES[query.dtype.name]} instead.")
     if is_causal and attn_mask is not None:
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     if enable_gqa:
