@@ -1,6 +1,8 @@
 """Names that programs use rarely: tensors on files, sparse types, kernels of attention, settings of factories."""
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -66,3 +68,9 @@ def test_types_of_compiled_code_are_written_and_compared() -> None:
     assert number.isSubtypeOf(torch.OptionalType(number)) and number.isSubtypeOf(torch.AnyType.get())
     assert not number.isSubtypeOf(torch.StringType.get())
     assert torch.TensorType.get().kind() == "TensorType"
+
+
+def test_quantization_is_found_without_an_import_of_its_own() -> None:
+    program = "import retrograd as torch; print(torch.ao.quantization.QuantStub.__name__)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "QuantStub"
