@@ -729,8 +729,9 @@ def tensor_names(self: Any) -> list[str]:
 
 def answers(self: Any, name: str) -> bool:
     """Whether a tensor has what the class lists; private properties may be those of another layout."""
-    private = name.startswith("_") and isinstance(getattr(type(self), name, None), property)
-    return not private or hasattr(self, name)
+    listed = getattr(type(self), name, None)
+    private = name.startswith("_") and isinstance(listed, property)
+    return not (private or getattr(listed, "of_one_layout", False)) or hasattr(self, name)
 
 
 tensor_names.__name__ = "__dir__"         # a function of that name in a module answers for the module

@@ -127,6 +127,8 @@ def pad(self: Any, padding: float, output_size: Any = None) -> Any:
 class OfJagged:
     """An attribute that tensors of the jagged layout have, and no others: `hasattr` says so."""
 
+    of_one_layout = True
+
     def __init__(self, name: str, read: Any, method: bool = False) -> None:
         self.name, self.read, self.method = name, read, method
 
