@@ -729,7 +729,7 @@ def tensor_names(self: Any) -> list[str]:
 
 def answers(self: Any, name: str) -> bool:
     """Whether a tensor has what the class lists; private properties may be those of another layout."""
-    listed = getattr(type(self), name, None)
+    listed = next((c.__dict__[name] for c in type(self).__mro__ if name in c.__dict__), None)     # which loads no table
     private = name.startswith("_") and isinstance(listed, property)
     return not (private or getattr(listed, "of_one_layout", False)) or hasattr(self, name)
 
