@@ -55,3 +55,15 @@ def test_subclass_of_such_a_subclass_inherits_it() -> None:
         pass
     x = torch.ones(2).as_subclass(Further)
     assert x.array == "values of (2,)" and (x + x).sum().item() == 4.0
+
+
+def test_attributes_of_a_subclass_can_be_replaced_at_once() -> None:
+    x = torch.ones(2).as_subclass(Further)
+    x.meta = 1
+    x.__dict__ = {"other": 2}
+    assert x.__dict__ == {"other": 2} and x.other == 2 and not hasattr(x, "meta")
+    assert (x + 1).tolist() == [2.0, 2.0]
+
+
+class Further(Tracked):
+    """A subclass of a subclass."""
