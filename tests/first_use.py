@@ -126,7 +126,8 @@ def refusal(error: Exception) -> Any:
 
 
 def without_places(text: str) -> str:
-    return re.sub(r"0x[0-9a-f]+|\b\d{6,}\b|line \d+", "?", text)
+    """The text without addresses, and without the module that C puts before the name of a compiled class."""
+    return re.sub(r"0x[0-9a-f]+|\b\d{6,}\b|line \d+", "?", text).replace("'retrograd.core.tensor.Tensor'", "'Tensor'")
 
 
 def flatten(value: Any) -> Iterator[Any]:
