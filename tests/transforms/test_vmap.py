@@ -326,3 +326,17 @@ def test_kron_takes_batches_in_any_layout() -> None:
     x, ones = torch.arange(24.0).view(2, 3, 4), torch.ones(2, 1)
     made = vmap(lambda t: torch.kron(t.t(), ones), in_dims=2)(x)
     assert torch.equal(made[1], torch.kron(x[:, :, 1].t().contiguous(), ones))
+
+
+@pytest.mark.parametrize(("name", "shapes"), [
+    ("addmm", ((3, 5), (3, 4), (4, 5))), ("addmv", ((3,), (3, 4), (4,))), ("addr", ((3, 4), (3,), (4,))),
+    ("baddbmm", ((2, 3, 5), (2, 3, 4), (2, 4, 5))), ("addbmm", ((3, 5), (2, 3, 4), (2, 4, 5)))])
+def test_a_batch_of_what_does_not_count_is_still_a_batch(name: str, shapes: Any) -> None:
+    for place in range(3):
+        args = [torch.randn((6, *shape) if i == place else shape) for i, shape in enumerate(shapes)]
+        dims = tuple([0 if i == place else None for i in range(3)])
+        def run(*given: Any) -> Any:
+            return getattr(torch, name)(*given, beta=0)
+        made = torch.func.vmap(run, in_dims=dims)(*args)
+        wanted = torch.stack([run(*[t[k] if i == place else t for i, t in enumerate(args)]) for k in range(6)])
+        torch.testing.assert_close(made, wanted)

@@ -492,7 +492,9 @@ def sum_batch(name: str, args: Any, dims: Any, size: int) -> Any:
         if self.ndim - 1 < rank:
             self = self.reshape((size, *[1] * (rank + 1 - self.ndim), *self.shape[1:]))
     made = plainly(made, alpha)
-    return (made if beta == 0 else plainly(self, beta) + made), 0
+    if beta != 0:
+        return plainly(self, beta) + made, 0
+    return (made.expand((size, *made.shape)) if dims[1] is None and dims[2] is None else made), 0
 
 
 def batched_addbmm(op: Any, args: Any, dims: Any, size: int) -> Any:
