@@ -9,7 +9,8 @@ import retrograd as torch
 from retrograd.core import opdef
 from retrograd.ops.load import import_all
 
-TRAITS = {"random", "reads_values", "piecewise_linear", "keeps_zero", "view_copy", "inplace_view", "guarded", "apart"}
+TRAITS = {"random", "reads_values", "piecewise_linear", "keeps_zero", "view_copy", "inplace_view", "guarded", "apart",
+          "out_apart"}
 PATTERNS = {None, "constant", "elements", "moves", "choices", "dims", "product", "scatter"}
 aten = torch.ops.aten
 
