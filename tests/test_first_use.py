@@ -97,7 +97,7 @@ def test_nothing_depends_on_what_was_used_before() -> None:
 
 
 def test_every_public_name_does_first_what_it_does_later(tmp_path: Path) -> None:
-    """Some 1,600 functions, methods and constructors (first_use.py), each as the first act of a process."""
+    """Half of some 1,600 functions, methods and constructors (first_use.py), each as the first act of a process."""
     root = Path(__file__).parents[1]
     bytecode = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(tmp_path)}      # every process imports the same again
     paths = {"PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])}
@@ -106,4 +106,4 @@ def test_every_public_name_does_first_what_it_does_later(tmp_path: Path) -> None
     assert run.returncode == 0, run.stderr
     found = json.loads(run.stdout)
     assert found["different"] == {}
-    assert found["calls"] > 1300 and len(found["refused"]) < 220
+    assert found["calls"] > 650 and len(found["refused"]) < 130
