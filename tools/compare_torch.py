@@ -11,10 +11,7 @@ for good (KNOWN, and derivatives that PyTorch lacks) is not printed.
 from __future__ import annotations
 
 import argparse
-import os
-import pickle
 import re
-import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +25,7 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 
 from tests.ops import cases  # noqa: E402
 from tests.ops.facts import KNOWN, RETROGRAD, TOLERANCE, Outcome, observe  # noqa: E402
-from tools.pytorch import PYTORCH  # noqa: E402
+from tools.pytorch import PYTORCH, Ended, answered  # noqa: E402
 
 CASTS = ("float16", "bfloat16", "float32", "complex64", "int64", "bool")
 
@@ -84,33 +81,19 @@ def agree(a: Any, b: Any, dtype: str) -> bool:
     return bool(a == b or (isinstance(a, float) and isinstance(b, float) and (a != a and b != b or abs(a - b) < 1e-9)))
 
 
+def compare_one(case: Any, dtype: str | None) -> list[tuple[str, str]]:
+    wanted, got = (observe(library, case, dtype) for library in (PYTORCH, RETROGRAD))
+    return list(differences(wanted, got, dtype))
+
+
 def compare(group: list[Any]) -> Iterator[tuple[int, str, str]]:
-    """The differences of an op: (sample, kind, both values). A child runs the samples; the one that ends it is passed over."""
-    pending = [(case, dtype) for case in group for dtype in (None, *(CASTS if case.places else ()))]
-    while pending:
-        reader, writer = os.pipe()
-        child = os.fork()
-        if not child:
-            os.close(reader)
-            with os.fdopen(writer, "wb") as pipe:
-                for case, dtype in pending:
-                    wanted, got = (observe(library, case, dtype) for library in (PYTORCH, RETROGRAD))
-                    pickle.dump(list(differences(wanted, got, dtype)), pipe)
-                    pipe.flush()
-            os._exit(0)
-        os.close(writer)
-        with os.fdopen(reader, "rb") as pipe:
-            for _ in range(len(pending)):
-                try:
-                    found = pickle.load(pipe)
-                except EOFError:
-                    break
-                case, dtype = pending.pop(0)
-                yield from [(case.number, kind + (f" as {dtype}" if dtype else ""), both) for kind, both in found]
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        if pending:
-            case, dtype = pending.pop(0)
-            print(f"{case} as {dtype} was not compared: {signal.Signals(-status).name if status < 0 else status}")
+    """The differences of an op: (sample, kind, both values)."""
+    questions = [(case, dtype) for case in group for dtype in (None, *(CASTS if case.places else ()))]
+    for (case, dtype), found in answered(compare_one, questions):
+        if isinstance(found, Ended):
+            print(f"{case} as {dtype} was not compared: {found}")
+            continue
+        yield from [(case.number, kind + (f" as {dtype}" if dtype else ""), both) for kind, both in found]
 
 
 def main() -> int:

@@ -1,6 +1,10 @@
 """PyTorch as the library that tests/ops/facts.py asks. Needs torch installed."""
 from __future__ import annotations
 
+import os
+import pickle
+import signal
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -50,3 +54,33 @@ class PyTorch(Library):
 
 
 PYTORCH = PyTorch(torch, torch.autograd.grad, torch.manual_seed)
+
+
+class Ended(Exception):
+    """What stands for the answer to a question that ended the process: a signal, or an exit status."""
+
+
+def answered(ask: Callable[..., Any], questions: list[Any]) -> Iterator[tuple[Any, Any]]:
+    """Each question (a tuple of arguments of `ask`) with its answer, by a child: some end PyTorch's process."""
+    pending = [*questions]
+    while pending:
+        reader, writer = os.pipe()
+        child = os.fork()
+        if not child:
+            os.close(reader)
+            with os.fdopen(writer, "wb") as pipe:
+                for question in pending:
+                    pickle.dump(ask(*question), pipe)
+                    pipe.flush()
+            os._exit(0)
+        os.close(writer)
+        with os.fdopen(reader, "rb") as pipe:
+            for _ in range(len(pending)):
+                try:
+                    answer = pickle.load(pipe)
+                except EOFError:
+                    break
+                yield pending.pop(0), answer
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if pending:
+            yield pending.pop(0), Ended(signal.Signals(-status).name if status < 0 else str(status))

@@ -13,12 +13,8 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import os
-import pickle
 import re
-import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,37 +25,11 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 
 from tests.ops import cases, recorded  # noqa: E402
 from tests.ops.facts import observe  # noqa: E402
-from tools.pytorch import PYTORCH  # noqa: E402
+from tools.pytorch import PYTORCH, Ended, answered  # noqa: E402
 
 
-def ask_all(questions: list[tuple[Any, str | None]]) -> Iterator[tuple[Any, str, Any]]:
-    """Each case and dtype with the answer: facts or an error. A child asks; what ends it is passed over."""
-    pending = [*questions]
-    while pending:
-        reader, writer = os.pipe()
-        child = os.fork()
-        if not child:
-            os.close(reader)
-            with os.fdopen(writer, "wb") as pipe:
-                for case, dtype in pending:
-                    outcome = observe(PYTORCH, case, dtype, batched=False, gradients=recorded.GRADIENTS)
-                    pickle.dump(recorded.encode(outcome), pipe)
-                    pipe.flush()
-            os._exit(0)
-        os.close(writer)
-        with os.fdopen(reader, "rb") as pipe:
-            for _ in range(len(pending)):
-                try:
-                    answer = pickle.load(pipe)
-                except EOFError:
-                    break
-                case, dtype = pending.pop(0)
-                yield case, dtype or "as is", answer
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        if pending:
-            case, dtype = pending.pop(0)
-            reason = signal.Signals(-status).name if status < 0 else str(status)
-            yield case, dtype or "as is", f"PyTorch's process ends: {reason}"
+def record(case: Any, dtype: str | None) -> Any:
+    return recorded.encode(observe(PYTORCH, case, dtype, batched=False, gradients=recorded.GRADIENTS))
 
 
 def main() -> None:
@@ -84,8 +54,10 @@ def main() -> None:
     for case in pending:
         answers = files[recorded.file_of(case.op.__name__)][case.op.__name__]
         answers[str(case.number)] = {"inputs": recorded.describe_inputs(case)}
-    for asked, dtype, answer in ask_all([(case, dtype) for case in pending for dtype in recorded.dtypes_of(case)]):
-        files[recorded.file_of(asked.op.__name__)][asked.op.__name__][str(asked.number)][dtype] = answer
+    questions = [(case, dtype) for case in pending for dtype in recorded.dtypes_of(case)]
+    for (asked, dtype), answer in answered(record, questions):
+        shown = f"PyTorch's process ends: {answer}" if isinstance(answer, Ended) else answer
+        files[recorded.file_of(asked.op.__name__)][asked.op.__name__][str(asked.number)][dtype or "as is"] = shown
     for path, records in files.items():
         text = json.dumps(records, separators=(",", ":"), sort_keys=True).encode()
         path.write_bytes(gzip.compress(text, 9, mtime=0))

@@ -99,7 +99,7 @@ FUNCTION(take_rows) {
   if (PyArray_NBYTES(out) != outer * j.m * run) Py_RETURN_NONE;
   int bad = 0;
   Py_BEGIN_ALLOW_THREADS
-  for (long k = 0; k < j.m; k++) bad |= (uint64_t)(j.at[k] + j.n) >= (uint64_t)(2 * j.n);
+  for (long k = 0; k < j.m; k++) bad |= (uint64_t)j.at[k] + (uint64_t)j.n >= 2 * (uint64_t)j.n;
   if (!bad && j.m && run) over(rows_taken, &j, outer * j.m, run / 4 + 1);
   Py_END_ALLOW_THREADS
   return PyBool_FromLong(!bad); }
