@@ -10,7 +10,6 @@ from typing import Any
 
 import retrograd as torch
 from retrograd.core import printing
-from retrograd.core.dispatch_keys import DispatchKeySet
 from retrograd.core.state import tls
 from retrograd.nn.modules._hooks import everywhere
 from retrograd.nn.modules.module import parse_to
@@ -63,22 +62,6 @@ class Graph:
 
 class Value:
     """A value in a graph of compiled code, which there is none of; a name for annotations."""
-
-
-class ExcludeDispatchKeyGuard:
-    """A scope without some layers: autocast is switched off if it is among them; other layers cannot be left out."""
-
-    def __init__(self, keys: DispatchKeySet) -> None:
-        others = [key.name for key in keys if not key.name.startswith("Autocast")]
-        if others:
-            raise RuntimeError(f"only autocast can be excluded, not {', '.join(sorted(others))}")
-        self.scope = torch.autocast("cpu", enabled=False)
-
-    def __enter__(self) -> None:
-        self.scope.__enter__()
-
-    def __exit__(self, *args: object) -> None:
-        self.scope.__exit__(*args)
 
 
 class TransformGetItemToIndex(torch.overrides.TorchFunctionMode):

@@ -13,7 +13,7 @@ from retrograd.autograd.engine import calibrate
 from retrograd.core import dtypes, exposed, printing, saved, storage, subclass
 from retrograd.core.api import EXTRA_METHODS, TENSOR_METHODS, binder, expose, shortcuts
 from retrograd.core.described import described
-from retrograd.core.device import CPU
+from retrograd.core.device import CPU, META
 from retrograd.core.dispatch import call, resolve
 from retrograd.core.dlpack import check_exportable
 from retrograd.core.forward import tangent_of
@@ -21,7 +21,7 @@ from retrograd.core.graph import accumulator
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import CALLERS
 from retrograd.core.origin import DATA, DETACHED, SWITCHED_OFF, note_detached
-from retrograd.core.reserved import is_reserved
+from retrograd.core.reserved import invalid_storage, is_reserved
 from retrograd.core.state import switches, tls
 from retrograd.core.subclass import through_function
 from retrograd.core.tensor import (
@@ -48,7 +48,7 @@ from retrograd.core.tensor import (
     wants_grad,
 )
 from retrograd.core.views import altered, detach_inplace, replay
-from retrograd.core.watching import Attribute, attribute, is_watched, named, seen_method
+from retrograd.core.watching import Attribute, attribute, is_watched, named, seen_method, watch
 from retrograd.ops import late
 from retrograd.ops.memory.copy import local_scalar_dense
 from retrograd.ops.shared.elementwise import C_NAMES
@@ -377,10 +377,12 @@ def __iter__(self: Any) -> Any:
     return iter(self.unbind(0))
 
 
-def tensor_repr(self: Any) -> str:
+def tensor_repr(self: Any, *, tensor_contents: str | None = None) -> str:
     if hooks.settle is not None:
         hooks.settle(self)
     shown = self
+    if tensor_contents is not None:
+        return printing.tensor_str(self, tensor_contents=tensor_contents)
     if self._flags & FLAG_WRAPPER:
         return hooks.batched_repr(self)
     if self._flags & FLAG_SPARSE:
@@ -494,7 +496,7 @@ def untyped_storage(self: Any) -> Any:
     if self._flags & FLAG_WRAPPER:
         raise NotImplementedError(f"Cannot access storage of {wrapper_name(self)}")
     if self._flags & FLAG_SUBCLASS and is_reserved(self.array):
-        raise RuntimeError("Attempted to access the data pointer on an invalid python storage.")
+        return invalid_storage(self.array)
     if self._flags & FLAG_SPARSE:
         if self.is_nested:
             return hooks.nested_answers["untyped_storage"](self)
@@ -634,6 +636,8 @@ def __deepcopy__(self: Any, memo: Any) -> Any:
     if self._grad is not None:
         made._grad = deepcopy(self._grad, memo)
     made.__dict__.update(deepcopy(user_attributes(self), memo))
+    for name, value in slot_values(self).items():
+        setattr(made, name, deepcopy(value, memo))
     return made
 
 
@@ -657,6 +661,21 @@ def copied_subclass(self: Any, memo: Any) -> Any:
 def user_attributes(self: Any) -> dict[str, Any]:
     """What was set on the instance from outside."""
     return {name: value for name, value in self.__dict__.items() if name not in FIELDS}
+
+
+def slot_values(self: Any) -> dict[str, Any]:
+    """What the `__slots__` of a subclass hold."""
+    if not self._flags & FLAG_SUBCLASS:
+        return {}
+    names = import_module("copyreg")._slotnames(type(self))
+    own = [name for name in names if name not in (*FIELDS, "_cell") and hasattr(self, name)]
+    return {name: getattr(self, name) for name in own}
+
+
+def user_state(self: Any) -> Any:
+    """The attributes of an instance as pickles have them: with the values of slots in a second dict, if there are slots."""
+    slots = slot_values(self)
+    return (user_attributes(self), slots) if slots else user_attributes(self)
 
 
 FIELDS = ("array", "_flags", "_requires", "_node", "_nr", "_counter", "_view", "_grad", "_sink", "_extra", "_described")
@@ -693,7 +712,34 @@ def rebuild(cls: Any, memory: Any, place: Any, dtype_name: str, odd: int, requir
     made = subclass.instance(cls, bare(placed(memory, dtypes.BY_NAME[dtype_name].numpy, *place), odd))
     made._requires = requires_grad
     bump(made)                        # an empty tensor was given this memory
+    attributes, slots = attributes if type(attributes) is tuple else (attributes, {})
     made.__dict__.update(attributes)
+    for name, value in slots.items():
+        setattr(made, name, value)
+    return made
+
+
+def rebuild_wrapper_subclass(cls: Any, dtype: Any, size: Any, stride: Any, storage_offset: int, layout: Any, device: Any,
+                             requires_grad: bool) -> Any:
+    """An instance of a wrapper subclass, whose attributes are still to be set."""
+    return subclass.make_wrapper_subclass(cls, size, stride, storage_offset, dtype=dtype, layout=layout, device=device,
+                                          requires_grad=requires_grad)
+
+
+def reduce_wrapper(self: Any) -> Any:
+    """The function and the arguments that make a wrapper subclass again, without its attributes."""
+    return rebuild_wrapper_subclass, (type(self), dtypes.BY_NUMPY[self.array.dtype], tuple(self.array.shape),
+                                      storage.strides_of(self.array), storage.offset_of(self.array), hooks.layout(self),
+                                      META if self._flags & FLAG_META else CPU, wants_grad(self))
+
+
+def rebuild_wrapper(args: Any, attributes: Any) -> Any:
+    """Used by pickle for wrapper subclasses."""
+    made = rebuild_wrapper_subclass(*args)
+    attributes, slots = attributes if type(attributes) is tuple else (attributes, {})
+    made.__dict__.update(attributes)
+    for name, value in slots.items():
+        setattr(made, name, value)
     return made
 
 
@@ -702,10 +748,12 @@ def __reduce_ex__(self: Any, protocol: int) -> Any:
         hooks.settle(self)
     if self._flags & FLAG_SPARSE:
         return hooks.sparse_reduce(self)
+    if self._flags & FLAG_SUBCLASS and is_reserved(self.array):
+        return rebuild_wrapper, (reduce_wrapper(self)[1], user_state(self))
     memory = storage.bytes_of(storage.owner_of(self.array))
     lazy = self._flags & (FLAG_CONJ | FLAG_NEG | FLAG_META)
     return (rebuild, (type(self), memory, geometry(self.array), self.dtype.name, lazy,
-                      wants_grad(self), user_attributes(self)))
+                      wants_grad(self), user_state(self)))
 
 
 def __setstate__(self: Any, state: Any) -> None:
@@ -827,6 +875,7 @@ if COMPILED:                  # answered in C where the tensor is an ordinary on
 # What programs call most asks subclasses itself; for the rest `seen_method` does.
 QUICK = dict(item=item, detach=detach, size=size, stride=stride, storage_offset=storage_offset, data_ptr=data_ptr, numel=numel,
              is_contiguous=is_contiguous, dim=dim, is_floating_point=is_floating_point, is_complex=is_complex)
+UNTYPED = frozenset({"size", "stride", "is_contiguous"})        # their handlers are not told of plain tensors
 OTHERS = dict(
     backward=tensor_backward, requires_grad_=requires_grad_, detach_=detach_, numpy=numpy, __array__=__array__,
     __array_wrap__=__array_wrap__, tolist=tolist, __int__=lambda self: int(number_of(self, "int64_t")),
@@ -845,6 +894,16 @@ PLAIN = {**QUICK, **{name: seen_method(name, method) for name, method in OTHERS.
 SLOTS = {"__repr__": tensor_repr, "__bool__": tensor_bool, "__len__": length}     # of which Tensor has the special methods
 if COMPILED:                   # in C, what they return is a number; as functions they return what a subclass gives
     PLAIN.update({name: seen_method(name, method) for name, method in SLOTS.items()})
+
+
+def __repr__(self: Any, *, tensor_contents: str | None = None) -> str:
+    """The text of the tensor; `tensor_contents` stands in the place of its values."""
+    if (self._flags & FLAG_SUBCLASS or switches.function_modes) and is_watched(self):
+        return through_function(PLAIN["__repr__"], (self,), {"tensor_contents": tensor_contents}, (type(self),))
+    return tensor_repr(self, tensor_contents=tensor_contents)
+
+
+PLAIN["__repr__"] = __repr__
 
 
 # Those that PyTorch also has as functions, torch.is_complex(x).
@@ -879,6 +938,7 @@ def install_all() -> None:
     subclass.find_alias()
     for name in FIELD_NAMES:
         name_attribute(Tensor, name)
+    watch((*PROPERTIES, *FIELD_NAMES), QUICK, UNTYPED)
     FUNCTIONS_BY_NAME.update(SLOTS)
     FUNCTIONS_BY_NAME.update({name: OTHERS[name] for name in ("__int__", "__float__", "__index__", "__contains__")})
     FUNCTIONS_BY_NAME["__iter__"] = __iter__

@@ -180,6 +180,8 @@ class DeviceContext(TorchFunctionMode):
     device(type='meta')
     """
 
+    watches_attributes = False
+
     def __init__(self, device: Any) -> None:
         self.device = device_class(device)
 

@@ -141,3 +141,64 @@ class Like:
 ])
 def test_things_like_tensors_take_over_functions(function: Any, name: str) -> None:
     assert function(Like()).replace("functional.split", "split") == name
+
+
+# ---- what modes see of plain tensors
+class Names(TorchFunctionMode):
+    """Keeps the names of what it sees."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.names.append((torch.overrides.resolve_name(func), tuple(t.__name__ for t in types)))
+        return func(*args, **(kwargs or {}))
+
+
+def test_modes_see_attributes_and_quick_methods_of_plain_tensors():
+    x = torch.ones(2, 3)
+    with Names() as mode:
+        assert (x.shape, x.dtype, x.T.shape, x.dim(), x.size(0), len(x)) == ((2, 3), torch.float32, (3, 2), 2, 2, 2)
+        x.grad = None
+    seen = [name for name, _ in mode.names]
+    assert seen == ["torch.Tensor.shape.__get__", "torch.Tensor.dtype.__get__", "torch.Tensor.T.__get__",
+                    "torch.Tensor.shape.__get__", "torch.Tensor.dim", "torch.Tensor.size", "torch.Tensor.__len__",
+                    "torch.Tensor.grad.__set__"]
+    assert mode.names[0][1] == ("Tensor",)
+
+
+def test_attributes_are_themselves_again_after_the_last_mode():
+    before = {name: vars(torch.Tensor)[name] for name in ("shape", "grad", "dim", "item")}
+    with Names(), Names():
+        assert vars(torch.Tensor)["shape"] is not before["shape"]
+        assert torch.Tensor.dim is before["dim"]
+    assert {name: vars(torch.Tensor)[name] for name in before} == before
+
+
+def test_a_mode_can_be_known_by_the_getter_it_is_given():
+    getter = torch.Tensor.shape.__get__
+
+    class Fixed(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            return "mine" if func == getter else func(*args, **(kwargs or {}))
+    with Fixed():
+        assert torch.ones(2).shape == "mine"
+    assert torch.ones(2).shape == (2,)
+
+
+def test_modes_and_subclasses_see_the_gradient_function_and_ops_by_name():
+    x = torch.ones(2, requires_grad=True)
+    with Names() as mode:
+        torch.autograd.grad(x.sum(), x)
+        torch.ops.aten.sin(x)
+        torch.ops.aten.cos.default(x)
+        torch.manual_seed(0)
+    assert [name for name, _ in mode.names] == ["torch.Tensor.sum", "torch.grad", "aten.sin", "aten.cos.default"]
+
+
+def test_the_contents_of_a_printed_tensor_can_be_given():
+    class Shown(torch.Tensor):
+        def __repr__(self, *, tensor_contents=None):
+            return super().__repr__(tensor_contents="contents")
+    assert repr(torch.ones(2).as_subclass(Shown)) == "Shown(contents)"

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 from retrograd.autograd import origins
 from retrograd.autograd.engine import run_backward
 from retrograd.autograd.hooks import retain_grad
-from retrograd.core.api import wants_call
+from retrograd.core.api import overridden, wants_call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.graph import Node, edge_of, shape_dtype, unseen_accumulator, unseen_edge
 from retrograd.core.hooks import hooks
 from retrograd.core.state import switches, tls
+from retrograd.core.subclass import Subclasses
 from retrograd.core.tensor import Size, Tensor, wants_grad
 from retrograd.core.warn import warn_once
 from retrograd.ops import late
@@ -117,7 +118,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any 
     >>> torch.autograd.grad(x * x, [x])
     (tensor([4.]),)
     """
-    if wants_call((outputs, inputs)):
+    if wants_call((outputs, inputs)) or is_overridden(outputs, inputs):
         return hooks.torch_function(grad, (outputs, inputs), dict(
             grad_outputs=grad_outputs, retain_graph=retain_graph, create_graph=create_graph, only_inputs=only_inputs,
             allow_unused=allow_unused, is_grads_batched=is_grads_batched, materialize_grads=materialize_grads))
@@ -152,6 +153,13 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any 
         results = run_backward(roots, grads, bool(retain_graph), create_graph, targets, False)
     made = tuple(finish(results, inputs, roots, bool(allow_unused), materialize_grads, create_graph))
     return made if names is None else dict(zip(names, made, strict=True))
+
+
+def is_overridden(outputs: Any, inputs: Any) -> bool:
+    """Whether a mode or the class of a tensor wants to see a call of `grad`."""
+    if not (switches.function_modes or Subclasses.defined):
+        return False
+    return overridden((outputs, tuple(inputs.values()) if isinstance(inputs, dict) else inputs), {})
 
 
 def finish(results: Any, inputs: Any, roots: Any, allow_unused: bool, materialize_grads: bool,

@@ -353,13 +353,19 @@ def wants_call(values: Any) -> bool:
 
 
 def expose(function: Any = None, *, name: str | None = None, method: bool = True, plain: bool = True,
-           written_out: Any = None) -> Any:
+           written_out: Any = None, seen: bool = True) -> Any:
     """Make a Python function public that is written with ops: as torch.<name> (`plain`) and Tensor.<name> (`method`).
 
-    `written_out` gives the arguments the form in which `__torch_function__` sees them, whatever form the caller used.
+    `written_out` gives the arguments the form in which `__torch_function__` sees them, whatever form the caller used; what is
+    not to be `seen` takes no part in the protocol.
     """
     def register(fn: Any) -> Any:
         public = name or fn.__name__
+        if not seen:
+            fn.__name__ = fn.__qualname__ = public
+            fn.__module__ = "torch"
+            EXTRA_FUNCTIONS[public] = FUNCTIONS_BY_NAME[public] = fn
+            return fn
         if method:
             FUNCTIONS_BY_NAME[public] = EXTRA_METHODS[public] = overridable(fn, public)
         if plain or not method:
@@ -416,6 +422,10 @@ class Namespace:
     @property
     def name(self) -> str:
         return self._name
+
+    @property
+    def __name__(self) -> str:
+        return f"torch.ops.{self._name}"
 
     def __repr__(self) -> str:
         return f"<module 'torch.ops.{self._name}' from 'torch.ops'>"
@@ -487,6 +497,8 @@ def packet_function(packet: Any, name: str, general: Any) -> Any:
 
 
 def packet_general(packet: Any, args: Any, kwargs: Any) -> Any:
+    if overridden(args, kwargs):
+        return hooks.torch_function(packet, args, kwargs)
     find_packet(packet.name)
     try:
         index, bound = resolve(packet.name, packet.schemas, args, kwargs)
@@ -509,6 +521,8 @@ def op_call(op: Any, args: Any, kwargs: Any) -> Any:
 
 
 def op_general(op: Any, args: Any, kwargs: Any) -> Any:
+    if overridden(args, kwargs):
+        return hooks.torch_function(op, args, kwargs)
     try:
         bound = op.schema.bind(args, kwargs)
     except TypeError:

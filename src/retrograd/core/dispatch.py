@@ -526,6 +526,10 @@ def call_traced(op: Any, args: Any) -> Any:
 
 def call_layers(op: Any, args: Any) -> Any:
     """The layers, one around the other."""
+    if hooks.replaced is not None:
+        made = hooks.replaced(op, args, False)
+        if made is not NotImplemented:
+            return made
     if tls.autocast is not None and not tls.below and op.autocast is not None:
         return hooks.autocast(op, args)
     nested = hooks.nested           # in use once somebody has nested tensors, whose formulas may be others
@@ -648,6 +652,10 @@ def compute(op: Any, args: Any) -> Any:
                        if isinstance(t, Tensor)])
     if odd & FLAG_SUBCLASS and not tls.dispatch_disabled and overrides_dispatch(op, args):
         return hooks.dispatch_subclass(op, args)
+    if hooks.replaced is not None:
+        replaced = hooks.replaced(op, args, True)
+        if replaced is not NotImplemented:
+            return replaced
     if op.is_out:
         return compute_out(op, args)
     if odd & FLAG_WRAPPER:             # no transform took it: its own has ended

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
+from threading import local
 from typing import Any
 
 from retrograd.core.tensor import FLAG_CONJ, FLAG_META, FLAG_NEG, FLAG_SPARSE, FLAG_SUBCLASS, FLAG_WRAPPER, Tensor
@@ -46,6 +47,17 @@ def priority(key: Any) -> int:
     return ALONE.index(key.name) if key.name in ALONE else len(ALONE)
 
 
+class LocalKeys(local):
+    """The keys that this thread has in force, and those that it leaves out, whatever the tensors say."""
+
+    def __init__(self) -> None:
+        self.included, self.excluded = DispatchKeySet(), DispatchKeySet()
+
+
+def local_keys() -> LocalKeys:
+    return LOCAL
+
+
 class DispatchKeySet:
     """Several layers.
 
@@ -55,7 +67,8 @@ class DispatchKeySet:
     """
 
     def __init__(self, *keys: Any) -> None:
-        self.keys = frozenset(key for given in keys for key in (given if isinstance(given, DispatchKeySet) else (given,)))
+        self.keys = frozenset(DispatchKey[key] if isinstance(key, str) else key
+                              for given in keys for key in (given if isinstance(given, DispatchKeySet) else (given,)))
 
     def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
         return DispatchKeySet(*self.keys, *other.keys)
@@ -99,6 +112,9 @@ class DispatchKeySet:
     def from_raw_repr(bits: int) -> DispatchKeySet:
         """The set of a number's bits."""
         return DispatchKeySet(*[key for key in DispatchKey if bits >> key.value & 1])
+
+
+LOCAL = LocalKeys()
 
 
 def keys_of(tensor: Tensor) -> DispatchKeySet:

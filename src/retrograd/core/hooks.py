@@ -75,6 +75,8 @@ class Hooks:
         self.nested_answers: dict[str, Service] = {}
         self.nested_shape: Service = later("retrograd.nested", "nested_shape")
         self.to_padded: Service = later("retrograd.nested", "to_padded")      # (tensor, padding, output_size)
+        # ---- kernels of users for built-in ops: absent until one is registered (library/replaced.py)
+        self.replaced: Service | None = None                                                   # (op, args, backend)
         # ---- the backward pass (autograd/anomaly.py)
         self.anomaly: Service = later("retrograd.autograd.anomaly", "anomaly")                 # (node, grads, wanted)
         self.anomaly_report: Service = later("retrograd.autograd.anomaly", "anomaly_report")   # (node)

@@ -259,15 +259,43 @@ def is_default(param: Any, value: Any) -> bool:
 
 
 # ---- scopes
-@contextmanager
-def no_dispatch() -> Generator[None, None, None]:
+class Guard:
+    """A scope that begins when the object is made, and ends with its `with` block or with the object."""
+
+    ended = False
+
+    def begin(self, *args: Any) -> Any:
+        """Change something; returns what `end` needs to change it back."""
+
+    def end(self, before: Any) -> None:
+        """Change it back."""
+
+    def __init__(self, *args: Any) -> None:
+        self.before = self.begin(*args)
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *args: object) -> None:
+        if not self.ended:
+            self.ended = True
+            self.end(self.before)
+
+    def __del__(self) -> None:
+        if "before" in self.__dict__:
+            self.__exit__()
+
+
+class no_dispatch(Guard):
     """Within this scope no mode and no `__torch_dispatch__` sees anything."""
-    modes, disabled = tls.dispatch_modes, tls.dispatch_disabled
-    tls.dispatch_modes, tls.dispatch_disabled = [], True
-    try:
-        yield
-    finally:
-        tls.dispatch_modes, tls.dispatch_disabled = modes, disabled
+
+    def begin(self, *args: Any) -> Any:
+        before = tls.dispatch_modes, tls.dispatch_disabled
+        tls.dispatch_modes, tls.dispatch_disabled = [], True
+        return before
+
+    def end(self, before: Any) -> None:
+        tls.dispatch_modes, tls.dispatch_disabled = before
 
 
 @contextmanager

@@ -69,7 +69,7 @@ def has_kernel(op: Any, key: Any) -> bool:
     name = key if isinstance(key, str) else key.name
     if op.composite:
         return name == "CompositeImplicitAutograd"
-    return name in ("CPU", "Meta") or name in ("Autograd", "AutogradCPU") and op.differentiable
+    return name in ("CPU", "Meta") or name == "Autograd" and op.differentiable
 
 
 def has_any_kernel(op: Any, keys: Any) -> bool:

@@ -9,9 +9,45 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core.storage import contiguous_strides
+from retrograd.core.storage import UntypedStorage, contiguous_strides, owner_of
 
 PRIVATE: int = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_ANONYMOUS", 0) | getattr(mmap, "MAP_NORESERVE", 0x4000)
+
+
+class AddressSpace(mmap.mmap):
+    """Reserved addresses, as distinct from a file or from memory that processes share."""
+
+
+class InvalidStorage(UntypedStorage):
+    """The storage of a wrapper subclass: it has a size and an identity, and no bytes that anybody may see."""
+
+    __slots__ = ()
+
+    def data_ptr(self) -> int:
+        raise RuntimeError("Attempted to access the data pointer on an invalid python storage.")
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.data_ptr()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.data_ptr()
+
+    def tolist(self) -> list[int]:
+        return [self.data_ptr()]
+
+    def clone(self) -> UntypedStorage:
+        return UntypedStorage(self.data_ptr())
+
+    def fill_(self, value: int) -> UntypedStorage:
+        return UntypedStorage(self.data_ptr())
+
+    def copy_(self, source: Any, non_blocking: Any = None) -> UntypedStorage:
+        return UntypedStorage(self.data_ptr())
+
+
+def invalid_storage(array: Any) -> InvalidStorage:
+    """The storage of a reserved array."""
+    return InvalidStorage(owner_of(array))
 
 
 def reserved_array(shape: Any, strides: Any, dtype: Any, offset: int = 0) -> Any:
@@ -39,7 +75,8 @@ def contiguous_array(shape: Any, dtype: Any) -> Any:
 def reserve(size: int) -> Any:
     """Address space of that many bytes, or None where there is not so much."""
     try:
-        return mmap.mmap(-1, max(size, 1), flags=PRIVATE) if hasattr(mmap, "MAP_PRIVATE") else mmap.mmap(-1, max(size, 1))
+        options = {"flags": PRIVATE} if hasattr(mmap, "MAP_PRIVATE") else {}
+        return AddressSpace(-1, max(size, 1), **options)
     except (OSError, OverflowError, ValueError):
         return None
 
@@ -48,4 +85,4 @@ def is_reserved(array: Any) -> bool:
     """Whether `array` lies in reserved address space."""
     while type(array) is np.ndarray:
         array = array.base
-    return isinstance(array.obj if isinstance(array, memoryview) else array, mmap.mmap)
+    return isinstance(array.obj if isinstance(array, memoryview) else array, AddressSpace)

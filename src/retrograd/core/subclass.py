@@ -16,7 +16,7 @@ from retrograd.core.dispatch import call
 from retrograd.core.dtypes import get_default_dtype
 from retrograd.core.hooks import hooks
 from retrograd.core.modes import disabled_torch_dispatch, overrides_dispatch
-from retrograd.core.opdef import find_packet
+from retrograd.core.opdef import OpDef, Packet, find_packet
 from retrograd.core.origin import note_made
 from retrograd.core.reserved import reserved_array
 from retrograd.core.shadowed import shadow_fields
@@ -34,15 +34,16 @@ from retrograd.core.tensor import (
     counter_of,
     extra_of,
     init_tensor,
+    install,
     new_tensor,
     put_into,
 )
 
 
 # ---- calling what overrides
-def through_function(function: Any, args: Any, kwargs: Any) -> Any:
-    """Call a public function by way of the modes and arguments that override it."""
-    result = ask(function, args, kwargs)
+def through_function(function: Any, args: Any, kwargs: Any, types: tuple[Any, ...] | None = None) -> Any:
+    """Call a public function by way of the modes and arguments that override it; `types`: what modes are told of."""
+    result = ask(function, args, kwargs, types)
     if result is NotImplemented:
         raise TypeError(f"Multiple dispatch failed for '{resolve_name(function)}'; all __torch_function__ handlers returned "
                         "NotImplemented:\n"
@@ -77,9 +78,9 @@ SEEN_AS = {f"__{name}__": name for name in ("ne", "lt", "le", "gt", "ge")} | {
     "__ifloordiv__": "floor_divide_", "__imod__": "remainder_"}
 
 
-def ask(function: Any, args: Any, kwargs: Any) -> Any:
+def ask(function: Any, args: Any, kwargs: Any, types: tuple[Any, ...] | None = None) -> Any:
     overriding = [] if tls.function_disabled else overriding_arguments(args, kwargs)
-    types = tuple([type(t) for t in overriding])
+    types = tuple([type(t) for t in overriding]) or types or ()
     modes = tls.function_modes
     if modes and tls.function_disabled < 2:
         mode = modes.pop()
@@ -161,6 +162,8 @@ def resolve_name(function: Any) -> str:
     >>> torch.overrides.resolve_name(torch.Tensor.sin), torch.overrides.resolve_name(torch.sin)
     ('torch.Tensor.sin', 'torch.sin')
     """
+    if isinstance(function, (OpDef, Packet)):
+        return str(function)
     name = getattr(function, "__name__", None) or str(function)
     if name in ("__get__", "__set__"):
         return f"torch.Tensor.{function.__self__.__qualname__.rpartition('.')[2]}.{name}"
@@ -218,10 +221,14 @@ class TorchFunctionMode:
     add
     """
 
+    watches_attributes = True         # whether reading attributes of tensors, and what is as quick, is to be seen
+
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError
 
     def __enter__(self) -> Any:
+        if self.watches_attributes:
+            watch_attributes(1)
         tls.function_modes.append(self)
         switches.function_modes += 1
         add_slow_path(1)
@@ -231,6 +238,8 @@ class TorchFunctionMode:
         tls.function_modes.pop()
         switches.function_modes -= 1
         add_slow_path(-1)
+        if self.watches_attributes:
+            watch_attributes(-1)
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Any:
@@ -248,6 +257,25 @@ class BaseTorchFunctionMode(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return func(*args, **(kwargs or {}))
+
+
+class Watching:
+    """Attributes and quick methods of Tensor in two forms: as they are, and as they are while a function mode is on."""
+
+    modes = 0                          # how many modes are on, in all threads
+    plain: dict[str, Any] = {}
+    watched: dict[str, Any] = {}
+
+
+def watch_attributes(count: int) -> None:
+    """Put the other form of attributes on Tensor when the first mode comes or the last one goes; what a program has put in
+    their place stays."""
+    before, Watching.modes = Watching.modes, Watching.modes + count
+    if bool(before) is bool(Watching.modes):
+        return
+    old, new = (Watching.plain, Watching.watched) if count > 0 else (Watching.watched, Watching.plain)
+    members = vars(Tensor)
+    install(Tensor, {name: member for name, member in new.items() if members.get(name) is old[name]})
 
 
 # ---- making instances
@@ -270,11 +298,21 @@ def instance(cls: Any, t: Any) -> Any:
     return made
 
 
+def instance_over(cls: Any, t: Any) -> Any:
+    """`t` as an instance of `cls`; what a `__torch_dispatch__` has made is its object already, and stays of its class."""
+    if not t._flags & FLAG_SUBCLASS or tls.dispatch_disabled or not overrides_dispatch(type(t)):
+        return instance(cls, t)
+    if not issubclass(type(t), cls):
+        raise RuntimeError(f"Creating a new Tensor subclass {cls.__name__} but the raw Tensor object is already associated to "
+                           f"a python object of type {type(t).__name__} which is not a subclass of the requested type")
+    return t
+
+
 def as_subclass(self: Any, cls: Any) -> Any:
     """The same tensor as an instance of `cls`, which must be a subclass of Tensor."""
     check_class(cls)
     with DisableTorchFunctionSubclass():
-        return instance(cls, call(ALIAS[0], [self]))
+        return instance_over(cls, call(ALIAS[0], [self]))
 
 
 ALIAS: list[Any] = []         # the op that as_subclass records, given by the table that has it
@@ -337,7 +375,7 @@ def construct(cls: Any, *args: Any, **kwargs: Any) -> Any:
         raise TypeError(f"Tensor.__new__(X): X is not a type object ({type(cls).__name__})" if not isinstance(cls, type) else
                         f"Tensor.__new__({cls.__name__}): {cls.__name__} is not a subtype of Tensor")
     with DisableTorchFunctionSubclass():
-        return instance(cls, hooks.legacy(args, kwargs))
+        return instance_over(cls, hooks.legacy(args, kwargs))
 
 
 # ---- defining classes

@@ -403,7 +403,7 @@ class Tensor:
         return id(self)
 
     def __len__(self) -> int:
-        if self._flags & FLAG_SUBCLASS:
+        if self._flags & FLAG_SUBCLASS or switches.function_modes:
             return table.dispatcher.function("__len__", (self,))
         if self.array.ndim == 0:
             raise TypeError("len() of a 0-d tensor")

@@ -6,12 +6,14 @@ of the tensor that it is given.
 """
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from types import MethodType
 from typing import Any
 
 from retrograd.core.state import switches, tls
-from retrograd.core.subclass import OVERLAYS, overrides_function, through_function
-from retrograd.core.tensor import FLAG_SUBCLASS
+from retrograd.core.subclass import OVERLAYS, Watching, overrides_function, through_function
+from retrograd.core.tensor import FLAG_SUBCLASS, Tensor
 
 SPECIAL = ("__get__", "__set__", "__delete__")
 
@@ -35,8 +37,8 @@ def attribute(name: str, declared: property) -> Attribute:
 
     def special(method: str, plain: Any) -> Any:
         def ask(self: Any, t: Any, *args: Any) -> Any:
-            if t is not None and t._flags & FLAG_SUBCLASS and is_watched(t):
-                return through_function(getattr(made, method), (t, *args), {})
+            if t is not None and (t._flags & FLAG_SUBCLASS or switches.function_modes) and is_watched(t):
+                return through_function(getattr(made, method), (t, *args), {}, (type(t),))
             return plain(self, t, *args)
         ask.__name__ = ask.__qualname__ = method
         return MethodType(ask, made)
@@ -59,9 +61,64 @@ def seen_method(name: str, method: Any) -> Any:
     """A method of Tensor whose calls subclasses and modes see."""
     def seen(self: Any, *args: Any, **kwargs: Any) -> Any:
         if (self._flags & FLAG_SUBCLASS or switches.function_modes) and is_watched(self):
-            return through_function(seen, (self, *args), kwargs)
+            return through_function(seen, (self, *args), kwargs, (type(self),))
         return method(self, *args, **kwargs)
     seen.__name__ = seen.__qualname__ = name
     seen.__module__, seen.__doc__ = "torch", method.__doc__
     seen.__wrapped__ = method
     return seen
+
+
+# ---- what modes see and plain tensors answer quickly
+LAYERS = ("core", "ops", "autograd", "transforms", "compile")
+INSIDE = tuple([str(Path(__file__).resolve().parent.parent / layer) for layer in LAYERS])
+
+
+def is_inside(depth: int) -> bool:
+    """Whether the caller is of the library's own layers, which read attributes where PyTorch's C++ does."""
+    return sys._getframe(depth + 1).f_code.co_filename.startswith(INSIDE)
+
+
+class WatchedAttribute(Attribute):
+    """An attribute of tensors while a function mode is on."""
+
+
+def watched_attribute(name: str, plain: Any) -> WatchedAttribute:
+    """The attribute `plain` in the form that modes see."""
+    def through(t: Any, method: str, *args: Any) -> Any:
+        special = getattr(plain, method)
+        if is_inside(2) or not is_watched(t):
+            return special(t, *args)
+        return through_function(special, (t, *args), {}, (type(t),))
+
+    def delete(t: Any) -> None:
+        through(t, "__delete__")
+    made = WatchedAttribute(lambda t: through(t, "__get__"), lambda t, value: through(t, "__set__", value), delete,
+                            plain.__doc__)
+    named(name, made).__dict__.update({method: getattr(plain, method) for method in SPECIAL})
+    return made
+
+
+class WatchedMethod:
+    """A quick method of tensors while a function mode is on; programs that ask the class find the method itself."""
+
+    def __init__(self, plain: Any, typed: bool) -> None:
+        self.plain, self.typed = plain, typed
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self.plain
+        return MethodType(self.call, instance)
+
+    def call(self, t: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_inside(1) or not is_watched(t):
+            return self.plain(t, *args, **kwargs)
+        return through_function(self.plain, (t, *args), kwargs, (type(t),) if self.typed else None)
+
+
+def watch(attributes: Any, methods: Any, untyped: Any) -> None:
+    """Prepare the form in which modes see attributes and methods, of Tensor as it is now; of `untyped` no types are told."""
+    members = vars(Tensor)
+    Watching.plain.update({name: members[name] for name in (*attributes, *methods)})
+    Watching.watched.update({name: watched_attribute(name, members[name]) for name in attributes})
+    Watching.watched.update({name: WatchedMethod(members[name], name not in untyped) for name in methods})

@@ -9,6 +9,7 @@ from typing import Any
 
 from retrograd.core import dtypes
 from retrograd.core.dispatch import call, overrides_dispatch, resolve
+from retrograd.core.dispatch_keys import DispatchKeySet, keys_of
 from retrograd.core.hooks import hooks
 from retrograd.core.modes import as_called, overriding_arguments, overriding_types
 from retrograd.core.state import set_grad_enabled, tls
@@ -61,6 +62,8 @@ def route(op: Any, *args: Any) -> Any:
 def called(op: Any, kernel: Any, args: Any) -> Any:
     """Call a kernel as PyTorch does, without arguments that have their default values."""
     positional, keywords = as_called(op, args)
+    if getattr(kernel, "takes_keys", False):
+        positional = (DispatchKeySet(*map(keys_of, tensors_in(args))), *positional)
     return check_result(op, kernel(*positional, **keywords))
 
 

@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from retrograd.core.function_schema import parse_schema
-from retrograd.library import userop
+from retrograd.core.opdef import OpDef
+from retrograd.library import replaced, userop
 from retrograd.library.userop import KEYS, UserOp
 
 RESERVED = ("prim",)
 BLOCKS = {"DEF": "TORCH_LIBRARY", "FRAGMENT": "TORCH_LIBRARY_FRAGMENT", "IMPL": "TORCH_LIBRARY_IMPL"}
-OWNERS: dict[str, str] = {}           # where the one "DEF" library of a namespace was made
+OWNERS: dict[str, str] = {"aten": "RegisterSchema.cpp"}        # where the one "DEF" library of a namespace was made
 PENDING: dict[str, list[Any]] = {}    # kernels for ops that are not declared yet, by "namespace::name.overload"
 DEVICE_TYPES = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy",
                 "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone")
@@ -41,6 +42,9 @@ class Library:
             raise ValueError(f"{ns} is a reserved namespace. Please try creating a library with another name.")
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
         self._where = caller()
+        self._op_defs: set[str] = set()
+        self._op_impls: set[str] = set()
+        self._registration_handles: list[Any] = []
         if kind == "DEF":
             if ns in OWNERS:
                 raise RuntimeError("Only a single TORCH_LIBRARY can be used to register the namespace " + ns + "; please put "
@@ -62,7 +66,10 @@ class Library:
         if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
             raise RuntimeError(f"Invalid alias_analysis type {alias_analysis}")
         if self.kind == "IMPL":
-            raise RuntimeError("define() cannot be called on a Library of kind IMPL, which only adds kernels")
+            raise RuntimeError(f'def("{schema.partition("(")[0].strip()}"): Cannot define an operator inside of a '
+                               "TORCH_LIBRARY_IMPL block.  All def()s should be placed in the (unique) TORCH_LIBRARY block for "
+                               "their namespace.  (Error occurred while processing TORCH_LIBRARY_IMPL block at "
+                               f"{self._where})")
         parsed = parse_schema(schema)
         namespace, _, opname = parsed.name.rpartition("::")
         if namespace and namespace != self.ns:
@@ -79,13 +86,16 @@ class Library:
                                f"registration: registered at {self._where}. Original registration: registered at {old.where}")
         op = UserOp(self.ns, parsed, list(tags) if isinstance(tags, (list, tuple)) else [tags], self._where)
         userop.add(op)
+        self._op_defs.add(parsed.qualified_name)
         self._undo.append(lambda: userop.remove(op))
         for key, kernel in PENDING.get(parsed.qualified_name, ()):
             op.kernels.setdefault(key, []).append(kernel)
         return opname
 
-    def impl(self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", *, allow_override: bool = False) -> None:
-        """Register a kernel for a dispatch key; "" is CompositeImplicitAutograd, a kernel made of other ops."""
+    def impl(self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False,
+             allow_override: bool = False) -> None:
+        """Register a kernel for a dispatch key; "" is CompositeImplicitAutograd, a kernel made of other ops. With
+        `with_keyset` it gets the keys of the call as its first argument."""
         if not callable(fn):
             raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
         key = dispatch_key or self.dispatch_key or userop.IMPLICIT
@@ -93,6 +103,8 @@ class Library:
             raise RuntimeError(f"could not parse dispatch key: {key}")
         if isinstance(op_name, UserOp):
             op_name = op_name.declared.qualified_name
+        elif isinstance(op_name, OpDef):
+            op_name = f"aten::{op_name.name}.{op_name.overload}"
         elif not isinstance(op_name, str):
             raise RuntimeError("impl should be passed either a name or an OpOverload object as the first argument")
         namespace, _, name = op_name.rpartition("::")
@@ -106,9 +118,15 @@ class Library:
         opname, _, overload = name.partition(".")
         overload = "" if overload == "default" else overload
         op = userop.find(self.ns, opname, overload)
+        if with_keyset:
+            fn = replaced.with_keys(fn)
+        self._op_impls.add(f"{self.ns}/{name}/{key}")
         if op is None:
-            if self.ns == "aten":
-                raise NotImplementedError(f"the kernels of aten::{name} are the library's own and cannot be replaced")
+            builtin = replaced.find_builtin(opname, overload) if self.ns == "aten" else None
+            if builtin is not None:
+                userop.warn_override(f"aten::{builtin.schema.text}", "the table", key, "the table", self._where, allow_override)
+                self._undo.append(replaced.add_kernel(builtin, key, userop.Kernel(fn, self._where)))
+                return
             entry = (key, userop.Kernel(fn, self._where))
             waiting = PENDING.setdefault(f"{self.ns}::{name}", [])
             waiting.append(entry)
@@ -116,6 +134,19 @@ class Library:
             return
         kernel = userop.add_kernel(op, key, fn, self._where, allow_override)
         self._undo.append(lambda: userop.remove_kernel(op, key, kernel))
+
+    def fallback(self, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False) -> None:
+        """Register what is called, as `fn(op, *args, **kwargs)`, for all ops that have no kernel for a key; only a library of
+        the namespace "_" can."""
+        key = dispatch_key or self.dispatch_key
+        if self.ns != "_":
+            raise RuntimeError(f'Fallback can only be registered using library fragment on the global namespace "_" but it is '
+                               f"{self.ns}")
+        if not key:
+            raise RuntimeError("A dispatch key is needed to register a fallback")
+        if not callable(fn):
+            raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
+        self._undo.append(replaced.add_fallback(key, userop.Kernel(replaced.with_keys(fn) if with_keyset else fn, self._where)))
 
     def _destroy(self) -> None:
         """Take back everything that was registered through this object."""

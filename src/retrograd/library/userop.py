@@ -252,16 +252,23 @@ class Warned:
 def add_kernel(op: UserOp, key: str, function: Any, where: str, allow_override: bool = False) -> Kernel:
     """Register a kernel; the newest for a key is in force."""
     stack = op.kernels.setdefault(key, [])
-    if stack and not allow_override and not Warned.override:
-        Warned.override = True
-        warnings.warn("Warning only once for all operators,  other operators may also be overridden.\n"
-                      "  Overriding a previously registered kernel for the same operator and the same dispatch key\n"
-                      f"  operator: {op.declared}\n    registered at {op.where}\n  dispatch key: {key}\n"
-                      f"  previous kernel: registered at {stack[-1].where}\n       new kernel: registered at {where}",
-                      UserWarning, stacklevel=4)
+    if stack:
+        warn_override(op.declared, op.where, key, stack[-1].where, where, allow_override)
     kernel = Kernel(function, where)
     stack.append(kernel)
     return kernel
+
+
+def warn_override(schema: Any, declared: str, key: str, previous: str, where: str, allow_override: bool) -> None:
+    """Say once that a kernel takes the place of another."""
+    if allow_override or Warned.override:
+        return
+    Warned.override = True
+    warnings.warn("Warning only once for all operators,  other operators may also be overridden.\n"
+                  "  Overriding a previously registered kernel for the same operator and the same dispatch key\n"
+                  f"  operator: {schema}\n    registered at {declared}\n  dispatch key: {key}\n"
+                  f"  previous kernel: registered at {previous}\n       new kernel: registered at {where}",
+                  UserWarning, stacklevel=5)
 
 
 def remove_kernel(op: UserOp, key: str, kernel: Kernel) -> None:

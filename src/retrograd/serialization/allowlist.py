@@ -215,6 +215,7 @@ ALLOWED: dict[str, Any] = {
     "torch._utils._rebuild_sparse_tensor": rebuild.rebuild_sparse,
     "torch._utils._rebuild_nested_tensor": rebuild.rebuild_nested,
     "torch.nested._internal.nested_tensor._rebuild_njt": rebuild.rebuild_jagged,
+    "torch._utils._rebuild_wrapper_subclass": rebuild.rebuild_wrapper_subclass,
     "torch._utils._rebuild_device_tensor_from_cpu_tensor": rebuild.rebuild_on_device,
     "torch._tensor._rebuild_from_type_v2": rebuild.rebuild_from_type,
     "torch.serialization._get_layout": get_layout,

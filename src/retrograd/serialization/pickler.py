@@ -8,8 +8,19 @@ from typing import Any
 from retrograd.core import dtypes, storage
 from retrograd.core.device import device
 from retrograd.core.hooks import hooks
-from retrograd.core.tensor import FLAG_CONJ, FLAG_META, FLAG_NEG, FLAG_SPARSE, FLAG_WRAPPER, Size, Tensor, new_tensor
-from retrograd.methods import user_attributes
+from retrograd.core.reserved import is_reserved
+from retrograd.core.tensor import (
+    FLAG_CONJ,
+    FLAG_META,
+    FLAG_NEG,
+    FLAG_SPARSE,
+    FLAG_SUBCLASS,
+    FLAG_WRAPPER,
+    Size,
+    Tensor,
+    new_tensor,
+)
+from retrograd.methods import reduce_wrapper, user_attributes, user_state
 from retrograd.ops.create import generators
 from retrograd.ops.memory.copy import contiguous_format
 from retrograd.serialization.names import stands_for_torch, torch_name
@@ -137,9 +148,12 @@ def reduce_tensor(t: Any) -> Any:
         return torch_global("_rebuild_parameter_with_state"), (*args, attributes)
     if type(t) is Tensor and not attributes:
         return reduce_plain(t)
-    function, given = reduce_plain(plain(t))
+    if t._flags & FLAG_SUBCLASS and is_reserved(t.array):
+        function, given = torch_global("_rebuild_wrapper_subclass"), reduce_wrapper(t)[1]
+    else:
+        function, given = reduce_plain(plain(t))
     return torch_global("_rebuild_from_type_v2", "torch._tensor"), (
-        function, torch_global("Tensor", "torch") if type(t) is Tensor else type(t), given, attributes)
+        function, torch_global("Tensor", "torch") if type(t) is Tensor else type(t), given, user_state(t))
 
 
 def plain(t: Any) -> Any:

@@ -18,6 +18,7 @@ from retrograd.core import dtypes, storage, subclass
 from retrograd.core.device import device
 from retrograd.core.rng.mersenne import Generator as PlainGenerator
 from retrograd.core.tensor import FLAG_CONJ, FLAG_META, FLAG_NEG, FLAG_WRAPPER, Size, Tensor, new_tensor
+from retrograd.methods import rebuild_wrapper_subclass
 from retrograd.serialization.errors import UnpicklingError, shown
 from retrograd.serialization.places import WITHOUT_DATA
 from retrograd.storage import TypedStorage, UntypedStorage
@@ -244,7 +245,7 @@ def plain_part(value: Any) -> Any:
 
 def rebuild_from_type(function: Any, cls: Any, args: Any, state: Any, trusted: bool = True) -> Any:
     """A tensor of some class, with attributes; `function` and `cls` are the caller's to check unless the file is trusted."""
-    t = plain_tensor(function(*args))
+    t = function(*args) if trusted and function is rebuild_wrapper_subclass else plain_tensor(function(*args))
     if type(t) is not cls:
         t = subclass.instance(cls, t)
     if trusted and "__setstate__" in vars_of(cls):

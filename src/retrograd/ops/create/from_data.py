@@ -330,7 +330,7 @@ def share(array: Any) -> Any:
     return exposed.expose(storage.adopt(array))
 
 
-@expose(method=False)
+@expose(seen=False)
 def from_numpy(array: Any) -> Any:
     """A tensor over the memory of a NumPy array."""
     if not isinstance(array, np.ndarray):
@@ -498,7 +498,7 @@ def new_tensor(*args: Any, **kwargs: Any) -> Any:
     return from_data(data, dtype or self.dtype, device, False, requires_grad)
 
 
-expose(lambda obj: isinstance(obj, Tensor), name="is_tensor", method=False)
+expose(lambda obj: isinstance(obj, Tensor), name="is_tensor", seen=False)
 expose(lambda obj: isinstance(obj, storage.UntypedStorage) or type(obj).__name__ == "TypedStorage", name="is_storage",
        method=False)
 NUMEL = Schema("numel(Tensor self) -> int")
@@ -517,7 +517,7 @@ if bound_numel is not None:
 FUNCTIONS_BY_NAME["tensor"] = tensor
 for name, setting in dict(get_default_dtype=dtypes.get_default_dtype, set_default_dtype=dtypes.set_default_dtype,
                           promote_types=dtypes.promote_types, can_cast=dtypes.can_cast).items():
-    expose(setting, name=name, method=False)
+    expose(setting, name=name, method=False, seen="default" not in name)
 
 
 RESULT_TYPES = [Schema(f"result_type{args} -> ScalarType") for args in (

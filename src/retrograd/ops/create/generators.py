@@ -52,31 +52,31 @@ default_generator = Generator()
 default_generator.seed()
 
 
-@expose(method=False)
+@expose(seen=False)
 def manual_seed(seed: Any) -> Any:
     """Seed the default generator; returns it."""
     return default_generator.manual_seed(int(seed))
 
 
-@expose(method=False)
+@expose(seen=False)
 def seed() -> int:
     """Seed the default generator from the operating system's entropy; returns the seed."""
     return default_generator.seed()
 
 
-@expose(method=False)
+@expose(seen=False)
 def initial_seed() -> int:
     """The seed of the default generator."""
     return default_generator.initial_seed()
 
 
-@expose(method=False)
+@expose(seen=False)
 def get_rng_state() -> Any:
     """The state of the default generator as a tensor of bytes."""
     return default_generator.get_state()
 
 
-@expose(method=False)
+@expose(seen=False)
 def set_rng_state(new_state: Any) -> None:
     """Let the default generator continue from a state that `get_rng_state` returned."""
     default_generator.set_state(new_state)

@@ -360,7 +360,7 @@ defop("corrcoef(Tensor self) -> Tensor", kernel=corrcoef, composite=True, out=Fa
 
 
 # ---- shapes and positions
-@expose(method=False)
+@expose(seen=False)
 def broadcast_shapes(*shapes: Any) -> Any:
     """The shape that tensors of these shapes have together."""
     sizes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
