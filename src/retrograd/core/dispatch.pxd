@@ -1,5 +1,6 @@
 # C types for dispatch.py.
 cimport cython
+from retrograd.core.thread_flags cimport grad_enabled, inference, run_flags, slow_path
 from retrograd.core.arrays cimport ndarray as Array
 from retrograd.core.forward cimport run as run_dual
 from retrograd.core.kernels cimport compute_arrays, run_kernel, write_into
@@ -13,7 +14,8 @@ cdef class Dispatch(Dispatcher)
 
 cdef Switches switches
 cdef Dispatch dispatcher
-cdef int FLAG_DUAL
+cdef int FLAG_DUAL, QUICK_FLOATS, QUICK_CHECKED
+cdef object FLOAT32, FLOAT64
 
 cdef bint number_fits(OpDef op, Array array, number) except -1
 
@@ -33,6 +35,14 @@ cdef class Dispatch(Dispatcher):
 cpdef call(OpDef op, args)
 cdef bint has_defaults(OpDef op, args) except -1
 cpdef call_plain(OpDef op, args)
+@cython.locals(values=list)
+cdef call_native(OpDef op, args)
+@cython.locals(target=Tensor, values=list, records=bint, x=Array, y=Array)
+cdef write_native(OpDef op, args)
+@cython.locals(t=Tensor, array=Array, floats=bint, arrays=list)
+cdef bint quick_arrays(OpDef op, list values, bint records) except -1
+cdef bint passes(OpDef op, args) except -1
+cdef tensors_of(OpDef op, arrays)
 @cython.locals(target=Tensor)
 cpdef call_inplace(OpDef op, args)
 @cython.locals(z=Array, t=Tensor, out=Tensor, node=OpNode, values=list, mask=int, bit=int, records=bint)

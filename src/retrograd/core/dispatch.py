@@ -17,12 +17,21 @@ from retrograd.core import forward, views
 from retrograd.core.device import missing
 from retrograd.core.forward import run as run_dual
 from retrograd.core.hooks import hooks
-from retrograd.core.kernels import check_apart, check_overlap, compute_arrays, in_order, run_kernel, write_into
-from retrograd.core.opdef import find_packet
+from retrograd.core.kernels import (
+    FLOAT32,
+    FLOAT64,
+    check_apart,
+    check_overlap,
+    compute_arrays,
+    in_order,
+    run_kernel,
+    write_into,
+)
+from retrograd.core.opdef import QUICK_CHECKED, QUICK_FLOATS, find_packet
 from retrograd.core.origin import note_call
 from retrograd.core.record import dropped, finish, record, record_short, save_results, save_written
 from retrograd.core.saved import share_counter
-from retrograd.core.state import switches, tls
+from retrograd.core.state import grad_enabled, inference, run_flags, slow_path, switches, tls
 from retrograd.core.storage import offset_of, strides_of
 from retrograd.core.tensor import (
     FLAG_CONJ,
@@ -78,14 +87,14 @@ class Dispatch(Dispatcher):
             return call_operator(op, [a, *op.tail])
         x = a.array
         if op.floats and not op.checks and x.dtype.kind not in "fcV":
-            if switches.any_mode and tls.slow_path:
+            if switches.any_mode and slow_path():
                 return call_operator(op, [a, *op.tail])
             return call_general(op, [a, *op.tail])
         requires = a._requires or (a._view is not None and a._view.base._requires)
         if switches.any_mode:
-            flags = tls.run_flags
+            flags = run_flags()
             if flags:
-                if flags > 1 and tls.slow_path:
+                if flags > 1 and slow_path():
                     return call_operator(op, [a, *op.tail])
                 if flags & 1:
                     requires = False
@@ -129,7 +138,7 @@ class Dispatch(Dispatcher):
                 return call_operator(op, [a, b, *op.tail])
             y = other.array
             if not op.checks and (x.dtype is not other.array.dtype or (op.floats and x.dtype.kind not in "fcV")):
-                return call_operator(op, [a, b, *op.tail]) if switches.any_mode and tls.slow_path else call_general(
+                return call_operator(op, [a, b, *op.tail]) if switches.any_mode and slow_path() else call_general(
                     op, [a, b, *op.tail])
             if other._requires or (other._view is not None and other._view.base._requires):
                 mask = 2
@@ -140,9 +149,9 @@ class Dispatch(Dispatcher):
         if a._requires or (a._view is not None and a._view.base._requires):
             mask |= 1
         if switches.any_mode:
-            flags = tls.run_flags
+            flags = run_flags()
             if flags:
-                if flags > 1 and tls.slow_path:
+                if flags > 1 and slow_path():
                     return call_operator(op, [a, b, *op.tail])
                 if flags & 1:
                     mask = 0
@@ -180,23 +189,23 @@ class Dispatch(Dispatcher):
         if isinstance(b, Tensor):
             other = b
             y = source = other.array
-            if a._flags or other._flags or switches.any_mode and tls.slow_path:
+            if a._flags or other._flags or switches.any_mode and slow_path():
                 return call_operator(op, [a, b, *op.tail])
             if x.dtype is not source.dtype or (source.ndim and source.shape != x.shape):
                 return call_inplace(op, [a, b, *op.tail])
             requires = requires or other._requires or other._view is not None
             if requires and x is not source and (x.base is not None or source.base is not None):
-                if not switches.any_mode or tls.grad_enabled:
+                if not switches.any_mode or grad_enabled():
                     check_inplace(a, wants_grad(a) or wants_grad(b))
                 check_overlap(x, (other,))
         else:
-            if a._flags or switches.any_mode and tls.slow_path:
+            if a._flags or switches.any_mode and slow_path():
                 return call_operator(op, [a, b, *op.tail])
             if not number_fits(op, x, b):
                 return call_inplace(op, [a, b, *op.tail])
             y = b
         if switches.any_mode:
-            requires = requires and tls.grad_enabled
+            requires = requires and grad_enabled()
         if not x.flags.c_contiguous or (op.floats and x.dtype.kind not in "fcV"):
             return call_general(op, [a, b, *op.tail])
         node = None
@@ -256,7 +265,7 @@ def call(op: Any, args: Any) -> Any:
     """Run any op of the table on arguments in schema order."""
     if not op._ready:
         op.prepare()
-    if switches.any_mode and tls.slow_path:
+    if switches.any_mode and slow_path():
         if switches.tape is not None:
             made = switches.tape.call(op, args)
             if made is not None:
@@ -304,6 +313,10 @@ def call_plain(op: Any, args: Any) -> Any:
     """Tensors that have nothing unusual about them: the fast path if this call fits it, else the general one."""
     if not op._ready:
         op.prepare()
+    if op.quick:
+        made = write_native(op, args) if op.is_inplace else call_native(op, args)
+        if made is not None:
+            return made
     if op.shortcut and len(args) == op.shortcut + len(op.tail) and has_defaults(op, args):
         if op.shortcut == 1:
             return dispatcher.unary(op, args[0])
@@ -318,10 +331,108 @@ def call_plain(op: Any, args: Any) -> Any:
     return call_general(op, args)
 
 
+def call_native(op: Any, args: Any) -> Any:
+    """What the op's compiled kernel makes of ordinary tensors where nothing is recorded; None if it is for the general way."""
+    native = op.native
+    values = list(args)
+    if native is None or not quick_arrays(op, values, op.differentiable and (switches.any_mode == 0 or grad_enabled())):
+        return None
+    if op.quick == QUICK_CHECKED and not passes(op, args):
+        return None
+    for i in op.dtype_args:
+        if values[i] is not None:
+            values[i] = values[i].numpy
+    made = native(*values)
+    if type(made) is ndarray:
+        return new_tensor(made)
+    return None if made is None else tensors_of(op, made)
+
+
+def write_native(op: Any, args: Any) -> Any:
+    """The target of an in-place op after its compiled kernel has written to it; None if it is for the general way."""
+    target = args[0]
+    values = list(args)
+    records = switches.any_mode == 0 or grad_enabled()
+    if records and target._view is not None or not quick_arrays(op, values, records):
+        return None
+    x = target.array
+    if not x.flags.c_contiguous or op.quick == QUICK_CHECKED and not passes(op, args):
+        return None
+    for i in op.dtype_args:
+        if values[i] is not None:
+            return None
+    for i in op.tensor_args:
+        value = values[i]
+        if type(value) is ndarray:
+            y = value
+            if y is not x and (y.base is not None or x.base is not None):
+                return None
+    native = op.pure.native
+    if native is None:
+        return None
+    into = getattr(native, "into", None)
+    if into is None or into(x, *values) is None:
+        made = native(*values)
+        if type(made) is not ndarray:
+            return None
+        y = made
+        if y.dtype is not x.dtype or y.shape != x.shape:
+            return None
+        x[...] = y
+    bump(target)
+    return target
+
+
+def passes(op: Any, args: Any) -> bool:
+    """Whether the op's check has nothing against the arguments. What it has, the general way says, after what else is wrong."""
+    try:
+        op.check(*args)
+    except Exception:
+        return False
+    return True
+
+
+def quick_arrays(op: Any, values: Any, records: bool) -> bool:
+    """Put arrays in the place of the tensors in `values`; False if one of them has to be recorded or looked at."""
+    floats = op.quick == QUICK_FLOATS
+    for i in op.tensor_args:
+        value = values[i]
+        if isinstance(value, Tensor):
+            t = value
+            if records and (t._requires or (t._view is not None and t._view.base._requires)):
+                return False
+            array = t.array
+            if floats and array.dtype is not FLOAT32 and array.dtype is not FLOAT64:
+                return False
+            values[i] = array
+        elif type(value) is list:
+            arrays = []
+            for item in value:
+                if not isinstance(item, Tensor):
+                    return False
+                t = item
+                if records and (t._requires or (t._view is not None and t._view.base._requires)):
+                    return False
+                array = t.array
+                if floats and array.dtype is not FLOAT32 and array.dtype is not FLOAT64:
+                    return False
+                arrays.append(array)
+            values[i] = arrays
+        elif value is not None and floats:
+            return False
+    return True
+
+
+def tensors_of(op: Any, arrays: Any) -> Any:
+    """Tensors for the several results of an op, in the type that it returns."""
+    results = [None if a is None else new_tensor(a if type(a) is ndarray else np.asarray(a)) for a in arrays]
+    return results if op.returns_list else op.result_type(*results) if op.result_type is not None else tuple(results)
+
+
 def call_inplace(op: Any, args: Any) -> Any:
     """An in-place op on tensors without flags while no mode is on; without the layers where nothing is recorded."""
     target = args[0]
-    if (switches.any_mode == 0 or tls.grad_enabled) and (wants_grad(target) or target._view is not None or (
+    if (switches.any_mode == 0 or grad_enabled()) and (wants_grad(target) or target._view is not None or (
             op.differentiable and gradient_mask(op, args))):
         return autograd(op, args)
     write_into(op, target, compute_arrays(op, args))
@@ -352,7 +463,7 @@ def call_general(op: Any, args: Any) -> Any:
         return call_view(op, args)
     values = list(args)
     mask = 0
-    records = op.differentiable and (switches.any_mode == 0 or tls.grad_enabled)
+    records = op.differentiable and (switches.any_mode == 0 or grad_enabled())
     for i in op.tensor_args:
         value = args[i]
         if isinstance(value, Tensor):
@@ -377,8 +488,7 @@ def call_general(op: Any, args: Any) -> Any:
     node = record(op, args, mask, False) if mask else None
     made = run_kernel(op, args, values)
     if op.multiple:
-        results = [None if a is None else new_tensor(a if type(a) is ndarray else np.asarray(a)) for a in made]
-        made = results if op.returns_list else op.result_type(*results) if op.result_type is not None else tuple(results)
+        made = tensors_of(op, made)
         if op.is_view:
             view_results(op, args, made)
         if node is not None:
@@ -444,8 +554,8 @@ def call_view(op: Any, args: Any) -> Any:
 def make_view(op: Any, source: Any, args: Any, array: Any) -> Any:
     """The tensor for `array`, which `op` with `args` after the tensor makes of an ordinary one: a way past binding."""
     creation = DEFAULT
-    if switches.any_mode and (tls.inference or not tls.grad_enabled):
-        creation = INFERENCE_MODE if tls.inference else NO_GRAD_MODE
+    if switches.any_mode and (inference() or not grad_enabled()):
+        creation = INFERENCE_MODE if inference() else NO_GRAD_MODE
     out = new_tensor(array)
     counter = source._counter
     if counter is None:
@@ -484,7 +594,7 @@ def make_view(op: Any, source: Any, args: Any, array: Any) -> Any:
 def turned(t: Any) -> Any:
     """`t.t()` of a matrix, for derivatives: where nobody records or watches, without the marks of a view. What is turned
     twice is the array that it was, so that a gradient can become `.grad` without a copy."""
-    if switches.any_mode and tls.run_flags == 1 and isinstance(t, Tensor) and t._flags == 0:
+    if switches.any_mode and run_flags() == 1 and isinstance(t, Tensor) and t._flags == 0:
         array = t.array
         base = array.base
         if type(base) is ndarray and is_turned(array, base):
@@ -501,7 +611,7 @@ def is_turned(array: Any, base: Any) -> bool:
 
 def is_ordinary(t: Any) -> bool:
     """Whether nothing about this tensor or thread asks for the slow path."""
-    return not t._flags and (switches.any_mode == 0 or not tls.slow_path)
+    return not t._flags and (switches.any_mode == 0 or not slow_path())
 
 
 # ---- the layers, from the outside in
@@ -510,7 +620,7 @@ def call_long(op: Any, args: Any) -> Any:
     if not op._ready:
         op.prepare()
     if switches.any_mode:
-        if tls.slow_path == 1 and tls.deferrer is not None and not tls.below and tls.dispatch_modes:
+        if slow_path() == 1 and tls.deferrer is not None and not tls.below and tls.dispatch_modes:
             return tls.deferrer.take(op, args)
         layers = call_traced if tls.origins else call_layers
         return layers(op, args) if tls.profiler is None else tls.profiler.run_op(op, args, layers)
@@ -555,7 +665,7 @@ def autograd(op: Any, args: Any) -> Any:
             return write_out(op, args)
         target = args[0]
     if op.differentiable or target is not None:
-        if tls.grad_enabled and not tls.inference:
+        if grad_enabled() and not inference():
             mask = gradient_mask(op, args)
             if mask and all_inference(op, args):
                 mask = 0
@@ -627,7 +737,7 @@ def view_results(op: Any, args: Any, result: Any) -> None:
     if op.multiple:
         for i, t in enumerate(result):
             t._flags &= ~FLAG_INFERENCE
-            mark_view(op, args[1:], source, t, MULTI_OUTPUT_NODE if tls.grad_enabled else 0, i)
+            mark_view(op, args[1:], source, t, MULTI_OUTPUT_NODE if grad_enabled() else 0, i)
     elif result is not source:
         result._flags &= ~FLAG_INFERENCE
         mark_view(op, args[1:], source, result)
@@ -635,7 +745,7 @@ def view_results(op: Any, args: Any, result: Any) -> None:
 
 def below(op: Any, args: Any) -> Any:
     """Below autograd: dispatch modes first, then the kernel."""
-    if tls.slow_path and tls.dispatch_modes:
+    if slow_path() and tls.dispatch_modes:
         return hooks.dispatch_mode(op, args)
     return compute(op, args)
 
@@ -745,7 +855,7 @@ def write_out(op: Any, args: Any) -> Any:
     inputs = args[:op.out_arg]
     if not op.functional._ready:
         op.functional.prepare()
-    if tls.grad_enabled and (op.functional.differentiable or op.functional.composite):
+    if grad_enabled() and (op.functional.differentiable or op.functional.composite):
         tensors = [t for a in args for t in (a if isinstance(a, (list, tuple)) else (a,)) if isinstance(t, Tensor)]
         if any([wants_grad(t) for t in tensors]) and not all([t._flags & FLAG_INFERENCE for t in tensors]):
             if op.functional.composite and any([isinstance(t, Tensor) and not t.array.ndim for t in inputs]):
@@ -753,7 +863,7 @@ def write_out(op: Any, args: Any) -> Any:
             raise RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic differentiation, "
                                "but one of the arguments requires grad.")
     for out in outs:
-        if out._flags & FLAG_INFERENCE and not tls.inference:
+        if out._flags & FLAG_INFERENCE and not inference():
             raise RuntimeError(views.INFERENCE_WRITE)
     if not op.functional.composite:
         return below(op, args)

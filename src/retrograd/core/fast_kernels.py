@@ -12,6 +12,7 @@ from retrograd.core.opdef import KERNEL_INSTALLERS, OPS
 PRODUCTS = ("matmul", "bmm", "addmm")       # what `lower` says of rows that codegen/small_kernels.py computes
 products: Any = None      # small matrix products (codegen/small_kernels.py)
 native: Any = None        # the generated loops (codegen/table.py)
+probe: Any = None         # functions of other libraries as kernels
 try:
     from retrograd.core import _kernels
     products = _kernels
@@ -20,6 +21,10 @@ except ImportError:     # not built, or RETROGRAD_PLAIN hides them
 try:
     from retrograd.core import _loops  # type: ignore[attr-defined, unused-ignore]
     native = _loops
+except ImportError:
+    pass
+try:
+    from retrograd.core import probe  # type: ignore[no-redef, unused-ignore]
 except ImportError:
     pass
 
@@ -39,6 +44,7 @@ def use() -> bool:
         for op in packet.overloads_:
             if op._ready:
                 install_kernel(op)
+                op.settle()
     return True
 
 
@@ -52,6 +58,10 @@ def default_threads() -> int:
 
 def install_kernel(op: Any) -> None:
     """Let `op` compute with its compiled kernel, if it has one."""
+    library = getattr(op.kernel, "library", None)        # the whole kernel is this function
+    if library is not None and not op.lower and probe is not None and op.functional is None and not op.schema.is_inplace:
+        op.native = probe.Direct(library)
+        return
     if not is_lowered(op):
         return
     name = kernel_name(op)

@@ -1,5 +1,6 @@
 # C types for forward.py.
 cimport cython
+from retrograd.core.thread_flags cimport grad_enabled
 from retrograd.core.graph cimport edge_of
 from retrograd.core.opdef cimport OpDef, Rule
 from retrograd.core.tensor cimport Counter, Extra, Operators, Tensor, View, new_tensor, wants_grad

@@ -22,7 +22,7 @@ from retrograd.core.graph import edge_of
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import ARGSIZE, ATTR, DTYPE, GRAD, GRADS, NDIM, NOT_IMPLEMENTED, SAVED, SIZES, STRIDES, VALUE
 from retrograd.core.saved import kept_alias
-from retrograd.core.state import add_slow_path, tls
+from retrograd.core.state import add_slow_path, grad_enabled, tls
 from retrograd.core.tensor import (
     FLAG_CONJ,
     FLAG_DUAL,
@@ -273,7 +273,7 @@ def run_again(op: Any, values: Any) -> Any:
 
 def recorded(op: Any, args: Any, tangents: Any) -> bool:
     """Whether something here requires grad, so that histories matter."""
-    if not tls.grad_enabled:
+    if not grad_enabled():
         return False
     for i in op.inputs:
         value, tangent = args[i], tangents[i]

@@ -11,8 +11,60 @@ from typing import Any
 
 from retrograd.core.dispatch import call
 from retrograd.core.kernels import FLOAT32, FLOAT64
-from retrograd.core.state import switches, tls
+from retrograd.core.state import grad_enabled, slow_path, switches
 from retrograd.core.tensor import FLAG_SUBCLASS, Tensor, bump, new_tensor
+
+
+class Each:
+    """A list op as it is called: for lists in order the op of one tensor runs on each, all else goes to `whole`.
+
+    `single` makes that op when it is first needed. The first `width` arguments are columns, lists or one number for all
+    (with `spreads` also a tensor without dimensions); the others come after them in each call, or `tail` if there are none.
+    With `bare` this is for calls that record nothing; with `writes` the op writes to the tensors of the first list, and
+    `tail` are its defaults.
+    """
+
+    __slots__ = ("bare", "op", "single", "spreads", "tail", "whole", "width", "writes")
+
+    def __init__(self, whole: Any, single: Any, width: int, tail: Any, spreads: bool, bare: bool, writes: bool) -> None:
+        self.op: Any = None
+        self.whole, self.single, self.width, self.tail = whole, single, width, tail
+        self.spreads, self.bare, self.writes = spreads, bare, writes
+
+    def __call__(self, *args: Any) -> Any:
+        columns = self.columns(args)
+        if columns is None:
+            return self.whole(*args)
+        if self.op is None:
+            self.op = self.single()
+            if self.writes:
+                self.tail = tuple([p.default for p in self.op.schema.params[self.width:]])
+        tail = args[self.width:] if len(args) > self.width else self.tail
+        if self.writes:
+            write_each(self.op, columns[0], columns[1:], tail)
+            return None
+        return map_each(self.op, columns, tail)
+
+    def columns(self, args: Any) -> Any:
+        """The lists of what belongs together; None if the call is not for here."""
+        if switches.any_mode and slow_path() or len(args) < self.width or has_subclass(args):
+            return None
+        first = args[0]
+        if type(first) is not list or not first or self.bare and (switches.any_mode == 0 or grad_enabled()):
+            return None
+        count = len(first)
+        columns = [first]
+        for i in range(1, self.width):
+            value = args[i]
+            if type(value) is list:
+                if len(value) != count:
+                    return None
+                columns.append(value)
+            elif type(value) is float or type(value) is int or self.spreads and isinstance(value, Tensor) and value.ndim == 0:
+                columns.append([value] * count)
+            else:
+                return None
+        return columns
 
 
 def write_each(op: Any, targets: Any, others: Any, tail: Any) -> None:
@@ -24,9 +76,9 @@ def write_each(op: Any, targets: Any, others: Any, tail: Any) -> None:
     if op.functional is not None:
         if not op.functional._ready:
             op.functional.prepare()
-        if not switches.any_mode or not tls.slow_path:
+        if not switches.any_mode or not slow_path():
             into = op.functional.into
-    records = not switches.any_mode or tls.grad_enabled
+    records = not switches.any_mode or grad_enabled()
     for i in range(len(targets)):
         t = targets[i]
         if into is not None and is_bare(t, records):
@@ -53,9 +105,9 @@ def map_each(op: Any, columns: Any, tail: Any) -> list[Any]:
     if not op._ready:
         op.prepare()
     native = op.native
-    if native is not None and (switches.any_mode and tls.slow_path or getattr(op.check, "asks_more", False)):
+    if native is not None and (switches.any_mode and slow_path() or getattr(op.check, "asks_more", False)):
         native = None
-    records = not switches.any_mode or tls.grad_enabled
+    records = not switches.any_mode or grad_enabled()
     results = []
     for i in range(len(columns[0])):
         if native is not None:

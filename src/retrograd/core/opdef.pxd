@@ -15,7 +15,7 @@ cdef class OpDef:
     cdef public bint random, writes_pair, checks_dtypes, exact, elementwise, loose, mixes, real_only, checks, widen, composite, numbers, direct, differentiable, floats, _ready, is_view, is_inplace, is_out, has_lists
     cdef public OpDef meant, pure
     cdef public bint multiple, returns_list, saves_result, two_inputs, simple, one_view
-    cdef public int out_arg, device_arg, shortcut, leading, flips
+    cdef public int out_arg, device_arg, shortcut, leading, flips, quick
     cdef public list short_plans, rules, declared_rules, saved_names, saved_outputs, saved_args, attr_names, attr_kinds
     cdef public dict plans
     cdef public tuple constant, traits, tail, tensor_args, dtype_args, scalar_args, inputs

@@ -60,6 +60,9 @@ ATTRIBUTE_SUFFIXES = {"_sym_sizes": SIZES, "_sym_sizes_opt": SIZES, "_scalar_typ
                       "_sym_strides": STRIDES, "_geometry": GEOMETRY, "_sym_numel": NUMEL, "_shape": SHAPE, "_layout": LAYOUT,
                       "_self_sym_blocksize_opt": BLOCKSIZE}
 UNSEEN = (DTYPE, GEOMETRY, SHAPE, LAYOUT)             # kinds that nodes keep without showing them
+# whether a call without a graph may go to the compiled kernel at once: never, for all operands, if all are float32 or float64,
+# or after the check
+QUICK_NO, QUICK_ANY, QUICK_FLOATS, QUICK_CHECKED = range(4)
 
 
 class Rule:
@@ -263,7 +266,7 @@ class OpDef:
         self.compile_rules()
         self.saves_result: bool = any([o >= 0 for o in self.saved_outputs])
         self.two_inputs: bool = len(self.inputs) > 1
-        if self.lower is not None:
+        if self.lower is not None or hasattr(self.kernel, "library"):
             for install in KERNEL_INSTALLERS:
                 install(self)
         tensors = len(self.tensor_args)
@@ -277,7 +280,20 @@ class OpDef:
         self.simple: bool = simple and (self.one_view or not self.flips)
         self.writes_pair: bool = (self.is_inplace and self.functional is not None and self.functional.ufunc is not None
                                   and self.tensor_args == (0, 1))
+        self.settle()
         self._ready = True
+
+    def settle(self) -> None:
+        """Say whether a call where nothing is recorded may go straight to the compiled kernel, and what is asked before."""
+        check = self.check
+        quick = QUICK_ANY if check is None or getattr(check, "proven", False) and not self.is_inplace else (
+            QUICK_FLOATS if self.checks_dtypes else QUICK_CHECKED)
+        if self.is_inplace:
+            possible = (self.native is None and self.pure is not None and self.pure.native is not None
+                        and not self.pure.multiple and "apart" not in self.traits and "guarded" not in self.traits)
+        else:
+            possible = self.native is not None and self.simple and not self.is_view and self.device_arg < 0
+        self.quick: int = quick if possible and not self.composite and self.meant is None else QUICK_NO
 
     def compile_rules(self) -> None:
         """Read off each rule's parameter names what it needs, and lay out the saved slots."""

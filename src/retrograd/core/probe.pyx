@@ -1,6 +1,9 @@
 # cython: language_level=3, annotation_typing=False, boundscheck=True, wraparound=False, nonecheck=True, initializedcheck=False, auto_pickle=False
-"""Questions about the operands of a kernel, answered in C; kernels.py has the same in Python."""
+"""Questions about the operands of a kernel, answered in C; kernels.py has the same in Python. Kernels that are one function of
+another library."""
 from cpython.object cimport PyObject
+from importlib import import_module
+from numpy import asarray
 from retrograd.core.opdef cimport OpDef
 
 cdef extern from *:
@@ -20,11 +23,18 @@ cdef extern from *:
         }
         return 1;
     }
+    static int same_shape(PyObject *o, PyObject *p) {
+        PyArrayObject *a = (PyArrayObject *)o, *b = (PyArrayObject *)p;
+        if (PyArray_NDIM(a) != PyArray_NDIM(b)) return 0;
+        for (int i = 0; i < PyArray_NDIM(a); i++) if (PyArray_DIM(a, i) != PyArray_DIM(b, i)) return 0;
+        return 1;
+    }
     static int start(void) { import_array1(-1); return 0; }
     """
     bint is_array(PyObject *o)
     int type_of(PyObject *o)
     bint is_row_major(PyObject *o)
+    bint same_shape(PyObject *o, PyObject *p)
     int ndim(PyObject *o)
     int start() except -1
     int NPY_FLOAT, NPY_DOUBLE
@@ -60,3 +70,34 @@ def uniformity(OpDef op, list values):
         if type(values[i]) is complex:
             return 0
     return answer
+
+
+cdef class Direct:
+    """A ufunc of another library as a compiled kernel (see codegen/README.md): for operands of one shape in row-major order, all
+    float32 or all float64; None for others. It is imported when it is first called."""
+
+    cdef object place, function
+
+    def __init__(self, place):
+        self.place = place
+
+    def __call__(self, *arrays):
+        cdef PyObject *first = <PyObject *>arrays[0]
+        cdef PyObject *value
+        cdef Py_ssize_t i
+        for i in range(len(arrays)):
+            value = <PyObject *>arrays[i]
+            if not is_array(value) or type_of(value) != NPY_FLOAT and type_of(value) != NPY_DOUBLE or not is_row_major(value):
+                return None
+            if value is not first and (type_of(value) != type_of(first) or not same_shape(value, first)):
+                return None
+        if self.function is None:
+            module, _, name = self.place.rpartition(".")
+            self.function = getattr(import_module(module), name)
+        made = self.function(*arrays)
+        if is_array(<PyObject *>made) and type_of(<PyObject *>made) == type_of(first):
+            return made
+        return asarray(made).astype((<object>first).dtype, copy=False)
+
+    def __repr__(self):
+        return f"<kernel {self.place}>"

@@ -1,5 +1,6 @@
 # C types for record.py.
 cimport cython
+from retrograd.core.thread_flags cimport run_flags
 from retrograd.core.arrays cimport ndarray as Array
 from retrograd.core.graph cimport Node, Sequence, edge_from
 from retrograd.core.opdef cimport OpDef, Plan, Rule

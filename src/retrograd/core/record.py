@@ -43,7 +43,7 @@ from retrograd.core.saved import (
     save_output,
     unpack_slot,
 )
-from retrograd.core.state import switches, tls
+from retrograd.core.state import run_flags, switches, tls
 from retrograd.core.storage import offset_of, strides_of
 from retrograd.core.tensor import FLAG_DUAL, FLAG_WRAPPER, Size, Tensor, wrap
 
@@ -295,7 +295,7 @@ def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
     node._next = tuple(nexts) if op.node_name != "NotImplemented" else tuple([n for n in nexts if n is not None])
     if plan.inputs or plan.outputs:
         node._saved = [None] * len(op.saved_names)
-        plain = switches.any_mode == 0 or tls.run_flags <= 1
+        plain = switches.any_mode == 0 or run_flags() <= 1
         for slot, arg in plan.inputs:
             t = args[arg]
             if inplace and arg == 0:

@@ -1,5 +1,6 @@
 # C types for saved.py.
 cimport cython
+from retrograd.core.thread_flags cimport run_flags
 from retrograd.core.graph cimport Node, edge_of
 from retrograd.core.state cimport Switches, set_grad_enabled
 from retrograd.core.tensor cimport Counter, Tensor, counter_of, new_tensor, wants_grad

@@ -17,7 +17,7 @@ import numpy as np
 
 from retrograd.core.graph import AccumulateGrad, edge_of, forward_name
 from retrograd.core.origin import explain_write
-from retrograd.core.state import set_grad_enabled, switches, tls
+from retrograd.core.state import run_flags, set_grad_enabled, switches, tls
 from retrograd.core.tensor import (
     FLAG_DUAL,
     FLAG_INFERENCE,
@@ -102,7 +102,7 @@ def save_output(node: Any, slot: int, t: Any, nr: int) -> None:
     """Keep output `nr` of `node` in `slot`, without holding the output itself."""
     # Only an output that leads to `node` shares its counter later; of any other the alias carries the counter from now on.
     if t._node is node and t._counter is None and t._flags == 0 and type(t) is Tensor and (
-            switches.any_mode == 0 or tls.run_flags <= 1):
+            switches.any_mode == 0 or run_flags() <= 1):
         node._saved[slot] = t.array
         return
     hooks = tls.saved_hooks if switches.any_mode else None

@@ -7,7 +7,8 @@ Zero means that grad mode is on and nothing watches, in every thread. Otherwise 
 `tls.slow_path` counts what only the slow path of `dispatch` knows (modes, transforms, anomaly,
 traced origins, inference mode, a forward-AD level, a profiler); `tls.grad_enabled` is the grad mode; `tls.run_flags` is both
 in one read.
-Code that needs several of a thread's switches at once takes them off `tls.__dict__`, which is one such read.
+Code that needs several of a thread's switches at once takes them off `tls.__dict__`, which is one such read; compiled code
+reads some of them in C (see thread_flags.pyx) by the functions of their names below.
 """
 from __future__ import annotations
 
@@ -15,6 +16,12 @@ from _thread import _local
 from typing import Any
 
 import numpy as np
+
+thread_flags: Any
+try:
+    from retrograd.core import thread_flags  # type: ignore[no-redef, unused-ignore]
+except ImportError:                 # nothing is compiled
+    thread_flags = None
 
 
 class Tape:
@@ -77,10 +84,34 @@ class ThreadState(_local):
         self.function_modes: list[Any] = []
         self.transforms: list[Any] = []
         self.stash: dict[str, Any] = {}
+        if thread_flags is not None:
+            self.anchor: Any = thread_flags.adopt(self.__dict__)
 
 
 DEFAULTS = {name: value for name, value in vars(ThreadState).items() if not name.startswith("_")}
 tls = ThreadState()
+if thread_flags is not None:
+    thread_flags.read_from(tls)
+
+
+def slow_path() -> int:
+    """How many features of this thread need the slow path through dispatch."""
+    return tls.slow_path
+
+
+def run_flags() -> int:
+    """Bit 0: grad mode is off; the rest counts what asks for the slow path, and saved-tensor hooks."""
+    return tls.run_flags
+
+
+def grad_enabled() -> bool:
+    """Whether this thread records."""
+    return tls.grad_enabled
+
+
+def inference() -> bool:
+    """Whether this thread is in inference mode."""
+    return tls.inference
 
 
 def set_grad_enabled(enabled: bool) -> bool:

@@ -1,5 +1,6 @@
 # C types for tensor.py.
 cimport cython
+from retrograd.core.thread_flags cimport inference, slow_path
 from retrograd.core.arrays cimport dtype as DType, ndarray as Array
 from retrograd.core.opdef cimport OpDef
 from retrograd.core.state cimport Switches

@@ -17,7 +17,7 @@ import numpy as np
 from retrograd.core import device as devices
 from retrograd.core import dtypes
 from retrograd.core.hooks import hooks
-from retrograd.core.state import switches, tls
+from retrograd.core.state import inference, slow_path, switches, tls
 
 ndarray = np.ndarray
 BY_NUMPY = dtypes.BY_NUMPY
@@ -411,7 +411,7 @@ class Tensor:
 
     def __bool__(self) -> bool:
         if not self._flags and self.array.size == 1 and not (switches.any_mode and (
-                tls.slow_path or switches.function_modes)):
+                slow_path() or switches.function_modes)):
             return bool(self.array)
         return table.dispatcher.function("__bool__", (self,))
 
@@ -625,7 +625,7 @@ def wrap(array: Any) -> Any:
     if type(array) is not ndarray:
         array = np.asarray(array)
     t = new_tensor(array)
-    if switches.any_mode and tls.inference:
+    if switches.any_mode and inference():
         t._flags = FLAG_INFERENCE
     return t
 

@@ -1,5 +1,6 @@
 # C types for views.py.
 cimport cython
+from retrograd.core.thread_flags cimport grad_enabled, inference, slow_path
 from retrograd.core.graph cimport Node
 from retrograd.core.state cimport Switches
 from retrograd.core.tensor cimport Counter, Tensor, View, counter_of, new_tensor, new_view

@@ -16,7 +16,7 @@ from typing import Any
 from retrograd.core.graph import Node, NodeHooks, edge_of, forward_name, set_history
 from retrograd.core.origin import remember
 from retrograd.core.saved import FREED
-from retrograd.core.state import set_grad_enabled, switches, tls
+from retrograd.core.state import grad_enabled, inference, set_grad_enabled, slow_path, switches, tls
 from retrograd.core.storage import address, empty_strided, offset_of, strided, strides_of
 from retrograd.core.tensor import FLAG_DUAL, FLAG_INFERENCE, Tensor, counter_of, extra_of, new_tensor, new_view, wants_grad
 
@@ -38,8 +38,8 @@ def mark_view(op: Any, args: Any, source: Any, view: Any, creation: int = DEFAUL
     if counter is None:
         counter = counter_of(source)
     view._counter = counter
-    if creation == DEFAULT and switches.any_mode and not tls.grad_enabled:
-        creation = INFERENCE_MODE if tls.inference else NO_GRAD_MODE
+    if creation == DEFAULT and switches.any_mode and not grad_enabled():
+        creation = INFERENCE_MODE if inference() else NO_GRAD_MODE
     parent = source._view
     if parent is None:
         view._view = new_view(source, op, args, output, None, creation, counter.n)
@@ -208,9 +208,9 @@ def view_by(op: Any, args: Any, output: int, t: Any) -> Any:
 # ---- writing in place
 def check_inplace(t: Any, wanted: bool) -> None:
     """Refuse an in-place write to `t` that its history could not describe; `wanted`: a gradient is wanted of the result."""
-    if t._flags & FLAG_INFERENCE and not tls.inference:
+    if t._flags & FLAG_INFERENCE and not inference():
         raise RuntimeError(INFERENCE_WRITE)
-    if not wanted or not tls.grad_enabled:
+    if not wanted or not grad_enabled():
         return
     view = t._view
     if view is not None:
@@ -305,7 +305,7 @@ class CopySlices(Node):
             return results
         if self.inner is None:
             raise RuntimeError(FREED)
-        if self.place is not None and grad._flags == 0 and not tls.grad_enabled and not tls.slow_path:
+        if self.place is not None and grad._flags == 0 and not grad_enabled() and not slow_path():
             return self.run_plain(grad, needed, results)
         whole = replayer.backward_copy(grad, self._shape, self.strides)
         if self.place is not None:

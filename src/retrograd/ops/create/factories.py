@@ -17,7 +17,7 @@ from retrograd.core.kernels import HALVES
 from retrograd.core.opdef import defop
 from retrograd.core.rng.fused import fma_float32, fma_float64
 from retrograd.core.schema import Schema
-from retrograd.core.state import switches, tls
+from retrograd.core.state import grad_enabled, slow_path, switches
 from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor, counter_of, new_tensor, wants_grad
 from retrograd.ops import late
 from retrograd.ops.memory.copy import channels_last_strides, format_strides, meta_array
@@ -53,7 +53,7 @@ def public(name: str, forms: Any, *, fast: Any = None, method: bool = False, pla
         return order
 
     def function(*args: Any, **kwargs: Any) -> Any:
-        if fast is not None and (not switches.any_mode or not tls.slow_path):
+        if fast is not None and (not switches.any_mode or not slow_path()):
             if not kwargs:
                 array = fast(args, None)
                 if array is not None:
@@ -135,7 +135,7 @@ SEQUENCES = ("arange", "linspace", "logspace", "range")
 
 def fill_out(op: Any, args: Any, out: Any, dtype: Any) -> Any:
     """The out= form: what the op makes in the dtype of `out`, put there."""
-    if tls.grad_enabled and wants_grad(out):
+    if grad_enabled() and wants_grad(out):
         raise RuntimeError(f"aten::{op.name}(): functions with out=... arguments don't support automatic differentiation, but "
                            "one of the arguments requires grad.")
     if dtype is not None and dtype is not out.dtype:

@@ -40,6 +40,7 @@ def by_scipy(name: str, scipy_name: str, halves: bool = False) -> Any:
         made = found[0](*arrays)
         return made if type(made) is np.ndarray and made.dtype is arrays[0].dtype else np.asarray(made).astype(
             arrays[0].dtype, copy=False)
+    kernel.library = f"scipy.special.{scipy_name}"  # type: ignore[attr-defined]
     return kernel
 
 

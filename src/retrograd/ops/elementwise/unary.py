@@ -164,6 +164,7 @@ def special(name: str, scipy_name: str) -> Any:
             from scipy import special as functions
             found.append(getattr(functions, scipy_name))
         return found[0](self)
+    kernel.library = f"scipy.special.{scipy_name}"  # type: ignore[attr-defined]
     return kernel
 
 

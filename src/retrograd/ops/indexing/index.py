@@ -15,7 +15,7 @@ from retrograd.core.hooks import hooks
 from retrograd.core.indexing import parse_index
 from retrograd.core.kernels import broadcast_problem, check_apart, check_writable
 from retrograd.core.opdef import defop
-from retrograd.core.state import switches, tls
+from retrograd.core.state import slow_path, switches, tls
 from retrograd.core.tensor import FLAG_WRAPPER, FUNCTIONS_BY_NAME, Tensor, bump, new_tensor, wants_grad
 from retrograd.ops import late
 from retrograd.ops.memory.copy import alias, copied
@@ -596,7 +596,7 @@ def getitem(self: Any, index: Any) -> Any:
             raise no_slices(self)
         start, stop = index.start, index.stop
         if (index.step is None and (start is None or type(start) is int) and (stop is None or type(stop) is int)
-                and not self._flags and (not switches.any_mode or not tls.slow_path)):
+                and not self._flags and (not switches.any_mode or not slow_path())):
             view = array[index]                       # the commonest slice, without a step more than it needs
             if view.size:
                 return make_view(slice_, self, (0, 0 if start is None else start, LAST if stop is None else stop, 1), view)

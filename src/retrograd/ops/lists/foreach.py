@@ -9,7 +9,7 @@ from typing import Any
 
 from retrograd.core.dispatch import call
 from retrograd.core.hooks import hooks
-from retrograd.core.lists import has_subclass, map_each, write_each
+from retrograd.core.lists import Each, has_subclass, map_each, write_each
 from retrograd.core.opdef import OpDef, camel, defop, find_packet
 from retrograd.core.schema import Schema
 from retrograd.core.state import switches, tls
@@ -67,7 +67,18 @@ def number_of(other: Any) -> Any:
 def listed(schema: str, compute: Any, variants: str = "function") -> None:
     """Declare a list op; `compute` makes the list of results."""
     made: list[Any] = []
-    made.append(defop(schema, kernel=seen_whole(made, compute), composite=True, out=False, variants=variants))
+    kernel = seen_whole(made, compute)
+    each = getattr(compute, "each", None)
+    if each is not None:
+        kernel = Each(kernel, *each)
+    made.append(defop(schema, kernel=kernel, composite=True, out=False, variants=variants))
+
+
+def one_by_one(compute: Any, single: Any, width: int, tail: tuple[Any, ...] = (), spreads: bool = False,
+               bare: bool = False) -> Any:
+    """Say what `compute` does to lists that are in order (see `Each`)."""
+    compute.each = (single, width, tail, spreads, bare, False)
+    return compute
 
 
 def seen_whole(op: list[Any], compute: Any) -> Any:
@@ -111,9 +122,15 @@ def in_place(name: str, overload: str, arguments: str, single: str, spread: Any 
         columns = [argument for argument in rest if isinstance(argument, (list, tuple))]
         tail = [argument for argument in rest if not isinstance(argument, (list, tuple))]
         write_each(op, self, columns, tail + [p.default for p in op.schema.params[1 + len(rest):]])
+
+    def written() -> Any:
+        packet, _, form = single.partition(".")
+        return row(packet, form or "default")
     made: list[Any] = []
     dot = f".{overload}" if overload else ""
-    made.append(defop(f"{name}_{dot}(Tensor(a!)[] self{arguments}) -> ()", kernel=seen_whole(made, kernel), composite=True,
+    schema = f"{name}_{dot}(Tensor(a!)[] self{arguments}) -> ()"
+    width = 1 + arguments.split(", *")[0].count(",")
+    made.append(defop(schema, kernel=Each(seen_whole(made, kernel), written, width, (), False, True, True), composite=True,
                       out=False, variants="function", functional=row(name, overload or "default")))
 
 
@@ -127,7 +144,7 @@ def unary(name: str, node: str) -> Any:
     def compute(self: Any) -> Any:
         check_lists(self)
         return map_each(item(row(name, "default"), node), [self], ())
-    return compute
+    return one_by_one(compute, lambda: item(row(name, "default"), node), 1)
 
 
 for name in UNARY:
@@ -184,28 +201,28 @@ def with_scalar(name: str, overload: str, node: str, tail: tuple[Any, ...]) -> A
     def compute(self: Any, scalar: Any) -> Any:
         check_lists(self)
         return map_each(item(row(name, overload), node), [self, [scalar] * len(self)], tail)
-    return compute
+    return one_by_one(compute, lambda: item(row(name, overload), node), 2, tail)
 
 
 def with_scalars(name: str, overload: str, node: str, tail: tuple[Any, ...]) -> Any:
     def compute(self: Any, scalars: Any) -> Any:
         check_scalars(self, scalars)
         return map_each(item(row(name, overload), node), [self, scalars], tail)
-    return compute
+    return one_by_one(compute, lambda: item(row(name, overload), node), 2, tail)
 
 
 def with_list(name: str, overload: str, node: str, check: Any = None) -> Any:
     def compute(self: Any, other: Any, *alpha: Any) -> Any:
         check_lists(self, other)
         return map_each(item(row(name, overload), node, check), [self, other], alpha)
-    return compute
+    return one_by_one(compute, lambda: item(row(name, overload), node, check), 2)
 
 
 def with_tensor(name: str, node: str) -> Any:
     def compute(self: Any, other: Any, *alpha: Any) -> Any:
         check_lists(self)
         return map_each(ITEMS.get(node) or item(row(name, "Tensor"), node), [self, [number_of(other)] * len(self)], alpha)
-    return compute
+    return one_by_one(compute, lambda: item(row(name, "Tensor"), node), 2, spreads=True)
 
 
 for name in ("add", "sub", "mul", "div"):
@@ -289,8 +306,8 @@ def extremes(name: str, sign: int) -> None:
         return [call(many, [t.to(late.result_type(t, scalars[i])), scalars, i]) for i, t in enumerate(self)]
 
     single = "clamp_min_" if sign > 0 else "clamp_max_"
-    listed(f"{full}.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", by_scalar)
-    listed(f"{full}.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", by_scalars)
+    listed(f"{full}.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", one_by_one(by_scalar, lambda: one, 2))
+    listed(f"{full}.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", one_by_one(by_scalars, lambda: one, 2, bare=True))
     listed(f"{full}.List(Tensor[] self, Tensor[] other) -> Tensor[]",
            with_list(name, "default", f"Foreach{camel(name)}Backward0List", takes(f"{name}_cpu", "FHIB")))
     in_place(full, "Scalar", ", Scalar scalar", single)
@@ -307,7 +324,7 @@ def products(name: str, node: str) -> Any:
     def compute(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
         check_lists(self, tensor1, tensor2)
         return map_each(item(row(name, "default"), node), [self, tensor1, tensor2, values_for(self, value)], ())
-    return compute
+    return one_by_one(compute, lambda: item(row(name, "default"), node), 4)
 
 
 def values_for(self: Any, value: Any) -> Any:
@@ -335,7 +352,7 @@ def interpolations(overload: str, node: str) -> Any:
     def compute(self: Any, tensors1: Any, weight: Any) -> Any:
         check_lists(self, tensors1)
         return map_each(item(row("lerp", overload), node), [self, tensors1, values_for(self, weight)], ())
-    return compute
+    return one_by_one(compute, lambda: item(row("lerp", overload), node), 3)
 
 
 for overload, argument, base, node in (("Scalar", "Scalar weight", "Scalar", "ForeachLerpBackward0Scalar"),

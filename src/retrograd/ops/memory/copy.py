@@ -18,7 +18,7 @@ from retrograd.core.origin import DETACHED, note_detached
 from retrograd.core.record import record
 from retrograd.core.reserved import reserved_array
 from retrograd.core.saved import alias as plain_alias
-from retrograd.core.state import switches, tls
+from retrograd.core.state import grad_enabled, slow_path, switches, tls
 from retrograd.core.tensor import (
     FLAG_CONJ,
     FLAG_META,
@@ -234,7 +234,7 @@ def change_device(self: Any, dtype: Any, device: Any) -> Any:
     if device.type == "meta":
         out = wrap(meta_array(self.array.shape, format_strides(self.array, None), dtype))
         out._flags |= FLAG_META
-        if tls.grad_enabled and wants_grad(self):
+        if grad_enabled() and wants_grad(self):
             out._node = node = record(to_copy, [self, out.dtype, None, device, None, False, None], 1, False)
             node._shape, node._dtype = out.array.shape, out.array.dtype
             out._requires = True
@@ -304,7 +304,7 @@ def detached(self: Any) -> Any:
     """The same memory and version counter, no history."""
     if self._flags & FLAG_WRAPPER:
         return hooks.batched_detach(self)
-    if self._flags & FLAG_SUBCLASS or (switches.any_mode and tls.slow_path):
+    if self._flags & FLAG_SUBCLASS or (switches.any_mode and slow_path()):
         if self._flags & FLAG_SUBCLASS or tls.dispatch_modes:
             made = below(detach, [self])
             made._counter = counter_of(self)
@@ -336,7 +336,7 @@ def sum_to_size(grad: Any, size: Any) -> Any:
         raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(shape)}}}.")
     dims = [*range(extra), *[i + extra for i, n in enumerate(size) if n == 1 and shape[i + extra] != 1]]
     if dims and grad.array.size <= 65536 and is_ordinary(grad) and grad.array.dtype.char in "fd" and not (
-            tls.grad_enabled and wants_grad(grad)):
+            grad_enabled() and wants_grad(grad)):
         made = native_sum(grad.array, dims)                     # nobody watches: a way past the ops
         return new_tensor((made if made.flags.c_contiguous else made.copy("C")).reshape(size))
     if dims:
@@ -400,7 +400,7 @@ def add_gradient(old: Any, grad: Any) -> Any:
 
 def ones_like(out: Any, shape: Any, dtype: Any) -> Any:
     """The gradient that backward starts with."""
-    if isinstance(out, Tensor) and ((switches.any_mode and tls.slow_path) or out._flags):
+    if isinstance(out, Tensor) and ((switches.any_mode and slow_path()) or out._flags):
         return late.ones_like(out, memory_format=preserve_format)
     return new_tensor(lean.ones(shape, dtype))
 

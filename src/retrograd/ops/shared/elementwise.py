@@ -11,7 +11,7 @@ from typing import Any
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY, HALVES
 from retrograd.core.opdef import OPS, defop, find_packet, load
-from retrograd.core.state import tls
+from retrograd.core.state import grad_enabled, slow_path, tls
 from retrograd.core.tensor import Tensor, wants_grad
 from retrograd.ops import late
 from retrograd.ops.shared import families
@@ -64,7 +64,7 @@ def refuse(message: str, kinds: str, error: type[Exception] = RuntimeError) -> A
 def no_complex_gradient(name: str) -> Any:
     """A check for an op that computes with complex numbers but has no derivative for them."""
     def check(self: Any, *args: Any) -> None:
-        if self.array.dtype.kind == "c" and tls.grad_enabled and wants_grad(self):
+        if self.array.dtype.kind == "c" and grad_enabled() and wants_grad(self):
             raise RuntimeError(f"{name} does not support automatic differentiation for outputs with complex dtype.")
     return check
 
@@ -137,7 +137,7 @@ def blanked(fresh: Any, mask: Any) -> Any:
 
 def must_not_write(fresh: Any, value: Any) -> bool:
     """Whether transforms and the like forbid to write into a value that nobody else has."""
-    return bool(tls.slow_path and (tls.transforms or tls.dispatch_modes or tls.function_modes) or fresh._flags or value._flags)
+    return bool(slow_path() and (tls.transforms or tls.dispatch_modes or tls.function_modes) or fresh._flags or value._flags)
 
 
 def less_from(number: Any, tensor: Any) -> Any:

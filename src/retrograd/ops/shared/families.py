@@ -5,7 +5,7 @@ from typing import Any
 
 from retrograd.core import forward
 from retrograd.core.dispatch import call
-from retrograd.core.state import tls
+from retrograd.core.state import grad_enabled
 from retrograd.core.tensor import FLAG_SUBCLASS, FLAG_WRAPPER, Tensor, conj, wants_grad
 from retrograd.ops import late
 
@@ -31,12 +31,12 @@ def wrap_dims(dims: Any, ndim: int) -> tuple[int, ...]:
 
 def is_watched() -> bool:
     """Whether derivatives of what a rule computes may be asked for, so that it must not take a short cut."""
-    return tls.grad_enabled or forward.levels.current >= 0
+    return grad_enabled() or forward.levels.current >= 0
 
 
 def will_differentiate(t: Any) -> bool:
     """Whether derivatives by this tensor may be asked for, so that what they need must be computed."""
-    return bool(t._flags) or (tls.grad_enabled and wants_grad(t))
+    return bool(t._flags) or (grad_enabled() and wants_grad(t))
 
 
 def everything(t: Any) -> Any:
