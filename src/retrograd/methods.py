@@ -322,6 +322,8 @@ def tolist(self: Any) -> Any:
         raise RuntimeError(NO_STORAGE)
     if self._flags & FLAG_SUBCLASS and subclass.overrides_dispatch(type(self)):
         raise RuntimeError(f".tolist() is not supported for tensor subclasses, got {type(self).__name__}")
+    if self._flags & FLAG_META:
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     array = resolve(self).array
     if array.dtype.kind == "V":
         array = array.astype(np.float32)

@@ -123,8 +123,12 @@ def put(module: Any, name: str, value: Any) -> tuple[Any, str, str, Any]:
     for part in path:
         found = owner._modules.get(part)
         if found is None:
+            if hasattr(owner, part):
+                raise TypeError(f"submodule `{part}`: {getattr(owner, part)} is not an instance of torch.nn.Module")
             raise AttributeError(f"{type(owner).__name__} has no attribute `{part}`")
         owner = found
+    if key == "":
+        raise KeyError('tensor name can\'t be empty string ""')
     for store in ("_parameters", "_buffers"):
         kept = getattr(owner, store)
         if key in kept:
@@ -132,6 +136,8 @@ def put(module: Any, name: str, value: Any) -> tuple[Any, str, str, Any]:
             kept[key] = value             # past the checks: a lifted or batched tensor is no Parameter
             return owner, key, store, old
     old = owner.__dict__.get(key)
+    if old is not None and not isinstance(old, Tensor):
+        raise TypeError(f"attribute `{key}`: {old} is not an instance of torch.Tensor")
     owner.__dict__[key] = value
     return owner, key, "__dict__", old
 

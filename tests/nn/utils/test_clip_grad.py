@@ -51,3 +51,8 @@ def test_elements_are_brought_between_bounds() -> None:
     given = parameters([3.0, -4.0, 1.0])
     utils.clip_grad_value_(given, 2)
     assert given[0].grad.tolist() == [2.0, -2.0, 1.0]
+
+
+def test_an_exhausted_generator_of_parameters_is_pointed_out():
+    with pytest.warns(UserWarning, match="is an empty generator, no gradient clipping will occur"):
+        torch.nn.utils.clip_grad_norm_(iter([]), 1.0)

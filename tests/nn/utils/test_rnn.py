@@ -89,3 +89,15 @@ def test_packed_and_padded_give_the_same_where_all_are_long() -> None:
     out, last = network(x)
     packed, packed_last = network(pack_padded_sequence(x, [4, 4]))
     assert torch.allclose(pad_packed_sequence(packed)[0], out) and torch.allclose(packed_last, last)
+
+
+def test_packed_sequences_are_cast_to_every_kind_of_number():
+    packed = pack_sequence([torch.ones(2), torch.ones(1)])
+    kinds = {"byte": torch.uint8, "char": torch.int8, "short": torch.int16}
+    assert {name: getattr(packed, name)().data.dtype for name in kinds} == kinds
+    assert not packed.is_pinned()
+
+
+def test_only_tensors_are_padded():
+    with pytest.raises(TypeError, match="expected Tensor as element 1 in argument 0, but got int"):
+        torch.nn.utils.rnn.pad_sequence([torch.ones(1), 1])

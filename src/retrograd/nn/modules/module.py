@@ -717,6 +717,11 @@ class Module(Hooked, Stateful):
         >>> print(model.weight.grad)
         None
         """
+        if getattr(self, "_is_replica", False):
+            warnings.warn("Calling .zero_grad() from a module created with nn.DataParallel() has no effect. The parameters are "
+                          "copied (in a differentiable manner) from the original module. This means they are not leaf nodes "
+                          "in autograd and so don't accumulate gradients. If you need gradients in your forward method, "
+                          "consider using autograd.grad instead.", stacklevel=2)
         for param in self.parameters():
             if param.grad is not None:
                 if set_to_none:
@@ -789,7 +794,7 @@ def parse_to(args: Any, kwargs: Any) -> tuple[Any, Any, bool, Any]:
     device, dtype, memory_format = given.pop("device", None), given.pop("dtype", None), given.pop("memory_format", None)
     non_blocking, tensor = given.pop("non_blocking", False), given.pop("tensor", None)
     given.pop("copy", None)
-    wrong = bool(given)
+    wrong = bool(given) or not (memory_format is None or isinstance(memory_format, torch.memory_format))
     if rest and isinstance(rest[0], Tensor):
         tensor = rest.pop(0)
     elif rest and isinstance(rest[0], torch.dtype):

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import retrograd as torch
@@ -12,7 +12,12 @@ __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_
 
 
 def listed(tensors: Tensor | Iterable[Any]) -> list[Any]:
-    return [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    if isinstance(tensors, Tensor):
+        return [tensors]
+    found = list(tensors)
+    if not found and isinstance(tensors, Iterator):
+        warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=4)
+    return found
 
 
 def gradients(parameters: Tensor | Iterable[Any]) -> list[Any]:

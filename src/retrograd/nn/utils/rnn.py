@@ -66,6 +66,24 @@ class PackedSequence(Packed):
     def int(self) -> Any:
         return self.to(dtype=torch.int)
 
+    def short(self) -> Any:
+        return self.to(dtype=torch.short)
+
+    def char(self) -> Any:
+        return self.to(dtype=torch.int8)
+
+    def byte(self) -> Any:
+        return self.to(dtype=torch.uint8)
+
+    def cuda(self, *args: Any, **kwargs: Any) -> Any:
+        return self.to(*args, device="cuda", **kwargs)
+
+    def pin_memory(self) -> Any:
+        return type(self)(self.data.pin_memory(), *self[1:])
+
+    def is_pinned(self) -> bool:
+        return bool(self.data.is_pinned())
+
     @property
     def is_cuda(self) -> bool:
         return bool(self.data.is_cuda)
@@ -160,6 +178,9 @@ def pad_sequence(sequences: Tensor | Sequence[Any], batch_first: bool = False, p
         raise RuntimeError("received an empty list of sequences")
     if padding_side not in ("left", "right"):
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
+    for i, sequence in enumerate(sequences):
+        if not isinstance(sequence, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(sequence).__name__}")
     longest, rest = max(s.size(0) for s in sequences), tuple(sequences[0].shape[1:])
     shape = (len(sequences), longest, *rest) if batch_first else (longest, len(sequences), *rest)
     made = torch.empty(shape, dtype=sequences[0].dtype, device=sequences[0].device).fill_(padding_value)

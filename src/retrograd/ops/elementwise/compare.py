@@ -12,7 +12,7 @@ from retrograd.core.dtypes import get_default_dtype
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import defop, find_packet
 from retrograd.core.state import switches, tls
-from retrograd.core.tensor import FLAG_SUBCLASS, FLAG_WRAPPER
+from retrograd.core.tensor import FLAG_META, FLAG_SUBCLASS, FLAG_WRAPPER
 from retrograd.ops.shared import families
 from retrograd.ops.shared.elementwise import alias_rows, limited, ufunc, unsupported, zeros
 from retrograd.ops.shared.families import number_like
@@ -107,6 +107,9 @@ def seen_whole(name: str, kernel: Any) -> Any:
 def equal(self: Any, other: Any) -> bool:
     """Whether two tensors have the same shape and elements."""
     if self._flags or other._flags:
+        if (self._flags | other._flags) & FLAG_META:
+            raise NotImplementedError("aten::equal: attempted to run this operator with Meta tensors, but there was no fake impl "
+                                      "or Meta kernel registered for this operator: its result depends on values.")
         self, other = self.detach(), other.detach()
     elif native is not None:
         made = native.same(self.array, other.array)

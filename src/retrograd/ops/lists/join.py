@@ -610,6 +610,8 @@ constant_pad_nd = defop(
 def padded(self: Any, pad: Any, mode: str, value: Any) -> Any:
     """A tensor with more (or fewer) positions at the ends of its last dimensions."""
     ndim = self.array.ndim
+    if mode not in ("constant", "reflect", "replicate", "circular"):
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if len(pad) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     if len(pad) > 2 * ndim:
@@ -619,8 +621,6 @@ def padded(self: Any, pad: Any, mode: str, value: Any) -> Any:
         return call(constant_pad_nd, [self, pad, 0.0 if value is None else value])
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
-    if mode not in ("reflect", "replicate", "circular"):
-        raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if len(pad) not in (2, 4, 6) or ndim - len(pad) // 2 not in (1, 2):
         raise NotImplementedError(UNSUPPORTED_PADDING.format(len(pad), ndim))
     if mode == "circular":
@@ -640,6 +640,9 @@ def padded_in_a_circle(self: Any, pad: Any) -> Any:
     """Padding with elements from the other end, one dimension after the other; negative padding cuts off first."""
     ndim = self.array.ndim
     if any([p < 0 for p in pad]):
+        for i in range(len(pad) // 2):
+            if self.array.shape[-1 - i] + min(pad[2 * i], 0) + min(pad[2 * i + 1], 0) < 0:
+                raise RuntimeError("Negative padding value is resulting in an empty dimension")
         self = call(constant_pad_nd, [self, [min(p, 0) for p in pad], 0.0])
         pad = [max(p, 0) for p in pad]
     for i in range(len(pad) // 2):

@@ -28,7 +28,7 @@ def pack_kernel(xp: Any, input: Any, lengths: Any, batch_first: bool) -> Any:
         raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {len(lengths)} "
                            f"(batch_size={steps.shape[1]})")
     counts = lengths.tolist()
-    if min(counts) <= 0:
+    if counts[-1] <= 0:           # the last is the shortest, if they are in order
         raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0")
     if counts != sorted(counts, reverse=True):
         raise RuntimeError("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "

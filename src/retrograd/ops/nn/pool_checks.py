@@ -87,9 +87,9 @@ def check_windows(kind: str, rank: int, shape: Any, kernel: Any, stride: Any, pa
         raise RuntimeError(f"pad should be smaller than or equal to half of kernel size, but got {told}")
 
 
-def check_filled(function: str, name: str, shape: Any) -> None:
-    """That no dimension is empty but that of the batch."""
-    for d in range(1, len(shape)):
+def check_filled(function: str, name: str, shape: Any, first: int = 1) -> None:
+    """That no dimension is empty from `first` on, which is the one after that of the batch."""
+    for d in range(first, len(shape)):
         if shape[d] == 0:
             raise RuntimeError(f"{function}(): Expected {name} to have non-zero size for non-batch dimensions, but {name} has "
                                f"sizes {list(shape)} with dimension {d} being empty")
@@ -103,7 +103,7 @@ def check_adaptive(kind: str, rank: int, shape: Any, output: Any) -> None:
     ranks = f"{function}(): Expected {rank + 1}D or {rank + 2}D tensor, but got{':' if kind == 'max' else ''} {list(shape)}"
     if len(shape) not in (rank + 1, rank + 2):
         raise RuntimeError(ranks)
-    check_filled(function, "input", shape)
+    check_filled(function, "input", shape, len(shape) - 2 if kind == "avg" and rank == 2 else 1)
     if len(output) != rank:
         raise RuntimeError(f"{function}(): internal error: output_size.size() must be {rank}")
     if min(output) < 0:

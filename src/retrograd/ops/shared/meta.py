@@ -35,6 +35,7 @@ def infer(op: Any, args: Any) -> Any:
         return finish(op, args, compute_arrays(op, [stand_in(a) for a in args]), False)
     if op.is_view:
         return finish(op, args, compute_arrays(op, args), True)
+    check_devices(op, args)
     if op.meta == "values" or op.name == "index" and any([t is not None and t.array.dtype.char in "?B" for t in args[1]]):
         raise no_rule(op, "the shape of its result depends on values")
     if op.meta is not None:
@@ -54,6 +55,20 @@ def infer(op: Any, args: Any) -> Any:
     shapes, listed = found
     made = [None if shape is None else meta_array(*shape) for shape in shapes]
     return finish(op, args, made if listed else made[0], True)
+
+
+def check_devices(op: Any, args: Any) -> None:
+    """Refuse operands with data beside those without; those without dimensions, and indices, may have some."""
+    if op.name == "copy_" and not args[0]._flags & FLAG_META:
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    if op.is_inplace or not {p.name for p in op.schema.params}.isdisjoint(("index", "indices")):
+        return
+    operands = tensors_in(args)
+    placed = [t for t in operands if t.array.ndim or t._flags & FLAG_META]
+    if placed and any([(t._flags ^ placed[0]._flags) & FLAG_META for t in placed]):
+        other = next(t for t in placed if (t._flags ^ placed[0]._flags) & FLAG_META)
+        raise RuntimeError(f"Tensor on device {other.device} is not on the expected device {placed[0].device}! "
+                           "Tensors on the meta device have no data, and can be computed with one another only.")
 
 
 KNOWN: dict[Any, Any] = {}        # what was inferred before
