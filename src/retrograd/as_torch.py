@@ -102,6 +102,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "parse_schema": "core.function_schema:parse_schema",
         "set_autocast_enabled": ":set_autocast_enabled",
         "_functorch": "@_C._functorch",
+        "PyTorchFileReader": "serialization.file_reader:PyTorchFileReader",
         "Generator": ":Generator",
         "Graph": "_torch_private:Graph",
         "TensorBase": ":Tensor",

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import OrderedDict
 from importlib import import_module
 from typing import Any
 
@@ -745,9 +746,18 @@ def rebuild_wrapper(args: Any, attributes: Any) -> Any:
     return made
 
 
+def warn_of_hooks(self: Any) -> None:
+    """Say that a tensor's hooks are not written with it."""
+    for hook in (get_backward_hooks(self) or {}).values():
+        if not hasattr(hook, "__torch_unserializable__"):
+            warnings.warn(f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can decorate "
+                          "the function with @torch.utils.hooks.unserializable_hook to suppress this warning", stacklevel=3)
+
+
 def __reduce_ex__(self: Any, protocol: int) -> Any:
     if hooks.settle is not None:
         hooks.settle(self)
+    warn_of_hooks(self)
     if self._flags & FLAG_SPARSE:
         return hooks.sparse_reduce(self)
     if self._flags & FLAG_SUBCLASS and is_reserved(self.array):
@@ -793,7 +803,14 @@ def volatile(self: Any) -> bool:
 
 
 def get_backward_hooks(self: Any) -> Any:
-    return None if self._extra is None else self._extra.backward_hooks
+    extra, node = self._extra, self._node
+    if extra is not None and extra.backward_hooks is not None:
+        return extra.backward_hooks
+    if node is None:
+        found = None if extra is None else extra.hooks
+    else:
+        found = None if node._hooks is None or node._hooks.tensor is None else node._hooks.tensor.get(self._nr)
+    return OrderedDict(found) if found else None
 
 
 def get_post_hooks(self: Any) -> Any:

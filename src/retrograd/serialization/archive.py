@@ -35,7 +35,8 @@ class Archive:
             self.zip = ZipFile(file)
             entries = self.zip.infolist()
         except Exception as error:          # zipfile raises a dozen types for damaged files
-            reason = str(error).replace("File is not a zip file", "failed finding central directory")
+            reason = str(error).replace("File is not a zip file", (
+                "failed finding central directory. The file may be cut off, or damaged on its way"))
             raise ArchiveError(f"{DAMAGED}: {shown(reason)}") from error
         self.entries = {entry.filename: entry for entry in entries}
         if len(self.entries) != len(entries):
@@ -118,15 +119,20 @@ class Archive:
             found = self.storages[key] = put(self.place, UntypedStorage(memory), location)
         return found if kind is UntypedStorage else TypedStorage(wrap_storage=found, dtype=dtype)
 
-    def map_entry(self, entry: ZipInfo) -> Any:
-        """The bytes of an entry in the mapped file; None if they cannot be used there."""
-        if entry.compress_type != ZIP_STORED or not entry.file_size:
-            return None
+    def start_of(self, entry: ZipInfo) -> int:
+        """Where in the file the bytes of an entry begin."""
         try:
             with self.zip.open(entry) as stream:
                 start: int = stream._orig_compress_start                    # type: ignore[attr-defined]
         except Exception as error:
             raise ArchiveError(f"{DAMAGED}: {shown(str(error))}") from error
+        return start
+
+    def map_entry(self, entry: ZipInfo) -> Any:
+        """The bytes of an entry in the mapped file; None if they cannot be used there."""
+        if entry.compress_type != ZIP_STORED or not entry.file_size:
+            return None
+        start = self.start_of(entry)
         if start % ALIGNMENT or start + entry.file_size > self.file_size:
             return None
         return np.frombuffer(self.mapped, np.uint8, entry.file_size, start)

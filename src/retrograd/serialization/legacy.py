@@ -126,7 +126,10 @@ class LegacyFile:
             dtype = self.storages[name].dtype
             count = int.from_bytes(self.data[position:position + 8], "little", signed=True)
             position += 8
-            if count * dtype.itemsize != memory.nbytes or position + memory.nbytes > len(self.data):
+            short = position + memory.nbytes - len(self.data)
+            if count * dtype.itemsize == memory.nbytes and short > 0:
+                raise ArchiveError(f"unexpected EOF, expected {short} more bytes. The file might be corrupted.")
+            if count * dtype.itemsize != memory.nbytes:
                 raise ArchiveError(f"storage has wrong byte size: expected {memory.nbytes // dtype.itemsize} elements, got "
                                    f"{count}")
             memory[:] = np.frombuffer(self.data, np.uint8, memory.nbytes, position)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections import OrderedDict
 from typing import Any
 
@@ -20,10 +21,11 @@ from retrograd.core.tensor import (
     Tensor,
     new_tensor,
 )
-from retrograd.methods import reduce_wrapper, user_attributes, user_state
+from retrograd.methods import reduce_wrapper, user_attributes, user_state, warn_of_hooks
 from retrograd.ops.create import generators
 from retrograd.ops.memory.copy import contiguous_format
 from retrograd.serialization.names import stands_for_torch, torch_name
+from retrograd.serialization.options import options
 from retrograd.serialization.places import location_tag
 from retrograd.storage import STORAGE_TYPES, TypedStorage, UntypedStorage
 
@@ -141,6 +143,7 @@ def reduce_tensor(t: Any) -> Any:
     if t._flags & FLAG_WRAPPER:
         raise RuntimeError("a tensor that belongs to a transform cannot be saved: return it from the transform first")
     attributes = user_attributes(t)
+    warn_of_hooks(t)
     if type(t).__name__ == "Parameter" and stands_for_torch(type(t).__module__):
         args = plain(t), t.requires_grad, OrderedDict()         # type: ignore[var-annotated]
         if not attributes:
@@ -174,6 +177,8 @@ def reduce_plain(t: Any) -> Any:
     array, requires = t.array, bool(t.requires_grad)
     size, strides = tuple(array.shape), storage.strides_of(array)
     if t._flags & FLAG_META:
+        if options.skip_data:
+            warnings.warn("Serializing tensors on the meta device under skip_data context manager is a no-op", stacklevel=3)
         return torch_global("_rebuild_meta_tensor_no_storage"), (t.dtype, size, strides, requires)
     owner = storage.owner_of(array)
     legacy = f"{t.dtype.legacy}Storage"

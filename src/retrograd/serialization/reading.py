@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
@@ -16,6 +17,9 @@ from retrograd.serialization.trusted import trusted_unpickler
 from retrograd.serialization.unpickler import SafeUnpickler
 
 FORCE, FORBID = "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"     # variables of the environment
+UNSAFE = ("In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` from `False` to `True`. "
+          "Re-running `torch.load` with `weights_only` set to `False` will likely succeed, but it can result in arbitrary code "
+          "execution. Do it only if you got the file from a trusted source.")
 NOT_ZIP = ("the file is not a zip archive, which is what torch.save has written since PyTorch 1.6, and not one in the older "
            "format either")
 
@@ -41,6 +45,9 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights
         weights_only = True
     elif weights_only is None:
         weights_only = pickle_module is None and not forbidden
+        if forbidden:
+            warnings.warn(f"Environment variable {FORBID} detected, since the`weights_only` argument was not explicitly passed "
+                          "to `torch.load`, forcing weights_only=False.", UserWarning, stacklevel=2)
     elif weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
     is_path = isinstance(f, (str, os.PathLike))
@@ -51,6 +58,11 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights
         raise AttributeError(f"'{type(f).__name__}' object has no attribute 'seek'. You can only torch.load from a file that "
                              "is seekable. Please pre-load the data into a buffer like io.BytesIO and try to load from it "
                              "instead.")
+    if pickle_load_args and weights_only:
+        warnings.warn("pickle_load_args only works if `weights_only=False`.", stacklevel=2)
+    unknown = set(pickle_load_args) - {"encoding", "errors", "fix_imports", "buffers"}
+    if weights_only and unknown:
+        raise TypeError(f"Unpickler.__init__() got an unexpected keyword argument {min(unknown)!r}")
     pickle_load_args.setdefault("encoding", "utf-8")
 
     def start(data: bytes, position: int, load_storage: Callable[[Any], Any], size: int = 0) -> Any:
@@ -64,12 +76,21 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights
         except UnpicklingError as error:
             if not weights_only or isinstance(error, (ArchiveError, EmptyFileError)):
                 raise
-            raise UnpicklingError(
-                "Weights only load failed. This file can still be loaded, to do so you have two options, do those steps only "
-                "if you trust the source of the checkpoint. \n\t(1) Re-running `torch.load` with `weights_only` set to `False` "
-                "will likely succeed, but it can result in arbitrary code execution. Do it only if you got the file from a "
-                "trusted source.\n\t(2) Alternatively, to load with `weights_only=True` please check the recommended steps in "
-                f"the following error message.\n\tWeightsUnpickler error: {error}") from None
+            raise UnpicklingError(explained(str(error))) from None
+
+
+def explained(message: str) -> str:
+    """Why a safe reading failed, with what can be done about it."""
+    if "was not an allowed global by default" in message:
+        text = ("This file can still be loaded, to do so you have two options, do those steps only if you trust the source of "
+                f"the checkpoint. \n\t(1) {UNSAFE}\n\t(2) Alternatively, to load with `weights_only=True` please check the "
+                f"recommended steps in the following error message.\n\tWeightsUnpickler error: {message}")
+    elif "is blocked" in message:
+        text = f"{UNSAFE}\n {message}"
+    else:
+        text = (f"{UNSAFE}\n Please file an issue with the following so that we can make `weights_only=True` compatible with your "
+                f"use case: WeightsUnpickler error: {message}")
+    return f"Weights only load failed. {text}\n\nThe documentation of torch.load says which types are accepted by default."
 
 
 def read(file: Any, place: Callable[[Any, str], Any], start: Callable[..., Any], mapped_path: Any) -> Any:
@@ -90,7 +111,7 @@ def read(file: Any, place: Callable[[Any, str], Any], start: Callable[..., Any],
                            "_use_new_zipfile_serialization=True), please torch.save your checkpoint with this option in order "
                            "to use mmap.")
     if magic[:1] != b"\x80":
-        raise UnpicklingError(NOT_ZIP)
+        raise UnpicklingError(f"Unsupported operand {magic[0]}: {NOT_ZIP}")
     file.seek(beginning)
     legacy = LegacyFile(file.read(), place)
     found = legacy.load(start)

@@ -7,7 +7,9 @@ number of bytes to a multiple of which storages are moved in a file. `load.calcu
 """
 from __future__ import annotations
 
+import sys
 from contextlib import AbstractContextManager
+from types import ModuleType
 from typing import Any
 
 from retrograd.serialization import options as _settings
@@ -39,6 +41,15 @@ def attribute_of(name: str) -> str:
 
 
 load, save = Section("load"), Section("save")
+
+
+class _Settings(ModuleType):
+    """The module itself, which has no other settings than those of its sections."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_") and name not in self.__dict__:
+            raise AttributeError(f"torch.utils.serialization.config.{name} does not exist")
+        super().__setattr__(name, value)
 
 
 def get_config_copy() -> dict[str, Any]:
@@ -76,3 +87,6 @@ class patch(AbstractContextManager[None]):
     def change(values: dict[str, Any]) -> None:
         for name, value in values.items():
             setattr(_settings.options, _NAMES[name], value)
+
+
+sys.modules[__name__].__class__ = _Settings
