@@ -26,7 +26,7 @@ class PyTorchFileReader:
 
     def __init__(self, name_or_buffer: Any) -> None:
         if isinstance(name_or_buffer, (str, os.PathLike)):
-            name_or_buffer = open(name_or_buffer, "rb")             # noqa: SIM115   closed with the archive
+            name_or_buffer = open(name_or_buffer, "rb")
             self.opened: Any = name_or_buffer
         else:
             self.opened = None

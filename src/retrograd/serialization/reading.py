@@ -88,8 +88,8 @@ def explained(message: str) -> str:
     elif "is blocked" in message:
         text = f"{UNSAFE}\n {message}"
     else:
-        text = (f"{UNSAFE}\n Please file an issue with the following so that we can make `weights_only=True` compatible with your "
-                f"use case: WeightsUnpickler error: {message}")
+        text = (f"{UNSAFE}\n Please file an issue with the following so that we can make `weights_only=True` compatible with "
+                f"your use case: WeightsUnpickler error: {message}")
     return f"Weights only load failed. {text}\n\nThe documentation of torch.load says which types are accepted by default."
 
 

@@ -108,8 +108,8 @@ def equal(self: Any, other: Any) -> bool:
     """Whether two tensors have the same shape and elements."""
     if self._flags or other._flags:
         if (self._flags | other._flags) & FLAG_META:
-            raise NotImplementedError("aten::equal: attempted to run this operator with Meta tensors, but there was no fake impl "
-                                      "or Meta kernel registered for this operator: its result depends on values.")
+            raise NotImplementedError("aten::equal: attempted to run this operator with Meta tensors, but there was no fake "
+                                      "impl or Meta kernel registered for this operator: its result depends on values.")
         self, other = self.detach(), other.detach()
     elif native is not None:
         made = native.same(self.array, other.array)
