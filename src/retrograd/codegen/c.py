@@ -288,12 +288,111 @@ def row(p: Program, c: str) -> str:
     return "\n".join(out)
 
 
-WRITERS = {"point": pointwise, "reduce": reduction, "row": row}
+def goes_across(p: Program) -> bool:
+    """Whether a row program can treat rows side by side: elements and numbers only, nothing summed over the rows."""
+    return p.family == "row" and set(p.kinds.values()) == {"elem"} and not p.sinks and "col" not in {
+        n for _, e in p.steps for n in names_in(e)}
+
+
+def across(p: Program, c: str) -> str:
+    """`m` rows that lie side by side, up to WIDE of them: the loop over them is the inner one, sums are in double."""
+    out, steps, where = [], dict(p.steps), {n: i for i, n in enumerate(p.operands)}
+    last = {n: p.current[n] for n, _ in p.outputs}
+    scalars = {*p.numbers, "n"}
+    emit = out.append
+    emit(f"static void {p.name}_{c}_wide(char **p, const long *s, const char *t, long n, long m, const Number *num, T *row) {{")
+    emit(f"  const T v_n = (T)n; (void)v_n; {number_lines(p, c)}")
+    done: set[str] = set()
+    kept: dict[str, int] = {}
+
+    def of_rows(names: Any) -> str:
+        found = {n for n in names if p.what.get(n, "e")[0] == "r"} - scalars
+        return "".join(f" const T v_{n} = r_{n}[j];" for n in sorted(found))
+
+    def rows(level: int) -> None:
+        for n, e in p.steps:
+            if p.what[n] == ("r", level) and n not in done and not is_reduction(e):
+                value = f"{of_rows(names_in(e))} r_{n}[j] = {expression(e, c)};"
+                emit(f"  T r_{n}[WIDE]; SIMD for (long j = 0; j < m; j++) {{{value} }}")
+                done.add(n)
+
+    for level in range(p.passes):
+        rows(level)
+        reductions = [(n, e) for n, e in p.steps if is_reduction(e) and p.what[n][1] == level + 1]
+        stores = [(o, last[o]) for o, k in p.outputs if k == "elem" and p.what[last[o]] == ("e", level)]
+        order: list[str] = []
+
+        def need(n: str, order: list[str] = order) -> None:
+            if n in order or p.what.get(n, "r")[0] != "e":
+                return
+            if n in steps and n not in kept:
+                for m in names_in(steps[n]):
+                    need(m)
+            order.append(n)
+        for n in [m for _, e in reductions for m in names_in(e.args[0])] + [v for _, v in stores]:
+            need(n)
+        if not (reductions or stores):
+            continue
+        later: set[str] = set()
+        for n, e in p.steps:
+            reader = p.what[n][1] - (1 if is_reduction(e) else 0)
+            later |= {m for m in names_in(e) if reader > level and m in order and m in p.heavy and m in steps and m not in kept}
+        loads = [n for n in order if n in where and n not in steps]
+        values = [steps[n] for n in order if n in steps and n not in kept]
+        body = of_rows(n for e in [*values, *[e.args[0] for _, e in reductions]] for n in names_in(e))
+        body += "".join(f" const T v_{n} = q_{n}[j];" for n in loads)
+        for n in order:
+            if n in kept:
+                body += f" const T v_{n} = row[({kept[n]} * n + i) * m + j];"
+            elif n in steps:
+                body += f" const T v_{n} = {expression(steps[n], c)};"
+        for n in sorted(later):
+            kept[n] = len(kept)
+            body += f" row[({kept[n]} * n + i) * m + j] = v_{n};"
+        body += "".join(f" z_{o}[j] = v_{v};" for o, v in stores)
+        for n, e in reductions:
+            how, term = REDUCE[called(e)], expression(e.args[0], c)
+            kind, first = ("double", {"sum": "0", "prod": "1"}[how]) if how in ("sum", "prod") else (
+                "T", "-(T)INF" if how == "max" else "(T)INF")
+            emit(f"  {kind} a_{n}[WIDE]; for (long j = 0; j < m; j++) a_{n}[j] = {first};")
+            body += {"sum": f" a_{n}[j] += {term};", "prod": f" a_{n}[j] *= {term};",
+                     "max": f" a_{n}[j] = maximum_{c}(a_{n}[j], {term});",
+                     "min": f" a_{n}[j] = minimum_{c}(a_{n}[j], {term});"}[how]
+        emit("  for (long i = 0; i < n; i++) {")
+        for n in loads:
+            i = where[n]
+            emit(f"    T u_{n}[WIDE]; const T *q_{n} = load_{c}(p[{i}] + i * s[{i}], width_of[(int)t[{i}]], t[{i}], m, u_{n});")
+        for o, _ in stores:
+            i = where[o]
+            emit(f"    T w_{o}[WIDE]; T *z_{o} = place_{c}(p[{i}] + i * s[{i}], width_of[(int)t[{i}]], t[{i}], w_{o});")
+        emit(f"    SIMD for (long j = 0; j < m; j++) {{{body} }}")
+        for o, _ in stores:
+            i = where[o]
+            emit(f"    if (z_{o} == w_{o}) pack_{c}(w_{o}, p[{i}] + i * s[{i}], width_of[(int)t[{i}]], t[{i}], m);")
+        emit("  }")
+        for n, e in reductions:
+            mean = " / n" if called(e) == "mean" else ""
+            emit(f"  T r_{n}[WIDE]; for (long j = 0; j < m; j++) r_{n}[j] = (T)(a_{n}[j]{mean});")
+            done.add(n)
+    rows(p.passes)
+    for o, k in p.outputs:
+        if k == "row":
+            emit(f"  pack_{c}(r_{last[o]}, p[{where[o]}], s[{where[o]}], t[{where[o]}], m);")
+    emit("}")
+    return "\n".join(out)
+
+
+def row_writer(p: Program, c: str) -> str:
+    """A row, and where that can be, rows side by side."""
+    return row(p, c) + ("\n" + across(p, c) if goes_across(p) else "")
+
+
+WRITERS = {"point": pointwise, "reduce": reduction, "row": row_writer}
 
 
 def entry(p: Program, c: str) -> str:
     """The functions of one program and type, as a row of the table."""
-    names = {"point": [f"{p.name}_{c}"], "row": [f"{p.name}_{c}"],
+    names = {"point": [f"{p.name}_{c}"], "row": [f"{p.name}_{c}", *[f"{p.name}_{c}_wide"] * goes_across(p)],
              "reduce": [f"{p.name}_{c}_row", f"{p.name}_{c}_col", f"{p.name}_{c}_end"]}[p.family]
     return "{{" + ", ".join(f"(void *){n}" for n in names) + "}}"
 

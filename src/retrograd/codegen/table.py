@@ -36,6 +36,10 @@ INTERNAL = {
                            "decay * p; "
                            "m = m + one * (h - m); v = v * (1 - two) + two * h * h; "
                            "p = p - rate * m / (sqrt(v) / root + eps)"),
+    # batch norm of matrices, whose channels are the columns
+    "products": ("g x m", "", "sum(g * (x - m))"),
+    "shifted": ("", "", "x, m:col, a:col, b:col -> z | z = (x - m) * a + b"),
+    "slopes": ("", "", "g, x, m:col, a:col, b:col, c:col -> z | z = g * a + (x - m) * b + c"),
     "layer_norm": ("", "", "x, w:col, b:col, eps:num -> z, mu:row, rs:row | mu = mean(x); d = x - mu; "
                            "rs = 1 / sqrt(mean(d * d) + eps); z = d * rs * w + b"),
     "layer_norm_backward": ("", "", "g, x, mu:row, rs:row, w:col -> z, dw:col, db:col | h = (x - mu) * rs; t = g * w; "

@@ -65,6 +65,10 @@ def install_kernel(op: Any) -> None:
     if not is_lowered(op):
         return
     name = kernel_name(op)
+    if op.overload == "Scalar" and native is not None and name not in native.kernels:
+        tensor = getattr(OPS.get(op.name), "Tensor", None)
+        if tensor is not None and tensor.lower == op.lower:        # whose kernel takes numbers in the place of `other`
+            name = kernel_name(tensor)
     if op.lower in PRODUCTS:
         compiled = getattr(products, name, None)
         if compiled is not None and len(op.tensor_args) > 2:

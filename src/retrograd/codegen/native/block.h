@@ -12,6 +12,8 @@
 
 /* dtype codes, as in kernel.h */
 enum { F32, F64, BF16, F16, I64, I32, I16, I8, U8, BOOL };
+static const long width_of[] = {4, 8, 2, 2, 8, 4, 2, 1, 1, 1};
+#define WIDE 64                                            /* rows side by side, at most; as in rows.h */
 
 static inline float half_to_float(uint16_t h) {
   const uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = h & 0x7fff;

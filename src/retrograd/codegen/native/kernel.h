@@ -38,6 +38,7 @@ typedef Acc (*RowFn)(char **, const long *, const char *, long, const Number *);
 typedef void (*ColFn)(char **, const long *, const long *, const char *, long, long, const Number *, void *);
 typedef void (*EndFn)(void *, long, double, const Number *, char *, long, int);
 typedef void (*LineFn)(char **, const long *, const char *, long, const Number *, void *);
+typedef void (*WideFn)(char **, const long *, const char *, long, long, const Number *, void *);
 typedef struct { PyObject_HEAD vectorcallfunc call; const Info *info; const Entry *entry; } Kernel;
 
 extern HIDDEN int bfloat16_type;            /* NumPy's number of ml_dtypes.bfloat16 */

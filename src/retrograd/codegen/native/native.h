@@ -212,6 +212,46 @@ static int batch_shape(PyArrayObject *x, Norm *j) {
   /* images and volumes with their channels innermost have results like that: the other kernel makes them */
   if (PyArray_NDIM(x) > 3 && !PyArray_IS_C_CONTIGUOUS(x) && PyArray_STRIDE(x, 1) == PyArray_ITEMSIZE(x)) return 0;
   j->N = PyArray_DIM(x, 0); j->C = PyArray_DIM(x, 1); j->size = PyArray_SIZE(x) / j->N / j->C; j->groups = 1; return 1; }
+/* Channels of one element for each example, the columns of a matrix: reduced down the columns, computed row by row. */
+static int column_sums(const Info *I, const Entry *E, const Norm *j, PyArrayObject *const *a, double *to) {
+  char marked[MAXD + 1]; for (int d = 0; d < PyArray_NDIM(a[0]); d++) marked[d] = d != 1;
+  PyArrayObject *made = (PyArrayObject *)reduce_arrays(I, E, a, marked, 1, j->code, j->wide, F64, NULL); if (!made || (PyObject *)made == Py_None) { PyErr_Clear(); Py_XDECREF(made); return 0; }
+  memcpy(to, PyArray_DATA(made), sizeof(double) * j->C); Py_DECREF(made); return 1; }
+static PyArrayObject *means_of(const Norm *j, int nd) {                    /* as the loops read them */
+  npy_intp dims[MAXD]; for (int d = 0; d < nd; d++) dims[d] = d == 1 ? j->C : 1;
+  PyArrayObject *made = (PyArrayObject *)new_array(j->wide ? F64 : F32, nd, dims); if (made) pack_doubles(j->mean, PyArray_BYTES(made), j->wide ? F64 : F32, j->C);
+  return made; }
+static int columns_centre(Norm *j, PyArrayObject *x) {
+  PyArrayObject *a[2] = {x, NULL}; if (!column_sums(infos + IN_mean, &ENTRY(mean, 0), j, a, j->mean) || !(a[1] = means_of(j, PyArray_NDIM(x)))) return 0;
+  const int done = column_sums(infos + IN_deviation, &ENTRY(deviation, 0), j, a, j->var);
+  for (long c = 0; c < j->C; c++) {
+    const double off = j->mean[c] - (j->wide ? j->mean[c] : (double)(float)j->mean[c]), var = j->var[c] / (double)j->N - off * off; j->var[c] = var < 0 ? 0 : var; j->rstd[c] = 1 / __builtin_sqrt(j->var[c] + j->eps); }
+  Py_DECREF(a[1]); return done; }
+/* the columns' numbers, `count` to each, as operands from `first` on; the arrays before them and the result are matrices */
+static int columns_run(const Norm *j, LineFn f, char *const *arrays, int first, double *const *numbers, int count) {
+  const int code = j->wide ? F64 : F32, size = item_size[code]; Lines l; memset(&l, 0, sizeof l); char *memory = malloc((size_t)count * j->C * size); if (!memory) return 0;
+  l.f = f; l.nop = first + count + 1; l.nd = 1; l.wide = j->wide; l.n = j->C; l.rows = l.shape[0] = j->N;
+  for (int o = 0; o < l.nop; o++) {
+    const int number = o >= first && o < first + count; l.p[o] = number ? memory + (size_t)(o - first) * j->C * size : arrays[o < first ? o : first]; l.t[o] = (char)(number ? code : j->code);
+    l.cs[o] = item_size[(int)l.t[o]]; l.st[o][0] = number ? 0 : j->C * l.cs[o]; if (number) pack_doubles(numbers[o - first], l.p[o], code, j->C); }
+  const int done = run_lines(&l, 0) == 0; free(memory); return done; }
+static int columns_forward(Norm *j, PyArrayObject *x) {
+  if (j->training && !columns_centre(j, x)) return 0;
+  double *a = malloc(sizeof(double) * 2 * j->C), *b = a + j->C; if (!a) return 0;
+  for (long c = 0; c < j->C; c++) { a[c] = j->rstd[c] * parameter_at(j->w, j->wc, c, 1); b[c] = parameter_at(j->b, j->bc, c, 0); }
+  char *arrays[2] = {j->x, j->out}; double *numbers[3] = {j->mean, a, b}; const int done = columns_run(j, (LineFn)ENTRY(shifted, j->wide).f[0], arrays, 1, numbers, 3); free(a); return done; }
+static int columns_back(Norm *j, PyArrayObject *x, PyArrayObject *g) {
+  PyArrayObject *a[3] = {g, x, means_of(j, PyArray_NDIM(x))}; if (!a[2]) return 0;
+  int done = column_sums(infos + IN_sum, &ENTRY(sum, 0), j, a, j->sum_g) && column_sums(infos + IN_products, &ENTRY(products, 0), j, a, j->sum_gx);
+  if (done && j->want) {
+    double *s = malloc(sizeof(double) * 3 * j->C); done = s != NULL;
+    for (long c = 0; done && c < j->C; c++) {
+      const double r = j->rstd[c], w = parameter_at(j->w, j->wc, c, 1), off = j->mean[c] - (j->wide ? j->mean[c] : (double)(float)j->mean[c]), sum = j->sum_gx[c] - off * j->sum_g[c];
+      s[c] = r * w; s[j->C + c] = j->training ? -r * r * r * w * sum / (double)j->N : 0; s[2 * j->C + c] = j->training ? -r * w * j->sum_g[c] / (double)j->N : 0; }
+    char *arrays[3] = {j->g, j->x, j->out}; double *numbers[4] = {j->mean, s, s + j->C, s + 2 * j->C};
+    done = done && columns_run(j, (LineFn)ENTRY(slopes, j->wide).f[0], arrays, 2, numbers, 4); free(s); }
+  Py_DECREF(a[2]); return done; }
+#define IS_MATRIX(j, x) ((j).size == 1 && (j).N > 1 && (j).C >= 4 && PyArray_NDIM(x) <= MAXD)
 /* input, weight, bias, running_mean, running_var, training, momentum, eps */
 static PyObject *native_batch_norm(PyObject *const *args, Py_ssize_t n) {
   Norm j; memset(&j, 0, sizeof j); PyArrayObject *x, *w, *b, *rm, *rv; int mc, vc; double momentum;
@@ -225,9 +265,10 @@ static PyObject *native_batch_norm(PyObject *const *args, Py_ssize_t n) {
     j.wide = type_of(j.code); j.x = PyArray_BYTES(x); j.out = PyArray_BYTES((PyArrayObject *)out); j.w = w ? PyArray_BYTES(w) : NULL; j.b = b ? PyArray_BYTES(b) : NULL;
     j.mean = memory; j.rstd = memory + k; j.var = memory + 2 * k;
     const long images = j.N, size = j.size; PyObject *turned = NULL;
-    if (j.size < BRIEF && j.N > 1 && j.C > 1 && (turned = by_channel(x, &j))) { j.x = j.out = PyArray_BYTES((PyArrayObject *)turned); j.size *= j.N; j.N = 1; }
+    const int matrix = IS_MATRIX(j, x);
+    if (!matrix && j.size < BRIEF && j.N > 1 && j.C > 1 && (turned = by_channel(x, &j))) { j.x = j.out = PyArray_BYTES((PyArrayObject *)turned); j.size *= j.N; j.N = 1; }
     if (!j.training) for (long c = 0; c < k; c++) { j.mean[c] = get(PyArray_BYTES(rm) + c * item_size[mc], mc); j.rstd[c] = 1 / __builtin_sqrt(get(PyArray_BYTES(rv) + c * item_size[vc], vc) + j.eps); }
-    norm_loops(&j); run_norm(batch_forward, &j, k);
+    norm_loops(&j); if (!matrix || !columns_forward(&j, x)) run_norm(batch_forward, &j, k);
     if (turned) { turn_channels(PyArray_BYTES((PyArrayObject *)out), j.out, j.code, images, j.C, size); Py_DECREF(turned); }
     if (j.training) {
       pack_doubles(j.mean, PyArray_BYTES((PyArrayObject *)mean), kept, k); pack_doubles(j.rstd, PyArray_BYTES((PyArrayObject *)rstd), kept, k);
@@ -258,9 +299,12 @@ static PyObject *native_batch_norm_backward(PyObject *const *args, Py_ssize_t n)
     j.mean = memory; j.rstd = memory + k; j.sum_g = memory + 2 * k; j.sum_gx = j.sum_g + j.N * j.C;
     for (long c = 0; c < k; c++) { j.mean[c] = get(PyArray_BYTES(mu) + c * item_size[mc], mc); const double v = get(PyArray_BYTES(rs) + c * item_size[rc], rc); j.rstd[c] = j.training ? v : 1 / __builtin_sqrt(v + j.eps); }
     const long images = j.N, size = j.size; PyObject *turned[2] = {NULL, NULL};
-    if (j.size < BRIEF && j.N > 1 && j.C > 1 && (turned[0] = by_channel(x, &j)) && (turned[1] = by_channel(g, &j))) {
+    const int matrix = IS_MATRIX(j, x) && columns_back(&j, x, g);
+    if (matrix) j.N = 1;                                                   /* one sum for each channel */
+    else if (j.size < BRIEF && j.N > 1 && j.C > 1 && (turned[0] = by_channel(x, &j)) && (turned[1] = by_channel(g, &j))) {
       j.x = PyArray_BYTES((PyArrayObject *)turned[0]); j.g = j.out = PyArray_BYTES((PyArrayObject *)turned[1]); j.size *= j.N; j.N = 1; }
-    norm_loops(&j); run_norm(batch_back, &j, k); channel_sums(&j, 0, made, kept);
+    norm_loops(&j); if (!matrix) run_norm(batch_back, &j, k);
+    channel_sums(&j, 0, made, kept);
     if (turned[1] && mask[0]) turn_channels(PyArray_BYTES((PyArrayObject *)made[0]), j.out, j.code, images, j.C, size);
     Py_XDECREF(turned[0]); Py_XDECREF(turned[1]); result = packed(made, mask); }
   else if (!PyErr_Occurred()) PyErr_NoMemory();

@@ -1,10 +1,12 @@
 /* Row programs: softmax and its relatives along one dim of arrays of any layout, and what native functions call by pointer. */
 typedef struct {
-  LineFn f; int nop, nin, nd, kept, wide, across; char *p[MAXOP]; char t[MAXOP]; long cs[MAXOP], st[MAXOP][MAXD], shape[MAXD];
+  LineFn f; WideFn wide_f; int nop, nin, nd, kept, wide, across; char *p[MAXOP]; char t[MAXOP]; long cs[MAXOP], st[MAXOP][MAXD], shape[MAXD];
   long n, rows, chunk; const Number *num;
   char *sums[MAXOP];                                                    /* of outputs summed over the rows: one row per task */
 } Lines;
-/* Rows whose elements lie apart, but side by side with those of the next rows: ACROSS of them are copied together. */
+/* Rows whose elements lie apart, but side by side with those of the next rows: WIDE of them are computed together, or ACROSS
+   of them copied together. */
+#define WIDE 64
 #define ACROSS 16
 #define SHIFT(S) for (long i = 0; i < n; i++) { char *row = p + i * step; for (long r = 0; r < m; r++) { S *cell = (S *)buffer + r * n + i; if (back) ((S *)row)[r] = *cell; else *cell = ((S *)row)[r]; } }
 static void shift(char *p, char *buffer, long m, long n, long step, int size, int back) {
@@ -23,6 +25,16 @@ static void across_task(void *argument, long k) {
       j->f(at, cs, j->t, n, j->num, memory + (size_t)j->nop * ACROSS * n * 8); }
     for (int o = j->nin; o < j->nop; o++) if (j->cs[o]) shift(q[o], memory + (size_t)o * ACROSS * n * 8, m, n, j->cs[o], (int)cs[o], 1); }
   free(memory); }
+static void wide_task(void *argument, long k) {
+  const Lines *j = argument; const int last = j->nd - 1; const long width = j->shape[last], blocks = (width + WIDE - 1) / WIDE; char small[16384] __attribute__((aligned(64)));
+  const size_t need = (size_t)j->kept * j->n * (width < WIDE ? width : WIDE) * (j->wide ? 8 : 4); void *row = need > sizeof small ? malloc(need) : small; if (!row) return;
+  const long end = (k + 1) * j->chunk < j->rows / width * blocks ? (k + 1) * j->chunk : j->rows / width * blocks;
+  for (long b = k * j->chunk; b < end; b++) {
+    const long c0 = b % blocks * WIDE; long left = b / blocks, s[MAXOP]; char *q[MAXOP];
+    for (int o = 0; o < j->nop; o++) { q[o] = j->p[o] + c0 * j->st[o][last]; s[o] = o < j->nin || j->cs[o] ? j->cs[o] : j->st[o][last]; }
+    for (int d = last - 1; d >= 0; d--) { const long i = left % j->shape[d]; left /= j->shape[d]; for (int o = 0; o < j->nop; o++) q[o] += i * j->st[o][d]; }
+    j->wide_f(q, s, j->t, j->n, width - c0 < WIDE ? width - c0 : WIDE, j->num, row); }
+  if (row != small) free(row); }
 static void lines_task(void *argument, long k) {
   const Lines *j = argument; const long r0 = k * j->chunk, r1 = r0 + j->chunk < j->rows ? r0 + j->chunk : j->rows, size = j->wide ? 8 : 4;
   char small[16384] __attribute__((aligned(64))); const size_t need = (size_t)j->kept * j->n * size; void *row = need > sizeof small ? malloc(need) : small;
@@ -50,9 +62,11 @@ static int run_lines(Lines *j, long total_hint) {
   if (summed && j->chunk < (j->rows + 31) / 32) j->chunk = (j->rows + 31) / 32;
   j->across = j->nin && !summed && j->nd && j->n > 1 && j->shape[j->nd - 1] >= 4;
   for (int o = 0; o < j->nop && j->across; o++) { const int item = item_size[(int)j->t[o]]; j->across = !j->cs[o] || (j->cs[o] > item && j->st[o][j->nd - 1] == item); }
+  for (int o = 0; o < j->nop && j->across; o++) if ((o < j->nin || j->cs[o]) && j->st[o][j->nd - 1] != item_size[(int)j->t[o]]) j->wide_f = NULL;
   if (j->across) {
-    j->chunk = GRAIN / (ACROSS * j->n) + 1; const long blocks = (j->shape[j->nd - 1] + ACROSS - 1) / ACROSS * (j->rows / j->shape[j->nd - 1]), count = (blocks + j->chunk - 1) / j->chunk;
-    if (total > 4096) { Py_BEGIN_ALLOW_THREADS parallel(across_task, j, count); Py_END_ALLOW_THREADS } else for (long k = 0; k < count; k++) across_task(j, k);
+    const long side = j->wide_f ? WIDE : ACROSS; void (*task)(void *, long) = j->wide_f ? wide_task : across_task;
+    j->chunk = GRAIN / (side * j->n) + 1; const long blocks = (j->shape[j->nd - 1] + side - 1) / side * (j->rows / j->shape[j->nd - 1]), count = (blocks + j->chunk - 1) / j->chunk;
+    if (total > 4096) { Py_BEGIN_ALLOW_THREADS parallel(task, j, count); Py_END_ALLOW_THREADS } else for (long k = 0; k < count; k++) task(j, k);
     return 0; }
   const long tasks = (j->rows + j->chunk - 1) / j->chunk; const int size = j->wide ? 8 : 4; char *memory = NULL, *wanted[MAXOP];
   if (summed) {
@@ -78,7 +92,7 @@ static PyObject *line_arrays(const Info *I, const Entry *E, Call *c) {
   int axis = -1; for (int d = 0; d < (nd ? nd : 1); d++) if (marked[d]) { if (axis >= 0) return refuse(); axis = d; }
   for (int s = 0; s < I->nin; s++) if (!c->a[s] || PyArray_NDIM(c->a[s]) != nd || memcmp(PyArray_DIMS(c->a[s]), PyArray_DIMS(x), nd * sizeof(npy_intp))) return refuse();
   Lines j; memset(&j, 0, sizeof j);
-  j.f = (LineFn)E[wide].f[0]; j.nin = I->nin; j.nop = I->nin + I->nout; j.kept = I->kept; j.wide = wide; j.num = c->num;
+  j.f = (LineFn)E[wide].f[0]; j.wide_f = (WideFn)E[wide].f[1]; j.nin = I->nin; j.nop = I->nin + I->nout; j.kept = I->kept; j.wide = wide; j.num = c->num;
   j.n = nd ? PyArray_DIM(x, axis) : 1; const npy_intp total = PyArray_SIZE(x);
   if (!j.n) return refuse();
   PyArrayObject *made[4] = {0}; npy_intp dims[MAXD];

@@ -20,7 +20,7 @@ static void place(const Copy *c, int dims, long k, char **to, const char **from)
 #define RUN_SAME(T) { T *restrict w = (T *)q; const T v = *(const T *)p; for (long i = 0; i < n; i++) w[i] = v; } break;
 #define EVERY(X) switch (size) { case 1: X(uint8_t) case 2: X(uint16_t) case 4: X(uint32_t) case 8: X(uint64_t) default: X(Sixteen) }
 CLONES static void copy_run(char *q, const char *p, long n, long t, long f, long size) {
-  if (t == size && f == size) memcpy(q, p, (size_t)(n * size));
+  if (t == size && f == size) copy_bytes(q, p, (size_t)(n * size));
   else if (t == size && f == -size) EVERY(RUN_BACK)
   else if (t == size && f == 0) EVERY(RUN_SAME)
   else if (t == size) EVERY(RUN_DENSE)

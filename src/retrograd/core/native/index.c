@@ -52,29 +52,36 @@ FUNCTION(take_along) {
    dimensions serves all. `how` is a letter: = + * > <. Where an index is out of range, some may have been written. */
 #define PUT_EACH(R, W, ...) for (long o = o0; o < o1 && ok; o++) { \
     R *p = (R *)j->x + W * o * s.n * s.inner; const R *source = (const R *)j->out + W * o * s.m * s.inner * j->step; const int64_t *at = j->at + o * s.m * s.inner; \
-    for (long k = 0; ok && k < s.m; k++) for (long i = i0; i < i1; i++) { \
+    const int flat = s.inner == 1; const long k1 = flat ? 1 : s.m, from = flat ? 0 : i0, till = flat ? s.m : i1;                /* one run of single elements */ \
+    for (long k = 0; ok && k < k1; k++) for (long i = from; i < till; i++) { \
       const uint64_t r = (uint64_t)at[k * s.inner + i]; if (r >= n) { ok = 0; break; } \
-      R *to = p + W * ((long)r * s.inner + i); const R *v = source + W * (k * s.inner + i) * j->step; __VA_ARGS__ } }
+      R *to = p + W * ((long)r * s.inner + (flat ? 0 : i)); const R *v = source + W * (k * s.inner + i) * j->step; __VA_ARGS__ } }
 #define PUT(T, E) PUT_EACH(T, 1, { const T a = *to, b = *v; (void)a; *to = E; }) break;
 #define PUTS(T) switch (j->how) { case '=': PUT(T, b) case '+': PUT(T, (T)(a + b)) case '*': PUT(T, (T)(a * b)) \
   case '>': PUT(T, a != a ? a : b > a || b != b ? b : a) default: PUT(T, a != a ? a : b < a || b != b ? b : a) } break;
+#define PUT_HALF(E, in, out) PUT_EACH(uint16_t, 1, { const float a = in(*to), b = in(*v); *to = out(E); }) break;
+#define PUT_HALVES(in, out) switch (j->how) { case '+': PUT_HALF(a + b, in, out) case '*': PUT_HALF(a * b, in, out) \
+  case '>': PUT_HALF(a != a ? a : b > a || b != b ? b : a, in, out) default: PUT_HALF(a != a ? a : b < a || b != b ? b : a, in, out) } break;
 #define PUT_COMPLEX(R) if (j->how == '+') PUT_EACH(R, 2, { to[0] += v[0]; to[1] += v[1]; }) else PUT_EACH(R, 2, { to[0] = v[0]; to[1] = v[1]; }) break;
 static void put_part(void *a, long first, long last) {
   ALONG(switch (j->code) {
     case NPY_FLOAT: PUTS(float) case NPY_DOUBLE: PUTS(double) case NPY_LONG: PUTS(int64_t) case NPY_INT: PUTS(int32_t)
     case NPY_SHORT: PUTS(int16_t) case NPY_BYTE: PUTS(int8_t) case NPY_BOOL: case NPY_UBYTE: PUTS(uint8_t)
+    case NPY_HALF: PUT_HALVES(from_half, to_half) case NPY_BFLOAT: PUT_HALVES(from_bfloat, to_bfloat)
     case NPY_CFLOAT: PUT_COMPLEX(float) case NPY_CDOUBLE: PUT_COMPLEX(double) }) }
+/* The dtype that elements are written as: halves that are only copied are 16 bits */
+static int written_as(PyArrayObject *x, char how) { const int code = number_code(x); return how == '=' && (code == NPY_HALF || code == NPY_BFLOAT) ? NPY_SHORT : code; }
 static int within(const int64_t *at, long count, long n) {
   uint64_t worst = 0; for (long i = 0; i < count; i++) worst |= (uint64_t)(at[i]) >= (uint64_t)n; return !worst; }
 FUNCTION(put_along) {
   PyArrayObject *x = array_at(args, 0), *index = array_at(args, 1), *source = array_at(args, 2); Along j = {.bad = 0};
   const char how = (char)PyUnicode_READ_CHAR(args[4], 0);
   if (!plain(x) || !PyArray_ISWRITEABLE(x) || !is_index(index) || !plain(source) || !shape_of(x, index, (int)PyLong_AsLong(args[3]), &j.s)) Py_RETURN_NONE;
-  const int code = code_of(x), one = PyArray_NDIM(source) == 0;
-  if (code_of(source) != code || (!one && PyArray_SIZE(source) != PyArray_SIZE(index))) Py_RETURN_NONE;
+  const int code = written_as(x, how), one = PyArray_NDIM(source) == 0;
+  if (code_of(source) != code_of(x) || (!one && PyArray_SIZE(source) != PyArray_SIZE(index))) Py_RETURN_NONE;
   const int pair = code == NPY_CFLOAT || code == NPY_CDOUBLE;
   if (pair ? how != '=' && how != '+' : !(code == NPY_FLOAT || code == NPY_DOUBLE || code == NPY_LONG || code == NPY_INT
-      || code == NPY_SHORT || code == NPY_BYTE || code == NPY_UBYTE || (code == NPY_BOOL && how == '='))) Py_RETURN_NONE;
+      || code == NPY_SHORT || code == NPY_BYTE || code == NPY_UBYTE || code == NPY_HALF || code == NPY_BFLOAT || (code == NPY_BOOL && how == '='))) Py_RETURN_NONE;
   j.x = PyArray_DATA(x); j.out = PyArray_DATA(source); j.at = PyArray_DATA(index); j.code = code; j.how = how; j.step = !one;
   Py_BEGIN_ALLOW_THREADS
   run_along(put_part, &j);
@@ -87,7 +94,7 @@ static void rows_taken(void *a, long first, long last) {
   const Taking *j = a; long o = first / j->m, k = first % j->m;
   for (long i = first; i < last; i++) {
     const int64_t r = j->at[k]; char *to = j->out + i * j->run; const char *from = j->x + (o * j->n + (r < 0 ? r + j->n : r)) * j->run;
-    if (j->run == 4) memcpy(to, from, 4); else if (j->run == 8) memcpy(to, from, 8); else memcpy(to, from, (size_t)j->run);
+    if (j->run == 4) memcpy(to, from, 4); else if (j->run == 8) memcpy(to, from, 8); else copy_bytes(to, from, (size_t)j->run);
     if (++k == j->m) { k = 0; o++; } } }
 FUNCTION(take_rows) {
   PyArrayObject *x = array_at(args, 0), *index = array_at(args, 1), *out = array_at(args, 2); const int dim = (int)PyLong_AsLong(args[3]);
@@ -112,10 +119,16 @@ typedef struct { Shape s; char *x, *source; const int64_t *at; int code, rows; c
       T *restrict to = p + j->at[k] * s.inner; for (long i = 0; i < s.inner; i++) { const T a = to[i], b = v[i]; (void)a; to[i] = E; } } } break;
 #define ROWS_ALL(T) switch (j->how) { case '=': ROWS(T, b) case '+': ROWS(T, (T)(a + b)) case '*': ROWS(T, (T)(a * b)) \
   case '>': ROWS(T, a != a ? a : b > a || b != b ? b : a) default: ROWS(T, a != a ? a : b < a || b != b ? b : a) } break;
+#define ROWS_HALF(E, in, out) for (long o = o0; o < o1; o++) { uint16_t *p = (uint16_t *)j->x + o * s.n * s.inner; const uint16_t *v = (const uint16_t *)j->source + o * s.m * s.inner; \
+    for (long k = 0; k < s.m; k++, v += s.inner) { if (j->at[k] < r0 || j->at[k] >= r1) continue; \
+      uint16_t *restrict to = p + j->at[k] * s.inner; for (long i = 0; i < s.inner; i++) { const float a = in(to[i]), b = in(v[i]); to[i] = out(E); } } } break;
+#define ROWS_HALVES(in, out) switch (j->how) { case '+': ROWS_HALF(a + b, in, out) case '*': ROWS_HALF(a * b, in, out) \
+  case '>': ROWS_HALF(a != a ? a : b > a || b != b ? b : a, in, out) default: ROWS_HALF(a != a ? a : b < a || b != b ? b : a, in, out) } break;
 CLONES static void rows_between(const Rows *j, long o0, long o1, long r0, long r1) {
   const Shape s = j->s;
   switch (j->code) {
     case NPY_FLOAT: ROWS_ALL(float) case NPY_DOUBLE: ROWS_ALL(double) case NPY_LONG: ROWS_ALL(int64_t) case NPY_INT: ROWS_ALL(int32_t)
+    case NPY_HALF: ROWS_HALVES(from_half, to_half) case NPY_BFLOAT: ROWS_HALVES(from_bfloat, to_bfloat)
     case NPY_SHORT: ROWS_ALL(int16_t) case NPY_BYTE: ROWS_ALL(int8_t) case NPY_BOOL: case NPY_UBYTE: ROWS_ALL(uint8_t) } }
 static void rows_part(void *a, long first, long last) {
   const Rows *j = a; if (j->rows) rows_between(j, 0, j->s.outer, first * j->rows, last * j->rows); else rows_between(j, first, last, 0, j->s.n); }
@@ -124,10 +137,10 @@ FUNCTION(put_rows) {
   const char how = (char)PyUnicode_READ_CHAR(args[4], 0); const int dim = (int)PyLong_AsLong(args[3]);
   if (!plain(x) || !PyArray_ISWRITEABLE(x) || !is_index(index) || PyArray_NDIM(index) != 1 || !plain(source)) Py_RETURN_NONE;
   if (!shape_of(x, source, dim, &s) || s.m != PyArray_SIZE(index)) Py_RETURN_NONE;
-  int code = code_of(x); if (code_of(source) != code) Py_RETURN_NONE;
+  int code = written_as(x, how); if (code_of(source) != code_of(x)) Py_RETURN_NONE;
   if ((code == NPY_CFLOAT || code == NPY_CDOUBLE) && (how == '+' || how == '=')) { s.inner *= 2; code = code == NPY_CFLOAT ? NPY_FLOAT : NPY_DOUBLE; }
   if (!(code == NPY_FLOAT || code == NPY_DOUBLE || code == NPY_LONG || code == NPY_INT || code == NPY_SHORT || code == NPY_BYTE
-      || code == NPY_UBYTE || (code == NPY_BOOL && how == '='))) Py_RETURN_NONE;
+      || code == NPY_UBYTE || code == NPY_HALF || code == NPY_BFLOAT || (code == NPY_BOOL && how == '='))) Py_RETURN_NONE;
   const int64_t *at = PyArray_DATA(index); int ok; Rows j = {s, PyArray_DATA(x), PyArray_DATA(source), at, code, 0, how};
   Py_BEGIN_ALLOW_THREADS
   ok = within(at, s.m, s.n);

@@ -173,14 +173,34 @@ static void N(add_shares)(void *a, long first, long last) {
 #define BOX \
   const long b0 = p->start[0][o0], e0 = p->end[0][o0], b1 = p->start[1][o1], e1 = p->end[1][o1], b2 = p->start[2][o2], e2 = p->end[2][o2];
 #define EACH_OUTPUT for (long o0 = 0; o0 < p->out[0]; o0++) for (long o1 = 0; o1 < p->out[1]; o1++) for (long o2 = 0; o2 < p->out[2]; o2++)
-CLONES static void N(pool_max)(const Boxes *p, long planes, const T *restrict x, T *restrict y, int64_t *restrict index) {
-  const long plane = p->size[0] * p->size[1] * p->size[2];
-  for (long c = 0; c < planes; c++, x += plane) EACH_OUTPUT {
-    BOX long best = (b0 * p->size[1] + b1) * p->size[2] + b2; T top = -(T)__builtin_inf();    /* no place may be inside */
-    for (long i0 = b0; i0 < e0; i0 += p->step[0]) for (long i1 = b1; i1 < e1; i1 += p->step[1]) {
-      const long row = (i0 * p->size[1] + i1) * p->size[2];
-      for (long i2 = b2; i2 < e2; i2 += p->step[2]) { const T v = x[row + i2]; if (v > top || v != v) { top = v; best = row + i2; } } }
-    *y++ = top; *index++ = best; } }
+/* Outputs first .. last of a row, whose windows lie `s` apart and are complete: one place of the windows after the other. */
+#define LARGER(S) for (long o = 0; o < n; o++) { const T v = x[o * S]; const int better = v > top[o] || v != v; best[o] = better ? (int32_t)(at + o * S) : best[o]; top[o] = better ? v : top[o]; }
+CLONES static void N(pool_larger)(const T *restrict x, long n, long s, long at, T *restrict top, int32_t *restrict best) {
+  if (s == 1) LARGER(1) else if (s == 2) LARGER(2) else if (s == 3) LARGER(3) else LARGER(s) }
+#define ALONG 256
+static void N(pool_max)(const Boxes *p, long planes, const T *restrict x, T *restrict y, int64_t *restrict index) {
+  const long plane = p->size[0] * p->size[1] * p->size[2], width = p->out[2]; const int64_t *start = p->start[2], *end = p->end[2]; long lo = 0, hi = 0, s = 1;
+  for (long o = 0; o < width; ) {                                       /* the longest stretch of equal windows */
+    const long wide = end[o] - start[o], apart = o + 1 < width ? start[o + 1] - start[o] : 1; long q = o + 1;
+    while (q < width && end[q] - start[q] == wide && start[q] - start[q - 1] == apart && apart > 0) q++;
+    if (q - o > hi - lo) { lo = o; hi = q; s = apart; }
+    o = q; }
+  if (hi - lo < 8 || plane > INT32_MAX) hi = lo;
+  const long k = hi > lo ? end[lo] - start[lo] : 0; T top[ALONG]; int32_t best[ALONG];
+  for (long c = 0; c < planes; c++, x += plane) for (long o0 = 0; o0 < p->out[0]; o0++) for (long o1 = 0; o1 < p->out[1]; o1++, y += width, index += width) {
+    const long b0 = p->start[0][o0], e0 = p->end[0][o0], b1 = p->start[1][o1], e1 = p->end[1][o1], first = (b0 * p->size[1] + b1) * p->size[2];
+    for (long o = lo, n; o < hi; o += n) {
+      n = hi - o < ALONG ? hi - o : ALONG;
+      for (long i = 0; i < n; i++) { top[i] = -(T)__builtin_inf(); best[i] = (int32_t)(first + start[o] + i * s); }          /* no place may be inside */
+      for (long i0 = b0; i0 < e0; i0 += p->step[0]) for (long i1 = b1; i1 < e1; i1 += p->step[1]) for (long i2 = 0; i2 < k; i2 += p->step[2]) {
+        const long at = (i0 * p->size[1] + i1) * p->size[2] + start[o] + i2; N(pool_larger)(x + at, n, s, at, top, best); }
+      memcpy(y + o, top, (size_t)n * sizeof(T)); for (long i = 0; i < n; i++) index[o + i] = best[i]; }
+    for (long o2 = lo ? 0 : hi; o2 < width; o2 = o2 + 1 == lo ? hi : o2 + 1) {
+      const long b2 = start[o2], e2 = end[o2]; long place = first + b2; T most = -(T)__builtin_inf();
+      for (long i0 = b0; i0 < e0; i0 += p->step[0]) for (long i1 = b1; i1 < e1; i1 += p->step[1]) {
+        const long row = (i0 * p->size[1] + i1) * p->size[2];
+        for (long i2 = b2; i2 < e2; i2 += p->step[2]) { const T v = x[row + i2]; const int better = v > most || v != v; most = better ? v : most; place = better ? row + i2 : place; } }
+      y[o2] = most; index[o2] = place; } } }
 CLONES static void N(pool_mean)(const Boxes *p, long planes, const T *restrict x, T *restrict y, const T *restrict divisor) {
   const long plane = p->size[0] * p->size[1] * p->size[2];
   for (long c = 0; c < planes; c++, x += plane) { long o = 0; EACH_OUTPUT {
@@ -204,6 +224,8 @@ static void N(columns_part)(void *a, long first, long last) {          /* channe
   const long out = g->kernel[0] * g->kernel[1] * g->kernel[2] * g->out[0] * g->out[1] * g->out[2]; T *x = (T *)j->x + first * in, *c = (T *)j->c + first * out;
   if (j->back) N(fold)(g, c, last - first, x, 0); else N(unfold)(g, x, last - first, c, 0); }
 #undef BOX
+#undef ALONG
+#undef LARGER
 #undef EACH_OUTPUT
 #undef N
 #undef JOIN

@@ -1,15 +1,19 @@
 """Resizing images and sequences: nearest, linear in one, two and three dimensions, cubic in two, and pixel shuffling.
 
-Every kind is one small matrix per dimension (see NOTE [Separable means] in pool.py), so that backward applies the transposed.
+Every kind is a mixture of a few inputs along each dimension, a sparse matrix (see NOTE [Separable means] in pool.py), so that
+backward applies the transposed.
 """
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from retrograd.core import lean
+from retrograd.core.algorithms import native
+from retrograd.core.copying import contiguous
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import defop
 from retrograd.ops.nn.pool import following, packed, through_matrices
@@ -18,25 +22,22 @@ from retrograd.ops.shared.dtype_checks import takes
 
 SCALES = {1: ("scales",), 2: ("scales_h", "scales_w"), 3: ("scales_d", "scales_h", "scales_w")}
 
-SMALL = 32        # images up to this size have a kernel of their own
-
 
 def step(n: int, out: int, scale: Any) -> float:
     return 1 / scale if scale is not None and scale > 0 else n / out
 
 
+# The kinds of resizing, as which inputs each output is a mixture of: outputs, inputs and weights, side by side.
 def nearest(n: int, out: int, scale: Any, exact: bool, dtype: Any) -> Any:
-    """The matrix that picks for each output the input under it."""
+    """The input under each output."""
     size = np.float32(step(n, out, scale))
     places = np.arange(out, dtype=np.float32)
     source = np.floor((places + np.float32(0.5)) * size if exact else places * size).astype(np.int64)
-    made = np.zeros((out, n), dtype)
-    made[np.arange(out), np.minimum(source, n - 1)] = 1
-    return made
+    return np.arange(out), np.minimum(source, n - 1), np.ones(out, dtype)
 
 
 def linear(n: int, out: int, scale: Any, align_corners: bool, dtype: Any) -> Any:
-    """The matrix that mixes the two nearest inputs."""
+    """The two nearest inputs."""
     work: Any = np.float64 if dtype == np.float64 else np.float32
     places: Any = np.arange(out).astype(work)
     if align_corners:
@@ -46,10 +47,8 @@ def linear(n: int, out: int, scale: Any, align_corners: bool, dtype: Any) -> Any
     low = np.minimum(source.astype(np.int64), n - 1)
     high = np.minimum(low + 1, n - 1)
     share = np.clip(source - low, 0, 1).astype(dtype)
-    made = np.zeros((out, n), dtype)
-    made[np.arange(out), low] += 1 - share
-    made[np.arange(out), high] += share
-    return made
+    share[high == low] = 0
+    return np.tile(np.arange(out), 2), np.concatenate([low, high]), np.concatenate([1 - share, share])
 
 
 def places_of(n: int, out: int, scale: Any, align_corners: bool, work: Any) -> Any:
@@ -78,32 +77,69 @@ def ripple(x: Any) -> Any:
 
 
 def cubic(n: int, out: int, scale: Any, align_corners: bool, dtype: Any) -> Any:
-    """The matrix that mixes the four nearest inputs; at the ends the last one stands for those that are missing."""
+    """The four nearest inputs; at the ends the last one stands for those that are missing."""
     work: Any = np.float64 if dtype == np.float64 else np.float32
     source = places_of(n, out, scale, align_corners, work)
     first = np.floor(source)
-    made = np.zeros((out, n), dtype)
-    for tap in range(-1, 3):
-        np.add.at(made, (np.arange(out), np.clip(first.astype(np.int64) + tap, 0, n - 1)),
-                  bump(source - first - tap, -0.75).astype(dtype))
-    return made
+    taps = range(-1, 3)
+    return (np.tile(np.arange(out), 4), np.concatenate([np.clip(first.astype(np.int64) + tap, 0, n - 1) for tap in taps]),
+            np.concatenate([bump(source - first - tap, -0.75).astype(dtype) for tap in taps]))
 
 
 def smoothed(kernel: Any, width: int) -> Any:
     """The same for kernels that are as wide as the steps, so that nothing is passed over; they add up to 1."""
-    def matrix(n: int, out: int, scale: Any, align_corners: bool, dtype: Any) -> Any:
+    def mixture(n: int, out: int, scale: Any, align_corners: bool, dtype: Any) -> Any:
         work: Any = np.float64 if dtype == np.float64 else np.float32
         size = float(work((n - 1) / (out - 1) if out > 1 else 0)) if align_corners else float(work(step(n, out, scale)))
         reach, shrink = (width / 2 * size, 1 / size) if size >= 1 else (width / 2, 1.0)
-        made = np.zeros((out, n), dtype)
+        rows, places, shares = [], [], []
         for i in range(out):
             center = size * (i + 0.5)
             start, end = max(int(center - reach + 0.5), 0), min(int(center + reach + 0.5), n)
             weights = kernel((np.arange(start, end) - center + 0.5) * shrink)
             total = weights.sum()
-            made[i, start:end] = weights / total if total else weights
-        return made
-    return matrix
+            rows.append(np.full(end - start, i))
+            places.append(np.arange(start, end))
+            shares.append((weights / total if total else weights).astype(dtype))
+        return np.concatenate(rows), np.concatenate(places), np.concatenate(shares)
+    return mixture
+
+
+@lru_cache(maxsize=64)
+def plan(mixture: Any, n: int, out: int, scale: Any, align_corners: Any, dtype: Any) -> Any:
+    """What `mix` of core/native takes to resize, and to do the transposed."""
+    rows, places, weights = mixture(n, out, scale, align_corners, dtype)
+    kept = weights != 0
+    rows, places, weights = rows[kept], places[kept], weights[kept]
+
+    def sorted_by(keys: Any, others: Any, count: int) -> Any:
+        order = np.argsort(keys, kind="stable")
+        start = np.searchsorted(keys[order], np.arange(count + 1)).astype(np.int32)
+        return start, others[order].astype(np.int32), weights[order]
+    return sorted_by(rows, places, out), sorted_by(places, rows, n)
+
+
+def as_matrix(mixture: Any, n: int, out: int, scale: Any, align_corners: Any, dtype: Any) -> Any:
+    rows, places, weights = mixture(n, out, scale, align_corners, dtype)
+    made = np.zeros((out, n), dtype)
+    np.add.at(made, (rows, places), weights)
+    return made
+
+
+def mixed(array: Any, plans: Any, sizes: Any) -> Any:
+    """The array resized along its last dimensions; None where nothing is compiled. What is larger in the end is done last."""
+    if native is None or array.dtype.char not in "fd" or not array.size:
+        return None
+    rank = len(sizes)
+    array = contiguous(array)
+    grows = math.prod(sizes) >= math.prod(array.shape[-rank:])
+    for d in reversed(range(rank)) if grows else range(rank):
+        axis = array.ndim - rank + d
+        made = np.empty((*array.shape[:axis], sizes[d], *array.shape[axis + 1:]), array.dtype)
+        if native.mix(array, made, *plans[d], axis) is None:
+            return None
+        array = made
+    return array
 
 
 def check_sizes(rank: int, shape: Any, output_size: Any) -> tuple[int, ...]:
@@ -151,24 +187,28 @@ def unexpected(rank: int, d: int, shape: Any, expected: Any) -> str:
             f"grad_output.size({d}) = {shape[d]}")
 
 
-def rows(name: str, rank: int, corners: bool, matrix: Any, node: str, checks: tuple[Any, Any] = (None, None)) -> Any:
+def rows(name: str, rank: int, corners: bool, mixture: Any, node: str, checks: tuple[Any, Any] = (None, None)) -> Any:
     """Declare an upsampling op, its backward, and the overload that takes scale factors as a list."""
     scales = SCALES[rank]
     align = ", bool align_corners" if corners else ""
     tail = "".join(f", float? {s}=None" for s in scales)
 
-    def matrices(sizes: Any, output: Any, rest: Any, dtype: Any) -> Any:
+    def each(make: Any, sizes: Any, output: Any, rest: Any, dtype: Any) -> Any:
         align_corners, factors = (rest[0], rest[1:]) if corners else (None, rest)
-        return [matrix(n, o, f, align_corners, dtype) for n, o, f in zip(sizes, output, factors, strict=True)]
+        return [make(mixture, n, o, f, align_corners, dtype) for n, o, f in zip(sizes, output, factors, strict=True)]
 
     def forward_kernel(xp: Any, self: Any, output_size: Any, *rest: Any) -> Any:
         sizes = check_sizes(rank, self.shape, output_size)
         if 0 in self.shape[1:]:
             raise RuntimeError(f"Non-empty {rank + 2}D data tensor expected but got a tensor with sizes {list(self.shape)}")
         if self.dtype == xp.uint8 and corners:
-            made = matrices(self.shape[-rank:], sizes, rest, np.float64)
+            made = each(as_matrix, self.shape[-rank:], sizes, rest, np.float64)
             return following(bytes_through_matrices(xp, self, made), self, rank)
-        return following(through_matrices(xp, self, matrices(self.shape[-rank:], sizes, rest, self.dtype)), self, rank)
+        if native is not None and type(self) is np.ndarray:
+            made = mixed(self, [forth for forth, _ in each(plan, self.shape[-rank:], sizes, rest, self.dtype)], sizes)
+            if made is not None:
+                return following(made, self, rank)
+        return following(through_matrices(xp, self, each(as_matrix, self.shape[-rank:], sizes, rest, self.dtype)), self, rank)
 
     def backward_kernel(xp: Any, grad_output: Any, output_size: Any, input_size: Any, *rest: Any) -> Any:
         sizes = check_sizes(rank, input_size, output_size)
@@ -176,7 +216,12 @@ def rows(name: str, rank: int, corners: bool, matrix: Any, node: str, checks: tu
         for d in range(rank + 2):
             if grad_output.ndim != rank + 2 or grad_output.shape[d] != expected[d]:
                 raise RuntimeError(unexpected(rank, d, grad_output.shape, expected))
-        made = matrices(input_size[-rank:], sizes, rest, grad_output.dtype)
+        if native is not None and type(grad_output) is np.ndarray:
+            made = mixed(grad_output, [back for _, back in each(plan, input_size[-rank:], sizes, rest, grad_output.dtype)],
+                         input_size[-rank:])
+            if made is not None:
+                return following(made, grad_output, rank)
+        made = each(as_matrix, input_size[-rank:], sizes, rest, grad_output.dtype)
         return following(through_matrices(xp, grad_output, [m.T for m in made]), grad_output, rank)
 
     arguments = ", ".join((["align_corners"] if corners else []) + list(scales))
@@ -223,11 +268,17 @@ def rows(name: str, rank: int, corners: bool, matrix: Any, node: str, checks: tu
     return forward
 
 
+def nearest_down(n: int, out: int, scale: Any, align_corners: Any, dtype: Any) -> Any:
+    return nearest(n, out, scale, False, dtype)
+
+
+def nearest_exact(n: int, out: int, scale: Any, align_corners: Any, dtype: Any) -> Any:
+    return nearest(n, out, scale, True, dtype)
+
+
 for rank in (1, 2, 3):
-    rows(f"upsample_nearest{rank}d", rank, False,
-         lambda n, out, scale, corners, dtype: nearest(n, out, scale, False, dtype), f"UpsampleNearest{rank}DBackward0")
-    rows(f"_upsample_nearest_exact{rank}d", rank, False,
-         lambda n, out, scale, corners, dtype: nearest(n, out, scale, True, dtype), f"UpsampleNearestExact{rank}DBackward0")
+    rows(f"upsample_nearest{rank}d", rank, False, nearest_down, f"UpsampleNearest{rank}DBackward0")
+    rows(f"_upsample_nearest_exact{rank}d", rank, False, nearest_exact, f"UpsampleNearestExact{rank}DBackward0")
 for kind, rank in (("Linear", 1), ("Bilinear", 2), ("Trilinear", 3)):
     rows(f"upsample_{kind.lower()}{rank}d", rank, True, linear, f"Upsample{kind}{rank}DBackward0")
 rows("upsample_bicubic2d", 2, True, cubic, "UpsampleBicubic2DBackward0",

@@ -101,16 +101,16 @@ def check_sub(self: Any, other: Any, alpha: Any) -> None:
 
 add_scalar = scalar_row(
     "add", lambda xp, self, other, alpha: xp.add(self, number_like(xp, self, other * alpha)), lambda grad: grad,
-    promote="common")
+    promote="common", lower="self + alpha * other")
 sub_scalar = scalar_row(
     "sub", lambda xp, self, other, alpha: xp.subtract(self, number_like(xp, self, other * alpha)), lambda grad: grad,
-    promote="common", check=check_sub)
+    promote="common", check=check_sub, lower="self - alpha * other")
 mul_scalar = scalar_row(
     "mul", lambda xp, self, other: xp.multiply(self, number_like(xp, self, other)),
-    lambda grad, other: times(grad, conj(other)), promote="common", widen=True)
+    lambda grad, other: times(grad, conj(other)), promote="common", widen=True, exact=True, lower="self * other")
 div_scalar = scalar_row(
     "div", lambda xp, self, other: xp.true_divide(self, number_like(xp, self, other)),
-    lambda grad, other: over(grad, conj(other)), promote="float", widen=True)
+    lambda grad, other: over(grad, conj(other)), promote="float", widen=True, exact=True, lower="self / other")
 
 
 def plus(tensor: Any, number: Any) -> Any:

@@ -9,9 +9,12 @@ import numpy as np
 
 from retrograd.core import lean
 from retrograd.core.algorithms import native
+from retrograd.core.copying import copy_of
+from retrograd.core.dtypes import HALVES
 from retrograd.ops.linalg.lapack import address_of
 
 GEMM = {"f": "sgemm", "d": "dgemm"}
+SINGLE = np.dtype(np.float32)
 
 
 def of_three(values: Any, filler: int) -> tuple[int, ...]:
@@ -91,7 +94,15 @@ def pooled(what: str, x: Any, rank: int, kernel: Any, stride: Any = None, paddin
     """Pooling from its settings in one step (see `pool_windows` in core/native); None for what is out of the ordinary."""
     if native is None:
         return None
-    return native.pool_windows(x, what, rank, kernel, stride, padding, dilation, ceil_mode, count_include_pad, divisor, grad)
+    settings = (what, rank, kernel, stride, padding, dilation, ceil_mode, count_include_pad, divisor)
+    if x.dtype not in HALVES:
+        return native.pool_windows(x, *settings, grad)
+    if not x.flags.c_contiguous or 1 in x.shape:          # which may be in another order
+        return None
+    done = native.pool_windows(copy_of(x, SINGLE), *settings, grad if grad is None else copy_of(grad, SINGLE))
+    if type(done) is tuple:
+        return copy_of(done[0], x.dtype), done[1]
+    return done if done is None else copy_of(done, x.dtype)
 
 
 def pool(what: str, x: Any, y: Any, third: Any, rank: int, steps: Any, windows: Any) -> bool:
