@@ -12,7 +12,7 @@ from retrograd.autograd import hooks as tensor_hooks
 from retrograd.autograd.backward import backward
 from retrograd.autograd.engine import calibrate
 from retrograd.core import dtypes, exposed, printing, saved, storage, subclass
-from retrograd.core.api import EXTRA_METHODS, TENSOR_METHODS, binder, expose, shortcuts
+from retrograd.core.api import EXTRA_METHODS, TENSOR_METHODS, binder, expose, operators
 from retrograd.core.described import described
 from retrograd.core.device import CPU, META
 from retrograd.core.dispatch import call, resolve
@@ -961,10 +961,10 @@ def install_all() -> None:
     FUNCTIONS_BY_NAME.update(SLOTS)
     FUNCTIONS_BY_NAME.update({name: OTHERS[name] for name in ("__int__", "__float__", "__index__", "__contains__")})
     FUNCTIONS_BY_NAME["__iter__"] = __iter__
-    if shortcuts is not None:
-        shortcuts.install()
-        for name in ("shortcut_rules", "shortcut_tangents"):
-            import_module(f"retrograd.core.{name}").install()
+    if operators is not None:
+        operators.install()
+        for name in ("rules", "tangents"):
+            import_module(f"retrograd.core.plain.{name}").install()
     calibrate()
 
 

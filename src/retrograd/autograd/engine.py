@@ -197,7 +197,7 @@ def loop(task: Any) -> None:
     """Run ready nodes until none is left."""
     ready, waiting, buffers, needed, useful = task.ready, task.waiting, task.buffers, task.needed, task.useful
     release = not task.keep_graph
-    how = (1 if release else 0) | (2 if tls.run_flags == 1 else 0)      # see shortcut_rules.py
+    how = (1 if release else 0) | (2 if tls.run_flags == 1 else 0)      # see core/plain/rules.py
     watched = switches.any_mode and (tls.anomaly or tls.profiler is not None)
     event = None
     order = 0

@@ -12,7 +12,6 @@ finds it there and pays nothing.
 """
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from retrograd.core import convert, documentation, overload
@@ -26,13 +25,14 @@ from retrograd.core.state import switches, tls
 from retrograd.core.tensor import COMPILED, FLAG_SUBCLASS, FUNCTIONS_BY_NAME, Tensor, install, put_into
 from retrograd.core.tensor import operators as table
 
-shortcuts: Any
 binder: Any
+operators: Any
+calls: Any
 if COMPILED:
     from retrograd.core import binder  # type: ignore[attr-defined, no-redef, unused-ignore]
-    shortcuts = None
+    operators = calls = None
 else:
-    from retrograd.core import shortcuts
+    from retrograd.core.plain import calls, operators
     binder = None
 
 FUNCTIONS: dict[str, Any] = {}        # torch.<name>
@@ -83,13 +83,6 @@ def overridden(args: Any, kwargs: Any) -> bool:
     return False
 
 
-def make_general(name: str, is_method: bool) -> Any:
-    """The function or method called `name`."""
-    def function(*args: Any, **kwargs: Any) -> Any:
-        return call_named(name, args, kwargs, is_method, function)
-    return function
-
-
 def make_unreduced(name: str, op: Any, public: Any = None) -> Any:
     """The function of a loss. Its schema says that it takes the mean, and `ops.aten` does; PyTorch's own binding reads the
     default as 0, so that `torch.kl_div(a, b)` does not reduce unless it is told to."""
@@ -102,106 +95,33 @@ def make_unreduced(name: str, op: Any, public: Any = None) -> Any:
     return function
 
 
-def written_out(op: Any, name: str, is_method: bool, head: str) -> Any:
-    """The function or method as plain Python has it where a shortcut serves its usual calls; else None."""
-    if COMPILED:
-        return None
-    def general(args: Any, kwargs: Any) -> Any:
-        return call_named(name, args, kwargs, is_method, function)
-    function = shortcuts.shortcut(op, head, general)
-    return function
-
-
 def pair(op: Any) -> Any:
     """`op` as a function of its two tensors, with the other arguments that its `fast` is for."""
     if not COMPILED:
-        return shortcuts.shortcut(op, "operator2")
+        return operators.written(op, "operator2")
 
     def function(a: Any, b: Any) -> Any:
         return table.dispatcher.binary(op, a, b)
     return function
 
 
-def make_unary(op: Any, name: str, is_method: bool) -> Any:
-    """The same for an op of one tensor: called with just a tensor it skips binding."""
-    if is_method:
-        def method(self: Any, *rest: Any) -> Any:
-            if type(self) is Tensor and not rest and op._ready and not (switches.any_mode and tls.function_modes):
-                return table.dispatcher.unary(op, self)
-            return call_named(name, (self, *rest), {}, True, method)
-        return method
-
-    def function(*args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and not kwargs and type(args[0]) is Tensor and op._ready and not (
-                switches.any_mode and tls.function_modes):
-            return table.dispatcher.unary(op, args[0])
-        return call_named(name, args, kwargs, False, function)
-    return function
-
-
-def make_keyword_unary(op: Any, name: str, is_method: bool) -> Any:
-    """The same for an op of one tensor whose other arguments are keywords with defaults."""
-    def function(*args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and not kwargs and type(args[0]) is Tensor and op._ready and not (
-                switches.any_mode and tls.function_modes):
-            return table.dispatcher.unary(op, args[0])
-        return call_named(name, args, kwargs, is_method, function)
-    return function
-
-
-def make_binary(op: Any, name: str, is_method: bool) -> Any:
-    """The same for an op of two tensors."""
-    def function(*args: Any, **kwargs: Any) -> Any:
-        if len(args) == 2 and not kwargs and op._ready and type(args[0]) is Tensor and type(args[1]) is Tensor and not (
-                switches.any_mode and tls.function_modes):
-            return table.dispatcher.binary(op, args[0], args[1])
-        return call_named(name, args, kwargs, is_method, function)
-    return function
-
-
-def make_inplace(name: str, is_method: bool) -> Any:
-    """The in-place method of a binary op."""
-    found: list[Any] = []
-
-    def method(*args: Any, **kwargs: Any) -> Any:
-        if len(args) == 2 and not kwargs and type(args[0]) is Tensor and not (switches.any_mode and tls.function_modes) and (
-                isinstance(args[1], (Tensor, int, float, complex))):
-            if not found:
-                packet = find_packet(name)
-                assert packet is not None
-                op = packet.overloads_[0]
-                op.prepare()
-                op.functional.prepare()
-                found.append(op)
-            return table.dispatcher.inplace(found[0], args[0], args[1])
-        return call_named(name, args, kwargs, is_method, method)
-    if COMPILED:
-        return method
-    general, packet = method, find_packet(name)
-    assert packet is not None
-    method = shortcuts.inplace_shortcut(packet.overloads_[0].functional, lambda args, kwargs: general(*args, **kwargs))
-    return method
-
-
-TWO_TENSORS = r"\(Tensor \w+, Tensor \w+(, \*.*)?\) -> Tensor$"
-
-
 def make_entry(name: str, is_method: bool) -> Any:
-    """The public function or method for an op name in the compiled core (see NOTE [Binding] in binder.pyx)."""
+    """The public function or method for an op name (see NOTE [Binding] in binder.pyx, [Call patterns] in plain/calls.py)."""
     packet = find_packet(name)
     assert packet is not None
     losses = [] if is_method else [op for op in packet.overloads_ if "int reduction=1" in op.schema.text]
-    general = make_unreduced(name, losses[0], lambda: entry) if losses else lambda *args, **kwargs: call_named(
-        name, args, kwargs, is_method, entry)
+    general = make_unreduced(name, losses[0], lambda: public) if losses else lambda *args, **kwargs: call_named(
+        name, args, kwargs, is_method, public)
     entry = entry_of(name, packet.schemas, packet.overloads_, general, is_method)
-    return entry
+    public = entry if COMPILED else operators.before(entry, packet, is_method)
+    return public
 
 
 def entry_of(name: str, schemas: Any, targets: Any, general: Any, is_method: bool, unreduced: bool = True) -> Any:
-    """A function that binds its calls to the first schema that fits and runs its target; None in plain Python. By default
-    losses are not reduced (see `make_unreduced`)."""
+    """A function that binds its calls to the first schema that fits and runs its target. By default losses are not reduced
+    (see `make_unreduced`)."""
     if not COMPILED:
-        return None
+        return calls.entry(name, schemas, targets, general, is_method, unreduced)
 
     def forms() -> list[Any]:
         found: list[Any] = []
@@ -220,37 +140,14 @@ def entry_of(name: str, schemas: Any, targets: Any, general: Any, is_method: boo
 
 
 def make(name: str, is_method: bool) -> Any:
-    """The public function or method for an op name, by the leanest way that its overloads allow."""
+    """The public function or method for an op name, with its documentation."""
     packet = find_packet(name)
-    assert packet is not None
-    if COMPILED:
-        entry = make_entry(name, is_method)
-        entry.__module__ = "torch"
-        entry.__doc__ = documentation.documentation(packet, name, is_method)
-        return entry
-    rows = packet.overloads_[:packet.declared]
-    function = None
-    for op in rows:
-        text = op.schema.text
-        if op.fast is None or op.functional is not None or function is not None:
-            continue
-        if "(Tensor self) -> Tensor" in text or "(Tensor self, *" in text:
-            alone = len(rows) == 1 and "*" not in text
-            function = written_out(op, name, is_method, "method1" if alone and is_method else "call1") or (
-                make_unary if alone else make_keyword_unary)(op, name, is_method)
-        elif re.search(TWO_TENSORS, text):
-            function = written_out(op, name, is_method, "call2") or make_binary(op, name, is_method)
-    if not rows:
-        op = packet.overloads_[0].functional
-        if op.ufunc is not None and "(Tensor self, Tensor other" in op.schema.text:
-            function = make_inplace(name, is_method)
-    if function is None:
-        unreduced = [op for op in rows if "int reduction=1" in op.schema.text]
-        function = make_unreduced(name, unreduced[0]) if unreduced else make_general(name, is_method)
-    function.__name__ = function.__qualname__ = name
-    function.__module__ = "torch"
-    function.__doc__ = documentation.documentation(packet, name, is_method)
-    return function
+    entry = make_entry(name, is_method)
+    if not COMPILED:
+        entry.__name__ = entry.__qualname__ = name
+    entry.__module__ = "torch"
+    entry.__doc__ = documentation.documentation(packet, name, is_method)
+    return entry
 
 
 # ---- names bound on first use
@@ -483,15 +380,13 @@ def packet_entry(packet: Any) -> Any:
     def general(*args: Any, **kwargs: Any) -> Any:
         return packet_general(packet, args, kwargs)
     find_packet(packet.name)
-    if not COMPILED or any([op.returns_list for op in packet.overloads_]):
+    if any([result.is_list for schema in packet.schemas for result in schema.returns]):
         return general
     return entry_of(packet.name, packet.schemas, packet.overloads_, general, False, unreduced=False)
 
 
 def packet_function(packet: Any, name: str, general: Any) -> Any:
     """A public function `name` for calls of a packet; `general` gets those that modes or classes want to see."""
-    if not COMPILED:
-        return general
     find_packet(packet.name)
     return entry_of(name, packet.schemas, packet.overloads_, general, False, unreduced=False)
 
@@ -512,8 +407,8 @@ def packet_general(packet: Any, args: Any, kwargs: Any) -> Any:
 
 def op_call(op: Any, args: Any, kwargs: Any) -> Any:
     entry = op.short
-    if entry is None or not COMPILED:
-        if not COMPILED or op.schema.writes_list or not op._ready or op.returns_list:
+    if entry is None:
+        if op.schema.writes_list or not op._ready or op.returns_list:
             return op_general(op, args, kwargs)
         entry = op.short = entry_of(op.name, [op.schema], [op], lambda *values, **named: op_general(op, values, named), False,
                                     unreduced=False)

@@ -8,7 +8,7 @@ fit. What only the schemas know (synonyms of keywords, tensors in the place of n
 classes and modes, error texts) goes to `general`, which binds the same call slowly.
 
 Entries are called by vectorcall and are method descriptors, so that `x.sum(0)` makes neither a tuple nor a bound method.
-There is no plain form of this file: without a compiler the functions are written out by codegen/python.py.
+There is no plain form of this file: without a compiler the functions are written out by core/plain/calls.py.
 """
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.list cimport PyList_New, PyList_SET_ITEM

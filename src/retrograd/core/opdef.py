@@ -10,7 +10,7 @@ promote  how the dtypes of tensor operands are made one: None (they are not), "c
          float16 and bfloat16 in float32.
 vjp      {input: rule}; a rule's parameter names say what is saved (see `compile_rules`). A tuple of inputs as key: one
          rule that returns one gradient for each. None: not differentiable. NOT_IMPLEMENTED: an error in backward.
-         A rule may have a form for bare arrays, `rule.bare`, for plain Python (see shortcut_rules.py).
+         A rule may have a form for bare arrays, `rule.bare`, for plain Python (see plain/rules.py).
 jvp      "linear" (the op itself on the tangent), "multilinear" (a sum over the inputs), "elementwise" (from the vjp),
          or a function of (primals..., tangents...) written like a vjp rule with parameters `<input>_t` and `<input>_p`.
 batch    a family or function that says how the op runs with an extra dimension.
@@ -229,8 +229,8 @@ class OpDef:
         self.saved_args: Any = None
         self.attr_names: Any = None           # and names and kinds of what is kept besides tensors
         self.attr_kinds: Any = None
-        self.run: Any = None                  # in plain Python, what its nodes do when they run (see shortcut_rules.py)
-        self.short: Any = None                # the op as a function: of its tensors (shortcuts.py), or for users (api.py)
+        self.run: Any = None                  # in plain Python, what its nodes do when they run (see plain/rules.py)
+        self.short: Any = None                # what calls of `ops.aten.name.overload` run, made with the first (api.py)
         self.plans: dict[int, Plan] = {}
         self.short_plans: list[Any] = [None] * 4
         self._ready: bool = False

@@ -77,7 +77,7 @@ def public(name: str, forms: Any, *, fast: Any = None, method: bool = False, pla
             raise
         return make(forms[index][0], order_of(index), bound)
     targets = [lambda bound, i=i: make(forms[i][0], order_of(i), bound) for i in range(len(forms))]
-    bind = entry_of(name, schemas, targets, by_schema, method) or by_schema
+    bind = entry_of(name, schemas, targets, by_schema, method)
     if fast is None:
         function = bind
     function.__name__ = function.__qualname__ = name

@@ -511,9 +511,8 @@ def numel(*args: Any, **kwargs: Any) -> int:
 
 
 expose(numel, method=False)
-bound_numel = entry_of("numel", [NUMEL], [lambda bound: bound[0].array.size], FUNCTIONS_BY_NAME["numel"], False)
-if bound_numel is not None:
-    FUNCTIONS_BY_NAME["numel"] = EXTRA_FUNCTIONS["numel"] = bound_numel
+FUNCTIONS_BY_NAME["numel"] = EXTRA_FUNCTIONS["numel"] = entry_of(
+    "numel", [NUMEL], [lambda bound: bound[0].array.size], FUNCTIONS_BY_NAME["numel"], False)
 FUNCTIONS_BY_NAME["tensor"] = tensor
 for name, setting in dict(get_default_dtype=dtypes.get_default_dtype, set_default_dtype=dtypes.set_default_dtype,
                           promote_types=dtypes.promote_types, can_cast=dtypes.can_cast).items():

@@ -595,6 +595,5 @@ def normal_bound(index: int, bound: Any) -> Any:
 
 direct_normal = entry_of("normal", NORMAL_SCHEMAS, [lambda bound, i=i: normal_bound(i, bound) for i in range(4)],
                          FUNCTIONS_BY_NAME["normal"], False)
-if direct_normal is not None:
-    direct_normal.__doc__ = FUNCTIONS_BY_NAME["normal"].__doc__
-    FUNCTIONS_BY_NAME["normal"] = EXTRA_FUNCTIONS["normal"] = direct_normal
+direct_normal.__doc__ = FUNCTIONS_BY_NAME["normal"].__doc__
+FUNCTIONS_BY_NAME["normal"] = EXTRA_FUNCTIONS["normal"] = direct_normal

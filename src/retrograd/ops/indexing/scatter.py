@@ -795,7 +795,7 @@ def take_along_dim_of(self: Any, indices: Any, dim: int | None = None) -> Any:
     if self_shape[dim:dim + 1] not in ((), (0,)) and not (
             is_ordinary(indices) and lean.within(indices.array, 0, self_shape[dim])):
         indices = indices.remainder(self_shape[dim])
-    if self_shape != self.array.shape or not is_ordinary(self):
+    if self_shape != self.array.shape or not is_ordinary(self) or families.will_differentiate(self):
         self = self.broadcast_to(self_shape)
     return self.gather(dim, indices)
 

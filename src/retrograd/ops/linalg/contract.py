@@ -272,7 +272,7 @@ def inner_tensors(self: Any, other: Any) -> Any:
     if a.ndim == b.ndim == 2 and a.dtype is b.dtype and len(a) + len(b) > 2 and (
             is_ordinary(self) and is_ordinary(other)) and not (families.will_differentiate(self) or families.will_differentiate(
             other)):
-        return call(mm, [self, new_tensor(b.T)])          # the same without the views that lead to it
+        return call(mm, [self, new_tensor(b.T)]).view((len(a), len(b)))          # the same without the views that lead to it
     return tensordot_tensors(self, other, [-1], [-1])
 
 

@@ -372,7 +372,7 @@ def bare_mm_mat2(grad: Any, self: Any, sizes: Any, strides: Any) -> Any:
     return None if column_major(sizes, strides) else self.T.dot(grad)
 
 
-mm_self_gradient.bare, mm_mat2_gradient.bare = bare_mm_self, bare_mm_mat2     # see core/shortcut_rules.py
+mm_self_gradient.bare, mm_mat2_gradient.bare = bare_mm_self, bare_mm_mat2     # see core/plain/rules.py
 
 def mat1_gradient(grad: Any, mat2: Any, sizes: Any, strides: Any, alpha: Any) -> Any:
     return times(mm_self_gradient(grad, mat2, sizes, strides), alpha)

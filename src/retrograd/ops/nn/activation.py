@@ -161,7 +161,7 @@ def bare_relu_gradient(grad: Any, result: Any) -> Any:
     return made
 
 
-relu_gradient.bare = bare_relu_gradient           # see core/shortcut_rules.py
+relu_gradient.bare = bare_relu_gradient           # see core/plain/rules.py
 less_equal = np.less_equal
 relu = defop(
     "relu(Tensor self) -> Tensor",

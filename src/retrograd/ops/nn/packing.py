@@ -8,7 +8,7 @@ import numpy as np
 from retrograd.core.dispatch import call, is_ordinary
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.opdef import defop
-from retrograd.core.tensor import new_tensor
+from retrograd.core.tensor import bump, new_tensor
 from retrograd.ops import late
 from retrograd.ops.shared import families
 
@@ -43,7 +43,7 @@ def pack_kernel(xp: Any, input: Any, lengths: Any, batch_first: bool) -> Any:
 
 
 def unpack_tensors(grad: Any, input_size: Any, batch_sizes: Any, batch_first: bool) -> Any:
-    if is_ordinary(batch_sizes):
+    if not batch_sizes._flags:
         check_lengths(batch_sizes.array)
     first, second, *rest = input_size
     made = grad.new_zeros((second, first, *rest) if batch_first else tuple(input_size))
@@ -78,7 +78,7 @@ forward = defop(
 
 def pad_tensors(data: Any, batch_sizes: Any, batch_first: bool, padding_value: Any, total_length: int) -> Any:
     bare = is_ordinary(data) and is_ordinary(batch_sizes) and not families.will_differentiate(data)
-    if is_ordinary(batch_sizes):
+    if not batch_sizes._flags:
         check_lengths(batch_sizes.array)
     sizes = batch_sizes.array.tolist() if bare else batch_sizes.tolist()
     longest = len(sizes)
@@ -88,10 +88,13 @@ def pad_tensors(data: Any, batch_sizes: Any, batch_first: bool, padding_value: A
                              f"total_length={total_length} and max sequence length being {longest}")
         longest = total_length
     made, start = data.new_full((longest, sizes[0], *data.shape[1:]), padding_value), 0
+    bare = bare and data.array.ndim > 0 and sum(sizes) <= len(data.array)         # else an op says what is wrong
     target, source = (made.array, data.array) if bare else (made, data)
     for t, size in enumerate(sizes):
         target[t, :size] = source[start:start + size]
         start += size
+        if bare:
+            bump(made)
     counts = [sum([size > i for size in sizes]) for i in range(sizes[0])]
     lengths = new_tensor(np.array(counts, np.int64)) if bare else late.tensor(counts)
     return (made.transpose(0, 1) if batch_first else made), lengths

@@ -2,7 +2,7 @@
 
 What `forward.run` does with dual tensors stands here in one piece for the ops that the fast path knows: linear ones run
 again on the tangents, of a product each factor is replaced in turn, and a function of elements has the traced rule of its
-backward (see NOTE [Rules on arrays] in shortcut_rules.py; the Jacobian is diagonal, so it is its own transpose).
+backward (see NOTE [Rules on arrays] in rules.py; the Jacobian is diagonal, so it is its own transpose).
 Ordinary is: float32 or float64, contiguous, nothing requires grad, no tensor asks its base for a tangent, nobody watches.
 All else goes through the dispatcher of dispatch.
 """
@@ -15,8 +15,8 @@ import numpy as np
 
 from retrograd.core.forward import attach, here
 from retrograd.core.opdef import GRAD, NOT_IMPLEMENTED, SAVED
-from retrograd.core.shortcut_rules import array_steps
-from retrograd.core.shortcuts import COMMON, WRITERS, run_text
+from retrograd.core.plain.operators import COMMON, WRITERS, new_text, run_text
+from retrograd.core.plain.rules import array_steps
 
 HEAD = """
 def dual(TENSORS):
@@ -68,16 +68,7 @@ if p is None or z is None:
     return OTHERWISE
 if type(p) is not ndarray:
     p, z = asarray(p), asarray(z)
-t = new(Tensor)
-t.array = p
-t._flags = t._nr = 0
-t._requires = False
-t._node = t._counter = t._view = t._grad = t._sink = t._extra = None
-s = new(Tensor)
-s.array = z
-s._flags = s._nr = 0
-s._requires = False
-s._node = s._counter = s._view = s._grad = s._sink = s._extra = None
+""" + new_text("t", "p") + new_text("s", "z") + """
 attach(t, s)
 return t
 """
@@ -95,7 +86,7 @@ def written_dual(op: Any, dispatcher: Any) -> Any:
         body = "".join(operands) + (ONE if count == 1 else TWO) + lines + RESULT
     tensors = ", ".join("ab"[:count])
     text = HEAD.replace("TENSORS", tensors) + indent(body, "    ")
-    run_text(text.replace("OTHERWISE", f"dispatcher.{'unary' if count == 1 else 'binary'}(op, {tensors})"), op, space)
+    run_text(text.replace("OTHERWISE", f"dispatcher.{'unary' if count == 1 else 'binary'}(op, {tensors})"), op.name, space)
     return space["dual"]
 
 

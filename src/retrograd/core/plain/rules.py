@@ -20,9 +20,9 @@ import numpy as np
 
 from retrograd.core.modes import pop_mode, push_mode
 from retrograd.core.opdef import ATTR, GRAD, NOT_IMPLEMENTED, SAVED, VALUE
+from retrograd.core.plain.operators import COMMON, KEEPS_ARRAYS, new_text, run_text
 from retrograd.core.record import OpNode, rule_arguments, unpack_fast
 from retrograd.core.saved import SavedTensor
-from retrograd.core.shortcuts import COMMON, KEEPS_ARRAYS, run_text
 from retrograd.core.state import set_grad_enabled, tls
 from retrograd.core.tensor import new_tensor
 
@@ -60,14 +60,6 @@ elif type(ySLOT) is float:
 """
 
 FITS = "type(ySLOT) is ndarray and ySLOT.dtype is d and (flat or ySLOT.flags.c_contiguous)"
-
-RESULT = """
-t = rEDGE = new(Tensor)
-t.array = z
-t._flags = t._nr = 0
-t._requires = False
-t._node = t._counter = t._view = t._grad = t._sink = t._extra = None
-"""
 
 # the usual case of `unpack_fast`: an input that has never been written to
 UNPACK = """
@@ -136,7 +128,7 @@ def written_run(op: Any) -> Any:
     if op.saved_names:
         text += DROP.replace("PACKED", " or ".join(
             [f"type(saved[{i}]) is SavedTensor" for i in range(len(op.saved_names))]))
-    run_text(text + f"    return [{', '.join([f'r{i}' for i in edges])}]\n", op, space)
+    run_text(text + f"    return [{', '.join([f'r{i}' for i in edges])}]\n", op.name, space)
     return space["run"]
 
 
@@ -170,7 +162,7 @@ def array_rule(rule: Any, number: int, steps: list[str], defaults: dict[int, Any
             f"if {' and '.join(fits)}:\n" + indent(lines, "    "))
     return (f"z = None\nif g is not None{' and saved is not None' if slots else ''}:\n" + indent(lines, "    ")
             + "if z is None:\n" + indent(tensor_rule(rule, number), "    ")
-            + "else:\n" + indent(RESULT.replace("EDGE", str(rule.targets[0])), "    "))
+            + "else:\n" + indent(new_text(f"r{rule.targets[0]}", "z"), "    "))
 
 
 def simple(rule: Any) -> bool:

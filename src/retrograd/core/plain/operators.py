@@ -1,15 +1,16 @@
-"""The fast path written out, one function per op: for plain Python, where a call costs as much as a step of the work.
+"""Operators, and ops of one or two tensors, written out: one function per op and way to call it.
 
-NOTE [Shortcuts]
+NOTE [Written ops]
 What `Dispatch.unary`, `Dispatch.binary` and `record_short` do one after the other stands here in one piece, generated from
 what the table says of an op: which inputs its node saves, which other facts it keeps. The usual case alone is written out
 (ordinary float32 and float64 tensors, nobody watching); everything else goes through the dispatcher of dispatch, which is also
-what a compiled core always uses: there, calls are cheap and nothing of this file is loaded.
+what a compiled core always uses.
 Python's operators start as stubs and get their code on the first call, so that import does not pay for it. The sources
 are made of templates and of numbers that the table gives; no name or value of a user gets into them.
 """
 from __future__ import annotations
 
+import re
 from textwrap import indent
 from types import FunctionType
 from typing import Any
@@ -19,12 +20,11 @@ import numpy as np
 from retrograd.core.graph import AccumulateGrad, edge_from, numbers
 from retrograd.core.kernels import is_spread
 from retrograd.core.opdef import SIZES, STRIDES, VALUE
-from retrograd.core.record import attribute_value, node_class, record
+from retrograd.core.record import attribute_value, node_class
 from retrograd.core.saved import note_version
 from retrograd.core.state import switches, tls
 from retrograd.core.storage import strides_of
-from retrograd.core.tensor import FLAG_DUAL, FUNCTIONS_BY_NAME, Dispatcher, Tensor, View, counter_of, operators
-from retrograd.core.views import DEFAULT, LONGEST, shorten
+from retrograd.core.tensor import FLAG_DUAL, FUNCTIONS_BY_NAME, Dispatcher, Tensor, counter_of, operators
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 SINGLES: dict[float, Any] = {}        # numbers as arrays of float32: NumPy takes its time to make them of Python's
@@ -138,14 +138,23 @@ BINARY = """
         return dispatcher.binary(op, a, b)
 """
 
-RESULT = """
-    t = new(Tensor)
-    t.array = z
-    t._flags = t._nr = 0
-    t._counter = t._view = t._grad = t._sink = t._extra = None
+# a new tensor without history; the one place where written functions set its fields
+NEW = """
+TENSOR = new(Tensor)
+TENSOR.array = ARRAY
+TENSOR._flags = TENSOR._nr = 0
+TENSOR._requires = False
+TENSOR._node = TENSOR._counter = TENSOR._view = TENSOR._grad = TENSOR._sink = TENSOR._extra = None
+"""
+
+
+def new_text(tensor: str, array: str) -> str:
+    """The lines that make a tensor of an array."""
+    return NEW.replace("TENSOR", tensor).replace("ARRAY", array)
+
+
+RESULT = indent(new_text("t", "z"), "    ") + """
     if not wanted:
-        t._node = None
-        t._requires = False
         return t
     node = new(cls)
     node._seq = numbers.n = numbers.n + 1
@@ -191,6 +200,8 @@ TWO_EDGES = """
 """
 
 INPLACE = """
+    if not isinstance(b, Tensor):
+        return general(given(a, b), kwargs)
     if (a._requires or b._requires or a._view is not None or b._view is not None or a._flags or b._flags
             or (switches.any_mode and tls.run_flags > 1)):
         return general((a, b), kwargs)
@@ -209,52 +220,6 @@ INPLACE = """
     return a
 """
 
-# a view of a contiguous tensor in another shape that is given by integers; sizes of 0 and 1 are for those who look closer
-RESHAPE = """
-def method(a, *sizes, **kwargs):
-    if type(a) is Tensor and not a._flags and not kwargs and (not switches.any_mode or not tls.slow_path and tls.grad_enabled):
-        x = a.array
-        if x.size > 1 and x.flags.c_contiguous and 1 not in x.shape:
-            try:
-                z = x.reshape(sizes)
-            except (ValueError, TypeError):
-                return general(a, *sizes)
-            shape = z.shape
-            if shape == sizes:
-                t = new(Tensor)
-                t.array = z
-                t._flags = t._nr = 0
-                t._requires = False
-                t._node = t._grad = t._sink = t._extra = None
-                c = a._counter
-                if c is None:
-                    c = counter_of(a)
-                t._counter = c
-                v = t._view = View()
-                v.op = op
-                v.args = (shape,)
-                v.output = -1
-                v.version = c.n
-                p = a._view
-                if p is not None and p.depth >= LONGEST:
-                    p = shorten(a)
-                v.parent = p
-                if p is None:
-                    v.depth = 0
-                    v.base = a
-                    v.creation = DEFAULT
-                    if a._requires:
-                        record_view(a, t, op, (shape,))
-                else:
-                    v.depth = p.depth + 1
-                    v.base = p.base
-                    v.creation = p.creation
-                    if a._requires or p.base._requires:
-                        record_view(a, t, op, (shape,))
-                return t
-    return general(a, *sizes, **kwargs)
-"""
-
 # how the function is called, the number of its tensors, and what takes calls that need a closer look
 HEADS = {
     "operator1": ("def function(a):\n", "dispatcher.unary(op, a)"),
@@ -262,17 +227,19 @@ HEADS = {
     "reflected2": ("def function(a, b):\n", "general((a, b), {})"),
     "matmul2": ("def function(a, b):\n    if not isinstance(b, Tensor) or a.array.ndim != 2 or b.array.ndim != 2:\n"
                 "        return general((a, b), {})\n", "dispatcher.binary(op, a, b)"),
-    "method1": ("def function(a, *rest):\n    if rest or type(a) is not Tensor:\n        return general((a, *rest), {})\n",
+    "method1": ("def function(a, *rest):\n    if rest or (type(a) is not Tensor and (not isinstance(a, Tensor) or a._flags)):\n"
+                "        return general((a, *rest), {})\n",
                 "general((a,), {})"),
-    "call1": ("def function(a=ABSENT, /, *rest, **kwargs):\n    if rest or kwargs or type(a) is not Tensor:\n"
+    "call1": ("def function(a=ABSENT, /, *rest, **kwargs):\n"
+              "    if rest or kwargs or (type(a) is not Tensor and (not isinstance(a, Tensor) or a._flags)):\n"
               "        return general(given(a, *rest), kwargs)\n", "general((a,), kwargs)"),
     "call2": ("def function(a=ABSENT, b=ABSENT, /, *rest, **kwargs):\n"
-              "    if rest or kwargs or type(a) is not Tensor or type(b) is not Tensor:\n"
-              "        return general(given(a, b, *rest), kwargs)\n", "general((a, b), kwargs)"),
+              "    if rest or kwargs or type(a) is not Tensor and not isinstance(a, Tensor):\n"
+              "        return general(given(a, b, *rest), kwargs)\n", "general(given(a, b), kwargs)"),
 }
 
 
-def shortcut(op: Any, head: str, general: Any = None) -> Any:
+def written(op: Any, head: str, general: Any = None) -> Any:
     """A function for `op` that is called as `head` says; calls that do not fit it go to `general(args, kwargs)`."""
     if not op._ready:
         op.prepare()
@@ -281,11 +248,11 @@ def shortcut(op: Any, head: str, general: Any = None) -> Any:
     # of two matrices, which that head has made sure of, `dot` is the shortest way
     space = dict(COMMON, op=op, fast=np.ndarray.dot if head == "matmul2" else op.fast, dispatcher=dispatcher, general=general,
                  cls=node_class(op) if op.differentiable else None, dual=later_dual(op))
-    run_text(source(op, head), op, space)
+    run_text(source(op, head), op.name, space)
     return space["function"]
 
 
-WRITERS: dict[str, Any] = {}          # what other files write for ops: shortcut_tangents.py their functions for dual tensors
+WRITERS: dict[str, Any] = {}          # what other files write for ops: tangents.py their functions for dual tensors
 
 
 def later_dual(op: Any) -> Any:
@@ -299,41 +266,24 @@ def later_dual(op: Any) -> Any:
     return dual
 
 
-def inplace_shortcut(op: Any, general: Any) -> Any:
+def written_inplace(op: Any, general: Any) -> Any:
     """The in-place method of a binary op whose functional form is `op`."""
     space = dict(COMMON, ufunc=op.ufunc, general=general, counter_of=counter_of)
-    run_text(HEADS["call2"][0] + INPLACE, op, space)
+    run_text(HEADS["call2"][0] + INPLACE, op.name, space)
     return space["function"]
 
 
-def reshape_shortcut(op: Any, general: Any) -> Any:
-    """The method of a view in another shape, where `general` is the method for all cases and `op` the view op."""
-    space = dict(COMMON, op=op, general=general, View=View, counter_of=counter_of, record_view=record_view, DEFAULT=DEFAULT,
-                 LONGEST=LONGEST, shorten=shorten)
-    run_text(RESHAPE, op, space)
-    return space["method"]
+def run_text(text: str, name: str, space: dict[str, Any]) -> None:
+    """Execute generated code; tools that look at the stack see it as a part of this package."""
+    exec(compile(text, f"{__file__}:{name}", "exec"), space)
 
 
-def record_view(source: Any, view: Any, op: Any, args: Any) -> None:
-    """Give a new view its node."""
-    if not op._ready:
-        op.prepare()
-    node = view._node = record(op, (source, *args), 1, False)
-    node._shape, node._dtype = view.array.shape, view.array.dtype
-    view._requires = True
-
-
-def run_text(text: str, op: Any, space: dict[str, Any]) -> None:
-    """Execute generated code; it counts as part of this package for whoever looks at a stack."""
-    exec(compile(text, f"{__file__}:{op.name}", "exec"), space)
-
-
-def lazy_shortcut(name: str, head: str, general: Any = None) -> Any:
+def written_later(name: str, head: str, general: Any = None) -> Any:
     """The same for one of Python's operators, made when it is first used."""
     space: dict[str, Any] = {}
 
     def first_call(args: Any) -> Any:
-        made = shortcut(getattr(operators, name), head, general)
+        made = written(getattr(operators, name), head, general)
         space.update(made.__globals__)
         function.__code__ = made.__code__
         return function(*args)
@@ -357,13 +307,13 @@ def install_operators() -> None:
     """Give Tensor its arithmetic operators anew."""
     for name, op, head in OPERATORS:
         before = getattr(Tensor, name)
-        function = lazy_shortcut(op, head, lambda args, kwargs, before=before: before(*args))
+        function = written_later(op, head, lambda args, kwargs, before=before: before(*args))
         function.__name__, function.__qualname__, function.__doc__ = name, f"Tensor.{name}", before.__doc__
         setattr(Tensor, name, function)
 
 
 def source(op: Any, head: str) -> str:
-    """The Python text of a shortcut."""
+    """The Python text of such a function."""
     binary = head[-1] == "2"
     text, otherwise = HEADS[head]
     text += (BINARY if binary else UNARY).replace("OTHERWISE", otherwise).replace("NUMBERS", str(bool(op.numbers))).replace(
@@ -373,7 +323,7 @@ def source(op: Any, head: str) -> str:
             "FAST(x, y)", "fast(x, y) if x.ndim or y.ndim else fast(x, y, out=...)")
     text = text.replace("FAST", "fast")
     if not op.differentiable:
-        return text + RESULT[:RESULT.index("    node = new")].replace("if not wanted:", "if True:")
+        return text + indent(new_text("t", "z"), "    ") + "    return t\n"
     text += RESULT + (TWO_EDGES if binary else ONE_EDGE)
     for mask in (1, 2, 3) if binary else (1,):
         lines = kept(op, mask)
@@ -410,23 +360,50 @@ def kept(op: Any, mask: int) -> list[str]:
     return lines
 
 
+TWO_TENSORS = r"\(Tensor \w+, Tensor \w+(, \*.*)?\) -> Tensor$"
+
+
+def before(entry: Any, packet: Any, is_method: bool) -> Any:
+    """The public function of an op that takes calls with one ordinary tensor, or two, itself, others by `entry`."""
+    def others(args: Any, kwargs: Any) -> Any:
+        return entry(*args, **kwargs)
+    rows = packet.overloads_[:packet.declared]
+    if not rows:
+        op = packet.overloads_[0].functional
+        writes_pair = op.ufunc is not None and "(Tensor self, Tensor other" in op.schema.text
+        return written_inplace(op, others) if writes_pair else entry
+    for op in rows:
+        text = op.schema.text
+        if op.fast is None or op.functional is not None:
+            continue
+        if "(Tensor self) -> Tensor" in text or "(Tensor self, *" in text:
+            alone = len(rows) == 1 and "*" not in text
+            return written(op, "method1" if alone and is_method else "call1", others) or entry
+        if re.search(TWO_TENSORS, text):
+            return written(op, "call2", others) or entry
+    return entry
+
+
 class WrittenDispatcher(Dispatcher):
     """The entrances of dispatch for whoever has an op and its tensors in hand; each op is written out when first used."""
 
     def __init__(self, dispatcher: Any) -> None:
+        self.functions: dict[Any, Any] = {}
         self.behind = dispatcher                # which tests compare with
         self.inplace, self.call, self.refresh, self.counted, self.function = (       # type: ignore[method-assign]
             dispatcher.inplace, dispatcher.call, dispatcher.refresh, dispatcher.counted, dispatcher.function)
 
     def unary(self, op: Any, a: Any) -> Any:
-        if op.short is None:
-            op.short = shortcut(op, "operator1") or (lambda a: dispatcher.unary(op, a))
-        return op.short(a)
+        function = self.functions.get(op)
+        if function is None:
+            function = self.functions[op] = written(op, "operator1") or (lambda a: dispatcher.unary(op, a))
+        return function(a)
 
     def binary(self, op: Any, a: Any, b: Any) -> Any:
-        if op.short is None:
-            op.short = shortcut(op, "operator2") or (lambda a, b: dispatcher.binary(op, a, b))
-        return op.short(a, b)
+        function = self.functions.get(op)
+        if function is None:
+            function = self.functions[op] = written(op, "operator2") or (lambda a, b: dispatcher.binary(op, a, b))
+        return function(a, b)
 
 
 def straight_to(name: str) -> Any:

@@ -1,0 +1,158 @@
+"""What a written function does once its arguments are bound: guards, kernel, new tensor, node.
+
+The lines are those of `dispatch.call_general` with everything decided that the table and the types of the arguments
+decide. Where a guard fails, or the kernel raises, the answer is `ASK`: the layers take the call, and say what is wrong.
+"""
+from __future__ import annotations
+
+from textwrap import indent
+from typing import Any
+
+import numpy as np
+
+from retrograd.core.dispatch import call, call_plain, make_view
+from retrograd.core.kernels import run_kernel
+from retrograd.core.plain.operators import COMMON, new_text
+from retrograd.core.record import dropped, finish, record, save_results
+from retrograd.core.tensor import Tensor, new_tensor, wants_grad
+
+ASK = object()                 # the schemas and the layers are to take this call
+
+SPACE: dict[str, Any] = dict(
+    COMMON, ASK=ASK, np=np, call=call, call_plain=call_plain, make_view=make_view, run_kernel=run_kernel, record=record,
+    finish=finish, save_results=save_results, dropped=dropped, wants_grad=wants_grad, new_tensor=new_tensor,
+)
+
+
+class Body:
+    """The lines that run an op on arguments given by expressions, in schema order; `types` are the types of their values."""
+
+    # nothing watches this thread; `wanted` are the inputs that need gradients, as bits
+    ORDINARY = """
+    if switches.any_mode and tls.run_flags > 1: return ASK
+"""
+    RECORDING = """
+    if switches.any_mode:
+        flags = tls.run_flags
+        if flags:
+            if flags > 1: return ASK
+            wanted = 0
+"""
+    FLOAT = "({0}.dtype is F32 or {0}.dtype is F64)"
+    IN_ORDER = "({0}.ndim < 2 or ({0}.flags.c_contiguous and {0}.size and 1 not in {0}.shape))"
+
+    def __init__(self, op: Any, expressions: list[str], types: dict[int, Any]) -> None:
+        self.op, self.expressions, self.types = op, expressions, types
+        self.values = ", ".join(expressions)
+        self.tensors = [i for i in op.tensor_args if expressions[i] != "None"]
+        self.alike = op.promote is not None or op.elementwise
+
+    def text(self) -> str:
+        op = self.op
+        if op.composite:
+            return self.ORDINARY + self.returning(f"compute({self.values})")
+        if op.is_out:
+            return self.ORDINARY + self.returning(f"call(op, [{self.values}])")
+        if not op.simple or op.is_view and not op.one_view or self.names_device() or not all(
+                [issubclass(self.types[i], (Tensor, list)) for i in self.tensors]):      # a number is no array
+            return self.ORDINARY + self.returning(f"call_plain(op, [{self.values}])")
+        return self.view() if op.one_view else self.several() if op.multiple else self.single()
+
+    def returning(self, made: str) -> str:
+        if any([result.is_list for result in self.op.schema.returns]):
+            return f"    made = {made}\n    return tuple(made) if type(made) is list else made\n"
+        return f"    return {made}\n"
+
+    def names_device(self) -> bool:
+        """Whether a device or a layout is asked for by name."""
+        place = self.op.device_arg
+        return place >= 0 and (self.expressions[place] != "None" or self.expressions[place - 1] != "None")
+
+    # ---- the three kinds of ops that are written out
+    def view(self) -> str:
+        """One view of one tensor."""
+        rest = "".join([f"{e}, " for e in self.expressions[1:]])
+        text = self.arrays() + self.ORDINARY + self.computing()
+        text += f"    t = make_view(op, {self.expressions[0]}, ({rest}), z)\n"
+        return text + (f"    t._flags |= {self.op.flips}\n" if self.op.flips else "") + "    return t\n"
+
+    def several(self) -> str:
+        """Several results."""
+        op = self.op
+        text = self.arrays() + self.gradients() + self.computing()
+        text += "    made = [None if a is None else new_tensor(a if type(a) is ndarray else asarray(a)) for a in z]\n"
+        named = op.result_type is not None and not op.returns_list
+        text += f"    made = {'op.result_type(*made)' if named else 'tuple(made)'}\n"
+        if op.differentiable:
+            text += f"    if wanted: finish(op, record(op, ({self.values},), wanted, False), wanted, made)\n"
+        return text + "    return made\n"
+
+    def single(self) -> str:
+        """One result, which is new."""
+        op = self.op
+        text = self.arrays() + self.gradients() + self.computing() + "    if type(z) is not ndarray: z = asarray(z)\n"
+        text += indent(new_text("t", "z"), "    ")
+        if not op.differentiable:
+            return text + "    return t\n"
+        text += "    if wanted and (z.dtype.kind in 'fcV' or not dropped(op, z)):\n"
+        text += f"        node = record(op, ({self.values},), wanted, False)\n"
+        if op.has_lists:
+            return text + "        finish(op, node, wanted, (t,))\n    return t\n"
+        text += "        t._node, t._requires, node._shape, node._dtype = node, True, z.shape, z.dtype\n"
+        return text + ("        save_results(op, node, wanted, (t,))\n" if op.saves_result else "") + "    return t\n"
+
+    # ---- their parts
+    def arrays(self) -> str:
+        """x<i> is the array of argument i."""
+        op, text = self.op, ""
+        for i in self.tensors:
+            e = self.expressions[i]
+            text += f"    x{i} = " + (f"[t.array for t in {e}]\n" if op.schema.params[i].is_list else f"{e}.array\n")
+            if op.real_only:
+                text += "    return ASK\n" if op.has_lists else f"    if x{i}.dtype.kind == 'c': return ASK\n"
+        return text
+
+    def gradients(self) -> str:
+        """`wanted`, where the op records."""
+        if not self.op.differentiable:
+            return self.ORDINARY
+        text = "    wanted = 0\n"
+        for bit, i in enumerate(self.op.inputs):
+            a = self.expressions[i]
+            if a == "None":
+                continue
+            requires = f"any([wants_grad(t) for t in {a}])" if self.op.schema.params[i].is_list else (
+                f"{a}._requires or ({a}._view is not None and {a}._view.base._requires)")
+            text += f"    if {requires}: wanted |= {1 << bit}\n"
+        return text + self.RECORDING
+
+    def computing(self) -> str:
+        """z is what the kernel gives: called directly where no operand needs promotion, else as the layers call it."""
+        op = self.op
+        arrays = [f"x{i}" if i in self.tensors else e for i, e in enumerate(self.expressions)]
+        through = f"run_kernel(op, ({self.values},), [{', '.join(arrays)}])"
+        if op.native is not None or op.checks or any([self.types[i] is complex for i in op.scalar_args]):
+            return self.trying(f"z = {through}")
+        for i in op.dtype_args:
+            arrays[i] = "None" if arrays[i] == "None" else f"{arrays[i]}.numpy"
+        operands = [arrays[i] for i in op.tensor_args] if op.direct else ["np", *arrays]
+        direct = f"compute({', '.join(operands)})"
+        checked = f"check({self.values}); " if op.check is not None else ""
+        if not (self.alike or op.widen or op.floats or op.scalar_args):
+            return self.trying(f"{checked}z = {direct}")
+        if op.has_lists or not self.tensors:
+            return self.trying(f"z = {through}")
+        if op.checks_dtypes:
+            checked = ""
+        return self.trying(f"if {' and '.join(self.fits())}:", f"    {checked}z = {direct}", "else:", f"    z = {through}")
+
+    def trying(self, *lines: str) -> str:
+        return "    try:\n" + "".join([f"        {line}\n" for line in lines]) + "    except Exception: return ASK\n"
+
+    def fits(self) -> list[str]:
+        """The tests that no operand needs promotion, and that none decides on the memory order of the result."""
+        first = f"x{self.tensors[0]}"
+        tests = [self.FLOAT.format(first)]
+        for i in self.tensors[1:]:
+            tests.append(f"x{i}.dtype is {first}.dtype" if self.alike else self.FLOAT.format(f"x{i}"))
+        return tests + ([self.IN_ORDER.format(f"x{i}") for i in self.tensors] if self.op.elementwise else [])

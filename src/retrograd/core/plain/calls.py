@@ -1,0 +1,224 @@
+"""Calls in plain Python: each public name binds by the types of its arguments, and runs a function written for them.
+
+NOTE [Call patterns]
+Which overload takes a call, and what becomes of each argument, depends on the types of the arguments and on the names of
+the keywords, hardly ever on values. So a public function keeps, by these types, what it has to do: the second call of a
+pattern writes a function with everything in it that is known by then: overload, defaults, conversions, which inputs may
+need gradients, what computes. The first call, and all calls that a pattern does not fit (a mode is on, a tensor has flags,
+a list holds other things than before, an argument is wrong), are bound by the schemas and go through the layers, which
+know the rest and PyTorch's error texts. A pattern answers `ASK` for them.
+
+A pattern is written only if the overloads before its own refuse such types whatever the values are. In a compiled core
+binder.pyx does the same without code per op. The texts consist of templates and of numbers that the table gives; no name
+or value of a user gets into them.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from retrograd.core.arguments import resolve
+from retrograd.core.convert import MISMATCH
+from retrograd.core.device import device as device_class
+from retrograd.core.dtypes import dtype as dtype_class
+from retrograd.core.opdef import OpDef
+from retrograd.core.plain.bodies import ASK, SPACE, Body
+from retrograd.core.plain.operators import F32, F64, run_text
+from retrograd.core.tensor import Size, Tensor
+
+MOST = 64                      # patterns that a name keeps
+
+
+def ask(*args: Any) -> Any:
+    return ASK
+
+
+def entry(name: str, schemas: Any, targets: Any, general: Any, is_method: bool, unreduced: bool) -> Any:
+    """A function that runs, of the first schema that a call fits, the target: an op, or a function of the bound arguments."""
+    patterns: dict[Any, Any] = {}
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            key = (*map(type, args), *kwargs, *map(type, kwargs.values()))
+            pattern = patterns.get(key)
+            if pattern is not None:
+                made = pattern(*args, *kwargs.values())
+                return general(*args, **kwargs) if made is ASK else made
+        else:
+            key = tuple(map(type, args))
+            pattern = patterns.get(key)
+            if pattern is not None:
+                made = pattern(*args)
+                return general(*args) if made is ASK else made
+        if key in seen:
+            patterns[key] = written(Call(name, schemas, targets, is_method, unreduced, args, kwargs))
+        elif len(seen) < MOST:
+            seen.add(key)
+        return general(*args, **kwargs)
+
+    seen: set[Any] = set()
+    return function
+
+
+# ---- values
+def ints(value: Any) -> Any:
+    """The ints of a list or tuple as a tuple; None if there are others among them, or none at all."""
+    for item in value:
+        if type(item) is not int:
+            return None
+    return tuple(value) or None
+
+
+def tensors(value: Any) -> Any:
+    """The tensors of a list or tuple as a list; None if there are others among them, or none at all."""
+    for item in value:
+        if not isinstance(item, Tensor) or item._flags:
+            return None
+    return list(value) or None
+
+
+NUMBERS = (int, float, bool, complex)
+NUMERIC = ("int", "bool", "float", "Scalar")
+
+
+class Call:
+    """One call, and what its types say: the overload, and an expression for each of its parameters."""
+
+    def __init__(self, name: str, schemas: Any, targets: Any, is_method: bool, unreduced: bool, args: Any, kwargs: Any) -> None:
+        self.args, self.kwargs = args, kwargs
+        self.values = (*args, *kwargs.values())
+        self.names = [f"a{i}" for i in range(len(self.values))]
+        self.lines: list[str] = []            # conversions, before anything else is done
+        self.flagged: list[str] = []          # the tensors that must have no flags
+        self.space: dict[str, Any] = {}
+        self.index = -1
+        try:
+            index, bound = resolve(name, schemas, args, kwargs, is_method)
+        except Exception:
+            return
+        schema = self.schema = schemas[index]
+        self.target = targets[index]
+        places = self.places(schema, is_method)
+        if places is None or not all([self.refuses(earlier, is_method) for earlier in schemas[:index]]):
+            return
+        self.expressions: list[str] = []
+        self.types = {i: type(bound[i]) for i in range(len(schema.params))}
+        for i, p in enumerate(schema.params):
+            place = places.get(i)
+            if place is None:
+                default = 0 if unreduced and not is_method and p.name == "reduction" and p.default == 1 else p.default
+                self.expressions.append(repr(default) if default is None or type(default) in (int, bool) else f"D{i}")
+                self.space[f"D{i}"] = default
+            else:
+                made = self.converted(i, p, place, bound[i])
+                if made is None:
+                    return
+                self.expressions.append(made)
+        self.index = index
+
+    def places(self, schema: Any, is_method: bool) -> dict[int, Any] | None:
+        """For each parameter that is given: the number of the argument, or the slice of several ints."""
+        if is_method and schema._self_index != 0 or "out" in self.kwargs and self.kwargs["out"] is None:
+            return None
+        count = len(self.args)
+        first = 1 if is_method else 0
+        if schema.takes_varargs(is_method) and count > first and type(self.args[first]) is int:
+            places: dict[int, Any] = {i: i for i in range(first)}
+            places[first] = slice(first, count)
+        else:
+            places = {i: i for i in range(count)}
+        by_name = schema.keywords(is_method)
+        for i, keyword in enumerate(self.kwargs):
+            if keyword not in by_name:
+                return None
+            places[by_name[keyword]] = count + i
+        return places
+
+    def refuses(self, schema: Any, is_method: bool) -> bool:
+        """Whether an overload takes no call with arguments of these types."""
+        if is_method and (schema.is_out or schema._self_index < 0):
+            return True
+        places = self.places(schema, is_method)
+        if places is None:
+            return schema._self_index == 0 or not is_method
+        if len(self.args) > schema._positional and not any([type(at) is slice for at in places.values()]):
+            return True
+        if any([p.required and i not in places for i, p in enumerate(schema.params)]):
+            return True
+        return any([certainly_not(schema.params[i], [self.values[at]] if type(at) is int else self.values[at])
+                    for i, at in places.items() if i < len(schema.params)])
+
+    def converted(self, i: int, p: Any, place: Any, bound: Any) -> str | None:
+        """The expression for a parameter that is given; None if more than types decide on it."""
+        if type(place) is slice:
+            names = self.names[place]
+            if any([type(value) is not int for value in self.values[place]]):
+                return None
+            return f"({', '.join(names)},)"
+        value, a = self.values[place], self.names[place]
+        kind = type(value)
+        if isinstance(value, Tensor):
+            self.flagged.append(a)
+            return a if bound is value and p.type == "Tensor" and not p.is_list else None
+        if value is None:
+            return "None" if bound is None else None
+        if kind in (tuple, list, Size):
+            if not p.is_list or p.type not in ("int", "Tensor") or p.item_optional or p.writes:
+                return None
+            convert = "ints" if p.type == "int" else "tensors"
+            self.lines += [f"c{i} = {convert}({a})", f"if c{i} is None: return ASK"]
+            return f"c{i}"
+        if p.is_list:
+            return f"({a},) * {p.list_size}" if p.list_size and kind is int and p.type == "int" else None
+        if kind is int and p.type == "float":
+            return f"float({a})"
+        if kind in NUMBERS and p.type in NUMERIC or kind is str and p.type == "str":
+            return a if bound is value else None
+        return a if bound is value and kind in (dtype_class, device_class) else None
+
+
+def certainly_not(p: Any, values: Any) -> bool:
+    """Whether a parameter refuses each of these values for its type alone."""
+    for value in values:
+        if isinstance(value, Tensor):
+            if p.type == "Tensor" and not p.is_list or p.type in ("int", "Scalar", "float", "bool") and not (
+                    type(value) is Tensor and value.array.dtype in (F32, F64) and p.type in ("int", "bool")):
+                return False
+            if p.is_list and p.type == "int":
+                return False
+        elif value is None or type(value) in (tuple, list, Size, str):
+            try:
+                if p.convert(value) is not MISMATCH:
+                    return False
+            except Exception:
+                return False
+            if type(value) in (tuple, list, Size) and (not value or isinstance(value[0], Tensor)) and p.is_list:
+                return False
+        elif type(value) not in NUMBERS and type(value) not in (dtype_class, device_class) or p.convert(value) is not MISMATCH:
+            return False
+    return True
+
+
+def written(call: Call) -> Any:
+    """The function for calls like this one."""
+    if call.index < 0 or call.schema.writes_list:
+        return ask
+    text = f"def pattern({', '.join(call.names)}):\n"
+    if call.flagged:
+        text += f"    if {' or '.join([f'{a}._flags' for a in call.flagged])}: return ASK\n"
+    text += "".join([f"    {line}\n" for line in call.lines])
+    space = dict(SPACE, ints=ints, tensors=tensors, **call.space)
+    op = call.target
+    if type(op) is OpDef:
+        if not op._ready:
+            op.prepare()
+        if op.meant is not None:              # another name of an op
+            op = op.meant
+            if not op._ready:
+                op.prepare()
+        space.update(op=op, compute=op.compute, check=op.check)
+        text += Body(op, call.expressions, call.types).text()
+    else:
+        space["target"] = op
+        text += Body.ORDINARY + f"    return target([{', '.join(call.expressions)}])\n"
+    run_text(text, call.schema.name, space)
+    return space["pattern"]
