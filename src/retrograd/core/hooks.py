@@ -69,6 +69,7 @@ class Hooks:
         self.to_compressed: Service = later("retrograd.ops.sparse", "to_compressed")
         self.compressed_parts: Service = later("retrograd.ops.sparse", "compressed_parts")
         self.compressed_like: Service = later("retrograd.ops.sparse", "compressed_like")
+        self.resize_compressed: Service = later("retrograd.ops.sparse", "resize_compressed")   # (tensor, size)
         self.missing_method: Service = later("retrograd.ops.sparse", "missing_method")
         # ---- nested tensors: absent until retrograd.nested is imported
         self.nested: Service | None = None                                                     # (op, args) -> formula or None

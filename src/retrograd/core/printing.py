@@ -205,9 +205,9 @@ def _contents(array: Any, shape: tuple[int, ...], indent: int) -> str:
     return _nested_brackets(shown.tolist(), shape, indent, summarise, number)
 
 
-def _with_suffixes(text: str, suffixes: list[str], indent: int) -> str:
+def _with_suffixes(text: str, suffixes: list[str], indent: int, own_line: bool = False) -> str:
     pieces = [text]
-    column = len(text) - text.rfind("\n") + 1
+    column = options.linewidth if own_line else len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
         if column + len(suffix) + 2 > options.linewidth:
             pieces.append(",\n" + " " * indent + suffix)
@@ -237,22 +237,22 @@ def _add_history(suffixes: list[str], t: Any) -> None:
 
 def parts_str(t: Any, parts: list[tuple[str, Any]], count: int, layout: Any, own_line: bool) -> str:
     """The text of a tensor that consists of other arrays; `own_line`: what else there is to say starts a new line."""
-    indent = len("tensor(")
+    indent, outlined = len("tensor("), t.device.type == "meta"
     lines = []
     for name, array in parts:
         prefix = f"{name}=tensor("
-        text = _contents(array, array.shape, indent + len(prefix)) if array.size else f"[], size={tuple(array.shape)}"
+        if outlined:
+            text = f"..., size={tuple(array.shape)}"
+        else:
+            text = _contents(array, array.shape, indent + len(prefix)) if array.size else f"[], size={tuple(array.shape)}"
         lines.append(prefix + text + ")")
-    suffixes = [f"size={tuple(t.shape)}", f"nnz={count}"]
+    suffixes = [f"device='{t.device}'", f"size={tuple(t.shape)}"] if outlined else [f"size={tuple(t.shape)}", f"nnz={count}"]
     if t.dtype not in (dtypes.get_default_dtype(), dtypes.get_default_complex_dtype(), dtypes.int64, dtypes.bool_):
         suffixes.append(f"dtype={t.dtype}")
     suffixes.append(f"layout={layout}")
     _add_history(suffixes, t)
     separator = ",\n" + " " * indent
-    text = "tensor(" + separator.join(lines)
-    if own_line:
-        text += separator + suffixes.pop(0)
-    return _with_suffixes(text, suffixes, indent)
+    return _with_suffixes("tensor(" + separator.join(lines), suffixes, indent, own_line)
 
 
 def tensor_str(t: Any, *, tensor_contents: str | None = None) -> str:

@@ -16,7 +16,7 @@ from retrograd.core.indexing import parse_index
 from retrograd.core.kernels import broadcast_problem, check_apart, check_writable
 from retrograd.core.opdef import defop
 from retrograd.core.state import slow_path, switches, tls
-from retrograd.core.tensor import FLAG_WRAPPER, FUNCTIONS_BY_NAME, Tensor, bump, new_tensor, wants_grad
+from retrograd.core.tensor import FLAG_SPARSE, FLAG_WRAPPER, FUNCTIONS_BY_NAME, Tensor, bump, new_tensor, wants_grad
 from retrograd.ops import late
 from retrograd.ops.memory.copy import alias, copied
 from retrograd.ops.shared import families
@@ -647,6 +647,8 @@ def setitem(self: Any, index: Any, value: Any) -> None:
     if not isinstance(value, (Tensor, int, float, complex)) and hasattr(value, "__torch_function__"):
         hooks.torch_function(Tensor.__setitem__, (self, index, value), {})
         return
+    if self._flags & FLAG_SPARSE and not self.is_nested:
+        raise TypeError("Cannot assign to a sparse tensor")
     kind = type(index)
     if (kind is int or kind is slice or kind is tuple) and write_number(self, index, value):
         return

@@ -230,6 +230,10 @@ def parse_to(args: Any, kwargs: Any) -> tuple[Any, Any, bool, Any]:
 def change_device(self: Any, dtype: Any, device: Any) -> Any:
     dtype = (dtype or self.dtype).numpy
     if self._flags & FLAG_SPARSE:
+        if self._flags & FLAG_META:
+            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+        if device.type == "meta":
+            return late.zeros_like(self.detach(), dtype=dtypes.BY_NUMPY[dtype], device=device)
         raise NotImplementedError(f"retrograd has no sparse {device.type} tensors")
     if device.type == "meta":
         out = wrap(meta_array(self.array.shape, format_strides(self.array, None), dtype))
@@ -283,6 +287,8 @@ def contiguous(self: Any, memory_format: Any = contiguous_format) -> Any:
     if not self._flags and memory_format is contiguous_format and self.array.flags.c_contiguous:
         return self
     if self._flags & FLAG_SPARSE and not self.is_nested:
+        if hooks.layout_name(self) != "Sparse":
+            self.is_contiguous(memory_format)         # which refuses to answer
         return call(clone, [self, memory_format])
     if self.is_contiguous(memory_format):
         return self

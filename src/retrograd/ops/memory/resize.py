@@ -102,11 +102,16 @@ def replace_array(self: Any, array: Any) -> None:
     self._sink = None
 
 
+COMPRESSED = ("SparseCsr", "SparseCsc", "SparseBsr", "SparseBsc")
+
+
 def resize(self: Any, size: Any, memory_format: Any = None) -> Any:
     """Change the size in place; elements keep their place in memory, new memory is uninitialised."""
     if wants_grad(self) and not self._flags & FLAG_INFERENCE:       # inference tensors are below autograd
         raise RuntimeError("cannot resize variables that require grad")
     if self._flags & FLAG_SPARSE:
+        if hooks.layout_name(self) in COMPRESSED:
+            return hooks.resize_compressed(self, tuple(size))
         raise hooks.missing_method("resize_", self)
     size = tuple(size)
     if memory_format is None and size == self.array.shape:
@@ -192,6 +197,8 @@ hooks.resize_out = resize_out
 
 
 def resize_as(self: Any, the_template: Any, memory_format: Any) -> Any:
+    if self._flags & the_template._flags & FLAG_SPARSE:
+        return late.resize_as_sparse_(self, the_template)
     if memory_format is not None and memory_format.name == "preserve_format":
         resize(self, the_template.array.shape)
         strides = format_strides(the_template.array, None)

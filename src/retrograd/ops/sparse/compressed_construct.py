@@ -62,6 +62,9 @@ def build(layout: Any, compressed: Any, plain: Any, values: Any, size: Any, dtyp
         check_ranks(layout, compressed, plain, values)
         size = inferred_size(layout, compressed.array, plain.array, values.array)
     if checking.enabled if check is None else check:
+        if values.is_meta and plain.array.shape[-1]:
+            raise RuntimeError(f"expected nnz to be 0 for sparse {layout.name[-3:].upper()} meta tensor but got "
+                               f"{plain.array.shape[-1]}")
         check_parts(layout, compressed, plain, values, tuple(size))
     made = call(from_parts, [compressed, plain, values, tuple(size), values.dtype, layout, None, None])
     if requires_grad and not wants_grad(made):
@@ -111,6 +114,8 @@ def check_parts(layout: Any, compressed: Any, plain: Any, values: Any, size: Any
                            "respectively")
     if kinds[0] not in (dtypes.int32, dtypes.int64):
         raise RuntimeError(f"{first} and {second} dtype must be Int or Long, but got {kinds[0].legacy}")
+    if compressed.is_meta:
+        return
     check_order(layout, compressed.array, plain.array, minor_length(layout, values.array, size, compressed.array.ndim - 1))
 
 

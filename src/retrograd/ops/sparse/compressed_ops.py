@@ -8,6 +8,7 @@ import numpy as np
 from retrograd.core import lean
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call, compute
+from retrograd.core.hooks import hooks
 from retrograd.core.opdef import defop
 from retrograd.core.saved import alias
 from retrograd.core.tensor import Tensor, new_tensor
@@ -32,7 +33,17 @@ from retrograd.ops.sparse.compressed import (
     with_entry_values,
 )
 from retrograd.ops.sparse.convert import blocksize_of, sparse_gradient
-from retrograd.ops.sparse.coo import coalesced, common_dtype, data_of, empty_coo, is_coo, is_sparse, layout_name, layout_of
+from retrograd.ops.sparse.coo import (
+    coalesced,
+    common_dtype,
+    data_of,
+    empty_coo,
+    is_coo,
+    is_sparse,
+    layout_name,
+    layout_of,
+    replace,
+)
 from retrograd.ops.sparse.table import KEEPS_ZERO, compressed_kernel, on_values, sparse_kernel, unbatched
 
 FLIPPED = {sparse_csr: sparse_csc, sparse_csc: sparse_csr, sparse_bsr: sparse_bsc, sparse_bsc: sparse_bsr}
@@ -143,6 +154,13 @@ def abs_in_place(op: Any, self: Any) -> Any:
     return assigned(self, with_entry_values(self, data_of(self).values.detach().abs()))
 
 
+@sparse_kernel("abs_")
+def abs_in_place_coo(op: Any, self: Any) -> Any:
+    own = coalesced(self)
+    replace(self, pointwise.with_values(own, data_of(own).values.detach().abs()))
+    return self
+
+
 @compressed_kernel(KEEPS_ZERO, "neg", "conj_physical", "_conj_physical", "positive")
 def on_entry_values(op: Any, self: Any, *rest: Any) -> Any:
     return with_entry_values(self, on_values(op, data_of(self).values, *rest))
@@ -249,7 +267,56 @@ def copy_kernel(op: Any, self: Any, src: Any, non_blocking: bool) -> Any:
     if layout_of(self) is not layout_of(src):
         raise RuntimeError("torch.copy_: copy of sparse compressed tensors having different layouts is not supported. self "
                            f"layout is {layout_name(self)} and src layout is {layout_name(src)}")
+    if data_of(self).values.array.shape != data_of(src).values.array.shape:
+        raise RuntimeError("torch.copy_: only sparse compressed tensors with the same number of specified elements are "
+                           "supported.")
+    if self.array.shape != src.array.shape:
+        raise RuntimeError(f"torch.copy_: expected shapes of self and src to match but self.shape={list(self.array.shape)} and "
+                           f"src.shape={list(src.array.shape)}")
     return assigned(self, copied(src, None))
+
+
+def resize_compressed(self: Any, size: Any) -> Any:
+    """Change the numbers of rows, columns and matrices in place; entries keep their places in memory."""
+    shape, data = self.array.shape, data_of(self)
+    if len(size) < 2:
+        raise RuntimeError(f"torch.resize_: Only batched sparse CSR matrices are supported, but got size {list(size)}")
+    if size[-1] < shape[-1]:
+        raise RuntimeError("torch.resize_: Resizing columns of sparse CSR tensors to a smaller value is not supported. "
+                           f"The original number of columns is {shape[-1]} while the requested new number of columns is "
+                           f"{size[-1]}.")
+    batch, rows, count = tuple(size[:-2]), size[-2], data.plain.array.shape[-1]
+    before = data.compressed.array.shape[-1]
+    compressed = refitted(data.compressed.array, (*batch, rows + 1))
+    compressed[..., before:] = count
+    compressed[..., -1] = count
+    values = refitted(data.values.array, (*batch, count, *data.values.array.shape[data.batch + 1:]))
+    made = new_compressed(data.layout, compressed, refitted(data.plain.array, (*batch, count)), values, size)
+    self._extra.sparse, self.array = made._extra.sparse, made.array
+    return self
+
+
+def refitted(array: Any, shape: Any) -> Any:
+    """An array of another shape with the same elements in the same places of its memory, zeros after them."""
+    made = np.zeros(shape, array.dtype)
+    kept = min(made.size, array.size)
+    made.reshape(-1)[:kept] = array.reshape(-1)[:kept]
+    return made
+
+
+hooks.resize_compressed = resize_compressed
+
+
+@compressed_kernel("new_zeros", "new_empty")
+def new_zeros_kernel(op: Any, self: Any, size: Any, dtype: Any, layout: Any, *rest: Any) -> Any:
+    wanted = layout if layout is not None else layout_of(self)
+    made = np.zeros(tuple(size), dtype.numpy if dtype is not None else self.array.dtype)
+    if wanted is strided:
+        return new_tensor(made)
+    if wanted in IN_BLOCKS:
+        raise RuntimeError("empty_sparse_compressed expected sparse compressed (non-block) tensor layout but got "
+                           f"{layout_name(wanted)}")
+    return to_compressed(new_tensor(made), wanted, None, None)
 
 
 @compressed_kernel("zeros_like", "empty_like", "ones_like")
@@ -303,8 +370,7 @@ def mm_kernel(op: Any, self: Any, mat2: Any) -> Any:
     check_product(None, self, mat2)
     made = products.mm_kernel(op, matrix_of(self), matrix_of(mat2))
     if is_coo(made):
-        both = layout_of(self) is sparse_csc and layout_of(mat2) is sparse_csc
-        return to_compressed(made, sparse_csc if both else sparse_csr, None, None)
+        return to_compressed(made, sparse_csr, None, None)
     return new_tensor(np.ascontiguousarray(made.array))
 
 

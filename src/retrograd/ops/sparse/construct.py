@@ -32,6 +32,7 @@ from retrograd.ops.sparse.coo import (
     values_of,
 )
 from retrograd.ops.sparse.invariants import checking
+from retrograd.ops.sparse.outlines import outline
 from retrograd.ops.sparse.table import compressed_kernel, missing, sparse_kernel, unbatched
 
 OPTIONS = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
@@ -173,12 +174,14 @@ def sparse_coo_tensor(*args: Any, **kwargs: Any) -> Any:
         raise TypeError(f"sparse_coo_tensor() received an invalid combination of arguments - got ({', '.join(kinds)}), "
                         + SIGNATURES)
     dtype, requires_grad = options.get("dtype"), options.get("requires_grad", False)
-    if devices.parse_device(options.get("device")).type == "meta":
-        raise NotImplementedError("retrograd has no sparse tensors on the meta device")
+    if any([n < 0 for n in given.get("size") or ()]):
+        raise RuntimeError(f"numel: integer multiplication overflow\nThe size may not be negative: {list(given['size'])}.")
     if "indices" not in given:
         made = empty_coo(tuple(given["size"]), (dtype or dtypes.get_default_dtype()).numpy)
     else:
         made = from_parts(given["indices"], given["values"], given.get("size"), dtype, options)
+    if devices.parse_device(options.get("device")).type == "meta" and not made.is_meta:
+        made = outline(made.detach())
     if requires_grad and not wants_grad(made):
         made.requires_grad_()
     return made
@@ -192,16 +195,12 @@ def from_parts(indices: Any, values: Any, size: Any, dtype: Any, options: Any) -
     indices = given_tensor(indices, dtypes.int64)
     if values.array.ndim == 0:
         values = late.expand(values, (1,))
-    if indices.array.ndim == 1:                    # PyTorch takes a vector of n indices for n dimensions
-        if size is not None:
-            raise RuntimeError(f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = "
-                               f"{indices.array.shape[0]}, dense_dim = {values.array.ndim - 1}")
     if indices.array.ndim != 2:
         raise RuntimeError("indices must be sparse_dim x nnz, but got: " + str(list(indices.array.shape)))
     if size is None:
         size = inferred_size(indices, values)
     is_coalesced, check = options.get("is_coalesced"), options.get("check_invariants")
-    if checking.enabled if check is None else check:
+    if (checking.enabled if check is None else check) and not indices.is_meta:
         check_invariants_of(indices, size, is_coalesced)
     return coo_unsafe(indices, values, tuple(size), is_coalesced)
 
@@ -286,6 +285,9 @@ def resize_as_sparse_(self: Any, the_template: Any) -> Any:
     if layout_of(self) is not layout_of(the_template):
         raise RuntimeError(f"resize_as_sparse_: layouts must match, got {layout_name(self)} and {layout_name(the_template)}")
     if self.array.shape != the_template.array.shape:
+        if is_coo(self):
+            return sparse_resize_(self, tuple(the_template.array.shape), sparse_dim_of(the_template),
+                                  dense_dim_of(the_template))
         made = late.zeros_like(the_template.detach())
         self._extra.sparse, self.array = made._extra.sparse, made.array
     return self
@@ -313,6 +315,8 @@ def resized(self: Any, size: Any, sparse_dim: int, dense_dim: int, clear: bool) 
     return self
 
 
+REMEDY = "\nsparse_resize_and_clear_() drops the entries; sparse_coo_tensor() makes an empty tensor of any size."
+
 resize_op = defop(
     "_sparse_resize_(Tensor(a!) self, SymInt[] size, int sparse_dim, int dense_dim, bool clear) -> Tensor(a!)",
     kernel=None, batch=unbatched, variants="", out=False,
@@ -328,14 +332,14 @@ def resize_kernel(op: Any, self: Any, size: Any, sparse_dim: int, dense_dim: int
         split = sparse_dim_of(self)
         if sparse_dim != split:
             raise RuntimeError(f"changing the number of sparse dimensions (from {split} to {sparse_dim}) on a non-empty sparse "
-                               "tensor is not supported.")
+                               f"tensor is not supported.{REMEDY}")
         if dense_dim != dense_dim_of(self):
             raise RuntimeError(f"changing the number of dense dimensions (from {dense_dim_of(self)} to {dense_dim}) on a "
-                               "non-empty sparse tensor is not supported.")
+                               f"non-empty sparse tensor is not supported.{REMEDY}")
         for kind, first, last in (("sparse", 0, split), ("dense", split, len(size))):
             if any([new < have for new, have in zip(size[first:last], old[first:last], strict=True)]):
                 raise RuntimeError(f"shrinking the size of {kind} dimensions (from {list(old[first:last])} to "
-                                   f"{list(size[first:last])}) on a non-empty sparse tensor is not supported.")
+                                   f"{list(size[first:last])}) on a non-empty sparse tensor is not supported.{REMEDY}")
         grown = np.zeros((values.shape[0], *size[split:]), values.dtype)
         grown[tuple([slice(n) for n in values.shape])] = values
         made = sparse_tensor(Coo(data_of(self).indices, new_tensor(grown), data_of(self).coalesced), size)

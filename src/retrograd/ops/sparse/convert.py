@@ -20,6 +20,7 @@ from retrograd.ops.sparse.coo import (
     coalesced,
     data_of,
     dense_array,
+    dense_dim_of,
     is_coo,
     is_sparse,
     keys_of,
@@ -371,9 +372,8 @@ def copy_kernel(op: Any, self: Any, src: Any, non_blocking: bool) -> Any:
     if not (is_coo(self) and is_coo(src)):
         raise RuntimeError("copy_() between dense and sparse Tensors is not implemented! Found self type = "
                            f"{late.type(self)} and src type = {late.type(src)}")
-    if self.array.shape != src.array.shape and data_of(self).values.array.shape[0]:
-        raise RuntimeError(f"copy_sparse_to_sparse_: expected sizes to match, but {list(self.array.shape)} != "
-                           f"{list(src.array.shape)}")
+    if self.array.shape != src.array.shape:
+        late.sparse_resize_(self, tuple(src.array.shape), sparse_dim_of(src), dense_dim_of(src))       # which may refuse
     replace(self, copied(src, None))
     return self
 

@@ -35,6 +35,8 @@ from retrograd.ops.sparse.table import KEEPS_ZERO, on_values, sparse_kernel
 @sparse_kernel(KEEPS_ZERO, "pow.Tensor_Scalar")
 def on_summed_values(op: Any, self: Any, *rest: Any) -> Any:
     """f(0) is 0, but f(a + b) is not f(a) + f(b): the entries are summed first."""
+    if op.name == "pow" and rest[0] == 0:
+        raise RuntimeError("pow: cannot raise to zeroth power on sparse tensor; it would make the result tensor dense")
     own = coalesced(self)
     return with_values(own, on_values(op, data_of(own).values, *rest))
 

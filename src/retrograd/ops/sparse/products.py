@@ -106,9 +106,10 @@ def bmm_kernel(op: Any, self: Any, mat2: Any) -> Any:
         if t.array.ndim != 3:
             raise RuntimeError(f"bmm_sparse: expected {name} to have 3 dimensions, got {t.array.ndim}")
     (n, rows, inner), (m, length, columns) = self.array.shape, mat2.array.shape
-    if n != m or inner != length:
-        raise RuntimeError(f"bmm_sparse: mat1 and mat2 shapes cannot be multiplied ({n}x{rows}x{inner} and "
-                           f"{m}x{length}x{columns})")
+    for mine, other, places in ((n, m, (0, 0)), (inner, length, (2, 1))):
+        if mine != other:
+            raise RuntimeError(f"bmm_sparse: 'self.size({places[0]})' and 'mat2.size({places[1]})' must match\n"
+                               f"They are {mine} and {other}.")
     same_dtype(self, mat2)
     made = np.zeros((n, rows, columns), mat2.array.dtype)
     which, row, column = indices_of(self)

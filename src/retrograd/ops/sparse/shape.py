@@ -224,8 +224,8 @@ def cat_kernel(op: Any, tensors: Any, dim: int) -> Any:
     split = sparse_dim_of(first)
     for position, t in enumerate(tensors):
         if sparse_dim_of(t) != split or dense_dim_of(t) != dense_dim_of(first):
-            raise RuntimeError(f"All tensors must have the same shape: {list(first.array.shape)} (except in the concatenating "
-                               f"dimension), but found shape: {list(t.array.shape)} at position {position}.")
+            raise RuntimeError(f"All tensors must have the same sparse_dim and dense_dim: {split}, {dense_dim_of(first)}, but "
+                               f"tensor at position {position} has {sparse_dim_of(t)}, {dense_dim_of(t)}.")
         for d in range(first.array.ndim):
             if d != dim and t.array.shape[d] != first.array.shape[d]:
                 raise RuntimeError("Sizes of tensors must match except in dimension "

@@ -13,6 +13,7 @@ from retrograd.core.hooks import hooks
 from retrograd.core.tensor import Tensor
 from retrograd.ops import late
 from retrograd.ops.sparse.coo import NAMES, is_coo, is_sparse, replace
+from retrograd.ops.sparse.outlines import run_outlined, without_data
 
 KEEPS_ZERO = "keeps.zero"             # stands for all ops of which the row says so
 KERNELS: dict[str, Any] = {}          # "add.Tensor" -> kernel; "default" is the overload without a name
@@ -43,6 +44,10 @@ def tensors_among(args: Any) -> list[Any]:
 
 def run(op: Any, args: Any) -> Any:
     """Run the sparse kernel of `op`."""
+    return run_outlined(run_kernel, op, args) if without_data(op, args) else run_kernel(op, args)
+
+
+def run_kernel(op: Any, args: Any) -> Any:
     sparse = [t for t in tensors_among(args) if is_sparse(t)]
     is_compressed = any([not is_coo(t) for t in sparse])
     kernels = COMPRESSED if is_compressed else KERNELS
