@@ -1,1 +1,16 @@
-# Compiled as it is: no C types needed.
+# C types for backward.py.
+cimport cython
+from retrograd.core.graph cimport unseen_accumulator, unseen_edge
+from retrograd.core.state cimport Switches
+from retrograd.core.tensor cimport Tensor, wants_grad
+
+cdef Switches switches
+
+cpdef bint is_overridden(outputs, inputs) except -1
+cpdef tuple as_tuple(value)
+cpdef tuple grads_tuple(grads, Py_ssize_t count)
+cpdef input_edge(t)
+@cython.locals(edges=list)
+cpdef list root_edges(outputs)
+@cython.locals(made=list, i=Py_ssize_t, t=Tensor, first=Tensor)
+cpdef list first_gradients(tuple outputs, tuple grads, bint batched)

@@ -140,8 +140,8 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any 
         retain_graph = create_graph
     roots = root_edges(outputs)
     targets = [input_edge(t) for t in inputs]
-    for i, (node, _) in enumerate(targets):
-        if node is None:
+    for i in range(len(targets)):
+        if targets[i][0] is None:
             raise RuntimeError("One of the differentiated Tensors does not require grad"
                                f" (the input at index {i}; call requires_grad_() on it before it is used)"
                                + origins.without_grad(inputs[i]))
@@ -151,7 +151,9 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any 
         results = hooks.vmap(one, grads, bool(allow_unused))
     else:
         results = run_backward(roots, grads, bool(retain_graph), create_graph, targets, False)
-    made = tuple(finish(results, inputs, roots, bool(allow_unused), materialize_grads, create_graph))
+    if not isinstance(results, list) or any([r is None for r in results]):
+        results = finish(results, inputs, roots, bool(allow_unused), materialize_grads, create_graph)
+    made = tuple(results)
     return made if names is None else dict(zip(names, made, strict=True))
 
 
@@ -179,7 +181,7 @@ def finish(results: Any, inputs: Any, roots: Any, allow_unused: bool, materializ
 
 
 def as_tuple(value: Any) -> tuple[Any, ...]:
-    if isinstance(value, (Tensor, GradientEdge)):
+    if isinstance(value, Tensor) or isinstance(value, GradientEdge):
         return (value,)
     return tuple(value)
 
@@ -228,8 +230,14 @@ def output_facts(t: Any) -> tuple[Any, Any]:
 
 def first_gradients(outputs: Any, grads: Any, batched: bool) -> list[Any]:
     """The gradients to start from: those given, checked, or ones for scalars."""
-    made = []
-    for i, (out, g) in enumerate(zip(outputs, grads, strict=True)):
+    made: list[Any] = []
+    for i in range(len(outputs)):
+        out, g = outputs[i], grads[i]
+        if type(g) is Tensor and type(out) is Tensor and not batched:
+            t, first = out, g
+            if first.array.dtype is t.array.dtype and first.array.shape == t.array.shape:
+                made.append(g)
+                continue
         shape, dtype = output_facts(out)
         if g is None:
             if isinstance(out, Tensor) and not wants_grad(out):

@@ -19,6 +19,18 @@ cdef class GraphTask:
 @cython.locals(waiting=dict, node=Node, todo=list)
 cpdef count_dependencies(GraphTask task, roots)
 
+@cython.locals(node=Node, n=Node, root=Node, needed=dict, captures=dict, targets=dict, found=list, stack=list, useful=set, position=int)
+cpdef find_needed(GraphTask task, roots, inputs, bint accumulate_grad)
+
+@cython.locals(task=GraphTask, depth=int)
+cpdef run_pass(roots, grads, bint keep_graph, bint create_graph, inputs, bint accumulate_grad)
+
+@cython.locals(state=dict, done=dict, node=Node, nr=int)
+cpdef run_task(GraphTask task, roots, grads, work=*)
+
+@cython.locals(positions=list)
+cdef bint capture(GraphTask task, Node node, list grads) except -1
+
 @cython.locals(ready=list, waiting=dict, buffers=dict, useful=set, release=bint, watched=bint, how=int, order=long, node=Node, following=Node, grads=list,
                results=list, i=int, n=Node, sink=AccumulateGrad, leaf=Tensor, t=Tensor, fits=bint)
 cpdef loop(GraphTask task)

@@ -107,11 +107,14 @@ def find_needed(task: Any, roots: Any, inputs: Any, accumulate_grad: bool) -> No
     """Find the nodes that must run so that the gradients of `inputs` are computed, and what to capture where."""
     needed: dict[Any, bool] = {}
     captures: dict[Any, Any] = {}
-    targets = {}
-    for position, (node, nr) in enumerate(inputs):
-        targets[node] = True
-        if not accumulate_grad:
-            captures.setdefault(node, []).append((nr, position))
+    targets: dict[Any, Any] = {} if accumulate_grad else captures
+    position = 0
+    for node, nr in inputs:
+        found = targets.get(node)
+        if found is None:
+            found = targets[node] = []
+        found.append((nr, position))
+        position += 1
     task.captured = [None] * len(inputs)
     # Post-order walk: a node is needed if one of its edges leads to a target or to a needed node.
     for root, _ in roots:
@@ -142,7 +145,11 @@ def find_needed(task: Any, roots: Any, inputs: Any, accumulate_grad: bool) -> No
                 needed[node] = True
     task.needed = needed
     task.captures = captures
-    task.useful = {node for node, runs in needed.items() if runs} | captures.keys()
+    useful = set(captures)
+    for node, runs in needed.items():
+        if runs:
+            useful.add(node)
+    task.useful = useful
 
 
 def run_task(task: Any, roots: Any, grads: Any, work: Any = None) -> None:

@@ -241,10 +241,12 @@ def bind_all() -> None:
 def wants_call(values: Any) -> bool:
     """Whether one of some arguments, or of lists of them, is no tensor and takes part in `__torch_function__`."""
     for value in values:
-        if type(value) in (list, tuple):
+        if isinstance(value, Tensor):
+            continue
+        if type(value) is list or type(value) is tuple:
             if wants_call(value):
                 return True
-        elif hasattr(value, "__torch_function__") and not isinstance(value, Tensor):
+        elif hasattr(value, "__torch_function__"):
             return True
     return False
 
