@@ -363,7 +363,7 @@ def __idiv__(self: Any, other: Any) -> Any:
 
 
 def __format__(self: Any, spec: str) -> str:
-    if self.array.ndim == 0 and type(self) is Tensor and not self._flags & (FLAG_META | FLAG_WRAPPER):
+    if self.array.ndim == 0 and type(self) is Tensor and not self._flags & FLAG_META:
         return item(self).__format__(spec)
     return object.__format__(self, spec)
 
@@ -551,6 +551,8 @@ def is_contiguous(self: Any, memory_format: Any = None) -> bool:
         return False
     if memory_format is None or getattr(memory_format, "name", "") in ("contiguous_format", "preserve_format", ""):
         return self.array.size == 0 or bool(self.array.flags.c_contiguous)
+    if self._flags & FLAG_WRAPPER and hasattr(self._extra.batch, "dim"):
+        raise RuntimeError("NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format")
     return hooks.is_channels_last(self, memory_format)
 
 

@@ -184,3 +184,32 @@ def test_keyword_only_arguments_have_no_gradients() -> None:
     x, y = torch.ones(2, requires_grad=True), torch.full((2,), 3.0, requires_grad=True)
     scale(x, y, k=2.0).sum().backward()
     assert x.grad.tolist() == [6, 6] and y.grad.tolist() == [2, 2]
+
+
+def test_arguments_that_were_left_out_need_no_gradient():
+    @torch.library.custom_op("left_out::scale", mutates_args=())
+    def scale(x: torch.Tensor, by: int = 2) -> torch.Tensor:
+        return x * by
+    scale.register_autograd(lambda ctx, grad: grad * 2)
+    x = torch.ones(2, requires_grad=True)
+    scale(x).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+    with pytest.raises(RuntimeError, match="incorrect number of gradients"):
+        scale(x, 3).sum().backward()
+
+
+def test_opcheck_compares_with_a_recorded_graph():
+    @torch.library.custom_op("opcheck_graph::twice", mutates_args=())
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+    twice.register_fake(torch.empty_like)
+    found = torch.library.opcheck(twice, (torch.ones(2),))
+    assert list(found) == ["test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic"]
+    assert set(found.values()) == {"SUCCESS"}
+
+
+def test_a_tuple_parameter_is_refused_with_the_list_to_use():
+    def function(x: tuple[int, int]) -> torch.Tensor:
+        raise NotImplementedError
+    with pytest.raises(ValueError, match=r"We do not support Tuple inputs in schema.*For example, list\[int\]"):
+        torch.library.infer_schema(function, mutates_args=())

@@ -38,7 +38,8 @@ def test_ops_are_not_copied() -> None:
 
 def test_built_in_ops_can_be_checked() -> None:
     assert torch.library.opcheck(aten.sin.default, (torch.ones(2, requires_grad=True),)) == {
-        "test_schema": "SUCCESS", "test_autograd_registration": "SUCCESS", "test_faketensor": "SUCCESS"}
+        "test_schema": "SUCCESS", "test_autograd_registration": "SUCCESS", "test_faketensor": "SUCCESS",
+        "test_aot_dispatch_dynamic": "SUCCESS"}
     with pytest.raises(ValueError, match="expected test_utils to be subset of"):
         torch.library.opcheck(aten.sin.default, (torch.ones(2),), test_utils="other")
 

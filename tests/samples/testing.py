@@ -7,7 +7,7 @@ from tests.samples import Maker, Sample, samples
 
 
 @samples("_test_autograd_multiple_dispatch.fullcoverage", "_test_autograd_multiple_dispatch_view.default",
-         "_test_autograd_multiple_dispatch_view_copy.default", "_test_warn_in_autograd.default")
+         "_test_autograd_multiple_dispatch_view_copy.default", "_test_warn_in_autograd.default", "_foobar.default")
 def of_one(make: Maker) -> Iterator[Sample]:
     yield Sample(make(3, 4), grad=False)
 

@@ -340,3 +340,16 @@ def test_a_batch_of_what_does_not_count_is_still_a_batch(name: str, shapes: Any)
         made = torch.func.vmap(run, in_dims=dims)(*args)
         wanted = torch.stack([run(*[t[k] if i == place else t for i, t in enumerate(args)]) for k in range(6)])
         torch.testing.assert_close(made, wanted)
+
+
+def test_an_output_that_is_batched_further_out_cannot_have_no_dimension():
+    with pytest.raises(ValueError, match="can not return a BatchedTensor when out_dim is None"):
+        vmap(lambda a: vmap(lambda b: a, out_dims=None)(torch.ones(4)))(torch.ones(2, 3))
+
+
+def test_examples_have_no_memory_format():
+    x = torch.ones(2, 1, 2, 2, 2)
+    with pytest.raises(RuntimeError, match="NYI: querying is_contiguous inside of vmap for memory_format"):
+        vmap(lambda t: t.contiguous(memory_format=torch.channels_last))(x)
+    with pytest.raises(RuntimeError, match=r"NYI: Tensor.clone.memory_format. inside vmap .* .got ChannelsLast."):
+        vmap(lambda t: t.clone(memory_format=torch.channels_last))(x)

@@ -51,7 +51,7 @@ def enter_dual_level() -> int:
     >>> exit_dual_level(level=0)
     """
     global _current_level
-    if _current_level >= 0:
+    if _current_level >= 0 or any([level.is_forward for level in tls.transforms]):
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
     _current_level = levels.current = 0
     return 0

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from retrograd.core.api import ops
@@ -197,6 +198,21 @@ def register_autograd(op: Any, backward: Callable[..., Any], /, *, setup_context
     found = _existing(op)
     check_functional(found, found)
     found.generated = generated_function(found, backward, setup_context)
+
+
+class _FakeContext:
+    """What a fake kernel may ask for: sizes that depend on data, which tensors without data cannot have here."""
+
+    def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> Any:
+        raise import_module("retrograd.compile.fake_tensor").DynamicOutputShapeException(
+            "the shape of this result depends on values, and tensors without data have none")
+
+    new_unbacked_symint = create_unbacked_symint = new_dynamic_size
+
+
+def get_ctx() -> _FakeContext:
+    """For use inside a function that was given to `register_fake`: what it may ask for."""
+    return _FakeContext()
 
 
 def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None) -> Any:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,8 @@ class OpCheckError(Exception):
 
 
 def opcheck(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, *, test_utils: str | Sequence[str] = (
-        "test_schema", "test_autograd_registration", "test_faketensor"), raise_exception: bool = True) -> dict[str, Any]:
+        "test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic"),
+        raise_exception: bool = True) -> dict[str, Any]:
     """Check with given arguments that an operator does what its registrations say; returns what each test found.
 
     >>> import retrograd as torch
@@ -27,8 +29,8 @@ def opcheck(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
     ... def double(x: torch.Tensor) -> torch.Tensor:
     ...     return x * 2
     >>> _ = double.register_fake(lambda x: torch.empty_like(x))
-    >>> torch.library.opcheck(double, (torch.ones(2),))
-    {'test_schema': 'SUCCESS', 'test_autograd_registration': 'SUCCESS', 'test_faketensor': 'SUCCESS'}
+    >>> torch.library.opcheck(double, (torch.ones(2),), test_utils=("test_schema", "test_faketensor"))
+    {'test_schema': 'SUCCESS', 'test_faketensor': 'SUCCESS'}
     """
     found = op if type(op) is OpDef else find_op(op)
     if found is None:
@@ -115,5 +117,29 @@ def check_fake(op: Any, args: Any) -> None:
                 raise RuntimeError(f"the fake impl of {declaration(op).name} returned {what} {y}, the operator {x}")
 
 
+def check_traced(op: Any, args: Any) -> None:
+    """Whether a recorded graph of the op gives what the op gives; it is recorded with tensors that have no data."""
+    check_fake(op, args)
+    make_fx = import_module("retrograd.fx.experimental.proxy_tensor").make_fx
+    given = copies(args)
+    tensors = tensors_in(given)
+
+    def function(*values: Any) -> Any:
+        replaced = dict(zip(map(id, tensors), values, strict=True))
+        return run(op, map_tensors(lambda t: replaced[id(t)], given))
+    plain = [t.detach().clone() for t in tensors]
+    graph = make_fx(function)(*[t.clone() for t in plain])
+    expected, found = function(*[t.clone() for t in plain]), graph(*[t.clone() for t in plain])
+    for a, b in zip(flat_tensors(expected), flat_tensors(found), strict=True):
+        if not np.allclose(a.array, b.array, equal_nan=True):
+            raise AssertionError(f"{declaration(op).name}: the recorded graph does not give what the operator gives; it may "
+                                 "depend on something that is no argument")
+
+
+def flat_tensors(value: Any) -> list[Any]:
+    return tensors_in([value]) if isinstance(value, Tensor) else tensors_in(value) if value is not None else []
+
+
 TESTS: dict[str, Callable[[Any, Any], None]] = {
-    "test_schema": check_schema, "test_autograd_registration": check_autograd_registration, "test_faketensor": check_fake}
+    "test_schema": check_schema, "test_autograd_registration": check_autograd_registration, "test_faketensor": check_fake,
+    "test_aot_dispatch_static": check_traced, "test_aot_dispatch_dynamic": check_traced}

@@ -9,6 +9,7 @@ from threading import local
 from typing import Any
 
 from retrograd.autograd.function import Function, run_function
+from retrograd.core.modes import is_default
 from retrograd.core.storage import owner_of
 from retrograd.library import layers, userop
 from retrograd.library.arguments import tensors_in
@@ -176,6 +177,9 @@ class CustomOpDef:
 
     def register_autocast(self, device_type: str, cast_inputs: Any) -> None:
         """Cast floating-point inputs to a dtype while autocast is on."""
+        if not isinstance(device_type, str):
+            raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+        device_keys(device_type)
         if device_type not in ("cpu", "cuda"):
             raise ValueError(f"Unknown device type: {device_type}")
         if device_type == "cpu":
@@ -285,8 +289,9 @@ class Generated(Function):
         result = tuple(result) if isinstance(result, (tuple, list)) and not (
             isinstance(result, list) and len(spread.args) == 1 and spread.lists) else (result,)
         params = spread.op.schema.params
-        if len(result) == sum([not p.kwarg_only for p in params]):         # keyword-only arguments have no gradients
-            result += (None,) * (len(params) - len(result))
+        rest = list(zip(params, spread.defaults, strict=True))[len(result):]
+        if all([p.kwarg_only or default for p, default in rest]):
+            result += (None,) * len(rest)         # keyword-only arguments, and those that were left out, have no gradients
         return spread.spread_grads(result)
 
 
@@ -307,6 +312,7 @@ class Spread:
         self.op, self.lists = op, lists
         self.args = [len(value) if i in lists else None for i, value in enumerate(args)]
         self.results: list[int | None] = []
+        self.defaults = [is_default(p, value) for p, value in zip(op.schema.params, args, strict=True)]
 
     def gather(self, flat: Any) -> list[Any]:
         """Arguments in schema order out of flat ones."""

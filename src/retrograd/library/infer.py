@@ -8,7 +8,7 @@ import operator
 import types
 import typing
 from collections.abc import Callable, Iterable
-from typing import Any, Union
+from typing import Any, Union, get_args, get_origin
 
 from retrograd.core.device import device
 from retrograd.core.dtypes import dtype
@@ -60,7 +60,9 @@ def infer_schema(prototype_function: Callable[..., Any], /, *, mutates_args: str
             raise wrong(f"Parameter {name} must have a type annotation.")
         kind = spell_parameter(hints[name])
         if kind is None:
-            raise wrong(f"Parameter {name} has unsupported type {hints[name]}. The valid types are: "
+            pairs = "We do not support Tuple inputs in schema. As a workaround, please try to use List instead. For example, "
+            advice = f"{pairs}{list_for(hints[name])}.\n\n" if get_origin(hints[name]) is tuple else ""
+            raise wrong(f"Parameter {name} has unsupported type {hints[name]}. {advice}The valid types are: "
                         f"{valid_parameters()}.")
         if name in written or unknown and kind.startswith("Tensor"):
             if not kind.startswith("Tensor"):
@@ -84,6 +86,12 @@ def infer_schema(prototype_function: Callable[..., Any], /, *, mutates_args: str
     if result is None:
         raise wrong(f"Return has unsupported type {hints['return']}. The valid types are: {RETURNS}.")
     return f"{op_name or ''}({', '.join(parts)}) -> {result}"
+
+
+def list_for(kind: Any) -> Any:
+    """The list that can stand for a tuple."""
+    inner = [a for a in get_args(kind) if a is not Ellipsis]
+    return list[inner[0]] if len(set(inner)) == 1 else list  # type: ignore[valid-type]
 
 
 def shown(signature: Any) -> str:

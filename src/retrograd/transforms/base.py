@@ -23,6 +23,7 @@ class Transform:
     level: int = 0            # 1 for the outermost
     stays: bool = False       # it is in force while it runs its rule, and puts itself out of force where that goes below
     legacy: bool = False      # the older vmap, under which custom Functions run as they are
+    is_forward: bool = False  # it carries tangents
     requires_grad_allowed: bool = False       # `requires_grad_` may be called inside of it
     hooks_below: Any = ()     # the saved-tensor hooks of the transform (or the program) around it
 

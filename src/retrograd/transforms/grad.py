@@ -244,7 +244,7 @@ def run_vjp(func: Any, primals: Any, argnums: Any, has_aux: bool) -> Any:
         roots, targets = [output_edge(out, level) for out in outputs], leaf_edges(leaves)
         results = [level.unwrap(out) for out in outputs]
 
-    def pull(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+    def wrapper(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         flat, spec = flatten(cotangents)
         if spec != out_spec:
             raise RuntimeError("Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
@@ -260,7 +260,7 @@ def run_vjp(func: Any, primals: Any, argnums: Any, has_aux: bool) -> Any:
         return unflatten(grads, in_spec)
 
     made = unflatten(results, out_spec)
-    return (made, pull, aux) if has_aux else (made, pull)
+    return (made, wrapper, aux) if has_aux else (made, wrapper)
 
 
 def short(spec: Any) -> str:

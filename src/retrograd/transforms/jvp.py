@@ -64,7 +64,7 @@ def run_jvp(func: Any, primals: Any, tangents: Any, argnums: Any, strict: bool, 
             output, aux = output
             aux = unwrap_aux(aux, level)
         outputs, out_spec = flatten(output)
-        if len(outputs) == 1 and outputs[0] is None:
+        if not outputs or len(outputs) == 1 and outputs[0] is None:
             raise RuntimeError(API + f"Expected f to be a function that has non-empty output (got output = {outputs})")
         for out in outputs:
             if not isinstance(out, Tensor):
@@ -99,6 +99,9 @@ def linearize(func: Callable[..., Any], *primals: Any) -> Any:
             if direction.dtype != t.dtype:
                 raise RuntimeError(f"tangent:{i} with dtype {direction.dtype} in flattened pytree doesn't match the dtype "
                                    f"{t.dtype} of the corresponding primal.")
+            if direction.device != t.device:
+                raise RuntimeError(f"tangent:{i} with device {direction.device} in flattened pytree doesn't match the device "
+                                   f"{t.device} of the corresponding primal.")
         return run_jvp(func, unflatten(fixed, spec), tangents, None, False, False)[1]
     return output, jvp_fn
 

@@ -23,6 +23,8 @@ from retrograd.transforms.trees import flatten, unflatten
 class Jvp(Level):
     """Carries a tangent beside every value that depends on the inputs."""
 
+    is_forward = True
+
     def run(self, op: Any, args: Any) -> Any:
         if op.is_inplace or op.is_out:
             self.check_captured(op, args[:1] if op.is_inplace else args[op.out_arg:])

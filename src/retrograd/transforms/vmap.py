@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from retrograd.core.hooks import hooks
-from retrograd.core.tensor import Tensor
+from retrograd.core.tensor import FLAG_WRAPPER, Tensor
 from retrograd.ops import late
 from retrograd.ops.create.generators import default_generator
 from retrograd.ops.shared.families import wrap_dim
@@ -140,7 +140,7 @@ def remove_batch(out: Any, dim: int, level: Vmap) -> Any:
 
 def unwrap_output(func: Any, out: Any, dim: int | None, level: Vmap) -> Any:
     if dim is None:
-        if is_batched(out, level):
+        if isinstance(out, Tensor) and out._flags & FLAG_WRAPPER and hasattr(out._extra.batch, "dim"):
             raise ValueError(f"vmap({name_of(func)}, ...): `{name_of(func)}` can not return a BatchedTensor when out_dim is "
                              "None")
         return out

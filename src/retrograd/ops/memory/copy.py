@@ -140,11 +140,22 @@ def clone_kernel(xp: Any, self: Any, memory_format: Any) -> Any:
     return copied(self, None, format_strides(self, memory_format))
 
 
+def clone_examples(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """Examples have no memory format of their own."""
+    name = getattr(args[1], "name", "contiguous_format")
+    if name not in ("contiguous_format", "preserve_format"):
+        raise RuntimeError("NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format "
+                           "torch.preserve_format or torch.contiguous_format (got "
+                           f"{''.join([part.capitalize() for part in name.split('_')])})")
+    return families.pointwise(op, args, dims, size)
+
+
+clone_examples.refuses = True  # type: ignore[attr-defined]
 clone = defop(
     "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
     out="aten",
     kernel=clone_kernel,
-    vjp=dict(self=lambda grad: grad), jvp="linear", batch=families.pointwise, lower="@clone", pattern="elements",
+    vjp=dict(self=lambda grad: grad), jvp="linear", batch=clone_examples, lower="@clone", pattern="elements",
 )
 alias = defop(
     "alias(Tensor(a) self) -> Tensor(a)",

@@ -31,3 +31,5 @@ _test_warn_in_autograd = defop(
 # Under vmap it runs example by example, with a warning.
 defop("_test_functorch_fallback(Tensor self, Tensor other) -> Tensor", kernel=lambda xp, self, other: self.copy(),
       batch=families.loop_and_warn, variants="function", real_only=True, out=False)
+defop("_foobar(Tensor self, bool arg1=True, bool arg2=True, *, bool arg3=True) -> Tensor",
+      kernel=lambda xp, self, arg1, arg2, arg3: self.copy(), batch=families.pointwise, variants="", real_only=True, out=False)
