@@ -206,6 +206,9 @@ def get_data(self: Any) -> Any:
     if switches.any_mode and tls.dispatch_modes or dispatches(self):
         t = saved.watcher.detach(self)
         t._counter = None
+        if t._flags & FLAG_DUAL:
+            t._flags &= ~FLAG_DUAL
+            t._extra = None
     else:
         t = new_tensor(self.array)
         t._flags = self._flags & ~(FLAG_SUBCLASS | FLAG_DUAL)

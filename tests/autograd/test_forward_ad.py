@@ -16,6 +16,7 @@ from retrograd.autograd.backward import grad
 from retrograd.autograd.grad_mode import inference_mode, no_grad
 from retrograd.core.state import switches
 from retrograd.core.tensor import new_tensor
+from retrograd.utils._python_dispatch import BaseTorchDispatchMode
 
 
 @pytest.fixture(autouse=True)
@@ -462,6 +463,10 @@ def test_tangent_of_a_gradient(function: Callable[[Any], Any]) -> None:
         a = tensor(value, requires_grad=True)
         x = fw.make_dual(a, tensor(1))
         found, = grad(function(x), a, tensor(1))
+        assert tangent(found).tolist() == [pytest.approx((slope(value + step) - slope(value - step)) / (2 * step), rel=1e-6)]
+        with BaseTorchDispatchMode():
+            found, = grad(function(x), a, tensor(1))
+            assert x.data.is_leaf and tangent(x.data) is None
         assert tangent(found).tolist() == [pytest.approx((slope(value + step) - slope(value - step)) / (2 * step), rel=1e-6)]
 
 

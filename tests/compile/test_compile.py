@@ -13,6 +13,7 @@ import retrograd as torch
 from retrograd import fx, nn
 from retrograd.compile.recorder import Unsupported
 from retrograd.compile.state import counters
+from retrograd.core.state import tls
 
 
 @pytest.fixture(autouse=True)
@@ -297,7 +298,7 @@ def test_calls_without_anything_new_run_as_they_are() -> None:
     modes: list[int] = []
 
     def f(t: Any, n: int) -> Any:
-        modes.append(len(torch.utils._python_dispatch._get_current_dispatch_mode_stack()))
+        modes.append(len(tls.dispatch_modes))
         return t * n
     g = torch.compile(f)
     for n in (2, 2, 2, 2, 3, 2):

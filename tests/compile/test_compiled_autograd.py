@@ -457,3 +457,76 @@ def test_configuration_is_patched_for_a_while() -> None:
             return config.new_setting
         assert inner() == 4 and config.new_setting == 3
     assert not hasattr(config, "new_setting") and backend_config.fallback_random is False
+
+
+def test_graphs_are_logged_by_the_level_of_now_and_misses_by_that_of_the_scope(caplog: Any) -> None:
+    with compiled_autograd.enable(as_it_is):
+        set_logs(compiled_autograd_verbose=True)
+        try:
+            with caplog.at_level("DEBUG", verbose_log.name):
+                torch.ones(2, requires_grad=True).sum().backward()
+        finally:
+            set_logs(compiled_autograd_verbose=False)
+    assert "SumBackward0 (NodeCall 1)" in caplog.text and "Cache miss" not in caplog.text
+
+
+def test_callbacks_need_one_graph() -> None:
+    calls: list[int] = []
+
+    class Queues(torch.autograd.Function):
+        breaks = False
+
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            torch.autograd.Variable._execution_engine.queue_callback(lambda: calls.append(1))
+            if Queues.breaks:
+                torch.compiler.graph_break()
+            return grad * 2
+
+    def compile(module: Any) -> Any:
+        return torch.compile(module, backend=lambda gm, inputs: gm.forward)
+    x = torch.ones(2, requires_grad=True)
+    with compiled_autograd.enable(compile):
+        Queues.apply(x).sum().backward()
+        assert calls == [1]
+        Queues.breaks = True
+        with pytest.raises(AssertionError, match="only supported when Compiled Autograd is enabled with fullgraph=True"):
+            Queues.apply(x).sum().backward()
+
+
+def test_backward_that_is_not_traceable_is_between_graphs() -> None:
+    graphs: list[Any] = []
+
+    class Doubles(torch.autograd.Function):
+        is_traceable = False
+
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad * 2
+
+    def compile(module: Any, fullgraph: bool = False) -> Any:
+        return torch.compile(module, fullgraph=fullgraph, backend=lambda gm, inputs: graphs.append(gm) or gm.forward)
+    x = torch.ones(2, requires_grad=True)
+    with compiled_autograd.enable(compile):
+        Doubles.apply(x.exp()).exp().sum().backward()
+    expected, = torch.autograd.grad((x.exp() * 2).exp().sum(), x)
+    assert len(graphs) == 2 and torch.allclose(x.grad, expected)
+    with compiled_autograd.enable(lambda module: compile(module, True)), pytest.raises(Exception, match="not traceable"):
+        Doubles.apply(x.exp()).sum().backward()
+
+
+def test_region_is_a_variable_too() -> None:
+    seen: list[bool] = []
+    x = torch.ones(2, requires_grad=True)
+    x.register_hook(lambda grad: seen.append(compiled_autograd.in_compiled_autograd_region))
+    with compiled_autograd.enable(as_it_is):
+        (x * 2).sum().backward()
+    assert seen == [True] and not compiled_autograd.in_compiled_autograd_region

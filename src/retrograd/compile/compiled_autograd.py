@@ -297,7 +297,7 @@ def capture(collector: Collector, sizes: list[int | None]) -> Entry:
     module = Builder(collector, number).build()
     module.meta["symbolic_sizes"] = None in sizes
     state.counters["compiled_autograd"]["captures"] += 1
-    if ours.verbose:
+    if state.is_on(state.verbose_log):
         state.verbose_log.debug(TRACED, module.print_readable(print_output=False))
     elif state.is_on(state.graph_log):
         state.graph_log.info(TRACED, module.print_readable(print_output=False))
@@ -365,3 +365,9 @@ def cache_info() -> list[Entry]:
 def last_miss() -> str | None:
     """Why the last capture was needed."""
     return ours.last_miss
+
+
+def __getattr__(name: str) -> Any:
+    if name == "in_compiled_autograd_region":         # which programs read as a variable
+        return in_region()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

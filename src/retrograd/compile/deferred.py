@@ -30,7 +30,7 @@ from retrograd.compile.trie import known
 from retrograd.compile.waiting import Choice, Waiting
 from retrograd.core import dispatch
 from retrograd.core.hooks import hooks
-from retrograd.core.modes import TorchDispatchMode
+from retrograd.core.modes import TorchDispatchMode, remove_mode
 from retrograd.core.state import set_grad_enabled, switches, tls
 from retrograd.core.tensor import FLAG_INFERENCE, FLAG_PENDING, Tensor, new_tensor, wants_grad
 from retrograd.ops.create.generators import default_generator
@@ -96,6 +96,8 @@ hooks.settle = settle
 class Deferrer(TorchDispatchMode):
     """A scope in which ops wait."""
 
+    _is_hidden = True
+
     def __init__(self, records: bool = True) -> None:
         self.records = records                    # on a tape, where nothing else watches
         self.waiting = Waiting(facts, facts_of, self.run, self.flush)
@@ -125,7 +127,7 @@ class Deferrer(TorchDispatchMode):
             self.tape = None
 
     def __exit__(self, *exc: Any) -> None:
-        super().__exit__(*exc)
+        remove_mode(self)                         # which need not be the innermost: a program may have left one of its own
         tls.deferrer = self.before
         try:
             self.flush()
@@ -271,7 +273,7 @@ class Trace(Deferrer):
         return TorchDispatchMode.__enter__(self)
 
     def __exit__(self, *exc: Any) -> None:
-        TorchDispatchMode.__exit__(self, *exc)
+        remove_mode(self)
         tls.deferrer = self.before
 
     def flush(self) -> None:

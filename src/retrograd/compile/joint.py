@@ -28,7 +28,7 @@ from retrograd.core import dispatch
 from retrograd.core.graph import Node, edge_from, edge_of
 from retrograd.core.hooks import hooks
 from retrograd.core.record import node_class, record, save_results
-from retrograd.core.saved import FREED, modified_error
+from retrograd.core.saved import modified_error
 from retrograd.core.state import set_grad_enabled, swap_saved_hooks, switches, tls
 from retrograd.core.tensor import FLAG_PENDING, Counter, Tensor, new_tensor, wants_grad
 from retrograd.ops import late
@@ -120,15 +120,41 @@ def divided(steps: list[Any], wanted: tuple[int, ...], needs: dict[int, bool]) -
     parts = []
     start = 0
     for end in [*ends, len(steps)]:
-        own = steps[start:end]
-        made = {step.event.value for step in own}
-        given = list(dict.fromkeys([o for step in own for o in step.event.operands if o >= 0 and o not in made]))
-        outputs = [step.event.value for step in own if step.records and (
-            step.event.value in wanted or last.get(step.event.value, -1) >= end)]
-        if outputs:
-            parts.append(Part(own, given, outputs))
+        for own in connected(steps[start:end]):
+            made = {step.event.value for step in own}
+            given = list(dict.fromkeys([o for step in own for o in step.event.operands if o >= 0 and o not in made]))
+            outputs = [step.event.value for step in own if step.records and (
+                step.event.value in wanted or last.get(step.event.value, -1) >= end)]
+            if outputs:
+                parts.append(Part(own, given, outputs))
         start = end
     return parts
+
+
+def connected(steps: list[Any]) -> list[list[Any]]:
+    """Ops by the graphs that they belong to, in order: a backward pass over one of them leaves the others alone."""
+    graphs: dict[int, list[Any]] = {}             # value that requires grad -> the ops of its graph
+    made = {step.event.value: step for step in steps}
+    for step in steps:
+        if not step.records:
+            continue
+        graph = [step]
+        for operand in step.event.operands:
+            other = graphs.get(operand)
+            if other is not None and other is not graph:
+                other.extend(graph)
+                for member in graph:
+                    graphs[member.event.value] = other
+                graph = other
+        graphs[step.event.value] = graph
+    found = []
+    for graph in {id(graph): graph for graph in graphs.values()}.values():
+        needed = {step.event.value for step in graph}
+        for step in reversed(steps):              # what it computes from values without grad belongs to every graph
+            if step.event.value in needed:
+                needed.update([o for o in step.event.operands if o in made and o not in graphs])
+        found.append([step for step in steps if step.event.value in needed])
+    return found
 
 
 def finish(plans: Any, spot: Any, wanted: Any, arrays: Any, cells: Any, tensors: Any, numbers: Any, node: Any) -> Any:
@@ -193,6 +219,11 @@ def record_steps(plan: Any, arrays: Any, cells: Any, tensors: Any, numbers: Any)
         swap_saved_hooks(saved_hooks)
 
 
+def is_watched() -> bool:
+    """Whether something else than deferred execution sees the ops of this thread: a mode, a profiler, anomaly mode..."""
+    return bool(tls.slow_path > (tls.deferrer is not None and tls.deferrer in tls.dispatch_modes))
+
+
 # ---- the node
 class CompiledFunctionBackward(Node):
     """The joint node of several ops."""
@@ -220,6 +251,8 @@ class CompiledFunctionBackward(Node):
         self.versions: Any = [0 if t is None or t._counter is None else t._counter.n for t in self.inputs]
         self.counters = {part.backward.saved[i][0]: Counter() for i in part.shared} if part.shared else None
         self.usual: Any = None                    # the nodes in its place, once somebody has looked at it
+        self.ran: Any = None                      # the outputs that the last backward pass went over, if not all
+        self.done: Any = None                     # the values whose nodes have been released, if not all
 
     def counter_of(self, slot: int) -> Any:
         """The version counter that a saved value has in common with the tensor of it that a program holds."""
@@ -255,23 +288,28 @@ class CompiledFunctionBackward(Node):
         return [nodes[slot] for slot in self.part.outputs]
 
     def _release(self) -> None:
+        """Forget what was saved for the outputs that a backward pass went over; the others may have one of their own."""
+        if self.ran is not None and self.arrays is not None:
+            self.done = self.part.behind(self.ran) | (self.done or set())
+            if any([slot not in self.done for slot in self.part.outputs]):
+                return
         self.arrays = self.inputs = self.between = None
 
     def check(self, all_inputs: bool) -> None:
-        """Refuse what has been released or written to."""
-        if self.arrays is None:
-            raise RuntimeError(FREED)
+        """Refuse what has been written to."""
         part = self.part
         for slot, t, version in zip(part.inputs, self.inputs, self.versions, strict=True):
             if t is not None and t._counter is not None and t._counter.n != version and (
                     all_inputs or slot in [saved for saved, _ in part.backward.saved]):
                 raise modified_error(t, version, t._node, t._nr, self)
         for i in part.shared:
-            counter = self.counters[part.backward.saved[i][0]]      # type: ignore[index]
+            slot = part.backward.saved[i][0]
+            counter = self.counters[slot]         # type: ignore[index]
             if counter.n:
                 t = new_tensor(self.arrays[i])
                 t._counter = counter
-                raise modified_error(t, 0, None, 0, self)
+                makers = [node_class(step.op)() for step in part.steps if step.event.value == slot]
+                raise modified_error(t, 0, makers[0] if makers else None, 0, self)
 
     def _run(self, grads: Any, needed: Any) -> Any:
         if self.usual is not None:
@@ -279,7 +317,10 @@ class CompiledFunctionBackward(Node):
         for g in grads:
             if g is not None and g._flags and hooks.settle is not None:
                 hooks.settle(g)
-        if tls.grad_enabled or any([g is None or g._flags for g in grads]):
+        missing = [g is None for g in grads]
+        self.ran = [slot for slot, none in zip(self.part.outputs, missing, strict=True) if not none] if any(missing) else None
+        if tls.grad_enabled or self.done or self.arrays is None or self.ran is not None or is_watched() or any(
+                [g._flags for g in grads]):
             return self.run_again(grads, tls.grad_enabled)
         self.check(False)
         backward = self.part.backward
@@ -301,10 +342,21 @@ class CompiledFunctionBackward(Node):
         return [None if found is None else new_tensor(array if found[1] is None else np.broadcast_to(array, found[1]))
                 for array, found in zip(made, backward.results, strict=True)]
 
+    def make_dummies(self) -> None:
+        """Inputs in the place of those that have been released: gradients that depend on no values can still be had."""
+        self.inputs = []
+        for layout, edge, nr in zip(self.part.layouts, self._next, self._nrs, strict=True):
+            t = new_tensor(np.ones(layout.shape, layout.dtype))
+            if edge is not None:
+                t._node, t._nr, t._requires = edge, nr, True
+            self.inputs.append(t)
+
     def values_again(self, fresh: bool) -> dict[int, Any]:
         """The values of the ops, which run again with autograd; with `fresh`, their inputs are new tensors on the old."""
         was, saved_hooks, tape = set_grad_enabled(True), swap_saved_hooks([]), switches.tape
-        switches.tape = None
+        below, autocast, modes = tls.below, tls.autocast, tls.dispatch_modes
+        switches.tape = tls.autocast = None       # as when they ran the first time, whoever watches now
+        tls.below, tls.dispatch_modes = False, []
         try:
             values: dict[int, Any] = {}
             for slot, t, needs in zip(self.part.inputs, self.inputs, self.part.needs, strict=True):
@@ -319,14 +371,24 @@ class CompiledFunctionBackward(Node):
                 values[step.event.value] = dispatch.call(step.op, arguments(step, values, self.numbers))
             return values
         finally:
+            tls.below, tls.autocast, tls.dispatch_modes = below, autocast, modes
             set_grad_enabled(was)
             swap_saved_hooks(saved_hooks)
             switches.tape = tape if tape is not None and tape.open else None      # type: ignore[attr-defined]
 
     def run_again(self, grads: Any, create_graph: bool) -> Any:
         """The gradients by way of the ops themselves, with a graph of them if one is wanted."""
-        self.check(True)
+        released = self.arrays is None
+        if released:
+            self.make_dummies()
+        else:
+            self.check(True)
         values = self.values_again(True)
+        if released:
+            self._release()
+        for slot in self.part.behind(self.part.outputs) if released else self.done or ():      # who uses them is told so
+            if values[slot]._node is not None:
+                values[slot]._node._release()
         needs = self.part.needs
         outs = [(values[slot], g) for slot, g in zip(self.part.outputs, grads, strict=True) if g is not None]
         sources = [values[slot] for slot, needed in zip(self.part.inputs, needs, strict=True) if needed]

@@ -29,7 +29,7 @@ from typing import Any
 from retrograd.compile import state, steps
 from retrograd.compile.deferred import Weight
 from retrograd.core.graph import sequence
-from retrograd.core.modes import TorchDispatchMode
+from retrograd.core.modes import TorchDispatchMode, remove_mode
 from retrograd.core.state import add_slow_path, tls
 from retrograd.core.tensor import Tensor
 
@@ -280,6 +280,8 @@ def seen_print(*args: Any, **kwargs: Any) -> None:
 class Recorder(TorchDispatchMode):
     """Writes down the ops of one call of a compiled function."""
 
+    _is_hidden = True
+
     def __init__(self, program: Any) -> None:
         self.program = program                    # what compiles segments: see api.py
         self.segment = Segment()
@@ -306,6 +308,9 @@ class Recorder(TorchDispatchMode):
         self.weight.add(func, args, result)
         self.segment.add(func, args, kwargs, result, "")
         return result
+
+    def __exit__(self, *exc: Any) -> None:
+        remove_mode(self)
 
     # ---- segments
     def break_graph(self, reason: str) -> None:
@@ -366,7 +371,20 @@ def end_current_segment() -> None:
         recorder.end_segment()
 
 
+def break_current_graph(reason: str) -> None:
+    recorder = recorders.current()
+    if recorder is not None and recorder.recording:
+        recorder.break_graph(reason)
+
+
+def is_current_broken() -> bool:
+    recorder = recorders.current()
+    return recorder is not None and recorder.recording and recorder.breaks > 0
+
+
 steps.graph_breaks.end_segment = end_current_segment
+steps.graph_breaks.break_graph = break_current_graph
+steps.graph_breaks.is_broken = is_current_broken
 
 
 def user_lines() -> str:

@@ -86,6 +86,8 @@ def call_backward(ctx: Any, saved_tensors: Any, *grads: Any) -> Any:
     before = ctx._given_tensors
     ctx._given_tensors = tuple(saved_tensors)
     tls.task.node = ctx
+    if not getattr(ctx._forward_cls, "is_traceable", True):
+        graph_breaks.break_graph(f"backward of {ctx.name()}, which is not traceable")
     breaks = graph_breaks.count
     try:
         results = ctx._run(list(grads), None)
@@ -109,6 +111,8 @@ class GraphBreaks:
     def __init__(self) -> None:
         self.count = 0
         self.end_segment: Any = lambda: None
+        self.break_graph: Any = lambda reason: None
+        self.is_broken: Any = lambda: False       # whether the pass that is recorded consists of several graphs
 
 
 graph_breaks = GraphBreaks()
@@ -197,6 +201,8 @@ def accumulate_grad_(variable: Any, grad: Any) -> Any:
 def exec_final_callbacks() -> None:
     """Run the callbacks that were queued during the pass."""
     callbacks = [] if tls.task is None else tls.task.callbacks
+    if callbacks and graph_breaks.is_broken():
+        raise AssertionError("queue_callback() is only supported when Compiled Autograd is enabled with fullgraph=True")
     while callbacks:
         callbacks.pop(0)()
 

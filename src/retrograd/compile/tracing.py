@@ -43,10 +43,20 @@ class Part:
         self.shape: Any = None                    # of the outputs, as nodes have them
         self.dtype: Any = None
         self.shared: list[int] = []               # places among what is saved that programs hold too
+        self.layouts: list[Any] = []              # of the inputs
+
+    def behind(self, outputs: list[int]) -> set[int]:
+        """The values of the ops whose nodes a backward pass from `outputs` goes over."""
+        found = set(outputs)
+        for step in reversed(self.steps):
+            if step.event.value in found:
+                found.update([o for o in step.event.operands if o >= 0])
+        return found & {step.event.value for step in self.steps if step.records}
 
     def describe(self, layouts: dict[int, Layout], wanted: Any) -> None:
         shapes, dtypes = [layouts[slot].shape for slot in self.outputs], [layouts[slot].dtype for slot in self.outputs]
         self.shape, self.dtype = (shapes[0], dtypes[0]) if len(shapes) == 1 else (tuple(shapes), tuple(dtypes))
+        self.layouts = [layouts[slot] for slot in self.inputs]
         self.shared = [i for i, (slot, _) in enumerate(self.backward.saved) if slot in wanted]
 
 

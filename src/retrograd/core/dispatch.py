@@ -701,13 +701,17 @@ def gradient_mask(op: Any, args: Any) -> int:
     for bit, i in enumerate(op.inputs):
         t = args[i]
         if isinstance(t, Tensor):
+            if t._flags & FLAG_PENDING and hooks.settle is not None:      # its node may be another one then
+                hooks.settle(t)
             if wants_grad(t) and not (t._flags & FLAG_WRAPPER and not tls.transforms):   # it has left its level
                 mask |= 1 << bit
         elif isinstance(t, (list, tuple)):
             for item in t:
-                if isinstance(item, Tensor) and wants_grad(item):
-                    mask |= 1 << bit
-                    break
+                if isinstance(item, Tensor):
+                    if item._flags & FLAG_PENDING and hooks.settle is not None:
+                        hooks.settle(item)
+                    if wants_grad(item):
+                        mask |= 1 << bit
     return mask
 
 

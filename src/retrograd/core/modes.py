@@ -16,7 +16,7 @@ from retrograd.core.device import CPU
 from retrograd.core.hooks import hooks
 from retrograd.core.saved import Watcher, alias
 from retrograd.core.state import add_slow_path, tls
-from retrograd.core.tensor import FLAG_SUBCLASS, FLAG_WRAPPER, Tensor, counter_of, new_tensor
+from retrograd.core.tensor import FLAG_DUAL, FLAG_SUBCLASS, FLAG_WRAPPER, Tensor, counter_of, new_tensor
 
 
 class TorchDispatchMode:
@@ -34,6 +34,7 @@ class TorchDispatchMode:
     """
 
     _process: Any = None          # takes (op, arguments in schema order) in the place of `__torch_dispatch__`
+    _is_hidden = False            # the library's own: programs that ask for the modes are not told of it
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError
@@ -88,9 +89,25 @@ def pop_mode() -> Any:
     >>> _get_current_dispatch_mode() is None
     True
     """
-    mode = tls.dispatch_modes.pop()
-    add_slow_path(-1)
+    shown = current_modes()
+    mode = shown.pop()
+    remove_mode(mode)
     return mode
+
+
+def remove_mode(mode: Any) -> None:
+    """Take `mode` off, wherever it is on the stack."""
+    modes = tls.dispatch_modes
+    place = len(modes) - 1
+    while place >= 0 and modes[place] is not mode:
+        place -= 1
+    if place >= 0:
+        del modes[place]
+        add_slow_path(-1)
+
+
+def is_shown(mode: Any) -> bool:
+    return not getattr(mode, "_is_hidden", False)
 
 
 def current_mode() -> Any:
@@ -101,7 +118,7 @@ def current_mode() -> Any:
     ...     _get_current_dispatch_mode() is mode
     True
     """
-    return tls.dispatch_modes[-1] if tls.dispatch_modes else None
+    return next((mode for mode in reversed(tls.dispatch_modes) if is_shown(mode)), None)
 
 
 def current_modes() -> list[Any]:
@@ -112,7 +129,7 @@ def current_modes() -> list[Any]:
     ...     _get_current_dispatch_mode_stack() == [outer, inner]
     True
     """
-    return list(tls.dispatch_modes)
+    return [mode for mode in tls.dispatch_modes if is_shown(mode)]
 
 
 # ---- showing an op to a handler
@@ -307,9 +324,9 @@ def disable_current_modes() -> Generator[list[Any], None, None]:
     ...     print(_get_current_dispatch_mode())
     None
     """
-    modes, tls.dispatch_modes = tls.dispatch_modes, []
+    modes, shown, tls.dispatch_modes = tls.dispatch_modes, current_modes(), []
     try:
-        yield modes
+        yield shown
     finally:
         tls.dispatch_modes = modes
 
@@ -355,6 +372,9 @@ class SeenDetach(Watcher):
             return alias(t)
         twin._counter = counter_of(t)
         twin._node, twin._requires = None, False
+        if t._flags & FLAG_DUAL and twin._extra is None:      # gradients taken at a forward-mode level have tangents too
+            twin._flags |= FLAG_DUAL
+            twin._extra = t._extra
         return twin
 
 

@@ -356,8 +356,8 @@ def show_generated_line(error: Exception) -> None:
         error._fx_shown = True      # type: ignore[attr-defined]
     except AttributeError:
         pass
-    print(f"Call using an FX-traced Module, line {line} of the traced Module's generated forward function:\n{around}",
-          file=sys.stderr)
+    sys.stderr.write(f"Call using an FX-traced Module, line {line} of the traced Module's generated forward function:\n"
+                     f"{around}\n")
 
 
 def imports_of(scope: dict[str, Any]) -> str:

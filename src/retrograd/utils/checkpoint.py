@@ -195,6 +195,8 @@ class CheckpointFunction(autograd.Function):
     tensor([1.])
     """
 
+    is_traceable = False                      # its backward runs a backward pass
+
     @staticmethod
     def forward(ctx: Any, run_function: Callable[..., Any], preserve_rng_state: bool, *args: Any) -> Any:
         check_backward_validity(args)
