@@ -43,7 +43,7 @@ def losses_that_share(share: Callable[[Any], Any], retain: bool) -> Callable[[Co
             t = leaf()
             losses = g(t)
             for i in (1, 0, 2, 1):
-                yield error(lambda i=i: losses[i].backward(retain_graph=retain and i != 2)), t.grad
+                yield error(lambda loss=losses[i], keep=retain and i != 2: loss.backward(retain_graph=keep)), t.grad
     return run
 
 
