@@ -19,7 +19,7 @@ from retrograd.core.graph import sequence
 from retrograd.core.modes import disable_current_modes
 from retrograd.core.state import tls
 from retrograd.core.subclass import DisableTorchFunction
-from retrograd.core.tensor import Tensor, new_tensor
+from retrograd.core.tensor import Tensor, new_tensor, wants_grad
 from retrograd.fx import GraphModule
 from retrograd.nn import Module
 from retrograd.ops.create.generators import default_generator
@@ -69,7 +69,7 @@ def signature_of(value: Any, depth: int) -> tuple[Any, ...]:
     """What the ops of a call may depend on, as far as the arguments show it."""
     if isinstance(value, Tensor):
         marked = bool(getattr(value, "_dynamo_dynamic_indices", None))
-        return value.array.shape, value.array.dtype.str, value.requires_grad, marked
+        return value.array.shape, value.array.dtype.str, wants_grad(value), marked
     if isinstance(value, list | tuple) and depth:
         return (type(value), *[signature_of(item, depth - 1) for item in value])
     if isinstance(value, dict) and depth:

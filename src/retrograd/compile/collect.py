@@ -19,7 +19,7 @@ from retrograd.core.graph import LAST, AccumulateGrad, leaf_of, shape_dtype
 from retrograd.core.opdef import ARGSIZE, GEOMETRY, NUMEL, SAVED, SHAPE, SIZES, STRIDES, VALUE
 from retrograd.core.record import OpNode
 from retrograd.core.saved import SavedTensor, unpack_slot
-from retrograd.core.tensor import Tensor
+from retrograd.core.tensor import Tensor, wants_grad
 from retrograd.core.views import CopySlices
 
 SIZE_KINDS = (SIZES, STRIDES, GEOMETRY, ARGSIZE, NUMEL, SHAPE)
@@ -324,7 +324,7 @@ def frozen(collector: Collector, value: Any) -> Any:
         if value.place != "inputs":
             return value.place
         t = collector.inputs[value.number]
-        return (value.number, t.array.dtype.str, t.array.ndim, t.requires_grad, type(t), t._flags)
+        return (value.number, t.array.dtype.str, t.array.ndim, wants_grad(t), type(t), t._flags)
     if type(value) is Packed:
         return "packed"
     if isinstance(value, list | tuple):

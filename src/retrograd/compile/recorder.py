@@ -31,7 +31,7 @@ from retrograd.compile.deferred import Weight
 from retrograd.core.graph import sequence
 from retrograd.core.modes import TorchDispatchMode, remove_mode
 from retrograd.core.state import add_slow_path, tls
-from retrograd.core.tensor import Tensor
+from retrograd.core.tensor import Tensor, wants_grad
 
 
 class Unsupported(RuntimeError):
@@ -105,7 +105,7 @@ class Segment:
             self.count += 1
             self.known[id(t)] = number, lambda: t
             self.inputs[number] = t
-            self.key.append(("input", number, t.array.dtype.str, t.array.ndim, t.requires_grad, type(t).__name__))
+            self.key.append(("input", number, t.array.dtype.str, t.array.ndim, wants_grad(t), type(t).__name__))
             marks = getattr(t, "_dynamo_dynamic_indices", None) or ()
             static = getattr(t, "_dynamo_static_indices", None) or ()
             for dim, n in enumerate(t.array.shape):
