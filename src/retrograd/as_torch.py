@@ -88,7 +88,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_set_default_dtype": ":set_default_dtype",
         "_set_default_tensor_type": ":set_default_tensor_type",
         "_set_deterministic_algorithms": ":use_deterministic_algorithms",
-        "_set_grad_enabled": "core.state:set_grad_enabled",
+        "_set_grad_enabled": "autograd.grad_mode:_set_grad_enabled",
         "_show_config": "__config__:show",
         "_to_dlpack": "utils.dlpack:to_dlpack",
         "default_generator": ":default_generator",

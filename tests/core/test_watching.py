@@ -202,3 +202,19 @@ def test_the_contents_of_a_printed_tensor_can_be_given():
         def __repr__(self, *, tensor_contents=None):
             return super().__repr__(tensor_contents="contents")
     assert repr(torch.ones(2).as_subclass(Shown)) == "Shown(contents)"
+
+
+def test_modes_see_grad_modes_and_backward_passes():
+    x = torch.ones(2, requires_grad=True)
+    with Names() as mode:
+        with torch.no_grad():
+            assert not torch.is_grad_enabled()
+        with torch.enable_grad():
+            pass
+        assert torch.is_grad_enabled()
+    assert [name.rpartition(".")[2] for name, _ in mode.names] == ["_set_grad_enabled"] * 4
+    y = x.sum()
+    with Names() as mode:
+        torch.autograd.backward(y)
+        torch.func.grad(lambda x: x.sin().sum())(torch.ones(2))
+    assert [name.rpartition(".")[2] for name, _ in mode.names] == ["backward", "ones", "sin", "sum"]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import retrograd as torch
+import retrograd.nn.functional as F
 from retrograd.autograd import Function, forward_ad, grad
 from retrograd.transforms.vmap import _vmap, vmap
 
@@ -353,3 +354,42 @@ def test_examples_have_no_memory_format():
         vmap(lambda t: t.contiguous(memory_format=torch.channels_last))(x)
     with pytest.raises(RuntimeError, match=r"NYI: Tensor.clone.memory_format. inside vmap .* .got ChannelsLast."):
         vmap(lambda t: t.clone(memory_format=torch.channels_last))(x)
+
+
+@pytest.mark.parametrize("function", [torch.sin, torch.exp, torch.relu, lambda x: x.pow(2), lambda x: x.clamp(0, 1),
+                                      torch.clone])
+def test_functions_of_one_tensor_keep_the_place_of_the_examples(function: Any) -> None:
+    x = torch.linspace(0.1, 0.9, 12).reshape(2, 2, 3).requires_grad_()
+    made = vmap(function, in_dims=-1)(x)
+    assert made.grad_fn.name() == "PermuteBackward0" and made.stride() == (1, 6, 3)
+    torch.testing.assert_close(made, function(x).movedim(-1, 0))
+    kept = vmap(function, in_dims=-1, out_dims=-1)(x)
+    assert kept.grad_fn.name() != "PermuteBackward0" and kept.is_contiguous()
+
+
+def test_a_contiguous_copy_has_the_examples_first() -> None:
+    made = vmap(lambda x: x.contiguous(), in_dims=-1)(torch.ones(2, 2, 3))
+    assert made.is_contiguous()
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("loss", [F.mse_loss, F.smooth_l1_loss, F.huber_loss, F.binary_cross_entropy,
+                                  F.binary_cross_entropy_with_logits, F.soft_margin_loss])
+def test_losses_of_pairs_are_reduced_for_each_example_at_once(loss: Any, reduction: str) -> None:
+    x, y = torch.linspace(0.1, 0.9, 6).reshape(2, 3).requires_grad_(), torch.tensor([[1.0, 0, 1], [0, 0, 1]])
+
+    def of_one(x: Any, y: Any) -> Any:
+        return loss(x, y, reduction=reduction)
+    made = vmap(of_one)(x, y)
+    assert made.grad_fn.name() != "StackBackward0"
+    torch.testing.assert_close(made, torch.stack([of_one(a, b) for a, b in zip(x, y, strict=True)]))
+    grads = vmap(torch.func.grad(lambda a, b: of_one(a, b).sum()))(x.detach(), y)
+    total = sum(of_one(a, b).sum() for a, b in zip(x, y, strict=True))
+    torch.testing.assert_close(grads, torch.autograd.grad(total, x)[0])
+
+
+def test_one_hot_of_examples_needs_the_number_of_classes() -> None:
+    x = torch.tensor([[0, 1], [2, 3]])
+    assert vmap(lambda x: F.one_hot(x, 3))(x).tolist() == [[[1, 0, 0], [0, 1, 0]], [[0, 0, 1], [0, 0, 0]]]
+    with pytest.raises(RuntimeError, match="please provide an explicit positive num_classes"):
+        vmap(F.one_hot)(x)

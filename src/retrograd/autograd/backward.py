@@ -19,8 +19,11 @@ from retrograd.core.warn import warn_once
 from retrograd.ops import late
 
 
-class NoInputsError(ValueError, RuntimeError):
+class NoInputsError(RuntimeError, ValueError):
     """`grad` was given nothing to differentiate with respect to: one error to some versions of PyTorch, the other to others."""
+
+
+NoInputsError.__name__ = NoInputsError.__qualname__ = "RuntimeError"       # as tracebacks of the present version show it
 
 
 class GradientEdge(NamedTuple):
@@ -69,7 +72,7 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: Any = None, c
     """
     if switches.any_mode and tls.transforms:
         raise RuntimeError(tls.transforms[-1].no_backward)
-    if not isinstance(tensors, Tensor) and wants_call((tensors,)):
+    if seen_by_mode() or not isinstance(tensors, Tensor) and wants_call((tensors,)):
         return hooks.torch_function(backward, (tensors,), dict(
             grad_tensors=grad_tensors, retain_graph=retain_graph, create_graph=create_graph, inputs=inputs))
     if grad_variables is not None:
@@ -108,6 +111,11 @@ def backward_targets(inputs: Any) -> list[Any]:
     return targets
 
 
+def seen_by_mode() -> bool:
+    """Whether a mode is to see a call of a public function."""
+    return bool(switches.function_modes and tls.function_modes and tls.function_disabled < 2)
+
+
 def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any = None, create_graph: bool = False,
          only_inputs: bool = True, allow_unused: Any = None, is_grads_batched: bool = False,
          materialize_grads: bool = False) -> Any:
@@ -130,7 +138,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any 
     names = list(inputs) if isinstance(inputs, dict) else None
     outputs, inputs = as_tuple(outputs), as_tuple(inputs if names is None else tuple(inputs.values()))
     if len(inputs) == 0:
-        raise NoInputsError("grad requires non-empty inputs. `inputs` argument to `grad()` cannot be empty.")
+        raise NoInputsError("`inputs` argument to `grad()` cannot be empty. grad requires non-empty inputs.")
     if not only_inputs:
         warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for "
                       "other parts of the graph, please use torch.autograd.backward.", FutureWarning, stacklevel=2)

@@ -15,6 +15,7 @@ import warnings
 from typing import Any
 
 from retrograd.autograd.function_jvp import function_jvp, tangents_of
+from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.forward import tangent_of
 from retrograd.core.graph import Node, connect, describe_outputs, edge_of, set_history
 from retrograd.core.hooks import hooks
@@ -609,8 +610,8 @@ def wrap_outputs(node: Any, inputs: Any, outputs: Any, recording: bool) -> Any:
             facts.append(None)
             made.append(t)
             continue
-        differentiable = recording and id(t) not in plain and t.dtype.category >= 2
-        facts.append((t.array.shape, t.dtype, differentiable))
+        differentiable = recording and id(t) not in plain and t.array.dtype.kind in "fcV"
+        facts.append((t.array.shape, BY_NUMPY[t.array.dtype], differentiable))
         several += differentiable
         if id(t) in replaced:
             t = replaced[id(t)]

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from typing import Any
 
 from ..core import state
+from ..core.hooks import hooks
 from ..core.state import switches, tls
 
 __all__ = ["no_grad", "enable_grad", "set_grad_enabled", "inference_mode", "set_multithreading_enabled",
@@ -175,6 +176,14 @@ def _require_bool(function: str, mode: Any) -> None:
 
 # --- grad mode ---
 
+def _set_grad_enabled(enabled: bool) -> None:
+    """Switch gradient recording; modes that see functions see this one, by whatever scope it is called."""
+    if tls.function_modes and tls.function_disabled < 2:
+        hooks.torch_function(_set_grad_enabled, (enabled,), {})
+    else:
+        state.set_grad_enabled(enabled)
+
+
 class no_grad(_Scope):
     """Within this scope, results do not require gradients.
 
@@ -194,7 +203,10 @@ class no_grad(_Scope):
     # Entering and leaving are what loops pay for, so state.set_grad_enabled is written out in both.
     def __enter__(self) -> None:
         mine = tls.__dict__
-        if mine["grad_enabled"]:
+        if switches.function_modes:
+            self.prev = mine["grad_enabled"]
+            _set_grad_enabled(False)
+        elif mine["grad_enabled"]:
             self.prev = True
             switches.any_mode += 1
             mine["grad_enabled"] = False
@@ -204,7 +216,9 @@ class no_grad(_Scope):
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
         mine = tls.__dict__
-        if mine["grad_enabled"] is not self.prev:
+        if switches.function_modes:
+            _set_grad_enabled(self.prev)
+        elif mine["grad_enabled"] is not self.prev:
             switches.any_mode += -1 if self.prev else 1
             mine["grad_enabled"] = self.prev
             mine["run_flags"] ^= 1
@@ -225,10 +239,11 @@ class enable_grad(_Scope):
         return _new(cls) if orig_func is None else cls()(orig_func)
 
     def __enter__(self) -> None:
-        self.prev = state.set_grad_enabled(True)
+        self.prev = tls.grad_enabled
+        _set_grad_enabled(True)
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
-        state.set_grad_enabled(self.prev)
+        _set_grad_enabled(self.prev)
 
 
 class set_grad_enabled(_Scope):
@@ -243,18 +258,19 @@ class set_grad_enabled(_Scope):
     def __init__(self, mode: bool) -> None:
         _require_bool("set_grad_enabled", mode)
         self.mode = mode
-        self.prev = state.set_grad_enabled(mode)
+        self.prev = tls.grad_enabled
+        _set_grad_enabled(mode)
 
     def __call__(self, orig_func: Any) -> Any:
         # Decorating is no reason to leave the switch as the constructor set it.
-        state.set_grad_enabled(self.prev)
+        _set_grad_enabled(self.prev)
         return _decorate(self.clone, orig_func)
 
     def __enter__(self) -> None:
-        state.set_grad_enabled(self.mode)
+        _set_grad_enabled(self.mode)
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
-        state.set_grad_enabled(self.prev)
+        _set_grad_enabled(self.prev)
 
     def clone(self) -> set_grad_enabled:
         """A new scope with the same mode, which takes effect at once."""

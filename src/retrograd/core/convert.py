@@ -113,6 +113,8 @@ def to_tensor(value: Any) -> Any:
 def to_tensor_or_number(value: Any) -> Any:
     if type(value) is tensor_class or is_tensor(value):
         return value
+    if type(value) is int:
+        return value if -SMALL <= value <= SMALL else fitting(value)
     return value if type(value) in _NUMBER_TYPES else _plain_number(value)
 
 
@@ -128,11 +130,23 @@ def _plain_number(value: Any) -> Any:
 
 def to_scalar(value: Any) -> Any:
     if type(value) in _NUMBER_TYPES:
-        return value
+        return value if type(value) is not int or -SMALL <= value <= SMALL else fitting(value)
     if is_tensor(value):
         # A tensor in the graph would silently lose its gradient, so it is no Scalar.
         return MISMATCH if value.ndim or value.requires_grad else value.item()
     return _plain_number(value)
+
+
+SMALL: Final = 1 << 31
+
+
+def fitting(number: int) -> int:
+    """An integer that 64 bits can hold, with a sign or without."""
+    if number >= 1 << 64:
+        raise OverflowError("int too big to convert")
+    if number < -(1 << 63):
+        raise OverflowError("can't convert negative int to unsigned")
+    return number
 
 
 def to_fixed_int(value: Any) -> Any:
@@ -144,6 +158,8 @@ def to_fixed_int(value: Any) -> Any:
 
 def to_int(value: Any) -> Any:
     if type(value) is int:
+        if not -SMALL <= value <= SMALL and not -(1 << 63) <= value < 1 << 63:
+            raise ValueError("Overflow when unpacking long long")
         return value
     if isinstance(value, (bool, np.bool_)):
         return MISMATCH
@@ -279,6 +295,10 @@ def to_optional_tensor_list(value: Any) -> Any:
     return list(value)
 
 
+def _listed_number(value: Any) -> Any:
+    return MISMATCH if is_tensor(value) else to_scalar(value)
+
+
 def _list_of(convert_item: Converter, size: int | None) -> Converter:
     def to_list(value: Any) -> Any:
         if not isinstance(value, (tuple, list)):
@@ -326,5 +346,7 @@ def converter_for(
         elif type_name == "Tensor":
             convert = to_optional_tensor_list if item_optional else to_tensor_list
         else:
+            if type_name == "Scalar":           # of tensors none is taken for a number here
+                single = _listed_number
             convert = _list_of(_or_none(single) if item_optional else single, list_size)
     return _or_none(convert, none_means) if allow_none or none_means is not None else convert

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import forward, views
+from retrograd.core.convert import fitting
 from retrograd.core.device import missing
 from retrograd.core.forward import run as run_dual
 from retrograd.core.hooks import hooks
@@ -202,7 +203,7 @@ class Dispatch(Dispatcher):
             if a._flags or switches.any_mode and slow_path():
                 return call_operator(op, [a, b, *op.tail])
             if not number_fits(op, x, b):
-                return call_inplace(op, [a, b, *op.tail])
+                return call_inplace(op, [a, fitting(b) if type(b) is int else b, *op.tail])
             y = b
         if switches.any_mode:
             requires = requires and grad_enabled()
@@ -301,6 +302,8 @@ def call_operator(op: Any, args: Any) -> Any:
 def call_number(op: Any, a: Any, b: Any) -> Any:
     """A binary op whose second operand is not a plain tensor: a number, an array, a subclass, or an error."""
     if isinstance(b, (Tensor, bool, int, float, complex)):
+        if type(b) is int:
+            b = fitting(b)
         return call_operator(op, [a, b, *op.tail])
     if isinstance(b, np.generic) and b.dtype.kind in "fiubc":
         return call_operator(op, [a, b.item(), *op.tail])

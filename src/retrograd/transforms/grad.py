@@ -16,6 +16,7 @@ from retrograd.autograd.engine import run_backward
 from retrograd.autograd.function import run_function
 from retrograd.core.dispatch import autograd
 from retrograd.core.state import set_flag, set_grad_enabled, tls
+from retrograd.core.subclass import DisableTorchFunction
 from retrograd.core.tensor import FLAG_WRAPPER, Tensor, wants_grad
 from retrograd.ops import late
 from retrograd.ops.memory.copy import preserve_format
@@ -196,8 +197,9 @@ def run_grad(func: Any, argnums: Any, has_aux: bool, args: Any, kwargs: Any) -> 
                                f"{output.array.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?")
         if output.array.dtype.kind == "c" and output.requires_grad:
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {output.dtype}")
-        grads = pull_back(level, [output_edge(output, level)], leaf_edges(leaves), leaves,
-                          [late.ones_like(output, memory_format=preserve_format)], False)
+        with DisableTorchFunction():          # modes see the calls of the program alone
+            first = late.ones_like(output, memory_format=preserve_format)
+        grads = pull_back(level, [output_edge(output, level)], leaf_edges(leaves), leaves, [first], False)
         value = level.unwrap(output)
         if has_aux:
             return unflatten(grads, spec), (value, unwrap_aux(aux, level))
@@ -283,7 +285,7 @@ def leaf_of(t: Any, level: Grad) -> Any:
     """An input whose gradient is wanted, as a leaf of this level: another object than any that the function may hold."""
     if not isinstance(t, Tensor):
         raise ValueError(f"Thing passed to transform API must be Tensor, got {type(t)}")
-    if t.dtype.category < 2:
+    if t.array.dtype.kind not in "fcV":
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
     leaf = lift(level.unwrap(t), level)
     leaf._requires = True

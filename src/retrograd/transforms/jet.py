@@ -89,7 +89,7 @@ def with_series(x: Any, given: Any, level: Jet) -> Any:
 def derivatives(value: Any, coefficients: Any, order: int) -> list[Any]:
     """The derivatives that belong to Taylor coefficients."""
     coefficients = [None] * order if coefficients is None else coefficients
-    return [late.zeros_like(value) if c is None else c if k == 1 else c * math.factorial(k)
+    return [late.zeros_like(value) if c is None else c if k == 1 else c * float(math.factorial(k))
             for k, c in enumerate(coefficients, 1)]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from retrograd.autograd.forward_ad import check_floating
 from retrograd.core.dispatch import call
 from retrograd.core.state import set_flag, tls
-from retrograd.core.tensor import FLAG_WRAPPER, Tensor
+from retrograd.core.tensor import FLAG_WRAPPER, Tensor, wants_grad
 from retrograd.ops import late
 from retrograd.ops.memory.copy import alias
 from retrograd.transforms.arguments import argument_paths, replace_arguments, select_arguments
@@ -140,7 +140,7 @@ def dual(t: Any, tangent: Any, level: Jvp) -> Any:
     with level.beneath():
         if t._flags & FLAG_WRAPPER and not tangent._flags & FLAG_WRAPPER:
             tangent = late.zeros_like(t) + tangent      # what may be written for each example must be each one's own
-        return lift(t, level, in_layout(tangent, t))
+        return lift(call(alias, [t]) if wants_grad(t) else t, level, in_layout(tangent, t))
 
 
 def undual(out: Any, level: Jvp, strict: bool) -> tuple[Any, Any]:

@@ -250,8 +250,6 @@ def single_value(item: Any) -> Any:
     if type(item) in PYTHON_NUMBERS:
         return item
     if isinstance(item, Tensor):
-        if item.array.size != 1:
-            raise ValueError("only one element tensors can be converted to Python scalars")
         return item
     if isinstance(item, np.generic):
         return item.item()
@@ -269,8 +267,10 @@ def values_array(values: list[Any], target: Any) -> Any:
     kind = target.kind
     for i, value in enumerate(values):
         if isinstance(value, Tensor):
-            if kind in "iub" and value.array.dtype.kind not in "iub":
+            if kind in "iub" and (value.array.dtype.kind not in "iub" or value.array.size != 1):
                 raise TypeError("only integer tensors of a single element can be converted to an index")
+            if value.array.size != 1:
+                raise ValueError("only one element tensors can be converted to Python scalars")
             if kind in "fV" and value.array.dtype.kind == "c":
                 raise RuntimeError("value cannot be converted to type double without overflow")
             values[i] = value = value.item()
@@ -371,6 +371,8 @@ def asarray(*args: Any, **kwargs: Any) -> Any:
         if copy is False and device is not None and device.type != made.device.type:
             raise ValueError(f"can't alias tensor from device '{made.device}' to '{device}'.")
         if copy or wanted is not made.dtype:
+            if made.requires_grad and requires_grad is not False and wanted.category < 2:
+                raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
             made = made.clone() if wanted is made.dtype else made.to(wanted)
     made = to_device(made, device)
     if requires_grad and not made.requires_grad:
@@ -408,7 +410,7 @@ FROMBUFFER = Schema("frombuffer(Data buffer, *, ScalarType dtype, int count=-1, 
                     "Tensor")
 
 
-@expose(method=False)
+@expose(method=False, seen=False)
 def frombuffer(*args: Any, **kwargs: Any) -> Any:
     """A 1-d tensor over the memory of an object with the buffer protocol."""
     _, (buffer, dtype, count, offset, requires_grad) = resolve("frombuffer", [FROMBUFFER], args, kwargs)
@@ -439,13 +441,16 @@ def frombuffer(*args: Any, **kwargs: Any) -> Any:
     return made
 
 
-@expose(method=False)
+@expose(method=False, seen=False)
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: Any = None) -> Any:
     """A tensor over the memory of any object that speaks DLPack, or of a capsule."""
-    if isinstance(ext_tensor, Tensor):
+    if isinstance(ext_tensor, Tensor) and not overridden((ext_tensor,), {}):
+        ext_tensor.__dlpack_device__()
         check_exportable(ext_tensor)
-        made = ext_tensor.detach()
+        made = wrap(storage.adopt(exposed.expose(ext_tensor.detach().array)))         # whose writes are counted on their own
     else:
+        if hasattr(ext_tensor, "__dlpack_device__"):
+            ext_tensor.__dlpack_device__()
         made = wrap(storage.adopt(array_of_capsule(ext_tensor)))
     if device is not None and str(device) != "cpu":
         raise BufferError(f"Cannot pack tensors on {device}")
@@ -500,7 +505,7 @@ def new_tensor(*args: Any, **kwargs: Any) -> Any:
 
 expose(lambda obj: isinstance(obj, Tensor), name="is_tensor", seen=False)
 expose(lambda obj: isinstance(obj, storage.UntypedStorage) or type(obj).__name__ == "TypedStorage", name="is_storage",
-       method=False)
+       method=False, seen=False)
 NUMEL = Schema("numel(Tensor self) -> int")
 
 

@@ -15,7 +15,7 @@ from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import is_shared
 from retrograd.core.opdef import NOT_IMPLEMENTED, OPS, defop
-from retrograd.core.tensor import counter_of, new_tensor
+from retrograd.core.tensor import FLAG_WRAPPER, counter_of, new_tensor
 from retrograd.ops import late
 from retrograd.ops.indexing.index import INT64, add_at, common_shape, iteration_strides, laid_out, number_array
 from retrograd.ops.shared import families
@@ -155,6 +155,7 @@ SHARED = ("Use of {0} on expanded tensors is deprecated. Please clone() the tens
 
 
 def fill_in_place(xp: Any, self: Any, mask: Any, value: Any) -> Any:
+    check_mask(mask)
     shape = common_shape(self.shape, mask.shape)          # the error names them in this order
     if shape != self.shape or mask.dtype.kind != "b" or not is_shared(self):
         return filled(xp, self, mask, value)
@@ -163,11 +164,15 @@ def fill_in_place(xp: Any, self: Any, mask: Any, value: Any) -> Any:
     return self
 
 
-def filled(xp: Any, self: Any, mask: Any, value: Any) -> Any:
-    shape = common_shape(mask.shape, self.shape)
+def check_mask(mask: Any) -> None:
     if mask.dtype.kind != "b":
         raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype "
                            f"{C_NAMES.get(BY_NUMPY[mask.dtype].name, str(mask.dtype))}")
+
+
+def filled(xp: Any, self: Any, mask: Any, value: Any) -> Any:
+    shape = common_shape(mask.shape, self.shape)
+    check_mask(mask)
     if self.dtype.char in "fd" and shape == self.shape == mask.shape and (
             self.flags.c_contiguous and mask.flags.c_contiguous) and (
             type(value) is float and not LARGEST < abs(value) < math.inf or type(value) is int and abs(value) < 65536):
@@ -182,6 +187,7 @@ def filled(xp: Any, self: Any, mask: Any, value: Any) -> Any:
 
 def fill_tensor_kernel(xp: Any, self: Any, mask: Any, value: Any) -> Any:
     if value.ndim:
+        common_shape(mask.shape, self.shape)
         raise RuntimeError("masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
                            f"{value.ndim} dimension(s).")
     return filled(xp, self, mask, value.item())
@@ -189,7 +195,7 @@ def fill_tensor_kernel(xp: Any, self: Any, mask: Any, value: Any) -> Any:
 
 def fill_tensor_in_place(xp: Any, self: Any, mask: Any, value: Any) -> Any:
     if value.ndim:
-        return fill_tensor_kernel(xp, self, mask, value)
+        return fill_tensor_kernel(xp, self, self, value)      # the value is looked at before the mask
     return fill_in_place(xp, self, mask, value.item())
 
 
@@ -386,10 +392,31 @@ embedding_renorm_ = defop(
 )
 
 
+def stands_for_many(t: Any) -> bool:
+    """Whether a tensor inside of transforms is a batch of examples at one of their levels."""
+    while t._flags & FLAG_WRAPPER:
+        if hasattr(t._extra.batch, "dim"):
+            return True
+        t = t._extra.batch.value
+    return False
+
+
+def readable(t: Any) -> Any:
+    """The tensor below all transforms, for a look at its values."""
+    while t._flags & FLAG_WRAPPER:
+        t = t._extra.batch.value
+    return t
+
+
 def one_hot_of(self: Any, num_classes: int = -1) -> Any:
     if self.dtype is not dtypes.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    values = self.array
+    if self._flags & FLAG_WRAPPER and stands_for_many(self):      # whose values cannot be looked at
+        if num_classes <= 0:
+            raise RuntimeError("When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes "
+                               "argument.")
+        return (self.unsqueeze(-1) == late.arange(num_classes)).to(dtypes.int64)
+    values = readable(self).array
     if native is not None and is_ordinary(self):
         made = native.one_hot(values, num_classes)
         if made is not None:

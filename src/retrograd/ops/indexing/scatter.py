@@ -81,7 +81,7 @@ def check_scatter(name: str, self: Any, dim: int, index: Any, src: Any) -> None:
     if index.ndim != self.ndim:
         raise RuntimeError("Index tensor must have the same number of dimensions as "
                            f"{'input' if name == 'gather' else 'self'} tensor")
-    if src is not None and index.ndim > src.ndim:
+    if src is not None and index.ndim > src.ndim and all([i <= s for i, s in zip(index.shape, src.shape, strict=False)]):
         wrap_dim(src.ndim, src.ndim)          # the sizes are compared dimension by dimension, and here one is missing
     if src is not None and index.ndim != src.ndim:
         raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
@@ -508,6 +508,8 @@ def check_index_add(name: str, self: Any, dim: int, index: Any, source: Any) -> 
     mine = [n for d, n in enumerate(self.shape) if d != dim or not both]
     theirs = [n for d, n in enumerate(source.shape) if d != dim or not both]
     if index.size != count:
+        if not source.ndim:
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
         raise RuntimeError(f"{name}_(): Number of indices ({index.size}) should be equal to source.size(dim): "
                            f"({count}), for dim: {dim}")
     if mine != theirs:

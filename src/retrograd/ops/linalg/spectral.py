@@ -232,9 +232,9 @@ def eig_kernel(xp: Any, self: Any) -> Any:
 
 
 def check_eig(name: str, self: Any) -> None:
-    check_square(name, self)
     if self.dtype.kind not in "fcV":
         raise RuntimeError(f"Unknown Complex ScalarType for {legacy(self)}")
+    check_square(name, self)
     supported("linalg_eig_out_cpu", self)
 
 

@@ -19,7 +19,7 @@ from retrograd.ops import late
 from retrograd.ops.reduction.sums import vector_norm
 from retrograd.ops.shared import families
 from retrograd.ops.shared.dtype_checks import only, takes
-from retrograd.ops.shared.elementwise import where
+from retrograd.ops.shared.elementwise import unsupported, where
 from retrograd.ops.shared.families import number_like
 
 ITEMS: dict[str, Any] = {}            # node name -> the row that makes it
@@ -106,13 +106,13 @@ def in_place(name: str, overload: str, arguments: str, single: str, spread: Any 
     """Declare the form that writes: `single` is the in-place op for one tensor, which gets the items of lists. `spread` makes
     a list of the last argument, a tensor of numbers. `node` is the name of the nodes, if not that of the single op's."""
     def kernel(self: Any, *rest: Any) -> Any:
+        recorded = [t for t in self if wants_grad(t)] if tls.grad_enabled else []
+        for t in recorded:                    # of all tensors, before the first is written to
+            check_inplace(t, True)
         for argument in rest:
             if isinstance(argument, (list, tuple)):
                 check_scalars(self, argument) if "ScalarList" in overload else check_lists(self, argument)
         check_lists(self)
-        recorded = [t for t in self if wants_grad(t)] if tls.grad_enabled else []
-        for t in recorded:                    # of all tensors, before the first is written to
-            check_inplace(t, True)
         if spread is not None:
             rest = tuple([spread(self, a) if hasattr(a, "array") else a for a in rest])
         packet, _, form = single.partition(".")
@@ -153,11 +153,22 @@ for name in UNARY:
     in_place(f"_foreach_{name}", "", "", name + "_")
 listed("_foreach_zero(Tensor[] self) -> Tensor[]", lambda self: [late.zeros_like(t) for t in self], "")
 in_place("_foreach_zero", "", "", "zero_")
-listed("_foreach_max(Tensor[] self) -> Tensor[]", unary("max", "ForeachMaxBackward1"))
+
+
+def largest(self: Any) -> Any:
+    check_lists(self)
+    if any([not t.numel() for t in self]):
+        raise RuntimeError("_foreach_max cannot compute the maximum of an empty tensor; max over zero elements is undefined.")
+    return map_each(item(row("max", "default"), "ForeachMaxBackward1"), [self], ())
+
+
+listed("_foreach_max(Tensor[] self) -> Tensor[]", largest)
 
 
 def norms(self: Any, ord: Any, dtype: Any) -> Any:
     check_lists(self)
+    if isinstance(ord, (bool, complex)):
+        raise RuntimeError("foreach_tensor_norm_slow expects ord to be integer or float")
     return [call(item(vector_norm, "ForeachNormBackward0"), [t, ord, None, False, dtype]) for t in self]
 
 
@@ -295,21 +306,33 @@ def extremes(name: str, sign: int) -> None:
     one, many = extreme_rows(name, sign)
     full = f"_foreach_{name}"
 
+    def check_numbers(scalars: Any) -> None:
+        if any([isinstance(scalar, complex) for scalar in scalars]):
+            raise NotImplementedError("clamp is not supported for complex types")
+
+    def by_list(self: Any, other: Any) -> Any:
+        for a, b in zip(self, other, strict=False):
+            if b.is_complex() and not a.is_complex():
+                raise unsupported(f"{name}_cpu", late.result_type(a, b).numpy)
+        return pairs(self, other)
+
     def by_scalar(self: Any, scalar: Any) -> Any:
         check_lists(self)
+        check_numbers([scalar])
         return map_each(one, [self, [scalar] * len(self)], ())
 
     def by_scalars(self: Any, scalars: Any) -> Any:
         check_scalars(self, scalars)
+        check_numbers(scalars)
         if switches.any_mode and not tls.grad_enabled or not any([wants_grad(t) for t in self]):
             return map_each(one, [self, scalars], ())
         return [call(many, [t.to(late.result_type(t, scalars[i])), scalars, i]) for i, t in enumerate(self)]
 
     single = "clamp_min_" if sign > 0 else "clamp_max_"
+    pairs = with_list(name, "default", f"Foreach{camel(name)}Backward0List", takes(f"{name}_cpu", "FHIB"))
     listed(f"{full}.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", one_by_one(by_scalar, lambda: one, 2))
     listed(f"{full}.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]", one_by_one(by_scalars, lambda: one, 2, bare=True))
-    listed(f"{full}.List(Tensor[] self, Tensor[] other) -> Tensor[]",
-           with_list(name, "default", f"Foreach{camel(name)}Backward0List", takes(f"{name}_cpu", "FHIB")))
+    listed(f"{full}.List(Tensor[] self, Tensor[] other) -> Tensor[]", by_list)
     in_place(full, "Scalar", ", Scalar scalar", single)
     in_place(full, "ScalarList", ", Scalar[] scalars", single)
     in_place(full, "List", ", Tensor[] other", single + ".Tensor")
@@ -342,7 +365,7 @@ def values_for(self: Any, value: Any) -> Any:
 
 for name in ("addcmul", "addcdiv"):
     full, stem = f"_foreach_{name}", f"Foreach{camel(name)}Backward0"
-    for overload, argument in (("Scalar", "Scalar value=1"), ("ScalarList", "Scalar[] scalars"), ("Tensor", "Tensor scalars")):
+    for overload, argument in (("ScalarList", "Scalar[] scalars"), ("Tensor", "Tensor scalars"), ("Scalar", "Scalar value=1")):
         rest = f", Tensor[] tensor1, Tensor[] tensor2, {argument}"
         listed(f"{full}.{overload}(Tensor[] self{rest}) -> Tensor[]", products(name, stem + overload))
         in_place(full, overload, rest, name + "_", values_for)

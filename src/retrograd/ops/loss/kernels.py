@@ -7,6 +7,7 @@ slope and its curvature in `self`.
 """
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -44,9 +45,24 @@ def share(t: Any, reduction: int, count: int) -> Any:
 
 
 def batch_pairs(op: Any, args: Any, dims: Any, size: int) -> Any:
-    """Without a reduction a loss of pairs is an elementwise op; with one, examples are reduced one by one."""
-    at = [p.name for p in op.schema.params].index("reduction")
-    return families.pointwise(op, args, dims, size) if args[at] == NONE else families.loop(op, args, dims, size)
+    """Without a reduction a loss of pairs is an elementwise op; each example is reduced over all dimensions but the first."""
+    names = [p.name for p in op.schema.params]
+    each = list(args)
+    each[names.index("reduction")] = NONE
+    mean = args[names.index("reduction")] == MEAN
+    if names[0] != "grad_output":
+        made, _ = families.pointwise(op, each, dims, size)
+        rest = tuple(range(1, made.ndim))
+        if args[names.index("reduction")] == NONE or not rest:
+            return made, 0
+        return made.mean(rest) if mean else made.sum(rest), 0
+    if dims[1] is None:
+        each[1], dims = args[1].expand((size, *args[1].shape)), [dims[0], 0, *dims[2:]]
+        args = [args[0], each[1], *args[2:]]
+    if mean:
+        shapes = [a.shape if d is None else (*a.shape[:d], *a.shape[d + 1:]) for a, d in zip(args[1:3], dims[1:3], strict=True)]
+        each[0] = args[0] / max(math.prod(np.broadcast_shapes(*shapes)), 1)
+    return families.pointwise(op, each, dims, size)
 
 
 # ---- losses of pairs

@@ -141,16 +141,19 @@ def clone_kernel(xp: Any, self: Any, memory_format: Any) -> Any:
 
 
 def clone_examples(op: Any, args: Any, dims: Any, size: int) -> Any:
-    """Examples have no memory format of their own."""
-    name = getattr(args[1], "name", "contiguous_format")
+    """Examples have no memory format of their own; a copy keeps the place of the batch dimension, unless it is contiguous."""
+    self, memory_format = args
+    name = getattr(memory_format, "name", "preserve_format")
     if name not in ("contiguous_format", "preserve_format"):
         raise RuntimeError("NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format "
                            "torch.preserve_format or torch.contiguous_format (got "
                            f"{''.join([part.capitalize() for part in name.split('_')])})")
-    return families.pointwise(op, args, dims, size)
+    if name == "preserve_format":
+        return call(op, args), dims[0]
+    return call(op, [families.move_to_front(self, dims[0]), memory_format]), 0
 
 
-clone_examples.refuses = True  # type: ignore[attr-defined]
+clone_examples.refuses = clone_examples.elementwise = True  # type: ignore[attr-defined]
 clone = defop(
     "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
     out="aten",

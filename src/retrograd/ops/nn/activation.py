@@ -418,6 +418,8 @@ elu_ = defop(
 
 
 def check_celu(self: Any, alpha: Any) -> None:
+    if isinstance(alpha, complex) and alpha.imag:
+        raise RuntimeError("value cannot be converted to type double without overflow")
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
 

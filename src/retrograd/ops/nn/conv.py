@@ -452,8 +452,15 @@ def with_batch(name: str, rank: int, input: Any, run: Any) -> Any:
     return run(input.unsqueeze(0)).squeeze(0)
 
 
+def check_bias(input: Any, bias: Any) -> None:
+    if bias is not None and bias.array.dtype is not input.array.dtype:
+        raise RuntimeError(f"Input type ({C_NAMES[input.dtype.name]}) and bias type ({C_NAMES[bias.dtype.name]}) should be "
+                           "the same")
+
+
 def plain(rank: int) -> Any:
     def kernel(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+        check_bias(input, bias)
         return with_batch(f"conv{rank}d", rank, input, lambda batched: convolved(
             batched, weight, bias, widened(stride, rank), widened(padding, rank), widened(dilation, rank), False, (0,) * rank,
             groups))

@@ -86,7 +86,9 @@ def example_ranks(args: Any, dims: Any) -> list[int]:
 
 
 def pointwise(op: Any, args: Any, dims: Any, size: int) -> Any:
-    """Batch dimension first, then as many ones as the other operands have dimensions more."""
+    """Batch dimension first, then as many ones as the other operands have dimensions more; of one operand, where it is."""
+    if len(op.tensor_args) == 1 and not op.multiple:
+        return call(op, args), dims[op.tensor_args[0]]
     ranks = [a.ndim - (d is not None) for a, d in zip(args, dims, strict=True) if isinstance(a, Tensor)]
     rank = max(ranks)
     moved = []
