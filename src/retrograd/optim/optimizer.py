@@ -420,8 +420,8 @@ class Optimizer:
             return
         if len(named) != len(param_group["params"]):
             raise ValueError("all optimizer params should be with/without names. Some param names are missing")
-        param_group["params"] = [param for _, param in named]
-        param_group["param_names"] = [name for name, _ in named]
+        param_group["params"] = [pair[1] for pair in named]
+        param_group["param_names"] = [pair[0] for pair in named]
 
 
 def cast(param: Any, value: Any, param_id: Any, groups: Any, key: Any = None) -> Any:

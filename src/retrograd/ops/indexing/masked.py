@@ -127,11 +127,7 @@ nonzero_numpy = defop(
     "nonzero_numpy(Tensor self) -> Tensor[]",
     kernel=nonzero_tuple, composite=True, variants="",
 )
-argwhere = defop(
-    "argwhere(Tensor self) -> Tensor",
-    meta="values",
-    kernel=nonzero_kernel, batch=families.loop, out=False,
-)
+argwhere = defop("argwhere(Tensor self) -> Tensor", kernel=lambda self: OPS["nonzero"](self), composite=True, out=False)
 
 
 def nonzero_static_kernel(xp: Any, self: Any, size: int, fill_value: int) -> Any:

@@ -156,7 +156,7 @@ def poisson_tensors(input: Any, target: Any, log_input: bool, full: bool, eps: f
     loss = input.exp() - target * input if log_input else input - target * plus(input, eps).log()
     if full:
         stirling = target * target.log() - target + times(times(target, 2 * math.pi).log(), 0.5)
-        loss = loss + stirling.masked_fill(target <= 1, 0)
+        loss = late.add_(loss, stirling.masked_fill(target <= 1, 0))
     return reduced(loss, reduction)
 
 
@@ -183,7 +183,7 @@ def cosine_embedding_tensors(input1: Any, input2: Any, target: Any, margin: floa
     dim, epsilon = target.ndim, 1e-12
     product = (input1 * input2).sum(dim)
     size1, size2 = (plus((t * t).sum(dim), epsilon) for t in (input1, input2))
-    cosine = product / (size1 * size2).sqrt()
+    cosine = product / late.sqrt_(size1 * size2)
     zeros = late.zeros_like(cosine)
     near = late.where(target == 1, less_from(1, cosine), zeros)
     far = late.where(target == -1, minus(cosine, margin).clamp_min(0), zeros)
@@ -192,7 +192,7 @@ def cosine_embedding_tensors(input1: Any, input2: Any, target: Any, margin: floa
 
 def ranking_tensors(input1: Any, input2: Any, target: Any, margin: float, reduction: int) -> Any:
     difference = input1 - input2
-    return reduced(plus(-target * difference, margin).clamp_min(0), reduction)
+    return reduced(late.clamp_min_(plus(-target * difference, margin), 0), reduction)
 
 
 def triplet_tensors(anchor: Any, positive: Any, negative: Any, margin: float, p: float, eps: float, swap: bool,

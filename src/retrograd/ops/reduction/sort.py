@@ -9,6 +9,7 @@ from retrograd.core.algorithms import native
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import NOT_IMPLEMENTED, defop
+from retrograd.core.tensor import wants_grad
 from retrograd.ops import late
 from retrograd.ops.memory.copy import format_strides
 from retrograd.ops.reduction import selection
@@ -74,13 +75,19 @@ sort_stable = defop(
     kernel=lambda xp, self, stable, dim, descending: sort_kernel(xp, self, dim, descending),
     vjp=dict(self=sort_backward), jvp=sort_jvp, batch=along_dim, node="SortBackward1", traits=("guarded",), pattern="choices",
 )
+
+
+def unrecorded(self: Any) -> Any:
+    return self.detach() if wants_grad(self) else self
+
+
 argsort = defop(
     "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor", composite=True, out=False,
-    kernel=lambda self, dim, descending: call(sort, [self.detach(), dim, descending])[1],
+    kernel=lambda self, dim, descending: call(sort, [unrecorded(self), dim, descending])[1],
 )
 argsort_stable = defop(
     "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor", composite=True,
-    kernel=lambda self, stable, dim, descending: call(sort_stable, [self.detach(), stable, dim, descending])[1],
+    kernel=lambda self, stable, dim, descending: call(sort_stable, [unrecorded(self), stable, dim, descending])[1],
 )
 msort = defop("msort(Tensor self) -> Tensor",
               out="same", composite=True, traits=("guarded",), kernel=lambda self: call(sort, [self, 0, False])[0])

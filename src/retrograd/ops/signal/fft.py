@@ -391,11 +391,11 @@ def frequencies(n: int, d: float, dtype: Any, layout: Any, device: Any, pin_memo
     made = late.arange(n, dtype=kind)
     half = n - (n // 2)
     call(slice_, [made, 0, half, None, 1]).copy_(late.arange(-(n // 2), 0, dtype=kind))
-    return made.mul_(1.0 / (n * d)) if n else made
+    return made.mul(1.0 / (n * d)) if n else made
 
 
 def half_frequencies(n: int, d: float, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
-    return late.arange(n // 2 + 1, dtype=dtype or dtypes.get_default_dtype()).mul_(1.0 / (n * d))
+    return late.arange(n // 2 + 1, dtype=dtype or dtypes.get_default_dtype()).mul(1.0 / (n * d))
 
 
 FACTORY = ("(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) "
