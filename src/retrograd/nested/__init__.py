@@ -91,6 +91,8 @@ def nested_tensor_from_jagged(values: Tensor, offsets: Tensor | None = None, len
     if values.is_nested:
         raise ValueError("NestedTensor _nested_view_from_jagged_default(values: t, offsets: t, dummy: jt_all, lengths: t?, "
                          "ragged_idx: any?, min_seqlen: t?, max_seqlen: t?): expected values to be a tensor")
+    if jagged_dim is not None and jagged_dim < 1:
+        raise ValueError(f"Expected jagged_dim >=1, but got {jagged_dim}.")
     axis = 0 if jagged_dim is None else jagged_dim - 1
     return call(from_jagged, [values, offsets, lengths, axis, min_seqlen, max_seqlen])
 

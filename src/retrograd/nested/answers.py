@@ -57,6 +57,7 @@ def storage(self: Any) -> Any:
 
 
 ANSWERS = dict(
+    is_same_size=lambda a, b: [p.shape for p in arrays_of(a)] == [p.shape for p in arrays_of(b)],
     size=size, stride=stride, numpy=refuse_numpy, tolist=refuse_list, untyped_storage=storage,
     is_contiguous=lambda self: self._extra.sparse.is_contiguous,
     data_ptr=lambda self: 0 if is_jagged(self) else address(self._extra.sparse.memory),

@@ -9,7 +9,7 @@ from retrograd.core.hooks import hooks
 from retrograd.core.opdef import OpDef, defop, find_packet
 from retrograd.core.schema import Schema
 from retrograd.core.tensor import Tensor
-from retrograd.nested.kernels import KERNELS, tensors_among
+from retrograd.nested.kernels import KERNELS, missing, tensors_among
 from retrograd.nested.parts import arrays_of, is_jagged, is_nested
 from retrograd.ops import late
 
@@ -94,7 +94,10 @@ def jagged_kernel(*names: str) -> Any:
         def kernel(op: Any, *args: Any) -> Any:
             if any([is_jagged(t) for t in tensors_among(args)]):
                 return function(*[detached(a) for a in args])
-            return KERNELS_BEFORE[f"{op.name}.{op.overload}"](op, *args)
+            before = KERNELS_BEFORE[f"{op.name}.{op.overload}"]
+            if before is None:
+                raise missing(op, args, "NestedTensorCPU")
+            return before(op, *args)
         for name in names:
             full = name if "." in name else name + ".default"
             KERNELS_BEFORE[full], KERNELS[full] = KERNELS.get(full), kernel

@@ -404,12 +404,38 @@ def chunk(op: Any, self: Any, chunks: int, dim: int) -> Any:
             for i in range(chunks)]
 
 
+@nested_kernel("split_with_sizes")
+def split(op: Any, self: Any, split_sizes: Any, dim: int) -> Any:
+    rank = self.array.ndim
+    if dim % rank != rank - 1:
+        raise RuntimeError("split_with_sizes for nested tensors is currently only supported for the last dimension.")
+    length = self.array.shape[-1]
+    if sum(split_sizes) != length:
+        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {length} (input tensor's size at dimension "
+                           f"-1), but got split_sizes={list(split_sizes)}")
+    ends = np.cumsum(split_sizes).tolist()
+    return [viewed(self, lambda array, i=i, n=n: array[..., i - n:i], self._extra.sparse.rank)       # type: ignore[misc]
+            for i, n in zip(ends, split_sizes, strict=True)]
+
+
+@nested_kernel("embedding")
+def embedding(op: Any, weight: Any, indices: Any, *rest: Any) -> Any:
+    if is_nested(weight) or is_jagged(indices):
+        raise missing(op, [weight, indices], "NestedTensorCPU")
+    made = [compute(plain(op), [weight, new_tensor(array), *rest]).array for array in arrays_of(indices)]
+    return pack(made, weight.array.dtype, indices._extra.sparse.rank + 1)
+
+
 @nested_kernel("cat")
 def cat(op: Any, tensors: Any, dim: int) -> Any:
     if not all([is_nested(t) for t in tensors]):
         raise RuntimeError("expected each tensor in given list to be nested")
     if dim % tensors[0].array.ndim:
-        raise RuntimeError("cat(): For nested tensors, only dimension 0 can be joined")
+        place = dim % tensors[0].array.ndim - 1
+        if any([len(arrays_of(t)) != len(arrays_of(tensors[0])) for t in tensors]):
+            raise RuntimeError("cat(): nested tensors that are joined part by part must have as many parts")
+        made = [np.concatenate(parts, place) for parts in zip(*[arrays_of(t) for t in tensors], strict=True)]
+        return pack_like(tensors[0], made, tensors[0].array.dtype)
     return pack([array for t in tensors for array in arrays_of(t)], tensors[0].array.dtype, tensors[0]._extra.sparse.rank)
 
 

@@ -72,6 +72,8 @@ class MultiheadAttention(Module):
     def forward(self, query: Any, key: Any, value: Any, key_padding_mask: Any = None, need_weights: bool = True,
                 attn_mask: Any = None, average_attn_weights: bool = True, is_causal: bool = False) -> tuple[Any, Any]:
         """The attended values, and the weights if wanted."""
+        if query.is_nested or key.is_nested or value.is_nested:
+            return self._attend_parts(query, key, value, key_padding_mask, attn_mask, need_weights, average_attn_weights)
         batched = query.dim() == 3
         key_padding_mask = canonical_mask(key_padding_mask, "key_padding_mask", type_or_none(attn_mask), "attn_mask",
                                           query.dtype)
@@ -90,3 +92,66 @@ class MultiheadAttention(Module):
             k_proj_weight=self.k_proj_weight, v_proj_weight=self.v_proj_weight, average_attn_weights=average_attn_weights,
             is_causal=is_causal)
         return made.transpose(1, 0) if self.batch_first and batched else made, weights
+
+    def merge_masks(self, attn_mask: Any, key_padding_mask: Any, query: Any) -> tuple[Any, int | None]:
+        """One mask of both, and of which kind it is: 1 for padding alone, 2 for one with scores.
+
+        >>> import retrograd as torch
+        >>> layer, x = torch.nn.MultiheadAttention(4, 2, batch_first=True), torch.ones(1, 3, 4)
+        >>> mask, kind = layer.merge_masks(torch.zeros(3, 3), None, x)
+        >>> mask.shape, kind
+        (torch.Size([1, 2, 3, 3]), 2)
+        """
+        if attn_mask is None:
+            return key_padding_mask, None if key_padding_mask is None else 1
+        count, length, _ = query.shape
+        if attn_mask.dim() == 3:
+            merged = attn_mask.view(count, -1, length, length)
+        else:
+            merged = attn_mask.view(1, 1, length, length).expand(count, self.num_heads, -1, -1)
+        if key_padding_mask is not None:
+            merged = merged + key_padding_mask.view(count, 1, 1, length).expand(-1, self.num_heads, -1, -1)
+        return merged, 2
+
+    def _attend_parts(self, query: Any, key: Any, value: Any, key_padding_mask: Any, attn_mask: Any, need_weights: bool,
+                      average_attn_weights: bool) -> tuple[Any, Any]:
+        """Self-attention of sequences of different lengths, each by itself; the weights are filled up with zeros."""
+        reason = self._why_not_nested(query, key, value, key_padding_mask, attn_mask)
+        if reason is not None:
+            raise AssertionError("MultiheadAttention does not support NestedTensor outside of its fast path. The fast path was "
+                                 f"not hit because {reason}")
+        made = [self.forward(part, part, part, need_weights=need_weights, average_attn_weights=average_attn_weights)
+                for part in query.unbind()]
+        outputs = torch.nested.as_nested_tensor([output for output, _ in made], layout=query.layout)
+        if not need_weights:
+            return outputs, None
+        longest = max([output.shape[0] for output, _ in made])
+        return outputs, torch.stack([F.pad(weights, (0, longest - weights.shape[-1]) * 2) for _, weights in made])
+
+    def _why_not_nested(self, query: Any, key: Any, value: Any, key_padding_mask: Any, attn_mask: Any) -> str | None:
+        """Why sequences of different lengths cannot be attended to; None if they can."""
+        learned = (self.in_proj_weight, self.in_proj_bias, self.out_proj.weight, self.out_proj.bias)
+        for met, reason in (
+            (torch.backends.mha.get_fastpath_enabled(), "torch.backends.mha.get_fastpath_enabled() was not True"),
+            (query.dim() == 3, f"input not batched; expected query.dim() of 3 but got {query.dim()}"),
+            (query is key and key is value, "non-self attention was used (query, key, and value are not the same Tensor)"),
+            (self.in_proj_weight is not None, "in_proj_weight was None"),
+            (self.in_proj_weight is None or query.dtype == self.in_proj_weight.dtype,
+             f"dtypes of query ({query.dtype}) and self.in_proj_weight ({getattr(self.in_proj_weight, 'dtype', None)}) "
+             "don't match"),
+            (not self.training, "training is enabled"),
+            (self.num_heads % 2 == 0, "self.num_heads is not even"),
+            (self.batch_first, "batch_first was not True"),
+            (self.bias_k is None, "self.bias_k was not None"),
+            (self.bias_v is None, "self.bias_v was not None"),
+            (not self.add_zero_attn, "add_zero_attn was enabled"),
+            (key_padding_mask is None and attn_mask is None, "supplying both src_key_padding_mask and src_mask at the same "
+             "time is not supported with NestedTensor input"),
+            (not torch.is_autocast_enabled(), "autocast is enabled"),
+            (not torch.is_grad_enabled() or not any([t is not None and t.requires_grad for t in (query, *learned)]),
+             "grad is enabled and at least one of query or the input/output projection weights or biases requires_grad"),
+            (self.in_proj_bias is not None, ""),
+        ):
+            if not met:
+                return reason
+        return None

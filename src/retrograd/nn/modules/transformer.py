@@ -204,6 +204,8 @@ class TransformerEncoder(Module):
         """The places that are left out where nothing is to be learned, and are zeros in the result; None if all are kept."""
         if not self.use_nested_tensor or self.training or padding is None or mask is not None or src.dim() != 3:
             return None
+        if src.is_nested or not torch.backends.mha.get_fastpath_enabled():
+            return None
         if torch.is_grad_enabled() and (src.requires_grad or any(p.requires_grad for p in self.layers.parameters())):
             return None
         hidden = padding != 0

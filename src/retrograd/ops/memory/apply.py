@@ -7,6 +7,7 @@ import numpy as np
 
 from retrograd.core.api import expose
 from retrograd.core.dispatch import is_ordinary
+from retrograd.core.hooks import hooks
 from retrograd.core.lean import natively
 from retrograd.core.opdef import defop
 from retrograd.core.storage import strides_of
@@ -77,6 +78,7 @@ def map2_(self: Any, x: Any, y: Any, callable: Any) -> Any:
 defop("is_nonzero(Tensor self) -> bool", kernel=bool, composite=True, out=False, traits=("reads_values",))
 defop("is_same_size(Tensor self, Tensor other) -> bool", composite=True, out=False,
       kernel=lambda self, other: self.array.shape == other.array.shape if not self._flags and not other._flags else (
+          hooks.nested_answers["is_same_size"](self, other) if self.is_nested and other.is_nested else
           tuple(self.shape) == tuple(other.shape)))
 defop("_is_all_true(Tensor self) -> Tensor", kernel=lambda self: self.all(), composite=True, out=False)
 defop("_is_any_true(Tensor self) -> Tensor", kernel=lambda self: self.any(), composite=True, out=False)

@@ -220,6 +220,9 @@ def attention(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float
     if is_causal and attn_mask is not None:
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     if enable_gqa:
+        if any([t.shape[-3] == 0 or query.shape[-3] % t.shape[-3] for t in (key, value)]):
+            raise RuntimeError("Number of heads in key and value must divide the number of heads in query, which has "
+                               f"{query.shape[-3]}; they have {key.shape[-3]} and {value.shape[-3]}")
         key, value = (t.repeat_interleave(query.shape[-3] // t.shape[-3], -3) for t in (key, value))
         k, v = key.array, value.array
     fits = (q.dtype.kind in "fV" and q.ndim == 4 and k.ndim == 4 and v.ndim == 4 and dropout_p == 0
