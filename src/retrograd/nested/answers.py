@@ -56,7 +56,7 @@ def storage(self: Any) -> Any:
     return new_tensor(self._extra.sparse.memory).untyped_storage()
 
 
-ANSWERS = dict(
+ANSWERS: dict[str, Any] = dict(
     is_same_size=lambda a, b: [p.shape for p in arrays_of(a)] == [p.shape for p in arrays_of(b)],
     size=size, stride=stride, numpy=refuse_numpy, tolist=refuse_list, untyped_storage=storage,
     is_contiguous=lambda self: self._extra.sparse.is_contiguous,
