@@ -55,7 +55,8 @@ SMALL = ("retrograd.ops.", "retrograd.core.opdef", "retrograd.core.schema", "ret
 KERNEL_FLAGS = ["-O3", "-g0", NO_TABLES, "-fno-math-errno", "-fno-trapping-math"]
 LOOP_FLAGS = [*KERNEL_FLAGS, "-fPIC", "-std=gnu11", "-fopenmp-simd", "-ffp-contract=off", "-fvisibility=hidden", "-w"]
 # Loops are compiled once for each of these; the best that the machine has is chosen at import.
-INSTRUCTION_SETS = {"v2": ["-march=x86-64-v2"], "v3": ["-march=x86-64-v3"],
+# The oldest is compiled for size.
+INSTRUCTION_SETS = {"v2": ["-march=x86-64-v2", "-Os"], "v3": ["-march=x86-64-v3"],
                     "v4": ["-march=x86-64-v4", "-mprefer-vector-width=512"]}
 
 

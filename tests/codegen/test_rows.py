@@ -129,3 +129,96 @@ def test_numbers_in_derivatives_are_those_of_arithmetic(dtype: Any) -> None:
     assert torch.equal(grad, torch.ones_like(x) / (x.detach().sqrt() * 2))
     grad, = torch.autograd.grad(x.log1p().sum(), x)
     assert torch.equal(grad, torch.ones_like(x) / (x.detach() + 1))
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool], ids=str)
+def test_narrow_integers_wrap_around_as_wide_ones_do(dtype: Any) -> None:
+    random = np.random.default_rng(3)
+    low, high = (0, 2) if dtype is torch.bool else (torch.iinfo(dtype).min, torch.iinfo(dtype).max + 1)
+    a, b = (torch.from_numpy(random.integers(low, high, (70, 90))).to(dtype) for _ in range(2))
+    names = ["add", "mul", "maximum", "minimum", "eq", "ne", "lt", "ge", "logical_and", "logical_xor", "bitwise_and",
+             "bitwise_or", "bitwise_xor"] + ["sub"] * (dtype is not torch.bool)
+    for name in names:
+        function = getattr(torch, name)
+        for x, y in ((a, b), (a.t(), b.t()), (a[:, ::2], b[:, 1::2]), (a, b[:1]), (a[:, :1], b), (a, b[3, 4])):
+            found, = with_threads(lambda f=function, x=x, y=y: [f(x, y)])
+            wide = function(x.long(), y.long())
+            assert found.dtype == (torch.bool if wide.dtype == torch.bool else dtype)
+            assert torch.equal(found, wide.to(found.dtype)), name
+        if dtype is not torch.bool and name in ("add", "sub", "mul", "eq", "lt", "bitwise_and", "bitwise_xor"):
+            assert torch.equal(function(a, 1), function(a.long(), 1).to(function(a, 1).dtype)), name
+    if dtype is not torch.bool:
+        assert torch.equal(-a, (-a.long()).to(dtype))
+        assert torch.equal(a.clone().add_(b, alpha=3), (a.long() + 3 * b.long()).to(dtype))
+        assert torch.equal(a.clamp(1, 5), a.long().clamp(1, 5).to(dtype))
+    assert torch.equal(torch.where(a > b, a, b), torch.where(a.long() > b.long(), a.long(), b.long()).to(dtype))
+
+
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128], ids=str)
+def test_parts_of_complex_numbers_are_treated_alike(dtype: Any) -> None:
+    a, b = (torch.complex(numbers(60, 90, seed=s), numbers(60, 90, seed=s + 1)).to(dtype) for s in (0, 5))
+    made = with_threads(lambda: [-a, a + b, a - b, torch.add(a, b, alpha=2), a.clone().sub_(b), a.sum(), a.sum(0),
+                                 a.sum(1, True), a.reciprocal(), 1 / a, a.real.to(dtype)])
+    x, y = a.numpy().astype(np.complex128), b.numpy().astype(np.complex128)
+    wanted = [-x, x + y, x - y, x + 2 * y, x - y, x.sum(), x.sum(0), x.sum(1, keepdims=True), 1 / x, 1 / x, x.real + 0j]
+    for found, value in zip(made, wanted, strict=True):
+        most = 1e-4 if dtype is torch.complex64 else 1e-10
+        np.testing.assert_allclose(found.numpy().astype(np.complex128), value, rtol=most, atol=most)
+    far = torch.tensor([1e30 + 1e30j, 1e-30 - 1e-30j, 3 + 0j, 0 + 2j, 1e-20 + 1e20j], dtype=dtype)
+    np.testing.assert_allclose(far.reciprocal().numpy(), 1 / far.numpy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_running_sums_are_kept_in_a_wider_type(dtype: Any) -> None:
+    x = (numbers(20, 30, 5) * 0.3).to(dtype)
+    for dim in (0, 1, 2):
+        found, product = with_threads(lambda d=dim: [x.cumsum(d), (x * 0.1 + 1).cumprod(d)])
+        wide = x.numpy() if dtype is torch.float64 else x.float().numpy()
+        kept: Any = np.float64 if dtype in (torch.float32, torch.float64) else np.float32
+        assert torch.equal(found, torch.from_numpy(np.cumsum(wide.astype(kept), dim)).to(dtype))
+        factors = (x * 0.1 + 1).double().numpy().astype(kept)
+        assert torch.equal(product, torch.from_numpy(np.cumprod(factors, dim)).to(dtype))
+
+
+@pytest.mark.parametrize("shape", [(50, 1), (7, 33), (30, 16)])
+def test_distances_of_pairs_of_rows(shape: tuple[int, int]) -> None:
+    for dtype in (torch.float32, torch.float64):
+        x = numbers(*shape).to(dtype)
+        x[3] = x[5]
+        x.requires_grad_()
+        found = F.pdist(x)
+        grad, = torch.autograd.grad(found, x, torch.linspace(-1, 1, found.numel(), dtype=dtype))
+        rows, columns = torch.triu_indices(len(x), len(x), 1)
+        apart = x.double()[rows] - x.double()[columns]
+        wanted = (apart * apart).sum(1).clamp_min(1e-60).sqrt()
+        expected, = torch.autograd.grad(wanted, x, torch.linspace(-1, 1, found.numel(), dtype=torch.float64))
+        torch.testing.assert_close(found, wanted.to(dtype), rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(grad, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["elu", "selu", "celu", "softplus", "logaddexp", "xlogy"])
+def test_choices_are_the_same_for_blocks_that_need_one_side_only(name: str) -> None:
+    function = getattr(torch, name, None) or getattr(F, name)
+    x = numbers(4000) * 10
+    for values in (x, x.abs(), -x.abs(), x.clone().fill_(float("nan")), torch.zeros(4000)):
+        for dtype in (torch.float32, torch.float64):
+            arguments = [values.to(dtype)] * (2 if name in ("logaddexp", "xlogy") else 1)
+            each = torch.cat([function(*[a[i:i + 1] for a in arguments]) for i in range(0, 4000, 97)])
+            torch.testing.assert_close(function(*arguments)[::97], each, rtol=1e-6, atol=0, equal_nan=True)
+
+
+def test_convolution_in_strips_is_that_of_the_whole_image() -> None:
+    x, w = numbers(2, 12, 60, 44).requires_grad_(), numbers(8, 6, 3, 5).requires_grad_()
+    for settings in (dict(padding=2), dict(stride=2, padding=1), dict(dilation=2, padding=3)):
+        def run(settings: Any = settings) -> list[Any]:
+            made = F.conv2d(x, w, groups=2, **settings)
+            return [made.detach(), *torch.autograd.grad(made, (x, w), torch.ones_like(made).cumsum(-1))]
+        found = run()
+        kernel = dict(stride=1, padding=0, dilation=1) | settings
+        columns = F.unfold(x.detach(), (3, 5), **kernel).reshape(2, 2, 6 * 15, -1)
+        wanted = (w.detach().reshape(2, 4, 90) @ columns).reshape(found[0].shape)
+        torch.testing.assert_close(found[0], wanted)
+        slopes = torch.ones_like(wanted).cumsum(-1).reshape(2, 2, 4, -1)
+        torch.testing.assert_close(found[2], (slopes @ columns.mT).sum(0).reshape(w.shape))
+        back = (w.detach().reshape(2, 4, 90).mT @ slopes).reshape(2, 180, -1)
+        torch.testing.assert_close(found[1], F.fold(back, (60, 44), (3, 5), **kernel))

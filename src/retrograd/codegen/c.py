@@ -1,8 +1,10 @@
 """From programs to C: one function per program and computing type, which treats one run of elements in blocks.
 
-Computing types are float (for float32, bfloat16 and float16), double, and int64_t (for integers and bools). A block's
-operands are plain pointers: the arrays themselves, or buffers that the shared loads fill (native/block.h); so one inner
-loop serves every layout and dtype, and the compiler vectorises it. native/kernel.c calls these functions.
+Computing types are float (for float32, bfloat16 and float16), double, and int64_t (for integers and bools); programs that wrap
+around alike in any width are there as int32_t and uint8_t too, for integers of at most 32 bits and for bytes, but not for the
+oldest instruction set. A block's operands are plain pointers: the arrays themselves, or buffers that the shared loads fill
+(native/block.h); so one inner loop serves every layout and dtype, and the compiler vectorises it. native/kernel.c calls these
+functions.
 """
 from __future__ import annotations
 
@@ -10,10 +12,11 @@ import ast
 import re
 from typing import Any
 
-from retrograd.codegen.loops import FAR, FUNCTIONS, REDUCE, Program, called, is_reduction, names_in
+from retrograd.codegen.loops import FAR, FUNCTIONS, HEAVY, REDUCE, Program, called, is_reduction, names_in
 
 TYPES = {"f": "float", "d": "double", "l": "int64_t"}
-OWN = {"f": "F32", "d": "F64", "l": "I64"}
+OWN = {"f": "F32", "d": "F64", "l": "I64", "s": "I32", "b": "U8"}
+NARROW = {"s": "int32_t", "b": "uint8_t"}
 SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
          ast.LShift: "<<", ast.RShift: ">>",
          ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
@@ -22,7 +25,7 @@ SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.BitAnd: "&
 def expression(e: Any, c: str) -> str:
     """C text of one expression, computed in type `c`."""
     if isinstance(e, ast.Constant) and isinstance(e.value, (int, float)):
-        return f"({int(e.value)}LL)" if c == "l" else f"({float(e.value)!r}{'f' if c == 'f' else ''})"
+        return f"({int(e.value)}{'LL' * (c == 'l')})" if c in "lsb" else f"({float(e.value)!r}{'f' if c == 'f' else ''})"
     if isinstance(e, ast.Name):
         return {"inf": "((T)INF)", "nan": "((T)__builtin_nan(\"\"))"}.get(e.id, f"v_{e.id}")
     if isinstance(e, ast.Subscript):
@@ -54,7 +57,59 @@ def condition(e: Any, c: str) -> str:
 
 
 def number_lines(p: Program, c: str) -> str:
-    return "".join(f" const T v_{n} = (T)num[{i}].{'i' if c == 'l' else 'd'};" for i, n in enumerate(p.numbers))
+    return "".join(f" const T v_{n} = (T)num[{i}].{'i' if c in 'lsb' else 'd'};" for i, n in enumerate(p.numbers))
+
+
+def narrows(p: Program) -> bool:
+    """Whether integers of any width give the same: sums and products wrap around, and only operands are compared."""
+    wraps = (ast.Add, ast.Sub, ast.Mult, ast.BitAnd, ast.BitOr, ast.BitXor)
+
+    def fits(e: Any) -> bool:
+        if isinstance(e, ast.BinOp):
+            return isinstance(e.op, wraps) and fits(e.left) and fits(e.right)
+        if isinstance(e, ast.Compare):
+            return is_operand(e.left) and is_operand(e.comparators[0])
+        if called(e) in ("maximum", "minimum", "fmax", "fmin"):
+            return all(is_operand(a) for a in e.args)
+        if isinstance(e, ast.UnaryOp):
+            return fits(e.operand)
+        if isinstance(e, ast.BoolOp):
+            return all(fits(v) for v in e.values)
+        if isinstance(e, ast.IfExp) or called(e) == "where":
+            return all(fits(a) for a in ((e.test, e.body, e.orelse) if isinstance(e, ast.IfExp) else e.args))
+        return is_operand(e)
+
+    def is_operand(e: Any) -> bool:
+        return isinstance(e, ast.Name) and (e.id in p.inputs or e.id in p.numbers) or (
+            isinstance(e, ast.Constant) and e.value in (0, 1))
+    if p.family != "point" or len(p.steps) != 1 or "numel" in p.numbers or len(p.inputs) > 3 or p.name.endswith(("_1", "_2")):
+        return False
+    return not isinstance(p.steps[0][1], ast.Name) and fits(p.steps[0][1])
+
+
+def is_linear(p: Program) -> bool:
+    """Whether the real and imaginary parts of complex operands can be treated as numbers side by side."""
+    def linear(e: Any) -> bool:
+        if isinstance(e, ast.BinOp):
+            if isinstance(e.op, ast.Mult):
+                return isinstance(e.left, ast.Name) and e.left.id in p.numbers and linear(e.right)
+            return isinstance(e.op, (ast.Add, ast.Sub)) and linear(e.left) and linear(e.right)
+        if isinstance(e, ast.UnaryOp):
+            return isinstance(e.op, ast.USub) and linear(e.operand)
+        return isinstance(e, ast.Name) and p.kinds.get(e.id) == "elem"
+    return p.family == "point" and len(p.steps) == 1 and linear(p.steps[0][1])
+
+
+def rare_branch(p: Program, c: str) -> tuple[str, str] | None:
+    """For a choice between something dear and something cheap: C text of the test for the cheap one, and of its value."""
+    final = p.steps[-1][1]
+    if len(p.steps) != 1 or c not in "fd" or not isinstance(final, ast.IfExp) or far_test(p.steps, c):
+        return None
+    dear = [any(called(n) in HEAVY for n in ast.walk(e)) for e in (final.test, final.body, final.orelse)]
+    if dear[0] or dear[1] == dear[2]:
+        return None
+    test = condition(final.test, c)
+    return (f"!{test}", expression(final.orelse, c)) if dear[1] else (test, expression(final.body, c))
 
 
 def far_test(steps: list[tuple[str, Any]], c: str) -> list[str]:
@@ -83,10 +138,11 @@ def pointwise(p: Program, c: str) -> str:
     if any(n == "largest" for _, e in p.steps for n in names_in(e)):
         emit(f"  const T v_largest = (T)(t[{k}] == F16 ? 65504. : t[{k}] == BF16 ? 3.3895313892515355e38 : "
              "sizeof(T) == 4 ? 3.4028234663852886e38 : 1.7976931348623157e308);")
-    direct = " && ".join(f"t[{i}] == {OWN[c]} && s[{i}] == sizeof(T) && aligned(p[{i}], sizeof(T))" for i in range(k + 1))
+    own = ">= U8" if c == "b" else f"== {OWN[c]}"
+    direct = " && ".join(f"t[{i}] {own} && s[{i}] == sizeof(T) && aligned(p[{i}], sizeof(T))" for i in range(k + 1))
     emit(f"  const long most = {'' if powers else f'{direct} ? n : '}BLOCK;")
     emit("  for (long b = 0, m; b < n; b += m) { m = n - b < most ? n - b : most;")
-    light = k == 2 and not any(called(node) in FUNCTIONS - {"where", "maximum", "minimum"} for _,
+    light = k == 2 and c not in NARROW and not any(called(node) in FUNCTIONS - {"where", "maximum", "minimum"} for _,
          e in p.steps for node in ast.walk(e))
     for i, n in enumerate(p.inputs):
         count = "m" if not light else "s[0] ? m : 1" if i == 0 else "s[1] || !s[0] ? m : 1"
@@ -108,7 +164,16 @@ def pointwise(p: Program, c: str) -> str:
         for i, n in enumerate(p.inputs):
             rest = body.replace(loads[n], "")
             emit(f"    if (s[{i}] == 0) {{ const T v_{n} = *q_{n}; SIMD for (long j = 0; j < m; j++) {{ {rest} }} }} else")
+    rare = rare_branch(p, c)
+    if rare:
+        test, value = rare
+        read = " ".join(loads.values())
+        emit('    int cheap = 1; _Pragma("omp simd reduction(&:cheap)") '
+             f"for (long j = 0; j < m; j++) {{ {read} cheap &= {test}; }}")
+        emit(f"    if (cheap) SIMD for (long j = 0; j < m; j++) {{ {read} z[j] = (T){value}; }} else")
     emit(f"    SIMD for (long j = 0; j < m; j++) {{ {body} }}")
+    if c == "b" and not p.is_boolean:
+        emit(f"    if (t[{k}] == BOOL) SIMD for (long j = 0; j < m; j++) z[j] = z[j] != 0;")
     emit(f"    if (z == w) pack_{c}(w, p[{k}] + b * s[{k}], s[{k}], t[{k}], m); }} }}")
     return "\n".join(out)
 
@@ -290,8 +355,8 @@ def row(p: Program, c: str) -> str:
 
 def goes_across(p: Program) -> bool:
     """Whether a row program can treat rows side by side: elements and numbers only, nothing summed over the rows."""
-    return p.family == "row" and set(p.kinds.values()) == {"elem"} and not p.sinks and "col" not in {
-        n for _, e in p.steps for n in names_in(e)}
+    return p.family == "row" and set(p.kinds.values()) == {"elem"} and not p.sinks and any(
+        is_reduction(e) for _, e in p.steps) and "col" not in {n for _, e in p.steps for n in names_in(e)}
 
 
 def across(p: Program, c: str) -> str:
@@ -392,7 +457,8 @@ WRITERS = {"point": pointwise, "reduce": reduction, "row": row_writer}
 
 def entry(p: Program, c: str) -> str:
     """The functions of one program and type, as a row of the table."""
-    names = {"point": [f"{p.name}_{c}"], "row": [f"{p.name}_{c}", *[f"{p.name}_{c}_wide"] * goes_across(p)],
+    narrow = [f"SIDE({p.name}_{w})" for w in NARROW] if c == "l" and narrows(p) else []
+    names = {"point": [f"{p.name}_{c}", *narrow], "row": [f"{p.name}_{c}", *[f"{p.name}_{c}_wide"] * goes_across(p)],
              "reduce": [f"{p.name}_{c}_row", f"{p.name}_{c}_col", f"{p.name}_{c}_end"]}[p.family]
     return "{{" + ", ".join(f"(void *){n}" for n in names) + "}}"
 
@@ -404,6 +470,12 @@ def source(programs: list[tuple[Program, str]], table: str) -> str:
         parts.append(f"#define T {name}\n")
         parts += [WRITERS[p.family](p, c) + "\n" for p, types in programs if c in types]
         parts.append("#undef T\n")
+    parts.append("#if defined(__SSE2__) && !defined(__AVX2__)\n#define SIDE(f) 0\n#else\n#define SIDE(f) f\n")
+    for c, name in NARROW.items():
+        parts.append(f"#define T {name}\n")
+        parts += [pointwise(p, c) + "\n" for p, types in programs if "l" in types and narrows(p)]
+        parts.append("#undef T\n")
+    parts.append("#endif\n")
     parts.append("typedef struct { void *f[3]; } Entry;\n#define JOIN(a, b) a##b\n#define NAMED(a, b) JOIN(a, b)\n")
     parts.append(f"__attribute__((visibility(\"hidden\"))) const Entry NAMED({table}_, ISA)[][3] = {{\n")
     parts += ["  {" + ", ".join(entry(p, c) if c in types else "{{0}}" for c in TYPES) + "},\n" for p, types in programs]

@@ -143,7 +143,7 @@ class Kernel:
                     f"{following}, {file}, {index}}}")
         reducer = REDUCERS[REDUCE[p.reducer]] if p.family == "reduce" else "."
         leading = p.inputs.index(self.op.schema.params[self.op.leading].name) if self.op.leading else 0
-        natural = int(p.by_rows)
+        natural = int(p.by_rows) + 2 * int(c.is_linear(p))
         count = (p.numbers.index("numel") + 1, p.inputs.index("self")) if "numel" in p.numbers else (0, 0)
         return (f"{{\"{self.name}\", '{p.family[0]}', {len(self.params)}, {len(p.inputs)}, 1, {len(p.numbers)}, "
                 f"{{{', '.join(self.params)}}}, "

@@ -23,6 +23,8 @@ def copy_into(target: Any, source: Any) -> None:
         if source.dtype == target.dtype:
             if native is not None and native.copy(target, source):
                 return
+        elif target.dtype.kind == "c" and native is not None and native.complex_from(target, source):
+            return
         elif fast_kernels.native is not None and fast_kernels.native.cast(target, source):
             return
     target[...] = source if source.dtype == target.dtype else cast_array(source, target.dtype)

@@ -37,9 +37,17 @@ static inline float bfloat_to_float(uint16_t h) { return unbits_f((int)((uint32_
 static inline int aligned(const void *p, size_t n) { return ((uintptr_t)p & (n - 1)) == 0; }
 #if defined(__x86_64__) && defined(__F16C__)
 static inline long halves_in(const char *p, long m, float *to) {
-  long j = 0; for (; j + 8 <= m; j += 8) _mm256_storeu_ps(to + j, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(p + 2 * j)))); return j; }
+  long j = 0;
+#ifdef __AVX512F__
+  for (; j + 16 <= m; j += 16) _mm512_storeu_ps(to + j, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(p + 2 * j))));
+#endif
+  for (; j + 8 <= m; j += 8) _mm256_storeu_ps(to + j, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(p + 2 * j)))); return j; }
 static inline long halves_out(const float *from, long m, char *p) {
-  long j = 0; for (; j + 8 <= m; j += 8) _mm_storeu_si128((__m128i *)(p + 2 * j), _mm256_cvtps_ph(_mm256_loadu_ps(from + j), 0)); return j; }
+  long j = 0;
+#ifdef __AVX512F__
+  for (; j + 16 <= m; j += 16) _mm256_storeu_si256((__m256i *)(p + 2 * j), _mm512_cvtps_ph(_mm512_loadu_ps(from + j), 0));
+#endif
+  for (; j + 8 <= m; j += 8) _mm_storeu_si128((__m128i *)(p + 2 * j), _mm256_cvtps_ph(_mm256_loadu_ps(from + j), 0)); return j; }
 #else
 static inline long halves_in(const char *p, long m, float *to) { return 0; }
 static inline long halves_out(const float *from, long m, char *p) { return 0; }
@@ -48,6 +56,7 @@ static inline long halves_out(const float *from, long m, char *p) { return 0; }
 #define T float
 static __attribute__((noinline)) void unpack_f(const char *p, long s, int t, long m, T *to) {
   if (s == 0 && m > 1) { unpack_f(p, 8, t, 1, to); const T v = to[0]; for (long j = 1; j < m; j++) to[j] = v; return; }
+  if (t == F32 && s == 2 * sizeof(T) && aligned(p, sizeof(T))) { const T *q = (const T *)p; SIMD for (long j = 0; j < m; j++) to[j] = q[2 * j]; return; }
   switch (t) {
     case F32: UNPACK(float, v) break; case F64: UNPACK(double, (float)v) break; case BF16: UNPACK(uint16_t, bfloat_to_float(v)) break;
     case F16: if (s == 2) { const long k = halves_in(p, m, to); p += 2 * k; to += k; m -= k; } UNPACK(uint16_t, half_to_float(v)) break;
@@ -63,6 +72,7 @@ static __attribute__((noinline)) void pack_f(const T *from, char *p, long s, int
 #define T double
 static __attribute__((noinline)) void unpack_d(const char *p, long s, int t, long m, T *to) {
   if (s == 0 && m > 1) { unpack_d(p, 8, t, 1, to); const T v = to[0]; for (long j = 1; j < m; j++) to[j] = v; return; }
+  if (t == F64 && s == 2 * sizeof(T) && aligned(p, sizeof(T))) { const T *q = (const T *)p; SIMD for (long j = 0; j < m; j++) to[j] = q[2 * j]; return; }
   switch (t) {
     case F32: UNPACK(float, v) break; case F64: UNPACK(double, v) break; case BF16: UNPACK(uint16_t, bfloat_to_float(v)) break;
     case F16: UNPACK(uint16_t, half_to_float(v)) break; case I64: UNPACK(int64_t, (double)v) break; case I32: UNPACK(int32_t, v) break;
@@ -88,12 +98,30 @@ static __attribute__((noinline)) void pack_l(const T *from, char *p, long s, int
     case I16: PACK(int16_t, (int16_t)v) break; case I8: PACK(int8_t, (int8_t)v) break; case U8: PACK(uint8_t, (uint8_t)v) break; default: PACK(uint8_t, v != 0) } }
 #undef T
 
+/* Narrow integers: operands of one dtype, masks, and numbers of 64 bits; results of that dtype, or bools. */
+#define T int32_t
+static __attribute__((noinline)) void unpack_s(const char *p, long s, int t, long m, T *to) {
+  if (s == 0 && m > 1) { unpack_s(p, 8, t, 1, to); const T v = to[0]; for (long j = 1; j < m; j++) to[j] = v; return; }
+  switch (t) { case I64: UNPACK(int64_t, (T)v) break; case I32: UNPACK(int32_t, v) break; case I16: UNPACK(int16_t, v) break; case I8: UNPACK(int8_t, v) break; default: UNPACK(uint8_t, v) } }
+static __attribute__((noinline)) void pack_s(const T *from, char *p, long s, int t, long m) {
+  switch (t) { case I32: PACK(int32_t, v) break; case I16: PACK(int16_t, (int16_t)v) break; case I8: PACK(int8_t, (int8_t)v) break; default: PACK(uint8_t, v != 0) } }
+#undef T
+#define T uint8_t
+static __attribute__((noinline)) void unpack_b(const char *p, long s, int t, long m, T *to) {
+  if (s == 0 && m > 1) { unpack_b(p, 8, t, 1, to); const T v = to[0]; for (long j = 1; j < m; j++) to[j] = v; return; }
+  if (t == I64) { UNPACK(int64_t, (T)v) } else { UNPACK(uint8_t, v) } }
+static __attribute__((noinline)) void pack_b(const T *from, char *p, long s, int t, long m) { PACK(uint8_t, v) }
+#undef T
+
 /* A block's operand as a plain pointer: the array itself where it is contiguous and of the computing type, else a buffer. */
 #define PLACES(T, c, own) \
 static inline const T *load_##c(const char *p, long s, int t, long m, T *to) { \
   if (t == own && (s == (long)sizeof(T) || m == 1) && aligned(p, sizeof(T))) return (const T *)p; unpack_##c(p, s, t, m, to); return to; } \
 static inline T *place_##c(char *p, long s, int t, T *to) { return t == own && s == (long)sizeof(T) && aligned(p, sizeof(T)) ? (T *)p : to; }
-PLACES(float, f, F32) PLACES(double, d, F64) PLACES(int64_t, l, I64)
+PLACES(float, f, F32) PLACES(double, d, F64) PLACES(int64_t, l, I64) PLACES(int32_t, s, I32)
+static inline const uint8_t *load_b(const char *p, long s, int t, long m, uint8_t *to) {
+  if (t >= U8 && (s == 1 || m == 1)) return (const uint8_t *)p; unpack_b(p, s, t, m, to); return to; }
+static inline uint8_t *place_b(char *p, long s, int t, uint8_t *to) { return s == 1 ? (uint8_t *)p : to; }
 
 /* One block reduced in 4 x 64 bytes of lanes: the same order, so the same bits, on every instruction set. The vectors
    are of the machine's size VB (gcc takes wider ones apart element by element where it has to compare). */

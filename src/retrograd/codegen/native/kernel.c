@@ -176,6 +176,12 @@ static int clashes(PyArrayObject *out, PyArrayObject *x) {               /* part
   return !(PyArray_BYTES(out) == PyArray_BYTES(x) && nd == PyArray_NDIM(x) && !memcmp(PyArray_DIMS(out), PyArray_DIMS(x), nd * sizeof(npy_intp))
            && !memcmp(PyArray_STRIDES(out), PyArray_STRIDES(x), nd * sizeof(npy_intp))); }
 
+/* The loop for narrow integers, if the program has one and all that takes part is of one dtype or bool. */
+static PointFn narrow_loop(const Info *I, const Entry *E, const Call *c, int code) {
+  if (c->common < I32 || (code != c->common && code != BOOL)) return NULL;
+  for (int s = 0; s < I->nin; s++) if (c->a[s] && c->code[s] != c->common && c->code[s] != BOOL) return NULL;
+  return (PointFn)E[2].f[c->common >= U8 ? 2 : 1]; }
+
 static PyObject *refuse(void) { Py_RETURN_NONE; }
 static PyObject *point(const Info *I, const Entry *E, Call *c, PyArrayObject *out) {
   const int nin = I->nin; int code = result_code(I, c->common);
@@ -183,6 +189,7 @@ static PyObject *point(const Info *I, const Entry *E, Call *c, PyArrayObject *ou
   PyArrayObject *x = c->a[c->first]; const int nd = PyArray_NDIM(x);
   PointFn f = (PointFn)E[type_of(c->common)].f[0];
   if (!f) return refuse();
+  const PointFn narrow = narrow_loop(I, E, c, code); if (narrow) f = narrow;
   int same = contiguous(x), alone = 0;                                   /* the short way: contiguous, one shape */
   for (int s = 0; s < nin && same; s++) {
     PyArrayObject *y = c->a[s];
@@ -226,7 +233,7 @@ static PyObject *point(const Info *I, const Entry *E, Call *c, PyArrayObject *ou
   int order[MAXD]; npy_intp strides[MAXD];
   long total = 1; for (int d = 0; d < rank; d++) total *= shape[d];
   if (!out) {
-    if ((alike && (dense || !total)) || I->natural) for (int d = 0; d < rank; d++) order[d] = d;
+    if ((alike && (dense || !total)) || (I->natural & 1)) for (int d = 0; d < rank; d++) order[d] = d;
     else {
       order_dims(I, c, rank, shape, st, order);
       int equal = alike;                                                 /* all alike and dense: their very strides */
@@ -239,7 +246,7 @@ static PyObject *point(const Info *I, const Entry *E, Call *c, PyArrayObject *ou
       for (int i = rank - 1; i >= 0; i--) { strides[order[i]] = step; step *= natural && !shape[order[i]] ? 1 : shape[order[i]]; }
       if (equal) for (int d = 0; d < rank; d++) strides[d] = st[c->first][d] / PyArray_ITEMSIZE(x) * item_size[code]; }
     PyArray_Descr *d = code == c->common ? PyArray_DESCR(x) : descr_of(code); if (code == c->common) Py_INCREF(d);
-    out = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, d, rank, shape, (alike && (dense || !total)) || I->natural ? NULL : strides, NULL, 0, NULL);
+    out = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, d, rank, shape, (alike && (dense || !total)) || (I->natural & 1) ? NULL : strides, NULL, 0, NULL);
     if (!out) return NULL; }
   else {
     if (PyArray_NDIM(out) != rank || memcmp(PyArray_DIMS(out), shape, rank * sizeof(npy_intp))) return refuse();
@@ -280,11 +287,33 @@ static void copy_values(PyArrayObject *y, PyArrayObject *x) {
   run_point(&j); }
 #include "native.h"
 
+/* ---- complex numbers, where parts are treated alike: contiguous arrays of one shape and dtype as arrays of their parts */
+static PyObject *as_parts(const Info *I, const Entry *E, PyObject *const *args, Py_ssize_t n, PyArrayObject *out) {
+  PyArrayObject *x = (PyArrayObject *)args[0]; const int type = PyArray_TYPE(x), wide = type == NPY_CDOUBLE, nd = PyArray_NDIM(x), code = wide ? F64 : F32, nin = I->nin; Number num[MAXOP]; Job j;
+  if (!contiguous(x) || PyArray_ISBYTESWAPPED(x) || n > I->nparam || (out && (PyArray_TYPE(out) != type || !PyArray_ISWRITEABLE(out)))) return refuse();
+  for (int i = 0; i < I->nparam; i++) {
+    const Param *p = &I->param[i]; const int s = p->slot; char integer;
+    if (p->kind == 'N') {
+      if (i >= n) { if (!p->optional) return refuse(); num[s].d = p->value; continue; }
+      if (PyBool_Check(args[i]) || !number_of(args[i], &num[s], &integer)) return refuse();
+      if (integer) num[s].d = (double)num[s].i;
+      if (!wide && (num[s].d > 3.4028234663852886e38 || num[s].d < -3.4028234663852886e38)) return refuse();
+      continue; }
+    if (p->kind != 'T' || i >= n || !is_array(args[i])) return refuse();
+    PyArrayObject *y = (PyArrayObject *)args[i]; if (PyArray_TYPE(y) != type || !contiguous(y) || PyArray_ISBYTESWAPPED(y) || PyArray_NDIM(y) != nd || memcmp(PyArray_DIMS(y), PyArray_DIMS(x), nd * sizeof(npy_intp))) return refuse();
+    if (out && y != out && clashes(out, y)) return refuse();
+    j.p[s] = PyArray_BYTES(y); j.t[s] = (char)code; j.st[s][0] = wide ? 8 : 4; }
+  if (out) { if (!contiguous(out) || PyArray_NDIM(out) != nd || memcmp(PyArray_DIMS(out), PyArray_DIMS(x), nd * sizeof(npy_intp))) return refuse(); Py_INCREF(out); }
+  else { PyArray_Descr *d = PyArray_DESCR(x); Py_INCREF(d); if (!(out = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, d, nd, PyArray_DIMS(x), NULL, NULL, 0, NULL))) return NULL; }
+  j.f = (PointFn)E[type_of(code)].f[0]; j.nop = nin + 1; j.nd = 1; j.num = num; j.shape[0] = 2 * PyArray_SIZE(x); j.p[nin] = PyArray_BYTES(out); j.t[nin] = (char)code; j.st[nin][0] = wide ? 8 : 4;
+  run_point(&j); return (PyObject *)out; }
+
 /* ---- the Python side */
 static PyObject *run(Kernel *self, PyObject *const *args, Py_ssize_t n, PyArrayObject *out) {
   for (int k = (int)(self->info - infos); k >= 0; k = infos[k].next) {
     const Info *I = infos + k; Call c;
     if (I->family == '@') return out ? refuse() : by_hand[I->index].function(args, n);
+    if ((I->natural & 2) && n && is_array(args[0]) && PyArray_ISCOMPLEX((PyArrayObject *)args[0])) return PyArray_TYPE((PyArrayObject *)args[0]) == NPY_CLONGDOUBLE ? refuse() : as_parts(I, tables[I->file] + 3 * I->index, args, n, out);
     if (!read_call(I, args, n, &c)) continue;
     const Entry *E = tables[I->file] + 3 * I->index;
     return I->family == 'p' ? point(I, E, &c, out) : out ? refuse() : I->family == 'r' ? reduce(I, E, &c) : line_arrays(I, E, &c); }

@@ -28,7 +28,7 @@ typedef struct {
   const char *name; char family;            /* p: one element, r: reduction, l: row, @: written by hand */
   int nparam, nin, nout, nnum;
   Param param[MAXPARAM];
-  char types, out, leading, reducer, kept, exact, natural, count, counted;  /* natural: a result by rows; count: which number is the size of operand `counted`, plus 1; out: s same, b bool, l int64 for integers, d the kinds of a row's outputs */
+  char types, out, leading, reducer, kept, exact, natural, count, counted;  /* natural: 1 a result by rows, 2 linear, so that complex numbers are pairs of numbers; count: which number is the size of operand `counted`, plus 1; out: s same, b bool, l int64 for integers, d the kinds of a row's outputs */
   char kind[MAXOP];                         /* of a row's operands */
   char outs[4];                             /* of a row's results: which operands they are */
   int next, file, index;                    /* another alternative, -1 for none; where its functions are */

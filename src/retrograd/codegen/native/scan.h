@@ -1,24 +1,28 @@
-/* Running sums and products along one dim. Floats are accumulated in double; eight rows at a time hide the latency. */
+/* Running sums and products along one dim. Floats are accumulated in double, halves in float; eight rows at a time hide the latency. */
 typedef struct { const char *x; char *out; int code, product; long n, inner, outer; } Scan;
-#define SCAN_ROWS(T, A, OP) { \
+#define SCAN_ROWS(T, A, OP, IN, OUT) { \
   const T *x = (const T *)j->x + k * 8 * j->n; T *z = (T *)j->out + k * 8 * j->n; const long rows = j->outer - k * 8 < 8 ? j->outer - k * 8 : 8; A a[8]; \
   for (int r = 0; r < 8; r++) a[r] = j->product; \
-  if (rows == 8) for (long i = 0; i < j->n; i++) for (int r = 0; r < 8; r++) { a[r] = a[r] OP (A)x[r * j->n + i]; z[r * j->n + i] = (T)a[r]; } \
-  else for (int r = 0; r < rows; r++) for (long i = 0; i < j->n; i++) { a[r] = a[r] OP (A)x[r * j->n + i]; z[r * j->n + i] = (T)a[r]; } }
-#define SCAN_COLUMNS(T, A, OP) { \
+  if (rows == 8) for (long i = 0; i < j->n; i++) for (int r = 0; r < 8; r++) { a[r] = a[r] OP IN(x[r * j->n + i]); z[r * j->n + i] = OUT(a[r]); } \
+  else for (int r = 0; r < rows; r++) for (long i = 0; i < j->n; i++) { a[r] = a[r] OP IN(x[r * j->n + i]); z[r * j->n + i] = OUT(a[r]); } }
+#define SCAN_COLUMNS(T, A, OP, IN, OUT) { \
   const long blocks = (j->inner + 511) / 512, c0 = k % blocks * 512, m = j->inner - c0 < 512 ? j->inner - c0 : 512; A a[512]; for (long c = 0; c < m; c++) a[c] = j->product; \
   const T *x = (const T *)j->x + k / blocks * j->n * j->inner + c0; T *z = (T *)j->out + (x - (const T *)j->x); \
-  for (long i = 0; i < j->n; i++, x += j->inner, z += j->inner) for (long c = 0; c < m; c++) { a[c] = a[c] OP (A)x[c]; z[c] = (T)a[c]; } }
+  for (long i = 0; i < j->n; i++, x += j->inner, z += j->inner) for (long c = 0; c < m; c++) { a[c] = a[c] OP IN(x[c]); z[c] = OUT(a[c]); } }
+static inline float scan_from_bfloat(uint16_t h) { union { uint32_t u; float f; } b; b.u = (uint32_t)h << 16; return b.f; }
+static inline uint16_t scan_to_half(float f) { return f != f ? 0x7e00 : to_half(f); }
+#define SCANS(PART, T, A, IN, OUT) if (j->product) PART(T, A, *, IN, OUT) else PART(T, A, +, IN, OUT) break;
 #define SCAN(PART) switch (j->code) { \
-  case F32: if (j->product) PART(float, double, *) else PART(float, double, +) break; case F64: if (j->product) PART(double, double, *) else PART(double, double, +) break; \
-  default: if (j->product) PART(uint64_t, uint64_t, *) else PART(uint64_t, uint64_t, +) }
+  case F32: SCANS(PART, float, double, (double), (float)) case F64: SCANS(PART, double, double, (double), (double)) \
+  case BF16: SCANS(PART, uint16_t, float, scan_from_bfloat, to_bfloat) case F16: SCANS(PART, uint16_t, float, from_half, scan_to_half) \
+  default: SCANS(PART, uint64_t, uint64_t, (uint64_t), (uint64_t)) }
 static void scan_rows(void *argument, long k) { const Scan *j = argument; SCAN(SCAN_ROWS) }
 static void scan_columns(void *argument, long k) { const Scan *j = argument; SCAN(SCAN_COLUMNS) }
 /* self, dim, dtype */
 static PyObject *scan(PyObject *const *args, Py_ssize_t n, int product) {
   Scan j; long dim; if (n < 2 || !is_array(args[0]) || !count_of(args[1], &dim)) return refuse();
   PyArrayObject *x = (PyArrayObject *)args[0]; const int nd = PyArray_NDIM(x); j.code = code_of(x); j.product = product;
-  if (j.code != F32 && j.code != F64 && j.code != I64) return refuse();
+  if (j.code > I64) return refuse();
   if (n > 2 && args[2] != Py_None && (!PyArray_DescrCheck(args[2]) || ((PyArray_Descr *)args[2])->type_num != PyArray_TYPE(x))) return refuse();
   if (dim < 0) dim += nd;
   if (!nd || dim < 0 || dim >= nd || !(x = row_major(x))) return PyErr_Occurred() ? NULL : refuse();

@@ -206,3 +206,7 @@ static inline int64_t floor_l(int64_t x) { return x; }
 static inline int64_t ceil_l(int64_t x) { return x; }
 static inline int64_t trunc_l(int64_t x) { return x; }
 static inline int64_t rint_l(int64_t x) { return x; }
+#define NARROW(T, c) \
+static inline T maximum_##c(T a, T b) { return a < b ? b : a; } static inline T minimum_##c(T a, T b) { return a > b ? b : a; } \
+static inline T fmax_##c(T a, T b) { return a < b ? b : a; } static inline T fmin_##c(T a, T b) { return a > b ? b : a; }
+NARROW(int32_t, s) NARROW(uint8_t, b)

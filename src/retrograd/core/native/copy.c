@@ -25,6 +25,15 @@ CLONES static void copy_run(char *q, const char *p, long n, long t, long f, long
   else if (t == size && f == 0) EVERY(RUN_SAME)
   else if (t == size) EVERY(RUN_DENSE)
   else EVERY(RUN) }
+/* The last two dims together, where the last one is short. */
+#define SHORT(T) for (long i = 0; i < rows; i++, q += t1, p += f1) for (long k = 0; k < n; k++) *(T *)(q + k * t) = *(const T *)(p + k * f); break;
+#define SHORT_TWO(T) for (long i = 0; i < rows; i++, q += t1, p += f1) { const T u = *(const T *)p, v = *(const T *)(p + f); *(T *)q = u; *(T *)(q + t) = v; } break;
+static void short_runs(char *q, const char *p, long rows, long n, long t1, long f1, long t, long f, long size) { if (n == 2) EVERY(SHORT_TWO) else EVERY(SHORT) }
+static void short_part(void *a, long first, long last) {
+  const Copy *c = a; const int d = c->nd - 1; char *to; const char *from; const long width = c->shape[d - 1];
+  for (long k = first; k < last; k++) {
+    const long at = k % c->segs * c->seg, rows = width - at < c->seg ? width - at : c->seg; place(c, d - 1, k / c->segs, &to, &from);
+    short_runs(to + at * c->ts[d - 1], from + at * c->fs[d - 1], rows, c->n, c->ts[d - 1], c->fs[d - 1], c->ts[d], c->fs[d], c->size); } }
 static void run_part(void *a, long first, long last) {                               /* runs along the last dim, in segments */
   const Copy *c = a; const int d = c->nd - 1; char *to; const char *from;
   for (long k = first; k < last; k++) {
@@ -70,7 +79,10 @@ FUNCTION(copy) {
     c.shape[last - 1] = n; c.ts[last - 1] = t; c.fs[last - 1] = f; }
   c.nd = m; c.n = c.shape[last]; long runs = 1; for (int d = 0; d < last - (close >= 0); d++) runs *= c.shape[d];
   c.seg = GRAIN; c.segs = close >= 0 ? (c.shape[last - 1] + TILE - 1) / TILE : (c.n + c.seg - 1) / c.seg;
-  const long each = close >= 0 ? TILE * c.n : c.n < c.seg ? c.n : c.seg, total = runs * c.segs; Part part = close >= 0 ? turned_part : run_part;
+  long each = close >= 0 ? TILE * c.n : c.n < c.seg ? c.n : c.seg, total = runs * c.segs; Part part = close >= 0 ? turned_part : run_part;
+  if (close < 0 && m > 1 && c.n < 16) {
+    part = short_part; c.seg = GRAIN / c.n; c.segs = (c.shape[last - 1] + c.seg - 1) / c.seg;
+    total = runs / c.shape[last - 1] * c.segs; each = c.n * (c.shape[last - 1] < c.seg ? c.shape[last - 1] : c.seg); }
   if (PyArray_SIZE(y) < 4096) { part(&c, 0, total); Py_RETURN_TRUE; }
   Py_BEGIN_ALLOW_THREADS
   over(part, &c, total, each);
@@ -93,11 +105,53 @@ FUNCTION(expanded) {
   return made; }
 
 /* complex_of(real, imaginary, polar): complex numbers from their parts, or from sizes and angles; arrays of one shape and dtype */
-#define PARTS(T, COS, SIN) { const T *p = PyArray_DATA(a), *q = PyArray_DATA(b); T *z = PyArray_DATA((PyArrayObject *)made); \
-  for (long i = 0; i < n; i++) { z[2 * i] = polar ? p[i] * COS(q[i]) : p[i]; z[2 * i + 1] = polar ? p[i] * SIN(q[i]) : q[i]; } return made; }
+typedef struct { const void *a, *b; void *z; int polar, code; } Parts;
+#define PARTS(T, COS, SIN) { const T *p = j->a, *q = j->b; T *z = j->z; \
+  if (j->polar) for (long i = first; i < last; i++) { z[2 * i] = p[i] * COS(q[i]); z[2 * i + 1] = p[i] * SIN(q[i]); } \
+  else for (long i = first; i < last; i++) { z[2 * i] = p[i]; z[2 * i + 1] = q[i]; } }
+static void parts_part(void *a, long first, long last) { const Parts *j = a; if (j->code == NPY_FLOAT) PARTS(float, cosf, sinf) else PARTS(double, cos, sin) }
 FUNCTION(complex_of) {
   PyArrayObject *a = array_at(args, 0), *b = array_at(args, 1); const int polar = args[2] == Py_True;
   if (!plain(a) || !plain(b) || code_of(a) != code_of(b) || (code_of(a) != NPY_FLOAT && code_of(a) != NPY_DOUBLE) || PyArray_NDIM(a) != PyArray_NDIM(b)
-      || memcmp(PyArray_DIMS(a), PyArray_DIMS(b), sizeof(npy_intp) * (size_t)PyArray_NDIM(a)) || PyArray_SIZE(a) > 65536) Py_RETURN_NONE;
-  const long n = PyArray_SIZE(a); PyObject *made = PyArray_SimpleNew(PyArray_NDIM(a), PyArray_DIMS(a), code_of(a) == NPY_FLOAT ? NPY_CFLOAT : NPY_CDOUBLE); if (!made) return NULL;
-  if (code_of(a) == NPY_FLOAT) PARTS(float, cosf, sinf) else PARTS(double, cos, sin) }
+      || memcmp(PyArray_DIMS(a), PyArray_DIMS(b), sizeof(npy_intp) * (size_t)PyArray_NDIM(a)) || (polar && PyArray_SIZE(a) > 65536)) Py_RETURN_NONE;
+  PyObject *made = PyArray_SimpleNew(PyArray_NDIM(a), PyArray_DIMS(a), code_of(a) == NPY_FLOAT ? NPY_CFLOAT : NPY_CDOUBLE); if (!made) return NULL;
+  Parts j = {PyArray_DATA(a), PyArray_DATA(b), PyArray_DATA((PyArrayObject *)made), polar, code_of(a)};
+  Py_BEGIN_ALLOW_THREADS
+  over(parts_part, &j, PyArray_SIZE(a), polar ? 16 : 1);
+  Py_END_ALLOW_THREADS
+  return made; }
+
+/* complex_from(target, source): real numbers as complex ones of their precision; None for other arrays and shapes */
+static void real_part(void *a, long first, long last) {
+  const Parts *j = a; if (j->code == NPY_FLOAT) { const float *p = j->a; float *z = j->z; for (long i = first; i < last; i++) { z[2 * i] = p[i]; z[2 * i + 1] = 0; } }
+  else { const double *p = j->a; double *z = j->z; for (long i = first; i < last; i++) { z[2 * i] = p[i]; z[2 * i + 1] = 0; } } }
+FUNCTION(complex_from) {
+  PyArrayObject *z = array_at(args, 0), *a = array_at(args, 1); if (!plain(z) || !PyArray_ISWRITEABLE(z) || !plain(a) || PyArray_NDIM(z) != PyArray_NDIM(a) || memcmp(PyArray_DIMS(z), PyArray_DIMS(a), sizeof(npy_intp) * (size_t)PyArray_NDIM(a))) Py_RETURN_NONE;
+  const int code = code_of(a); if (code == NPY_FLOAT ? code_of(z) != NPY_CFLOAT : code != NPY_DOUBLE || code_of(z) != NPY_CDOUBLE) Py_RETURN_NONE;
+  Parts j = {PyArray_DATA(a), NULL, PyArray_DATA(z), 0, code};
+  Py_BEGIN_ALLOW_THREADS
+  over(real_part, &j, PyArray_SIZE(a), 1);
+  Py_END_ALLOW_THREADS
+  Py_RETURN_TRUE; }
+
+/* reciprocals(z): 1 / z of complex numbers; by the square of the absolute value, where that neither overflows nor vanishes */
+typedef struct { const void *z; void *out; int code; } Inverted;
+#define INVERT(T, ABS, LOW, HIGH) CLONES static void invert_##T(const T *restrict z, T *restrict to, long n) { \
+  for (long i = 0; i < n; i += 64) { \
+    const long m = n - i < 64 ? n - i : 64; int far = 0; const T *p = z + 2 * i; T *q = to + 2 * i; \
+    for (long k = 0; k < m; k++) { const T a = p[2 * k], b = p[2 * k + 1], s = a * a + b * b; far |= !(s > LOW && s < HIGH); q[2 * k] = a / s; q[2 * k + 1] = -b / s; } \
+    if (far) for (long k = 0; k < m; k++) { \
+      const T a = p[2 * k], b = p[2 * k + 1], x = ABS(a), y = ABS(b), s = a * a + b * b; if (s > LOW && s < HIGH) continue; \
+      if (x >= y) { if (x == 0) { q[2 * k] = q[2 * k + 1] = x / x; continue; } const T r = b / a, d = 1 / (a + b * r); q[2 * k] = d; q[2 * k + 1] = -r * d; } \
+      else { const T r = a / b, d = 1 / (b + a * r); q[2 * k] = r * d; q[2 * k + 1] = -d; } } } }
+INVERT(float, fabsf, 1e-30f, 1e30f) INVERT(double, fabs, 1e-290, 1e290)
+static void invert_part(void *a, long first, long last) {
+  const Inverted *j = a; if (j->code == NPY_CFLOAT) invert_float((const float *)j->z + 2 * first, (float *)j->out + 2 * first, last - first); else invert_double((const double *)j->z + 2 * first, (double *)j->out + 2 * first, last - first); }
+FUNCTION(reciprocals) {
+  PyArrayObject *z = array_at(args, 0); if (!plain(z) || (code_of(z) != NPY_CFLOAT && code_of(z) != NPY_CDOUBLE)) Py_RETURN_NONE;
+  PyObject *made = PyArray_SimpleNew(PyArray_NDIM(z), PyArray_DIMS(z), code_of(z)); if (!made) return NULL;
+  Inverted j = {PyArray_DATA(z), PyArray_DATA((PyArrayObject *)made), code_of(z)};
+  Py_BEGIN_ALLOW_THREADS
+  over(invert_part, &j, PyArray_SIZE(z), 4);
+  Py_END_ALLOW_THREADS
+  return made; }

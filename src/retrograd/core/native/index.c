@@ -90,11 +90,15 @@ FUNCTION(put_along) {
 
 /* take_rows(x, index, out, dim): out[o, j, :] = x[o, index[j], :]; the positions, of any shape, may count from the end */
 typedef struct { const char *x; char *out; const int64_t *at; long n, m, run; } Taking;
+#define TAKEN(T) for (long i = first; i < last; ) { \
+    const long o = i / j->m, k = i % j->m, count = j->m - k < last - i ? j->m - k : last - i; const T *p = (const T *)j->x + o * j->n; T *q = (T *)j->out + i; const int64_t *at = j->at + k; \
+    for (long t = 0; t < count; t++) { const int64_t r = at[t]; q[t] = p[r < 0 ? r + j->n : r]; } i += count; } return;
 static void rows_taken(void *a, long first, long last) {
-  const Taking *j = a; long o = first / j->m, k = first % j->m;
+  const Taking *j = a;
+  switch (j->run) { case 1: TAKEN(uint8_t) case 2: TAKEN(uint16_t) case 4: TAKEN(uint32_t) case 8: TAKEN(uint64_t) }
+  long o = first / j->m, k = first % j->m;
   for (long i = first; i < last; i++) {
-    const int64_t r = j->at[k]; char *to = j->out + i * j->run; const char *from = j->x + (o * j->n + (r < 0 ? r + j->n : r)) * j->run;
-    if (j->run == 4) memcpy(to, from, 4); else if (j->run == 8) memcpy(to, from, 8); else copy_bytes(to, from, (size_t)j->run);
+    const int64_t r = j->at[k]; copy_bytes(j->out + i * j->run, j->x + (o * j->n + (r < 0 ? r + j->n : r)) * j->run, (size_t)j->run);
     if (++k == j->m) { k = 0; o++; } } }
 FUNCTION(take_rows) {
   PyArrayObject *x = array_at(args, 0), *index = array_at(args, 1), *out = array_at(args, 2); const int dim = (int)PyLong_AsLong(args[3]);

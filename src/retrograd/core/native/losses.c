@@ -75,6 +75,13 @@ static inline double slope_##T(double d, double distance, double p) { \
   if (isinf(p)) return sign * ((T)fabs(d) == (T)distance); \
   if (distance == 0 || (p < 1 && d == 0)) return 0; \
   return p == 2 ? d / distance : sign * pow(fabs(d), p - 1) / pow(distance, p - 1); } \
+CLONES static double euclid_##T(const T *x, const T *y, long width) { \
+  double lane[8] = {0}; long k = 0; \
+  for (; k + 8 <= width; k += 8) for (int l = 0; l < 8; l++) { const double a = (double)(T)(x[k + l] - y[k + l]); lane[l] += a * a; } \
+  for (; k < width; k++) { const double a = (double)(T)(x[k] - y[k]); lane[0] += a * a; } \
+  return sqrt(((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]))); } \
+CLONES static void push_##T(T factor, const T *x, const T *y, T *restrict a, T *restrict b, long width) { \
+  for (long e = 0; e < width; e++) { const T v = factor * (x[e] - y[e]); a[e] += v; b[e] -= v; } } \
 static void between_##T(void *j_, long first, long last) { const Rows *j = j_; \
   for (long r = first; r < last; r++) { const T *x = (const T *)j->a + r * j->width, *y = (const T *)j->b + r / j->n * j->m * j->width; T *to = (T *)j->out + r * j->m; \
     for (long k = 0; k < j->m; k++) to[k] = (T)norm_##T(x, y + k * j->width, j->width, j->p); } } \
@@ -82,8 +89,11 @@ static void between_back_##T(void *j_, long first, long last) { const Rows *j = 
   for (long r = first; r < last; r++) { const T *x = (const T *)j->a + r * j->width, *y = (const T *)j->b + r / j->n * j->m * j->width, *d = (const T *)j->d + r * j->m, *g = (const T *)j->g + r * j->m; T *to = (T *)j->out + r * j->width; \
     for (long e = 0; e < j->width; e++) { double sum = 0; for (long k = 0; k < j->m; k++) sum += g[k] * slope_##T((double)(T)(x[e] - y[k * j->width + e]), d[k], j->p); to[e] = (T)sum; } } } \
 static void among_##T(const Rows *j) { const T *x = j->a; T *to = j->out; \
-  for (long a = 0; a < j->n; a++) for (long b = a + 1; b < j->n; b++) *to++ = (T)norm_##T(x + a * j->width, x + b * j->width, j->width, j->p); } \
+  for (long a = 0; a < j->n; a++) for (long b = a + 1; b < j->n; b++) \
+    *to++ = (T)(j->p == 2 ? euclid_##T(x + a * j->width, x + b * j->width, j->width) : norm_##T(x + a * j->width, x + b * j->width, j->width, j->p)); } \
 static void among_back_##T(const Rows *j) { const T *x = j->a, *d = j->d, *g = j->g; T *to = j->out; \
+  if (j->p == 2) { for (long a = 0; a < j->n; a++) for (long b = a + 1; b < j->n; b++, d++, g++) \
+    if (*d != 0) push_##T((T)((double)*g / (double)*d), x + a * j->width, x + b * j->width, to + a * j->width, to + b * j->width, j->width); return; } \
   for (long a = 0; a < j->n; a++) for (long b = a + 1; b < j->n; b++, d++, g++) for (long e = 0; e < j->width; e++) { \
     const T v = (T)(*g * slope_##T((double)(T)(x[a * j->width + e] - x[b * j->width + e]), *d, j->p)); to[a * j->width + e] += v; to[b * j->width + e] -= v; } }
 NORMS(float) NORMS(double)

@@ -5,9 +5,10 @@
 #include <stdlib.h>
 typedef void (*Gemm)(void *, void *, void *, void *, void *, const void *, const void *, void *, const void *, void *, const void *, void *, void *);
 #define MOST_TAPS 64
+#define STRIP (384L << 10)                      /* bytes of columns that stay in the cache */
 typedef struct {
   long batch, channels, outputs, groups, size[3], kernel[3], stride[3], padding[3], dilation[3], out[3];
-  long together;                                /* images in one matrix product */
+  long together, strip;                         /* images in one matrix product; output rows in one, or 0 for all */
   long first[MOST_TAPS], last[MOST_TAPS];       /* the outputs that each place of the kernel sees inside of the image */
 } Window;
 typedef struct { long planes, size[3], out[3], step[3]; const int64_t *start[3], *end[3]; } Boxes;
@@ -56,7 +57,11 @@ FUNCTION(convolve) {
   const long out = outs(&g), most = (1L << 20) / (k * out + 1) + 1, wanted = 512 / out;
   g.together = wanted < most ? wanted : most; if (g.together > g.batch) g.together = g.batch; if (g.together < 1) g.together = 1;
   const int single = g.channels == g.groups, bare = plain_window(&g) && g.together == 1 && !single;
-  long space = bare ? 0 : (k + g.outputs) * g.together * out;
+  g.strip = 0;
+  if (!bare && !single && g.together == 1 && g.size[0] == 1 && g.kernel[0] == 1 && g.out[0] == 1) {
+    const long fits = STRIP / (k * PyArray_ITEMSIZE(x) * g.out[2]), least = (256 + g.out[2] - 1) / g.out[2], rows = fits > least ? fits : least;
+    if (rows < g.out[1]) g.strip = (g.out[1] + (g.out[1] + rows - 1) / rows - 1) / ((g.out[1] + rows - 1) / rows); }           /* strips of one size */
+  long space = bare ? 0 : (k + g.outputs) * g.together * (g.strip ? g.strip * g.out[2] : out);
   if (single) {                                   /* two planes with padding around them, in whole blocks */
     const long high = (g.size[1] > g.out[1] ? g.size[1] : g.out[1]) + g.dilation[1] * g.kernel[1] + 2 * g.padding[1];
     const long wide = (g.size[2] > g.out[2] ? g.size[2] : g.out[2]) + g.dilation[2] * g.kernel[2] + 2 * g.padding[2] + 32;

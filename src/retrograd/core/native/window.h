@@ -111,7 +111,20 @@ static void N(gemm)(void *f, const char *ta, const char *tb, int rows, int colum
   const T one = 1;
   ((Gemm)f)((char *)tb, (char *)ta, &columns, &rows, &inner, &one, b, &ldb, a, &lda, &beta, c, &columns); }
 
+static void N(gemm_within)(void *f, const char *ta, const char *tb, int rows, int columns, int inner, const T *a, int lda, const T *b, int ldb, T beta, T *c, int ldc) {
+  const T one = 1; ((Gemm)f)((char *)tb, (char *)ta, &columns, &rows, &inner, &one, b, &ldb, a, &lda, &beta, c, &ldc); }
+
 /* ---- the three products: see ops/nn/conv.py */
+/* One image of one group in strips of output rows, whose columns stay in the cache. */
+static void N(convolve_strips)(const Window *g, char what, long rows, T *xs, T *ws, T *ys, T *cols, void *gemm) {
+  const long ci = g->channels / g->groups, co = g->outputs / g->groups, k = ci * g->kernel[0] * g->kernel[1] * g->kernel[2], width = g->out[2], out = g->out[1] * width; Window s = *g;
+  for (long r = 0; r < g->out[1]; r += rows) {
+    s.out[1] = g->out[1] - r < rows ? g->out[1] - r : rows; s.padding[1] = g->padding[1] - r * g->stride[1]; const long columns = s.out[1] * width; T *part = ys + r * width;
+    if (what != 's') N(unfold)(&s, xs, ci, cols, 0);
+    switch (what) {
+      case 'c': N(gemm_within)(gemm, "N", "N", (int)co, (int)columns, (int)k, ws, (int)k, cols, (int)columns, 0, part, (int)out); break;
+      case 's': N(gemm_within)(gemm, "T", "N", (int)k, (int)columns, (int)co, ws, (int)k, part, (int)out, 0, cols, (int)columns); N(fold)(&s, cols, ci, xs, 0); break;
+      default: N(gemm_within)(gemm, "N", "T", (int)co, (int)k, (int)columns, part, (int)out, cols, (int)columns, 1, ws, (int)k); } } }
 /* The outputs of some images side by side, or back. */
 static void N(side_by_side)(T *y, T *wide, long images, long step, long channels, long out, int back) {
   for (long i = 0; i < images; i++) for (long c = 0; c < channels; c++) {
@@ -144,6 +157,7 @@ static void N(convolve_images)(const Window *g, char what, long n, long images, 
         case 'c': N(one_correlate)(g, xs, ws + m * taps, ys + m * out); break; case 's': N(one_spread)(g, xs, ws + m * taps, ys + m * out); break;
         default: N(one_match)(g, xs, ws + m * taps, ys + m * out); }
       continue; }
+    if (g->strip) { N(convolve_strips)(g, what, g->strip, xs, ws, ys, cols, gemm); continue; }
     T *block = direct ? xs : cols;
     switch (what) {
       case 'c': if (!direct) N(unfold)(g, xs, ci, cols, 0);

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from retrograd.core import dtypes
+from retrograd.core import algorithms, dtypes
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import HALVES
 from retrograd.core.kernels import broadcast_problem
@@ -138,9 +138,14 @@ div = defop(
     jvp=div_tangent, batch=families.pointwise, promote="float", widen=True, exact=True, numbers=True, inplace=True,
     lower="self / other",
 )
+def reciprocal_kernel(xp: Any, self: Any) -> Any:
+    made = algorithms.native.reciprocals(self) if algorithms.native is not None and self.dtype.kind == "c" else None
+    return xp.true_divide(number_like(xp, self, 1), self) if made is None else made
+
+
 reciprocal = defop(
     "reciprocal(Tensor self) -> Tensor",
-    kernel=lambda xp, self: xp.true_divide(number_like(xp, self, 1), self),
+    kernel=reciprocal_kernel,
     vjp=dict(self=lambda grad, result: -grad * conj(result * result)),
     jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace="function", lower="1 / self",
 )

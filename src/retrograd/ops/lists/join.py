@@ -593,8 +593,8 @@ def pad_kernel(xp: Any, self: Any, pad: Any, value: Any) -> Any:
         part = self[tuple(source)]
         return copied(part, None, format_strides(part, None))
     made = geometry.new_in_format(shape, self.dtype, geometry.channels_last_like(self))
-    made[...] = as_element(value, self.dtype)
-    made[tuple(target)] = self[tuple(source)]
+    copy_into(made, np.asarray(as_element(value, self.dtype), self.dtype))
+    copy_into(made[tuple(target)], self[tuple(source)])
     return made
 
 

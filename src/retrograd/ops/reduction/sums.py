@@ -42,7 +42,27 @@ from retrograd.ops.shared.reductions import (
 
 
 # ---- sum
+def sum_of_parts(self: Any, axes: Any, keepdim: bool) -> Any:
+    """The sum of complex numbers by the kernel that adds up real ones; None where nothing is compiled, and for few."""
+    if sum_dims.native is None or self.size < 64 or type(self) is not np.ndarray or not self.flags.c_contiguous:
+        return None
+    axes = tuple(range(self.ndim)) if axes is None else axes
+    if self.ndim - 1 not in axes:
+        made = sum_dims.native(self.view(self.real.dtype).reshape(*self.shape, 2), axes, keepdim, None)
+        return None if made is None else made.view(self.dtype).reshape(made.shape[:-1])
+    real, imag = (sum_dims.native(part, axes, keepdim, None) for part in (self.real, self.imag))
+    if real is None or imag is None:
+        return None
+    made = np.empty(real.shape, self.dtype)
+    made.real, made.imag = real, imag
+    return made
+
+
 def sum_kernel(xp: Any, self: Any, dtype: Any) -> Any:
+    if dtype is None and self.dtype.kind == "c":
+        made = sum_of_parts(self, None, False)
+        if made is not None:
+            return made
     if dtype is None and self.dtype.kind in "fc" and self.flags.c_contiguous and self.itemsize > 2:
         return xp.add.reduce(self, None)
     return sum_dims_kernel(xp, self, None, False, dtype)
@@ -57,6 +77,10 @@ def fast_sum(self: Any) -> Any:
 
 def sum_dims_kernel(xp: Any, self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     axes = axes_of(dim, self.ndim)
+    if dtype is None and self.dtype.kind == "c" and axes != ():
+        made = sum_of_parts(self, axes, keepdim)
+        if made is not None:
+            return made
     if dtype is None:
         dtype = INT64 if is_integral(self) else self.dtype
     x = wide(cast_array(self, dtype))
