@@ -98,3 +98,20 @@ def test_recorded_lists_have_nodes_of_their_own() -> None:
     xs = [torch.tensor([1.0, 4.0], requires_grad=True), torch.tensor([9.0])]
     made = torch._foreach_sqrt(xs)
     assert type(made[0].grad_fn).__name__ == "ForeachSqrtBackward0" and made[1].grad_fn is None
+
+
+def test_lists_of_tensors_and_given_dtypes() -> None:
+    x, leaf = torch.tensor([1.5]), torch.tensor([2.5], requires_grad=True)
+    assert torch.cat([x, x]).tolist() == [1.5, 1.5]
+    assert torch.cat([x, leaf]).requires_grad
+    assert torch.sum(torch.tensor([True, True]), 0, dtype=torch.float64).dtype == torch.float64
+    with pytest.raises(TypeError, match="expected Tensor as element 1"):
+        torch.cat([x, 3])
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_new_tensors_like_others_are_where_they_are_asked_for(device: str) -> None:
+    x = torch.ones(2, 3)
+    assert torch.full_like(x, 2.0, device=device).device.type == device
+    assert x.new_full((2,), 1).tolist() == [1.0, 1.0] and not torch.full_like(x.requires_grad_(), 2.0).requires_grad
+    assert torch.rand_like(x.to(device)).device.type == device

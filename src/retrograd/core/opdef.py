@@ -272,9 +272,9 @@ class OpDef:
         tensors = len(self.tensor_args)
         self.shortcut: int = tensors if (self.fast is not None and tensors in (1, 2) and not self.is_inplace and not self.is_out
                                          and self.tensor_args == tuple(range(tensors))) else 0
-        # Ops that `dispatch.call_plain` can run in one go: one result, nothing written, no lists, no device to choose.
-        simple = not (self.is_inplace or self.is_out or self.kernel is None or self.device_arg >= 0 and self.tensor_args
-                      or self.vjp == NOT_IMPLEMENTED)
+        # Ops that `dispatch.call_plain` can run in one go: one result, nothing written, no lists, no move to a device.
+        simple = not (self.is_inplace or self.is_out or self.kernel is None or self.vjp == NOT_IMPLEMENTED
+                      or self.device_arg >= 0 and self.tensor_args and self.differentiable)
         self.one_view: bool = (simple and self.is_view and self.differentiable and tensors == 1 and not self.multiple
                                and not self.real_only)
         self.simple: bool = simple and (self.one_view or not self.flips)
