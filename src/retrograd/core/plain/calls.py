@@ -49,7 +49,7 @@ def entry(name: str, schemas: Any, targets: Any, general: Any, is_method: bool, 
             if pattern is not None:
                 made = pattern(*args)
                 return general(*args) if made is ASK else made
-        if key in seen:
+        if key in seen and is_ordinary(args) and is_ordinary(kwargs.values()):
             patterns[key] = written(Call(name, schemas, targets, is_method, unreduced, args, kwargs))
         elif len(seen) < MOST:
             seen.add(key)
@@ -60,6 +60,14 @@ def entry(name: str, schemas: Any, targets: Any, general: Any, is_method: bool, 
 
 
 # ---- values
+def is_ordinary(values: Any) -> bool:
+    """Whether no tensor among these has flags: what is written would not be for it."""
+    for value in values:
+        if isinstance(value, Tensor) and value._flags:
+            return False
+    return True
+
+
 def ints(value: Any) -> Any:
     """The ints of a list or tuple as a tuple; None if there are others among them, or none at all."""
     for item in value:
