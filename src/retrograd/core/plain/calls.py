@@ -61,9 +61,10 @@ def entry(name: str, schemas: Any, targets: Any, general: Any, is_method: bool, 
 
 # ---- values
 def is_ordinary(values: Any) -> bool:
-    """Whether no tensor among these has flags: what is written would not be for it."""
+    """Whether no tensor among these has flags, nor the first one of a list: what is written would not be for it."""
     for value in values:
-        if isinstance(value, Tensor) and value._flags:
+        first = value[0] if type(value) in (list, tuple) and value else value
+        if isinstance(first, Tensor) and first._flags:
             return False
     return True
 
