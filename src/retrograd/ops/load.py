@@ -8,7 +8,8 @@ from retrograd.ops.names import names
 
 # In this order where all are imported: an op's overloads are tried in the order of their declaration.
 TABLES = """
-    nn.activation nn.attention elementwise.compare views.complex linalg.contract nn.conv memory.copy loss.ctc
+    nn.activation nn.softmax nn.glu nn.prelu nn.attention elementwise.compare views.complex linalg.contract nn.conv memory.copy
+    loss.ctc
     nn.dropout linalg.einsum nn.embedding_bag nn.fractional_pool reduction.extrema linalg.factors create.factories signal.fft
     lists.foreach lists.fused create.from_data memory.functional_forms create.generators nn.grid reduction.histogram
     indexing.index views.inplace lists.join nn.layer_norm linalg.solve linalg.norms loss.kernels loss.composite

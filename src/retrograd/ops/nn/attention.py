@@ -16,7 +16,7 @@ from retrograd.core.dispatch import call
 from retrograd.core.opdef import NOT_IMPLEMENTED, defop
 from retrograd.ops import late
 from retrograd.ops.linalg.lapack import address_of
-from retrograd.ops.nn.activation import safe_softmax
+from retrograd.ops.nn.softmax import safe_softmax
 from retrograd.ops.shared import families
 from retrograd.ops.shared.dtype_checks import without_gradient
 from retrograd.ops.shared.elementwise import C_NAMES, times
