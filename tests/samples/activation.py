@@ -1,7 +1,6 @@
 """Samples of the ops in retrograd/ops/nn/activation.py."""
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -45,13 +44,6 @@ def backward_of_complex_results(make: Maker) -> Iterator[Sample]:
     yield Sample(make(3, dtype=torch.complex128), make(3, dtype=torch.complex128))
 
 
-@samples("_safe_softmax.default")
-def safe_softmax(make: Maker) -> Iterator[Sample]:
-    yield Sample(make(3, 4), 1)
-    yield Sample(make(3, 4), 0, torch.float64)
-    yield Sample(torch.tensor([[0.0, -math.inf], [-math.inf, -math.inf]]), 1, note="a row of nothing")
-
-
 @samples("log_sigmoid_backward.default")
 def log_sigmoid_backward(make: Maker) -> Iterator[Sample]:
     x = make(3, 4)
@@ -68,29 +60,6 @@ def threshold(make: Maker) -> Iterator[Sample]:
 @samples("threshold_backward.default")
 def threshold_backward(make: Maker) -> Iterator[Sample]:
     yield from with_gradient(make, 0.3)
-
-
-@samples("_softmax.default", "_log_softmax.default")
-def softmax_kernels(make: Maker) -> Iterator[Sample]:
-    yield Sample(make(3, 4), 0, False)
-    yield Sample(make(2, 3, 4), -2, False)
-    yield Sample(make(), 0, False)
-    yield Sample(make(0, 3), 1, False)
-    yield Sample(make.noncontiguous(2, 3), 1, False)
-
-
-@samples("softmax.int", "log_softmax.int")
-def softmax(make: Maker) -> Iterator[Sample]:
-    yield Sample(make(3, 4), 1)
-    yield Sample(make(), -1)
-    yield Sample(make(3, 4), 0, dtype=torch.float64)
-
-
-@samples("_softmax_backward_data.default", "_log_softmax_backward_data.default")
-def softmax_backward(make: Maker) -> Iterator[Sample]:
-    yield Sample(make(3, 4), make(3, 4, low=0.1, high=0.5), 1, torch.float64)
-    yield Sample(make(3, 4), make(3, 4, low=-1, high=-0.1), 0, torch.float64)
-    yield Sample(make(), make(low=0.1, high=0.5), 0, torch.float64)
 
 
 @samples("leaky_relu.default", "leaky_relu_.default", "celu.default", "celu_.default", "hardshrink.default",
@@ -156,35 +125,3 @@ def hardtanh(make: Maker) -> Iterator[Sample]:
 @samples("hardtanh_backward.default")
 def hardtanh_backward(make: Maker) -> Iterator[Sample]:
     yield from with_gradient(make, -0.5, 1.5)
-
-
-@samples("glu.default")
-def glu(make: Maker) -> Iterator[Sample]:
-    yield Sample(make(3, 4))
-    yield Sample(make(4, 3), 0)
-    yield Sample(make.noncontiguous(2, 4))
-
-
-@samples("glu_backward.default")
-def glu_backward(make: Maker) -> Iterator[Sample]:
-    yield Sample(make(3, 2), make(3, 4), -1)
-    yield Sample(make(2, 3), make(4, 3), 0)
-
-
-@samples("prelu.default")
-def prelu(make: Maker) -> Iterator[Sample]:
-    yield Sample(make(2, 3), make(3))
-    yield Sample(make(2, 3, 4), make(3))
-    yield Sample(make(4), make(1))
-    yield Sample(make(), make())
-
-
-@samples("_prelu_kernel.default")
-def prelu_kernel(make: Maker) -> Iterator[Sample]:
-    yield Sample(make(2, 3), make(1, 3))
-    yield Sample(make(4), make(1))
-
-
-@samples("_prelu_kernel_backward.default")
-def prelu_kernel_backward(make: Maker) -> Iterator[Sample]:
-    yield Sample(make(2, 3), make(2, 3), make(2, 3))

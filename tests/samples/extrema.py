@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator
 
 from tests.samples import Maker, Sample, samples
-from tests.samples.reduce import tensor
+from tests.samples.sums import tensor
 
 TIES = [[1.0, 3.0, 3.0, 0.0], [2.0, 2.0, 2.0, 2.0]]
 NANS = [[1.0, math.nan, 3.0], [math.nan, math.nan, 2.0]]

@@ -6,7 +6,7 @@ from typing import Any
 
 import retrograd as torch
 from tests.samples import Maker, Sample, samples
-from tests.samples.linalg import COMPLEX
+from tests.samples.solve import COMPLEX
 
 
 def symmetric(make: Maker, *shape: int, **kwargs: Any) -> Any:

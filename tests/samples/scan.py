@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import retrograd as torch
 from tests.samples import Maker, Sample, samples
-from tests.samples.reduce import tensor, tensors
+from tests.samples.sums import tensor, tensors
 
 
 @samples("cumsum.default", "cumprod.default")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from tests.samples import Maker, Sample, samples
 from tests.samples.extrema import NANS, TIES
-from tests.samples.reduce import tensor
+from tests.samples.sums import tensor
 
 
 @samples("sort.default", "argsort.default")

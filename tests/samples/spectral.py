@@ -6,7 +6,7 @@ from typing import Any
 
 import retrograd as torch
 from tests.samples import Maker, Sample, samples
-from tests.samples.linalg import COMPLEX, hermitian, positive, regular
+from tests.samples.solve import COMPLEX, hermitian, positive, regular
 
 WIDE_AND_TALL = ((3, 3), (4, 3), (3, 4), (2, 4, 3))
 

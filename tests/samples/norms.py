@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import retrograd as torch
 from tests.samples import Maker, Sample, samples
-from tests.samples.linalg import COMPLEX, regular
+from tests.samples.solve import COMPLEX, regular
 
 
 @samples("linalg_householder_product.default", "orgqr.default")
