@@ -14,6 +14,8 @@ import pytest
 import retrograd as torch
 from retrograd.autograd import Function
 from retrograd.autograd.profiler import (
+    KinetoStepTracker,
+    RecordFunctionFast,
     emit_itt,
     emit_nvtx,
     kineto_available,
@@ -339,7 +341,7 @@ def test_devices_that_are_missing_are_said_to_be() -> None:
         pass
     with emit_itt() as scope, pytest.raises(RuntimeError, match="ITT annotation context manager is not reentrant"):
         scope.__enter__()
-    assert not itt.is_available() and not kineto_available()
+    assert not itt.is_available() and kineto_available()
     with pytest.raises(RuntimeError, match="ITT functions not installed"), itt.range("x"):
         pass
 
@@ -477,3 +479,52 @@ def test_schedules_check_their_arguments() -> None:
         schedule(wait=0, warmup=0, active=1)
     with pytest.raises(AssertionError, match="Profiler must be initialized before accessing events"):
         step_profile().events()
+
+
+def test_a_range_ends_with_the_future_it_is_given():
+    with profile() as prof:
+        with record_function("waits") as scope:
+            future = torch.futures.Future()
+            done = scope._call_end_callbacks_on_future(future)
+        future.set_result(3)
+    assert done.value() == 3
+    assert [event.name for event in prof.function_events] == ["waits"]
+    with pytest.raises(RuntimeError, match="can only be called once"):
+        scope._call_end_callbacks_on_future(future)
+
+
+def test_a_fast_range_notes_its_values_and_is_entered_by_turns():
+    scope = RecordFunctionFast("fast", [torch.ones(2, 3), 4], {"by": 2})
+    with profile(record_shapes=True) as prof:
+        with scope:
+            torch.ones(2)
+    event = prof.function_events[0]
+    assert (event.name, event.input_shapes, event.concrete_inputs, event.kwinputs) == (
+        "fast", [[2, 3], []], [None, 4], {"by": 2})
+    assert [child.name for child in event.cpu_children] == ["aten::ones"]
+    with pytest.raises(RuntimeError, match="no guard is set"):
+        scope.__exit__(None, None, None)
+    with scope, pytest.raises(RuntimeError, match="already set"):
+        scope.__enter__()
+
+
+def test_the_step_of_a_program_is_that_of_its_fastest_part():
+    KinetoStepTracker.init_step_count("first")
+    KinetoStepTracker.init_step_count("second")
+    start = KinetoStepTracker.current_step()
+    assert [KinetoStepTracker.increment_step(name) - start for name in ("first", "second", "second")] == [1, 1, 2]
+    assert KinetoStepTracker.erase_step_count("first")
+    assert KinetoStepTracker.erase_step_count("second")
+    assert not KinetoStepTracker.erase_step_count("second")
+
+
+def test_functions_written_with_ops_numbers_and_batches_are_events():
+    x = torch.ones(2, 2)
+    with profile() as prof:
+        torch.einsum("ij,jk->ik", x, x)
+        x.sum().item()
+        list(torch.utils.data.DataLoader([1, 2], batch_size=2))
+    names = [event.name for event in prof.function_events]
+    for name in ("aten::einsum", "aten::item", "aten::_local_scalar_dense",
+                 "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"):
+        assert name in names

@@ -13,7 +13,7 @@ from typing import Any
 from retrograd.autograd.nvprof import load_nvprof, parse_nvprof_trace
 from retrograd.autograd.profiler_results import ProfilerResult
 from retrograd.autograd.profiler_util import EventList, FunctionEvent
-from retrograd.autograd.recorder import USER_SCOPE, Recorder
+from retrograd.autograd.recorder import FUNCTION, USER_SCOPE, Recorder
 from retrograd.core.api import ops
 from retrograd.core.state import set_flag, tls
 
@@ -142,7 +142,8 @@ class profile:
         if self._events is None:
             raise AttributeError("there is no trace to save: the profiler has not run")
         self._saved = True
-        text = json.dumps({**(metadata or {}), "schemaVersion": 1, "deviceProperties": [], "displayTimeUnit": "ms",
+        wanted = {name: 1 for name in ("record_shapes", "profile_memory", "with_stack", "with_flops") if getattr(self, name)}
+        text = json.dumps({**(metadata or {}), **wanted, "schemaVersion": 1, "deviceProperties": [], "displayTimeUnit": "ms",
                            "baseTimeNanoseconds": 0, "host_name": socket.gethostname(), "trace_id": uuid.uuid4().hex.upper(),
                            "traceEvents": trace_rows(events), "traceName": str(path)}, indent=1)
         with gzip.open(path, "wt") if str(path).endswith(".gz") else open(path, "w") as file:
@@ -185,6 +186,90 @@ class record_function(ContextDecorator):
         if self.record is None:
             raise AssertionError("Expected record to be set")
         ops.profiler._record_function_exit(self.record)
+
+    def _call_end_callbacks_on_future(self, fut: Any) -> Any:
+        """Let the range end when `fut` is done; returns a future of the same value that is done after that."""
+        if not self.run_callbacks_on_exit:
+            raise RuntimeError("_call_end_callbacks_on_future can only be called once.")
+        self.run_callbacks_on_exit = False
+
+        def finish(done: Any) -> Any:
+            ops.profiler._record_function_exit(self.record)
+            return done.value()
+        return fut.then(finish)
+
+
+class RecordFunctionFast:
+    """A range with a name, and with values that a profiler of shapes notes; entered and left by turns.
+
+    >>> with profile(record_shapes=True) as prof:
+    ...     with RecordFunctionFast("my step", [1, 2]):
+    ...         pass
+    >>> prof.function_events[0].name, prof.function_events[0].concrete_inputs
+    ('my step', [1, 2])
+    """
+
+    def __init__(self, name: str, input_values: Any = None, keyword_values: dict[str, Any] | None = None) -> None:
+        self.name, self.input_values, self.keyword_values = name, list(input_values or ()), dict(keyword_values or {})
+        self.entered = False
+        self.recorder: Recorder | None = None
+        self.record: Any = None
+
+    def __enter__(self) -> Any:
+        if self.entered:
+            raise RuntimeError("Trying to enter a new record_function_fast context but the guard is unexpectedly already set")
+        self.entered, self.recorder = True, tls.profiler
+        if self.recorder is not None:
+            self.record = self.recorder.begin(self.name, FUNCTION, -1, self.input_values)
+            self.record.keywords = self.keyword_values
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if not self.entered:
+            raise RuntimeError("Trying to exit an active record_function_fast context but no guard is set")
+        self.entered = False
+        if self.recorder is not None:
+            self.recorder.end_of(self.record)
+
+
+class KinetoStepTracker:
+    """The number of the step that a program is in, if several parts of it count steps: that of the fastest.
+
+    >>> KinetoStepTracker.init_step_count("doc")
+    >>> KinetoStepTracker.increment_step("doc") == KinetoStepTracker.current_step()
+    True
+    >>> KinetoStepTracker.erase_step_count("doc")
+    True
+    """
+
+    _current_step = 0
+    _step_dict: dict[str, int] = {}
+
+    @classmethod
+    def init_step_count(cls, requester: str) -> None:
+        cls._step_dict[requester] = cls._current_step
+
+    @classmethod
+    def erase_step_count(cls, requester: str) -> bool:
+        return cls._step_dict.pop(requester, None) is not None
+
+    @classmethod
+    def increment_step(cls, requester: str) -> int:
+        """Count a step of one part; returns the step of the program."""
+        if requester not in cls._step_dict:
+            cls.init_step_count(requester)
+        cls._step_dict[requester] += 1
+        new_step = max(cls._step_dict.values())
+        if new_step > cls._current_step:
+            if new_step - cls._current_step > 1:
+                warnings.warn("Profiler step count has increased more than 1 - current_step = "
+                              f"{cls._current_step} step dict =  {cls._step_dict}", stacklevel=2)
+            cls._current_step = new_step
+        return cls._current_step
+
+    @classmethod
+    def current_step(cls) -> int:
+        return cls._current_step
 
 
 class Annotating:
@@ -245,12 +330,12 @@ def profiler_enabled() -> bool:
 
 
 def kineto_available() -> bool:
-    """Whether events come from the Kineto library: they never do, `profile` records them itself.
+    """Whether `profile` gives the events that PyTorch gets from its Kineto library, as `kineto_results` does.
 
     >>> kineto_available()
-    False
+    True
     """
-    return False
+    return True
 
 
 # ---- from records to events
@@ -261,7 +346,7 @@ def events_of(recorder: Recorder, profile_memory: bool, with_flops: bool) -> Eve
                             start_us=(r.start - recorder.start) / 1000, end_us=(r.end - recorder.start) / 1000,
                             fwd_thread=r.fwd_thread, input_shapes=r.shapes, concrete_inputs=r.numbers, stack=r.stack,
                             scope=r.scope, cpu_memory_usage=r.memory, sequence_nr=r.number, flops=r.flops,
-                            is_user_annotation=r.scope == USER_SCOPE)
+                            kwinputs=r.keywords, is_user_annotation=r.scope == USER_SCOPE)
               for i, r in enumerate(recorder.records, 1)]
     events.sort(key=lambda event: (event.time_range.start, -event.time_range.end))
     found = EventList(events, profile_memory=profile_memory, with_flops=with_flops)
@@ -282,6 +367,7 @@ def trace_rows(events: EventList) -> list[dict[str, Any]]:
                                 "Fwd thread id": event.fwd_thread, "Ev Idx": i}
         if event.input_shapes:
             args["Input Dims"] = event.input_shapes
+            args["Concrete Inputs"] = ["" if value is None else str(value) for value in event.concrete_inputs]
         rows.append({"ph": "X", "cat": "user_annotation" if event.is_user_annotation else "cpu_op", "name": event.name,
                      "pid": process, "tid": event.thread, "ts": event.time_range.start,
                      "dur": event.time_range.elapsed_us(), "args": args})

@@ -40,8 +40,8 @@ PLAIN = (bool, int, float, complex, str)
 class Record:
     """One event while it is being recorded; times are in nanoseconds, `end` is 0 while it runs."""
 
-    __slots__ = ("end", "flops", "fwd_thread", "memory", "name", "number", "numbers", "scope", "shapes", "stack", "start",
-                 "thread")
+    __slots__ = ("end", "flops", "fwd_thread", "keywords", "memory", "name", "number", "numbers", "scope", "shapes", "stack",
+                 "start", "thread")
 
     def __init__(self, name: str, scope: int, number: int, thread: int) -> None:
         self.name = name
@@ -51,6 +51,7 @@ class Record:
         self.fwd_thread = 0
         self.shapes: list[Any] = []
         self.numbers: list[Any] = []          # arguments that are numbers, texts or truth values, None in place of others
+        self.keywords: dict[str, Any] = {}
         self.stack: list[str] = []
         self.flops = 0
         self.memory = 0

@@ -281,6 +281,8 @@ def overridable(fn: Any, public: str, module: str = "torch", written_out: Any = 
         if overridden(args, kwargs) or args and not isinstance(args[0], Tensor) and wants_call(args):
             return hooks.torch_function(function, args if written_out is None else written_out(args), kwargs)
         try:
+            if switches.any_mode and tls.profiler is not None and args and find_packet(public) is None:
+                return tls.profiler.run_function(f"aten::{public}", args, lambda: fn(*args, **kwargs))
             return fn(*args, **kwargs)
         except Exception:       # only now, because looking costs: something that is no tensor may still want the call
             if wants_call(args) or wants_call(kwargs.values()):

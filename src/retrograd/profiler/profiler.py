@@ -7,7 +7,7 @@ import socket
 import time
 import warnings
 from collections.abc import Callable, Iterable
-from enum import Enum, IntEnum
+from enum import Enum
 from typing import Any
 
 from retrograd.autograd import profiler as autograd_profiler
@@ -25,7 +25,7 @@ class ProfilerAction(Enum):
     RECORD_AND_SAVE = 3
 
 
-class ProfilerActivity(IntEnum):
+class ProfilerActivity(Enum):
     """What can be looked at; here, only the CPU."""
 
     CPU = 0
@@ -132,17 +132,20 @@ class profile:
         self.stop()
 
     def start(self) -> None:
+        autograd_profiler.KinetoStepTracker.init_step_count("ProfilerStep")
         self._go(ProfilerAction.NONE, self.current_action)
         self._open_step()
 
     def stop(self) -> None:
         self._close_step()
         self._go(self.current_action, None)
+        autograd_profiler.KinetoStepTracker.erase_step_count("ProfilerStep")
 
     def step(self) -> None:
         """Say that the next step of the program begins."""
         self._close_step()
         before = self.current_action
+        autograd_profiler.KinetoStepTracker.increment_step("ProfilerStep")
         self.step_num += 1
         self.current_action = self.schedule(self.step_num)
         self._go(before, self.current_action)

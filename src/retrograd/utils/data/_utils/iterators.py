@@ -40,6 +40,7 @@ class _BaseDataLoaderIter:
         if loader.pin_memory and not self._pin_memory:
             warnings.warn(NO_ACCELERATOR, stacklevel=4)
         self._base_seed = int(torch.empty((), dtype=torch.int64).random_(generator=loader.generator).item())
+        self._profile_name = f"enumerate(DataLoader)#{type(self).__name__}.__next__"
         self._start(loader)
 
     def _start(self, loader: Any) -> None:
@@ -60,7 +61,8 @@ class _BaseDataLoaderIter:
         raise NotImplementedError
 
     def __next__(self) -> Any:
-        data = self._next_data()
+        with torch.autograd.profiler.record_function(self._profile_name):
+            data = self._next_data()
         self._num_yielded += 1
         reported = self._IterableDataset_len_called
         if self._is_iterable and reported is not None and self._num_yielded > reported:
