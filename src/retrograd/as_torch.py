@@ -275,11 +275,6 @@ PRIVATE: dict[str, dict[str, str]] = {
         "is_compile_supported": "_torch_private:is_compile_supported",
         "set_locals_to_steal": "compiler:set_locals_to_steal",
     },
-    "_functorch.aot_autograd": {
-        "AOT_COUNTER": "compiler:aot_ids",
-        "aot_module_simplified": "compile.backends:aot_module_simplified",
-        "make_boxed_func": "compile.backends:make_boxed_func",
-    },
     "_higher_order_ops.cond": {
         "cond": "_higher_order_ops.control_flow:cond",
     },

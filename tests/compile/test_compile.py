@@ -11,8 +11,9 @@ import pytest
 
 import retrograd as torch
 from retrograd import fx, nn
-from retrograd.compile.recorder import Unsupported
-from retrograd.compile.state import counters
+from retrograd.compile import tape, trie
+from retrograd.compile.recorder import Unsupported, known_programs
+from retrograd.compile.state import backend_config, config, counters
 from retrograd.core.state import tls
 
 
@@ -339,3 +340,30 @@ print(torch._dynamo.explain(lambda t: t + 1)(x).graph_count)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stdout == "1\n", done.stderr
+
+
+def test_programs_that_are_different_every_time_cost_no_more_and_more() -> None:
+    calls: list[int] = []
+
+    def f(t: Any, n: float) -> Any:
+        calls.append(len(tls.dispatch_modes))
+        return t * n
+    g = torch.compile(f)
+    for i in range(300):
+        assert g(torch.ones(2), 0.5 + i).tolist() == [0.5 + i] * 2
+    known = known_programs[f.__code__]
+    assert max(len(known.variants), len(known.sizes), len(known.symbols)) <= config.recompile_limit
+    assert sum(calls) < 20 and len(g._program.steady) < 20
+    for _ in range(200):                          # until it is one that comes again
+        g(torch.ones(2), 1000.5)
+    assert calls[-50:].count(1) <= 1
+
+
+def test_alternatives_at_one_place_of_a_tape_are_few() -> None:
+    def f(t: Any) -> Any:
+        return (t * 2.0).exp() + t
+    g = torch.compile(f)
+    with backend_config.patch(fusion_threshold=0, fusion_code=False):
+        for n in list(range(1, 200)) * 2:
+            assert g(torch.zeros(n)).sum().item() == n
+    assert len(trie.known.root.steps) <= tape.MOST_CHOICES

@@ -29,6 +29,7 @@ __all__ = ["OptimizedModule", "Program", "Unsupported"]
 
 STEADY_LIMIT = 1000
 MOST_MISSES = 20
+FIRST_PAUSE, LONGEST_PAUSE = 8, 128
 LIMIT_HIT = "torch._dynamo hit config.recompile_limit"
 
 
@@ -95,6 +96,8 @@ class Program:
             self.dynamic = True
 
         self.steady: dict[Any, Steady] = {}       # by signature of the arguments
+        self.pause = FIRST_PAUSE                  # calls that go unrecorded when others would not be compiled any more
+        self.idle = 0                             # how many of them are left
 
     # ---- calling
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -133,7 +136,12 @@ class Program:
             if steady.variant is not None:
                 spans.add(first, sequence.n, steady.variant)
             return result
+        if self.idle and steady is None:
+            self.idle -= 1
+            return self.function(*args, **kwargs)
         result, recorder = self.record(args, kwargs)
+        if recorder.is_refused:
+            self.idle, self.pause = self.pause, min(2 * self.pause, LONGEST_PAUSE)
         if recorder.is_new or steady is None:
             if len(self.steady) > STEADY_LIMIT:
                 self.steady.clear()
@@ -190,7 +198,9 @@ class Program:
                     known.is_full = True
                     state.recompiles_log.warning("%s (%s)\n   function: %s", LIMIT_HIT, state.config.recompile_limit,
                                                  self.name())
-                known.sizes[key] = segment.sizes
+                if not variants:                  # what is different every time must not pile up
+                    del known.variants[settings]
+                recorder.is_refused = True
                 return
             known.compiled[place] += 1
             variant = Variant(self.symbolic(known, key, segment), next(numbers))

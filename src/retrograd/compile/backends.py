@@ -45,12 +45,6 @@ def aot_autograd(*, fw_compiler: Any = None, bw_compiler: Any = None, inference_
     return backend
 
 
-def aot_module_simplified(mod: GraphModule, args: list[Any], fw_compiler: Any, bw_compiler: Any = None,
-                          **options: Any) -> Callable[..., Any]:
-    """What `fw_compiler` makes of a graph."""
-    return aot_autograd(fw_compiler=fw_compiler, bw_compiler=bw_compiler)(mod, args)
-
-
 def make_boxed_func(f: Callable[..., Any]) -> Callable[..., Any]:
     """A function that takes its arguments as one list."""
     def boxed(args: list[Any]) -> Any:

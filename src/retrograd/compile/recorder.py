@@ -289,6 +289,7 @@ class Recorder(TorchDispatchMode):
         self.breaks = 0
         self.variants: list[Variant] = []         # those of the segments so far
         self.is_new = False                       # one of them had to be compiled
+        self.is_refused = False                   # one of them was not compiled: there are too many of them
         self.segments = 0                         # how many have ended
         self.weight = Weight()
         self.outer: Recorder | None = None        # the recorder of this thread that is suspended meanwhile

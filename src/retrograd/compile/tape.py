@@ -31,6 +31,7 @@ PENDING = FLAG_PENDING
 LONGEST = 128             # ops that wait at most
 ENOUGH = 96               # ops after which the wait ends where one value is held only: in loops, at the end of a round
 MOST_STEPS = 50_000       # in the trie
+MOST_CHOICES = 64         # at one place of it: they are looked through one by one
 MOST_SPARE = 128          # arrays of one layout that are kept for later use
 INPUT, NUMBER, WATCHED, CONSTANT = trie.NEW_INPUT, trie.LIFTED, trie.COMPARED, trie.FIXED     # C variables when compiled
 known = trie.known
@@ -322,6 +323,8 @@ class Recording(Tape):
         self.misses += 1
         step.after = Spot(self.spot, step)
         step.after.numbers = [*self.spot.numbers, *[(place, args[i]) for i, place in step.numbers]]
+        if len(self.spot.steps) >= MOST_CHOICES:
+            del self.spot.steps[0]
         self.spot.steps.append(step)
         self.spot.last = step
         if step.event.choice.checks is not None:
