@@ -2,13 +2,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 
-from retrograd.autograd.grad_mode import no_grad
 from retrograd.compile import compiled_autograd, state
 from retrograd.compile.backends import BackendCompilerFailed, compile_graph, find_backend
 from retrograd.compile.deferred import Deferrer, active
@@ -17,7 +16,7 @@ from retrograd.compile.recorder import variant_numbers as numbers
 from retrograd.compile.segment_graph import SegmentGraph
 from retrograd.core.graph import sequence
 from retrograd.core.modes import disable_current_modes
-from retrograd.core.state import tls
+from retrograd.core.state import set_grad_enabled, tls
 from retrograd.core.subclass import DisableTorchFunction
 from retrograd.core.tensor import Tensor, new_tensor, wants_grad
 from retrograd.fx import GraphModule
@@ -228,7 +227,7 @@ class Program:
         if args is None:
             return
         before = default_generator.get_state().array.copy()
-        with no_grad(), DisableTorchFunction(), disable_current_modes():
+        with ungraded(), DisableTorchFunction(), disable_current_modes():
             results = variant.compiled(*args)
             if not np.array_equal(default_generator.get_state().array, before):       # random numbers are drawn once
                 default_generator.set_state(new_tensor(before))
@@ -275,6 +274,16 @@ class Program:
             node.meta.pop("example_value", None)
             node.meta.pop("val", None)
         made.forget_tensors()
+
+
+@contextmanager
+def ungraded() -> Iterator[None]:
+    """`no_grad` that function modes are not shown."""
+    was = set_grad_enabled(False)
+    try:
+        yield
+    finally:
+        set_grad_enabled(was)
 
 
 def is_same(t: Any, result: Any) -> bool:
