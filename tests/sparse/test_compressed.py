@@ -73,3 +73,12 @@ def test_constructor_is_differentiable() -> None:
 def test_blocks_must_divide_the_size() -> None:
     with pytest.raises(RuntimeError, match="must be divisible by given blocksize \\(3,2\\)"):
         torch.tensor(DENSE).to_sparse_bsr((3, 2))
+
+
+def test_parts_are_copied_by_functions_of_their_names():
+    t = torch.eye(2).to_sparse_csr()
+    for name in ("crow_indices", "col_indices", "values"):
+        copied, own = getattr(torch, f"{name}_copy")(t), getattr(t, name)()
+        assert copied.tolist() == own.tolist() and copied.data_ptr() != own.data_ptr()
+    with pytest.raises(RuntimeError, match="ccol_indices expected sparse column compressed tensor layout but got SparseCsr"):
+        torch.ccol_indices_copy(t)

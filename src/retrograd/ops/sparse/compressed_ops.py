@@ -148,6 +148,17 @@ getter("ccol_indices", False, "compressed")
 getter("row_indices", False, "plain")
 
 
+# ---- the parts as tensors of their own
+def copier(name: str) -> None:
+    def copy(self: Any) -> Any:
+        return getattr(self, name)().clone()
+    expose(copy, name=f"{name}_copy", method=False)
+
+
+for part_name in ("crow_indices", "col_indices", "ccol_indices", "row_indices", "values", "indices"):
+    copier(part_name)
+
+
 # ---- elementwise
 @compressed_kernel("abs_")
 def abs_in_place(op: Any, self: Any) -> Any:
