@@ -222,3 +222,20 @@ def test_convolution_in_strips_is_that_of_the_whole_image() -> None:
         torch.testing.assert_close(found[2], (slopes @ columns.mT).sum(0).reshape(w.shape))
         back = (w.detach().reshape(2, 4, 90).mT @ slopes).reshape(2, 180, -1)
         torch.testing.assert_close(found[1], F.fold(back, (60, 44), (3, 5), **kernel))
+
+
+@pytest.mark.parametrize("m, k, n", [(1, 1, 1), (8, 2, 48), (9, 3, 49), (70, 31, 17), (130, 64, 100), (5, 129, 96)])
+def test_products_of_bfloat16_are_added_up_in_float(m: int, k: int, n: int) -> None:
+    for batch in ((), (3,)):
+        a, b = (numbers(*batch, *s).to(torch.bfloat16) for s in ((m, k), (k, n)))
+        wanted = a.double() @ b.double()
+        most = 2 ** -8 * (a.double().abs() @ b.double().abs()).max().item()
+        turned = [t.mT.contiguous().mT for t in (a, b)]
+        for x, y in ((a, b), (turned[0], b), (a, turned[1]), turned, (a, b[0] if batch else b)):
+            found, = with_threads(lambda x=x, y=y: [x @ y])
+            assert found.dtype == torch.bfloat16
+            expected = wanted if y.ndim == a.ndim else a.double() @ y.double()
+            torch.testing.assert_close(found.double(), expected, rtol=8e-3, atol=most)
+    bias = numbers(n).to(torch.bfloat16)
+    found = torch.addmm(bias, a[0] if a.ndim == 3 else a, b[0] if b.ndim == 3 else b, beta=2, alpha=0.5)
+    torch.testing.assert_close(found.double(), 2 * bias.double() + 0.5 * (a[0].double() @ b[0].double()), rtol=8e-3, atol=most)

@@ -9,6 +9,7 @@ from retrograd.core import dtypes, lean
 from retrograd.core.algorithms import native
 from retrograd.core.copying import copy_of
 from retrograd.core.dispatch import turned
+from retrograd.core.dtypes import HALVES
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
 from retrograd.core.tensor import FUNCTIONS_BY_NAME, operators
@@ -80,10 +81,23 @@ def any_product(xp: Any, a: Any, b: Any) -> Any:
     return stacked(a, b) if a.ndim == 3 == b.ndim else xp.matmul(a, b)
 
 
+def wide_product(xp: Any, a: Any, b: Any) -> Any:
+    """A product, of half precision in float32."""
+    if a.dtype.kind == "V" == b.dtype.kind and native is not None:
+        if a.ndim > 2 == b.ndim and a.flags.c_contiguous:
+            flat = native.multiply_bfloat(a.reshape(-1, a.shape[-1]), b)
+            made = None if flat is None else flat.reshape(*a.shape[:-1], b.shape[-1])
+        else:
+            made = native.multiply_bfloat(a, b)
+        if made is not None:
+            return made
+    return any_product(xp, wide(a), wide(b))
+
+
 def product(xp: Any, a: Any, b: Any) -> Any:
     """Matrix product in the dtype of the operands, row-major."""
     if a.dtype.kind == "V" or a.dtype == np.float16:
-        return narrow(any_product(xp, wide(a), wide(b)), a.dtype)
+        return narrow(wide_product(xp, a, b), a.dtype)
     return np.ascontiguousarray(any_product(xp, a, b))
 
 
@@ -101,14 +115,14 @@ def fits(self: Any, first: Any, second: Any) -> bool:
 
 def combined(xp: Any, self: Any, made: Any, beta: Any, alpha: Any) -> Any:
     """beta * self + alpha * made; nothing of `self` is read when beta is 0, not even its NaNs."""
-    narrow = self.dtype
+    kept = self.dtype
     made = wide(made)
     if alpha != 1:
         made = made * made.dtype.type(as_number(alpha, made.dtype))
     if beta != 0:
         self = wide(self)
         made = made + (self if beta == 1 else self * self.dtype.type(as_number(beta, self.dtype)))
-    return made.astype(narrow, copy=False)
+    return narrow(made, kept) if kept in HALVES else made.astype(kept, copy=False)
 
 
 def added(xp: Any, self: Any, made: Any, beta: Any, alpha: Any) -> Any:
@@ -169,7 +183,7 @@ def addmm_kernel(xp: Any, self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any
     expandable(self, (mat1.shape[0], mat2.shape[1]))
     if mat1.shape[0] and mat2.shape[1]:
         refuse_bool("addmm_impl_cpu_", self, mat1, mat2)
-    return combined(xp, self, any_product(xp, wide(mat1), wide(mat2)), beta, alpha)
+    return combined(xp, self, wide_product(xp, mat1, mat2), beta, alpha)
 
 
 def in_its_place(kernel: Any) -> Any:
@@ -240,7 +254,7 @@ def baddbmm_kernel(xp: Any, self: Any, batch1: Any, batch2: Any, beta: Any, alph
                            f"{words(batch2)}")
     check_bmm(batch1, batch2)
     refuse_bool("baddbmm", self, batch1, batch2)
-    return combined(xp, self, any_product(xp, wide(batch1), wide(batch2)), beta, alpha)
+    return combined(xp, self, wide_product(xp, batch1, batch2), beta, alpha)
 
 
 def addbmm_kernel(xp: Any, self: Any, batch1: Any, batch2: Any, beta: Any, alpha: Any) -> Any:
