@@ -21,6 +21,7 @@ from retrograd.core.dispatch import call
 from retrograd.core.dtypes import as_dtype
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import CALLERS, MODULES, UNFINISHED, OpDef, Packet, find_packet, load
+from retrograd.core.signatures import signature_of
 from retrograd.core.state import switches, tls
 from retrograd.core.tensor import COMPILED, FLAG_SUBCLASS, FUNCTIONS_BY_NAME, Tensor, install, put_into
 from retrograd.core.tensor import operators as table
@@ -142,11 +143,13 @@ def entry_of(name: str, schemas: Any, targets: Any, general: Any, is_method: boo
 def make(name: str, is_method: bool) -> Any:
     """The public function or method for an op name, with its documentation."""
     packet = find_packet(name)
+    assert packet is not None
     entry = make_entry(name, is_method)
     if not COMPILED:
         entry.__name__ = entry.__qualname__ = name
     entry.__module__ = "torch"
     entry.__doc__ = documentation.documentation(packet, name, is_method)
+    entry.__signature__ = signature_of(packet.schemas, is_method)
     return entry
 
 
