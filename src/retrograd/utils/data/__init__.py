@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from retrograd.utils.data.dataloader import DataLoader, _DatasetKind, default_collate, default_convert, get_worker_info
+from retrograd.utils.data.datapipes.datapipe import DataChunk, IterDataPipe, MapDataPipe, functional_datapipe
 from retrograd.utils.data.dataset import (
     ChainDataset,
     ConcatDataset,
@@ -22,6 +23,7 @@ from retrograd.utils.data.sampler import (
     WeightedRandomSampler,
 )
 
-__all__ = ["BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "DistributedSampler", "IterableDataset",
-           "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset", "SubsetRandomSampler", "TensorDataset",
-           "WeightedRandomSampler", "_DatasetKind", "default_collate", "default_convert", "get_worker_info", "random_split"]
+__all__ = ["BatchSampler", "ChainDataset", "ConcatDataset", "DataChunk", "DataLoader", "Dataset", "DistributedSampler",
+           "IterDataPipe", "IterableDataset", "MapDataPipe", "RandomSampler", "Sampler", "SequentialSampler",
+           "StackDataset", "Subset", "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "_DatasetKind",
+           "default_collate", "default_convert", "functional_datapipe", "get_worker_info", "random_split"]
