@@ -35,6 +35,7 @@ from retrograd.core.tensor import (
     FLAG_SPARSE,
     FLAG_SUBCLASS,
     FLAG_WRAPPER,
+    FLAG_WRITABLE,
     FUNCTIONS_BY_NAME,
     Counter,
     Size,
@@ -212,6 +213,8 @@ def get_data(self: Any) -> Any:
     else:
         t = new_tensor(self.array)
         t._flags = self._flags & ~(FLAG_SUBCLASS | FLAG_DUAL)
+        if self._flags & FLAG_INFERENCE and not tls.inference:
+            t._flags |= FLAG_WRITABLE
         if self._flags & FLAG_SPARSE:
             extra_of(t).sparse = self._extra.sparse.copy()
     if switches.any_mode and tls.origins:
@@ -396,6 +399,10 @@ def tensor_repr(self: Any, *, tensor_contents: str | None = None) -> str:
     if hooks.settle is not None:
         hooks.settle(self)
     shown = self
+    if self._flags & FLAG_SUBCLASS and "_is_param" in self.__dict__ and self.__dict__["_is_param"] is True:
+        text = printing.tensor_str(shown_values(self) if dispatches(self) and tensor_contents is None else self,
+                                   tensor_contents=tensor_contents)
+        return f"Parameter({text})"
     if tensor_contents is not None:
         return printing.tensor_str(self, tensor_contents=tensor_contents)
     if self._flags & FLAG_WRAPPER:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import retrograd as torch
+from retrograd.utils._python_dispatch import return_and_correct_aliasing
 from retrograd.utils._pytree import tree_map
 
 
@@ -115,3 +116,63 @@ def test_what_dispatch_made_is_not_turned_into_another_class() -> None:
     with pytest.raises(RuntimeError, match="subclass Other but the raw Tensor object is already associated"):
         Wrapped(torch.ones(2)).as_subclass(Other)
     assert type(Wrapped(torch.ones(2)).as_subclass(torch.Tensor)) is Wrapped
+
+
+class Corrected(torch.Tensor):
+    """Holds another tensor, and gives back what its ops write to."""
+
+    @staticmethod
+    def __new__(cls, inner: Any) -> Any:
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        inner = tree_map(lambda t: t.inner if isinstance(t, cls) else t, args)
+        out = func(*inner, **(kwargs or {}))
+        return return_and_correct_aliasing(func, args, kwargs or {}, cls(out) if isinstance(out, torch.Tensor) else out)
+
+
+def test_in_place_changes_of_the_geometry_reach_the_wrapper_and_what_it_wraps() -> None:
+    x = Corrected(torch.ones(2, 3))
+    assert x.unsqueeze_(0) is x
+    assert x.shape == x.inner.shape == (1, 2, 3)
+    assert x.resize_(2) is x
+    assert x.shape == x.inner.shape == (2,)
+
+
+def test_a_wrapper_needs_a_size() -> None:
+    with pytest.raises(TypeError, match='missing 1 required positional arguments: "size"'):
+        torch.Tensor._make_wrapper_subclass(Wrapped)
+    with pytest.raises(TypeError, match="argument 'size' .position 2. must be tuple of ints, not int"):
+        torch.Tensor._make_wrapper_subclass(Wrapped, 2)
+
+
+def test_a_parameter_of_another_class_says_so() -> None:
+    class Own(torch.Tensor):
+        pass
+    assert repr(torch.nn.Parameter(torch.ones(1).as_subclass(Own))) == "Parameter(Own([1.], requires_grad=True))"
+
+
+def test_a_size_that_the_class_gives_is_the_length_too() -> None:
+    class Sized(torch.Tensor):
+        @staticmethod
+        def __new__(cls) -> Any:
+            return torch.Tensor._make_wrapper_subclass(cls, (2,), dispatch_sizes_strides_policy="sizes")
+
+        @classmethod
+        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return (5, 4) if "size" in str(func) else 2 if "dim" in str(func) else NotImplemented
+    assert len(Sized()) == 5
+
+
+@pytest.mark.parametrize("alias", [lambda t: t.detach(), lambda t: t.data])
+def test_what_is_detached_from_an_inference_tensor_can_be_written(alias: Any) -> None:
+    with torch.inference_mode():
+        x = torch.ones(2)
+    alias(x).add_(1)
+    assert x.tolist() == [2.0, 2.0]
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside InferenceMode"):
+        x.add_(1)

@@ -41,7 +41,8 @@ def described(t: Any, name: str, *args: Any) -> Any:
         op.prepare()
     result = type(t).__torch_dispatch__(op, (type(t),), (t, *args), {})
     if result is NotImplemented:
-        raise TypeError(f"Multiple dispatch failed for 'torch.ops.aten.{op.name}'; all __torch_dispatch__ handlers returned "
+        space = "prim" if name in ("device", "layout") else "aten"
+        raise TypeError(f"Multiple dispatch failed for 'torch.ops.{space}.{op.name}'; all __torch_dispatch__ handlers returned "
                         f"NotImplemented:\n\n  - tensor subclass {type(t)}\n\nFor more information, try re-running with "
                         "TORCH_LOGS=not_implemented")
     if result is None and name == "dim":

@@ -44,6 +44,7 @@ from retrograd.core.tensor import (
     FLAG_SPARSE,
     FLAG_SUBCLASS,
     FLAG_WRAPPER,
+    FLAG_WRITABLE,
     FUNCTIONS_BY_NAME,
     Dispatcher,
     Tensor,
@@ -870,7 +871,7 @@ def write_out(op: Any, args: Any) -> Any:
             raise RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic differentiation, "
                                "but one of the arguments requires grad.")
     for out in outs:
-        if out._flags & FLAG_INFERENCE and not inference():
+        if out._flags & FLAG_INFERENCE and not out._flags & FLAG_WRITABLE and not inference():
             raise RuntimeError(views.INFERENCE_WRITE)
     if not op.functional.composite:
         return below(op, args)

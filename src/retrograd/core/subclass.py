@@ -339,15 +339,20 @@ def make_subclass(cls: Any, data: Any, require_grad: bool = False, *, dispatch_s
     return made
 
 
-def make_wrapper_subclass(cls: Any, size: Any, strides: Any = None, storage_offset: Any = None, memory_format: Any = None,
-                          dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
-                          requires_grad: bool = False, dispatch_sizes_strides_policy: Any = None,
+def make_wrapper_subclass(cls: Any, size: Any = None, strides: Any = None, storage_offset: Any = None,
+                          memory_format: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+                          pin_memory: bool = False, requires_grad: bool = False, dispatch_sizes_strides_policy: Any = None,
                           dispatch_device: bool = False, dispatch_layout: bool = False, **kwargs: Any) -> Any:
     """An instance of `cls` that has a geometry and a dtype, but whose values are its own business."""
     check_class(cls)
     if not overrides_dispatch(cls):
         raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
     check_policy(dispatch_sizes_strides_policy)
+    if size is None:
+        raise TypeError('_make_wrapper_subclass() missing 1 required positional arguments: "size"')
+    if not isinstance(size, (tuple, list)):
+        raise TypeError("_make_wrapper_subclass(): argument 'size' (position 2) must be tuple of ints, not "
+                        f"{type(size).__name__}")
     shape = tuple([int(n) for n in size])
     numpy_dtype = (dtype or get_default_dtype()).numpy
     array = reserved_array(shape, tuple(strides) if strides is not None else contiguous_strides(shape), numpy_dtype,

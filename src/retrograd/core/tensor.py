@@ -30,6 +30,7 @@ FLAG_DUAL = 16         # has forward-mode tangents
 FLAG_META = 32         # no data: the array's memory must not be touched
 FLAG_WRAPPER = 64      # belongs to a transform (batched, functional, ...)
 FLAG_SPARSE = 128      # not strided: the array is not the data
+FLAG_WRITABLE = 512    # was detached from an inference tensor outside of inference mode: writes to it are not refused
 FLAG_PENDING = 256     # the array will be written later: ask `hooks.settle` before reading it (see compile/deferred.py)
 
 
@@ -552,9 +553,12 @@ def version_of(t: Any) -> int:
 
 def length(t: Any) -> int:
     """What `len` gives."""
-    if t.array.ndim == 0:
+    shape = t.array.shape
+    if t._flags & FLAG_SUBCLASS and "_described" in t.__dict__:
+        shape = hooks.described(t, "size") or shape
+    if len(shape) == 0:
         raise TypeError("len() of a 0-d tensor")
-    return t.array.shape[0]
+    return shape[0]
 
 
 def is_foreign(left: Any) -> bool:

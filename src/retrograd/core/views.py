@@ -18,7 +18,17 @@ from retrograd.core.origin import remember
 from retrograd.core.saved import FREED
 from retrograd.core.state import grad_enabled, inference, set_grad_enabled, slow_path, switches, tls
 from retrograd.core.storage import address, empty_strided, offset_of, strided, strides_of
-from retrograd.core.tensor import FLAG_DUAL, FLAG_INFERENCE, Tensor, counter_of, extra_of, new_tensor, new_view, wants_grad
+from retrograd.core.tensor import (
+    FLAG_DUAL,
+    FLAG_INFERENCE,
+    FLAG_WRITABLE,
+    Tensor,
+    counter_of,
+    extra_of,
+    new_tensor,
+    new_view,
+    wants_grad,
+)
 
 DEFAULT, IN_CUSTOM_FUNCTION, MULTI_OUTPUT_NODE, NO_GRAD_MODE, INFERENCE_MODE = range(5)
 
@@ -208,7 +218,7 @@ def view_by(op: Any, args: Any, output: int, t: Any) -> Any:
 # ---- writing in place
 def check_inplace(t: Any, wanted: bool) -> None:
     """Refuse an in-place write to `t` that its history could not describe; `wanted`: a gradient is wanted of the result."""
-    if t._flags & FLAG_INFERENCE and not inference():
+    if t._flags & FLAG_INFERENCE and not t._flags & FLAG_WRITABLE and not inference():
         raise RuntimeError(INFERENCE_WRITE)
     if not wanted or not grad_enabled():
         return

@@ -65,9 +65,9 @@ def apply_batched(cls: Any, args: Any, level: Any, depth: int) -> Any:
         if own:
             result = cls.vmap(VmapInfo(level.size, level.randomness), unflatten(in_dims, spec), *unflatten(values, spec))
             if not (isinstance(result, tuple) and len(result) == 2):
+                got = f"{len(result)} returns" if isinstance(result, tuple) else f"a {type(result)}"
                 raise RuntimeError("Expected the vmap staticmethod to have two returns, an output and out_dims with pytree "
-                                   f"structure compatible with the output. Got a {type(result)} instead, from "
-                                   f"{cls.__name__}.vmap. " + SEE)
+                                   f"structure compatible with the output. Got {got} instead, from {cls.__name__}.vmap. " + SEE)
             output, dims = result
         else:
             made = generated(cls, in_dims, spec, level.size, level.randomness)
@@ -76,7 +76,9 @@ def apply_batched(cls: Any, args: Any, level: Any, depth: int) -> Any:
     flat, out_spec = flatten(output)
     where = [None] * len(flat) if dims is None else broadcast_and_flatten(dims, out_spec)
     if where is None:
-        raise RuntimeError(f"{cls.__name__}.vmap returned out_dims that do not fit its output. " + SEE)
+        raise RuntimeError("The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. "
+                           f"Expected out_dims={dims} to be compatible with the structure of `output`. out_dims has structure "
+                           f"{flatten(dims)[1]} but output has structure {out_spec}. " + SEE)
     return unflatten([out if dim is None or not isinstance(out, Tensor) else make_batched(out, dim % out.array.ndim, level)
                       for out, dim in zip(flat, where, strict=True)], out_spec)
 

@@ -8,12 +8,14 @@ from typing import Any
 from retrograd.core.modes import (
     BaseTorchDispatchMode,
     TorchDispatchMode,
+    no_dispatch,
 )
 from retrograd.core.modes import current_mode as _get_current_dispatch_mode
 from retrograd.core.modes import current_modes as _get_current_dispatch_mode_stack
 from retrograd.core.modes import disable_current_modes as _disable_current_modes
 from retrograd.core.modes import pop_mode as _pop_mode
 from retrograd.core.modes import push_mode as _push_mode
+from retrograd.core.tags import Tag
 from retrograd.core.tensor import Tensor
 
 __all__ = ["BaseTorchDispatchMode", "TorchDispatchMode", "_disable_current_modes", "_get_current_dispatch_mode",
@@ -133,6 +135,9 @@ def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> 
         if source is not None and type(source) is not type(outs[0]):
             raise RuntimeError(f"Called {func} with input of type {type(source)}\nand output of type {type(outs[0])}. But "
                                "expected types to match.")
+    if Tag.inplace_view in func.tags and isinstance(args[0], Tensor) and type(args[0]) is not Tensor:
+        with no_dispatch():                   # the wrapper's own geometry
+            func(*args, **(kwargs or {}))
     for i, returned in enumerate(returns):
         if returned.alias_info is None or not returned.alias_info.is_write:
             continue

@@ -125,7 +125,7 @@ def make_fx(f: Callable[..., Any], decomposition_table: Any = None, tracing_mode
         return add
     """
     if tracing_mode not in ("real", "fake", "symbolic"):
-        raise ValueError(f"make_fx: tracing_mode must be 'real', 'fake' or 'symbolic', not {tracing_mode!r}")
+        raise AssertionError(f"tracing_mode must be real/fake/symbolic, got {tracing_mode}")
 
     def wrapped(*args: Any) -> GraphModule:
         if tracing_mode != "real":                # writes must not reach the caller's tensors

@@ -21,11 +21,13 @@ from retrograd.core.saved import alias as plain_alias
 from retrograd.core.state import grad_enabled, slow_path, switches, tls
 from retrograd.core.tensor import (
     FLAG_CONJ,
+    FLAG_INFERENCE,
     FLAG_META,
     FLAG_NEG,
     FLAG_SPARSE,
     FLAG_SUBCLASS,
     FLAG_WRAPPER,
+    FLAG_WRITABLE,
     FUNCTIONS_BY_NAME,
     Tensor,
     bump,
@@ -333,7 +335,10 @@ def detached(self: Any) -> Any:
         if tls.origins:
             note_detached(self, made, DETACHED, "detach")
         return made
-    return plain_alias(self)
+    made = plain_alias(self)
+    if made._flags & FLAG_INFERENCE and not tls.inference:
+        made._flags |= FLAG_WRITABLE
+    return made
 
 
 def plain_sum(array: Any, dims: Any) -> Any:

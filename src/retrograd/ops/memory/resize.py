@@ -10,8 +10,21 @@ import numpy as np
 from retrograd.core import storage
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import check_writable
+from retrograd.core.modes import overrides_dispatch
 from retrograd.core.opdef import defop
-from retrograd.core.tensor import FLAG_INFERENCE, FLAG_META, FLAG_SPARSE, FLAG_WRAPPER, Tensor, bump, counter_of, wants_grad
+from retrograd.core.reserved import is_reserved, reserved_array
+from retrograd.core.state import switches, tls
+from retrograd.core.tensor import (
+    FLAG_INFERENCE,
+    FLAG_META,
+    FLAG_SPARSE,
+    FLAG_SUBCLASS,
+    FLAG_WRAPPER,
+    Tensor,
+    bump,
+    counter_of,
+    wants_grad,
+)
 from retrograd.core.views import check_inplace
 from retrograd.ops import late
 from retrograd.ops.create.factories import C_NAMES, as_element, filled, like_array
@@ -109,6 +122,10 @@ def resize(self: Any, size: Any, memory_format: Any = None) -> Any:
     """Change the size in place; elements keep their place in memory, new memory is uninitialised."""
     if wants_grad(self) and not self._flags & FLAG_INFERENCE:       # inference tensors are below autograd
         raise RuntimeError("cannot resize variables that require grad")
+    if switches.any_mode and tls.dispatch_modes:
+        return hooks.dispatch_mode(resize_, [self, list(size), memory_format])
+    if self._flags & FLAG_SUBCLASS and not tls.dispatch_disabled and overrides_dispatch(type(self)):
+        return hooks.dispatch_subclass(resize_, [self, list(size), memory_format])
     if self._flags & FLAG_SPARSE:
         if hooks.layout_name(self) in COMPRESSED:
             return hooks.resize_compressed(self, tuple(size))
@@ -138,6 +155,9 @@ def set_geometry(self: Any, size: Any, strides: Any) -> None:
         self.array = meta_array(size, strides, self.array.dtype)
         return
     array = self.array
+    if self._flags & FLAG_SUBCLASS and is_reserved(array):
+        self.array = reserved_array(size, strides, array.dtype, storage.offset_of(array))
+        return
     # Other tensors on the same memory hold its array; the tensor itself, this function and the call hold it thrice.
     shared = self._view is not None or sys.getrefcount(array) > 3
     stored = storage.storage_of(array) if shared else None
