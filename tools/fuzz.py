@@ -178,11 +178,14 @@ def look(value: Any, torch: Any) -> Any:
 
 
 def numbers(value: Any, torch: Any) -> Any:
-    with torch.no_grad():
-        flat = value.detach().resolve_conj().resolve_neg().reshape(-1)
-        if value.dtype.is_complex:
-            flat = torch.view_as_real(flat).reshape(-1)
-        return [shortened(n) for n in flat.tolist()[:24]]
+    try:
+        with torch.no_grad():
+            flat = value.detach().resolve_conj().resolve_neg().reshape(-1)
+            if value.dtype.is_complex:
+                flat = torch.view_as_real(flat).reshape(-1)
+            return [shortened(n) for n in flat.tolist()[:24]]
+    except (RuntimeError, NotImplementedError):          # no values, as of a meta tensor
+        return "none"
 
 
 def shortened(n: Any) -> Any:
@@ -194,7 +197,7 @@ ACCIDENTS = re.compile("setStorage: sizes|arg_spec must not be None|Expected isF
                        "grad_input must be contiguous|expected Tensor as element .* but got NoneType|"
                        "MKL FFT error|'torch.dtype'|ArrayRef: invalid slice|INTERNAL ASSERT|Could this error|"
                        r"numel: integer multiplication overflow|mixed dtype \(CPU\)|"
-                       r"select\(\): index 0 out of range for tensor of size")
+                       r"select\(\): index 0 out of range for tensor of size|don't yet support saved tensor hooks")
 WRITES_FIRST = re.compile(r"Inplace update to inference tensor|vmap: inplace arithmetic")
 
 

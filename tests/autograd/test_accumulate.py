@@ -211,3 +211,26 @@ def test_sparse_and_dense_gradients_meet(first: Any, second: Any, is_sparse: boo
     assert x.grad.is_sparse == is_sparse
     total = x.grad.to_dense() if is_sparse else x.grad
     assert total.tolist() == ([2.0, 0.0, 4.0] if is_sparse else [2.0, 1.0, 3.0])
+
+
+@pytest.mark.parametrize(("function", "version"), [
+    (lambda x: x.exp(), 0), (lambda x: x * x, 1), (lambda x: x * 2 + x * 3 + x.exp(), 2), (lambda x: x + x, 0),
+    (lambda x: x, 1), (lambda x: x.T, 1), (lambda x: x.T.exp(), 0), (lambda x: x.clone(), 1)])
+def test_the_writes_that_make_a_gradient_are_counted(function, version):
+    x = torch.ones(2, 3, requires_grad=True)
+    function(x).sum().backward()
+    assert x.grad._version == version
+    function(x).sum().backward()
+    assert x.grad._version == version + 1
+
+
+def test_hooks_that_keep_a_gradient_make_it_a_copy():
+    kept = []
+    x = torch.ones(2, requires_grad=True)
+    x.register_hook(lambda grad: None)
+    x.exp().sum().backward()
+    assert x.grad._version == 0
+    y = torch.ones(2, requires_grad=True)
+    y.register_hook(kept.append)
+    y.exp().sum().backward()
+    assert y.grad._version == 1 and kept[0] is not y.grad

@@ -12,8 +12,9 @@ cdef class Private:
     cdef public Py_ssize_t tensor, array
     cdef public bint calibrating
 
-@cython.locals(old=Tensor, array=Array)
+@cython.locals(old=Tensor, array=Array, alone=bint, fits=bint)
 cpdef accumulate(Tensor variable, Tensor grad, bint create_graph, int held)
 cdef bint same_layout(Array array, Array like) except -1
 cdef bint is_plain(Tensor old) except -1
-cdef copied(Tensor variable, Tensor grad)
+@cython.locals(made=Tensor)
+cdef copied(Tensor variable, Tensor grad, bint counted)

@@ -17,7 +17,7 @@ import numpy as np
 from retrograd.core.hooks import hooks
 from retrograd.core.state import switches, tls
 from retrograd.core.storage import contiguous_strides, empty_strided, is_non_overlapping_and_dense, strides_of
-from retrograd.core.tensor import FLAG_SPARSE, Tensor, bump, new_tensor
+from retrograd.core.tensor import FLAG_SPARSE, Tensor, bump, counter_of, new_tensor
 from retrograd.ops import late
 
 # NOTE [Locks]
@@ -57,13 +57,14 @@ def accumulate(variable: Any, grad: Any, create_graph: bool, held: int) -> None:
         old = variable._grad              # another thread may have come first
         if old is None:
             array = grad.array
-            if (type(grad) is Tensor and getrefcount(grad) <= private.tensor + held and array.base is None
-                    and getrefcount(array) <= private.array + 1 and grad._node is None
-                    and not grad._requires and same_layout(array, variable.array)):
+            alone = getrefcount(grad) <= private.tensor + held
+            fits = same_layout(array, variable.array)
+            if (type(grad) is Tensor and alone and fits and array.base is None
+                    and getrefcount(array) <= private.array + 1 and grad._node is None and not grad._requires):
                 variable._grad = grad
             else:
                 array = None
-                variable._grad = copied(variable, grad)
+                variable._grad = copied(variable, grad, not (alone and fits))
             return
         if is_plain(old) and type(grad) is Tensor and old.array.dtype is grad.array.dtype:
             np.add(old.array, grad.array, out=old.array)
@@ -103,7 +104,7 @@ def combined(variable: Any, old: Any, grad: Any, create_graph: bool, alone: bool
 def same_layout(array: Any, like: Any) -> bool:
     """Whether a gradient's strides are what the layout rule asks for."""
     if array.flags.c_contiguous and like.flags.c_contiguous:
-        return True
+        return 0 not in array.strides or array.strides == like.strides
     return strides_of(array) == layout_strides(like)
 
 
@@ -117,16 +118,25 @@ def first_gradient(variable: Any, grad: Any, alone: bool) -> Any:
     """A copy of `grad` in the layout of `variable` (or the gradient itself, detached, where it is not strided)."""
     if grad._flags or (switches.any_mode and tls.dispatch_modes):
         return hooks.first_gradient(variable, grad, layout_strides(variable.array), alone)
-    return copied(variable, grad)
+    return copied(variable, grad, not (alone and same_layout(grad.array, variable.array)))
 
 
-def copied(variable: Any, grad: Any) -> Any:
-    """A copy of `grad` in the layout of `variable`, on bare memory."""
+def copied(variable: Any, grad: Any, counted: bool) -> Any:
+    """A copy of `grad` in the layout of `variable`, on bare memory.
+
+    Where PyTorch copies too, into memory laid out like that of the variable, that write is counted.
+    """
     if variable.array.flags.c_contiguous and 1 not in variable.array.shape:
-        return new_tensor(grad.array.copy())
-    array = empty_strided(grad.array.shape, layout_strides(variable.array), grad.array.dtype)
-    array[...] = grad.array
-    return new_tensor(array)
+        made = new_tensor(grad.array.copy())
+    else:
+        strides = layout_strides(variable.array)
+        array = empty_strided(grad.array.shape, strides, grad.array.dtype)
+        array[...] = grad.array
+        made = new_tensor(array)
+        counted = counted and strides == strides_of(variable.array)
+    if counted:
+        counter_of(made).n = 1
+    return made
 
 
 def recorded_copy(variable: Any, grad: Any) -> Any:

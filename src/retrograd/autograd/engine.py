@@ -15,6 +15,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from importlib import import_module
 from itertools import count
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from retrograd.core.hooks import hooks as services
 from retrograd.core.record import OpNode
 from retrograd.core.state import add_saved_hooks, set_grad_enabled, switches, tls
 from retrograd.core.subclass import Subclasses
-from retrograd.core.tensor import FLAG_SPARSE, Tensor, new_tensor
+from retrograd.core.tensor import FLAG_SPARSE, Tensor, counter_of, new_tensor
 from retrograd.core.views import CopySlices
 from retrograd.ops import late
 
@@ -271,6 +272,8 @@ def loop(task: Any) -> None:
                     grads = [grad] if fits else None if grad is None else [fitted(n, 0, grad, node, i)]
                     continue
                 if grad is not None:
+                    if type(results) is list:         # so that nobody but the next node holds it
+                        results[i] = None
                     deliver(task, n, 0 if nrs is None else nrs[i], grad, node, i)
                 waiting[n] = c
                 if c == 0:
@@ -324,13 +327,15 @@ def capture(task: Any, node: Any, grads: Any) -> bool:
 
 def run_accumulator(task: Any, node: Any, grads: Any) -> None:
     """An accumulator with hooks of some kind, or one that is watched."""
+    given = grads
     grads = run_pre_hooks(node, grads)
     variable = node.variable
     recorder = tls.profiler
     event = None if recorder is None else recorder.begin_node(node, grads)
     grad = grads[0]
     if grad is not None and variable._requires:               # the leaf may have been frozen since
-        accumulate(variable, grad, task.create_graph, 1)      # `grads` holds it too
+        again = grads is not given and given[0] is grad
+        accumulate(variable, grad, task.create_graph, 2 if again else 1)      # `grads` holds it too, and what came to the hooks
     if event is not None:
         recorder.end_of(event)
     if grad is not None:
@@ -353,7 +358,26 @@ def deliver(task: Any, node: Any, nr: int, grad: Any, sender: Any, index: int) -
     if old is None:
         arrived[nr] = grad
     else:                         # sparse + dense is not defined, dense + sparse is
-        arrived[nr] = grad + old if old._flags & FLAG_SPARSE else old + grad
+        both = grad + old if old._flags & FLAG_SPARSE else old + grad
+        if not task.create_graph and type(old) is Tensor and not (old._flags or grad._flags) and (
+                getrefcount(old) <= Alone.count and old.array.base is None and old.array.flags.forc):
+            counter_of(both).n = 1 if old._counter is None else old._counter.n + 1       # PyTorch adds to it in place
+        arrived[nr] = both
+
+
+class Alone:
+    """How often a gradient is referred to that has arrived at a node and that nobody else holds."""
+
+    count: int = 0
+
+
+def count_alone() -> None:
+    arrived = [new_tensor(np.ones(1))]
+    old = arrived[0]
+    Alone.count = getrefcount(old)
+
+
+count_alone()
 
 
 def fitted(node: Any, nr: int, grad: Any, sender: Any, index: int) -> Any:

@@ -900,6 +900,8 @@ def compute_out(op: Any, args: Any) -> Any:
 def check_out_memory(op: Any, inputs: Any, outs: Any) -> None:
     """Refuse out= tensors in memory that the op may not write while it reads its operands."""
     traits = op.traits
+    if op.has_lists:
+        inputs = [t for a in inputs for t in (a if isinstance(a, (list, tuple)) else (a,))]
     if traits and "out_apart" in traits:
         for out in outs:
             check_apart(out.array, inputs[:1] if "guarded" in traits else inputs)

@@ -136,6 +136,8 @@ SEQUENCES = ("arange", "linspace", "logspace", "range")
 def fill_out(op: Any, args: Any, out: Any, dtype: Any) -> Any:
     """The out= form: what the op makes in the dtype of `out`, put there."""
     if grad_enabled() and wants_grad(out):
+        if op.name == "empty":
+            raise RuntimeError("cannot resize variables that require grad")
         raise RuntimeError(f"aten::{op.name}(): functions with out=... arguments don't support automatic differentiation, but "
                            "one of the arguments requires grad.")
     if dtype is not None and dtype is not out.dtype:

@@ -456,6 +456,7 @@ def lerp_kernel(xp: Any, self: Any, end: Any, weight: Any) -> Any:
 
 defop(
     "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
+    out="found",
     kernel=limited("lerp_kernel_tensor", "fVc", lerp_kernel),
     check=check_same_dtypes, promote="common", widen=True, inplace=True, jvp="elementwise", batch=families.pointwise,
     node="LerpBackward1",

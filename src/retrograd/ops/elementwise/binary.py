@@ -366,6 +366,7 @@ def logaddexp_kernel(xp: Any, self: Any, other: Any) -> Any:
 
 defop(
     "ldexp.Tensor(Tensor self, Tensor other) -> Tensor",
+    out="cast: ldexp can't be cast to the desired output type {out}",
     kernel=lambda xp, self, other: xp.multiply(self, xp.power(number_like(xp, self, 2), other)),
     vjp=dict(self=ldexp_backward_self, other=lambda grad, result: times(grad * conj(result), math.log(2))),
     jvp="elementwise", batch=families.pointwise, promote="float", widen=True, inplace="function", mixes=False,

@@ -41,6 +41,7 @@ def heaviside_kernel(xp: Any, self: Any, values: Any) -> Any:
 
 defop(
     "heaviside(Tensor self, Tensor values) -> Tensor",
+    out="same: heaviside is not yet implemented for tensors with different dtypes.",
     kernel=heaviside_kernel, check=check_heaviside, batch=families.pointwise, promote="common", inplace=True,
     vjp=dict(self=lambda grad: zeros(grad), values=lambda grad, self: grad * (self == 0)), jvp="elementwise",
     lower="values if self == 0 else self > 0",

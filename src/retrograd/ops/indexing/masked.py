@@ -106,6 +106,7 @@ nonzero = defop(
     "nonzero(Tensor self) -> Tensor",
     meta="values",
     kernel=nonzero_kernel, batch=families.varying_shapes, variants="",
+    out="same: nonzero: Expected out tensor to have scalar type {value} but got scalar type{out}",
 )
 
 

@@ -113,9 +113,10 @@ def broadcast_shape(a: Any, b: Any) -> tuple[int, ...]:
 
 
 matmul = defop("matmul(Tensor self, Tensor other) -> Tensor",
-               out="same: result dtype {out} does not match input dtype {value}", kernel=matmul_tensors, composite=True,
+               out="same: result dtype {out} does not match input dtype {value} || same", kernel=matmul_tensors, composite=True,
                autocast="lower")
-linalg_matmul = defop("linalg_matmul(Tensor self, Tensor other) -> Tensor", kernel=matmul_tensors, composite=True, variants="")
+linalg_matmul = defop("linalg_matmul(Tensor self, Tensor other) -> Tensor", kernel=matmul_tensors, composite=True, variants="",
+                      out="same")
 matmul.prepare()
 
 
@@ -257,6 +258,10 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     made = tensordot_tensors(a, b, left, right)
     if out is None:
         return made
+    if wants_grad(out) and out.array.shape != made.array.shape:
+        raise RuntimeError("tensordot(): the 'out' tensor was specified and requires gradients, and its shape does not match "
+                           "the expected result. Either remove the 'out' argument, ensure it does not require gradients, or "
+                           "make sure its shape matches the expected output.")
     hooks.assign_out(out, made, "tensordot")
     return out
 

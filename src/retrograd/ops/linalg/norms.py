@@ -120,7 +120,7 @@ linalg_householder_product = defop(
         input_p, input_t, tau_p, tau_t, unit_columns(input_p), late.zeros_like(input_p), False),
     batch=stacked(2, 1), variants="", autocast="float32",
 )
-defop("orgqr(Tensor self, Tensor input2) -> Tensor", composite=True,
+defop("orgqr(Tensor self, Tensor input2) -> Tensor", composite=True, out="castable: torch.linalg.householder_product",
       kernel=lambda self, input2: linalg_householder_product(self, input2), autocast="float32")
 
 
@@ -217,7 +217,7 @@ def matrix_power(self: Any, n: int) -> Any:
 defop("linalg_matrix_power(Tensor self, int n) -> Tensor",
       out="cast", kernel=matrix_power, composite=True, variants="")
 defop("matrix_power(Tensor self, int n) -> Tensor",
-      out="cast", kernel=matrix_power, composite=True)
+      out="castable: matrix_power", kernel=matrix_power, composite=True)
 
 
 # ---- norms

@@ -136,7 +136,7 @@ cat = defop(
 )
 for alias in ("concat", "concatenate"):
     defop(f"{alias}(Tensor[] tensors, int dim=0) -> Tensor", composite=True, variants="function", alias=("cat", "default"),
-          kernel=lambda tensors, dim: call(cat, [tensors, dim]))
+          kernel=lambda tensors, dim: call(cat, [tensors, dim]), out="cat")
 
 
 def stack_kernel(xp: Any, tensors: Any, dim: int) -> Any:
@@ -189,7 +189,8 @@ def stacked(name: str, least: int, prepare: Any, dim_of: Any) -> None:
         if min([t.array.ndim for t in ready]) < least:
             ready = list(prepare(ready))
         return call(cat, [ready, dim_of(ready)])
-    defop(f"{name}(Tensor[] tensors) -> Tensor", kernel=kernel, composite=True, variants="function", out="cat")
+    defop(f"{name}(Tensor[] tensors) -> Tensor", kernel=kernel, composite=True, variants="function", out="cat",
+          traits=("out_apart",))
 
 
 def columns(tensors: Any) -> Any:

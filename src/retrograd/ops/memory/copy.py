@@ -386,6 +386,8 @@ def assign_out(out: Any, value: Any, name: str, rule: str = "cast", output: str 
         hooks.assign_sparse(out, value)
         bump(out)
         return
+    if " || " in rule:
+        rule = rule.split(" || ")[1 if value.array.ndim else 0]
     check_dtype(rule, value.dtype, out.dtype, output)
     if out.array.shape != value.array.shape:
         hooks.resize_out(out, value)

@@ -156,9 +156,12 @@ def by_count_tangent(self_p: Any, self_t: Any, range: Any, weight_p: Any, weight
     return histogram_tangents(self_p, edges_t, weight_p, weight_t, density, hist, bin_edges)
 
 
+OTHER_DTYPE = ("same: torch.histogram: input tensor and {name} tensor should have the same dtype, but got input {c_value} and "
+               "{name} {c_out}")
 defop(
     "histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> "
     "(Tensor hist, Tensor bin_edges)",
+    out=OTHER_DTYPE,
     kernel=lambda xp, self, bins, weight, density: histogram_edges(xp, self, bins.copy(), None, weight, density),
     vjp={("self", "bins", "weight"): by_edges_gradient}, batch=families.loop,
     jvp=lambda self_p, bins_t, weight_p, weight_t, density, hist, bin_edges:
@@ -167,6 +170,7 @@ defop(
 defop(
     "histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> "
     "(Tensor hist, Tensor bin_edges)",
+    out=OTHER_DTYPE,
     kernel=histogram_count, vjp={("self", "weight"): by_count_gradient}, jvp=by_count_tangent, batch=families.loop,
 )
 

@@ -346,20 +346,23 @@ def batched_search(op: Any, args: Any, dims: Any, size: int) -> Any:
     return found.reshape(moved.shape), 0
 
 
+WRONG_POSITIONS = ("same: torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) "
+                   "depending on whether out_int32 flag is True, but we got output tensor's dtype {out} and out_int32 flag is "
+                   "{narrow}")
 batched_search.loops = True  # type: ignore[attr-defined]
 searchsorted = defop(
     "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, "
     "str? side=None, Tensor? sorter=None) -> Tensor",
-    kernel=searchsorted_kernel, batch=batched_search, variants="function",
+    kernel=searchsorted_kernel, batch=batched_search, variants="function", out=WRONG_POSITIONS,
 )
 searchsorted_scalar = defop(
     "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, "
     "str? side=None, Tensor? sorter=None) -> Tensor",
-    kernel=searchsorted_kernel, batch=families.loop, variants="function",
+    kernel=searchsorted_kernel, batch=families.loop, variants="function", out=WRONG_POSITIONS,
 )
 bucketize = defop(
     "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
-    kernel=bucketize_kernel, batch=families.element_by_element("self"), variants="function",
+    kernel=bucketize_kernel, batch=families.element_by_element("self"), variants="function", out=WRONG_POSITIONS,
 )
 bucketize_scalar = defop(
     "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",

@@ -11,6 +11,7 @@
 "complex: op", "float: op"          any complex, any floating-point dtype
 "same: text", "float: text"         with a text of the op's own that has a space in it: {value} and {out} are the dtypes,
                                     {c_value} and {c_out} their names in C++, {name} is the name of the output
+"first || second"                   the first for results without dimensions, the second for others
 """
 from __future__ import annotations
 
@@ -47,4 +48,5 @@ def check_dtype(rule: str, value: Any, out: Any, name: str) -> None:
     text = own if " " in own else TEXTS[kind]
     error = TypeError if kind == "cat" else RuntimeError
     raise error(text.format(value=value.legacy, out=out.legacy, c_value=C_NAMES[value.name], c_out=C_NAMES[out.name], own=own,
+                            narrow=value.itemsize < 8,
                             name="result" if name == "out" else name))
