@@ -14,6 +14,7 @@ import pytest
 import retrograd as torch
 from retrograd.compile.deferred import Deferrer, codes, settle
 from retrograd.compile.state import backend_config
+from retrograd.compile.waiting import layouts
 from retrograd.core.exposed import is_exposed
 from retrograd.core.tensor import FLAG_PENDING
 
@@ -37,6 +38,7 @@ def is_pending(t: Any) -> bool:
 
 
 def test_elementwise_ops_wait_until_the_scope_ends() -> None:
+    layouts.clear()                               # as if nothing had been computed before
     x = torch.arange(6.0)
     seen = []
 

@@ -28,7 +28,7 @@ from retrograd.core import dispatch
 from retrograd.core.graph import Node, edge_from, edge_of
 from retrograd.core.hooks import hooks
 from retrograd.core.record import node_class, record, save_results
-from retrograd.core.saved import modified_error
+from retrograd.core.saved import modified_error, share_counter
 from retrograd.core.state import set_grad_enabled, swap_saved_hooks, switches, tls
 from retrograd.core.tensor import FLAG_PENDING, Counter, Tensor, new_tensor, wants_grad
 from retrograd.ops import late
@@ -63,6 +63,7 @@ class Plan:
         self.nodes = any([step.records for step in self.steps])      # ops have nodes of their own
         self.stored: set[int] = set(wanted)
         self.spare: list[Any] = []                # ops whose results are never stored, and are small
+        self.watched: list[int] = []              # wanted values that the nodes of an uncompiled program save
 
     def compile(self, numbers: list[float], compiles: bool) -> None:
         """Have the plan compiled."""
@@ -85,6 +86,7 @@ class Plan:
                 self.parts, self.nodes = parts, False
                 for part in parts:
                     part.describe(values, self.wanted)
+                self.watched = sorted({slot for part in parts for slot in part.watched})
                 made = {step.event.value for step in steps}
                 self.stored.update([slot for part in parts for slot in [*part.inputs, *[s for s, _ in part.backward.saved]]
                                     if slot in made])
@@ -99,15 +101,17 @@ class Plan:
         if self.nodes:
             record_steps(self, arrays, cells, tensors, numbers)
         made: dict[int, tuple[Any, int]] = {}
+        counters = {slot: Counter() for slot in self.watched if cells[slot] is not None}
         for part in self.parts:
-            node = CompiledFunctionBackward(part, arrays, tensors, numbers, made)
+            node = CompiledFunctionBackward(part, arrays, tensors, numbers, made, counters)
             for nr, slot in enumerate(part.outputs):
                 made[slot] = node, nr
         for slot in self.wanted if made else ():
             cell = cells[slot]
             if slot in made:
                 cell.node, cell.nr = made[slot]
-                cell.counter = made[slot][0].counter_of(slot)
+            if slot in counters:
+                cell.counter = counters[slot]
 
 
 def divided(steps: list[Any], wanted: tuple[int, ...], needs: dict[int, bool]) -> list[Part]:
@@ -219,6 +223,16 @@ def record_steps(plan: Any, arrays: Any, cells: Any, tensors: Any, numbers: Any)
         swap_saved_hooks(saved_hooks)
 
 
+def replace_counter(t: Any, counter: Any) -> None:
+    """Let a tensor, and what its node has saved of it, have the version counter of another one."""
+    before, t._counter = t._counter, counter
+    if t._node is not None:
+        share_counter(t)
+        for item in t._node._saved or ():
+            if isinstance(item, Tensor) and before is not None and item._counter is before:
+                item._counter = counter
+
+
 def is_watched() -> bool:
     """Whether something else than deferred execution sees the ops of this thread: a mode, a profiler, anomaly mode..."""
     return bool(tls.slow_path > (tls.deferrer is not None and tls.deferrer in tls.dispatch_modes))
@@ -228,7 +242,7 @@ def is_watched() -> bool:
 class CompiledFunctionBackward(Node):
     """The joint node of several ops."""
 
-    def __init__(self, part: Part, arrays: Any, tensors: Any, numbers: Any, made: Any) -> None:
+    def __init__(self, part: Part, arrays: Any, tensors: Any, numbers: Any, made: Any, counters: Any) -> None:
         super().__init__()
         self.part, self.numbers = part, numbers
         self._count, self._shape, self._dtype = len(part.outputs), part.shape, part.dtype
@@ -236,56 +250,60 @@ class CompiledFunctionBackward(Node):
         self.between: Any = None                  # slot -> (array, node, number) of inputs that are other parts' outputs
         edges: list[Any] = []
         nrs = []
+        copies = {slot: arrays[slot].copy("K") for slot in part.copied} if part.copied else {}
         for slot, t, needs in zip(part.inputs, self.inputs, part.needs, strict=True):
             edge, nr = None, 0
             if t is None:
                 edge, nr = made[slot] if needs else (None, 0)
                 self.between = self.between or {}
-                self.between[slot] = arrays[slot], edge, nr
+                self.between[slot] = copies.get(slot, arrays[slot]), edge, nr
             elif needs:
                 edge, nr = edge_from(self, t), t._nr
             edges.append(edge)
             nrs.append(nr)
         self._next, self._nrs = tuple(edges), nrs
-        self.arrays: Any = [arrays[slot] for slot, _ in part.backward.saved]
+        self.arrays: Any = [copies.get(slot, arrays[slot]) for slot, _ in part.backward.saved]
         self.versions: Any = [0 if t is None or t._counter is None else t._counter.n for t in self.inputs]
-        self.counters = {part.backward.saved[i][0]: Counter() for i in part.shared} if part.shared else None
+        self.counters = [(slot, counters[slot]) for slot in part.watched if slot in counters]      # of what programs hold too
         self.usual: Any = None                    # the nodes in its place, once somebody has looked at it
         self.ran: Any = None                      # the outputs that the last backward pass went over, if not all
         self.done: Any = None                     # the values whose nodes have been released, if not all
-
-    def counter_of(self, slot: int) -> Any:
-        """The version counter that a saved value has in common with the tensor of it that a program holds."""
-        return self.counters.get(slot) if self.counters is not None else None
+        self.pictures: Any = None                 # nodes that can be looked at, but not run
 
     def _shown(self, nr: int) -> tuple[Any, int]:
         """The node of the op that made output `nr`: whoever looks at a graph sees the one of an uncompiled program."""
         if self.usual is None:
-            if self.arrays is None:
-                self.usual = self.bare_nodes()
-            else:
+            released = self.arrays is None
+            if not released:
                 try:
-                    self.check(True)
-                except RuntimeError:
-                    return self, nr               # they cannot be made any more
+                    self.check(True, None)
+                except RuntimeError:              # they cannot be made any more: only what they look like
+                    if self.pictures is None:
+                        self.pictures = self.released_nodes()
+                    return self.pictures[nr]
+            if released:
+                self.usual = self.released_nodes()
+            else:
                 values = self.values_again(False)
+                for slot in self.done or ():
+                    if values[slot]._node is not None:
+                        values[slot]._node._release()
                 self.usual = [(values[slot]._node, values[slot]._nr) for slot in self.part.outputs]
             self._next, self._nrs = tuple([node for node, _ in self.usual]), [nr for _, nr in self.usual]
+            self.ran = None
             self._release()
         return self.usual[nr]
 
-    def bare_nodes(self) -> list[Any]:
+    def released_nodes(self) -> list[Any]:
         """The nodes in its place as they are after a backward pass: without what they had saved."""
-        nodes = {slot: (node, nr) for slot, node, nr in zip(self.part.inputs, self._next, self._nrs, strict=True)}
-        for step in self.part.steps:
-            if step.records:
-                node = node_class(step.op)()
-                slots = {i: o for (i, *_), o in zip(step.event.choice.tensors, step.event.operands, strict=False)}
-                edges = [nodes.get(slots.get(i, -1), (None, 0)) for i in step.op.inputs]
-                node._op, node._shape, node._dtype = step.op, step.layout.shape, step.layout.dtype
-                node._next, node._nrs = tuple([n for n, _ in edges]), [nr for _, nr in edges]
-                nodes[step.event.value] = node, 0
-        return [nodes[slot] for slot in self.part.outputs]
+        inputs, between = self.inputs, self.between
+        self.make_dummies()
+        values = self.values_again(False)
+        self.inputs, self.between = inputs, between
+        for slot in self.part.behind(self.part.outputs):
+            if values[slot]._node is not None:
+                values[slot]._node._release()
+        return [(values[slot]._node, values[slot]._nr) for slot in self.part.outputs]
 
     def _release(self) -> None:
         """Forget what was saved for the outputs that a backward pass went over; the others may have one of their own."""
@@ -295,21 +313,21 @@ class CompiledFunctionBackward(Node):
                 return
         self.arrays = self.inputs = self.between = None
 
-    def check(self, all_inputs: bool) -> None:
-        """Refuse what has been written to."""
+    def check(self, again: bool, outputs: Any) -> None:
+        """Refuse what has been written to; with `again`, also what ops that run again for `outputs` (or all) depend on."""
         part = self.part
+        kept = part.kept if outputs is None else part.saved_by(part.behind(outputs))
+        needed = (part.matters if outputs is None else part.before(kept)) if again else kept
         for slot, t, version in zip(part.inputs, self.inputs, self.versions, strict=True):
-            if t is not None and t._counter is not None and t._counter.n != version and (
-                    all_inputs or slot in [saved for saved, _ in part.backward.saved]):
+            if t is not None and t._counter is not None and t._counter.n != version and slot in needed:
                 raise modified_error(t, version, t._node, t._nr, self)
-        for i in part.shared:
-            slot = part.backward.saved[i][0]
-            counter = self.counters[slot]         # type: ignore[index]
-            if counter.n:
-                t = new_tensor(self.arrays[i])
+        for slot, counter in self.counters:
+            if counter.n and slot in kept:
+                makers = [step for step in part.steps if step.event.value == slot]
+                layout = makers[0].layout if makers else part.layouts[part.inputs.index(slot)]
+                t = new_tensor(layout.new())
                 t._counter = counter
-                makers = [node_class(step.op)() for step in part.steps if step.event.value == slot]
-                raise modified_error(t, 0, makers[0] if makers else None, 0, self)
+                raise modified_error(t, 0, node_class(makers[0].op)() if makers else self.between[slot][1], 0, self)
 
     def _run(self, grads: Any, needed: Any) -> Any:
         if self.usual is not None:
@@ -322,7 +340,7 @@ class CompiledFunctionBackward(Node):
         if tls.grad_enabled or self.done or self.arrays is None or self.ran is not None or is_watched() or any(
                 [g._flags for g in grads]):
             return self.run_again(grads, tls.grad_enabled)
-        self.check(False)
+        self.check(False, None)
         backward = self.part.backward
         values: list[Any] = [None] * backward.count
         for (_, number), array in zip(backward.saved, self.arrays, strict=True):
@@ -359,16 +377,21 @@ class CompiledFunctionBackward(Node):
         tls.below, tls.dispatch_modes = False, []
         try:
             values: dict[int, Any] = {}
+            counters = dict(self.counters)
             for slot, t, needs in zip(self.part.inputs, self.inputs, self.part.needs, strict=True):
                 if t is None:
                     array, node, nr = self.between[slot]
                     t = new_tensor(array)
+                    t._counter = counters.get(slot)
                     if needs:
                         t._node, t._nr, t._requires = node, nr, True
                 values[slot] = late.view(t, t.array.shape) if needs and fresh else t
             for step in self.part.steps:
                 set_grad_enabled(step.grad)
-                values[step.event.value] = dispatch.call(step.op, arguments(step, values, self.numbers))
+                slot = step.event.value
+                out = values[slot] = dispatch.call(step.op, arguments(step, values, self.numbers))
+                if slot in counters:              # who writes to the program's tensor is found out as always
+                    replace_counter(out, counters[slot])
             return values
         finally:
             tls.below, tls.autocast, tls.dispatch_modes = below, autocast, modes
@@ -382,7 +405,7 @@ class CompiledFunctionBackward(Node):
         if released:
             self.make_dummies()
         else:
-            self.check(True)
+            self.check(True, self.ran)
         values = self.values_again(True)
         if released:
             self._release()

@@ -42,22 +42,50 @@ class Part:
         self.backward: Any = None
         self.shape: Any = None                    # of the outputs, as nodes have them
         self.dtype: Any = None
-        self.shared: list[int] = []               # places among what is saved that programs hold too
+        self.kept: set[int] = set()               # slots that the nodes of an uncompiled program save
+        self.watched: list[int] = []              # those of them that programs hold too, and may write to
+        self.matters: set[int] = set()            # slots whose values these nodes depend on
+        self.copied: set[int] = set()             # slots that only we save: whoever holds them may write to them
         self.layouts: list[Any] = []              # of the inputs
 
     def behind(self, outputs: list[int]) -> set[int]:
         """The values of the ops whose nodes a backward pass from `outputs` goes over."""
-        found = set(outputs)
-        for step in reversed(self.steps):
-            if step.event.value in found:
-                found.update([o for o in step.event.operands if o >= 0])
-        return found & {step.event.value for step in self.steps if step.records}
+        return self.before(set(outputs)) & {step.event.value for step in self.steps if step.records}
 
     def describe(self, layouts: dict[int, Layout], wanted: Any) -> None:
         shapes, dtypes = [layouts[slot].shape for slot in self.outputs], [layouts[slot].dtype for slot in self.outputs]
         self.shape, self.dtype = (shapes[0], dtypes[0]) if len(shapes) == 1 else (tuple(shapes), tuple(dtypes))
         self.layouts = [layouts[slot] for slot in self.inputs]
-        self.shared = [i for i, (slot, _) in enumerate(self.backward.saved) if slot in wanted]
+        every = {step.event.value for step in self.steps}
+        self.kept = self.saved_by(every)
+        used = self.before(self.kept) | {slot for slot, _ in self.backward.saved}
+        self.copied = {slot for slot in self.inputs if slot in wanted and slot in used and slot not in self.kept}
+        self.kept |= {slot for slot, _ in self.backward.saved if slot not in self.copied}
+        self.watched = [slot for slot in self.kept if slot in wanted and (slot in every or slot in self.inputs)]
+        self.matters = self.before(self.kept)
+
+    def before(self, values: set[int]) -> set[int]:
+        """All that `values` are computed from, and themselves."""
+        found = set(values)
+        for step in reversed(self.steps):
+            if step.event.value in found:
+                found.update([o for o in step.event.operands if o >= 0])
+        return found
+
+    def saved_by(self, values: set[int]) -> set[int]:
+        """What the nodes of those ops save that make `values`."""
+        needs = dict(zip(self.inputs, self.needs, strict=True))
+        found: set[int] = set()
+        for step in self.steps:
+            needs[step.event.value] = step.records
+            if step.records and step.event.value in values:
+                slots = {i: o for (i, *_), o in zip(step.event.choice.tensors, step.event.operands, strict=False) if o >= 0}
+                mask = sum([1 << bit for bit, i in enumerate(step.op.inputs) if needs.get(slots.get(i, -1), False)])
+                plan = step.op.plan(mask)
+                found.update([slots[argument] for _, argument in plan.inputs if argument in slots])
+                if plan.outputs:
+                    found.add(step.event.value)
+        return found
 
 
 class Backward:
