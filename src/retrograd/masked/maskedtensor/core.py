@@ -9,6 +9,7 @@ import retrograd as torch
 from retrograd.masked.maskedtensor.binary import BINARY_NAMES, apply_binary
 from retrograd.masked.maskedtensor.passthrough import PASSTHROUGH_NAMES, apply_passthrough
 from retrograd.masked.maskedtensor.reductions import REDUCE_NAMES, reduce_masked
+from retrograd.masked.maskedtensor.sparse import LAYOUTS, in_layout
 from retrograd.masked.maskedtensor.unary import UNARY_NAMES, apply_unary
 
 __all__ = ["MaskedTensor", "is_masked_tensor"]
@@ -42,19 +43,23 @@ class MaskedTensor(torch.Tensor):
         if data.requires_grad:
             warnings.warn("It is not recommended to create a MaskedTensor with a tensor that requires_grad. To avoid this, you "
                           "can use data.detach().clone()", UserWarning, stacklevel=2)
-        return cls._wrap(data.detach().clone(), mask.detach().clone(), requires_grad)
+        data, mask = data.detach().clone(), mask.detach().clone()
+        if data.layout != torch.strided:
+            data, mask = in_layout(data, mask, data.layout)
+        return cls._wrap(data, mask, requires_grad)
 
     @classmethod
     def _wrap(cls, data: Any, mask: Any, requires_grad: bool = False) -> MaskedTensor:
-        made = torch.Tensor._make_wrapper_subclass(cls, data.shape, strides=data.stride(), dtype=data.dtype,
-                                                   device=data.device, requires_grad=requires_grad)
+        strides = {"strides": data.stride()} if data.layout == torch.strided else {}
+        made = torch.Tensor._make_wrapper_subclass(cls, data.shape, dtype=data.dtype, device=data.device,
+                                                   requires_grad=requires_grad, **strides)
         made._masked_data, made._masked_mask = data, mask
         return made
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         number = "{:8.4f}" if self.dtype.is_floating_point else "{}"
         with torch.no_grad():
-            text = masked_text(self._masked_data, self._masked_mask, number)
+            text = masked_text(*in_layout(self._masked_data, self._masked_mask, torch.strided), number)
         if self.dim() == 0:
             return f"MaskedTensor({text}, {bool(self._masked_mask)})"
         lines = "\n".join([f"  {line}" for line in text.split("\n")])
@@ -64,6 +69,8 @@ class MaskedTensor(torch.Tensor):
     def __torch_function__(cls, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = getattr(func, "__name__", "")
         if name in REDUCE_NAMES and args and isinstance(args[0], cls):
+            if args[0].is_sparse and (len(args) > 1 or (kwargs or {}).get("dim") is not None):
+                return NotImplemented
             return reduce_masked(name, *args, **(kwargs or {}))
         with torch.DisableTorchFunctionSubclass():
             return func(*args, **(kwargs or {}))
@@ -95,15 +102,35 @@ class MaskedTensor(torch.Tensor):
         """A plain tensor with `value` in place of elements that are not there."""
         return self.get_data().masked_fill(~self.get_mask(), value)
 
+    def to_dense(self, dtype: Any = None, *, masked_grad: Any = None) -> Any:
+        """The same in the strided layout."""
+        return ToLayout.apply(self, torch.strided)
+
+    def to_sparse_coo(self) -> Any:
+        """The same in the COO layout, which stores the elements that are there."""
+        return ToLayout.apply(self, torch.sparse_coo)
+
+    def to_sparse(self, *args: Any, **kwargs: Any) -> Any:
+        """The same in the COO layout."""
+        return ToLayout.apply(self, torch.sparse_coo)
+
+    def to_sparse_csr(self, dense_dim: Any = None) -> Any:
+        """The same in the CSR layout."""
+        return ToLayout.apply(self, torch.sparse_csr)
+
+    @property
+    def layout(self) -> Any:
+        return self._masked_data.layout
+
     def is_sparse_coo(self) -> bool:
-        return False
+        return bool(self.layout == torch.sparse_coo)
 
     def is_sparse_csr(self) -> bool:
-        return False
+        return bool(self.layout == torch.sparse_csr)
 
     @property
     def is_sparse(self) -> bool:
-        return False
+        return self.layout in LAYOUTS
 
 
 class GetData(torch.autograd.Function):
@@ -117,6 +144,19 @@ class GetData(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:
         return grad if is_masked_tensor(grad) else MaskedTensor._wrap(grad, ctx.mask)
+
+
+class ToLayout(torch.autograd.Function):
+    """From one layout to another, and gradients back."""
+
+    @staticmethod
+    def forward(ctx: Any, self: Any, layout: Any) -> Any:
+        ctx.layout = self.layout
+        return MaskedTensor._wrap(*in_layout(self._masked_data.detach(), self._masked_mask, layout))
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return MaskedTensor._wrap(*in_layout(grad._masked_data, grad._masked_mask, ctx.layout)), None
 
 
 class Constructor(torch.autograd.Function):
@@ -139,7 +179,9 @@ def check(data: Any, mask: Any) -> None:
     for name, value in (("data", data), ("mask", mask)):
         if not isinstance(value, torch.Tensor) or isinstance(value, MaskedTensor):
             raise TypeError(f"{name} must be a Tensor")
-    if data.layout != torch.strided:
+    if data.layout != mask.layout:
+        raise TypeError("data and mask must have the same layout.")
+    if data.layout not in (torch.strided, *LAYOUTS):
         raise TypeError(f"data layout of {data.layout} is not supported.")
     if mask.dtype != torch.bool:
         raise TypeError("mask must have dtype bool.")

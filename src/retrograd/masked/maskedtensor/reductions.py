@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 import retrograd as torch
+from retrograd.masked.maskedtensor.sparse import values_of
 
 REDUCE_NAMES = ["sum", "mean", "amin", "amax", "argmin", "argmax", "prod", "all", "norm", "var", "std"]
 
@@ -14,6 +15,9 @@ def reduce_masked(name: str, self: Any, dim: Any = None, keepdim: bool = False, 
     if kwargs:
         raise TypeError(f"{name} of a MaskedTensor takes dim, keepdim and dtype, not {sorted(kwargs)}")
     data, mask = self.get_data(), self.get_mask()
+    if self.is_sparse:                   # what is stored is there
+        data = values_of(data)
+        mask = torch.ones_like(data, dtype=torch.bool)
     if name == "all":
         filled = data.masked_fill(~mask, True)
         result = filled.all() if dim is None else filled.all(dim, keepdim)

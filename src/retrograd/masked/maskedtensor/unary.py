@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from retrograd.masked.maskedtensor.sparse import on_values
+
 UNARY_NAMES = ["abs", "absolute", "acos", "arccos", "acosh", "arccosh", "angle", "asin", "arcsin", "asinh", "arcsinh", "atan",
                "arctan", "atanh", "arctanh", "bitwise_not", "ceil", "clamp", "clip", "conj_physical", "cos", "cosh", "deg2rad",
                "digamma", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "fix", "floor", "frac", "lgamma", "log", "log10",
@@ -19,6 +21,8 @@ def apply_unary(func: Any, args: Any, kwargs: Any) -> Any:
                          "issue on Github.")
     if any([type(other) is type(self) for other in args[1:]]):
         raise TypeError("MaskedTensor unary ops do not support additional Tensor arguments")
+    if self.is_sparse:
+        return type(self)._wrap(on_values(func, self._masked_data, (self._masked_data, *args[1:])), self._masked_mask)
     if func._schema.is_mutable:
         func(self._masked_data, *args[1:])
         return self
