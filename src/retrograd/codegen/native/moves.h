@@ -13,6 +13,8 @@ static void carry(int nd, const npy_intp *size, char *to, const npy_intp *ts, co
     if (t == item && f == item) memcpy(to, from, n * item);
     else if (item == 4) for (npy_intp i = 0; i < n; i++) memcpy(to + i * t, from + i * f, 4);
     else if (item == 8) for (npy_intp i = 0; i < n; i++) memcpy(to + i * t, from + i * f, 8);
+    else if (item == 2) for (npy_intp i = 0; i < n; i++) memcpy(to + i * t, from + i * f, 2);
+    else if (item == 1) for (npy_intp i = 0; i < n; i++) to[i * t] = from[i * f];
     else for (npy_intp i = 0; i < n; i++) memcpy(to + i * t, from + i * f, item);
     return; }
   for (npy_intp i = 0; i < *size; i++) carry(nd - 1, size + 1, to + i * *ts, ts + 1, from + i * *fs, fs + 1, item); }

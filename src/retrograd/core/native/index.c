@@ -18,7 +18,7 @@ static int is_index(PyArrayObject *a) { return plain(a) && code_of(a) == NPY_LON
 typedef struct { double a, b; } Sixteen;
 
 /* The work of one call, cut along the outer dimensions, or along the inner ones where there is but one outer. */
-typedef struct { Shape s; char *x, *out; const int64_t *at; int code, bad; char how; long step; int inner; } Along;
+typedef struct { Shape s; char *x, *out; const int64_t *at; int code, bad; char how; long step; int inner, shared; } Along;     /* shared: one index for all of the outer dimensions */
 static void run_along(Part part, Along *j) {
   const Shape *s = &j->s; j->inner = s->outer < 8 && s->inner > 1;
   if (j->inner) over(part, j, s->inner, s->outer * s->m); else over(part, j, s->outer, s->m * s->inner); }
@@ -51,7 +51,7 @@ FUNCTION(take_along) {
 /* put_along(x, index, source, dim, how): x[o, index[o, j, i], i] = source[o, j, i], or reduced into it; a source without
    dimensions serves all. `how` is a letter: = + * > <. Where an index is out of range, some may have been written. */
 #define PUT_EACH(R, W, ...) for (long o = o0; o < o1 && ok; o++) { \
-    R *p = (R *)j->x + W * o * s.n * s.inner; const R *source = (const R *)j->out + W * o * s.m * s.inner * j->step; const int64_t *at = j->at + o * s.m * s.inner; \
+    R *p = (R *)j->x + W * o * s.n * s.inner; const R *source = (const R *)j->out + W * o * s.m * s.inner * j->step; const int64_t *at = j->at + (j->shared ? 0 : o * s.m * s.inner); \
     const int flat = s.inner == 1; const long k1 = flat ? 1 : s.m, from = flat ? 0 : i0, till = flat ? s.m : i1;                /* one run of single elements */ \
     for (long k = 0; ok && k < k1; k++) for (long i = from; i < till; i++) { \
       const uint64_t r = (uint64_t)at[k * s.inner + i]; if (r >= n) { ok = 0; break; } \
@@ -148,7 +148,8 @@ FUNCTION(put_rows) {
   const int64_t *at = PyArray_DATA(index); int ok; Rows j = {s, PyArray_DATA(x), PyArray_DATA(source), at, code, 0, how};
   Py_BEGIN_ALLOW_THREADS
   ok = within(at, s.m, s.n);
-  if (ok && s.outer < 8 && s.inner >= 16) { j.rows = (int)((s.n + 31) / 32); over(rows_part, &j, 32, s.outer * s.m * s.inner / 32); }   /* 32 ranges of rows */
+  if (ok && s.inner == 1) { Along one = {.s = s, .x = j.x, .out = j.source, .at = at, .code = code, .how = how, .step = 1, .shared = 1}; run_along(put_part, &one); }
+  else if (ok && s.outer < 8 && s.inner >= 16) { j.rows = (int)((s.n + 31) / 32); over(rows_part, &j, 32, s.outer * s.m * s.inner / 32); }   /* 32 ranges of rows */
   else if (ok) over(rows_part, &j, s.outer, s.m * s.inner);
   Py_END_ALLOW_THREADS
   return PyBool_FromLong(ok); }

@@ -474,6 +474,7 @@ defop(
     kernel=dist_kernel, check=check_dist,
     vjp=dict(self=lambda grad, self, other, p, result: norm_backward(grad, self - other, p, result), other=dist_backward_other),
     jvp=dist_tangent, batch=families.loop, promote="common", widen=True, mixes=False,
+    lower={"p=2": "sqrt(sum((self - other) * (self - other)))"},
 )
 
 alias_rows("absolute", "abs", "(Tensor self)")
