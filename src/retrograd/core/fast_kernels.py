@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import dtypes
+from retrograd.core import algorithms, dtypes
 from retrograd.core.opdef import KERNEL_INSTALLERS, OPS
 
+ALGORITHM = "@native."      # what `lower` says of rows whose kernel is a function of core/native
 PRODUCTS = ("matmul", "bmm", "addmm")       # what `lower` says of rows that codegen/small_kernels.py computes
 products: Any = None      # small matrix products (codegen/small_kernels.py)
 native: Any = None        # the generated loops (codegen/table.py)
@@ -63,6 +64,9 @@ def install_kernel(op: Any) -> None:
         op.native = probe.Direct(library)
         return
     if not is_lowered(op):
+        return
+    if str(op.lower).startswith(ALGORITHM):
+        op.native = getattr(algorithms.native, op.lower.removeprefix(ALGORITHM), None)
         return
     name = kernel_name(op)
     if op.overload == "Scalar" and native is not None and name not in native.kernels:

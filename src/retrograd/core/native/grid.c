@@ -29,3 +29,15 @@ FUNCTION(grid_sample) {
   else over(single ? sample_part_float : sample_part_double, &g, images * g.places, 20 + g.channels * 4);
   Py_END_ALLOW_THREADS
   Py_RETURN_TRUE; }
+
+/* grid_forward(input, grid, mode, padding, align_corners): the whole kernel of the op, a new array or None */
+FUNCTION(grid_forward) {
+  PyArrayObject *x = given == 5 ? array_at(args, 0) : NULL, *grid = x ? array_at(args, 1) : NULL; npy_intp dims[5];
+  if (!grid || PyArray_NDIM(x) < 4 || PyArray_NDIM(x) > 5 || PyArray_NDIM(grid) != PyArray_NDIM(x) || !PyLong_CheckExact(args[2]) || !PyLong_CheckExact(args[3])
+      || (PyArray_NDIM(x) == 5 && PyLong_AsLong(args[2]) == BICUBIC)) { PyErr_Clear(); Py_RETURN_NONE; }
+  const int nd = PyArray_NDIM(x); for (int d = 0; d < nd; d++) dims[d] = d < 2 ? PyArray_DIM(x, d) : PyArray_DIM(grid, d - 1);
+  PyArray_Descr *kind = PyArray_DESCR(x); Py_INCREF(kind); PyObject *made = PyArray_NewFromDescr(&PyArray_Type, kind, nd, dims, NULL, NULL, 0, NULL); if (!made) return NULL;
+  PyObject *const a[] = {args[0], args[1], args[2], args[3], args[4], made}, *done = grid_sample(module, a, 6);
+  if (!done) { Py_DECREF(made); PyErr_Clear(); Py_RETURN_NONE; }
+  const int ok = done == Py_True; Py_DECREF((PyObject *)done); if (ok) return made;
+  Py_DECREF(made); Py_RETURN_NONE; }

@@ -257,3 +257,31 @@ FUNCTION(nonzero) {
   else PyErr_NoMemory();
   if (code_of(x) != NPY_BOOL) PyMem_RawFree(mark);
   PyMem_RawFree(before); return out; }
+
+/* ---- whole kernels of ops: the arguments in the order of the schema, a new array or None (see codegen/README.md) */
+static int wrapped(PyObject *o, PyArrayObject *x) {                      /* the dimension, -1 if it is none of x */
+  if (!x || !PyLong_CheckExact(o)) return -1;
+  const int nd = PyArray_NDIM(x); const long d = PyLong_AsLong(o); if (d == -1 && PyErr_Occurred()) { PyErr_Clear(); return -1; }
+  return d < -nd || d >= nd ? -1 : (int)(d < 0 ? d + nd : d); }
+static PyObject *kept_if(PyObject *done, PyObject *made) {               /* what was made, if the loop says that it was done */
+  if (!done) { Py_DECREF(made); return NULL; }
+  const int ok = done == Py_True; Py_DECREF(done); if (ok) return made;
+  Py_DECREF(made); Py_RETURN_NONE; }
+FUNCTION(gather) {
+  PyArrayObject *x = given > 2 ? array_at(args, 0) : NULL, *index = x ? array_at(args, 2) : NULL; const int dim = x ? wrapped(args[1], x) : -1;
+  if (dim < 0 || !plain(x) || !is_index(index) || PyArray_NDIM(index) != PyArray_NDIM(x) || !PyArray_SIZE(index)) Py_RETURN_NONE;
+  PyArray_Descr *kind = PyArray_DESCR(x); Py_INCREF(kind);
+  PyObject *made = PyArray_NewFromDescr(&PyArray_Type, kind, PyArray_NDIM(index), PyArray_DIMS(index), NULL, NULL, 0, NULL), *where = made ? PyLong_FromLong(dim) : NULL;
+  if (!where) { Py_XDECREF(made); return NULL; }
+  PyObject *const a[] = {args[0], args[2], made, where}, *done = take_along(module, a, 4);
+  Py_DECREF(where); return kept_if((PyObject *)done, made); }
+static PyObject *scattered(PyObject *module, PyObject *const *args, Py_ssize_t given, int how) {
+  PyArrayObject *x = given > 3 ? array_at(args, 0) : NULL, *index = x ? array_at(args, 2) : NULL, *source = x ? array_at(args, 3) : NULL; const int dim = x ? wrapped(args[1], x) : -1, nd = x ? PyArray_NDIM(x) : 0;
+  if (dim < 0 || !plain(x) || !is_index(index) || !plain(source) || PyArray_DESCR(source) != PyArray_DESCR(x) || PyArray_NDIM(index) != nd || PyArray_NDIM(source) != nd
+      || !PyArray_SIZE(index) || memcmp(PyArray_DIMS(source), PyArray_DIMS(index), nd * sizeof(npy_intp))) Py_RETURN_NONE;
+  PyObject *made = PyArray_NewCopy(x, NPY_CORDER), *where = made ? PyLong_FromLong(dim) : NULL, *letter = where ? PyUnicode_FromOrdinal(how) : NULL;
+  if (!letter) { Py_XDECREF(made); Py_XDECREF(where); return NULL; }
+  PyObject *const a[] = {made, args[2], args[3], where, letter}, *done = put_along(module, a, 5);
+  Py_DECREF(where); Py_DECREF(letter); return kept_if((PyObject *)done, made); }
+FUNCTION(scatter) { return scattered(module, args, given, '='); }
+FUNCTION(scatter_add) { return scattered(module, args, given, '+'); }

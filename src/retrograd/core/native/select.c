@@ -141,3 +141,20 @@ FUNCTION(choose) {
     Py_END_ALLOW_THREADS }
   PyObject *made = c.s.failed ? PyErr_NoMemory() : PyTuple_Pack(2, values, places); Py_DECREF(values); Py_DECREF(places);
   return made; }
+
+/* searchsorted(bounds, x, out_int32, right, side, sorter), bucketize(x, bounds, out_int32, right): whole kernels of ops */
+static PyObject *searched(PyObject *module, PyObject *bounds, PyObject *x, PyObject *right) {
+  PyObject *const pair[] = {bounds, x}; PyArrayObject *b = array_at(pair, 0), *a = array_at(pair, 1);
+  if (!a || !b || PyArray_NDIM(a) < 1 || PyArray_NDIM(b) < 1 || !PyArray_SIZE(a) || (code_of(a) != NPY_FLOAT && code_of(a) != NPY_DOUBLE && code_of(a) != NPY_LONG)) Py_RETURN_NONE;
+  if (PyArray_NDIM(b) != 1 && (PyArray_NDIM(b) != PyArray_NDIM(a) || memcmp(PyArray_DIMS(b), PyArray_DIMS(a), (PyArray_NDIM(a) - 1) * sizeof(npy_intp)))) Py_RETURN_NONE;
+  const int mixed = code_of(a) + code_of(b) == NPY_FLOAT + NPY_DOUBLE && code_of(a) != code_of(b);      /* compared in double precision */
+  PyObject *wide = mixed ? PyArray_CastToType(code_of(a) == NPY_FLOAT ? a : b, PyArray_DescrFromType(NPY_DOUBLE), 0) : NULL, *made = mixed && !wide ? NULL : PyArray_SimpleNew(PyArray_NDIM(a), PyArray_DIMS(a), NPY_LONG);
+  if (!made) { Py_XDECREF(wide); return NULL; }
+  PyObject *const all[] = {mixed && code_of(b) == NPY_FLOAT ? wide : bounds, mixed && code_of(a) == NPY_FLOAT ? wide : x, made, right}, *done = search_rows(module, all, 4);
+  Py_XDECREF(wide);
+  if (done == Py_True) { Py_DECREF(done); return made; }
+  Py_DECREF(made); return done; }
+FUNCTION(searchsorted) { if (given != 6 || args[2] != Py_False || args[4] != Py_None || args[5] != Py_None) Py_RETURN_NONE; return searched(module, args[0], args[1], args[3]); }
+FUNCTION(bucketize) {
+  if (given != 4 || args[2] != Py_False || !PyArray_Check(args[1]) || PyArray_NDIM((PyArrayObject *)args[1]) != 1) Py_RETURN_NONE;
+  return searched(module, args[1], args[0], args[3]); }

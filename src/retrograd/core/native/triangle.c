@@ -33,3 +33,15 @@ FUNCTION(triangle_indices) {
   int64_t *p = PyArray_DATA((PyArrayObject *)made), *q = p + dims[1];
   for (long i = 0; i < rows; i++) { BOUNDS for (long c = first; c < last; c++) { *p++ = i; *q++ = c; } }
   return made; }
+
+/* tril(x, diagonal), triu(x, diagonal): whole kernels of ops, a new array or None */
+static PyObject *part_of(PyObject *module, PyObject *const *args, Py_ssize_t given, PyObject *upper) {
+  PyArrayObject *x = given == 2 && PyLong_CheckExact(args[1]) ? array_at(args, 0) : NULL;
+  if (!plain(x) || PyArray_NDIM(x) < 2) Py_RETURN_NONE;
+  PyObject *made = PyArray_NewCopy(x, NPY_CORDER); if (!made) return NULL;
+  PyObject *const a[] = {made, args[1], upper}, *done = clear_triangle(module, a, 3);
+  if (!done) { Py_DECREF(made); PyErr_Clear(); Py_RETURN_NONE; }
+  const int ok = done == Py_True; Py_DECREF((PyObject *)done); if (ok) return made;
+  Py_DECREF(made); Py_RETURN_NONE; }
+FUNCTION(tril) { return part_of(module, args, given, Py_True); }
+FUNCTION(triu) { return part_of(module, args, given, Py_False); }

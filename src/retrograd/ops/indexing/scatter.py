@@ -157,6 +157,7 @@ gather = defop(
     "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
     kernel=gather_kernel,
     vjp=dict(self=gather_backward), jvp="linear", batch=along_dim, traits=("guarded", "out_apart"), pattern="moves",
+    lower="@native.gather",
 )
 
 
@@ -267,7 +268,7 @@ scatter_src = defop(
     kernel=lambda xp, self, dim, index, src: scatter_into("scatter", self, dim, index, src),
     vjp=dict(self=lambda grad, dim, index: grad.scatter(dim, index, 0),
              src=lambda grad, dim, index: grad.gather(dim, index)),
-    jvp="linear", batch=along_dim, inplace=True, traits=("apart",), pattern="moves",
+    jvp="linear", batch=along_dim, inplace=True, traits=("apart",), pattern="moves", lower="@native.scatter",
 )
 def scatter_reduced_backward(grad: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, result: Any) -> Any:
     return reduction_backward(Along(dim, index, False), grad, self, src, old_reduction(reduce), True, result)
@@ -312,6 +313,7 @@ scatter_add = defop(
     kernel=lambda xp, self, dim, index, src: scatter_into("scatter", self, dim, index, src, "sum"),
     vjp=dict(self=lambda grad: grad, src=lambda grad, dim, index: grad.gather(dim, index)),
     jvp="linear", batch=along_dim, inplace=True, traits=("apart",), pattern=("scatter", 3, "gather", (1, 2)),
+    lower="@native.scatter_add",
 )
 
 

@@ -43,6 +43,10 @@ def address_of(name: str) -> int:
     return int(pointer_of(capsule, name_of(capsule)))
 
 
+if native is not None:
+    native.find_routines(address_of)                     # for kernels that are compiled whole
+
+
 def run(name: str, dtype: Any, count: int, *operands: Any) -> None:
     """Call a routine for each of `count` matrices.
 

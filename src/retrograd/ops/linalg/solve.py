@@ -125,6 +125,7 @@ linalg_cholesky_ex = defop(
     kernel=cholesky_kernel("linalg.cholesky_ex"),
     vjp=dict(self=lambda grad, upper, L: cholesky_gradient(grad, L, upper)),
     jvp=lambda self_t, upper, L: (cholesky_tangent(self_t, L, upper), None), batch=stacked(2), variants="", autocast="float32",
+    lower="@native.cholesky_ex",
 )
 
 
@@ -390,6 +391,7 @@ linalg_solve_triangular = defop(
     out="scalar",
     kernel=solve_triangular_kernel, vjp={("self", "B"): solve_triangular_gradients}, jvp=solve_triangular_tangent,
     batch=stacked(2, 2), variants="",
+    lower="@native.solve_triangular",
 )
 
 
@@ -697,6 +699,7 @@ def lu_factor_tangent(A_t: Any, LU: Any, pivots: Any) -> Any:
 linalg_lu_factor_ex = defop(
     "linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)",
     kernel=lu_factor_kernel, vjp=dict(A=lu_factor_gradient), jvp=lu_factor_tangent, batch=stacked(2), variants="",
+    lower="@native.lu_factor_ex",
 )
 
 

@@ -519,11 +519,13 @@ tril = defop(
     "tril(Tensor self, SymInt diagonal=0) -> Tensor",
     kernel=triangle("tril", lower_part), inplace=True,
     vjp=dict(self=lambda grad, diagonal: grad.tril(diagonal)), jvp="linear", batch=batch_front, pattern="moves",
+    lower="@native.tril",
 )
 triu = defop(
     "triu(Tensor self, SymInt diagonal=0) -> Tensor",
     kernel=triangle("triu", upper_part), inplace=True,
     vjp=dict(self=lambda grad, diagonal: grad.triu(diagonal)), jvp="linear", batch=batch_front, pattern="moves",
+    lower="@native.triu",
 )
 
 

@@ -282,7 +282,7 @@ def rows(rank: int) -> Any:
     forward = defop(
         f"{name}(Tensor input, Tensor grid, {settings}) -> Tensor",
         kernel=forward_kernel, vjp={("input", "grid"): forward_rule}, jvp=tangent, variants="function",
-        node=f"GridSampler{rank}DBackward0", autocast="float32", **columns)
+        node=f"GridSampler{rank}DBackward0", autocast="float32", lower="@native.grid_forward", **columns)
     return forward
 
 

@@ -79,7 +79,8 @@ def extreme_dim_kernel(name: str) -> Any:
 def define_extreme(name: str, node: str, reduce: str) -> tuple[Any, Any]:
     """max or min: of all elements, along a dimension, of two tensors."""
     along = defop(f"{name}.dim{NAMED}", kernel=extreme_dim_kernel(name), vjp=dict(self=selected_backward),
-                  jvp=selected_jvp, batch=along_dim, node=f"{node}Backward0", widen=True, traits=("guarded",), pattern="dims")
+                  jvp=selected_jvp, batch=along_dim, node=f"{node}Backward0", widen=True, traits=("guarded",), pattern="dims",
+                  lower=f"@native.{name}_dim")
     kernel = full_extreme_kernel(name, reduce)
     full = defop(f"{name}(Tensor self) -> Tensor", kernel=kernel,
                  out="cast: Expected canCast( typeMetaToScalarType(self.dtype()), typeMetaToScalarType(out.dtype())) to be "
@@ -218,9 +219,9 @@ def position_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
 
 
 argmax = defop("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", kernel=position_kernel("argmax"),
-               batch=position_batch, widen=True)
+               batch=position_batch, widen=True, lower="@native.argmax")
 argmin = defop("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", kernel=position_kernel("argmin"),
-               batch=position_batch, widen=True)
+               batch=position_batch, widen=True, lower="@native.argmin")
 
 
 # ---- median, mode, k-th value

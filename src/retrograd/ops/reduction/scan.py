@@ -246,5 +246,5 @@ logcumsumexp = defop(
     "logcumsumexp(Tensor self, int dim) -> Tensor",
     out="scalar_type",
     kernel=logcumsumexp_kernel, vjp=dict(self=logcumsumexp_backward), jvp=logcumsumexp_jvp, batch=along_dim,
-    traits=("guarded",), pattern="dims",
+    traits=("guarded",), pattern="dims", lower="@native.logcumsumexp",
 )

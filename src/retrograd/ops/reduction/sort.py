@@ -354,6 +354,7 @@ searchsorted = defop(
     "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, "
     "str? side=None, Tensor? sorter=None) -> Tensor",
     kernel=searchsorted_kernel, batch=batched_search, variants="function", out=WRONG_POSITIONS,
+    lower="@native.searchsorted",
 )
 searchsorted_scalar = defop(
     "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, "
@@ -363,6 +364,7 @@ searchsorted_scalar = defop(
 bucketize = defop(
     "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
     kernel=bucketize_kernel, batch=families.element_by_element("self"), variants="function", out=WRONG_POSITIONS,
+    lower="@native.bucketize",
 )
 bucketize_scalar = defop(
     "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
