@@ -80,7 +80,8 @@ class Plan:
         if self.nodes:
             parts = divided(steps, self.wanted, needs)
             for part in parts:
-                part.needs = [needs[slot] for slot in part.inputs]
+                flows = {o for step in part.steps if step.records for o in step.event.operands}      # gradients go there
+                part.needs = [needs[slot] and slot in flows for slot in part.inputs]
                 part.backward = traced(part, values, numbers, compiles)
             if all([part.backward is not None for part in parts]):
                 self.parts, self.nodes = parts, False

@@ -68,6 +68,21 @@ def losses_of_different_inputs(compile: Compile) -> Iterator[Any]:
 
 
 @program
+def values_of_another_graph_without_gradients(compile: Compile) -> Iterator[Any]:
+    def f(a: Any, b: Any) -> Any:
+        first = (b * 2.0).exp()
+        with torch.no_grad():
+            scale = first * 1.5 + a
+        return (a.sin() * scale).sum(), torch.where(first > 1.5, a, a * 2.0).sum(), first.sum()
+    g = compile(f)
+    for _ in range(CALLS):
+        a, b = leaf(), leaf(2.0)
+        for loss in g(a, b):
+            loss.backward()
+            yield a.grad, b.grad
+
+
+@program
 def a_loss_that_is_thrown_away(compile: Compile) -> Iterator[Any]:
     g = compile(lambda t: ((t * 2.0).sin().sum(), (t * 3.0).exp().sum()))
     for _ in range(CALLS):
