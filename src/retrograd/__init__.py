@@ -77,6 +77,7 @@ _ELSEWHERE = {
     "PyTorchFileReader": "_identity",
     "cond": "_higher_order_ops.control_flow", "while_loop": "_higher_order_ops.control_flow",
     "GradScaler": "amp.grad_scaler", "pca_lowrank": "_lowrank", "svd_lowrank": "_lowrank",
+    "gru": "_recurrent", "lstm": "_recurrent", "rnn_relu": "_recurrent", "rnn_tanh": "_recurrent",
     "typename": "_identity", "get_device_module": "_identity", "compiled_with_cxx11_abi": "_identity",
     "is_vulkan_available": "_identity", "has_lapack": "_identity", "has_mkl": "_identity", "has_openmp": "_identity",
     "has_spectral": "_identity", "set_flush_denormal": "_identity", "get_file_path": "_identity",

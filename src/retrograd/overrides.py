@@ -169,7 +169,8 @@ def tensor_attributes() -> list[Any]:
 
 
 # Functions that are written in Python outside of the op tables.
-OF_TORCH = ("lobpcg", "pca_lowrank", "svd_lowrank", "_sym_acos", "_sym_asin", "_sym_atan", "_sym_cos", "_sym_cosh",
+OF_TORCH = ("gru", "lstm", "rnn_relu", "rnn_tanh",
+            "lobpcg", "pca_lowrank", "svd_lowrank", "_sym_acos", "_sym_asin", "_sym_atan", "_sym_cos", "_sym_cosh",
             "_sym_sin", "_sym_sinh", "_sym_sqrt", "_sym_tan", "_sym_tanh", "sym_float", "sym_int", "sym_ite", "sym_max",
             "sym_min", "sym_not", "sym_sum")
 OF_DISTRIBUTED = ("all_gather", "all_gather_coalesced", "all_reduce", "all_reduce_coalesced", "all_to_all",

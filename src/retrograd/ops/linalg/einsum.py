@@ -250,7 +250,8 @@ def written_out(args: Any) -> Any:
     """The equation and the operands one by one, also of a call with subscript lists or with a list of operands."""
     if len(args) < 2:
         return args
-    equation, operands = (args[0], args[1:]) if isinstance(args[0], str) else from_sublists(args)
+    named = isinstance(args[0], str) or not isinstance(args[1], (list, tuple))
+    equation, operands = (args[0], args[1:]) if named else from_sublists(args)
     return (equation, *(operands[0] if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands))
 
 

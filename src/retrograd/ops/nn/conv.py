@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import product
 from typing import Any
 
+from retrograd.core.api import expose
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import defop
 from retrograd.ops import late
@@ -522,3 +523,9 @@ for rank in (1, 2, 3):
     defop(f"conv_transpose{rank}d{'.input' if rank > 1 else ''}(Tensor input, Tensor weight, Tensor? bias=None, "
           f"SymInt[{rank}] stride=1, SymInt[{rank}] padding=0, SymInt[{rank}] output_padding=0, SymInt groups=1, "
           f"SymInt[{rank}] dilation=1) -> Tensor", kernel=transposed(rank), **columns_of)
+
+
+@expose(method=False)
+def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:
+    """A convolution of (time, batch, channels) with weights (width, channels in, channels out)."""
+    return late.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad).permute(2, 0, 1)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core.api import expose
 from retrograd.core.opdef import OpDef, defop
 from retrograd.ops.memory import copy
 from retrograd.ops.shared import families, geometry
@@ -62,3 +63,15 @@ for schema, node, ufunc in (("_conj_copy(Tensor self) -> Tensor", "ConjBackward0
     kernel = compute if ufunc == "conjugate" else limited("neg_cpu", "iufcV", compute)
     defop(schema, kernel=kernel, vjp=dict(self=rule), jvp="linear", batch=families.pointwise, node=node,
           variants="function", real_only=True, elementwise=False)
+
+
+def add_parts_copy(part: str) -> None:
+    """`values_copy` and its like: a copy of a part of a sparse tensor."""
+    def copied(self: Any) -> Any:
+        return getattr(self, part)().clone()
+    copied.__name__, copied.__doc__ = f"{part}_copy", f"A copy of the {part.strip('_').replace('_', ' ')} of a sparse tensor."
+    expose(copied, method=False)
+
+
+for part in ("_indices", "_values", "indices", "values", "crow_indices", "col_indices", "ccol_indices", "row_indices"):
+    add_parts_copy(part)
