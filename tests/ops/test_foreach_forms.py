@@ -27,3 +27,13 @@ def test_in_place_overloads_are_named_as_in_pytorch() -> None:
 def test_lists_are_called_self_in_errors() -> None:
     with pytest.raises(TypeError, match=r"_foreach_abs\(\): argument 'self' \(position 1\) must be tuple of Tensors"):
         torch._foreach_abs(torch.ones(2))
+
+
+def test_lists_and_scalars_of_other_lengths_are_refused_in_their_own_words():
+    lists = [torch.ones(2), torch.zeros(3)]
+    with pytest.raises(RuntimeError, match="Expected length of scalars to match input of length 2 but got 3 instead"):
+        torch._foreach_addcmul(lists, lists, lists, torch.ones(3))
+    with pytest.raises(RuntimeError, match="Tensor lists must have the same number of tensors, got 2 and 1"):
+        torch._foreach_lerp(lists, lists, lists[:1])
+    with pytest.raises(RuntimeError, match="Tensor list must have same number of elements as scalar list"):
+        torch._foreach_addcmul(lists, lists, lists, [1, 2, 3])

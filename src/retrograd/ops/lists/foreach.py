@@ -355,7 +355,9 @@ def values_for(self: Any, value: Any) -> Any:
     if hasattr(value, "array"):
         if value.ndim != 1:
             raise RuntimeError(f"Expected packed scalar Tensor to be of dimension 1. Got {value.ndim} instead.")
-        value = value.tolist()
+        if len(value) != len(self):
+            raise RuntimeError(f"Expected length of scalars to match input of length {len(self)} but got {len(value)} instead.")
+        return value.tolist()
     if isinstance(value, (list, tuple)):
         if len(value) != len(self):
             raise RuntimeError("Tensor list must have same number of elements as scalar list.")
@@ -373,7 +375,7 @@ for name in ("addcmul", "addcdiv"):
 
 def interpolations(overload: str, node: str) -> Any:
     def compute(self: Any, tensors1: Any, weight: Any) -> Any:
-        check_lists(self, tensors1)
+        check_lists(self, tensors1, *([weight] if overload == "Tensor" else []))
         return map_each(item(row("lerp", overload), node), [self, tensors1, values_for(self, weight)], ())
     return one_by_one(compute, lambda: item(row("lerp", overload), node), 3)
 
