@@ -393,3 +393,21 @@ def test_one_hot_of_examples_needs_the_number_of_classes() -> None:
     assert vmap(lambda x: F.one_hot(x, 3))(x).tolist() == [[[1, 0, 0], [0, 1, 0]], [[0, 0, 1], [0, 0, 0]]]
     with pytest.raises(RuntimeError, match="please provide an explicit positive num_classes"):
         vmap(F.one_hot)(x)
+
+
+@pytest.mark.parametrize("settings", [{}, {"reduction": "sum"}, {"reduction": "none"}, {"ignore_index": 1},
+                                      {"weight": torch.tensor([1.0, 2.0, 3.0])}])
+@pytest.mark.parametrize("rows", [(), (4,)])
+def test_cross_entropy_of_examples_is_computed_at_once(settings: Any, rows: Any) -> None:
+    x = torch.linspace(-1, 2, 2 * 3 * (rows[0] if rows else 1)).reshape(2, *rows, 3).requires_grad_()
+    y = torch.tensor([[0, 1, 2, 1], [2, 0, 0, 1]])[:, :rows[0]] if rows else torch.tensor([0, 2])
+
+    def of_one(x: Any, y: Any) -> Any:
+        return F.cross_entropy(x, y, **settings)
+    made = vmap(of_one)(x, y)
+    assert made.grad_fn.name() != "StackBackward0"
+    each = torch.stack([of_one(a, b) for a, b in zip(x, y, strict=True)])
+    torch.testing.assert_close(made, each)
+    (wanted,) = torch.autograd.grad(each.sum(), x)
+    torch.testing.assert_close(torch.autograd.grad(made.sum(), x)[0], wanted)
+    torch.testing.assert_close(vmap(torch.func.grad(lambda a, b: of_one(a, b).sum()))(x.detach(), y), wanted)

@@ -104,7 +104,7 @@ def combined(variable: Any, old: Any, grad: Any, create_graph: bool, alone: bool
 def same_layout(array: Any, like: Any) -> bool:
     """Whether a gradient's strides are what the layout rule asks for."""
     if array.flags.c_contiguous and like.flags.c_contiguous:
-        return 0 not in array.strides or array.strides == like.strides
+        return array.size == 0 or 0 not in array.strides or array.strides == like.strides
     return strides_of(array) == layout_strides(like)
 
 

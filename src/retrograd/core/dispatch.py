@@ -875,9 +875,10 @@ def write_out(op: Any, args: Any) -> Any:
             raise RuntimeError(views.INFERENCE_WRITE)
     if not op.functional.composite:
         return below(op, args)
+    result = op.functional.compute(*inputs)
     if op.functional.traits:
         check_out_memory(op.functional, inputs, outs)
-    return assign_out(op, outs, op.functional.compute(*inputs))
+    return assign_out(op, outs, result)
 
 
 def compute_out(op: Any, args: Any) -> Any:

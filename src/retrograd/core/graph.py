@@ -146,7 +146,7 @@ class InputMetadata:
 
     def __init__(self, shape: Any, dtype: Any) -> None:
         symbolic = getattr(shape, "symbolic", None)      # of a nested tensor (see nested/parts.py)
-        self.shape = Size(shape if symbolic is None else symbolic)
+        self.shape: Any = list(shape) if symbolic is None else Size(symbolic)
         self.dtype = dtypes.BY_NUMPY[dtype]
         self.device = devices.CPU
         self.is_nested_tensor = hasattr(shape, "symbolic")

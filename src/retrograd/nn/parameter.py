@@ -139,7 +139,9 @@ class UninitializedTensorMixin:
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func in cls._allowed_methods or getattr(func, "__name__", "") in ("__get__", "__set__"):
             return super().__torch_function__(func, types, args, kwargs or {})  # type: ignore[misc]
-        raise ValueError(f"Attempted to use an uninitialized parameter in {func}. This error happens when you are using a "
+        name = getattr(func, "__name__", "")
+        shown = f"<method {name!r} of 'torch._C.TensorBase' objects>" if getattr(Tensor, name, None) is func else func
+        raise ValueError(f"Attempted to use an uninitialized parameter in {shown}. This error happens when you are using a "
                          f"`LazyModule` or explicitly manipulating `torch.nn.parameter.{cls.__name__}` objects. When using "
                          "LazyModules Call `forward` with a dummy batch to initialize the parameters before calling torch "
                          "functions")

@@ -9,7 +9,7 @@ from retrograd.core.hooks import hooks
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
 from retrograd.core.state import tls
-from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor, new_tensor, operators, wants_grad
+from retrograd.core.tensor import FLAG_WRAPPER, FUNCTIONS_BY_NAME, Tensor, new_tensor, operators, wants_grad
 from retrograd.ops.create.from_data import Once
 from retrograd.ops.linalg.matmul import addmm, bmm, dot, legacy, linalg_cross, mm, mv, trilinear, vdot, words
 from retrograd.ops.shared import families
@@ -125,7 +125,8 @@ def linear_tensors(input: Any, weight: Any, bias: Any) -> Any:
     """input @ weight.T + bias."""
     rank = input.array.ndim
     if rank == 0 or weight.array.ndim == 0:
-        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {rank}D and {weight.array.ndim}D")
+        name = "matmul" if (input._flags | weight._flags) & FLAG_WRAPPER else "linear"           # made of it for examples
+        raise RuntimeError(f"both arguments to {name} need to be at least 1D, but they are {rank}D and {weight.array.ndim}D")
     if bias is None:
         return matmul_tensors(input, weight.t())
     if bias.array.ndim == 0 and rank != 2:

@@ -535,9 +535,60 @@ def nll_backward_kernel(xp: Any, grad_output: Any, self: Any, target: Any, weigh
     return made.reshape(self.shape)
 
 
+def rows_of_examples(self: Any, target: Any, dims: Any, size: int) -> Any:
+    """Scores (examples, rows, classes) and targets (examples, rows) of examples that have rows of scores; else None."""
+    scores, wanted = [families.move_to_front(t, d) if d is not None else t.expand((size, *t.shape))
+                      for t, d in zip((self, target), dims, strict=True)]
+    if scores.ndim == 2 and wanted.numel() == size:
+        return scores.unsqueeze(1), wanted.reshape((size, 1))
+    return (scores, wanted) if scores.ndim == 3 and tuple(wanted.shape) == tuple(scores.shape[:2]) else None
+
+
+def batch_rows(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """All rows of all examples at once, then reduced for each example."""
+    self, target, weight, reduction, ignore_index = args
+    rows = rows_of_examples(self, target, dims[:2], size) if dims[2] is None else None
+    if rows is None:
+        return families.loop(op, args, dims, size)
+    scores, wanted = rows
+    count, classes = scores.shape[1:]
+    losses = call(op, [scores.reshape((size * count, classes)), wanted.reshape((size * count,)), weight, NONE, ignore_index])[0]
+    losses = losses.reshape((size, count))
+    if reduction == NONE:
+        single = self.ndim - (dims[0] is not None) == 1
+        return (losses.reshape((size,)) if single else losses, late.new_zeros(losses, ())), (0, None)
+    total = (wanted != ignore_index).to(scores.dtype)
+    if weight is not None:
+        total = total * weight[late.where(wanted == ignore_index, 0, wanted).reshape(-1)].reshape((size, count))
+    total = total.sum(1)
+    return (losses.sum(1) / total if reduction == MEAN else losses.sum(1), total), (0, 0)
+
+
+def batch_rows_backward(op: Any, args: Any, dims: Any, size: int) -> Any:
+    """The same for the slopes: what reaches each row is its part of what reaches its example."""
+    grad, self, target, weight, reduction, ignore_index, total = args
+    rows = rows_of_examples(self, target, dims[1:3], size) if dims[3] is None else None
+    if rows is None:
+        return families.loop(op, args, dims, size)
+    scores, wanted = rows
+    count, classes = scores.shape[1:]
+    grad, total = [families.move_to_front(t, d) if d is not None else t.expand((size, *t.shape))
+                   for t, d in ((grad, dims[0]), (total, dims[6]))]
+    if reduction == NONE:
+        each = grad.reshape((size, count))
+    else:
+        each = (grad / total if reduction == MEAN else grad).reshape((size, 1)).expand((size, count))
+        each = late.where(wanted == ignore_index, 0, each)
+    made = call(op, [each.reshape((size * count,)), scores.reshape((size * count, classes)), wanted.reshape((size * count,)),
+                     weight, NONE, ignore_index, late.new_zeros(scores, ())])
+    single = self.ndim - (dims[1] is not None) == 1
+    return made.reshape((size, classes) if single else (size, count, classes)), 0
+
+
 def nll_family(name: str, node: str) -> tuple[Any, Any]:
     check_dtype = takes("nll_loss_out_frame" if name == "nll_loss" else f"{name}_forward_out_frame", "FH")
-    shared: Any = dict(batch=families.loop, widen=True, variants="", constant=(1,),
+    of_rows = name == "nll_loss"
+    shared: Any = dict(batch=batch_rows if of_rows else families.loop, widen=True, variants="", constant=(1,),
                        check=proven(without_gradient(f"{name}_forward", check_rows if name == "nll_loss" else check_images,
                                                      check_nll, check_dtype, weight=2)))
     backward = defop(
@@ -550,8 +601,8 @@ def nll_family(name: str, node: str) -> tuple[Any, Any]:
                  self=lambda grad: late.zeros_like(grad)),
         jvp=lambda grad_output_t, self_p, target, weight, reduction, ignore_index, total_weight:
             call(backward, [grad_output_t, self_p, target, weight, reduction, ignore_index, total_weight]),
-        batch=families.loop, widen=True, variants="", node=node.replace("Backward0", "BackwardBackward0"),
-        lower="@nll_loss_backward",
+        batch=batch_rows_backward if of_rows else families.loop, widen=True, variants="",
+        node=node.replace("Backward0", "BackwardBackward0"), lower="@nll_loss_backward",
     )
     forward = defop(
         f"{name}_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> "
