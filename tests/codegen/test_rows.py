@@ -60,6 +60,32 @@ def test_softmax_along_a_dimension_is_that_of_rows(dtype: Any, shape: tuple[int,
         torch.testing.assert_close(grad.double(), expected.transpose(dim, -1), rtol=most, atol=most)
 
 
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp"])
+def test_gradients_that_are_one_number_are_like_others(name: str) -> None:
+    for shape, dim in (((3, 20, 100), 1), ((90, 70), 0), ((4, 9, 40), 0)):
+        x = numbers(*shape).requires_grad_()
+        weight = numbers(*shape[1:])
+        found, = torch.autograd.grad((getattr(torch, name)(x, dim) * 2).sum(), x)
+        made = getattr(torch, name)(x, dim)
+        wanted, = torch.autograd.grad(made, x, torch.full(made.shape, 2.0, dtype=torch.float64))
+        torch.testing.assert_close(found, wanted)
+        spread, = torch.autograd.grad(torch.softmax(x, dim), x, weight.expand(shape))
+        wanted, = torch.autograd.grad(torch.softmax(x, dim), x, weight.expand(shape).contiguous())
+        torch.testing.assert_close(spread, wanted)
+
+
+@pytest.mark.parametrize("shape, dims", [((1000,), None), ((3, 700), 1), ((3, 700), (0, 1)), ((2, 30, 40), (1, 2)),
+                                         ((2, 30, 40), (0, 2)), ((5, 64), 1), ((2, 1030), (1,))])
+def test_sums_of_complex_numbers(shape: Any, dims: Any) -> None:
+    for dtype in (torch.complex64, torch.complex128):
+        x = torch.complex(numbers(*shape), numbers(*shape, seed=1)).to(dtype)
+        for keepdim in (False, True) if dims is not None else (False,):
+            found, = with_threads(lambda x=x, k=keepdim: [x.sum() if dims is None else x.sum(dims, k)])
+            wanted = x.numpy().astype(np.complex128).sum(dims, keepdims=keepdim)
+            assert found.shape == wanted.shape and found.dtype == dtype and found.is_contiguous()
+            np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-4, atol=1e-4)
+
+
 def test_softmax_down_columns_keeps_infinities_and_nan() -> None:
     x = numbers(70, 70)
     x[3, 5], x[4, 6], x[:, 7] = float("nan"), float("inf"), float("-inf")

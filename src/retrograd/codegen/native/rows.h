@@ -85,12 +85,18 @@ static int run_lines(Lines *j, long total_hint) {
     free(memory); }
   return 0; }
 
+static void copy_values(PyArrayObject *y, PyArrayObject *x);
 static PyObject *line_arrays(const Info *I, const Entry *E, Call *c) {
   PyArrayObject *x = c->a[c->first]; const int nd = PyArray_NDIM(x), wide = type_of(c->common); char marked[MAXD + 1];
   if (nd > MAXD || wide == 2 || !E[wide].f[0] || !c->dims || !read_dims(c->dims, nd, marked)) return refuse();
   if (c->dtype) { PyArray_Descr *d = (PyArray_Descr *)c->dtype; if (d->type_num != PyArray_DESCR(x)->type_num) return refuse(); }
   int axis = -1; for (int d = 0; d < (nd ? nd : 1); d++) if (marked[d]) { if (axis >= 0) return refuse(); axis = d; }
   for (int s = 0; s < I->nin; s++) if (!c->a[s] || PyArray_NDIM(c->a[s]) != nd || memcmp(PyArray_DIMS(c->a[s]), PyArray_DIMS(x), nd * sizeof(npy_intp))) return refuse();
+  if (E[wide].f[1] && PyArray_SIZE(x) > 4096 && axis != nd - 1) for (int s = 0; s < I->nin; s++) {      /* one number for many rows: as many of it, side by side */
+    PyArrayObject *y = c->a[s]; int spread = 0; for (int d = 0; d < nd; d++) spread |= d != axis && PyArray_DIM(y, d) > 1 && PyArray_STRIDE(y, d) == 0;
+    if (!spread) continue;
+    if (!(y = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, descr_of(c->common), nd, PyArray_DIMS(x), NULL, NULL, 0, NULL))) return NULL;
+    copy_values(y, c->a[s]); PyArrayObject *kept = c->a[s]; c->a[s] = y; PyObject *made = line_arrays(I, E, c); c->a[s] = kept; Py_DECREF(y); return made; }
   Lines j; memset(&j, 0, sizeof j);
   j.f = (LineFn)E[wide].f[0]; j.wide_f = (WideFn)E[wide].f[1]; j.nin = I->nin; j.nop = I->nin + I->nout; j.kept = I->kept; j.wide = wide; j.num = c->num;
   j.n = nd ? PyArray_DIM(x, axis) : 1; const npy_intp total = PyArray_SIZE(x);
