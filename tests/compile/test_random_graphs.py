@@ -104,6 +104,7 @@ ACTIONS: dict[str, Callable[[Run, list[Any], list[Any], int, float], Any]] = {
     "backward again": lambda run, results, leaves, i, second: results[i].sum().backward(),
     "retain": lambda run, results, leaves, i, second: results[i].sum().backward(retain_graph=True),
     "write": lambda run, results, leaves, i, second: results[i].mul_(2.0),
+    "hook": lambda run, results, leaves, i, second: results[i].register_hook(lambda grad: run.log.append(numbers(grad))),
     "retain_grad": lambda run, results, leaves, i, second: results[i].retain_grad(),
     "grad": lambda run, results, leaves, i, second: run.gradient(results[i], leaves, retain_graph=second < 0.5),
     "second": lambda run, results, leaves, i, second: run.second_gradient(results[i], leaves),

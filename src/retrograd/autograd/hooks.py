@@ -24,13 +24,16 @@ def run_tensor_hooks(node: Any, grads: Any) -> Any:
     hooks = node._hooks
     if hooks is None:
         return grads
+    joins = getattr(node, "joins", False)         # it stands for several nodes: some of them are not in this pass
     if hooks.tensor is not None:
         grads = list(grads)
         for nr, registered in hooks.tensor.items():
-            grads[nr] = run_value_hooks(registered, grads[nr])
+            if grads[nr] is not None or not joins:
+                grads[nr] = run_value_hooks(registered, grads[nr])
     if hooks.retain is not None:
         for nr, retain in list(hooks.retain.items()):
-            retain(grads[nr])
+            if grads[nr] is not None or not joins:
+                retain(grads[nr])
     return grads
 
 

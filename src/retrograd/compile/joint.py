@@ -240,8 +240,27 @@ def is_watched() -> bool:
 
 
 # ---- the node
+class Boundary(Node):
+    """Where a pass over part of a graph ends: it keeps the gradient that arrives."""
+
+    def __init__(self, layout: Any) -> None:
+        super().__init__()
+        self._count, self._shape, self._dtype = 1, layout.shape, layout.dtype
+        self._next = ()
+        self.grad: Any = None
+
+    def _run(self, grads: Any, needed: Any) -> Any:
+        self.grad = grads[0]
+        return []
+
+    def _release(self) -> None:
+        pass
+
+
 class CompiledFunctionBackward(Node):
     """The joint node of several ops."""
+
+    joins = True
 
     def __init__(self, part: Part, arrays: Any, tensors: Any, numbers: Any, made: Any, counters: Any) -> None:
         super().__init__()
@@ -290,7 +309,6 @@ class CompiledFunctionBackward(Node):
                     if values[slot]._node is not None:
                         values[slot]._node._release()
                 self.usual = [(values[slot]._node, values[slot]._nr) for slot in self.part.outputs]
-            self._next, self._nrs = tuple([node for node, _ in self.usual]), [nr for _, nr in self.usual]
             self.ran = None
             self._release()
         return self.usual[nr]
@@ -332,7 +350,7 @@ class CompiledFunctionBackward(Node):
 
     def _run(self, grads: Any, needed: Any) -> Any:
         if self.usual is not None:
-            return list(grads)
+            return self.run_usual(grads)
         for g in grads:
             if g is not None and g._flags and hooks.settle is not None:
                 hooks.settle(g)
@@ -360,6 +378,34 @@ class CompiledFunctionBackward(Node):
         made: list[Any] = [None if found is None else values[found[0]] for found in backward.results]
         return [None if found is None else new_tensor(array if found[1] is None else np.broadcast_to(array, found[1]))
                 for array, found in zip(made, backward.results, strict=True)]
+
+    def run_usual(self, grads: Any) -> Any:
+        """The gradients by way of the nodes in its place: a pass over those that have gradients, as far as they go."""
+        own: set[Any] = set()
+        todo = [node for node, _ in self.usual]
+        behind = [(n, 0 if nr is None else nr) for n, nr in zip(self._next, self._nrs, strict=True)]
+        while todo:
+            node = todo.pop()
+            if node not in own:
+                own.add(node)
+                todo.extend([n for i, n in enumerate(node._next) if n is not None and (
+                    n, 0 if node._nrs is None else node._nrs[i]) not in behind])
+        ends = {edge: Boundary(layout) for edge, layout in zip(behind, self.part.layouts, strict=True) if edge[0] is not None}
+        before = [(node, node._next, node._nrs) for node in own]
+        roots = [(*edge, g) for edge, g in zip(self.usual, grads, strict=True) if g is not None]
+        tape, switches.tape = switches.tape, None
+        try:
+            for node, nexts, nrs in before:
+                edges = [(n, 0 if nrs is None else nrs[i]) for i, n in enumerate(nexts)]
+                node._next = tuple([ends.get(edge, edge[0]) for edge in edges])
+                node._nrs = [0 if edge in ends else edge[1] for edge in edges]
+            run_pass([(node, nr) for node, nr, _ in roots], [g for *_, g in roots],
+                     tls.task is None or tls.task.keep_graph, tls.grad_enabled, None, True)
+        finally:
+            for node, nexts, nrs in before:
+                node._next, node._nrs = nexts, nrs
+            switches.tape = tape if tape is not None and tape.open else None      # type: ignore[attr-defined]
+        return [ends.pop(edge).grad if edge in ends else None for edge in behind]
 
     def make_dummies(self) -> None:
         """Inputs in the place of those that have been released: gradients that depend on no values can still be had."""

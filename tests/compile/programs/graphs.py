@@ -83,6 +83,24 @@ def values_of_another_graph_without_gradients(compile: Compile) -> Iterator[Any]
 
 
 @program
+def hooks_on_results_that_a_pass_does_not_reach(compile: Compile) -> Iterator[Any]:
+    def f(t: Any) -> Any:
+        h = t.sin()
+        return (h * h).sum(), (h + 1.0).sum(), h.exp()
+    g = compile(f)
+    for _ in range(CALLS):
+        t, log = leaf(), []     # type: ignore[var-annotated]
+        first, second, third = g(t)
+        first.register_hook(lambda grad, log=log: log.append(grad.tolist()))
+        third.retain_grad()
+        second.grad_fn.register_hook(lambda inputs, outputs, log=log: log.append([grad.tolist() for grad in outputs]))
+        second.backward(retain_graph=True)
+        yield t.grad, list(log), third.grad
+        (first + third.sum()).backward()
+        yield t.grad, list(log), third.grad
+
+
+@program
 def a_loss_that_is_thrown_away(compile: Compile) -> Iterator[Any]:
     g = compile(lambda t: ((t * 2.0).sin().sum(), (t * 3.0).exp().sum()))
     for _ in range(CALLS):
