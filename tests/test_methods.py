@@ -61,3 +61,20 @@ def test_every_listed_name_of_a_tensor_is_there() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert [name for name in dir(x) if not hasattr(x, name)] == [] and "shape" in dir(x)
+
+
+def test_requires_grad_is_set_on_leaves_to_a_bool():
+    x = torch.ones(3, requires_grad=True)
+    for computed in (x * 2, x.view(-1)):
+        with pytest.raises(RuntimeError, match="you can only change requires_grad flags of leaf variables"):
+            computed.requires_grad = True
+        assert computed.requires_grad_() is computed
+    with pytest.raises(RuntimeError, match="requires_grad must be a bool"):
+        x.requires_grad = 1
+
+
+def test_new_tensors_have_the_rank_of_their_memory_format():
+    with pytest.raises(RuntimeError, match="required rank 4 tensor to use channels_last format"):
+        torch.empty(2, memory_format=torch.channels_last)
+    with pytest.raises(RuntimeError, match="required rank 5 tensor to use channels_last_3d format"):
+        torch.empty(1, 2, 3, 4, memory_format=torch.channels_last_3d)

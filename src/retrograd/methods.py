@@ -100,6 +100,10 @@ def del_grad(self: Any) -> None:
 
 
 def set_requires_grad(self: Any, value: bool) -> None:
+    if type(value) is not bool:
+        raise RuntimeError("requires_grad must be a bool")
+    if value and not self.is_leaf:
+        raise RuntimeError("you can only change requires_grad flags of leaf variables.")
     if value and self.dtype.category < 2 and self.grad_fn is None:      # the method says it in fewer words
         raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
     requires_grad_(self, value)

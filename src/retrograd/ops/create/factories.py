@@ -234,7 +234,10 @@ def empty_kernel(xp: Any, size: Any, dtype: Any, layout: Any, device: Any, pin_m
     if memory_format is None or memory_format.name == "contiguous_format":
         return xp.empty(size, dtype)
     if memory_format.name == "preserve_format":
-        raise RuntimeError("Attempted to use preserve format in a context where it is not supported")
+        raise RuntimeError("unsupported memory format Preserve\nThere is no tensor whose format could be kept.")
+    rank = 4 if memory_format.name == "channels_last" else 5
+    if len(size) != rank:
+        raise RuntimeError(f"required rank {rank} tensor to use {memory_format.name} format\nThe size is {list(size)}.")
     return storage.empty_strided(size, channels_last_strides(size), dtype)
 
 
@@ -323,7 +326,7 @@ def arange_kernel(xp: Any, start: Any, end: Any, step: Any, dtype: Any) -> Any:
     if dtype.kind in "bc":
         raise NotImplementedError(f'"arange_cpu" not implemented for \'{dtypes.BY_NUMPY[dtype].legacy}\'')
     first, last, by = numbers
-    if by == 0:
+    if by == 0 or by != by:
         raise RuntimeError("step must be nonzero")
     if not (math.isfinite(first) and math.isfinite(last)):
         raise RuntimeError(f"unsupported range: {first:g} -> {last:g}")
