@@ -51,7 +51,8 @@ MACROS = [("CYTHON_CLINE_IN_TRACEBACK", "0"), ("NPY_NO_DEPRECATED_API", "NPY_2_0
 NO_TABLES = "-fno-asynchronous-unwind-tables"     # which C needs for debuggers only; a twenty-fifth of the package
 UNIX_FLAGS = ["-O2", "-g0", NO_TABLES]
 SMALL_FLAGS = ["-Os", "-g0", NO_TABLES]         # of modules that hold ops, or run once for each: their time is spent elsewhere
-SMALL = ("retrograd.ops.", "retrograd.core.opdef", "retrograd.core.schema", "retrograd.core.arguments", "retrograd.core.api")
+SMALL = ("retrograd.ops.", "retrograd.transforms.", "retrograd.core.opdef", "retrograd.core.schema", "retrograd.core.arguments",
+         "retrograd.core.convert", "retrograd.core.dtypes", "retrograd.core.api", "retrograd.autograd.function")
 KERNEL_FLAGS = ["-O3", "-g0", NO_TABLES, "-fno-math-errno", "-fno-trapping-math"]
 LOOP_FLAGS = [*KERNEL_FLAGS, "-fPIC", "-std=gnu11", "-fopenmp-simd", "-ffp-contract=off", "-fvisibility=hidden", "-w"]
 # Loops are compiled once for each of these; the best that the machine has is chosen at import.
