@@ -24,7 +24,7 @@ REMAINING: dict[str, list[str]] = {
         linalg_solve_triangular.default lu_unpack.default ormqr.default triangular_solve.default
     """.split(),
     "make or draw their array with NumPy": """
-        _sample_dirichlet.default _standard_gamma.default arange.start_step argwhere.default bartlett_window.default
+        _sample_dirichlet.default _standard_gamma.default arange.start_step bartlett_window.default
         bartlett_window.periodic bernoulli.Tensor bernoulli.default bernoulli.p bernoulli_.Tensor bernoulli_.float
         binomial.default blackman_window.default blackman_window.periodic cauchy.default cauchy_.default
         empty_like.default empty_permuted.default empty_strided.default exponential.default exponential_.default

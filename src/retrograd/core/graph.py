@@ -299,6 +299,8 @@ class RemovableHandle:
     tensor([11., 11.])
     """
 
+    __module__ = "retrograd.utils.hooks"       # where users know it from
+
     def __init__(self, hooks: dict[int, Any], owner: Any = None, *, extra_dict: Any = None) -> None:
         self.hooks_dict = hooks
         self.owner = owner            # some stores may be dropped with their owner while the handle lives

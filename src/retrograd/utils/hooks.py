@@ -9,7 +9,6 @@ from retrograd import Tensor, is_grad_enabled
 from retrograd.autograd import Function
 from retrograd.autograd.graph import RemovableHandle
 
-RemovableHandle.__module__ = __name__           # where users know it from
 __all__ = ["BackwardHook", "RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]
 
 
