@@ -26,6 +26,7 @@ from retrograd.ops.views.shape import view
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
 _current_level = -1
+_inner: Any = None                    # the level and its scope, where one was opened inside of a transform that takes gradients
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -50,10 +51,15 @@ def enter_dual_level() -> int:
     0
     >>> exit_dual_level(level=0)
     """
-    global _current_level
+    global _current_level, _inner
     if _current_level >= 0 or any([level.is_forward for level in tls.transforms]):
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
-    _current_level = levels.current = 0
+    scope = hooks.inner_forward_level() if tls.transforms else None
+    if scope is None:
+        levels.current = 0
+    else:
+        _inner = scope.__enter__(), scope
+    _current_level = 0
     return 0
 
 
@@ -67,7 +73,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     >>> with dual_level(): unpack_dual(x).tangent is None
     True
     """
-    global _current_level
+    global _current_level, _inner
     if level is None:
         level = _current_level
     if level != _current_level:
@@ -75,8 +81,15 @@ def exit_dual_level(*, level: int | None = None) -> None:
                            "supported.")
     if level < 0:
         raise RuntimeError("Dual level must be a positive number.")
+    if _inner is not None and (not tls.transforms or tls.transforms[-1] is not _inner[0]):
+        raise RuntimeError("Trying to exit a forward AD level inside of a transform that was opened in it, or outside of the "
+                           "one that it was opened in. This is not supported.")
     _current_level = -1
-    levels.close()
+    if _inner is None:
+        levels.close()
+    else:
+        (_, scope), _inner = _inner, None
+        scope.__exit__(None, None, None)
 
 
 class dual_level(_Scope):
@@ -165,6 +178,8 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
     check_floating("tangent", tangent)
     if level != 0:
         raise RuntimeError("Invalid level given to _make_dual")
+    if _inner is not None:
+        return hooks.inner_dual(tensor, tangent, _inner[0])
     if tensor._flags & FLAG_WRAPPER:
         return hooks.batched_dual(make_dual, tensor, tangent)
     if tensor._flags & FLAG_DUAL and tangent_of(tensor) is not None:
@@ -192,6 +207,8 @@ def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
         return UnpackedDualTensor(tensor, None)
     if level != 0:
         raise RuntimeError("Invalid level given to _fw_primal")
+    if _inner is not None:
+        return UnpackedDualTensor(*hooks.inner_undual(tensor, _inner[0]))
     if tensor._flags & FLAG_WRAPPER:
         return UnpackedDualTensor(*hooks.batched_undual(unpack_dual, tensor))
     tangent = tangent_of(tensor)

@@ -23,7 +23,7 @@ from retrograd.ops.memory.copy import preserve_format
 from retrograd.transforms import functions
 from retrograd.transforms.arguments import argument_paths, replace_arguments, select_arguments
 from retrograd.transforms.base import only_outer, running
-from retrograd.transforms.lifted import Level, lift, living
+from retrograd.transforms.lifted import LOST, Level, lift, living
 from retrograd.transforms.trees import flatten, map_leaves, unflatten
 
 __all__ = ["grad", "grad_and_value", "vjp"]
@@ -64,7 +64,10 @@ class Grad(Level):
 
     def lifted(self, t: Any) -> Any:
         """`t` as a tensor of this level: a constant if it comes from below."""
-        return t if self.owns(t) or not isinstance(t, Tensor) else lift(self.unwrap(t), self)
+        if self.owns(t) or not isinstance(t, Tensor):
+            return t
+        t = LOST.unwrap(t)            # what a level inside of this one has left behind may be this one's own
+        return t if self.owns(t) else lift(self.unwrap(t), self)
 
     def beneath(self) -> Any:
         return beneath(self)
@@ -107,7 +110,7 @@ def lifted_arguments(level: Grad, op: Any, args: Any) -> Any:
             t = value
             found = True
             if not (t._flags & FLAG_WRAPPER and t._extra.batch.owner is level):
-                lifted[i] = lift(level.unwrap(t), level)
+                lifted[i] = level.lifted(t)
     return lifted if found else None
 
 
@@ -189,6 +192,7 @@ def run_grad(func: Any, argnums: Any, has_aux: bool, args: Any, kwargs: Any) -> 
                 raise RuntimeError("grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) if has_aux "
                                    "is True")
             output, aux = output
+        output = LOST.unwrap(output)
         if not isinstance(output, Tensor):
             raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got "
                                f"{type(output)}")
@@ -233,6 +237,7 @@ def run_vjp(func: Any, primals: Any, argnums: Any, has_aux: bool) -> Any:
             output, aux = output
             aux = unwrap_aux(aux, level)
         outputs, out_spec = flatten(output)
+        outputs = [LOST.unwrap(out) for out in outputs]
         if not outputs or len(outputs) == 1 and outputs[0] is None:
             raise RuntimeError("vjp(f, *primals): Expected f to be a function that has non-empty output (got output = "
                                f"{outputs})")

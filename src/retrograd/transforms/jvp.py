@@ -12,13 +12,14 @@ from typing import Any
 
 from retrograd.autograd.forward_ad import check_floating
 from retrograd.core.dispatch import call
+from retrograd.core.hooks import hooks
 from retrograd.core.state import set_flag, tls
 from retrograd.core.tensor import FLAG_WRAPPER, Tensor, wants_grad
 from retrograd.ops import late
 from retrograd.ops.memory.copy import alias
 from retrograd.transforms.arguments import argument_paths, replace_arguments, select_arguments
 from retrograd.transforms.base import running
-from retrograd.transforms.grad import unwrap_aux
+from retrograd.transforms.grad import Grad, unwrap_aux
 from retrograd.transforms.lifted import lift, living
 from retrograd.transforms.tangents import Jvp, in_layout
 from retrograd.transforms.trees import flatten, unflatten
@@ -141,6 +142,29 @@ def dual(t: Any, tangent: Any, level: Jvp) -> Any:
         if t._flags & FLAG_WRAPPER and not tangent._flags & FLAG_WRAPPER:
             tangent = late.zeros_like(t) + tangent      # what may be written for each example must be each one's own
         return lift(call(alias, [t]) if wants_grad(t) else t, level, in_layout(tangent, t))
+
+
+# ---- `forward_ad.dual_level` inside of a transform that differentiates: its tangents are tensors of that transform
+def inner_forward_level() -> Any:
+    """A scope with a level of its own; None where no transform takes gradients."""
+    return forward_level() if any([isinstance(level, Grad) for level in tls.transforms]) else None
+
+
+def inner_dual(t: Any, tangent: Any, level: Jvp) -> Any:
+    """`forward_ad.make_dual` at such a level."""
+    if level.tangent_of(t) is not None:
+        raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is "
+                           "not supported.")
+    return dual(level.unwrap(t), level.unwrap(tangent), level)
+
+
+def inner_undual(t: Any, level: Jvp) -> tuple[Any, Any]:
+    """`forward_ad.unpack_dual` at such a level."""
+    with level.beneath():
+        return call(alias, [level.unwrap(t)]), level.tangent_of(t)
+
+
+hooks.inner_forward_level, hooks.inner_dual, hooks.inner_undual = inner_forward_level, inner_dual, inner_undual
 
 
 def undual(out: Any, level: Jvp, strict: bool) -> tuple[Any, Any]:
