@@ -120,3 +120,9 @@ def test_pipes_are_looked_up_by_key():
     assert list(pipe.zip(SequenceWrapper([4]))) == [(1, 4)] and sorted(pipe.shuffle()) == [1, 2, 3]
     with pytest.raises(IndexError, match="Index 9 is out of range"):
         pipe.concat(pipe)[9]
+
+
+def test_orders_of_a_seed_are_those_of_pytorch() -> None:
+    assert list(IterableWrapper(range(6)).shuffle().set_seed(3)) == [1, 5, 2, 3, 4, 0]
+    assert list(SequenceWrapper(list(range(6))).shuffle().set_seed(3)) == [0, 2, 3, 5, 4, 1]
+    assert list(SequenceWrapper(list(range(3))).shuffle().set_shuffle(False)) == [0, 1, 2]

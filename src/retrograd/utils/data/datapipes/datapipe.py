@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import functools
 import inspect
+import random
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import retrograd as torch
 from retrograd.utils.data.dataset import Dataset, IterableDataset
 
 
@@ -174,3 +176,24 @@ def check_function(fn: Any) -> None:
     if local or getattr(inner, "__name__", "") == "<lambda>":
         warnings.warn(f"{'Local' if local else 'Lambda'} function is not supported by pickle, please use regular python "
                       "function or functools.partial instead.", stacklevel=4)
+
+
+class ShufflingPipe(IterDataPipe):
+    """A pipe that draws an order, which can be switched off, and seeded for the next iteration."""
+
+    _enabled: bool = True
+    _seed: int | None = None
+
+    def set_shuffle(self, shuffle: bool = True) -> Any:
+        self._enabled = shuffle
+        return self
+
+    def set_seed(self, seed: int) -> Any:
+        self._seed = seed
+        return self
+
+    def generator(self) -> random.Random:
+        """What the next iteration draws from."""
+        seed = self._seed if self._seed is not None else int(torch.empty((), dtype=torch.int64).random_().item())
+        self._seed = None
+        return random.Random(seed)

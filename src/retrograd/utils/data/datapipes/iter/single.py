@@ -2,13 +2,11 @@
 from __future__ import annotations
 
 import copy
-import random
 from collections.abc import Iterator, Sized
 from typing import Any
 
-import retrograd as torch
 from retrograd.utils.data.dataloader import default_collate
-from retrograd.utils.data.datapipes.datapipe import IterDataPipe, check_function, functional_datapipe
+from retrograd.utils.data.datapipes.datapipe import IterDataPipe, ShufflingPipe, check_function, functional_datapipe
 from retrograd.utils.data.sampler import SequentialSampler
 
 
@@ -117,30 +115,20 @@ class FilterIterDataPipe(IterDataPipe):
 
 
 @functional_datapipe("shuffle")
-class ShufflerIterDataPipe(OfOne):
+class ShufflerIterDataPipe(ShufflingPipe, OfOne):
     """The items in random order, as far as a buffer reaches."""
 
     def __init__(self, datapipe: Any, *, buffer_size: int = 10000, unbatch_level: int = 0) -> None:
         if buffer_size <= 0:
             raise AssertionError("buffer_size should be larger than 0")
         self.datapipe = datapipe if unbatch_level == 0 else datapipe.unbatch(unbatch_level=unbatch_level)
-        self.buffer_size, self._enabled = buffer_size, True
-        self._seed: int | None = None
-
-    def set_shuffle(self, shuffle: bool = True) -> Any:
-        self._enabled = shuffle
-        return self
-
-    def set_seed(self, seed: int) -> Any:
-        self._seed = seed
-        return self
+        self.buffer_size = buffer_size
 
     def __iter__(self) -> Iterator[Any]:
         if not self._enabled:
             yield from self.datapipe
             return
-        seed = self._seed if self._seed is not None else int(torch.empty((), dtype=torch.int64).random_().item())
-        self._seed, draw = None, random.Random(seed)
+        draw = self.generator()
         waiting: list[Any] = []
         for item in self.datapipe:
             if len(waiting) == self.buffer_size:

@@ -2,12 +2,16 @@
 from __future__ import annotations
 
 import copy
-import random
 from collections.abc import Iterator
 from typing import Any
 
-import retrograd as torch
-from retrograd.utils.data.datapipes.datapipe import DataChunk, IterDataPipe, MapDataPipe, check_function, functional_datapipe
+from retrograd.utils.data.datapipes.datapipe import (
+    DataChunk,
+    MapDataPipe,
+    ShufflingPipe,
+    check_function,
+    functional_datapipe,
+)
 
 
 class SequenceWrapperMapDataPipe(MapDataPipe):
@@ -102,28 +106,16 @@ class BatcherMapDataPipe(MapDataPipe):
         return len(self.datapipe) // self.batch_size if self.drop_last else -(-len(self.datapipe) // self.batch_size)
 
 
-class ShufflerIterDataPipe(IterDataPipe):
+class ShufflerIterDataPipe(ShufflingPipe):
     """The items in random order: a pipe that is gone through."""
 
     def __init__(self, datapipe: Any, *, indices: Any = None) -> None:
         self.datapipe, self.indices = datapipe, list(range(len(datapipe))) if indices is None else indices
-        self._enabled = True
-        self._seed: int | None = None
-
-    def set_shuffle(self, shuffle: bool = True) -> Any:
-        self._enabled = shuffle
-        return self
-
-    def set_seed(self, seed: int) -> Any:
-        self._seed = seed
-        return self
 
     def __iter__(self) -> Iterator[Any]:
         order = list(self.indices)
         if self._enabled:
-            seed = self._seed if self._seed is not None else int(torch.empty((), dtype=torch.int64).random_().item())
-            self._seed = None
-            order = random.Random(seed).sample(order, len(order))
+            order = self.generator().sample(order, len(order))[::-1]          # PyTorch takes them from the end
         for index in order:
             yield self.datapipe[index]
 
