@@ -1,6 +1,8 @@
 """Calls of public functions: whatever was called before, each call is bound as its own arguments say."""
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -108,3 +110,22 @@ def test_errors_leave_calls_that_are_in_order_as_they_were() -> None:
         with pytest.raises(IndexError, match="Dimension out of range"):
             torch.amax(x, 5)
     assert torch.amax(x, 1).tolist() == [1, 1]
+
+
+def test_classes_of_a_program_are_not_kept() -> None:
+    x = torch.ones(2, 3)
+
+    def use() -> Any:
+        class Mine(torch.Tensor):
+            pass
+
+        class Place:
+            def __index__(self) -> int:
+                return 1
+        for _ in range(3):
+            torch.amax(x.as_subclass(Mine), 0)
+            torch.select(x, 0, Place())  # type: ignore[call-overload]
+        return weakref.ref(Place), weakref.ref(Mine)
+    kept = use()
+    gc.collect()
+    assert [ref() for ref in kept] == [None, None]

@@ -49,10 +49,11 @@ def entry(name: str, schemas: Any, targets: Any, general: Any, is_method: bool, 
             if pattern is not None:
                 made = pattern(*args)
                 return general(*args) if made is ASK else made
-        if key in seen and is_ordinary(args) and is_ordinary(kwargs.values()):
-            patterns[key] = written(Call(name, schemas, targets, is_method, unreduced, args, kwargs))
-        elif len(seen) < MOST:
-            seen.add(key)
+        if is_ordinary(args) and is_ordinary(kwargs.values()):
+            if key in seen:
+                patterns[key] = written(Call(name, schemas, targets, is_method, unreduced, args, kwargs))
+            elif len(seen) < MOST:
+                seen.add(key)
         return general(*args, **kwargs)
 
     seen: set[Any] = set()
@@ -61,10 +62,11 @@ def entry(name: str, schemas: Any, targets: Any, general: Any, is_method: bool, 
 
 # ---- values
 def is_ordinary(values: Any) -> bool:
-    """Whether no tensor among these has flags, nor the first one of a list: what is written would not be for it."""
+    """Whether a function may be written for such values: tensors without flags (the first one of a list stands for all) and
+    values of built-in types. Classes of a program are not kept."""
     for value in values:
         first = value[0] if type(value) in (list, tuple) and value else value
-        if isinstance(first, Tensor) and first._flags:
+        if first._flags if isinstance(first, Tensor) else type(first) not in KNOWN:
             return False
     return True
 
@@ -86,6 +88,7 @@ def tensors(value: Any) -> Any:
 
 
 NUMBERS = (int, float, bool, complex)
+KNOWN = frozenset([*NUMBERS, str, type(None), tuple, list, Size, dtype_class, device_class])
 NUMERIC = ("int", "bool", "float", "Scalar")
 
 
