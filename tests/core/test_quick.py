@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 import retrograd as torch
-from retrograd.core.opdef import QUICK_NO, find_packet
+from retrograd.core.opdef import find_packet
+from retrograd.core.recipe import QUICK_NO
 
 
 def op(name: str, overload: str = "default") -> Any:

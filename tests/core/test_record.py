@@ -7,7 +7,8 @@ import pytest
 
 import retrograd as torch
 from retrograd.core.dispatch import call
-from retrograd.core.opdef import NOT_IMPLEMENTED, OpDef, Plan, camel, find_packet
+from retrograd.core.opdef import NOT_IMPLEMENTED, OpDef, camel, find_packet
+from retrograd.core.recipe import Plan
 from retrograd.core.record import OpNode, node_class
 from retrograd.core.schema import Schema
 

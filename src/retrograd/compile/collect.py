@@ -16,7 +16,7 @@ from retrograd.autograd.engine import GraphTask
 from retrograd.autograd.function import BackwardCFunction
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.graph import LAST, AccumulateGrad, leaf_of, shape_dtype
-from retrograd.core.opdef import ARGSIZE, GEOMETRY, NUMEL, SAVED, SHAPE, SIZES, STRIDES, VALUE
+from retrograd.core.recipe import ARGSIZE, GEOMETRY, NUMEL, SAVED, SHAPE, SIZES, STRIDES, VALUE
 from retrograd.core.record import OpNode
 from retrograd.core.saved import SavedTensor, unpack_slot
 from retrograd.core.tensor import Tensor, wants_grad

@@ -10,7 +10,7 @@ from retrograd.autograd.accumulate import accumulate
 from retrograd.autograd.engine import expands_to
 from retrograd.autograd.hooks import as_results, check_hook_result
 from retrograd.core.hooks import hooks as services
-from retrograd.core.opdef import ATTR, GRAD, GRADS, NEEDED, SAVED
+from retrograd.core.recipe import ATTR, GRAD, GRADS, NEEDED, SAVED
 from retrograd.core.state import tls
 from retrograd.core.tensor import FLAG_SPARSE, Tensor
 from retrograd.fx.node import has_side_effect

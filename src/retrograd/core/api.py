@@ -21,6 +21,7 @@ from retrograd.core.dispatch import call
 from retrograd.core.dtypes import as_dtype
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import CALLERS, MODULES, UNFINISHED, OpDef, Packet, find_packet, load
+from retrograd.core.recipe import Binding
 from retrograd.core.signatures import signature_of
 from retrograd.core.state import switches, tls
 from retrograd.core.tensor import COMPILED, FLAG_SUBCLASS, FUNCTIONS_BY_NAME, Tensor, install, put_into
@@ -129,10 +130,7 @@ def entry_of(name: str, schemas: Any, targets: Any, general: Any, is_method: boo
         for schema, target in zip(schemas, targets, strict=True):
             if is_method and (schema.is_out or not schema.takes_self):
                 continue
-            defaults = [p.default for p in schema.params]
-            if unreduced and not is_method and "int reduction=1" in schema.text:
-                defaults[[p.name for p in schema.params].index("reduction")] = 0
-            form = binder.form_of(schema, target, is_method, defaults)
+            form = binder.form_of(Binding(schema, is_method, unreduced), target)
             if form is None:             # this overload, and so those after it, are for the schemas to bind
                 break
             found.append(form)

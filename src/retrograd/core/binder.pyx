@@ -17,15 +17,16 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from sys import intern
 from types import MethodType
 from numpy import ndarray as ndarray_
-from retrograd.core.dispatch cimport call, tensors_of
+from retrograd.core.dispatch cimport call
 from retrograd.core.opdef cimport OpDef
+from retrograd.core.quick cimport tensors_of
 from retrograd.core.state cimport Switches
 from retrograd.core.tensor cimport Dispatcher, Tensor, new_tensor, wants_grad
 from retrograd.core.thread_flags cimport run_flags, slow_path
 from retrograd.core.device import device as device_class
 from retrograd.core.dtypes import dtype as dtype_class
 from retrograd.core.schema import KEYWORD_SYNONYMS, REQUIRED as REQUIRED_
-from retrograd.core.opdef import QUICK_CHECKED as QUICK_CHECKED_, QUICK_FLOATS as QUICK_FLOATS_
+from retrograd.core.recipe import QUICK_CHECKED as QUICK_CHECKED_, QUICK_FLOATS as QUICK_FLOATS_
 from retrograd.core.state import switches as switches_
 from retrograd.core.storage import offset_of, strides_of
 from retrograd.core.tensor import Size as Size_, FLAG_SUBCLASS as FLAG_SUBCLASS_, operators
@@ -105,18 +106,16 @@ cdef class Form:
     cdef tuple names, classes
     cdef list defaults
 
-    def __init__(self, schema, target, bint is_method, defaults):
-        params = schema.params
+    def __init__(self, binding, target):
+        params, schema = binding.params, binding.schema
         self.op = target if type(target) is OpDef else None
         self.target = target
         self.count = len(params)
-        self.positional = sum([not p.kwarg_only for p in params])
-        self.required = max([i + 1 for i, p in enumerate(params) if p.required], default=0)
-        self.varargs = (1 if is_method else 0) if schema.takes_varargs(is_method) else -1
-        self.least = sum([p.required for p in params])
+        self.positional, self.required, self.least = binding.positional, binding.required, binding.least
+        self.varargs = binding.varargs
         self.gives_list_back = schema.writes_list
         self.names = tuple([intern("input" if p.name == "self" and p.type == "Tensor" else p.name) for p in params])
-        self.defaults = defaults
+        self.defaults = binding.defaults
         self.classes = tuple([CLASSES.get(p.type) for p in params])
         for i, p in enumerate(params):
             self.optional[i] = p.optional or p.default is None
@@ -417,7 +416,7 @@ cdef object run(Form form, list bound):
 
 
 cdef object straight(OpDef op, list bound):
-    """`dispatch.call_native` from bound arguments to the kernel without lists and tuples between; None if it is not for here."""
+    """`quick.call_native` from bound arguments to the kernel without lists and tuples between; None if it is not for here."""
     cdef PyObject *values[MOST]
     cdef PyObject *value
     cdef PyObject *native = <PyObject *>op.native
@@ -587,9 +586,6 @@ cdef Question asking = Question.__new__(Question)
 make_vectorcall(<PyTypeObject *>Question, <char *>&asking.vectorcall - <char *><void *>asking)
 
 
-def form_of(schema, target, is_method, defaults):
+def form_of(binding, target):
     """The form of an overload; None if its calls are for the schema to bind."""
-    params = schema.params
-    if len(params) > MOST or is_method and (not params or params[0].name != "self" or schema.is_out):
-        return None
-    return Form(schema, target, is_method, defaults)
+    return Form(binding, target) if len(binding.params) <= MOST and binding.takes_receiver_first else None

@@ -5,6 +5,7 @@ from retrograd.core.arrays cimport ndarray as Array
 from retrograd.core.forward cimport run as run_dual
 from retrograd.core.kernels cimport compute_arrays, run_kernel, write_into
 from retrograd.core.opdef cimport OpDef
+from retrograd.core.quick cimport call_native, tensors_of, write_native
 from retrograd.core.record cimport OpNode, record, record_short, save_results
 from retrograd.core.state cimport Switches
 from retrograd.core.tensor cimport Counter, Dispatcher, Tensor, View, bump, counter_of, new_tensor
@@ -14,8 +15,7 @@ cdef class Dispatch(Dispatcher)
 
 cdef Switches switches
 cdef Dispatch dispatcher
-cdef int FLAG_DUAL, QUICK_FLOATS, QUICK_CHECKED
-cdef object FLOAT32, FLOAT64
+cdef int FLAG_DUAL
 
 cdef bint number_fits(OpDef op, Array array, number) except -1
 
@@ -35,14 +35,6 @@ cdef class Dispatch(Dispatcher):
 cpdef call(OpDef op, args)
 cdef bint has_defaults(OpDef op, args) except -1
 cpdef call_plain(OpDef op, args)
-@cython.locals(values=list)
-cdef call_native(OpDef op, args)
-@cython.locals(target=Tensor, values=list, records=bint, x=Array, y=Array)
-cdef write_native(OpDef op, args)
-@cython.locals(t=Tensor, array=Array, floats=bint, arrays=list)
-cdef bint quick_arrays(OpDef op, list values, bint records) except -1
-cdef bint passes(OpDef op, args) except -1
-cdef tensors_of(OpDef op, arrays)
 @cython.locals(target=Tensor)
 cpdef call_inplace(OpDef op, args)
 @cython.locals(z=Array, t=Tensor, out=Tensor, node=OpNode, values=list, mask=int, bit=int, records=bint)

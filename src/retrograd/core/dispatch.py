@@ -19,17 +19,16 @@ from retrograd.core.device import missing
 from retrograd.core.forward import run as run_dual
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import (
-    FLOAT32,
-    FLOAT64,
-    check_apart,
     check_overlap,
     compute_arrays,
     in_order,
     run_kernel,
     write_into,
 )
-from retrograd.core.opdef import QUICK_CHECKED, QUICK_FLOATS, find_packet
+from retrograd.core.opdef import find_packet
 from retrograd.core.origin import note_call
+from retrograd.core.out import compute_out, write_out
+from retrograd.core.quick import call_native, tensors_of, write_native
 from retrograd.core.record import dropped, finish, record, record_short, save_results, save_written
 from retrograd.core.saved import share_counter
 from retrograd.core.state import grad_enabled, inference, run_flags, slow_path, switches, tls
@@ -44,7 +43,6 @@ from retrograd.core.tensor import (
     FLAG_SPARSE,
     FLAG_SUBCLASS,
     FLAG_WRAPPER,
-    FLAG_WRITABLE,
     FUNCTIONS_BY_NAME,
     Dispatcher,
     Tensor,
@@ -335,104 +333,6 @@ def call_plain(op: Any, args: Any) -> Any:
     return call_general(op, args)
 
 
-def call_native(op: Any, args: Any) -> Any:
-    """What the op's compiled kernel makes of ordinary tensors where nothing is recorded; None if it is for the general way."""
-    native = op.native
-    values = list(args)
-    if native is None or not quick_arrays(op, values, op.differentiable and (switches.any_mode == 0 or grad_enabled())):
-        return None
-    if op.quick == QUICK_CHECKED and not passes(op, args):
-        return None
-    for i in op.dtype_args:
-        if values[i] is not None:
-            values[i] = values[i].numpy
-    made = native(*values)
-    if type(made) is ndarray:
-        return new_tensor(made)
-    return None if made is None else tensors_of(op, made)
-
-
-def write_native(op: Any, args: Any) -> Any:
-    """The target of an in-place op after its compiled kernel has written to it; None if it is for the general way."""
-    target = args[0]
-    values = list(args)
-    records = switches.any_mode == 0 or grad_enabled()
-    if records and target._view is not None or not quick_arrays(op, values, records):
-        return None
-    x = target.array
-    if not x.flags.c_contiguous or op.quick == QUICK_CHECKED and not passes(op, args):
-        return None
-    for i in op.dtype_args:
-        if values[i] is not None:
-            return None
-    for i in op.tensor_args:
-        value = values[i]
-        if type(value) is ndarray:
-            y = value
-            if y is not x and (y.base is not None or x.base is not None):
-                return None
-    native = op.pure.native
-    if native is None:
-        return None
-    into = getattr(native, "into", None)
-    if into is None or into(x, *values) is None:
-        made = native(*values)
-        if type(made) is not ndarray:
-            return None
-        y = made
-        if y.dtype is not x.dtype or y.shape != x.shape:
-            return None
-        x[...] = y
-    bump(target)
-    return target
-
-
-def passes(op: Any, args: Any) -> bool:
-    """Whether the op's check has nothing against the arguments. What it has, the general way says, after what else is wrong."""
-    try:
-        op.check(*args)
-    except Exception:
-        return False
-    return True
-
-
-def quick_arrays(op: Any, values: Any, records: bool) -> bool:
-    """Put arrays in the place of the tensors in `values`; False if one of them has to be recorded or looked at."""
-    floats = op.quick == QUICK_FLOATS
-    for i in op.tensor_args:
-        value = values[i]
-        if isinstance(value, Tensor):
-            t = value
-            if records and (t._requires or (t._view is not None and t._view.base._requires)):
-                return False
-            array = t.array
-            if floats and array.dtype is not FLOAT32 and array.dtype is not FLOAT64:
-                return False
-            values[i] = array
-        elif type(value) is list:
-            arrays = []
-            for item in value:
-                if not isinstance(item, Tensor):
-                    return False
-                t = item
-                if records and (t._requires or (t._view is not None and t._view.base._requires)):
-                    return False
-                array = t.array
-                if floats and array.dtype is not FLOAT32 and array.dtype is not FLOAT64:
-                    return False
-                arrays.append(array)
-            values[i] = arrays
-        elif value is not None and floats:
-            return False
-    return True
-
-
-def tensors_of(op: Any, arrays: Any) -> Any:
-    """Tensors for the several results of an op, in the type that it returns."""
-    results = [None if a is None else new_tensor(a if type(a) is ndarray else np.asarray(a)) for a in arrays]
-    return results if op.returns_list else op.result_type(*results) if op.result_type is not None else tuple(results)
-
-
 def call_inplace(op: Any, args: Any) -> Any:
     """An in-place op on tensors without flags while no mode is on; without the layers where nothing is recorded."""
     target = args[0]
@@ -666,7 +566,7 @@ def autograd(op: Any, args: Any) -> Any:
     target = None
     if op.is_inplace or op.is_out:
         if op.is_out:
-            return write_out(op, args)
+            return write_out(op, args, below)
         target = args[0]
     if op.differentiable or target is not None:
         if grad_enabled() and not inference():
@@ -775,7 +675,7 @@ def compute(op: Any, args: Any) -> Any:
         if replaced is not NotImplemented:
             return replaced
     if op.is_out:
-        return compute_out(op, args)
+        return compute_out(op, args, compute)
     if odd & FLAG_WRAPPER:             # no transform took it: its own has ended
         return hooks.escaped(op, args)
     if odd & (FLAG_CONJ | FLAG_NEG) and not op.is_view:
@@ -855,79 +755,6 @@ def resolve(t: Any) -> Any:
     if t._flags & FLAG_NEG:
         array = np.negative(array)
     return new_tensor(np.asarray(array))      # of no dimensions, NumPy makes a scalar
-
-
-def write_out(op: Any, args: Any) -> Any:
-    """The out= form of an op: compute the functional form, then copy into `out`."""
-    outs = args[op.out_arg:]
-    inputs = args[:op.out_arg]
-    if not op.functional._ready:
-        op.functional.prepare()
-    if grad_enabled() and (op.functional.differentiable or op.functional.composite):
-        tensors = [t for a in args for t in (a if isinstance(a, (list, tuple)) else (a,)) if isinstance(t, Tensor)]
-        if any([wants_grad(t) for t in tensors]) and not all([t._flags & FLAG_INFERENCE for t in tensors]):
-            if op.functional.composite and any([isinstance(t, Tensor) and not t.array.ndim for t in inputs]):
-                op.functional.compute(*inputs)           # made of others, it looks at ranks before they look at gradients
-            raise RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic differentiation, "
-                               "but one of the arguments requires grad.")
-    for out in outs:
-        if out._flags & FLAG_INFERENCE and not out._flags & FLAG_WRITABLE and not inference():
-            raise RuntimeError(views.INFERENCE_WRITE)
-    if not op.functional.composite:
-        return below(op, args)
-    result = op.functional.compute(*inputs)
-    if op.functional.traits:
-        check_out_memory(op.functional, inputs, outs)
-    return assign_out(op, outs, result)
-
-
-def compute_out(op: Any, args: Any) -> Any:
-    """Run the kernel of an out= form."""
-    if not op.functional._ready:
-        op.functional.prepare()
-    check_out_memory(op.functional, args[:op.out_arg], args[op.out_arg:])
-    result = compute(op.functional, args[:op.out_arg])
-    if op.functional.has_lists:
-        for given in args[:op.out_arg]:
-            if isinstance(given, (list, tuple)) and (args[op.out_arg].array.shape != (0,) or result.array.size):
-                check_apart(args[op.out_arg].array, given)
-    if op.functional.promote is not None:
-        check_out_shape(args[op.out_arg], args[:op.out_arg], result)
-    # an output that is an input as well is written in place, and refused in the words of an in-place op
-    rule = "cast" if op.functional.out == "found" and any([t is args[op.out_arg] for t in args[:op.out_arg]]) else None
-    return assign_out(op, args[op.out_arg:], result, rule)
-
-
-def check_out_memory(op: Any, inputs: Any, outs: Any) -> None:
-    """Refuse out= tensors in memory that the op may not write while it reads its operands."""
-    traits = op.traits
-    if op.has_lists:
-        inputs = [t for a in inputs for t in (a if isinstance(a, (list, tuple)) else (a,))]
-    if traits and "out_apart" in traits:
-        for out in outs:
-            check_apart(out.array, inputs[:1] if "guarded" in traits else inputs)
-            if "guarded" in traits:            # of the others it may read what it writes
-                check_overlap(out.array, inputs[1:])
-    elif traits and "apart" in traits:         # its first operand is what it writes to
-        check_overlap(outs[0].array, inputs[:1])
-        check_apart(outs[0].array, inputs[1:])
-    elif op.promote is not None or op.elementwise or traits and "guarded" in traits:
-        for out in outs:
-            check_overlap(out.array, inputs)
-
-
-def check_out_shape(out: Any, inputs: Any, result: Any) -> None:
-    """An out= tensor that is an input as well cannot be resized."""
-    if isinstance(result, Tensor) and out.array.shape != result.array.shape and any([t is out for t in inputs]):
-        raise RuntimeError(f"output with shape {list(out.array.shape)} doesn't match the broadcast shape "
-                           f"{list(result.array.shape)}")
-
-
-def assign_out(op: Any, outs: Any, result: Any, rule: Any = None) -> Any:
-    for i, (out, value) in enumerate(zip(outs, result if op.functional.multiple else (result,), strict=True)):
-        hooks.assign_out(out, value, op.name, rule or op.functional.out, op.schema.params[op.out_arg + i].name)
-    return op.result_type(*outs) if op.functional.multiple and op.result_type else (
-        tuple(outs) if len(outs) > 1 else outs[0])
 
 
 # ---- what views need of dispatch

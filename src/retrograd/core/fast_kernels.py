@@ -8,6 +8,7 @@ import numpy as np
 
 from retrograd.core import algorithms, dtypes
 from retrograd.core.opdef import KERNEL_INSTALLERS, OPS
+from retrograd.core.recipe import quick_kind
 
 ALGORITHM = "@native."      # what `lower` says of rows whose kernel is a function of core/native
 PRODUCTS = ("matmul", "bmm", "addmm")       # what `lower` says of rows that codegen/small_kernels.py computes
@@ -45,7 +46,7 @@ def use() -> bool:
         for op in packet.overloads_:
             if op._ready:
                 install_kernel(op)
-                op.settle()
+                op.quick = quick_kind(op)
     return True
 
 

@@ -2,7 +2,8 @@
 cimport cython
 from retrograd.core.thread_flags cimport grad_enabled
 from retrograd.core.graph cimport edge_of
-from retrograd.core.opdef cimport OpDef, Rule
+from retrograd.core.opdef cimport OpDef
+from retrograd.core.recipe cimport Rule
 from retrograd.core.tensor cimport Counter, Extra, Operators, Tensor, View, new_tensor, wants_grad
 
 cdef class Levels:

@@ -20,7 +20,8 @@ import numpy as np
 from retrograd.core import storage
 from retrograd.core.graph import edge_of
 from retrograd.core.hooks import hooks
-from retrograd.core.opdef import ARGSIZE, ATTR, DTYPE, GRAD, GRADS, NDIM, NOT_IMPLEMENTED, SAVED, SIZES, STRIDES, VALUE
+from retrograd.core.opdef import NOT_IMPLEMENTED
+from retrograd.core.recipe import ARGSIZE, ATTR, DTYPE, GRAD, GRADS, NDIM, SAVED, SIZES, STRIDES, VALUE
 from retrograd.core.saved import kept_alias
 from retrograd.core.state import add_slow_path, grad_enabled, tls
 from retrograd.core.tensor import (

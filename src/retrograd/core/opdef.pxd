@@ -1,13 +1,5 @@
 # C types for opdef.py.
-cdef class Rule:
-    cdef public object fn
-    cdef public tuple targets, sources
-    cdef public bint many, missing
-    cdef public int shape, index
-
-cdef class Plan:
-    cdef public tuple inputs, outputs, attrs
-    cdef public int saves, first, second
+from retrograd.core.recipe cimport Plan
 
 cdef class OpDef:
     cdef public object schema, name, overload, vjp, jvp, batch, lower, meta, promote, functional, variants, kernel, compute, alias, autocast, pattern

@@ -48,104 +48,10 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core.recipe import DTYPE, GEOMETRY, LAYOUT, NOT_IMPLEMENTED, SHAPE, Plan, compile_rules, make_plan, quick_kind
 from retrograd.core.schema import Schema
 
-NOT_IMPLEMENTED = "not implemented"
-
-# where a rule's argument comes from
-GRAD, GRADS, SAVED, ATTR, NEEDED = range(5)
-# what an attribute slot holds
-VALUE, SIZES, DTYPE, NDIM, STRIDES, GEOMETRY, ARGSIZE, NUMEL, SHAPE, LAYOUT, BLOCKSIZE = range(11)
-ATTRIBUTE_SUFFIXES = {"_sym_sizes": SIZES, "_sym_sizes_opt": SIZES, "_scalar_type": DTYPE, "_ndim": NDIM, "_dim": NDIM,
-                      "_sym_strides": STRIDES, "_geometry": GEOMETRY, "_sym_numel": NUMEL, "_shape": SHAPE, "_layout": LAYOUT,
-                      "_self_sym_blocksize_opt": BLOCKSIZE}
 UNSEEN = (DTYPE, GEOMETRY, SHAPE, LAYOUT)             # kinds that nodes keep without showing them
-# whether a call without a graph may go to the compiled kernel at once: never, for all operands, if all are float32 or float64,
-# or after the check
-QUICK_NO, QUICK_ANY, QUICK_FLOATS, QUICK_CHECKED = range(4)
-
-
-class Rule:
-    """One derivative formula: which inputs it serves and where its arguments come from."""
-
-    __slots__ = ("fn", "index", "many", "missing", "shape", "sources", "targets")
-
-    def __init__(self, fn: Any, targets: Any, sources: Any, many: bool) -> None:
-        self.fn = fn
-        self.targets = targets        # positions in op.inputs
-        self.sources = sources        # ((kind, index), ...)
-        self.many = many              # returns a tuple, one gradient per target
-        self.missing: bool = getattr(fn, "missing", False)       # it only says that there is no formula
-        # the two commonest calls, so that apply need not look: 1 is fn(grad), 2 is fn(grad, a saved tensor)
-        kinds = tuple([kind for kind, _ in sources])
-        self.shape: int = 1 if kinds == (GRAD,) else 2 if kinds == (GRAD, SAVED) else 0
-        self.index: int = sources[1][1] if self.shape == 2 else 0
-
-
-class Plan:
-    """What to save when only some inputs need a gradient."""
-
-    __slots__ = ("attrs", "first", "inputs", "outputs", "saves", "second")
-
-    def __init__(self, inputs: Any, outputs: Any, attrs: Any, slots: int) -> None:
-        self.saves: int = slots if inputs or outputs else 0
-        self.first: int = next((slot for slot, argument in inputs if argument == 0), -1)    # where argument 0 is kept
-        self.second: int = next((slot for slot, argument in inputs if argument == 1), -1)
-        self.inputs = inputs          # ((slot, argument), ...), packed before the kernel runs
-        self.outputs = outputs        # ((slot, output), ...), packed after it
-        self.attrs = attrs            # ((slot, kind, argument, extra), ...)
-
-
-class Slots:
-    """What the nodes of an op keep, by the names that its rules ask for."""
-
-    def __init__(self, op: Any) -> None:
-        self.op = op
-        self.index: dict[str, int] = {p.name: i for i, p in enumerate(op.schema.params)}
-        results = op.schema.returns
-        self.returns: dict[str, int] = {(r.name or "result"): i for i, r in enumerate(results)}
-        self.returns.update({"result": 0, **{f"result{i}": i for i in range(len(results))}})
-        self.names: list[str] = []            # one per tensor slot
-        self.outputs: list[int] = []          # which output the slot holds, -1 for an input
-        self.args: list[int] = []             # which argument the slot holds, -1 for an output
-        self.attr_names: list[str] = []
-        self.attr_kinds: list[tuple[int, int, int]] = []
-
-    def source(self, name: str) -> tuple[int, int]:
-        """Where a rule's parameter comes from, adding a slot for it if it must be saved."""
-        index, params = self.index, self.op.schema.params
-        if name == "grad" and name not in index:      # an input of that name leaves `grads` for the results
-            return GRAD, 0
-        if name == "grads":
-            return GRADS, 0
-        if name == "needed":
-            return NEEDED, 0
-        if name in index and params[index[name]].type == "Tensor":
-            return SAVED, self.slot(name, index[name], -1)
-        if name in index:
-            return ATTR, self.attribute(name, VALUE, index[name], 0)
-        if name in self.returns:
-            return SAVED, self.slot(name, -1, self.returns[name])
-        for suffix, kind in ATTRIBUTE_SUFFIXES.items():
-            if name.endswith(suffix) and name[:-len(suffix)] in index:
-                return ATTR, self.attribute(name, kind, index[name[:-len(suffix)]], 0)
-        stem, _, number = name.partition("_sym_argsize_")
-        if number and stem in index:
-            return ATTR, self.attribute(name, ARGSIZE, index[stem], int(number.replace("minus_", "-")))
-        raise TypeError(f"{self.op}: a derivative rule asks for '{name}', which is neither an argument nor a result")
-
-    def slot(self, name: str, argument: int, output: int) -> int:
-        if name not in self.names:
-            self.names.append(name)
-            self.args.append(argument)
-            self.outputs.append(output)
-        return self.names.index(name)
-
-    def attribute(self, name: str, kind: int, argument: int, extra: int) -> int:
-        if name not in self.attr_names:
-            self.attr_names.append(name)
-            self.attr_kinds.append((kind, argument, extra))
-        return self.attr_names.index(name)
 
 
 class OpName(str):
@@ -233,6 +139,8 @@ class OpDef:
         self.short: Any = None                # what calls of `ops.aten.name.overload` run, made with the first (api.py)
         self.plans: dict[int, Plan] = {}
         self.short_plans: list[Any] = [None] * 4
+        self.inputs: tuple[int, ...] = ()
+        self.quick: int = 0                   # see recipe.quick_kind
         self._ready: bool = False
         self.tail: tuple[Any, ...] = ()
 
@@ -263,7 +171,7 @@ class OpDef:
             self.pure = self.functional or function_of(self)
             if self.pure is not None and not self.pure._ready:
                 self.pure.prepare()
-        self.compile_rules()
+        compile_rules(self)
         self.saves_result: bool = any([o >= 0 for o in self.saved_outputs])
         self.two_inputs: bool = len(self.inputs) > 1
         if self.lower is not None or hasattr(self.kernel, "library"):
@@ -280,43 +188,8 @@ class OpDef:
         self.simple: bool = simple and (self.one_view or not self.flips)
         self.writes_pair: bool = (self.is_inplace and self.functional is not None and self.functional.ufunc is not None
                                   and self.tensor_args == (0, 1))
-        self.settle()
+        self.quick = quick_kind(self)
         self._ready = True
-
-    def settle(self) -> None:
-        """Say whether a call where nothing is recorded may go straight to the compiled kernel, and what is asked before."""
-        check = self.check
-        quick = QUICK_ANY if check is None or getattr(check, "proven", False) and not self.is_inplace else (
-            QUICK_FLOATS if self.checks_dtypes else QUICK_CHECKED)
-        if self.is_inplace:
-            possible = (self.native is None and self.pure is not None and self.pure.native is not None
-                        and not self.pure.multiple and "apart" not in self.traits and "guarded" not in self.traits)
-        else:
-            possible = self.native is not None and self.simple and not self.is_view and self.device_arg < 0
-        self.quick: int = quick if possible and not self.composite and self.meant is None else QUICK_NO
-
-    def compile_rules(self) -> None:
-        """Read off each rule's parameter names what it needs, and lay out the saved slots."""
-        slots = Slots(self)
-        rules: list[Rule] = []
-        keys: list[tuple[str, ...]] = []
-        if isinstance(self.vjp, dict):
-            keys = [k if isinstance(k, tuple) else (k,) for k in self.vjp]
-            inputs = sorted(slots.index[n] for k in keys for n in k)
-            for key, fn in self.vjp.items():
-                many = isinstance(key, tuple)
-                code = fn.__code__
-                sources = [slots.source(n) for n in code.co_varnames[:code.co_argcount]]
-                targets = tuple([inputs.index(slots.index[n]) for n in (key if many else (key,))])
-                rules.append(Rule(fn, targets, tuple(sources), many))
-            self.inputs: tuple[int, ...] = tuple(inputs)
-        else:
-            self.inputs = self.tensor_args if self.vjp == NOT_IMPLEMENTED else ()
-        self.saved_names, self.saved_outputs, self.saved_args = slots.names, slots.outputs, slots.args
-        self.attr_names, self.attr_kinds = slots.attr_names, slots.attr_kinds
-        self.declared_rules = rules
-        # Nodes compute gradients in the alphabetical order of inputs; a graph of the backward pass shows it.
-        self.rules = [rules[i] for i in sorted(range(len(keys)), key=lambda i: ", ".join(keys[i]))]
 
     def shows(self, slot: int) -> bool:
         """Whether nodes show the attribute in `slot` as `_saved_<name>`."""
@@ -324,14 +197,6 @@ class OpDef:
         p = self.schema.params[argument]
         return kind not in UNSEEN and p.type != "ScalarType" and not (p.type == "Tensor" and p.is_list) and not (
             p.type == "bool" and p.optional)
-
-    def short_plan(self, mask: int) -> Plan:
-        """`plan` for calls with default arguments: attributes that no rule uses need not be kept, they are in `tail`."""
-        plan = self.plan(mask)
-        wanted = [s for r in self.rules if any([mask >> t & 1 for t in r.targets]) for s in r.sources]
-        if not plan.attrs or any([kind == ATTR for kind, _ in wanted]) or any([kind for _, kind, _, _ in plan.attrs]):
-            return plan
-        return Plan(plan.inputs, plan.outputs, (), len(self.saved_names))
 
     def plan(self, mask: int) -> Plan:
         """What to save for the inputs in `mask` (bit i: the i-th of `inputs` needs a gradient); cached."""
@@ -375,20 +240,6 @@ class OpDef:
     def qualified(self) -> str:
         """The name with its namespace; that of ops from outside has it anyway, so that tables by name never mean them."""
         return self.name if "::" in self.name else f"aten::{self.name}"
-
-
-def make_plan(op: Any, mask: int) -> Plan:
-    """What the rules for the inputs in `mask` need saved."""
-    wanted = [s for r in op.rules if any([mask >> t & 1 for t in r.targets]) for s in r.sources]
-    slots: Any = {i for kind, i in wanted if kind == SAVED}
-    users = [i for r in op.rules for i in {i for kind, i in r.sources if kind == SAVED}]
-    # results, and inputs that several rules use, are kept whichever gradients are wanted
-    slots = sorted(slots | {i for i in users if op.saved_outputs[i] >= 0 or users.count(i) > 1})
-    used = {i for kind, i in wanted if kind == ATTR}
-    attrs = [i for i, (kind, _, _) in enumerate(op.attr_kinds) if i in used or kind != STRIDES]
-    return Plan(tuple([(s, op.saved_args[s]) for s in slots if op.saved_args[s] >= 0]),
-                tuple([(s, op.saved_outputs[s]) for s in slots if op.saved_outputs[s] >= 0]),
-                tuple([(s, *op.attr_kinds[s]) for s in attrs]), len(op.saved_names))
 
 
 class Packet:

@@ -3,7 +3,8 @@ cimport cython
 from retrograd.core.thread_flags cimport run_flags
 from retrograd.core.arrays cimport ndarray as Array
 from retrograd.core.graph cimport Node, Sequence, edge_from
-from retrograd.core.opdef cimport OpDef, Plan, Rule
+from retrograd.core.opdef cimport OpDef
+from retrograd.core.recipe cimport Plan, Rule
 from retrograd.core.saved cimport note_version, restore_array, save_input, save_output, unpack_slot
 from retrograd.core.state cimport Switches
 from retrograd.core.tensor cimport Counter, Tensor

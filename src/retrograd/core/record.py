@@ -14,7 +14,9 @@ import numpy as np
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.graph import Node, describe_outputs, edge_from, sequence, set_history
 from retrograd.core.hooks import hooks
-from retrograd.core.opdef import (
+from retrograd.core.opdef import NOT_IMPLEMENTED
+from retrograd.core.origin import remember
+from retrograd.core.recipe import (
     ATTR,
     BLOCKSIZE,
     DTYPE,
@@ -24,15 +26,14 @@ from retrograd.core.opdef import (
     LAYOUT,
     NDIM,
     NEEDED,
-    NOT_IMPLEMENTED,
     NUMEL,
     SAVED,
     SHAPE,
     SIZES,
     STRIDES,
     VALUE,
+    make_short_plan,
 )
-from retrograd.core.origin import remember
 from retrograd.core.saved import (
     FREED,
     SavedTensor,
@@ -323,7 +324,7 @@ def record_short(op: Any, a: Any, b: Any, mask: int) -> Any:
         cls = node_class(op)
     plan = op.short_plans[mask]
     if plan is None:
-        plan = op.short_plans[mask] = op.short_plan(mask)
+        plan = op.short_plans[mask] = make_short_plan(op, mask)
     node = cls.__new__(cls)               # without __init__: a call saved
     sequence.n += 1
     node._seq = sequence.n

@@ -23,6 +23,7 @@ from retrograd.core.dtypes import dtype as dtype_class
 from retrograd.core.opdef import OpDef
 from retrograd.core.plain.bodies import ASK, SPACE, Body
 from retrograd.core.plain.operators import F32, F64, run_text
+from retrograd.core.recipe import Binding
 from retrograd.core.tensor import Size, Tensor
 
 MOST = 64                      # patterns that a name keeps
@@ -51,7 +52,8 @@ def entry(name: str, schemas: Any, targets: Any, general: Any, is_method: bool, 
                 return general(*args) if made is ASK else made
         if is_ordinary(args) and is_ordinary(kwargs.values()):
             if key in seen:
-                patterns[key] = written(Call(name, schemas, targets, is_method, unreduced, args, kwargs))
+                bindings = [Binding(schema, is_method, unreduced) for schema in schemas]
+                patterns[key] = written(Call(name, bindings, targets, args, kwargs))
             elif len(seen) < MOST:
                 seen.add(key)
         return general(*args, **kwargs)
@@ -95,7 +97,7 @@ NUMERIC = ("int", "bool", "float", "Scalar")
 class Call:
     """One call, and what its types say: the overload, and an expression for each of its parameters."""
 
-    def __init__(self, name: str, schemas: Any, targets: Any, is_method: bool, unreduced: bool, args: Any, kwargs: Any) -> None:
+    def __init__(self, name: str, bindings: list[Binding], targets: Any, args: Any, kwargs: Any) -> None:
         self.args, self.kwargs = args, kwargs
         self.values = (*args, *kwargs.values())
         self.names = [f"a{i}" for i in range(len(self.values))]
@@ -104,20 +106,21 @@ class Call:
         self.space: dict[str, Any] = {}
         self.index = -1
         try:
-            index, bound = resolve(name, schemas, args, kwargs, is_method)
+            index, bound = resolve(name, [b.schema for b in bindings], args, kwargs, bindings[0].is_method)
         except Exception:
             return
-        schema = self.schema = schemas[index]
+        binding = bindings[index]
+        schema = self.schema = binding.schema
         self.target = targets[index]
-        places = self.places(schema, is_method)
-        if places is None or not all([self.refuses(earlier, is_method) for earlier in schemas[:index]]):
+        places = self.places(binding)
+        if places is None or not all([self.refuses(earlier) for earlier in bindings[:index]]):
             return
         self.expressions: list[str] = []
         self.types = {i: type(bound[i]) for i in range(len(schema.params))}
         for i, p in enumerate(schema.params):
             place = places.get(i)
             if place is None:
-                default = 0 if unreduced and not is_method and p.name == "reduction" and p.default == 1 else p.default
+                default = binding.defaults[i]
                 self.expressions.append(repr(default) if default is None or type(default) in (int, bool) else f"D{i}")
                 self.space[f"D{i}"] = default
             else:
@@ -127,37 +130,37 @@ class Call:
                 self.expressions.append(made)
         self.index = index
 
-    def places(self, schema: Any, is_method: bool) -> dict[int, Any] | None:
+    def places(self, binding: Binding) -> dict[int, Any] | None:
         """For each parameter that is given: the number of the argument, or the slice of several ints."""
-        if is_method and schema._self_index != 0 or "out" in self.kwargs and self.kwargs["out"] is None:
+        if not binding.takes_receiver_first or "out" in self.kwargs and self.kwargs["out"] is None:
             return None
         count = len(self.args)
-        first = 1 if is_method else 0
-        if schema.takes_varargs(is_method) and count > first and type(self.args[first]) is int:
+        first = binding.varargs
+        if 0 <= first < count and type(self.args[first]) is int:
             places: dict[int, Any] = {i: i for i in range(first)}
             places[first] = slice(first, count)
         else:
             places = {i: i for i in range(count)}
-        by_name = schema.keywords(is_method)
         for i, keyword in enumerate(self.kwargs):
-            if keyword not in by_name:
+            if keyword not in binding.keywords:
                 return None
-            places[by_name[keyword]] = count + i
+            places[binding.keywords[keyword]] = count + i
         return places
 
-    def refuses(self, schema: Any, is_method: bool) -> bool:
+    def refuses(self, binding: Binding) -> bool:
         """Whether an overload takes no call with arguments of these types."""
-        if is_method and (schema.is_out or schema._self_index < 0):
+        schema, params = binding.schema, binding.params
+        if binding.is_method and (schema.is_out or not schema.takes_self):
             return True
-        places = self.places(schema, is_method)
+        places = self.places(binding)
         if places is None:
-            return schema._self_index == 0 or not is_method
-        if len(self.args) > schema._positional and not any([type(at) is slice for at in places.values()]):
+            return binding.takes_receiver_first
+        if len(self.args) > binding.positional and not any([type(at) is slice for at in places.values()]):
             return True
-        if any([p.required and i not in places for i, p in enumerate(schema.params)]):
+        if any([p.required and i not in places for i, p in enumerate(params)]):
             return True
-        return any([certainly_not(schema.params[i], [self.values[at]] if type(at) is int else self.values[at])
-                    for i, at in places.items() if i < len(schema.params)])
+        return any([certainly_not(params[i], [self.values[at]] if type(at) is int else self.values[at])
+                    for i, at in places.items() if i < len(params)])
 
     def converted(self, i: int, p: Any, place: Any, bound: Any) -> str | None:
         """The expression for a parameter that is given; None if more than types decide on it."""

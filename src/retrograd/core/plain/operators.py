@@ -19,7 +19,7 @@ import numpy as np
 
 from retrograd.core.graph import AccumulateGrad, edge_from, numbers
 from retrograd.core.kernels import is_spread
-from retrograd.core.opdef import SIZES, STRIDES, VALUE
+from retrograd.core.recipe import SIZES, STRIDES, VALUE, make_short_plan
 from retrograd.core.record import attribute_value, node_class
 from retrograd.core.saved import note_version
 from retrograd.core.state import switches, tls
@@ -334,7 +334,7 @@ def source(op: Any, head: str) -> str:
 
 def kept(op: Any, mask: int) -> list[str]:
     """The lines that keep what the gradients in `mask` need."""
-    plan = op.short_plan(mask)
+    plan = make_short_plan(op, mask)
     lines = []
     if plan.inputs or plan.outputs:
         places = {slot: "ab"[arg] for slot, arg in plan.inputs} | dict.fromkeys([slot for slot, _ in plan.outputs], "z")

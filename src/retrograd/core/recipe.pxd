@@ -1,0 +1,10 @@
+# C types for recipe.py.
+cdef class Rule:
+    cdef public object fn
+    cdef public tuple targets, sources
+    cdef public bint many, missing
+    cdef public int shape, index
+
+cdef class Plan:
+    cdef public tuple inputs, outputs, attrs
+    cdef public int saves, first, second

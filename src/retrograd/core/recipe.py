@@ -1,0 +1,194 @@
+"""Recipes: what a call of an op does, read off its declaration once, when the op is first used.
+
+NOTE [Recipes]
+A row of the table says what an op is; its recipe says what a call of it has to do, in the same form for both cores:
+    Binding     how arguments find their parameters: binder.pyx reads it in the compiled core, plain/calls.py writes it out
+    quick_kind  whether a call where nothing is recorded goes straight to the compiled kernel, and what is asked before
+    Rule        one derivative formula, and where its arguments come from
+    Plan        which tensors and attributes a node keeps for the gradients that are wanted
+`OpDef.prepare` makes all but the bindings, which belong to public names and not to ops.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+NOT_IMPLEMENTED = "not implemented"
+
+# where a rule's argument comes from
+GRAD, GRADS, SAVED, ATTR, NEEDED = range(5)
+# what an attribute slot holds
+VALUE, SIZES, DTYPE, NDIM, STRIDES, GEOMETRY, ARGSIZE, NUMEL, SHAPE, LAYOUT, BLOCKSIZE = range(11)
+ATTRIBUTE_SUFFIXES = {"_sym_sizes": SIZES, "_sym_sizes_opt": SIZES, "_scalar_type": DTYPE, "_ndim": NDIM, "_dim": NDIM,
+                      "_sym_strides": STRIDES, "_geometry": GEOMETRY, "_sym_numel": NUMEL, "_shape": SHAPE, "_layout": LAYOUT,
+                      "_self_sym_blocksize_opt": BLOCKSIZE}
+# whether a call without a graph may go to the compiled kernel at once: never, for all operands, if all are float32 or float64,
+# or after the check
+QUICK_NO, QUICK_ANY, QUICK_FLOATS, QUICK_CHECKED = range(4)
+
+
+class Binding:
+    """How the arguments of a call of a public name find the parameters of one of its overloads."""
+
+    def __init__(self, schema: Any, is_method: bool, unreduced: bool) -> None:
+        params = schema.params
+        self.schema = schema
+        self.params = params
+        self.is_method = is_method
+        self.positional: int = sum([not p.kwarg_only for p in params])
+        self.required: int = max([i + 1 for i, p in enumerate(params) if p.required], default=0)   # all of them are before this
+        self.least: int = sum([p.required for p in params])
+        # where the ints of x.view(2, 3) begin, which may be given one by one
+        self.varargs: int = (1 if is_method else 0) if schema.takes_varargs(is_method) else -1
+        self.keywords: Mapping[str, int] = schema.keywords(is_method)
+        self.defaults: list[Any] = [p.default for p in params]
+        if unreduced and not is_method and "int reduction=1" in schema.text:       # see `make_unreduced` in api.py
+            self.defaults[self.keywords["reduction"]] = 0
+
+        # for a method: whether the tensor before the dot is its first argument
+        self.takes_receiver_first: bool = not is_method or not schema.is_out and bool(params) and params[0].name == "self"
+
+
+class Rule:
+    """One derivative formula: which inputs it serves and where its arguments come from."""
+
+    __slots__ = ("fn", "index", "many", "missing", "shape", "sources", "targets")
+
+    def __init__(self, fn: Any, targets: Any, sources: Any, many: bool) -> None:
+        self.fn = fn
+        self.targets = targets        # positions in op.inputs
+        self.sources = sources        # ((kind, index), ...)
+        self.many = many              # returns a tuple, one gradient per target
+        self.missing: bool = getattr(fn, "missing", False)       # it only says that there is no formula
+        # the two commonest calls, so that apply need not look: 1 is fn(grad), 2 is fn(grad, a saved tensor)
+        kinds = tuple([kind for kind, _ in sources])
+        self.shape: int = 1 if kinds == (GRAD,) else 2 if kinds == (GRAD, SAVED) else 0
+        self.index: int = sources[1][1] if self.shape == 2 else 0
+
+
+class Plan:
+    """What to save when only some inputs need a gradient."""
+
+    __slots__ = ("attrs", "first", "inputs", "outputs", "saves", "second")
+
+    def __init__(self, inputs: Any, outputs: Any, attrs: Any, slots: int) -> None:
+        self.saves: int = slots if inputs or outputs else 0
+        self.first: int = next((slot for slot, argument in inputs if argument == 0), -1)    # where argument 0 is kept
+        self.second: int = next((slot for slot, argument in inputs if argument == 1), -1)
+        self.inputs = inputs          # ((slot, argument), ...), packed before the kernel runs
+        self.outputs = outputs        # ((slot, output), ...), packed after it
+        self.attrs = attrs            # ((slot, kind, argument, extra), ...)
+
+
+class Slots:
+    """What the nodes of an op keep, by the names that its rules ask for."""
+
+    def __init__(self, schema: Any) -> None:
+        self.schema = schema
+        self.index: dict[str, int] = {p.name: i for i, p in enumerate(schema.params)}
+        results = schema.returns
+        self.returns: dict[str, int] = {(r.name or "result"): i for i, r in enumerate(results)}
+        self.returns.update({"result": 0, **{f"result{i}": i for i in range(len(results))}})
+        self.names: list[str] = []            # one per tensor slot
+        self.outputs: list[int] = []          # which output the slot holds, -1 for an input
+        self.args: list[int] = []             # which argument the slot holds, -1 for an output
+        self.attr_names: list[str] = []
+        self.attr_kinds: list[tuple[int, int, int]] = []
+
+    def source(self, name: str) -> tuple[int, int]:
+        """Where a rule's parameter comes from, adding a slot for it if it must be saved."""
+        index, params = self.index, self.schema.params
+        if name == "grad" and name not in index:      # an input of that name leaves `grads` for the results
+            return GRAD, 0
+        if name == "grads":
+            return GRADS, 0
+        if name == "needed":
+            return NEEDED, 0
+        if name in index and params[index[name]].type == "Tensor":
+            return SAVED, self.slot(name, index[name], -1)
+        if name in index:
+            return ATTR, self.attribute(name, VALUE, index[name], 0)
+        if name in self.returns:
+            return SAVED, self.slot(name, -1, self.returns[name])
+        for suffix, kind in ATTRIBUTE_SUFFIXES.items():
+            if name.endswith(suffix) and name[:-len(suffix)] in index:
+                return ATTR, self.attribute(name, kind, index[name[:-len(suffix)]], 0)
+        stem, _, number = name.partition("_sym_argsize_")
+        if number and stem in index:
+            return ATTR, self.attribute(name, ARGSIZE, index[stem], int(number.replace("minus_", "-")))
+        overload = self.schema.overload or "default"
+        raise TypeError(f"aten.{self.schema.name}.{overload}: a derivative rule asks for '{name}', "
+                        "which is neither an argument nor a result")
+
+    def slot(self, name: str, argument: int, output: int) -> int:
+        if name not in self.names:
+            self.names.append(name)
+            self.args.append(argument)
+            self.outputs.append(output)
+        return self.names.index(name)
+
+    def attribute(self, name: str, kind: int, argument: int, extra: int) -> int:
+        if name not in self.attr_names:
+            self.attr_names.append(name)
+            self.attr_kinds.append((kind, argument, extra))
+        return self.attr_names.index(name)
+
+
+def compile_rules(op: Any) -> None:
+    """Read off each rule's parameter names what it needs, and lay out the saved slots."""
+    slots = Slots(op.schema)
+    rules: list[Rule] = []
+    keys: list[tuple[str, ...]] = []
+    op.inputs = op.tensor_args if op.vjp == NOT_IMPLEMENTED else ()
+    if isinstance(op.vjp, dict):
+        keys = [k if isinstance(k, tuple) else (k,) for k in op.vjp]
+        inputs = sorted(slots.index[n] for k in keys for n in k)
+        for key, fn in op.vjp.items():
+            many = isinstance(key, tuple)
+            code = fn.__code__
+            sources = [slots.source(n) for n in code.co_varnames[:code.co_argcount]]
+            targets = tuple([inputs.index(slots.index[n]) for n in (key if many else (key,))])
+            rules.append(Rule(fn, targets, tuple(sources), many))
+        op.inputs = tuple(inputs)
+    op.saved_names, op.saved_outputs, op.saved_args = slots.names, slots.outputs, slots.args
+    op.attr_names, op.attr_kinds = slots.attr_names, slots.attr_kinds
+    op.declared_rules = rules
+    # Nodes compute gradients in the alphabetical order of inputs; a graph of the backward pass shows it.
+    op.rules = [rules[i] for i in sorted(range(len(keys)), key=lambda i: ", ".join(keys[i]))]
+
+
+def make_plan(op: Any, mask: int) -> Plan:
+    """What the rules for the inputs in `mask` need saved."""
+    wanted = [s for r in op.rules if any([mask >> t & 1 for t in r.targets]) for s in r.sources]
+    slots: Any = {i for kind, i in wanted if kind == SAVED}
+    users = [i for r in op.rules for i in {i for kind, i in r.sources if kind == SAVED}]
+    # results, and inputs that several rules use, are kept whichever gradients are wanted
+    slots = sorted(slots | {i for i in users if op.saved_outputs[i] >= 0 or users.count(i) > 1})
+    used = {i for kind, i in wanted if kind == ATTR}
+    attrs = [i for i, (kind, _, _) in enumerate(op.attr_kinds) if i in used or kind != STRIDES]
+    return Plan(tuple([(s, op.saved_args[s]) for s in slots if op.saved_args[s] >= 0]),
+                tuple([(s, op.saved_outputs[s]) for s in slots if op.saved_outputs[s] >= 0]),
+                tuple([(s, *op.attr_kinds[s]) for s in attrs]), len(op.saved_names))
+
+
+def make_short_plan(op: Any, mask: int) -> Plan:
+    """`make_plan` for calls with default arguments: attributes that no rule uses need not be kept, they are in `op.tail`."""
+    plan: Plan = op.plan(mask)
+    wanted = [s for r in op.rules if any([mask >> t & 1 for t in r.targets]) for s in r.sources]
+    if not plan.attrs or any([kind == ATTR for kind, _ in wanted]) or any([kind for _, kind, _, _ in plan.attrs]):
+        return plan
+    return Plan(plan.inputs, plan.outputs, (), len(op.saved_names))
+
+
+def quick_kind(op: Any) -> int:
+    """Whether a call where nothing is recorded may go straight to the compiled kernel, and what is asked before."""
+    if op.is_inplace:
+        possible = (op.native is None and op.pure is not None and op.pure.native is not None
+                    and not op.pure.multiple and "apart" not in op.traits and "guarded" not in op.traits)
+    else:
+        possible = op.native is not None and op.simple and not op.is_view and op.device_arg < 0
+    if not possible or op.composite or op.meant is not None:
+        return QUICK_NO
+    if op.check is None or getattr(op.check, "proven", False) and not op.is_inplace:
+        return QUICK_ANY
+    return QUICK_FLOATS if op.checks_dtypes else QUICK_CHECKED
