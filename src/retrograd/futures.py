@@ -1,13 +1,17 @@
 """Futures: results that other threads compute, with callbacks; PyTorch's `torch.futures`."""
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+from retrograd.core.device import device
+
 __all__ = ["Future", "collect_all", "wait_all"]
 
 T = TypeVar("T")
+logger = logging.getLogger(__name__)
 
 
 class Future(Generic[T]):
@@ -21,6 +25,7 @@ class Future(Generic[T]):
     """
 
     def __init__(self, *, devices: Any = None) -> None:
+        self._devices = check_devices(devices or [])
         self._condition = threading.Condition()
         self._done = False
         self._result: Any = None
@@ -58,12 +63,23 @@ class Future(Generic[T]):
     def _complete(self, result: Any, error: BaseException | None) -> None:
         with self._condition:
             if self._done:
-                raise RuntimeError("Future can only be marked completed once.")
+                raise RuntimeError("Attempting to mark a completed Future as complete again. Note that a Future can only be "
+                                   "marked completed once.")
             self._result, self._error, self._done = result, error, True
             callbacks, self._callbacks = self._callbacks, []
             self._condition.notify_all()
         for callback in callbacks:
+            self._call(callback)
+
+    def _call(self, callback: Callable[[Future[T]], Any]) -> None:
+        """An error of a callback is not the concern of whoever completes the future: it is reported, and passed over."""
+        try:
             callback(self)
+        except Exception as error:
+            logger.error("Got the following error when running the callback: %s: %s", type(error).__name__, error)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise RuntimeError("Can not pickle torch.futures.Future")
 
     def add_done_callback(self, callback: Callable[[Future[T]], Any]) -> None:
         """Call `callback` with this future when it is complete, now if it is."""
@@ -71,7 +87,7 @@ class Future(Generic[T]):
             if not self._done:
                 self._callbacks.append(callback)
                 return
-        callback(self)
+        self._call(callback)
 
     def then(self, callback: Callable[[Future[T]], Any]) -> Future[Any]:
         """A future of what `callback` makes of this one."""
@@ -81,15 +97,29 @@ class Future(Generic[T]):
             try:
                 result = callback(done)
             except Exception as error:
-                made.set_exception(error)
+                failed = RuntimeError("Got the following error when running the callback: "
+                                      f"{type(error).__name__}: {error}")
+                failed.__cause__ = error
+                made.set_exception(failed)
             else:
                 made.set_result(result)
         self.add_done_callback(run)
         return made
 
 
+def check_devices(devices: Any) -> list[device]:
+    """The devices whose streams a future is to follow: with an index each, all of one type."""
+    found = [device(d) for d in devices]
+    for d in found:
+        if d.index is None:
+            raise ValueError(f"Expected devices to have indices, got {d}")
+        if d.type != found[0].type:
+            raise ValueError(f"Expected all devices to be of the same type, but got a mismatch between {found[0]} and {d}")
+    return found
+
+
 def collect_all(futures: list[Future[Any]]) -> Future[list[Future[Any]]]:
-    """A future of the list of futures, complete when all are.
+    """A future of the list of futures, complete when all are; the first error among them is its error.
 
     >>> a, b = Future(), Future()
     >>> both = collect_all([a, b])
@@ -104,12 +134,15 @@ def collect_all(futures: list[Future[Any]]) -> Future[list[Future[Any]]]:
     waiting = len(futures)
     lock = threading.Lock()
 
-    def count(_: Any) -> None:
+    def count(done: Future[Any]) -> None:
         nonlocal waiting
         with lock:
             waiting -= 1
             last = waiting == 0
-        if last:
+            failed = done._error if not made.done() else None
+            if failed is not None:
+                made.set_exception(failed)
+        if last and not made.done():
             made.set_result(list(futures))
     if not futures:
         made.set_result([])

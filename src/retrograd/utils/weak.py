@@ -1,11 +1,16 @@
 """Dictionaries whose keys are objects that may go away, told apart by identity: tensors compare element by element."""
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
+from copy import deepcopy
 from typing import Any
 from weakref import ref
 
+import retrograd as torch
+
 __all__ = ["TensorWeakRef", "WeakIdKeyDictionary", "WeakIdRef", "WeakTensorKeyDictionary"]
+
+WeakRef = ref
 
 
 class WeakIdRef(ref):     # type: ignore[type-arg]
@@ -29,6 +34,31 @@ class WeakIdRef(ref):     # type: ignore[type-arg]
     def __eq__(self, other: object) -> bool:
         found = self()
         return self is other if found is None or not isinstance(other, WeakIdRef) else found is other()
+
+
+class _WeakHashRef(ref):     # type: ignore[type-arg]
+    """A weak reference that is equal to another one of an equal object, and keeps its hash when the object is gone.
+
+    >>> class Thing:
+    ...     def __eq__(self, other): return True
+    ...     def __hash__(self): return 7
+    >>> thing, other = Thing(), Thing()
+    >>> _WeakHashRef(thing) == _WeakHashRef(other), hash(_WeakHashRef(thing))
+    (True, 7)
+    """
+
+    __slots__ = ("_id",)
+
+    def __init__(self, key: Any, callback: Any = None) -> None:
+        super().__init__(key, callback)     # type: ignore[call-arg]
+        self._id = hash(key)
+
+    def __hash__(self) -> int:
+        return self._id
+
+    def __eq__(self, other: object) -> bool:
+        found, second = self(), other() if isinstance(other, ref) else None
+        return self is other if found is None or second is None else bool(found == second)
 
 
 class WeakIdKeyDictionary(MutableMapping[Any, Any]):
@@ -93,8 +123,47 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
         """The weak references to the keys."""
         return list(self.data)
 
+    def popitem(self) -> tuple[Any, Any]:
+        """Take out the key that came last, with its value."""
+        while True:
+            reference, value = self.data.popitem()
+            key = reference()
+            if key is not None:
+                return key, value
+
     def copy(self) -> WeakIdKeyDictionary:
-        return type(self)(self)
+        """The same keys and values in another dictionary."""
+        made = WeakIdKeyDictionary(ref_type=self.ref_type)
+        made.update(self)
+        return made
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: Any) -> WeakIdKeyDictionary:
+        """The same keys, with copies of the values."""
+        made = type(self)(ref_type=self.ref_type)
+        for key, value in self.items():
+            made[key] = deepcopy(value, memo)
+        return made
+
+    def __or__(self, other: Any) -> WeakIdKeyDictionary:
+        if not isinstance(other, Mapping):
+            return NotImplemented
+        made = self.copy()
+        made.update(other)
+        return made
+
+    def __ror__(self, other: Any) -> WeakIdKeyDictionary:
+        if not isinstance(other, Mapping):
+            return NotImplemented
+        made = WeakIdKeyDictionary(ref_type=self.ref_type)
+        made.update(other)
+        made.update(self)
+        return made
+
+    def __ior__(self, other: Any) -> WeakIdKeyDictionary:
+        self.update(other)
+        return self
 
 
 WeakTensorKeyDictionary = WeakIdKeyDictionary
@@ -110,6 +179,8 @@ class TensorWeakRef:
     """
 
     def __init__(self, tensor: Any) -> None:
+        if not isinstance(tensor, torch.Tensor):
+            raise AssertionError(f"expected torch.Tensor, got {type(tensor)}.")
         self.ref = WeakIdRef(tensor)
 
     def __call__(self) -> Any:
