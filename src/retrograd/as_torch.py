@@ -251,6 +251,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "OptimizedModule": "compiler:OptimizedModule",
     },
     "_dynamo.exc": {
+        "UncapturedHigherOrderOpError": "_higher_order_ops.operators:UncapturedHigherOrderOpError",
         "FailOnRecompileLimitHit": "compile.api:FailOnRecompileLimitHit",
         "RecompileError": "compile.api:RecompileError",
         "BackendCompilerFailed": "compiler:BackendCompilerFailed",
@@ -275,16 +276,27 @@ PRIVATE: dict[str, dict[str, str]] = {
         "is_compile_supported": "_torch_private:is_compile_supported",
         "set_locals_to_steal": "compiler:set_locals_to_steal",
     },
+    "_higher_order_ops.associative_scan": {
+        "_fake_associative_scan": "_higher_order_ops.references:_fake_associative_scan",
+        "associative_scan_op": "_higher_order_ops.operators:associative_scan_op",
+    },
     "_higher_order_ops.cond": {
+        "CondOp": "_higher_order_ops.operators:CondOp",
+        "cond_op": "_higher_order_ops.operators:cond_op",
         "cond": "_higher_order_ops.control_flow:cond",
     },
     "_higher_order_ops.map": {
+        "_fake_map": "_higher_order_ops.references:_fake_map",
+        "map_impl": "_higher_order_ops.operators:map_impl",
         "map": "_higher_order_ops.control_flow:map",
     },
     "_higher_order_ops.scan": {
+        "_fake_scan": "_higher_order_ops.references:_fake_scan",
+        "scan_op": "_higher_order_ops.operators:scan_op",
         "scan": "_higher_order_ops.control_flow:scan",
     },
     "_higher_order_ops.while_loop": {
+        "while_loop_op": "_higher_order_ops.operators:while_loop_op",
         "while_loop": "_higher_order_ops.control_flow:while_loop",
     },
     "_inductor": {

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 import retrograd as torch
+from retrograd._higher_order_ops.operators import associative_scan_op, needs_gradient
+from retrograd.fx.experimental.proxy_tensor import get_proxy_mode
 from retrograd.utils import _pytree as pytree
 
 __all__ = ["associative_scan"]
@@ -23,23 +25,37 @@ def associative_scan(combine_fn: Callable[[Any, Any], Any], xs: Any, dim: int, r
         raise ValueError(f"Combine_fn must be a callable, but got {combine_fn}")
     if not isinstance(dim, int):
         raise ValueError(f"Dim must be an int, but got {type(dim)}")
+    if not isinstance(reverse, bool):
+        raise RuntimeError(f"Reverse must be a bool, but got {type(reverse)}")
     if combine_mode not in ("pointwise", "generic"):
         raise ValueError(f"Combine_mode must either 'pointwise' or 'generic', but got {combine_mode}")
     leaves, structure = pytree.tree_flatten(xs)
     if not leaves or not all(isinstance(leaf, torch.Tensor) for leaf in leaves):
         raise ValueError("Expected all xs leaves to be tensors, and at least one")
+    rank = leaves[0].dim()
+    if not -rank <= dim < rank:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim})")
     dim = dim % leaves[0].dim()
     length = leaves[0].shape[dim]
     if any(leaf.dim() <= dim or leaf.shape[dim] != length for leaf in leaves):
         raise ValueError(f"All xs leaves must have the same length along dim {dim}, but got "
                          f"{[tuple(leaf.shape) for leaf in leaves]}")
     if length == 0:
-        raise ValueError("All xs leaves must have a scan dimension > 0")
+        raise ValueError("All xs leaves must at least have 'dim' number of dimensions and scan dimension > 0")
 
     def combine(a: list[Any], b: list[Any]) -> list[Any]:
         made = combine_fn(pytree.tree_unflatten(a, structure), pytree.tree_unflatten(b, structure))
-        return pytree.tree_leaves(made)
+        flat = pytree.tree_leaves(made)
+        if len(flat) != len(a):
+            raise AssertionError(f"Combine_fn received wrong number of arguments, expected {2 * len(a)}, but got "
+                                 f"{len(a) + len(flat)}")
+        return flat
 
+    if get_proxy_mode() is not None and not needs_gradient(leaves):
+        rows = [leaf.movedim(dim, 0) for leaf in leaves]
+        rows = [row.flip([0]) for row in rows] if reverse else rows
+        made = associative_scan_op(lambda *values: combine(list(values[:len(rows)]), list(values[len(rows):])), rows, ())
+        return pytree.tree_unflatten([(row.flip([0]) if reverse else row).movedim(0, dim) for row in made], structure)
     if combine_mode == "generic":       # the function sees one element at a time
         combine = torch.vmap(combine, in_dims=dim, out_dims=dim)
     ordered = [leaf.flip([dim]) if reverse else leaf for leaf in leaves]

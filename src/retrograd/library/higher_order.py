@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from retrograd._functorch.levels import TransformType
@@ -19,12 +20,15 @@ from retrograd.transforms.trees import flatten
 __all__ = ["HigherOrderOperator"]
 
 REGISTERED: dict[str, Any] = {}
+CONTROL_FLOW = ("associative_scan", "cond", "map_impl", "scan", "while_loop")      # declared when first asked for
 
 
 class HigherOrderNamespace(Namespace):
     """`ops.higher_order`: operators that take functions, by name."""
 
     def __getattr__(self, name: str) -> Any:
+        if name not in REGISTERED and name in CONTROL_FLOW:
+            import_module("retrograd._higher_order_ops.operators")
         if name not in REGISTERED:
             raise AttributeError(f"'_HigherOrderNamespace' 'torch.ops.higher_order' object has no attribute '{name}'")
         return REGISTERED[name]
@@ -53,6 +57,7 @@ class HigherOrderOperator(ABC):
     def __init__(self, name: str, *, cacheable: bool = False) -> None:
         self._name = name
         self.__name__ = name
+        self.__module__ = "torch.ops.higher_order"
         self._ns = "higher_order"
         self._cacheable = cacheable
         self.py_kernels: dict[Any, Any] = {}
