@@ -1,9 +1,8 @@
 """Futures: results that other threads compute."""
 from __future__ import annotations
 
-from threading import Thread
-
 import pickle
+from threading import Thread
 
 import pytest
 
