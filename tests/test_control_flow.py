@@ -96,7 +96,8 @@ def test_make_fx_writes_one_operator_with_its_functions_as_submodules() -> None:
         (lambda i, x: while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (i, x)),
          "while_loop(while_loop_cond_graph_0, while_loop_body_graph_0, (i_1, x_1), ())", (torch.tensor(0), X)),
         (lambda x: map(lambda row: row.sin(), x), "map_impl(body_graph_0, [x_1], [])", (X,)),
-        (lambda c, x: scan(lambda c, row: (c + row, c * row), c, x), "scan(scan_combine_graph_0, [c_1], [", (torch.zeros(2), X)),
+        (lambda c, x: scan(lambda c, row: (c + row, c * row), c, x), "scan(scan_combine_graph_0, [c_1], [",
+         (torch.zeros(2), X)),
         (lambda x: associative_scan(lambda a, b: a + b, x, 0), "associative_scan(associative_scan_combine_graph_0, [", (X,))]
     for f, text, args in loops:
         made = make_fx(f)(*args)

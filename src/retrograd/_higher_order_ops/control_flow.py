@@ -70,8 +70,8 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
     leaves, structure = pytree.tree_flatten(carried_inputs)
     if not isinstance(carried_inputs, (tuple, list)) or not all(
             [isinstance(t, (torch.Tensor, int, float, torch.SymInt)) for t in leaves]):
-        raise RuntimeError("Expect carried_inputs to be a tuple of possibly nested dict/list/tuple that only consists of tensor "
-                           f"or int leaves, but got {carried_inputs}.")
+        raise RuntimeError("Expect carried_inputs to be a tuple of possibly nested dict/list/tuple that only consists of "
+                           f"tensor or int leaves, but got {carried_inputs}.")
 
     def test(*values: Any) -> Any:
         return cond_fn(*pytree.tree_unflatten(list(values), structure))
