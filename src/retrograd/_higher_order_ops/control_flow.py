@@ -25,7 +25,8 @@ class Flat:
     """A function of trees as one of leaves, which remembers the structure of what it returned."""
 
     def __init__(self, f: Callable[..., Any], structure: Any) -> None:
-        self.f, self.structure, self.returned = f, structure, None
+        self.f, self.structure = f, structure
+        self.returned: Any = None
 
     def __call__(self, *leaves: Any) -> list[Any]:
         made, returned = pytree.tree_flatten(self.f(*pytree.tree_unflatten(list(leaves), self.structure)))
