@@ -53,6 +53,58 @@ def test_convolutions(rank: int, groups: int, settings: Any, monkeypatch: pytest
                   (2, 4, *sizes), (4, 2, *kernel), (2 * groups,)), monkeypatch)
 
 
+# in strips, in several phases, with more padding than kernel, small images together, many channels
+LARGER: list[tuple[Any, ...]] = [
+    ((3, 5, 40, 37), (70, 5, 3, 3), dict(padding=1)), ((2, 3, 50, 41), (9, 3, 7, 5), dict(stride=(2, 3), padding=(3, 1))),
+    ((13, 17, 5, 4), (11, 17, 3, 3), dict(padding=2, dilation=2)),
+    ((2, 6, 33, 9), (12, 2, 1, 2), dict(groups=3, padding=(3, 2))),
+    ((1, 2, 4000), (6, 2, 5), dict(stride=2)), ((2, 3, 9, 12, 14), (10, 3, 2, 3, 3), dict(stride=(1, 2, 1), padding=1)),
+    ((2, 100, 6, 7), (5, 100, 3, 3), dict(padding=1)), ((2, 4, 30, 30), (8, 4, 9, 9), dict(stride=9)),
+]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(("image", "kernel", "settings"), LARGER)
+def test_convolutions_of_larger_images(image: Any, kernel: Any, settings: Any, dtype: Any,
+                                       monkeypatch: pytest.MonkeyPatch) -> None:
+    rank = len(image) - 2
+    convolve, back = getattr(F, f"conv{rank}d"), getattr(F, f"conv_transpose{rank}d")
+    groups = settings.get("groups", 1)
+    scaled = [lambda x, w, b, f=f: f(x, w / w[0].numel(), b, **settings) for f in (convolve, back)]
+    both_ways(run(scaled[0], image, kernel, (kernel[0],), dtype=dtype), monkeypatch)
+    turned = (image[1], kernel[0] // groups, *kernel[2:])
+    both_ways(run(scaled[1], image, turned, (kernel[0],), dtype=dtype), monkeypatch)
+
+
+@pytest.mark.parametrize(("image", "kernel", "settings"), LARGER[:6])
+def test_convolutions_have_the_same_bits_with_any_number_of_threads(image: Any, kernel: Any, settings: Any) -> None:
+    convolve = getattr(F, f"conv{len(image) - 2}d")
+    before, made = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2, 7):
+            torch.set_num_threads(threads)
+            made.append(run(lambda x, w, b: convolve(x, w, b, **settings), image, kernel, (kernel[0],), dtype=torch.float32)())
+    finally:
+        torch.set_num_threads(before)
+    for other in made[1:]:
+        for a, b in zip(made[0], other, strict=True):
+            close = 0 if images.native is not None else 1e-4          # the BLAS adds in another order
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=close, atol=close)
+
+
+def test_what_is_no_number_spreads_through_convolutions_as_far_as_windows_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    for place, value in itertools.product(range(3), (float("inf"), float("nan"))):
+        def go(place: int = place, value: float = value) -> Any:
+            torch.manual_seed(0)
+            x, w, slope = torch.randn(2, 3, 9, 8), torch.randn(5, 3, 3, 3), torch.randn(2, 5, 5, 4)
+            (x, w, slope)[place].view(-1)[-3] = value
+            x.requires_grad_()
+            w.requires_grad_()
+            y = F.conv2d(x, w, stride=2, padding=1)
+            return [(t.detach() * 0 == 0).float() for t in (y, *torch.autograd.grad(y, (x, w), slope))]
+        both_ways(go, monkeypatch)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_convolutions_of_one_element_and_channels_last(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     both_ways(run(F.conv2d, (2, 3, 4, 5), (6, 3, 1, 1), dtype=dtype), monkeypatch)

@@ -45,15 +45,17 @@ FUNCTION(use_blas) {
 /* ---- memory */
 #define KEPT ((size_t)8 << 20)
 typedef struct { size_t size; size_t used; } Header;
-static _Thread_local Header *kept;
+#define SLOTS 2                                   /* what is shared by all pieces, and what each has for itself */
+static _Thread_local Header *kept[SLOTS];
 HIDDEN void *borrow(size_t bytes) {
-  Header *h = kept && !kept->used && kept->size >= bytes ? kept : NULL;
+  Header *h = NULL;
+  for (int i = 0; i < SLOTS; i++) if (kept[i] && !kept[i]->used && kept[i]->size >= bytes && (!h || kept[i]->size < h->size)) h = kept[i];
   if (!h) {
     void *p = NULL; if (posix_memalign(&p, 64, bytes + 64)) return NULL;
     h = p; h->size = bytes; h->used = 0; }
   h->used = 1; return (char *)h + 64; }
 HIDDEN void give_back(void *memory) {
   if (!memory) return;
-  Header *h = (Header *)((char *)memory - 64); h->used = 0;
-  if (h == kept) return;
-  if (h->size <= KEPT && (!kept || (!kept->used && kept->size < h->size))) { free(kept); kept = h; } else free(h); }
+  Header *h = (Header *)((char *)memory - 64); h->used = 0; int to = -1;
+  for (int i = 0; i < SLOTS; i++) { if (kept[i] == h) return; if (!kept[i] || (!kept[i]->used && kept[i]->size < h->size && (to < 0 || (kept[to] && kept[i]->size < kept[to]->size)))) to = i; }
+  if (h->size <= KEPT && to >= 0) { free(kept[to]); kept[to] = h; } else free(h); }

@@ -5,14 +5,13 @@
 #include <stdlib.h>
 typedef void (*Gemm)(void *, void *, void *, void *, void *, const void *, const void *, void *, const void *, void *, const void *, void *, void *);
 #define MOST_TAPS 64
-#define STRIP (384L << 10)                      /* bytes of columns that stay in the cache */
 typedef struct {
   long batch, channels, outputs, groups, size[3], kernel[3], stride[3], padding[3], dilation[3], out[3];
-  long together, strip;                         /* images in one matrix product; output rows in one, or 0 for all */
   long first[MOST_TAPS], last[MOST_TAPS];       /* the outputs that each place of the kernel sees inside of the image */
 } Window;
 typedef struct { long planes, size[3], out[3], step[3]; const int64_t *start[3], *end[3]; } Boxes;
 typedef struct { Window g; char what; void *x, *w, *y, *shares, *gemm; long space, images, weights, count; int failed; } Convolution;
+typedef struct { long batch, count, each; const void *x; void *y; } Channels;
 typedef struct { Boxes p; char what; void *x, *y, *third; } Pooling;
 typedef struct { Window g; void *x, *c; int back; } Columns;
 
@@ -53,24 +52,17 @@ FUNCTION(convolve) {
   const long k = g.channels / g.groups * taps(&g);
   if (k > 0x7fffffff || outs(&g) > 0x7fffffff || PyArray_SIZE(x) != g.batch * g.channels * ins(&g) || PyArray_SIZE(y) != g.batch * g.outputs * outs(&g)
       || PyArray_SIZE(w) != g.outputs * k) Py_RETURN_NONE;
-  /* matrices of about 512 columns, as long as they stay in cache */
-  const long out = outs(&g), most = (1L << 20) / (k * out + 1) + 1, wanted = 512 / out;
-  g.together = wanted < most ? wanted : most; if (g.together > g.batch) g.together = g.batch; if (g.together < 1) g.together = 1;
-  const int single = g.channels == g.groups, bare = plain_window(&g) && g.together == 1 && !single;
-  g.strip = 0;
-  if (!bare && !single && g.together == 1 && g.size[0] == 1 && g.kernel[0] == 1 && g.out[0] == 1) {
-    const long fits = STRIP / (k * PyArray_ITEMSIZE(x) * g.out[2]), least = (256 + g.out[2] - 1) / g.out[2], rows = fits > least ? fits : least;
-    if (rows < g.out[1]) g.strip = (g.out[1] + (g.out[1] + rows - 1) / rows - 1) / ((g.out[1] + rows - 1) / rows); }           /* strips of one size */
-  long space = bare ? 0 : (k + g.outputs) * g.together * (g.strip ? g.strip * g.out[2] : out);
+  const long out = outs(&g); const int single = g.channels == g.groups, bare = plain_window(&g) && !single;
+  long space = bare ? 0 : k * out;
   if (single) {                                   /* two planes with padding around them, in whole blocks */
     const long high = (g.size[1] > g.out[1] ? g.size[1] : g.out[1]) + g.dilation[1] * g.kernel[1] + 2 * g.padding[1];
     const long wide = (g.size[2] > g.out[2] ? g.size[2] : g.out[2]) + g.dilation[2] * g.kernel[2] + 2 * g.padding[2] + 32;
     space += 2 * high * wide; }
-  /* pieces: images that share a product; at most 16 shares of the gradient of a weight, as long as those are small */
-  const long weights = PyArray_SIZE(w), size = PyArray_ITEMSIZE(x), sets = (g.batch + g.together - 1) / g.together; long shares = sets;
+  /* pieces: some images each; at most 16 shares of the gradient of a weight, as long as those are small */
+  const long weights = PyArray_SIZE(w), size = PyArray_ITEMSIZE(x), sets = g.batch; long shares = sets;
   if (what == 'm') { const long most = (PyArray_SIZE(x) + PyArray_SIZE(y)) / (2 * weights) + 1; shares = sets < 16 ? sets : 16; if (shares > most) shares = most; }
   else if (shares * g.groups > 64) shares = 64 / g.groups + 1;
-  Convolution c = {g, what, PyArray_DATA(x), PyArray_DATA(w), PyArray_DATA(y), NULL, gemm, space, (sets + shares - 1) / shares * g.together, weights, 0, 0};
+  Convolution c = {g, what, PyArray_DATA(x), PyArray_DATA(w), PyArray_DATA(y), NULL, gemm, space, (sets + shares - 1) / shares, weights, 0, 0};
   c.count = (g.batch + c.images - 1) / c.images;
   if (what == 'm' && c.count > 1 && !(c.shares = calloc((size_t)((c.count - 1) * weights), (size_t)size))) return PyErr_NoMemory();
   const int few = c.count * g.groups * 2 <= thread_count() && !single;          /* large images: the matrix products use the threads */
@@ -81,6 +73,16 @@ FUNCTION(convolve) {
   Py_END_ALLOW_THREADS
   free(c.shares); if (c.failed) return PyErr_NoMemory();
   Py_RETURN_TRUE; }
+
+/* channel_sums(x): of (batch, channels, ...) the sum of each channel, as a new array */
+FUNCTION(channel_sums) {
+  PyArrayObject *x = array_at(args, 0); if (!plain(x) || PyArray_NDIM(x) < 2 || !PyArray_SIZE(x) || (code_of(x) != NPY_FLOAT && code_of(x) != NPY_DOUBLE)) Py_RETURN_NONE;
+  Channels j = {PyArray_DIM(x, 0), PyArray_DIM(x, 1), 1, PyArray_DATA(x), NULL}; npy_intp dims[1] = {j.count}; PyObject *made = PyArray_SimpleNew(1, dims, code_of(x)); if (!made) return NULL;
+  j.each = PyArray_SIZE(x) / (j.batch * j.count); j.y = PyArray_DATA((PyArrayObject *)made);
+  Py_BEGIN_ALLOW_THREADS
+  over(code_of(x) == NPY_FLOAT ? channel_part_float : channel_part_double, &j, j.count, j.batch * j.each);
+  Py_END_ALLOW_THREADS
+  return made; }
 
 /* unfold(x, columns, settings), fold(columns, x, settings): for each image of the batch; fold adds to x */
 static PyObject *columns_of(PyObject *const *args, int back) {

@@ -111,45 +111,11 @@ static void N(gemm)(void *f, const char *ta, const char *tb, int rows, int colum
   const T one = 1;
   ((Gemm)f)((char *)tb, (char *)ta, &columns, &rows, &inner, &one, b, &ldb, a, &lda, &beta, c, &columns); }
 
-static void N(gemm_within)(void *f, const char *ta, const char *tb, int rows, int columns, int inner, const T *a, int lda, const T *b, int ldb, T beta, T *c, int ldc) {
-  const T one = 1; ((Gemm)f)((char *)tb, (char *)ta, &columns, &rows, &inner, &one, b, &ldb, a, &lda, &beta, c, &ldc); }
-
 /* ---- the three products: see ops/nn/conv.py */
-/* One image of one group in strips of output rows, whose columns stay in the cache. */
-static void N(convolve_strips)(const Window *g, char what, long rows, T *xs, T *ws, T *ys, T *cols, void *gemm) {
-  const long ci = g->channels / g->groups, co = g->outputs / g->groups, k = ci * g->kernel[0] * g->kernel[1] * g->kernel[2], width = g->out[2], out = g->out[1] * width; Window s = *g;
-  for (long r = 0; r < g->out[1]; r += rows) {
-    s.out[1] = g->out[1] - r < rows ? g->out[1] - r : rows; s.padding[1] = g->padding[1] - r * g->stride[1]; const long columns = s.out[1] * width; T *part = ys + r * width;
-    if (what != 's') N(unfold)(&s, xs, ci, cols, 0);
-    switch (what) {
-      case 'c': N(gemm_within)(gemm, "N", "N", (int)co, (int)columns, (int)k, ws, (int)k, cols, (int)columns, 0, part, (int)out); break;
-      case 's': N(gemm_within)(gemm, "T", "N", (int)k, (int)columns, (int)co, ws, (int)k, part, (int)out, 0, cols, (int)columns); N(fold)(&s, cols, ci, xs, 0); break;
-      default: N(gemm_within)(gemm, "N", "T", (int)co, (int)k, (int)columns, part, (int)out, cols, (int)columns, 1, ws, (int)k); } } }
-/* The outputs of some images side by side, or back. */
-static void N(side_by_side)(T *y, T *wide, long images, long step, long channels, long out, int back) {
-  for (long i = 0; i < images; i++) for (long c = 0; c < channels; c++) {
-    T *one = y + i * step + c * out, *all = wide + (c * images + i) * out;
-    memcpy(back ? one : all, back ? all : one, (size_t)out * sizeof(T)); } }
-/* Some images of one group: small ones together in one matrix product. */
-static void N(convolve_together)(const Window *g, char what, long n, long images, long j, T *x, T *w, T *y, T *cols, T *wide, void *gemm) {
-  const long ci = g->channels / g->groups, co = g->outputs / g->groups, k = ci * g->kernel[0] * g->kernel[1] * g->kernel[2];
-  const long in = g->size[0] * g->size[1] * g->size[2], out = g->out[0] * g->out[1] * g->out[2], columns = images * out, gap = columns - out;
-  T *xs = x + (n * g->channels + j * ci) * in, *ws = w + j * co * k, *ys = y + (n * g->outputs + j * co) * out;
-  if (what != 's') for (long i = 0; i < images; i++) N(unfold)(g, xs + i * g->channels * in, ci, cols + i * out, gap);
-  if (what != 'c') N(side_by_side)(ys, wide, images, g->outputs * out, co, out, 0);
-  switch (what) {
-    case 'c': N(gemm)(gemm, "N", "N", (int)co, (int)columns, (int)k, ws, (int)k, cols, (int)columns, 0, wide);
-      N(side_by_side)(ys, wide, images, g->outputs * out, co, out, 1);
-      break;
-    case 's': N(gemm)(gemm, "T", "N", (int)k, (int)columns, (int)co, ws, (int)k, wide, (int)columns, 0, cols);
-      for (long i = 0; i < images; i++) N(fold)(g, cols + i * out, ci, xs + i * g->channels * in, gap);
-      break;
-    default: N(gemm)(gemm, "N", "T", (int)co, (int)k, (int)columns, wide, (int)columns, cols, (int)columns, 1, ws); } }
 static void N(convolve_images)(const Window *g, char what, long n, long images, long j, T *x, T *w, T *y, T *cols, void *gemm) {
   const long ci = g->channels / g->groups, co = g->outputs / g->groups, taps = g->kernel[0] * g->kernel[1] * g->kernel[2];
   const long in = g->size[0] * g->size[1] * g->size[2], out = g->out[0] * g->out[1] * g->out[2], k = ci * taps;
   const int direct = plain_window(g), single = ci == 1 && co <= 4;
-  if (g->together > 1 && !single) { N(convolve_together)(g, what, n, images, j, x, w, y, cols, cols + k * g->together * out, gemm); return; }
   for (long end = n + images; n < end; n++) {
     T *xs = x + (n * g->channels + j * ci) * in, *ws = w + j * co * k, *ys = y + (n * g->outputs + j * co) * out;
     if (single) {
@@ -157,7 +123,6 @@ static void N(convolve_images)(const Window *g, char what, long n, long images, 
         case 'c': N(one_correlate)(g, xs, ws + m * taps, ys + m * out); break; case 's': N(one_spread)(g, xs, ws + m * taps, ys + m * out); break;
         default: N(one_match)(g, xs, ws + m * taps, ys + m * out); }
       continue; }
-    if (g->strip) { N(convolve_strips)(g, what, g->strip, xs, ws, ys, cols, gemm); continue; }
     T *block = direct ? xs : cols;
     switch (what) {
       case 'c': if (!direct) N(unfold)(g, xs, ci, cols, 0);
@@ -176,12 +141,25 @@ static void N(convolve_part)(void *a, long first, long last) {
     const long share = t / g->groups, j = t % g->groups; T *w = c->w;
     if (c->what == 'm' && share) w = (T *)c->shares + (share - 1) * c->weights;
     const long end = (share + 1) * c->images < g->batch ? (share + 1) * c->images : g->batch;
-    for (long n = share * c->images; n < end; n += g->together)
-      N(convolve_images)(g, c->what, n, end - n < g->together ? end - n : g->together, j, c->x, w, c->y, cols, c->gemm); }
+    N(convolve_images)(g, c->what, share * c->images, end - share * c->images, j, c->x, w, c->y, cols, c->gemm); }
   give_back(cols); }
 static void N(add_shares)(void *a, long first, long last) {
   const Convolution *c = a; T *w = c->w;
   for (long s = 1; s < c->count; s++) { const T *part = (const T *)c->shares + (s - 1) * c->weights; for (long i = first; i < last; i++) w[i] += part[i]; } }
+
+/* the sum of each channel over all images, from sums of at most 1024 elements */
+CLONES static double N(sum_of)(const T *restrict x, long n) {
+  T total[64] = {0}; long i = 0;
+  for (; i + 64 <= n; i += 64) for (int l = 0; l < 64; l++) total[l] += x[i + l];
+  for (; i < n; i++) total[0] += x[i];
+  for (int l = 32; l > 0; l /= 2) for (int m = 0; m < l; m++) total[m] += total[m + l];
+  return (double)total[0]; }
+static void N(channel_part)(void *a, long first, long last) {
+  const Channels *j = a;
+  for (long c = first; c < last; c++) {
+    double total = 0;
+    for (long n = 0; n < j->batch; n++) { const T *x = (const T *)j->x + (n * j->count + c) * j->each; for (long i = 0; i < j->each; i += 1024) total += N(sum_of)(x + i, j->each - i < 1024 ? j->each - i : 1024); }
+    ((T *)j->y)[c] = (T)total; } }
 
 /* ---- pooling: for each dimension, where the window of each output begins and ends */
 #define BOX \

@@ -21,7 +21,7 @@ from retrograd.ops.nn.pool import channels_last, following, packed, widened
 from retrograd.ops.shared import families
 from retrograd.ops.shared.dtype_checks import takes
 from retrograd.ops.shared.elementwise import times
-from retrograd.ops.shared.images import convolve
+from retrograd.ops.shared.images import channel_sums, convolve
 
 
 # ---- the three products, over arrays
@@ -72,20 +72,27 @@ def as_rows(array: Any, groups: int) -> Any:
     return array.swapaxes(0, 1).reshape(groups, channels // groups, batch * math.prod(array.shape[2:]))
 
 
-def correlate(xp: Any, array: Any, weight: Any, g: Geometry, sizes: Any) -> Any:
+def plus(made: Any, bias: Any) -> Any:
+    """The outputs with the bias of their channels added in place."""
+    if bias is not None:
+        made += bias.reshape((-1,) + (1,) * (made.ndim - 2))
+    return made
+
+
+def correlate(xp: Any, array: Any, weight: Any, g: Geometry, sizes: Any, bias: Any = None) -> Any:
     batch, outputs = array.shape[0], weight.shape[0]
-    done = convolve("correlate", array, weight, (batch, outputs, *sizes), g)
+    done = convolve("correlate", array, weight, (batch, outputs, *sizes), g, bias)
     if done is not None:
         return done
     made = xp.matmul(weight.reshape(g.groups, outputs // g.groups, math.prod(weight.shape[1:])), columns(xp, array, g, sizes))
-    return packed(made.reshape(outputs, batch, *sizes).swapaxes(0, 1))
+    return plus(packed(made.reshape(outputs, batch, *sizes).swapaxes(0, 1)), bias)
 
 
-def spread(xp: Any, grad: Any, weight: Any, g: Geometry, sizes: Any) -> Any:
+def spread(xp: Any, grad: Any, weight: Any, g: Geometry, sizes: Any, bias: Any = None) -> Any:
     """Send each output back to the window it came from; `sizes` are those of the result."""
     batch, outputs = grad.shape[:2]
     per_group = weight.shape[1]
-    done = convolve("spread", (batch, g.groups * per_group, *sizes), weight, grad, g)
+    done = convolve("spread", (batch, g.groups * per_group, *sizes), weight, grad, g, bias)
     if done is not None:
         return done
     flat = weight.reshape(g.groups, outputs // g.groups, math.prod(weight.shape[1:]))
@@ -97,7 +104,7 @@ def spread(xp: Any, grad: Any, weight: Any, g: Geometry, sizes: Any) -> Any:
                         zip(place, g.dilation, grad.shape[2:], g.stride, strict=True)])
         padded[(slice(None), slice(None), *window)] += cols[(slice(None), *place)]
     inside = tuple([slice(p, p + n) for p, n in zip(g.padding, sizes, strict=True)])
-    return packed(padded[(slice(None), slice(None), *inside)].swapaxes(0, 1))
+    return plus(packed(padded[(slice(None), slice(None), *inside)].swapaxes(0, 1)), bias)
 
 
 def match(xp: Any, grad: Any, array: Any, g: Geometry) -> Any:
@@ -117,11 +124,9 @@ def convolution_kernel(xp: Any, input: Any, weight: Any, bias: Any, stride: Any,
         extra = widened(output_padding, len(g.kernel))
         sizes = [(n - 1) * s - 2 * p + d * (k - 1) + e + 1 for n, s, p, d, k, e in
                  zip(input.shape[2:], g.stride, g.padding, g.dilation, g.kernel, extra, strict=True)]
-        made = spread(xp, input, weight, g, sizes)
+        made = spread(xp, input, weight, g, sizes, bias)
     else:
-        made = correlate(xp, input, weight, g, g.output(input.shape[2:]))
-    if bias is not None:
-        made += bias.reshape((1, -1) + (1,) * len(g.kernel))
+        made = correlate(xp, input, weight, g, g.output(input.shape[2:]), bias)
     return in_order_of(xp, made, input, weight)
 
 
@@ -139,7 +144,9 @@ def convolution_backward_kernel(xp: Any, grad_output: Any, input: Any, weight: A
     if output_mask[1]:
         to_weight = match(xp, input, grad_output, g) if transposed else match(xp, grad_output, input, g)
     if output_mask[2]:
-        to_bias = grad_output.sum((0, *range(2, grad_output.ndim)))
+        to_bias = channel_sums(grad_output)
+        if to_bias is None:
+            to_bias = grad_output.sum((0, *range(2, grad_output.ndim)))
     return (*[t if t is None else in_order_of(xp, t, input, weight) for t in (to_input, to_weight)], to_bias)
 
 

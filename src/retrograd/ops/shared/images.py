@@ -31,19 +31,46 @@ def settings(batch: int, channels: int, outputs: int, groups: int, sizes: Any, k
 known_settings = lru_cache(maxsize=512)(settings)
 
 
-def convolve(what: str, x: Any, weight: Any, y: Any, g: Any) -> Any:
-    """One of the three products of convolution (`correlate`, `spread`, `match`); what is to be made is given by its shape."""
+def convolve(what: str, x: Any, weight: Any, y: Any, g: Any, bias: Any = None) -> Any:
+    """One of the three products of convolution (`correlate`, `spread`, `match`); what is to be made is given by its shape.
+
+    The bias, if there is one, is added to what is made.
+    """
     given = [a for a in (x, weight, y) if isinstance(a, np.ndarray)]
-    if native is None or given[0].dtype.char not in GEMM or given[0].dtype != given[1].dtype:
+    kind = given[0].dtype
+    if native is None or kind.char not in GEMM or kind != given[1].dtype:
         return None
-    arrays = [np.ascontiguousarray(a) if isinstance(a, np.ndarray) else np.zeros(a, given[0].dtype) for a in (x, weight, y)]
+    blank = np.zeros if what == "match" else np.empty
+    arrays = [np.ascontiguousarray(a) if isinstance(a, np.ndarray) else blank(a, kind) for a in (x, weight, y)]
     x, weight, y = arrays
     if 0 in (x.size, weight.size, y.size):
         return None
+    place = "smc".index(what[0])
+    bias = bias if bias is None else np.ascontiguousarray(bias)
     described = known_settings(len(x), x.shape[1], y.shape[1], g.groups, x.shape[2:], g.kernel, g.stride, g.padding, g.dilation,
                                y.shape[2:])
-    done = native.convolve(x, weight, y, described, address_of(GEMM[x.dtype.char]), what[0])
-    return None if done is None else arrays["smc".index(what[0])]
+    if not one_by_one(x, y, g):
+        operands = (y, weight, x) if what == "spread" else (x, weight, y)
+        if native.convolve_tiles(*operands, described, what[0], bias) is not None:
+            return arrays[place]
+    arrays[place][...] = 0
+    if native.convolve(x, weight, y, described, address_of(GEMM[kind.char]), what[0]) is None:
+        return None
+    if bias is not None:
+        arrays[place] += bias.reshape((-1,) + (1,) * len(g.kernel))
+    return arrays[place]
+
+
+def one_by_one(x: Any, y: Any, g: Any) -> bool:
+    """Whether a product needs no layout: channels that see one other each, or a kernel of one element over large images."""
+    if x.shape[1] == g.groups and y.shape[1] <= 4 * g.groups:
+        return True
+    return max(g.kernel) == max(g.stride) == 1 and not any(g.padding) and x[0, 0].size >= 512
+
+
+def channel_sums(x: Any) -> Any:
+    """The sum of each channel of (batch, channels, ...); None for what is not done."""
+    return None if native is None else native.channel_sums(x)
 
 
 def columns(x: Any, shape: Any, counts: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Any:
