@@ -11,9 +11,11 @@ import pytest
 
 import retrograd as torch
 from retrograd import fx, nn
-from retrograd.compile import tape, trie
-from retrograd.compile.recorder import Unsupported, known_programs
+from retrograd.compile import callback, tape, trie
+from retrograd.compile.errors import Unsupported
+from retrograd.compile.recorder import known_programs
 from retrograd.compile.state import backend_config, config, counters
+from retrograd.compiler import decorators
 from retrograd.core.state import tls
 
 
@@ -99,7 +101,8 @@ def test_value_that_is_asked_for_splits_the_graph() -> None:
     one = torch.ones(2)
     keep = graphs_of(lambda t: (t * 2 if t.sum().item() > 0 else t * 3) + 1, (one,), (one,), (-one,))
     assert keep.names() == [["sum_1"], ["mul", "add"], ["mul", "add"]]
-    assert sum(counters["graph_break"].values()) == 3
+    assert [reason.split("\n")[0] for reason in counters["graph_break"].elements()] == [
+        "Unsupported Tensor.item() call with capture_scalar_outputs=False"]       # it is counted when it is new
 
 
 def test_print_and_disabled_functions_split_the_graph(capsys: Any) -> None:
@@ -118,9 +121,80 @@ def test_print_and_disabled_functions_split_the_graph(capsys: Any) -> None:
 
 def test_fullgraph_refuses_a_break_and_names_the_line() -> None:
     f = torch.compile(lambda t: t * 2 if t.sum() > 0 else t, fullgraph=True)
-    with pytest.raises(Unsupported, match=r"(?s)_local_scalar_dense.*from user code:.*fullgraph=True"):
+    with pytest.raises(Unsupported, match=r"(?s)Data-dependent branching.*_local_scalar_dense.*from user.*fullgraph=True"):
         f(torch.ones(2))
     assert torch.compile(lambda t: t * 2, fullgraph=True)(torch.ones(1)).tolist() == [2.0]
+
+
+def test_fullgraph_allows_values_that_no_branch_goes_by() -> None:
+    f = torch.compile(lambda t: (t * t.sum().item(), bool(t.sum() > 0), float(t[0]), torch.tensor([t[0], t[1]])),
+                      fullgraph=True)
+    for _ in range(4):
+        scaled, flag, number, made = f(torch.tensor([1.0, 2.0]))
+        assert (scaled.tolist(), flag, number, made.tolist()) == ([3.0, 6.0], True, 1.0, [1.0, 2.0])
+    with pytest.raises(Unsupported, match="Data-dependent branching"):
+        torch.compile(lambda t: not t.sum(), fullgraph=True)(torch.ones(2))
+
+
+def test_backend_that_fails_fails_every_time() -> None:
+    calls = []
+
+    def fails(module: Any, inputs: Any) -> Any:
+        calls.append(1)
+        if len(calls) < 3:
+            raise ValueError("not yet")
+        return module.forward
+    f = torch.compile(lambda t: t + 1, backend=fails)
+    for _ in range(2):
+        with pytest.raises(torch.compiler.BackendCompilerFailed) as caught:
+            f(torch.ones(1))
+        assert type(caught.value.inner_exception) is ValueError and caught.value.backend_name == "fails"
+    assert f(torch.ones(1)).tolist() == [2.0] and len(calls) == 3
+    with pytest.raises(torch.compiler.BackendCompilerFailed, match="something callable"):
+        torch.compile(lambda t: t + 1, backend=lambda module, inputs: 3)(torch.ones(1))
+
+
+def test_callbacks_hear_of_compilations() -> None:
+    heard: list[Any] = []
+    start = callback.on_compile_start(lambda args: heard.append("start"))
+    end = callback.on_compile_end(lambda args: heard.append(args.callback_trigger.name))
+    f = torch.compile(lambda t: t * 2)
+    f(torch.ones(1))
+    f(torch.ones(1))
+    callback.callback_handler.remove_start_callback(start)
+    callback.callback_handler.remove_end_callback(end)
+    f(torch.ones(2, 2))
+    assert heard == ["start", "DYNAMO"]
+
+
+def test_scope_in_which_graph_breaks_are_errors() -> None:
+    def f(t: Any, strict: bool) -> Any:
+        with decorators.error_on_graph_break(strict):
+            torch.compiler.graph_break()
+        return t + 1
+    for fullgraph in (False, True):
+        g = torch.compile(f, backend="eager", fullgraph=fullgraph)
+        assert g(torch.ones(1), False).tolist() == [2.0]
+        with pytest.raises(Unsupported, match=r"Call to `torch._dynamo.graph_break\(\)`"):
+            g(torch.ones(1), True)
+
+
+def test_rest_of_a_call_can_be_left_out() -> None:
+    def f(t: Any) -> Any:
+        t = t.sin()
+        decorators.skip_frame("enough")
+        return t.cos().exp()
+    assert graphs_of(f, (torch.ones(2),), (torch.ones(2),)).names() == [["sin"]]
+
+
+def test_settings_of_groups_can_be_patched_and_saved() -> None:
+    backend = backend_config
+    saved = backend.save_config()
+    with backend.patch({"triton.cudagraphs": True, "max_autotune": True}):
+        assert backend.triton.cudagraphs and backend.shallow_copy_dict()["triton.cudagraphs"]
+        backend.load_config(saved)
+        assert not backend.triton.cudagraphs and not backend.max_autotune
+    assert not backend.triton.cudagraphs
 
 
 def test_backend_by_name() -> None:
@@ -244,6 +318,7 @@ def test_explain_counts_graphs_and_breaks() -> None:
         return y.cos() + 1
     found = torch.compiler.explain(f)(torch.ones(2))
     assert (found.graph_count, found.graph_break_count, found.op_count) == (2, 1, 3)
+    assert found.break_reasons[0].user_stack[-1].name == "f" and len(found.ops_per_graph) == 2
     assert "because" in str(found) and "torch.ops.aten.sin.default" in found.source
 
 

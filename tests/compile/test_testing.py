@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import retrograd as torch
-from retrograd.compile.api import FailOnRecompileLimitHit, RecompileError
+from retrograd.compile.errors import FailOnRecompileLimitHit, RecompileError
 from retrograd.compile.state import LOGS, config, counters, set_logs
 from retrograd.compiler.testing import (
     CompileCounter,

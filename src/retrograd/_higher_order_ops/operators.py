@@ -7,16 +7,13 @@ from typing import Any
 import retrograd as torch
 from retrograd._functorch.levels import get_unwrapped, is_batchedtensor
 from retrograd.autograd import Function
+from retrograd.compile.errors import UncapturedHigherOrderOpError
 from retrograd.fx.experimental.proxy_tensor import ProxyTorchDispatchMode, PythonKeyTracer, get_proxy_mode
 from retrograd.fx.graph_module import GraphModule
 from retrograd.library.higher_order import HigherOrderOperator
 from retrograd.utils._python_dispatch import _disable_current_modes
 
 __all__ = ["UncapturedHigherOrderOpError", "associative_scan_op", "cond_op", "map_impl", "scan_op", "while_loop_op"]
-
-
-class UncapturedHigherOrderOpError(RuntimeError):
-    """The functions of an operator do not fit together."""
 
 
 class ControlFlow(HigherOrderOperator):

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core.graph import name_of
 from retrograd.core.hooks import hooks
 from retrograd.core.origin import STACKS
 from retrograd.core.state import set_flag, tls
@@ -103,7 +104,7 @@ def run_checked(node: Any, grads: Any, wanted: Any) -> Any:
     if tls.check_nan:
         for i, grad in enumerate(results):
             if grad is not None and has_nan(grad):
-                raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")
+                raise RuntimeError(f"Function '{name_of(node)}' returned nan values in its {i}th output.")
     return results
 
 
@@ -118,12 +119,12 @@ def has_nan(grad: Any) -> bool:
 
 def report(node: Any) -> None:
     """Warn about a node that failed, then about the nodes whose backward recorded it."""
-    show(f"Error detected in {node.name()}. " + origin(node, "caused the error"))
+    show(f"Error detected in {name_of(node)}. " + origin(node, "caused the error"))
     seen = {id(node)}
     node = node.metadata.get("parent_")
     while node is not None and id(node) not in seen:
         seen.add(id(node))
-        show(f"\n\nPrevious calculation was induced by {node.name()}. " + origin(node, "induced the previous calculation"))
+        show(f"\n\nPrevious calculation was induced by {name_of(node)}. " + origin(node, "induced the previous calculation"))
         node = node.metadata.get("parent_")
 
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from retrograd.autograd.accumulate import accumulate, private
 from retrograd.autograd.hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks, run_value_hooks
-from retrograd.core.graph import LAST, AccumulateGrad, Node, leaf_of, show
+from retrograd.core.graph import LAST, AccumulateGrad, Node, leaf_of, name_of, show
 from retrograd.core.hooks import hooks as services
 from retrograd.core.record import OpNode
 from retrograd.core.state import add_saved_hooks, set_grad_enabled, switches, tls
@@ -420,7 +420,7 @@ def fit(grad: Any, shape: Any, dtype: Any, node: Any, sender: Any, index: int) -
     got = grad.array.shape
     if got != shape:
         if not expands_to(shape, got):
-            raise RuntimeError(f"Function {sender.name() if sender is not None else 'root'} returned an invalid gradient at "
+            raise RuntimeError(f"Function {name_of(sender) if sender is not None else 'root'} returned an invalid gradient at "
                                f"index {index} - got {list(got)} but expected shape compatible with {list(shape)}")
         grad = late.sum_to_size(grad, shape)
     if type(node) is AccumulateGrad:

@@ -17,7 +17,7 @@ from typing import Any
 from retrograd.autograd.function_jvp import function_jvp, tangents_of
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.forward import tangent_of
-from retrograd.core.graph import Node, connect, describe_outputs, edge_of, set_history
+from retrograd.core.graph import Node, connect, describe_outputs, edge_of, name_of, set_history
 from retrograd.core.hooks import hooks
 from retrograd.core.origin import cuts_of, here, note_results, remember, trail_of
 from retrograd.core.saved import FREED, SavedTensor
@@ -264,13 +264,13 @@ class BackwardCFunction(Node, FunctionCtx):
         if len(results) > expected and all([r is None for r in results[expected:]]):
             results = results[:expected]
         if len(results) != expected:
-            raise RuntimeError(f"function {self.name()} returned an incorrect number of gradients (expected {expected}, got "
+            raise RuntimeError(f"function {name_of(self)} returned an incorrect number of gradients (expected {expected}, got "
                                f"{len(results)})")
         routed = []
         for i, result in enumerate(results):
             if i not in self._positions:
                 if result is not None:
-                    raise RuntimeError(f"function {self.name()} returned a gradient different than None at position {i + 1}, "
+                    raise RuntimeError(f"function {name_of(self)} returned a gradient different than None at position {i + 1}, "
                                        "but the corresponding forward input was not a Variable")
                 continue
             if result is not None and not isinstance(result, Tensor):
@@ -746,7 +746,7 @@ class InplaceOnView(Node):
         self._nrs = None if node._nrs is None else [node._nrs[i] for i in order]
 
     def name(self) -> str:
-        return self.node.name()
+        return name_of(self.node)
 
     def _run(self, grads: Any, needed: Any) -> Any:
         results = self.node._run(grads, None)

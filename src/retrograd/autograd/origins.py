@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from retrograd.core.graph import AccumulateGrad, Node, edge_of
+from retrograd.core.graph import AccumulateGrad, Node, edge_of, name_of
 from retrograd.core.origin import LINES, PACKAGE, Origin, known_trail, origin_of_node, writes_of
 from retrograd.core.state import set_flag, tls
 from retrograd.core.tensor import Tensor
@@ -91,7 +91,7 @@ def unused(index: int, t: Any, roots: Any) -> str:
     """Why no gradient arrived at the input with this index."""
     reached = reachable(roots)
     if not isinstance(t, Tensor):
-        facts = silent(t[0], reached) if t[0] in reached else [f"no path from the outputs leads to the node {t[0].name()}"]
+        facts = silent(t[0], reached) if t[0] in reached else [f"no path from the outputs leads to the node {name_of(t[0])}"]
         return " " + sentence(facts)
     node = edge_of(t)
     facts = unused_facts(t, node, reached)
@@ -119,8 +119,8 @@ def silent(node: Any, reached: Iterable[Any]) -> list[str]:
     """Say which nodes could have sent a gradient to `node`, and did not."""
     senders = [n for n in reached if any([following is node for following in n._next])]
     return ["it is in the graph, but no gradient came from there", *[
-        f"None was returned by {n.name()}" if origin_of_node(n) is None else origin_of_node(n).told("None was returned by "
-        + n.name() + ", recorded") for n in senders[:4]]]
+        f"None was returned by {name_of(n)}" if origin_of_node(n) is None else origin_of_node(n).told("None was returned by "
+        + name_of(n) + ", recorded") for n in senders[:4]]]
 
 
 def reachable(roots: Any) -> dict[Any, None]:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core.dispatch import compute
-from retrograd.core.graph import LAST, sequence
+from retrograd.core.graph import LAST, name_of, sequence
 from retrograd.core.opdef import find_packet
 from retrograd.core.state import tls
 from retrograd.core.tensor import Tensor
@@ -150,7 +150,7 @@ class Recorder:
     def begin_node(self, node: Any, grads: Any) -> Record:
         """Open the event of a node's formula."""
         number, thread = self.origin(node)
-        record = self.begin(node.name(), BACKWARD_FUNCTION, number, grads)
+        record = self.begin(name_of(node), BACKWARD_FUNCTION, number, grads)
         record.fwd_thread = thread
         return record
 
@@ -161,7 +161,7 @@ class Recorder:
         if node is None:
             return None
         number, thread = self.origin(node)
-        record = self.begin(EVALUATE + node.name(), FUNCTION, number)
+        record = self.begin(EVALUATE + name_of(node), FUNCTION, number)
         record.fwd_thread = thread
         return record
 

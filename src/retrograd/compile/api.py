@@ -9,35 +9,31 @@ from typing import Any
 import numpy as np
 
 from retrograd.compile import compiled_autograd, state
-from retrograd.compile.backends import BackendCompilerFailed, compile_graph, find_backend
+from retrograd.compile.backends import compile_graph, find_backend
+from retrograd.compile.callback import CallbackTrigger, callback_handler
 from retrograd.compile.deferred import Deferrer, active
-from retrograd.compile.recorder import Known, Recorder, Segment, Unsupported, Variant, known_programs, recorders, spans
+from retrograd.compile.errors import BackendCompilerFailed, FailOnRecompileLimitHit, RecompileError
+from retrograd.compile.recorder import Known, Recorder, Segment, Variant, known_programs, recorders, spans
 from retrograd.compile.recorder import variant_numbers as numbers
 from retrograd.compile.segment_graph import SegmentGraph
+from retrograd.compile.signature import call_signature
 from retrograd.core.graph import sequence
 from retrograd.core.modes import disable_current_modes
 from retrograd.core.state import set_grad_enabled, tls
 from retrograd.core.subclass import DisableTorchFunction
-from retrograd.core.tensor import Tensor, new_tensor, wants_grad
+from retrograd.core.tensor import Tensor, new_tensor
 from retrograd.fx import GraphModule
 from retrograd.nn import Module
 from retrograd.ops.create.generators import default_generator
 
-__all__ = ["OptimizedModule", "Program", "Unsupported"]
+__all__ = ["OptimizedModule", "Program"]
 
 
 STEADY_LIMIT = 1000
 MOST_MISSES = 20
 FIRST_PAUSE, LONGEST_PAUSE = 8, 128
+FIRST_DISTANCE, LONGEST_DISTANCE = 100, 3200      # calls between those of one kind that are recorded
 LIMIT_HIT = "torch._dynamo hit config.recompile_limit"
-
-
-class RecompileError(RuntimeError):
-    """A recompilation, where the configuration makes that an error."""
-
-
-class FailOnRecompileLimitHit(RuntimeError):
-    """A function that would have been compiled too often, where the configuration makes that an error."""
 
 
 class Steady:
@@ -45,12 +41,13 @@ class Steady:
 
     What a built-in backend makes of a graph gives what the ops give, so recording them again would only cost time. After two
     calls without anything new, calls with such arguments run as they are, or with their ops deferred and fused where that
-    pays (see deferred.py); one in a hundred is recorded still.
+    pays (see deferred.py); the hundredth is recorded still, and others at distances that grow.
     """
 
     def __init__(self) -> None:
         self.hits = 0
         self.calls = 0
+        self.recorded_next = FIRST_DISTANCE
         self.variant: Variant | None = None       # the segment that the whole call is, if it is one
         self.fuses = False                        # its arrays are so large that ops had better wait for one another
         self.misses = 0                           # calls with ops that had not been seen at their place, more or less in a row
@@ -62,21 +59,10 @@ class Steady:
     def is_due(self) -> bool:
         """Whether the next call may go unrecorded."""
         self.calls += 1
-        return self.hits >= 2 and self.calls % 100 != 0
-
-
-def signature_of(value: Any, depth: int) -> tuple[Any, ...]:
-    """What the ops of a call may depend on, as far as the arguments show it."""
-    if isinstance(value, Tensor):
-        marked = bool(getattr(value, "_dynamo_dynamic_indices", None))
-        return value.array.shape, value.array.dtype.str, wants_grad(value), marked
-    if isinstance(value, list | tuple) and depth:
-        return (type(value), *[signature_of(item, depth - 1) for item in value])
-    if isinstance(value, dict) and depth:
-        return ("dict", *[(str(key), signature_of(item, depth - 1)) for key, item in value.items()])
-    if value is None or isinstance(value, bool | int | float | complex | str):
-        return (type(value), repr(value))
-    return (type(value), getattr(value, "training", None))
+        if self.calls == self.recorded_next:
+            self.recorded_next += min(self.calls, LONGEST_DISTANCE)
+            return False
+        return self.hits >= 2
 
 
 class Program:
@@ -85,6 +71,7 @@ class Program:
     def __init__(self, function: Callable[..., Any], backend: Any, fullgraph: bool, dynamic: bool | None,
                  options: dict[str, Any] | None) -> None:
         self.function, self.backend = function, backend
+        self.is_named = isinstance(backend, str | None)       # one of ours: it gives what the ops give
         self.compiler = find_backend(backend)
         self.fullgraph, self.dynamic, self.options = fullgraph, dynamic, options
         self.compiled_autograd = bool(state.config.compiled_autograd)     # as it is now, whatever it will be
@@ -94,6 +81,7 @@ class Program:
         if dynamic is None and (notes.get("symbolic_sizes") or not state.config.assume_static_by_default):
             self.dynamic = True
 
+        self.reasons: list[Any] | None = None     # gathers why graphs end, if somebody wants to know
         self.steady: dict[Any, Steady] = {}       # by signature of the arguments
         self.pause = FIRST_PAUSE                  # calls that go unrecorded when others would not be compiled any more
         self.idle = 0                             # how many of them are left
@@ -102,10 +90,10 @@ class Program:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if state.stance.name == "force_eager" or state.config.disable:
             return self.function(*args, **kwargs)
-        with self.backward_scope():
-            outer = recorders.current()
-            if outer is not None and outer.recording or active.here():     # inside of another one: its ops are that one's
-                return self.function(*args, **kwargs)
+        if self.compiled_autograd:
+            with self.backward_scope():
+                result = self.run(args, kwargs)
+        else:
             result = self.run(args, kwargs)
         if self.steals and args and isinstance(args[0], list):
             args[0].clear()
@@ -113,15 +101,17 @@ class Program:
 
     def run(self, args: Any, kwargs: Any) -> Any:
         """Run the function, recorded or, where nothing new is to be expected, as it is (see `Steady`)."""
-        if not isinstance(self.backend, str | None):
+        outer = recorders.current()
+        if outer is not None and outer.recording or active.all and active.here():     # inside of another one: its ops are that
+            return self.function(*args, **kwargs)                                     # one's
+        if not self.is_named:
             return self.record(args, kwargs)[0]
         if not state.backend_config.fusion_threshold and self.compiler is compile_graph and tls.slow_path == tls.inference:
             with Deferrer():
                 result = self.function(*args, **kwargs)
             compiled_autograd.fuse_next(True)
             return result
-        signature = (*signature_of((args, kwargs), 4), tls.grad_enabled, compiled_autograd.is_enabled(),
-                     state.generation.number)
+        signature = (call_signature(args, kwargs), tls.grad_enabled, compiled_autograd.is_enabled(), state.generation.number)
         steady = self.steady.get(signature)
         if steady is not None and steady.is_due():
             first = sequence.n
@@ -205,13 +195,26 @@ class Program:
             variant = Variant(self.symbolic(known, key, segment), next(numbers))
             variants.append(variant)
             recorder.is_new = True
-            self.compile_variant(segment, variant)
+            try:
+                self.compile_variant(segment, variant)
+            except BackendCompilerFailed:         # so will the next call
+                variants.remove(variant)
+                known.compiled[place] -= 1
+                raise
         recorder.variants.append(variant)
         known.sizes[key] = segment.sizes
         variant.calls += 1
-        if not isinstance(self.backend, str | None) and variant.compiled is not None:
+        if not self.is_named and variant.compiled is not None:
             self.run_compiled(segment, variant)
         spans.add(segment.first_node, sequence.n, variant)
+
+    def is_new_break(self, place: int, reason: str) -> bool:
+        """Whether a graph break has not been seen at its place."""
+        seen = known_programs.setdefault(code_of(self.function), Known()).breaks
+        if (place, reason) in seen:
+            return False
+        seen.add((place, reason))
+        return True
 
     def name(self) -> str:
         return f"'{getattr(self.function, '__qualname__', self.function)}'"
@@ -262,14 +265,15 @@ class Program:
         state.counters["frames"]["ok"] += 1
         variant.graph = made
         try:
-            variant.compiled = self.compiler(module, made.examples)
+            with callback_handler.install_callbacks(CallbackTrigger.DYNAMO, str(variant.number)):
+                variant.compiled = self.compiler(module, made.examples)
+            if not callable(variant.compiled):
+                raise TypeError(f"a backend must return something callable, not {variant.compiled!r}")
         except Exception as raised:
+            variant.compiled = None
             if state.config.suppress_errors:
                 return
-            name = self.backend if isinstance(self.backend, str) else getattr(self.backend, "__name__", self.backend)
-            raise BackendCompilerFailed(f"backend={name!r} raised:\n{type(raised).__name__}: {raised}") from raised
-        if not callable(variant.compiled):
-            raise BackendCompilerFailed(f"backend={self.backend!r} must return something callable, not {variant.compiled!r}")
+            raise BackendCompilerFailed(self.backend, raised) from raised
         for node in module.graph.nodes:           # a compiled graph must not keep the tensors of its first call
             node.meta.pop("example_value", None)
             node.meta.pop("val", None)

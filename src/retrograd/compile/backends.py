@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from retrograd.compile import state
+from retrograd.compile.errors import InvalidBackend
 from retrograd.fx import GraphModule
 
 Backend = Callable[[GraphModule, list[Any]], Callable[..., Any]]
@@ -93,17 +94,8 @@ def find_backend(backend: Any) -> Backend:
     if callable(backend):
         return backend
     if backend not in BACKENDS:
-        raise InvalidBackend(f"Invalid backend: {backend!r}, see `torch._dynamo.list_backends()` for available backends: "
-                             f"{', '.join(sorted(BACKENDS))}")
+        raise InvalidBackend(backend)
     return BACKENDS[backend]
-
-
-class BackendCompilerFailed(RuntimeError):
-    """A backend raised an error."""
-
-
-class InvalidBackend(RuntimeError):
-    """No backend has that name."""
 
 
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from retrograd.autograd.engine import GraphTask
 from retrograd.autograd.function import BackwardCFunction
 from retrograd.core.dtypes import BY_NUMPY
-from retrograd.core.graph import LAST, AccumulateGrad, leaf_of, shape_dtype
+from retrograd.core.graph import LAST, AccumulateGrad, leaf_of, name_of, shape_dtype
 from retrograd.core.recipe import ARGSIZE, GEOMETRY, NUMEL, SAVED, SHAPE, SIZES, STRIDES, VALUE
 from retrograd.core.record import OpNode
 from retrograd.core.saved import SavedTensor, unpack_slot
@@ -54,7 +54,7 @@ class NodeCall:
         self.node = node
         self.runs = True
         self.kind = "node"                        # "op", "function", "accumulate" or "node"
-        self.name: str = node.name()
+        self.name: str = name_of(node)
         self.number = 0                           # by which PyTorch's logs call it: see `number_calls`
         self.edges: list[Any] = []                # (number of a call, output number) or None
         self.expected: list[Any] = []             # what each edge's gradient is to be like
@@ -219,7 +219,7 @@ class Collector:
         elif isinstance(node, BackwardCFunction):
             call.kind = "function"
             if getattr(node._forward_cls, "boxed_grads_call", False):
-                raise RuntimeError(f"boxed_grads_call=True on {node.name()} is not supported with compiled autograd. ")
+                raise RuntimeError(f"boxed_grads_call=True on {name_of(node)} is not supported with compiled autograd. ")
             call.me = self.opaque(node)
             call.saved = [self.saved_item(node, item) for item in node._raw_saved_tensors]
         else:
@@ -307,7 +307,7 @@ def key_of(collector: Collector, call: NodeCall) -> Any:
     what: Any = (type(node), node._op if isinstance(node, OpNode) else None, call.kind, call.runs, node._count,
                  variant_number(collector.variant_of(node)))
     if call.kind == "function":
-        what += (node._forward_cls, node.materialize_grads, tuple(node.needs_input_grad))
+        what += (node._forward_cls, node.materialize_grads, tuple([n is not None for n in node._next]))
     if call.kind == "accumulate":
         what += (leaf_of(node)._grad is not None,)
     return (what, tuple(call.edges), frozen(collector, call.expected), frozen(collector, call.me),

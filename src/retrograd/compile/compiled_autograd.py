@@ -21,6 +21,7 @@ from retrograd.autograd.engine import GraphTask, count_dependencies, find_needed
 from retrograd.autograd.grad_mode import set_multithreading_enabled
 from retrograd.compile import state
 from retrograd.compile.backward_graph import Builder
+from retrograd.compile.breaks import BACKWARD
 from retrograd.compile.collect import Collector, root_key
 from retrograd.compile.deferred import Deferrer
 from retrograd.compile.recorder import recorders, variant_of
@@ -196,7 +197,7 @@ def run(roots: Any, grads: Any, keep_graph: bool, create_graph: bool, inputs: An
     """The engine's `run_backward`, by way of a graph."""
     recorder = recorders.current()
     if recorder is not None and recorder.recording:
-        with recorder.suspended("backward"):
+        with recorder.suspended(BACKWARD):
             return run(roots, grads, keep_graph, create_graph, inputs, accumulate_grad)
     if ours.compiler is None:
         if not ours.fuses or tls.slow_path:

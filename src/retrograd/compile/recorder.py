@@ -26,16 +26,13 @@ from contextlib import contextmanager
 from operator import itemgetter
 from typing import Any
 
-from retrograd.compile import state, steps
+from retrograd.compile import breaks, state, steps
 from retrograd.compile.deferred import Weight
+from retrograd.compile.errors import Unsupported
 from retrograd.core.graph import sequence
 from retrograd.core.modes import TorchDispatchMode, remove_mode
 from retrograd.core.state import add_slow_path, tls
 from retrograd.core.tensor import Tensor, wants_grad
-
-
-class Unsupported(RuntimeError):
-    """A graph break in a function that was compiled with fullgraph=True."""
 
 
 class Event:
@@ -179,6 +176,7 @@ class Known:
         self.symbols: dict[Any, set[int]] = {}            # key of a segment -> sizes that have changed
         self.is_full = False                              # there are as many as there may be
         self.compiled: Counter[Any] = Counter()           # (settings, place in the call) -> how many variants there are
+        self.breaks: set[Any] = set()                     # (place in the call, reason) of graph breaks
 
 
 known_programs: weakref.WeakKeyDictionary[Any, Known] = weakref.WeakKeyDictionary()
@@ -195,9 +193,13 @@ class Spans:
 
     def add(self, start: int, end: int, variant: Variant) -> None:
         if end > start:
-            self.items.insert(bisect_right(self.items, start, key=itemgetter(0)), (start, end, variant))
-            if len(self.items) > self.LIMIT:
-                del self.items[:self.LIMIT // 2]
+            items = self.items
+            if not items or items[-1][0] <= start:
+                items.append((start, end, variant))
+            else:
+                items.insert(bisect_right(items, start, key=itemgetter(0)), (start, end, variant))
+            if len(items) > self.LIMIT:
+                del items[:self.LIMIT // 2]
 
     def find(self, number: int) -> Variant | None:
         place = bisect_right(self.items, number - 1, key=itemgetter(0)) - 1
@@ -273,7 +275,7 @@ def seen_print(*args: Any, **kwargs: Any) -> None:
     if recorder is None or not recorder.recording:
         recorders.print(*args, **kwargs)
         return
-    with recorder.suspended("call of print"):
+    with recorder.suspended(breaks.PRINT):
         recorders.print(*args, **kwargs)
 
 
@@ -299,7 +301,7 @@ class Recorder(TorchDispatchMode):
         if not self.recording:
             return func(*args, **kwargs)
         if func.__name__ in VALUES_ASKED:
-            self.break_graph(f"Tensor.item() or a branch on a tensor: {func}")
+            self.ask_for_value(func)
             return func(*args, **kwargs)
         self.recording = False                    # what a kernel calls is no op of the program
         try:
@@ -314,15 +316,42 @@ class Recorder(TorchDispatchMode):
         remove_mode(self)
 
     # ---- segments
+    def ask_for_value(self, func: Any) -> None:
+        """End the segment at a value that Python wants; that is an error only if the program goes by it."""
+        if breaks.is_branch():
+            self.break_graph(breaks.BRANCH.format(op=func))
+        elif self.is_strict():
+            self.end_segment()
+        else:
+            self.break_graph(breaks.ITEM.format(op=func))
+
+    def is_strict(self) -> bool:
+        """Whether a graph break is an error here."""
+        strict = state.strictness.value
+        return self.program.fullgraph if strict is None else strict
+
     def break_graph(self, reason: str) -> None:
         """End the segment because of something that no graph can hold."""
-        if self.program.fullgraph:
+        if self.is_strict():
             raise Unsupported(f"{reason}\n\nfrom user code:\n{user_lines()}\nThe function was compiled with "
-                              "fullgraph=True: take the cause out of it, or compile it without.")
+                              "fullgraph=True: take the cause out of it, or compile it without.", reason.partition("\n")[0])
         self.breaks += 1
         steps.graph_breaks.count += 1
-        state.counters["graph_break"][reason] += 1
+        if self.program.reasons is not None:
+            self.program.reasons.append(breaks.GraphCompileReason(reason, user_frames()))
+        if self.program.is_new_break(self.segments, reason):
+            state.counters["graph_break"][reason] += 1
+            if state.is_on(state.graph_breaks_log):
+                state.graph_breaks_log.debug("Graph break in user code\nGraph Break Reason: %s\nUser code traceback:\n%s",
+                                             reason, user_lines())
         self.end_segment()
+
+    def stop(self, reason: str) -> None:
+        """Record nothing more of this call."""
+        if self.is_strict():
+            raise Unsupported(f"{reason}\n\nfrom user code:\n{user_lines()}", reason.partition("\n")[0])
+        self.end_segment()
+        self.recording = False
 
     def end_segment(self) -> None:
         segment, self.segment = self.segment, Segment()
@@ -388,8 +417,10 @@ steps.graph_breaks.break_graph = break_current_graph
 steps.graph_breaks.is_broken = is_current_broken
 
 
+def user_frames() -> list[traceback.FrameSummary]:
+    """The innermost frames of the program, without this library's."""
+    return [frame for frame in traceback.extract_stack() if not frame.filename.startswith(breaks.HOME)][-2:]
+
+
 def user_lines() -> str:
-    """The innermost lines of the program, without this library's."""
-    home = __file__.rpartition("/compile/")[0]
-    frames = [frame for frame in traceback.extract_stack() if not frame.filename.startswith(home)]
-    return "".join(traceback.StackSummary.from_list(frames[-2:]).format())
+    return "".join(traceback.StackSummary.from_list(user_frames()).format())

@@ -1,14 +1,19 @@
 """What programs can ask and set about compiling: counters, configuration, stance, logs."""
 from __future__ import annotations
 
+import copy
 import functools
 import itertools
 import logging
+import pickle
+import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ContextDecorator
 from types import ModuleType
 from typing import Any
+
+from retrograd.compile import other_settings
 
 counters: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
@@ -28,6 +33,35 @@ class Config(ModuleType):
             values.update(name)
         return Patch(self, values)
 
+    def find(self, name: str) -> tuple[dict[str, Any], str]:
+        """Where the value of a setting is kept, which may be one of a group ("triton.cudagraphs")."""
+        group, dot, last = name.partition(".")
+        found = self.__dict__.get(group)
+        return found.find(last) if dot and isinstance(found, Config) else (self.__dict__, name)
+
+    def shallow_copy_dict(self) -> dict[str, Any]:
+        """The settings by name; those of a group have its name in front."""
+        found: dict[str, Any] = {}
+        for name, value in self.__dict__.items():
+            if isinstance(value, Config) and value is not self:
+                found.update({f"{name}.{inner}": v for inner, v in value.shallow_copy_dict().items()})
+            elif not name.startswith("__") and value is not self:
+                found[name] = value
+        return found
+
+    def get_config_copy(self) -> dict[str, Any]:
+        return copy.deepcopy(self.shallow_copy_dict())
+
+    def save_config(self) -> bytes:
+        """The settings as bytes, which `load_config` takes."""
+        return pickle.dumps({name: value for name, value in self.shallow_copy_dict().items() if not callable(value)})
+
+    def load_config(self, data: Any) -> None:
+        """Take over settings that were saved, or a dict of them."""
+        for name, value in (data if isinstance(data, dict) else pickle.loads(data)).items():
+            kept, key = self.find(name)
+            kept[key] = value
+
 
 MISSING = object()
 
@@ -40,15 +74,19 @@ class Patch(ContextDecorator):
         self.before: list[dict[str, Any]] = []
 
     def __enter__(self) -> None:
-        self.before.append({name: self.config.__dict__.get(name, MISSING) for name in self.values})
-        self.config.__dict__.update(self.values)
+        self.before.append({})
+        for name, value in self.values.items():
+            kept, key = self.config.find(name)
+            self.before[-1][name] = kept.get(key, MISSING)
+            kept[key] = value
 
     def __exit__(self, *exc: object) -> None:
         for name, value in self.before.pop().items():
+            kept, key = self.config.find(name)
             if value is MISSING:
-                self.config.__dict__.pop(name, None)
+                kept.pop(key, None)
             else:
-                self.config.__dict__[name] = value
+                kept[key] = value
 
     def __call__(self, function: Any) -> Any:
         if isinstance(function, type):            # every test of a class
@@ -64,12 +102,15 @@ class Patch(ContextDecorator):
         return patched
 
 
-config = Config("config", compiled_autograd=False, compiled_autograd_kwargs_override={}, assume_static_by_default=True,
+config = Config("config", **other_settings.PROGRAMS,
+                compiled_autograd=False, compiled_autograd_kwargs_override={}, assume_static_by_default=True,
                 automatic_dynamic_shapes=True, cache_size_limit=8, recompile_limit=8, suppress_errors=False, verbose=False,
                 capture_scalar_outputs=False, capture_dynamic_output_shape_ops=False, optimize_ddp=True,
                 fail_on_recompile_limit_hit=False, error_on_recompile=False, specialize_int=False, specialize_float=False,
                 inline_inbuilt_nn_modules=True, record_runtime_overhead=True, disable=False)
-backend_config = Config("config", post_grad_custom_post_pass=None, post_grad_custom_pre_pass=None,
+backend_config = Config("config", **other_settings.BACKEND,
+                        **{name: Config(name, **values) for name, values in other_settings.GROUPS.items()},
+                        post_grad_custom_post_pass=None, post_grad_custom_pre_pass=None,
                         enable_auto_functionalized_v2=True, fallback_random=False, max_autotune=False,
                         fusion_threshold=32768,       # elements per op from which on ops are deferred and fused; 0: always
                         fusion_code=True)             # whether what was deferred is compiled, or runs op by op
@@ -83,6 +124,15 @@ class Stance:
 
 
 stance = Stance()
+
+
+class Strictness(threading.local):
+    """Whether graph breaks are errors; None: in functions that were compiled with fullgraph=True."""
+
+    value: bool | None = None
+
+
+strictness = Strictness()
 
 # ---- logs
 graph_log = logging.getLogger("torch._dynamo.compiled_autograd.__compiled_autograd")

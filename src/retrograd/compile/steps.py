@@ -9,6 +9,7 @@ from typing import Any
 from retrograd.autograd.accumulate import accumulate
 from retrograd.autograd.engine import expands_to
 from retrograd.autograd.hooks import as_results, check_hook_result
+from retrograd.core.graph import name_of
 from retrograd.core.hooks import hooks as services
 from retrograd.core.recipe import ATTR, GRAD, GRADS, NEEDED, SAVED
 from retrograd.core.state import tls
@@ -87,7 +88,7 @@ def call_backward(ctx: Any, saved_tensors: Any, *grads: Any) -> Any:
     ctx._given_tensors = tuple(saved_tensors)
     tls.task.node = ctx
     if not getattr(ctx._forward_cls, "is_traceable", True):
-        graph_breaks.break_graph(f"backward of {ctx.name()}, which is not traceable")
+        graph_breaks.break_graph(f"backward of {name_of(ctx)}, which is not traceable")
     breaks = graph_breaks.count
     try:
         results = ctx._run(list(grads), None)

@@ -10,21 +10,21 @@ from typing import Any
 import numpy
 
 import retrograd as torch
-from retrograd.compile import backends
+from retrograd.compile import backends, breaks
 from retrograd.compile import compile as compile_function
 from retrograd.compile import state as _state
 from retrograd.compile.api import OptimizedModule, compiled
 from retrograd.compile.backends import (
-    BackendCompilerFailed,
-    InvalidBackend,
     aot_eager,
     compile_graph,
     eager,
+    find_backend,
     list_backends,
     register_backend,
 )
 from retrograd.compile.deferred import fused_source
-from retrograd.compile.recorder import Unsupported, recorders
+from retrograd.compile.errors import BackendCompilerFailed, InvalidBackend, Unsupported
+from retrograd.compile.recorder import recorders
 from retrograd.compile.state import counters, set_logs
 from retrograd.utils import _pytree as pytree
 
@@ -86,7 +86,7 @@ def is_exporting() -> bool:
     return _is_exporting_flag
 
 
-def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
+def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None, wrapping: bool = True) -> Any:
     """Leave a function out of compiled functions that call it; also a decorator.
 
     >>> import retrograd as torch
@@ -108,9 +108,11 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
         recorder = recorders.current()
         if recorder is None or not recorder.recording:
             return function(*args, **kwargs)
-        with recorder.suspended(reason or "call of a function that is left out of compiling"):
+        with recorder.suspended(breaks.left_out(function, reason)):
             return function(*args, **kwargs)
     left_out._torchdynamo_disable = True          # type: ignore[attr-defined]
+    left_out._torchdynamo_disable_recursive = recursive       # type: ignore[attr-defined]
+    left_out._torchdynamo_disable_msg = reason    # type: ignore[attr-defined]
     left_out._torchdynamo_orig_callable = function      # type: ignore[attr-defined]
     return left_out
 
@@ -119,7 +121,7 @@ def graph_break(msg: str = "") -> None:
     """End the graph here."""
     recorder = recorders.current()
     if recorder is not None and recorder.recording:
-        recorder.break_graph(f"graph_break({msg!r})" if msg else "call of graph_break")
+        recorder.break_graph(breaks.user_break(msg))
 
 
 def allow_in_graph(fn: Any) -> Any:
@@ -227,9 +229,19 @@ def mark_dynamic(t: Any, index: Any, *, hint_override: Any = None, min: int | No
     if marks is None:
         marks = t._dynamo_dynamic_indices = set()
     marks.update(index if isinstance(index, list | tuple) else [index])
+    t._has_dynamo_dim_marking = True
 
 
-maybe_mark_dynamic = mark_dynamic
+def maybe_mark_dynamic(t: Any, index: Any) -> None:
+    """Declare that sizes of a tensor may change from call to call.
+
+    >>> import retrograd as torch
+    >>> maybe_mark_dynamic(torch.ones(2, 3), 0)
+    """
+    mark_dynamic(t, index)
+
+
+mark_unbacked = maybe_mark_dynamic
 
 
 def mark_static(t: Any, index: Any = None) -> None:
@@ -282,17 +294,22 @@ def register_bytecode_hook(hook: Callable[..., Any]) -> BytecodeHook:
 class ExplainOutput:
     """What `explain` found."""
 
-    def __init__(self, graphs: list[Any], break_reasons: list[str], fused: list[str]) -> None:
+    def __init__(self, graphs: list[Any], break_reasons: list[Any], fused: list[str]) -> None:
         self.graphs, self.break_reasons = graphs, break_reasons
         self.graph_count = len(graphs)
+        self.ops_per_graph = [[node.target for node in graph.graph.nodes if node.op == "call_function"] for graph in graphs]
+        self.out_guards: list[Any] = []           # nothing is guarded: Python runs
         self.graph_break_count = len(break_reasons)
         self.op_count = sum([node.op == "call_function" for graph in graphs for node in graph.graph.nodes])
         self.source = "\n".join([*[graph.code for graph in graphs], *fused])      # the graphs, and the C of fused ops
 
     def __repr__(self) -> str:
-        reasons = "".join([f"\n  Break Reason {i + 1}:\n    Reason: {reason}" for i, reason in enumerate(self.break_reasons)])
+        reasons = "".join([f"  Break Reason {i + 1}:\n    Reason: {found.reason}\n    User Stack:\n" + "".join(
+            [f"      {frame}\n" for frame in found.user_stack]) for i, found in enumerate(self.break_reasons)])
+        ops = "".join([f"  Ops {i + 1}:\n" + "".join([f"    {op}\n" for op in found])
+                       for i, found in enumerate(self.ops_per_graph)])
         return (f"Graph Count: {self.graph_count}\nGraph Break Count: {self.graph_break_count}\nOp Count: {self.op_count}\n"
-                f"Break Reasons:{reasons}")
+                f"Break Reasons:\n{reasons}Ops per Graph:\n{ops}Out Guards:\n")
 
 
 def explain(fn: Callable[..., Any], *extra_args: Any, **extra_kwargs: Any) -> Any:
@@ -310,8 +327,9 @@ def explain(fn: Callable[..., Any], *extra_args: Any, **extra_kwargs: Any) -> An
             graphs.append(gm)
             fused.extend(fused_source(gm, example_inputs))
             return gm.forward
-        before = _state.counters["graph_break"].copy()
-        compiled(fn, keep, False, None, None)(*args, **kwargs)
-        reasons = list((_state.counters["graph_break"] - before).elements())
-        return ExplainOutput(graphs, reasons, fused)
+        _state.reset()
+        made = compiled(fn, keep, False, None, None)
+        made._program.reasons = []
+        made(*args, **kwargs)
+        return ExplainOutput(graphs, made._program.reasons, fused)
     return run(*extra_args, **extra_kwargs) if extra_args or extra_kwargs else run

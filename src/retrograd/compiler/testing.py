@@ -1,13 +1,16 @@
 """Backends and functions that tests of compiled programs use: they count graphs, keep them, or make their text comparable."""
 from __future__ import annotations
 
+import random
 import re
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+import numpy
+
 import retrograd as torch
 from retrograd.compile import compiled_autograd, state
-from retrograd.compile.api import backward_compiler
+from retrograd.compile.api import backward_compiler, compiled
 from retrograd.compile.backends import aot_eager, compile_graph, find_backend
 
 
@@ -154,6 +157,109 @@ def maybe_enable_compiled_autograd(should_enable: bool, fullgraph: bool = True, 
     if not should_enable:
         return nullcontext()
     return compiled_autograd.enable(backward_compiler("eager", fullgraph, dynamic), dynamic)
+
+
+def reduce_to_scalar_loss(out: Any) -> Any:
+    """A number that depends on everything in a result, to go backward from.
+
+    >>> import retrograd as torch
+    >>> reduce_to_scalar_loss([torch.ones(2), {"a": torch.ones(1)}])
+    tensor(1.)
+    """
+    if isinstance(out, torch.Tensor):
+        return out.sum() / out.numel()
+    if isinstance(out, dict):
+        out = list(out.values())
+    if isinstance(out, list | tuple):
+        return sum([reduce_to_scalar_loss(item) for item in out]) / len(out)
+    raise NotImplementedError("Don't know how to reduce", type(out))
+
+
+def requires_bwd_pass(out: Any) -> bool:
+    """Whether something in a result requires grad.
+
+    >>> import retrograd as torch
+    >>> requires_bwd_pass((None, torch.ones(1, requires_grad=True)))
+    True
+    """
+    if isinstance(out, torch.Tensor):
+        return out.requires_grad
+    if isinstance(out, list | tuple):
+        return any([requires_bwd_pass(item) for item in out])
+    if out is None or isinstance(out, int):
+        return False
+    raise NotImplementedError("Don't know how to reduce", type(out))
+
+
+def clone_me(x: Any) -> Any:
+    """A copy of a tensor without history that requires grad if the tensor does; None for None.
+
+    >>> import retrograd as torch
+    >>> clone_me(torch.ones(1, requires_grad=True)).is_leaf
+    True
+    """
+    return None if x is None else x.detach().clone().requires_grad_(x.requires_grad)
+
+
+def reset_rng_state(use_xla: bool = False) -> None:
+    """Set all random number generators to the same place."""
+    torch.manual_seed(1337)
+    random.seed(1337)
+    numpy.random.seed(1337)
+
+
+def collect_results(model: Any, prediction: Any, loss: Any, example_inputs: Any) -> list[Any]:
+    """What a training step gave: prediction, loss, gradients and buffers of the model, gradients of the inputs."""
+    results = [prediction, loss]
+    grads = {f"{name}.grad": clone_me(p.grad) for name, p in model.named_parameters() if p.grad is not None}
+    params = {name: clone_me(p) for name, p in model.named_parameters()}
+    results += [grads, params, {name: clone_me(b) for name, b in model.named_buffers()}]
+    for item in example_inputs.values() if isinstance(example_inputs, dict) else example_inputs:
+        if isinstance(item, list | tuple):
+            results.extend([inner.grad for inner in item if isinstance(inner, torch.Tensor)])
+        elif isinstance(item, torch.Tensor):
+            results.append(item.grad)
+    return results
+
+
+def extract_graph(fn: Any, *args: Any, **kwargs: Any) -> tuple[Any, list[Any], list[Any]]:
+    """The result of a function, and the graphs that it is compiled to, twice: as captured and below autograd.
+
+    >>> import retrograd as torch
+    >>> result, graphs, _ = extract_graph(torch.sin, torch.zeros(1))
+    >>> result.tolist(), len(graphs)
+    ([0.0], 1)
+    """
+    backend = AotEagerAndRecordGraphs()
+    result = compiled(fn, backend, False, None, None)(*args, **kwargs)
+    return result, backend.graphs, backend.fw_graphs
+
+
+def strip_comment(code: str) -> str:
+    """A text without comments.
+
+    >>> strip_comment("a = 1  # one")
+    'a = 1'
+    """
+    return "\n".join([re.sub(r"\s*#.*$", "", line) for line in code.split("\n")])
+
+
+def empty_line_normalizer(code: str) -> str:
+    """A text without empty lines.
+
+    >>> empty_line_normalizer("a\\n\\n\\nb")
+    'a\\nb'
+    """
+    return re.sub(r"[\r\n]+", "\n", code)
+
+
+def remove_optimized_module_prefix(name: str) -> str:
+    """The name of a parameter of a compiled module as it is in the module itself.
+
+    >>> remove_optimized_module_prefix("_orig_mod.weight")
+    'weight'
+    """
+    return name.removeprefix("_orig_mod.")
 
 
 def clear_counters() -> None:

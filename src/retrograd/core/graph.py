@@ -132,9 +132,14 @@ class Node:
         return register(self, "pre", hook)
 
 
+def name_of(node: Any) -> str:
+    """The name of a node, also of a custom Function's whose ctx has an attribute `name`."""
+    return type(node).name(node)
+
+
 def forward_name(node: Any) -> str:
     """What error texts call the op of a node: Mul for MulBackward0, Pow1 for PowBackward1."""
-    name = node.name()
+    name = name_of(node)
     stem, found, number = name.rpartition("Backward")
     if not found or not (number == "" or number.isdigit()):
         return name

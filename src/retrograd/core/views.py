@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from retrograd.core.graph import Node, NodeHooks, edge_of, forward_name, set_history
+from retrograd.core.graph import Node, NodeHooks, edge_of, forward_name, name_of, set_history
 from retrograd.core.origin import remember
 from retrograd.core.saved import FREED
 from retrograd.core.state import grad_enabled, inference, set_grad_enabled, slow_path, switches, tls
@@ -237,7 +237,7 @@ def creation_error(t: Any, creation: int, write: bool, indirect: bool) -> str:
     modified = ("is being modified inplace" if write
                 else "its base or another view of its base has been modified inplace")
     node = t._node
-    name = "" if node is None else node.name()
+    name = "" if node is None else name_of(node)
     prefix = f"Output {t._nr} of {name} is a view and {modified}. " if node is not None else ""
     if creation == MULTI_OUTPUT_NODE:
         prefix = prefix or f"A view was created in no_grad mode and {modified} with grad mode enabled. "

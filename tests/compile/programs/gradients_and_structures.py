@@ -12,6 +12,7 @@ from typing import Any
 
 import retrograd as torch
 from retrograd import nn
+from retrograd.utils.checkpoint import checkpoint
 from tests.compile.programs.base import Compile, program, x
 
 
@@ -425,3 +426,86 @@ def list_ops_and_several_results(compile: Compile) -> Iterator[Any]:
         return values, places, torch.stack(list(t.unbind())), t.max(0), torch.meshgrid(a, b, indexing="ij")
     g = compile(f)
     yield g(x(4)), g(-x(4)), g(x(6))
+
+
+class Named(torch.autograd.Function):
+    """Keeps attributes on its ctx under names that nodes have, and returns more than tensors."""
+
+    @staticmethod
+    def forward(ctx: Any, t: Any, k: int, name: str) -> Any:
+        ctx.name, ctx.k = name, k
+        ctx.extra = t * 2
+        ctx.save_for_backward(t)
+        return t * k, name + "!", None, [1, k]
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any, *rest: Any) -> Any:
+        t, = ctx.saved_tensors
+        return grad * ctx.k + ctx.extra * len(ctx.name) + t, None, None
+
+
+@program
+def function_with_attributes_and_other_results(compile: Compile) -> Iterator[Any]:
+    g = compile(Named.apply)
+    for k in range(1, 5):
+        t = x().requires_grad_()
+        scaled, *rest = g(t, k, "n" * k)
+        scaled.sin().sum().backward()
+        yield t.grad, rest
+
+
+@program
+def hooks_that_change_between_calls(compile: Compile) -> Iterator[Any]:
+    weight, log = torch.ones(3, requires_grad=True), []
+    g = compile(lambda t: (t * weight).tanh().sum())
+    for i in range(6):
+        if i == 1:
+            handle = weight.register_hook(lambda grad: log.append("a") or grad * 2)
+        if i == 3:
+            weight.register_hook(lambda grad: log.append("b"))
+        if i == 4:
+            handle.remove()
+        if i == 5:
+            weight.register_post_accumulate_grad_hook(lambda p: log.append("accumulated"))
+        g(x()).backward()
+        yield weight.grad.clone(), list(log)
+        weight.grad = None
+
+
+@program
+def hooks_on_nodes_of_results(compile: Compile) -> Iterator[Any]:
+    g = compile(lambda t: (t.exp() * t).sum())
+    for i in range(5):
+        t, log = x().requires_grad_(), []
+        y = g(t)
+        if i > 1:
+            y.grad_fn.register_prehook(lambda grads: (grads[0] * 2,))
+        if i > 2:
+            y.grad_fn.next_functions[0][0].register_hook(lambda gi, go, log=log: log.append(len(gi)))
+        y.grad_fn.metadata["call"] = i
+        y.backward()
+        yield t.grad, log, y.grad_fn.metadata, y.grad_fn.next_functions[0][0].name()
+
+
+@program
+def per_sample_gradients(compile: Compile) -> Iterator[Any]:
+    def loss(weights: Any, t: Any) -> Any:
+        return (t @ weights["w"]).pow(2).sum()
+    g = compile(lambda weights, t: torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))(weights, t))
+    for i in range(4):
+        yield g({"w": x(3, 2)}, x(4, 3) + i)
+
+
+@program
+def checkpoints_of_both_kinds(compile: Compile) -> Iterator[Any]:
+    calls: list[int] = []
+
+    def inner(a: Any, b: Any) -> Any:
+        calls.append(1)
+        return (a * b).sin() * a
+    g = compile(lambda a, b: checkpoint(inner, a, b, use_reentrant=True).sum() + checkpoint(
+        inner, b, a, use_reentrant=False).sum())
+    for i in range(4):
+        a, b = x().requires_grad_(), (x() + i).requires_grad_()
+        g(a, b).backward()
+        yield a.grad, b.grad, len(calls)
