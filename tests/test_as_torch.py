@@ -1,6 +1,7 @@
 """retrograd in torch's place: the command line, `import torch`, private names. Each in a process of its own."""
 from __future__ import annotations
 
+import base64
 import os
 import subprocess
 import sys
@@ -11,6 +12,14 @@ import pytest
 import retrograd
 
 HOME = str(Path(retrograd.__file__ or "").resolve().parent.parent)
+# pickle.dumps(torch.tensor([1.0, 2.0])) of PyTorch 2.13
+PICKLED = base64.b64decode(
+    "gASVigEAAAAAAACMDHRvcmNoLl91dGlsc5SMEl9yZWJ1aWxkX3RlbnNvcl92MpSTlCiMDXRvcmNoLnN0b3JhZ2WUjBBfbG9hZF9mcm9tX2J5dG"
+    "VzlJOUQgMBAACAAooKbPycRvkgaqhQGS6AAk3pAy6AAn1xAChYEAAAAHByb3RvY29sX3ZlcnNpb25xAU3pA1gNAAAAbGl0dGxlX2VuZGlhbnEC"
+    "iFgKAAAAdHlwZV9zaXplc3EDfXEEKFgFAAAAc2hvcnRxBUsCWAMAAABpbnRxBksEWAQAAABsb25ncQdLBHV1LoACKFgHAAAAc3RvcmFnZXEAY3"
+    "RvcmNoCkZsb2F0U3RvcmFnZQpxAVgOAAAAOTQ1MDQ2OTkxMjA4MzJxAlgDAAAAY3B1cQNLAk50cQRRLoACXXEAWA4AAAA5NDUwNDY5OTEyMDgz"
+    "MnEBYS4CAAAAAAAAAAAAgD8AAABAlIWUUpRLAEsChZRLAYWUiYwLY29sbGVjdGlvbnOUjAtPcmRlcmVkRGljdJSTlClSlHSUUpQu"
+)
 INSTALL = "import retrograd, retrograd.as_torch; retrograd.as_torch.install()\n"
 
 
@@ -255,3 +264,43 @@ print(sorted(torch.serialization.get_unsafe_globals_in_checkpoint(file)))
 print(type(through(torch.nn.Linear(1, 1), weights_only=False)).__name__, type(pickle.loads(pickle.dumps(p))).__name__)
 """)
     assert out.split("\n")[:4] == ["True True", "kept True", "['torch.nn.modules.linear.Linear']", "Linear Parameter"]
+
+
+def test_private_helpers_of_gradients_line_searches_and_masks() -> None:
+    run_installed("""import pickle, torch
+import torch.autograd.functional as functional
+from torch.optim.lbfgs import _cubic_interpolate, _strong_wolfe
+from torch.optim.optimizer import _use_grad_for_differentiable
+x = torch.ones(2)
+assert functional._as_tuple((x,)) == (True, (x,)) and functional._tuple_postprocess(((x,),), (False, False)) is x
+assert functional._construct_standard_basis_for((x,), (2,))[0].tolist() == [[1, 0], [0, 1]]
+y = x.clone().requires_grad_()
+assert functional._autograd_grad(((y * y).sum(),), (y,))[0].tolist() == [2, 2]
+assert _cubic_interpolate(0.0, 1.0, -2.0, 2.0, 1.0, 2.0) == 1.0
+direction = -2 * x
+def objective(x, t, d):
+    at = x + t * d
+    return float(at.pow(2).sum()), 2 * at
+loss, gradient, t, calls = _strong_wolfe(objective, x, 1.0, direction, 2.0, 2 * x, float((2 * x).dot(direction)))
+assert abs(t - 0.5) < 1e-6 and loss < 1e-9
+class Step(torch.optim.SGD):
+    @_use_grad_for_differentiable
+    def step(self):
+        return torch.is_grad_enabled()
+assert not Step([y], lr=1.0).step() and Step([y], lr=1.0, differentiable=True).step()
+mask = torch.nn.functional._canonical_mask(torch.tensor([True, False]), "mask", None, "other", torch.float32)
+assert mask.tolist() == [float("-inf"), 0] and torch.nn.functional._none_or_dtype(mask) is torch.float32
+assert torch.nn.modules.module._addindent("a\\nb", 2) == "a\\n  b"
+assert issubclass(torch._dynamo.exc.Unsupported, torch._dynamo.exc.TorchDynamoException)
+with torch._dynamo.utils.disable_cache_limit():
+    assert torch._dynamo.config.recompile_limit > 10**6
+assert torch._dynamo.config.recompile_limit == 8 and torch._disable_dynamo(abs)(-1) == 1
+torch._inductor.config.triton.unique_kernel_names = True
+assert torch.ByteStorage.from_buffer(b"abc").tolist() == [97, 98, 99]
+""")
+
+
+def test_tensors_pickled_by_pytorch_are_read() -> None:
+    run_installed(f"""import pickle, torch
+assert pickle.loads({PICKLED!r}).tolist() == [1.0, 2.0]
+""")

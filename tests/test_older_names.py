@@ -74,3 +74,14 @@ def test_quantization_is_found_without_an_import_of_its_own() -> None:
     program = "import retrograd as torch; print(torch.ao.quantization.QuantStub.__name__)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "QuantStub"
+
+
+def test_python_types_of_numbers_name_dtypes() -> None:
+    assert torch.finfo(float).bits == torch.iinfo(int).bits == 64 and torch.finfo(complex).dtype == "float64"
+    assert torch.promote_types(float, torch.float32) is torch.float64 and not torch.can_cast(float, int)
+    assert torch.nn.Linear(1, 1).to(float).weight.dtype is torch.nn.Linear(1, 1).to("cpu", float).bias.dtype is torch.float64
+    for function in (torch.finfo, torch.iinfo):
+        with pytest.raises(TypeError, match=r"argument 'type' \(position 1\) must be torch.dtype, not type"):
+            function(str)
+    with pytest.raises(TypeError, match="to\\(\\) received an invalid combination"):
+        torch.nn.Linear(1, 1).to([1])

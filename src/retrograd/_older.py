@@ -1,6 +1,7 @@
 """Functions and names of `torch` that programs use rarely: tensors on files, casts by name."""
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import retrograd as torch
@@ -44,3 +45,18 @@ def from_file(filename: Any, shared: bool | None = None, size: int = 0, *, dtype
     kind = dtype or torch.get_default_dtype()
     storage = UntypedStorage.from_file(filename, bool(shared), size * kind.itemsize)
     return torch.empty(0, dtype=kind).set_(storage, 0, (size,), (1,))
+
+
+def spmm(input: Any, mat2: Any) -> Any:
+    """The product of two matrices, of which the first is usually sparse.
+
+    >>> spmm(torch.eye(2).to_sparse(), torch.ones(2, 1))
+    tensor([[1.],
+            [1.]])
+    """
+    return torch.mm(input, mat2)
+
+
+def set_vital(module_name: str, attr_name: str, value: str) -> None:
+    """Once a note for statistics about runs; PyTorch keeps none any more."""
+    warnings.warn("'set_vital' is deprecated, please do not call", stacklevel=2)

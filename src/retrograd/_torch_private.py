@@ -2,17 +2,22 @@
 from __future__ import annotations
 
 import functools
+import io
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import retrograd as torch
+from retrograd.compile import state as compile_state
 from retrograd.core import printing
+from retrograd.core.modes import no_dispatch
 from retrograd.core.state import tls
 from retrograd.nn.modules._hooks import everywhere
 from retrograd.nn.modules.module import parse_to
+from retrograd.optim import lbfgs
 from retrograd.profiler.profiler import ProfilerAction
 from retrograd.serialization import rebuild
 from retrograd.transforms.modules import replaced
@@ -233,3 +238,106 @@ def add_suffixes(tensor_str: str, suffixes: list[str], indent: int, force_newlin
             made.append(", " + suffix)
             column += length + 2
     return "".join([*made, ")"])
+
+
+# ---- torch.autograd.functional, torch.optim
+def without_tuples(res: Any, to_unpack: Any) -> Any:
+    """Results without the tuples that the program's tensors were not in: `to_unpack` says which of the levels are to stay.
+
+    >>> without_tuples(((1,), (2,)), (True, False))
+    (1, 2)
+    """
+    outer, inner = to_unpack if isinstance(to_unpack, tuple) else (to_unpack, True)
+    if not inner:
+        res = tuple([row[0] for row in res])
+    return res if outer else res[0]
+
+
+def check_requires_grad(inputs: Any, input_type: str, strict: bool) -> None:
+    """In strict mode, every one of `inputs` must be there and require grad; `input_type` names what they are."""
+    if not strict:
+        return
+    if input_type not in ("outputs", "grad_inputs", "jacobian", "hessian"):
+        raise RuntimeError("Invalid input_type to _check_requires_grad")
+    for i, tensor in enumerate(inputs):
+        if tensor is None or not tensor.requires_grad:
+            raise RuntimeError(f"In strict mode, {input_type} {i} of the user-provided function must require gradients.")
+
+
+def cubic_interpolate(x1: float, f1: float, g1: float, x2: float, f2: float, g2: float,
+                      bounds: tuple[float, float] | None = None) -> float:
+    """Where the cubic with values `f1`, `f2` and slopes `g1`, `g2` at two places is least.
+
+    >>> cubic_interpolate(0.0, 1.0, -2.0, 2.0, 1.0, 2.0)
+    1.0
+    """
+    return lbfgs.between(lbfgs.Point(x1, f1, None, g1), lbfgs.Point(x2, f2, None, g2), bounds)
+
+
+def strong_wolfe(obj_func: Any, x: Any, t: float, d: Any, f: float, g: Any, gtd: float, c1: float = 1e-4, c2: float = 0.9,
+                 tolerance_change: float = 1e-9, max_ls: int = 25) -> Any:
+    """The line search of LBFGS for `obj_func(x, t, d)`, which returns a loss and a gradient."""
+    return lbfgs.strong_wolfe(lambda length: obj_func(x, length, d), t, d, f, g, gtd, c1, c2, tolerance_change, max_ls)
+
+
+def fused_or_foreach(params: Any, differentiable: bool, use_fused: bool = False) -> tuple[bool, bool]:
+    """Which way an optimizer takes unless it is told: neither on the cpu, whose ordinary way is the fast one."""
+    return False, False
+
+
+def with_grad_if_differentiable(func: Callable[..., Any]) -> Callable[..., Any]:
+    """A step of an optimizer that records gradients only if the optimizer is differentiable."""
+    @functools.wraps(func)
+    def step(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with torch.set_grad_enabled(self.defaults["differentiable"]):
+            return func(self, *args, **kwargs)
+    return step
+
+
+STATE_DICT = dict[str, Any]
+
+
+# ---- torch.storage, torch._utils, torch.nn.modules.module
+def load_from_bytes(data: bytes) -> Any:
+    """The storage in a pickled tensor of PyTorch, which is a file of its own."""
+    return torch.load(io.BytesIO(data), weights_only=False)
+
+
+def set_state(obj: Any, state: Any) -> Any:
+    """Give an object the attributes of a state: a dict, or a pair of dicts with the slots second."""
+    attributes, slots = state if isinstance(state, tuple) else (state, None)
+    obj.__dict__.update(attributes or {})
+    for name, value in (slots or {}).items():
+        setattr(obj, name, value)
+    return obj
+
+
+def add_indent(s_: str, numSpaces: int) -> str:
+    """A text whose lines after the first begin with spaces.
+
+    >>> add_indent("a\\nb", 2)
+    'a\\n  b'
+    """
+    return s_.replace("\n", "\n" + " " * numSpaces)
+
+
+# ---- torch._dynamo.utils, torch._subclasses, torch.distributed
+def without_recompile_limit() -> Any:
+    """A scope in which functions are compiled as often as it takes."""
+    return compile_state.config.patch(recompile_limit=sys.maxsize, cache_size_limit=sys.maxsize)
+
+
+@functools.cache
+def warn_once(msg: str, stacklevel: int = 1) -> None:
+    """Warn unless the same was said before."""
+    warnings.warn(msg, stacklevel=stacklevel + 1)
+
+
+def without_fake_tensors() -> Any:
+    """A scope without modes, so that new tensors are real."""
+    return no_dispatch()
+
+
+def no_module_state(module: Any) -> None:
+    """What composable parallelism keeps of a module: nothing."""
+    return None

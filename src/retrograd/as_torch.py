@@ -364,6 +364,8 @@ PRIVATE: dict[str, dict[str, str]] = {
         "same": "compiler.testing:same",
     },
     "_dynamo.utils": {
+        "disable_cache_limit": "_torch_private:without_recompile_limit",
+        "warn_once": "_torch_private:warn_once",
         "counters": "compiler:counters",
         "maybe_enable_compiled_autograd": "compiler.testing:maybe_enable_compiled_autograd",
         "same": "compiler.testing:same",
@@ -478,6 +480,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_rebuild_parameter": "_torch_private:rebuild_parameter",
         "_rebuild_parameter_with_state": "_torch_private:rebuild_parameter_with_state",
         "_rebuild_tensor_v2": "_torch_private:rebuild_tensor_v2",
+        "_set_obj_state": "_torch_private:set_state",
         "_rebuild_wrapper_subclass": "methods:rebuild_wrapper_subclass",
         "_unflatten_dense_tensors": "_torch_private:unflatten_dense_tensors",
         "classproperty": "_torch_private:classproperty",
@@ -493,6 +496,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "DynamicOutputShapeException": "compile.fake_tensor:DynamicOutputShapeException",
         "FakeTensor": "compile.fake_tensor:FakeTensor",
         "FakeTensorMode": "compile.fake_tensor:FakeTensorMode",
+        "unset_fake_temporarily": "_torch_private:without_fake_tensors",
         "is_fake": "_torch_private:is_fake",
     },
     "_vmap_internals": {
@@ -569,6 +573,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "tree_unflatten": "utils._pytree:tree_unflatten",
     },
     "nn.modules.module": {
+        "_addindent": "_torch_private:add_indent",
         "_EXTRA_STATE_KEY_SUFFIX": "nn.modules._state:EXTRA_STATE",
         "_global_buffer_registration_hooks": "_torch_private:BUFFER_HOOKS",
         "_global_module_registration_hooks": "_torch_private:MODULE_HOOKS",
@@ -586,6 +591,36 @@ PRIVATE: dict[str, dict[str, str]] = {
     "autograd.anomaly_mode": {
         "detect_anomaly": "autograd.anomaly:detect_anomaly",
         "set_detect_anomaly": "autograd.anomaly:set_detect_anomaly",
+    },
+    "autograd.functional": {
+        "_as_tuple": "autograd.functional:as_tuple",
+        "_autograd_grad": "autograd.functional:gradients",
+        "_check_requires_grad": "_torch_private:check_requires_grad",
+        "_construct_standard_basis_for": "autograd.functional:unit_vectors",
+        "_grad_postprocess": "autograd.functional:detached",
+        "_grad_preprocess": "autograd.functional:prepared",
+        "_tuple_postprocess": "_torch_private:without_tuples",
+        "_validate_v": "autograd.functional:check_vector",
+    },
+    "nn.functional": {
+        "_canonical_mask": "nn.functions.attention:canonical_mask",
+        "_mha_shape_check": "nn.functions.attention:check_shapes",
+        "_none_or_dtype": "nn.functions.attention:type_or_none",
+    },
+    "optim.lbfgs": {
+        "_cubic_interpolate": "_torch_private:cubic_interpolate",
+        "_strong_wolfe": "_torch_private:strong_wolfe",
+    },
+    "optim.optimizer": {
+        "_default_to_fused_or_foreach": "_torch_private:fused_or_foreach",
+        "_use_grad_for_differentiable": "_torch_private:with_grad_if_differentiable",
+        "StateDict": "_torch_private:STATE_DICT",
+    },
+    "storage": {
+        "_load_from_bytes": "_torch_private:load_from_bytes",
+    },
+    "distributed._composable_state": {
+        "_get_module_state": "_torch_private:no_module_state",
     },
     "autograd._functions": {
         "Resize": "autograd.resize:Resize",

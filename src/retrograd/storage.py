@@ -201,6 +201,12 @@ class StorageType(type):
         untyped = UntypedStorage.from_file(filename, shared, size * cls.dtype.itemsize)
         return TypedStorage(wrap_storage=untyped, dtype=cls.dtype)
 
+    def from_buffer(cls, *args: Any, **kwargs: Any) -> TypedStorage:
+        """The elements of a buffer; see UntypedStorage.from_buffer."""
+        return TypedStorage.from_buffer(*args, dtype=cls.dtype, **kwargs)
+
+    _from_buffer = from_buffer
+
     def __instancecheck__(cls, value: Any) -> bool:
         return isinstance(value, TypedStorage) and value.dtype is cls.dtype
 

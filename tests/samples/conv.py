@@ -15,6 +15,16 @@ def convolution(make: Maker) -> Iterator[Sample]:
     yield Sample(make(2, 3, 3), make(3, 2, 3), make(2), (2,), (1,), (1,), True, (1,), 1, note="transposed")
 
 
+@samples("_convolution.default")
+def convolution_of_backends(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(2, 2, 5), make(3, 2, 3), make(3), (1,), (0,), (1,), False, (0,), 1, False, False, True, True)
+
+
+@samples("_convolution.deprecated")
+def older_convolution_of_backends(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(2, 3, 3), make(3, 2, 3), make(2), (2,), (1,), (1,), True, (1,), 1, False, False, True)
+
+
 @samples("convolution_backward.default")
 def convolution_backward(make: Maker) -> Iterator[Sample]:
     yield Sample(make(2, 3, 3), make(2, 2, 5), make(3, 2, 3), (3,), (1,), (0,), (1,), False, (0,), 1, (True, True, True))

@@ -265,7 +265,7 @@ def unit_vectors(tensors: Tensors, sizes: list[int]) -> Tensors:
 
 
 # ---- arguments
-def as_tuple(value: Any, role: str, caller: str | None) -> tuple[bool, Tensors]:
+def as_tuple(value: Any, role: str | None = None, caller: str | None = None) -> tuple[bool, Tensors]:
     """Whether `value` is a tuple, and it as one; nothing but tensors is allowed in it."""
     many = isinstance(value, tuple)
     made = value if many else (value,)
@@ -351,7 +351,7 @@ def check_requires_grad(tensors: Any, message: str, strict: bool) -> None:
 
 
 # ---- gradients and results
-def gradients(outputs: Any, inputs: Tensors, vectors: Any, create_graph: bool, **options: Any) -> Tensors:
+def gradients(outputs: Any, inputs: Tensors, vectors: Any = None, create_graph: bool = False, **options: Any) -> Tensors:
     """`grad` of those outputs that have a gradient; None for every input that none of them depends on."""
     vectors = (None,) * len(outputs) if vectors is None else vectors
     kept = [(out, v) for out, v in zip(outputs, vectors, strict=True) if out is not None and wants_grad(out)]

@@ -22,6 +22,7 @@ class cuBLASModule:
     """Settings of matrix products."""
 
     allow_tf32 = False
+    fp32_precision = "none"
     allow_fp16_reduced_precision_reduction = True
     allow_bf16_reduced_precision_reduction = True
 

@@ -3,5 +3,7 @@ from retrograd.backends.absent import enabled, flags, is_available, is_built, ve
 
 benchmark = deterministic = False
 allow_tf32 = True
+benchmark_limit: int | None = None
+fp32_precision = "none"
 
 __all__ = ["enabled", "flags", "is_available", "is_built", "version"]

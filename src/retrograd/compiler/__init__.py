@@ -117,6 +117,9 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
     return left_out
 
 
+_disable_dynamo = disable
+
+
 def graph_break(msg: str = "") -> None:
     """End the graph here."""
     recorder = recorders.current()

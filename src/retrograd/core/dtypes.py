@@ -315,16 +315,22 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     try:
         return _promoted[type1, type2]
     except KeyError:
-        _require_dtypes("promote_types", type1=type1, type2=type2)
-        joined = _promoted[type1, type2] = _join(type1, type2)
+        first, second = _as_dtypes("promote_types", type1=type1, type2=type2)
+        joined = _promoted[type1, type2] = _join(first, second)
         return joined
 
 
-def _require_dtypes(function: str, **arguments: Any) -> None:
+def _as_dtypes(function: str, **arguments: Any) -> list[dtype]:
+    """Arguments that are dtypes or Python's types of numbers, as dtypes."""
+    made = []
     for position, (name, given) in enumerate(arguments.items(), 1):
         if type(given) is not dtype:
-            raise TypeError(f"{function}(): argument '{name}' (position {position}) must be torch.dtype, "
-                            f"not {type(given).__name__}")
+            if not isinstance(given, type) or given not in _OF_PYTHON_TYPE:
+                raise TypeError(f"{function}(): argument '{name}' (position {position}) must be torch.dtype, "
+                                f"not {type(given).__name__}")
+            given = _OF_PYTHON_TYPE[given]
+        made.append(given)
+    return made
 
 
 def _join(a: dtype, b: dtype) -> dtype:
@@ -348,7 +354,7 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     (True, False)
     """
     if type(from_) is not dtype or type(to) is not dtype:
-        _require_dtypes("can_cast", from_=from_, to=to)
+        from_, to = _as_dtypes("can_cast", from_=from_, to=to)
     # All integral types accept each other; otherwise only the category may not go down.
     return from_.category <= to.category
 
@@ -498,7 +504,7 @@ class finfo(_Limits):
     def __init__(self, type: dtype | None = None) -> None:
         if type is None:
             type = get_default_dtype()
-        _require_dtypes("finfo", type=type)
+        type, = _as_dtypes("finfo", type=type)
         if type.category < FLOATING:
             raise TypeError("torch.finfo() requires a floating point input type. "
                             "Use torch.iinfo to handle 'torch.finfo'")
@@ -526,7 +532,7 @@ class iinfo(_Limits):
     min: int
 
     def __init__(self, type: dtype) -> None:
-        _require_dtypes("iinfo", type=type)
+        type, = _as_dtypes("iinfo", type=type)
         if type is bool_:
             raise TypeError("torch.bool is not supported by torch.iinfo")
         if type.category != INTEGRAL:

@@ -4,6 +4,9 @@ from __future__ import annotations
 from typing import Any
 
 from retrograd.core.lists import gradient_lists as gradient_lists
+from retrograd.core.tensor import Tensor
+
+_foreach_supported_types = [Tensor]
 
 
 def _get_foreach_kernels_supported_devices() -> list[str]:

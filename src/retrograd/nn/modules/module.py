@@ -788,6 +788,13 @@ def indent(text: str, by: int = 2) -> str:
     return "\n".join([first, *[" " * by + line for line in rest]])
 
 
+PYTHON_TYPES: dict[Any, Any] = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
+
+
+def is_dtype(value: Any) -> bool:
+    return isinstance(value, torch.dtype) or (isinstance(value, type) and value in PYTHON_TYPES)
+
+
 def parse_to(args: Any, kwargs: Any) -> tuple[Any, Any, bool, Any]:
     """The device, dtype, non_blocking and memory format that a call of `to` means."""
     rest, given = list(args), dict(kwargs)
@@ -797,11 +804,11 @@ def parse_to(args: Any, kwargs: Any) -> tuple[Any, Any, bool, Any]:
     wrong = bool(given) or not (memory_format is None or isinstance(memory_format, torch.memory_format))
     if rest and isinstance(rest[0], Tensor):
         tensor = rest.pop(0)
-    elif rest and isinstance(rest[0], torch.dtype):
+    elif rest and is_dtype(rest[0]):
         dtype = rest.pop(0)
     elif rest and (rest[0] is None or isinstance(rest[0], (str, int, torch.device))):
         device = rest.pop(0)
-        if rest and (rest[0] is None or isinstance(rest[0], torch.dtype)):
+        if rest and (rest[0] is None or is_dtype(rest[0])):
             dtype = rest.pop(0)
     if rest and isinstance(rest[0], bool):
         non_blocking = rest.pop(0)
@@ -815,7 +822,7 @@ def parse_to(args: Any, kwargs: Any) -> tuple[Any, Any, bool, Any]:
                         f" * (torch.dtype dtype, {tail} * (Tensor tensor, {tail}")
     if tensor is not None:
         device, dtype = tensor.device, tensor.dtype
-    return None if device is None else torch.device(device), dtype, non_blocking, memory_format
+    return None if device is None else torch.device(device), PYTHON_TYPES.get(dtype, dtype), non_blocking, memory_format
 
 
 __all__ = ["Module", "_IncompatibleKeys", "register_module_backward_hook", "register_module_buffer_registration_hook",

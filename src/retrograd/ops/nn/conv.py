@@ -532,6 +532,22 @@ for rank in (1, 2, 3):
           f"SymInt[{rank}] dilation=1) -> Tensor", kernel=transposed(rank), **columns_of)
 
 
+# What traces of convolutions hold; the flags are about libraries that are not there.
+FLAGS = "bool benchmark, bool deterministic, bool cudnn_enabled"
+convolution_of_backends = defop(
+    f"_convolution(Tensor input, Tensor weight, Tensor? bias, {SETTINGS}, {FLAGS}, bool allow_tf32) -> Tensor",
+    kernel=lambda xp, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, *flags:
+        convolution_kernel(xp, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups),
+    check=lambda input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, *flags:
+        check_convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups),
+    vjp={("input", "weight", "bias"): convolution_rule}, jvp=convolution_tangent,
+    batch=lambda op, args, dims, size: batched_convolution(convolution, args[:-4], dims[:-4], size),
+    node="ConvolutionBackward1", widen=True, variants="function", out="aten",
+)
+defop(f"_convolution.deprecated(Tensor input, Tensor weight, Tensor? bias, {SETTINGS}, {FLAGS}) -> Tensor",
+      kernel=lambda *args: call(convolution_of_backends, [*args, True]), composite=True, variants="function", out=False)
+
+
 @expose(method=False)
 def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:
     """A convolution of (time, batch, channels) with weights (width, channels in, channels out)."""

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
-from retrograd.utils.data import _utils
+from retrograd.utils.data import _utils, graph_settings
 from retrograd.utils.data._utils.collate import default_collate, default_convert
 from retrograd.utils.data._utils.errors import ExceptionWrapper  # noqa: F401
 from retrograd.utils.data._utils.iterators import (
@@ -16,7 +16,13 @@ from retrograd.utils.data._utils.iterators import (
     _MultiProcessingDataLoaderIter,
     _SingleProcessDataLoaderIter,
 )
-from retrograd.utils.data._utils.worker import get_worker_info
+from retrograd.utils.data._utils.worker import _sharding_worker_init_fn, get_worker_info  # noqa: F401
+from retrograd.utils.data.datapipes.datapipe import (
+    IterDataPipe,
+    MapDataPipe,
+    _IterDataPipeSerializationWrapper,
+    _MapDataPipeSerializationWrapper,
+)
 from retrograd.utils.data.dataset import Dataset, IterableDataset  # noqa: F401
 from retrograd.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
@@ -86,12 +92,20 @@ class DataLoader(Generic[T_co]):
             raise ValueError("prefetch_factor option should be non-negative")
         if persistent_workers and num_workers == 0:
             raise ValueError("persistent_workers option needs num_workers > 0")
-        self.dataset = dataset
+        if isinstance(dataset, IterDataPipe):
+            self.dataset = _IterDataPipeSerializationWrapper(dataset)
+        elif isinstance(dataset, MapDataPipe):
+            self.dataset = _MapDataPipeSerializationWrapper(dataset)
+        else:
+            self.dataset = dataset
         self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
         self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
         self.timeout, self.worker_init_fn, self.in_order = timeout, worker_init_fn, in_order
         self.multiprocessing_context = multiprocessing_context
         self._dataset_kind = _DatasetKind.Iterable if isinstance(dataset, IterableDataset) else _DatasetKind.Map
+        if isinstance(dataset, IterDataPipe):
+            dataset = graph_settings.apply_shuffle_settings(dataset, shuffle)
+            shuffle = None
         if self._is_iterable:
             for name, given in dict(shuffle=shuffle or None, sampler=sampler, batch_sampler=batch_sampler).items():
                 if given is not None:

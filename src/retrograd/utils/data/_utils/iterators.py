@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import itertools
 import multiprocessing.connection
 import queue
@@ -11,6 +12,7 @@ import weakref
 from typing import Any, Self
 
 import retrograd as torch
+from retrograd.utils.data import graph_settings
 from retrograd.utils.data._utils import pin_memory
 from retrograd.utils.data._utils.errors import ExceptionWrapper
 from retrograd.utils.data._utils.fetch import _IterableDatasetFetcher, _MapDatasetFetcher
@@ -18,10 +20,17 @@ from retrograd.utils.data._utils.worker import (
     MP_STATUS_CHECK_INTERVAL,
     _IterableDatasetStopIteration,
     _ResumeIteration,
+    _sharding_worker_init_fn,
     _worker_loop,
+    seeded,
 )
+from retrograd.utils.data.datapipes.datapipe import IterDataPipe, MapDataPipe
 
 NO_ACCELERATOR = ("'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used.")
+
+
+def processes_work_together() -> bool:
+    return torch.distributed.is_available() and torch.distributed.is_initialized()
 
 
 class _BaseDataLoaderIter:
@@ -29,19 +38,36 @@ class _BaseDataLoaderIter:
 
     def __init__(self, loader: Any) -> None:
         self._dataset = loader.dataset
+        self._dataset_kind = loader._dataset_kind
         self._is_iterable = loader._is_iterable
         self._auto_collation = loader._auto_collation
         self._drop_last = loader.drop_last
         self._index_sampler = loader._index_sampler
         self._num_workers = loader.num_workers
+        self._persistent_workers = loader.persistent_workers
         self._collate_fn = loader.collate_fn
         self._timeout = loader.timeout
+        self._pin_memory_device = loader.pin_memory_device or None
         self._pin_memory = loader.pin_memory and torch.accelerator.is_available()
         if loader.pin_memory and not self._pin_memory:
             warnings.warn(NO_ACCELERATOR, stacklevel=4)
+        self._world_size, self._rank = 1, 0
+        if isinstance(self._dataset, (IterDataPipe, MapDataPipe)) and processes_work_together():
+            self._world_size, self._rank = torch.distributed.get_world_size(), torch.distributed.get_rank()
+        self._seed_pipes(loader)
         self._base_seed = int(torch.empty((), dtype=torch.int64).random_(generator=loader.generator).item())
         self._profile_name = f"enumerate(DataLoader)#{type(self).__name__}.__next__"
         self._start(loader)
+
+    def _seed_pipes(self, loader: Any) -> None:
+        """Give the pipes of this pass a seed, the same in all processes that work together."""
+        self._shared_seed: int | None = None
+        if isinstance(self._dataset, IterDataPipe):
+            seed = torch.empty((), dtype=torch.int64).random_(generator=loader.generator)
+            if processes_work_together():
+                torch.distributed.broadcast(seed, 0)
+            self._shared_seed = int(seed.item())
+            self._dataset = seeded(self._dataset, self._shared_seed)
 
     def _start(self, loader: Any) -> None:
         self._sampler_iter = iter(self._index_sampler)
@@ -50,6 +76,7 @@ class _BaseDataLoaderIter:
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         self._start(loader)
+        self._seed_pipes(loader)
 
     def __iter__(self) -> Self:
         return self
@@ -88,6 +115,8 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
 
     def __init__(self, loader: Any) -> None:
         super().__init__(loader)
+        if isinstance(self._dataset, (IterDataPipe, MapDataPipe)):
+            graph_settings.apply_sharding(self._dataset, self._world_size, self._rank)
         make = _IterableDatasetFetcher if self._is_iterable else _MapDatasetFetcher
         self._dataset_fetcher = make(self._dataset, self._auto_collation, self._collate_fn, self._drop_last)
 
@@ -106,8 +135,11 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def __init__(self, loader: Any) -> None:
         super().__init__(loader)
         self._prefetch_factor = loader.prefetch_factor
-        self._persistent_workers = loader.persistent_workers
         self._in_order = loader.in_order
+        self._worker_init_fn = loader.worker_init_fn
+        if isinstance(self._dataset, (IterDataPipe, MapDataPipe)):
+            self._worker_init_fn = functools.partial(_sharding_worker_init_fn, self._worker_init_fn, self._world_size,
+                                                     self._rank)
         self._shutdown = False
         self._workers: list[Any] = []
         self._index_queues: list[Any] = []
@@ -118,19 +150,21 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             tasks = context.Queue()
             worker = context.Process(target=_worker_loop, daemon=True, args=(
                 self._is_iterable, self._dataset, tasks, self._results, self._done_event, self._auto_collation,
-                self._collate_fn, self._drop_last, self._base_seed, loader.worker_init_fn, worker_id, self._num_workers))
+                self._collate_fn, self._drop_last, self._base_seed, self._worker_init_fn, worker_id, self._num_workers,
+                self._shared_seed))
             worker.start()
             self._index_queues.append(tasks)
             self._workers.append(worker)
         running.add(self)
+        self._seed_pipes(loader)        # the workers have theirs; PyTorch draws one more
         self._begin()
 
     def _reset(self, loader: Any, first_iter: bool = False) -> None:
         """Begin another epoch with the workers that are there."""
-        self._start(loader)
+        super()._reset(loader, first_iter)
         resumed = 0
         for tasks in self._index_queues:
-            tasks.put(_ResumeIteration())
+            tasks.put(_ResumeIteration(self._shared_seed))
         while resumed < self._num_workers:      # results of an epoch that was left early come before
             number, _ = self._get_data()
             resumed += isinstance(number, _ResumeIteration)

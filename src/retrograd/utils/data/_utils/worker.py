@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import retrograd as torch
+from retrograd.utils.data import graph_settings
 from retrograd.utils.data._utils.errors import ExceptionWrapper
 from retrograd.utils.data._utils.fetch import _IterableDatasetFetcher, _MapDatasetFetcher
 
@@ -29,6 +30,21 @@ class WorkerInfo:
     dataset: Any
     rng: Any = None
     worker_method: str | None = "multiprocessing"
+
+
+class ManagerWatchdog:
+    """Tells whether the process that started this one still lives.
+
+    >>> ManagerWatchdog().is_alive()
+    True
+    """
+
+    def __init__(self) -> None:
+        self.manager_pid, self.manager_dead = os.getppid(), False
+
+    def is_alive(self) -> bool:
+        self.manager_dead = self.manager_dead or os.getppid() != self.manager_pid
+        return not self.manager_dead
 
 
 class Current:
@@ -69,9 +85,26 @@ def _generate_state(base_seed: int, worker_id: int) -> list[int]:
     return np.random.SeedSequence(words).generate_state(4).tolist()
 
 
+def seeded(dataset: Any, shared_seed: int | None) -> Any:
+    """A dataset whose random pipes begin from a seed that all processes share; other datasets have none."""
+    if shared_seed is None:
+        return dataset
+    return graph_settings.apply_random_seed(dataset, torch.Generator().manual_seed(shared_seed))
+
+
+def _sharding_worker_init_fn(worker_init_fn: Any, world_size: int, rank_id: int, worker_id: int) -> None:
+    """In a worker, before `worker_init_fn`: take a share of the items of pipes that are to be shared."""
+    info = get_worker_info()
+    if info is None:
+        raise AssertionError("a share is taken in workers of a DataLoader only")
+    graph_settings.apply_sharding(info.dataset, info.num_workers * world_size, worker_id * world_size + rank_id)
+    if worker_init_fn is not None:
+        worker_init_fn(worker_id)
+
+
 def _worker_loop(is_iterable: bool, dataset: Any, index_queue: Any, data_queue: Any, done_event: Any, auto_collation: bool,
                  collate_fn: Callable[[Any], Any], drop_last: bool, base_seed: int, init_fn: Callable[[int], Any] | None,
-                 worker_id: int, num_workers: int) -> None:
+                 worker_id: int, num_workers: int, shared_seed: int | None = None) -> None:
     try:
         torch.set_num_threads(1)
         torch.multiprocessing.reductions.Sending.by_value_below = SMALL
@@ -79,6 +112,7 @@ def _worker_loop(is_iterable: bool, dataset: Any, index_queue: Any, data_queue: 
         random.seed(seed)
         torch.manual_seed(seed)
         np.random.seed(_generate_state(base_seed, worker_id))
+        dataset = seeded(dataset, shared_seed)
         Current.info = WorkerInfo(worker_id, num_workers, seed, dataset)
         fetcher: Any = None
         failed: ExceptionWrapper | None = None
@@ -89,9 +123,9 @@ def _worker_loop(is_iterable: bool, dataset: Any, index_queue: Any, data_queue: 
             fetcher = make(dataset, auto_collation, collate_fn, drop_last)
         except Exception:
             failed = ExceptionWrapper(where=f"in DataLoader worker process {worker_id}")
-        loader = os.getppid()
+        watchdog = ManagerWatchdog()
         exhausted = False
-        while os.getppid() == loader:
+        while watchdog.is_alive():
             try:
                 task = index_queue.get(timeout=IDLE_CHECK_INTERVAL)
             except queue.Empty:
@@ -101,6 +135,7 @@ def _worker_loop(is_iterable: bool, dataset: Any, index_queue: Any, data_queue: 
             if isinstance(task, _ResumeIteration):
                 data_queue.put((task, None))
                 exhausted = False
+                dataset = seeded(dataset, task.seed)
                 fetcher = make(dataset, auto_collation, collate_fn, drop_last)
                 continue
             if task is None or done_event.is_set():

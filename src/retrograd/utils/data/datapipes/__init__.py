@@ -3,3 +3,4 @@ from __future__ import annotations
 
 from retrograd.utils.data.datapipes import iter as iter
 from retrograd.utils.data.datapipes import map as map
+from retrograd.utils.data.datapipes import utils as utils

@@ -5,7 +5,10 @@ An `IterDataPipe` has one iterator at a time: a second one ends the first, since
 from __future__ import annotations
 
 import functools
+import importlib
+import importlib.util
 import inspect
+import pickle
 import random
 import warnings
 from collections.abc import Callable, Iterator
@@ -197,3 +200,47 @@ class ShufflingPipe(IterDataPipe):
         seed = self._seed if self._seed is not None else int(torch.empty((), dtype=torch.int64).random_().item())
         self._seed = None
         return random.Random(seed)
+
+
+def pickled(pipe: Any) -> tuple[bool, bytes]:
+    """A pipe as bytes, and whether it took dill to make them, which can pickle local functions."""
+    try:
+        return False, pickle.dumps(pipe)
+    except Exception:
+        if importlib.util.find_spec("dill") is None:
+            raise
+        return True, importlib.import_module("dill").dumps(pipe)
+
+
+class Travelling:
+    """What data loaders hold of a pipe: it can be sent to other processes more often than the pipe itself."""
+
+    def __init__(self, datapipe: Any) -> None:
+        self._datapipe = datapipe
+
+    def __getstate__(self) -> tuple[bool, bytes]:
+        return pickled(self._datapipe)
+
+    def __setstate__(self, state: tuple[bool, bytes]) -> None:
+        by_dill, data = state
+        self._datapipe = importlib.import_module("dill").loads(data) if by_dill else pickle.loads(data)
+
+    def __len__(self) -> int:
+        try:
+            return len(self._datapipe)
+        except Exception as error:
+            raise TypeError(f"{type(self).__name__} instance doesn't have valid length") from error
+
+
+class _IterDataPipeSerializationWrapper(Travelling, IterDataPipe):
+    """The items of a pipe, wherever it is."""
+
+    def __iter__(self) -> Iterator[Any]:
+        yield from self._datapipe
+
+
+class _MapDataPipeSerializationWrapper(Travelling, MapDataPipe):
+    """The items of a pipe by key, wherever it is."""
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._datapipe[index]

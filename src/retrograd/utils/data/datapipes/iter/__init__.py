@@ -16,6 +16,15 @@ from retrograd.utils.data.datapipes.iter.combining import (
 from retrograd.utils.data.datapipes.iter.combining import (
     ZipperIterDataPipe as Zipper,
 )
+from retrograd.utils.data.datapipes.iter.files import (
+    FileListerIterDataPipe as FileLister,
+)
+from retrograd.utils.data.datapipes.iter.files import (
+    FileOpenerIterDataPipe as FileOpener,
+)
+from retrograd.utils.data.datapipes.iter.files import (
+    StreamReaderIterDataPipe as StreamReader,
+)
 from retrograd.utils.data.datapipes.iter.grouping import (
     BatcherIterDataPipe as Batcher,
 )
@@ -47,5 +56,6 @@ from retrograd.utils.data.datapipes.iter.single import (
     ShufflerIterDataPipe as Shuffler,
 )
 
-__all__ = ["Batcher", "Collator", "Concater", "Demultiplexer", "Filter", "Forker", "Grouper", "IterableWrapper",
-           "Mapper", "Multiplexer", "Sampler", "ShardingFilter", "Shuffler", "UnBatcher", "Zipper"]
+__all__ = ["Batcher", "Collator", "Concater", "Demultiplexer", "FileLister", "FileOpener", "Filter", "Forker", "Grouper",
+           "IterableWrapper", "Mapper", "Multiplexer", "Sampler", "ShardingFilter", "Shuffler", "StreamReader", "UnBatcher",
+           "Zipper"]

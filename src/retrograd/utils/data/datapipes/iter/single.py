@@ -5,7 +5,7 @@ import copy
 from collections.abc import Iterator, Sized
 from typing import Any
 
-from retrograd.utils.data.dataloader import default_collate
+from retrograd.utils.data._utils.collate import default_collate
 from retrograd.utils.data.datapipes.datapipe import IterDataPipe, ShufflingPipe, check_function, functional_datapipe
 from retrograd.utils.data.sampler import SequentialSampler
 
