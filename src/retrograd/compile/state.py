@@ -112,9 +112,6 @@ backend_config = Config("config", **other_settings.BACKEND,
                         **{name: Config(name, **values) for name, values in other_settings.GROUPS.items()},
                         post_grad_custom_post_pass=None, post_grad_custom_pre_pass=None,
                         enable_auto_functionalized_v2=True, fallback_random=False, max_autotune=False,
-                        coordinate_descent_tuning=False, coordinate_descent_check_all_directions=False, cpp=Config("cpp"),
-                        epilogue_fusion=True, force_fuse_int_mm_with_mul=False, fx_graph_cache=True,
-                        max_autotune_gemm_search_space="DEFAULT", triton=Config("triton", unique_kernel_names=True),
                         fusion_threshold=32768,       # elements per op from which on ops are deferred and fused; 0: always
                         fusion_code=True)             # whether what was deferred is compiled, or runs op by op
 

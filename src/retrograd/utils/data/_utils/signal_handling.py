@@ -36,8 +36,8 @@ def _error_if_any_worker_fails() -> None:
             workers[loader] = ()                # it raises once
             if ended.si_code == os.CLD_EXITED:
                 raise RuntimeError(f"DataLoader worker (pid {pid}) exited unexpectedly with exit code {ended.si_status}. "
-                                   "Details are lost due to multiprocessing. Rerunning with num_workers=0 may give better error "
-                                   "trace.")
+                                   "Details are lost due to multiprocessing. Rerunning with num_workers=0 may give better "
+                                   "error trace.")
             raise RuntimeError(f"DataLoader worker (pid {pid}) is killed by signal: "
                                f"{signal.strsignal(ended.si_status)}. ")
 

@@ -56,7 +56,8 @@ class StreamWrapper:
     """An open file that is closed when its last reference is gone.
 
     >>> import io
-    >>> StreamWrapper(io.StringIO("text")).read()
+    >>> stream = StreamWrapper(io.StringIO("text"))
+    >>> stream.read()
     'text'
     """
 
