@@ -31,6 +31,10 @@ static inline double unbits_d(int64_t i) { union { int64_t i; double f; } u = {i
 #define NAN_f __builtin_nanf("")
 #define NAN_d __builtin_nan("")
 
+/* log(1 + f) - f: in single precision without a division */
+static inline float log_tail_f(float f) { return f * f * FMAF(f, log_poly_f(f), -0.5f); }
+static inline double log_tail_d(double f) { const double s = f / (2 + f), z = s * s, h = 0.5 * f * f; return FMAD(s, FMAD(z, logs_poly_d(z), h), -h); }
+
 #define VMATH(T, I, c, EXPLOW, EXPHIGH, M1LOW, BIG) \
 static inline T abs_##c(T x) { return sizeof(T) == 4 ? (T)__builtin_fabsf(x) : (T)__builtin_fabs(x); } \
 static inline T copysign_##c(T x, T y) { return sizeof(T) == 4 ? (T)__builtin_copysignf(x, y) : (T)__builtin_copysign(x, y); } \
@@ -67,17 +71,14 @@ static inline T log_parts_##c(T x, T *k) { \
   return unbits_##c(u - e) - 1; } \
 static inline T log_ends_##c(T x, T r) { const T s = x < INF_##c ? r : x, t = x == 0 ? -INF_##c : NAN_##c; return x > 0 ? s : t; } \
 static inline T log_##c(T x) { \
-  T k; const T f = log_parts_##c(x, &k), s = f / (2 + f), z = s * s, h = (T)0.5 * f * f, R = z * logs_poly_##c(z); \
-  return log_ends_##c(x, FMA_##c(k, LN2HI_##c, -((h - FMA_##c(s, h + R, k * LN2LO_##c)) - f))); } \
+  T k; const T f = log_parts_##c(x, &k); return log_ends_##c(x, FMA_##c(k, LN2HI_##c, f + FMA_##c(k, LN2LO_##c, log_tail_##c(f)))); } \
 static inline T log1p_##c(T x) { \
   const T u = 1 + x, c = (x - (u - 1)) / u, y = log_##c(u); \
   const T r = (u > 0) & (u < INF_##c) ? y + c : y; return abs_##c(x) < TINY_##c * LIFT_##c ? x : r; } \
 static inline T log2_##c(T x) { \
-  T k; const T f = log_parts_##c(x, &k), s = f / (2 + f), z = s * s, h = (T)0.5 * f * f, R = z * logs_poly_##c(z); \
-  const T y = f - (h - s * (h + R)); return log_ends_##c(x, FMA_##c(y, (T)1.4426950408889634, k)); } \
+  T k; const T f = log_parts_##c(x, &k), y = f + log_tail_##c(f); return log_ends_##c(x, FMA_##c(y, (T)1.4426950408889634, k)); } \
 static inline T log10_##c(T x) { \
-  T k; const T f = log_parts_##c(x, &k), s = f / (2 + f), z = s * s, h = (T)0.5 * f * f, R = z * logs_poly_##c(z); \
-  const T y = f - (h - s * (h + R)); return log_ends_##c(x, FMA_##c(k, (T)0.3010299956639812, y * (T)0.4342944819032518)); } \
+  T k; const T f = log_parts_##c(x, &k), y = f + log_tail_##c(f); return log_ends_##c(x, FMA_##c(k, (T)0.3010299956639812, y * (T)0.4342944819032518)); } \
 static inline T sigmoid_##c(T x) { const T e = exp_##c(-abs_##c(x)), n = x < 0 ? e : (T)1; return n / (1 + e); } \
 static inline T sinh_##c(T x) { \
   const T a = abs_##c(x), e = expm1_##c(a), t = exp_##c(a * (T)0.5), y = (T)0.5 * (e + e / (e + 1)); \
@@ -150,21 +151,27 @@ static inline double erf_d(double x) {
 
 /* sin and cos: |x| < 10^6 (the generator sends blocks with larger ones to the C library) */
 #define TRIG_LIMIT 1e6
-static inline void trig_f(float x, float *s, float *c, float *quarter) {
-  const double k = FMAD((double)x, 0.63661977236758134, MAGIC_d) - MAGIC_d;
+/* the sine and cosine of what is left of x after multiples of pi/2, whose number has its last bits in `quarter`; the parts of pi/2
+   have as many bits as the products stay exact with */
+static inline void trig_f(float x, float *s, float *c, int *quarter) {
+#ifdef __FMA__
+  const float m = FMAF(x, 0.636619772f, MAGIC_f), k = m - MAGIC_f, r = FMAF(k, 1.71512451e-15f, FMAF(k, 4.37113883e-8f, FMAF(k, -1.57079637f, x))), z = r * r; *quarter = bits_f(m);
+#else
+  const double m = FMAD((double)x, 0.63661977236758134, MAGIC_d), k = m - MAGIC_d; *quarter = (int)bits_d(m);
   const float r = (float)(((double)x - k * 1.57079632673412561417) - k * 6.07710050650619224932e-11), z = r * r;
-  *quarter = (float)(k - 4 * __builtin_floor(k * 0.25));
+#endif
   *s = FMAF(r * z, sin_poly_f(z), r); *c = FMAF(z * z, cos_poly_f(z), FMAF(z, -0.5f, 1.f)); }
-static inline void trig_d(double x, double *s, double *c, double *quarter) {
-  const double k = FMAD(x, 0.63661977236758134, MAGIC_d) - MAGIC_d;
-  const double r = ((x - k * 1.57079632673412561417) - k * 6.07710050630396597660e-11) - k * 2.02226624879595063154e-21, z = r * r;
-  *quarter = k - 4 * __builtin_floor(k * 0.25);
+static inline void trig_d(double x, double *s, double *c, int64_t *quarter) {
+  const double m = FMAD(x, 0.63661977236758134, MAGIC_d), k = m - MAGIC_d; *quarter = bits_d(m);
+  const double r = FMAD(k, -2.02226624879595063154e-21, FMAD(k, -6.07710050630396597660e-11, FMAD(k, -1.57079632673412561417, x))), z = r * r;
   *s = FMAD(r * z, sin_poly_d(z), r); const double h = 0.5 * z, w = 1 - h; *c = w + (((1 - w) - h) + z * z * cos_poly_d(z)); }
-#define TRIG(T, c) \
-static inline T sin_##c(T x) { T s, o, q; trig_##c(x, &s, &o, &q); const T v = (q == 1) | (q == 3) ? o : s; return x == 0 ? x : q >= 2 ? -v : v; } \
-static inline T cos_##c(T x) { T s, o, q; trig_##c(x, &s, &o, &q); const T v = (q == 1) | (q == 3) ? s : o; return (q == 1) | (q == 2) ? -v : v; } \
-static inline T tan_##c(T x) { T s, o, q; trig_##c(x, &s, &o, &q); const int odd = (q == 1) | (q == 3); const T n = odd ? -o : s, d = odd ? s : o; return x == 0 ? x : n / d; }
-TRIG(float, f) TRIG(double, d)
+#define TURNED_f(v, q) unbits_f(bits_f(v) ^ (int)((unsigned)((q) & 2) << 30))
+#define TURNED_d(v, q) unbits_d(bits_d(v) ^ (int64_t)((uint64_t)((q) & 2) << 62))
+#define TRIG(T, I, c) \
+static inline T sin_##c(T x) { T s, o; I q; trig_##c(x, &s, &o, &q); const T v = q & 1 ? o : s; return x == 0 ? x : TURNED_##c(v, q); } \
+static inline T cos_##c(T x) { T s, o; I q; trig_##c(x, &s, &o, &q); const T v = q & 1 ? s : o; return TURNED_##c(v, q + 1); } \
+static inline T tan_##c(T x) { T s, o; I q; trig_##c(x, &s, &o, &q); const T n = q & 1 ? -o : s, d = q & 1 ? s : o; return x == 0 ? x : n / d; }
+TRIG(float, int, f) TRIG(double, int64_t, d)
 static inline float sin_f_exact(float x) { return __builtin_sinf(x); }
 static inline float cos_f_exact(float x) { return __builtin_cosf(x); }
 static inline float tan_f_exact(float x) { return __builtin_tanf(x); }
