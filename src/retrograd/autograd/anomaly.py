@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from retrograd.core.graph import name_of
 from retrograd.core.hooks import hooks
 from retrograd.core.origin import STACKS
 from retrograd.core.state import set_flag, tls
+
+if TYPE_CHECKING:
+    from retrograd.core.graph import Node
 
 __all__ = ["detect_anomaly", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_anomaly_enabled",
            "set_detect_anomaly"]
@@ -98,7 +101,7 @@ def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
 
 
 # ---- what the engine calls
-def run_checked(node: Any, grads: Any, wanted: Any) -> Any:
+def run_checked(node: Node, grads: Any, wanted: Any) -> Any:
     """Run a node and refuse gradients that are nan."""
     results = node._run(grads, wanted)
     if tls.check_nan:
@@ -128,7 +131,7 @@ def report(node: Any) -> None:
         node = node.metadata.get("parent_")
 
 
-def origin(node: Any, deed: str) -> str:
+def origin(node: Node, deed: str) -> str:
     lines = node.metadata.get("traceback_")
     return NO_FORWARD if lines is None else f"Traceback of forward call that {deed}:\n" + "".join(lines)
 

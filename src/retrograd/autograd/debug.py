@@ -66,7 +66,7 @@ class Step:
     [tensor([30.]), None]
     """
 
-    def __init__(self, driver: Driver, index: int, node: Any, incoming: list[Any]) -> None:
+    def __init__(self, driver: Driver, index: int, node: Node, incoming: list[Any]) -> None:
         self.index = index                        # how many nodes ran before
         self.node = node
         self.incoming = incoming                  # one gradient per output of the node; once it ran, as hooks left them
@@ -338,7 +338,7 @@ class Driver:
             self.close()
             raise
 
-    def push(self, node: Any) -> None:
+    def push(self, node: Node) -> None:
         if self.task.waiting[node] == 0:
             self.order -= 1
             heappush(self.ready, (LAST - node._seq, self.order, node))

@@ -292,12 +292,12 @@ def loop(task: Any) -> None:
         note_node(event, None)
 
 
-def note_node(event: Any, node: Any) -> Any:
+def note_node(event: Any, node: Node | None) -> Any:
     """Tell a profiler, if there is one, that the node of `event` is done and that `node` is next."""
     return None if tls.profiler is None else tls.profiler.next_node(event, node)
 
 
-def run_watched(node: Any, grads: Any, wanted: Any) -> Any:
+def run_watched(node: Node, grads: Any, wanted: Any) -> Any:
     """Run a node under the eyes of anomaly mode, of a profiler, or of both."""
     recorder = tls.profiler
     event = None if recorder is None else recorder.begin_node(node, grads)
@@ -308,12 +308,12 @@ def run_watched(node: Any, grads: Any, wanted: Any) -> Any:
             recorder.end_of(event)
 
 
-def is_wanted(task: Any, node: Any) -> bool:
+def is_wanted(task: Any, node: Node) -> bool:
     """Whether a gradient sent to `node` is of use: it runs, or captures."""
     return node in task.useful
 
 
-def capture(task: Any, node: Any, grads: Any) -> bool:
+def capture(task: Any, node: Node, grads: Any) -> bool:
     """Capture what arrived at an input of `grad`; return whether the node is to run as well."""
     runs = task.needed.get(node, False)
     positions = task.captures.get(node)
@@ -325,7 +325,7 @@ def capture(task: Any, node: Any, grads: Any) -> bool:
     return runs
 
 
-def run_accumulator(task: Any, node: Any, grads: Any) -> None:
+def run_accumulator(task: Any, node: Node, grads: Any) -> None:
     """An accumulator with hooks of some kind, or one that is watched."""
     given = grads
     grads = run_pre_hooks(node, grads)
@@ -346,7 +346,7 @@ def run_accumulator(task: Any, node: Any, grads: Any) -> None:
         run_post_hooks(node, [], grads, True)
 
 
-def deliver(task: Any, node: Any, nr: int, grad: Any, sender: Any, index: int) -> None:
+def deliver(task: Any, node: Node, nr: int, grad: Any, sender: Any, index: int) -> None:
     """Add `grad` to what has arrived at output `nr` of `node`."""
     if grad is None:
         return
@@ -398,7 +398,7 @@ def fitted(node: Any, nr: int, grad: Any, sender: Any, index: int) -> Any:
     return fit(grad, shape, dtype, node, sender, index)
 
 
-def fitted_results(node: Any, results: Any, needed: Any, useful: Any) -> Any:
+def fitted_results(node: Node, results: Any, needed: Any, useful: Any) -> Any:
     """The results of a node as its next nodes will get them, for hooks to see."""
     made = list(results)
     for i, n in enumerate(node._next):

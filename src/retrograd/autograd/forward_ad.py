@@ -160,7 +160,7 @@ class Identity(Node):
         return [grads[0]]
 
 
-def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
+def make_dual(tensor: Tensor, tangent: Any, *, level: int | None = None) -> Any:
     """A view of `tensor` that carries `tangent`, the very object if it lies in memory as `tensor` does.
 
     >>> import retrograd as torch
@@ -193,7 +193,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
     return dual
 
 
-def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The value of a tensor, as a view without tangent, and its tangent (None if it has none).
 
     >>> import retrograd as torch
@@ -227,7 +227,7 @@ def check_floating(role: str, t: Any) -> None:
         raise ValueError(f"Expected {role} to be floating point or complex, but got: {t.dtype}")
 
 
-def alias_of(t: Any) -> Any:
+def alias_of(t: Tensor) -> Any:
     """A view of all of `t` that shares no tangent with it."""
     if t._flags & FLAG_SUBCLASS or (switches.any_mode and tls.dispatch_modes):
         twin = below(alias, [t])
@@ -240,6 +240,6 @@ def alias_of(t: Any) -> Any:
     return twin
 
 
-def set_node(t: Any, node: Any) -> None:
+def set_node(t: Tensor, node: Node) -> None:
     describe_outputs(node, (t,))
     set_history(t, node, 0)

@@ -640,7 +640,7 @@ def check_dirty(node: Any, outputs: Any, known: Any) -> None:
                                "inputs that are modified inplace must all be outputs of the Function.")
 
 
-def fit_output(node: Any, inputs: Any, t: Any, nr: int, differentiable: bool, is_input: bool, is_dirty: bool,
+def fit_output(node: Node, inputs: Any, t: Tensor, nr: int, differentiable: bool, is_input: bool, is_dirty: bool,
                count: int) -> Any:
     """One tensor output of forward; see NOTE [What apply does to outputs]."""
     if not differentiable:
@@ -666,7 +666,7 @@ def fit_output(node: Any, inputs: Any, t: Any, nr: int, differentiable: bool, is
     return t
 
 
-def flag_view(node: Any, inputs: Any, t: Any, unchanged: bool) -> None:
+def flag_view(node: Node, inputs: Any, t: Tensor, unchanged: bool) -> None:
     """Note of a view that leaves a custom Function that it must not be written to (or how to replay it)."""
     if t._view is None or unchanged:
         return
@@ -676,14 +676,14 @@ def flag_view(node: Any, inputs: Any, t: Any, unchanged: bool) -> None:
         t._view.creation = IN_CUSTOM_FUNCTION
 
 
-def make_pure(node: Any, inputs: Any, t: Any) -> None:
+def make_pure(node: Node, inputs: Any, t: Tensor) -> None:
     """A pure view is replayed by calling the Function again."""
     cls = node._forward_cls
     t._view.creation = DEFAULT
     t._view.op, t._view.args, t._view.parent = cls.apply, None, inputs[0]._view
 
 
-def itself_as_view(node: Any, inputs: Any, t: Any) -> Any:
+def itself_as_view(node: Node, inputs: Any, t: Any) -> Any:
     """An input that was returned as it is: a view of the whole of it."""
     if not tls.grad_enabled or not isinstance(t, Tensor):
         return late.view_as(t, t)
@@ -697,7 +697,7 @@ def itself_as_view(node: Any, inputs: Any, t: Any) -> Any:
     return out
 
 
-def rewrite(node: Any, t: Any, nr: int, is_input: bool, count: int) -> Any:
+def rewrite(node: Node, t: Tensor, nr: int, is_input: bool, count: int) -> Any:
     """An input that forward changed in place: the same object with a new history."""
     if not is_input:
         if t._view is not None:
@@ -727,7 +727,7 @@ def rewrite(node: Any, t: Any, nr: int, is_input: bool, count: int) -> Any:
     return t
 
 
-def reorder(node: Any, t: Any) -> Any:
+def reorder(node: Node, t: Tensor) -> Any:
     """The node as CopySlices wants it: the edge of the written input first."""
     return InplaceOnView(node, t)
 
@@ -735,7 +735,7 @@ def reorder(node: Any, t: Any) -> Any:
 class InplaceOnView(Node):
     """Stands for a custom Function's node inside CopySlices, with the edge of the written view in the first place."""
 
-    def __init__(self, node: Any, t: Any) -> None:
+    def __init__(self, node: Node, t: Tensor) -> None:
         Node.__init__(self)
         self.node = node
         producer = t._node
@@ -756,7 +756,7 @@ class InplaceOnView(Node):
         self.node._release()
 
 
-def save_tensors(node: Any, outputs: Any) -> None:
+def save_tensors(node: Node, outputs: Any) -> None:
     """Turn what was given to save_for_backward into saved tensors."""
     tensors = node.to_save
     node.to_save = None
@@ -777,7 +777,7 @@ def save_tensors(node: Any, outputs: Any) -> None:
     node._saved = saved
 
 
-def owns(outer: Any, node: Any) -> bool:
+def owns(outer: Any, node: Node) -> bool:
     """Whether a base's history is this Function's write to one of its views."""
     inner = getattr(outer, "inner", None)
     return inner is not None and getattr(inner, "node", None) is node

@@ -1,12 +1,15 @@
 """Forward mode through custom Functions: calls the user's `jvp` and checks what it returns against what forward did."""
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from retrograd.core import forward
 from retrograd.core.state import tls
 from retrograd.core.tensor import Tensor
 from retrograd.ops import late
+
+if TYPE_CHECKING:
+    from retrograd.core.graph import Node
 
 VIEW = "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view"
 INPLACE = ("An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an "
@@ -25,7 +28,7 @@ def tangents_of(args: Any) -> list[Any]:
     return found
 
 
-def function_jvp(cls: Any, node: Any, args: Any, tangents: Any, outputs: Any, dirty: Any) -> None:
+def function_jvp(cls: Any, node: Node, args: Any, tangents: Any, outputs: Any, dirty: Any) -> None:
     """Run `cls.jvp` and give the outputs their tangents."""
     versions = [None if t is None else t._version for t in tangents]
     was = tls.fwd_grad_enabled
@@ -79,5 +82,5 @@ def check_result(out: Any, result: Any, args: Any, tangents: Any, versions: Any,
             return
 
 
-def root_of(t: Any) -> Any:
+def root_of(t: Tensor) -> Any:
     return t if t._view is None else t._view.base

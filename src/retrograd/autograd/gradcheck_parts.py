@@ -116,7 +116,7 @@ Expected:
 """.strip())
 
 
-def zeros_for(t: Any) -> Any:
+def zeros_for(t: Tensor) -> Any:
     return late.zeros([], dtype=t.dtype).expand(t.shape)
 
 
@@ -198,7 +198,7 @@ def check_multiplied_by_grad_output(outputs: Any, inputs: Any, masked: bool | No
             raise GradcheckError("grad is incorrect size")
 
 
-def check_sparse_gradient(g: Any, t: Any) -> None:
+def check_sparse_gradient(g: Any, t: Tensor) -> None:
     if layout_of(g) != layout_of(t):
         raise GradcheckError(f"grad is incorrect layout ({g.layout} is not {t.layout})")
     if is_sparse(g):

@@ -8,7 +8,7 @@ batched gradients, gradients of zeros, missing gradients. The first failure is t
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from retrograd.autograd import gradcheck_parts as parts
 from retrograd.autograd.backward import grad
@@ -31,6 +31,9 @@ from retrograd.autograd.jacobians import (
     random_vectors,
 )
 from retrograd.ops import late
+
+if TYPE_CHECKING:
+    from retrograd.core.tensor import Tensor
 
 __all__ = ["GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian",
            "get_numerical_jacobian_wrt_specific_input", "gradcheck", "gradgradcheck"]
@@ -235,7 +238,7 @@ def describe_slow(func: Function, inputs: Any, outputs: Any, given: int, output:
     """What the Jacobians look like that differ between two vectors."""
     numerical = numerical_jacobians(func, inputs, outputs, None, options.eps, forward)[given][output]
     if forward:
-        def of_one(t: Any) -> Any:
+        def of_one(t: Tensor) -> Any:
             return as_tuple(func(*[t if i == given else other for i, other in enumerate(inputs)]))[output]
         analytical = forward_jacobians(of_one, (inputs[given],), (outputs[output],))[0][0]
     else:

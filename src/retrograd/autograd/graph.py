@@ -151,7 +151,7 @@ class save_on_cpu(saved_tensors_hooks):
     """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
-        def pack(tensor: Any) -> Any:
+        def pack(tensor: Tensor) -> Any:
             return tensor.device, late.cpu(tensor)
 
         def unpack(packed: Any) -> Any:
@@ -219,7 +219,7 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[[Any], None], 
     return _MultiHandle(tuple([t.register_hook(first) for t in tensors if t.requires_grad]))
 
 
-def node_finder(tensor: Any) -> Callable[[], Any]:
+def node_finder(tensor: Tensor) -> Callable[[], Any]:
     """A way to the node of `tensor` that keeps neither alive: hooks live on them, and a strong one would be a cycle."""
     node = tensor.grad_fn
     if node is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 from weakref import ref
 
-from retrograd.core.graph import AccumulateGrad, NodeHooks, RemovableHandle
+from retrograd.core.graph import AccumulateGrad, Node, NodeHooks, RemovableHandle
 from retrograd.core.saved import type_name
 from retrograd.core.tensor import Tensor, extra_of, wants_grad
 
@@ -60,7 +60,7 @@ def check_hook_result(old: Any, new: Any, hook: Any) -> None:
         raise RuntimeError(f"hook '{name}' has changed the size of value")
 
 
-def run_pre_hooks(node: Any, grads: Any) -> Any:
+def run_pre_hooks(node: Node, grads: Any) -> Any:
     """All hooks that come before the node itself."""
     grads = run_tensor_hooks(node, grads)
     hooks = node._hooks
@@ -72,7 +72,7 @@ def run_pre_hooks(node: Any, grads: Any) -> Any:
     return grads
 
 
-def run_post_hooks(node: Any, results: Any, grads: Any, inputs_known: bool) -> Any:
+def run_post_hooks(node: Node, results: Any, grads: Any, inputs_known: bool) -> Any:
     """The hooks that come after the node; a hook registered while it ran does not know its inputs."""
     if not inputs_known:
         grads = [None] * len(grads)
@@ -126,7 +126,7 @@ def register_hook(tensor: Any, hook: Any) -> RemovableHandle:
     return handle
 
 
-def register_post_accumulate_grad_hook(tensor: Any, hook: Any) -> RemovableHandle:
+def register_post_accumulate_grad_hook(tensor: Tensor, hook: Any) -> RemovableHandle:
     """Call `hook(tensor)` after a gradient was added to the `.grad` of a leaf.
 
     >>> import retrograd as torch
@@ -147,7 +147,7 @@ def register_post_accumulate_grad_hook(tensor: Any, hook: Any) -> RemovableHandl
     return handle
 
 
-def retain_grad(tensor: Any) -> None:
+def retain_grad(tensor: Tensor) -> None:
     """Keep the gradient of a tensor that is no leaf in its `.grad`.
 
     >>> import retrograd as torch

@@ -49,15 +49,15 @@ def is_float(value: Any) -> bool:
     return is_tensor(value) and (value.is_floating_point() or value.is_complex())
 
 
-def layout_of(t: Any) -> str:
+def layout_of(t: Tensor) -> str:
     return str(getattr(t, "layout", "torch.strided")).removeprefix("torch.")
 
 
-def is_sparse(t: Any) -> bool:
+def is_sparse(t: Tensor) -> bool:
     return layout_of(t).startswith("sparse_")
 
 
-def is_mkldnn(t: Any) -> bool:
+def is_mkldnn(t: Tensor) -> bool:
     return layout_of(t) == "_mkldnn"
 
 
@@ -99,7 +99,7 @@ def numerical_jacobians(fn: Function, inputs: Any, outputs: Any, target: Any, ep
             for t, _ in zip(tensors_in(target, True), places, strict=False)]
 
 
-def numerical_jacobian(fn: Function, inputs: Any, outputs: Any, eps: float, t: Any, forward: bool) -> tuple[Any, ...]:
+def numerical_jacobian(fn: Function, inputs: Any, outputs: Any, eps: float, t: Tensor, forward: bool) -> tuple[Any, ...]:
     """The Jacobians of all outputs with respect to `t`, a tensor that `fn` sees change."""
     data = writable(t)
     complex_input = t.is_complex()
@@ -114,7 +114,7 @@ def numerical_jacobian(fn: Function, inputs: Any, outputs: Any, eps: float, t: A
     return tuple(jacobians)
 
 
-def writable(t: Any) -> Any:
+def writable(t: Tensor) -> Any:
     """The tensor's values, to be changed behind autograd's back."""
     if is_mkldnn(t):
         raise NotImplementedError(f"finite differences for {t.layout} input")
@@ -123,7 +123,7 @@ def writable(t: Any) -> Any:
     return t.data
 
 
-def places(t: Any) -> Iterator[tuple[int, tuple[int, ...]]]:
+def places(t: Tensor) -> Iterator[tuple[int, tuple[int, ...]]]:
     """For every element that is stored, its number in the dense tensor and its index among the values."""
     if is_sparse(t):
         yield from zip(stored_rows(t), indices(writable(t)), strict=True)
@@ -131,7 +131,7 @@ def places(t: Any) -> Iterator[tuple[int, tuple[int, ...]]]:
         yield from enumerate(indices(t))
 
 
-def stored_rows(t: Any) -> list[int]:
+def stored_rows(t: Tensor) -> list[int]:
     """The numbers, in the dense tensor, of the elements of the values of a sparse one."""
     if layout_of(t) != "sparse_coo":
         values = writable(t)
@@ -152,7 +152,7 @@ def filled(inputs: Any) -> Any:
     return tuple([fill_out(t) if is_tensor(t) and is_sparse(t) else t for t in inputs])
 
 
-def fill_out(t: Any) -> Any:
+def fill_out(t: Tensor) -> Any:
     layout = layout_of(t)
     options: Any = {"blocksize": t.values().shape[1:3]} if layout in ("sparse_bsr", "sparse_bsc") else {}
     ones = late.ones(t.shape, dtype=t.dtype)
@@ -239,7 +239,7 @@ If the test
 """
 
 
-def zeros_like(t: Any) -> Any:
+def zeros_like(t: Tensor) -> Any:
     return late.zeros_like(t, memory_format=contiguous_format)
 
 
@@ -397,7 +397,7 @@ def random_vectors(inputs: Any, outputs: Any, forward: bool) -> tuple[Any, list[
     """(`v` for each output, `u` for each input): the same in every run, so that a failure comes again."""
     generator = Generator()
 
-    def unit(t: Any, real: bool) -> Any:
+    def unit(t: Tensor, real: bool) -> Any:
         vector = late.rand(t.numel(), generator=generator).to(REAL.get(t.dtype, t.dtype) if real else t.dtype)
         if is_sparse(t):                  # no step where nothing is stored
             rows = late.tensor(stored_rows(t), dtype=int64)

@@ -45,7 +45,7 @@ class _AllowMutationOnSavedContext:
         self.tid_to_weakhandle.clear()
         self.sid_to_tid.clear()
 
-    def pack(self, tensor: Any) -> _Handle:
+    def pack(self, tensor: Tensor) -> _Handle:
         memory = memory_of(tensor)
         tid = (id(tensor), *memory)
         self.sid_to_tid[memory].add(tid)
@@ -62,7 +62,7 @@ class _AllowMutationOnSavedContext:
             raise AssertionError(OUTSIDE)
         return self.original[handle]
 
-    def about_to_write(self, tensor: Any) -> None:
+    def about_to_write(self, tensor: Tensor) -> None:
         """Clone what is still saved of the memory of `tensor`."""
         for tid in self.sid_to_tid.get(memory_of(tensor), ()):
             handle = self.tid_to_weakhandle.get(tid)
@@ -70,7 +70,7 @@ class _AllowMutationOnSavedContext:
                 self.cloned[handle] = late.clone(self.original.pop(handle))
 
 
-def memory_of(tensor: Any) -> tuple[int, int]:
+def memory_of(tensor: Tensor) -> tuple[int, int]:
     """What a write through any alias has in common with `tensor`: the address and the version."""
     return address(tensor.array) if tensor.array.size else 0, tensor._version
 

@@ -74,12 +74,12 @@ def origin_of(value: Any) -> Origin | None:
 
 
 # ---- what errors say; each text begins with a space or a line break, for it stands after PyTorch's own
-def rootless(t: Any) -> str:
+def rootless(t: Tensor) -> str:
     """Why an output cannot be differentiated."""
     return without_grad(t) or "." + CUT_OFF
 
 
-def without_grad(t: Any) -> str:
+def without_grad(t: Tensor) -> str:
     """What is known of a tensor that needs no gradient; nothing, if nothing is."""
     trail = known_trail(t)
     if trail is None:
@@ -103,7 +103,7 @@ def unused(index: int, t: Any, roots: Any) -> str:
     return lines([introduced(t), *facts])
 
 
-def unused_facts(t: Any, node: Any, reached: Any) -> list[str]:
+def unused_facts(t: Tensor, node: Any, reached: Any) -> list[str]:
     if node in reached:
         return silent(node, reached)
     if t._view is not None and edge_of(t._view.base) in reached:
@@ -115,7 +115,7 @@ def unused_facts(t: Any, node: Any, reached: Any) -> list[str]:
         write.told("changed by {}") + " (what was computed before has its old value)" for _, write in writes_of(t._counter)]]
 
 
-def silent(node: Any, reached: Iterable[Any]) -> list[str]:
+def silent(node: Node, reached: Iterable[Any]) -> list[str]:
     """Say which nodes could have sent a gradient to `node`, and did not."""
     senders = [n for n in reached if any([following is node for following in n._next])]
     return ["it is in the graph, but no gradient came from there", *[
@@ -135,7 +135,7 @@ def reachable(roots: Any) -> dict[Any, None]:
     return found
 
 
-def introduced(t: Any) -> str:
+def introduced(t: Tensor) -> str:
     """What the caller calls the tensor, its shape and its origin."""
     origin = origin_of(t)
     made = "" if origin is None else origin.told(" and was made by {}")
@@ -151,7 +151,7 @@ def sentence(facts: list[str]) -> str:
     return text[0].upper() + text[1:] + "."
 
 
-def called(t: Any) -> str:
+def called(t: Tensor) -> str:
     """What the caller calls `t`, or "it"."""
     frame: Any = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):

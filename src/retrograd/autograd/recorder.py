@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from retrograd.core.dispatch import compute
-from retrograd.core.graph import LAST, name_of, sequence
-from retrograd.core.opdef import find_packet
+from retrograd.core.graph import LAST, Node, name_of, sequence
+from retrograd.core.opdef import OpDef, find_packet
 from retrograd.core.state import tls
 from retrograd.core.tensor import Tensor
 
@@ -96,7 +96,7 @@ class Recorder:
                 record.end = self.end
 
     # ---- what dispatch, Function and the engine call
-    def run_op(self, op: Any, args: Any, layers: Callable[[Any, Any], Any]) -> Any:
+    def run_op(self, op: OpDef, args: Any, layers: Callable[[Any, Any], Any]) -> Any:
         """Run `op` through the `layers` of dispatch as one event."""
         number = -1
         # (`x_like` takes no more from its tensor than a shape: autograd lets it pass)
@@ -126,7 +126,7 @@ class Recorder:
         self.run_part(filler, [made, *values(named)])
         return made
 
-    def run_part(self, op: Any, args: Any) -> Any:
+    def run_part(self, op: OpDef, args: Any) -> Any:
         record = self.begin(op.qualified, FUNCTION, -1, args)
         try:
             result = compute(op, args)
@@ -147,7 +147,7 @@ class Recorder:
         finally:
             self.end_of(record)
 
-    def begin_node(self, node: Any, grads: Any) -> Record:
+    def begin_node(self, node: Node, grads: Any) -> Record:
         """Open the event of a node's formula."""
         number, thread = self.origin(node)
         record = self.begin(name_of(node), BACKWARD_FUNCTION, number, grads)
@@ -165,7 +165,7 @@ class Recorder:
         record.fwd_thread = thread
         return record
 
-    def origin(self, node: Any) -> tuple[int, int]:
+    def origin(self, node: Node) -> tuple[int, int]:
         """The sequence number of a node and the thread that recorded it."""
         if node._seq == LAST:
             return -1, 0
@@ -238,7 +238,7 @@ def flops_of(name: str, args: Any, result: Any) -> int:
 
 
 # ---- factories, taken apart
-def takes_steps(op: Any, args: Any) -> bool:
+def takes_steps(op: OpDef, args: Any) -> bool:
     """Whether nothing between here and the kernel wants to see the factory whole, and the call is a plain one."""
     if op.is_out or tls.dispatch_modes or tls.transforms or tls.below:
         return False

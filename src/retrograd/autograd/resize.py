@@ -2,9 +2,12 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from retrograd.autograd.function import Function
+
+if TYPE_CHECKING:
+    from retrograd.core.tensor import Tensor
 
 
 class Resize(Function):
@@ -16,7 +19,7 @@ class Resize(Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, tensor: Any, sizes: Any) -> Any:
+    def forward(ctx: Any, tensor: Tensor, sizes: Any) -> Any:
         ctx.input_sizes = tensor.size()
         if prod(sizes) != tensor.numel():
             raise RuntimeError(f"requested resize to {'x'.join(map(str, sizes))} ({prod(sizes)} elements in total), but the "

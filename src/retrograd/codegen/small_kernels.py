@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from retrograd.core.fast_kernels import PRODUCTS, is_lowered, kernel_name
-from retrograd.core.opdef import OPS
+from retrograd.core.opdef import OPS, OpDef
 
 PRELUDE = r"""
 #define PY_SSIZE_T_CLEAN
@@ -230,7 +230,7 @@ def lowered() -> list[tuple[str, Any]]:
             if is_lowered(op) and op.lower in PRODUCTS]
 
 
-def kernel_source(name: str, op: Any) -> str:
+def kernel_source(name: str, op: OpDef) -> str:
     return {"matmul": MATMUL, "bmm": BMM, "addmm": ADDMM}[op.lower].format(name=name)
 
 

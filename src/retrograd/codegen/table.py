@@ -13,7 +13,7 @@ from zlib import crc32
 from retrograd.codegen import c
 from retrograd.codegen.loops import REDUCE, Program, guards, only_integral
 from retrograd.core.fast_kernels import ALGORITHM, PRODUCTS, is_lowered
-from retrograd.core.opdef import OPS
+from retrograd.core.opdef import OPS, OpDef
 from retrograd.core.schema import REQUIRED
 
 FILES = 8                          # files of loops, compiled side by side
@@ -49,7 +49,7 @@ INTERNAL = {
 }
 
 
-def kernel_name(op: Any) -> str:
+def kernel_name(op: OpDef) -> str:
     return f"{op.name}_{op.overload}"
 
 
@@ -63,8 +63,9 @@ def alternatives(lower: Any) -> list[tuple[dict[str, Any], str]]:
 class Kernel:
     """One alternative of an op's `lower`, with what native/kernel.c has to know of it."""
 
-    def __init__(self, op: Any, number: int, guard: dict[str, Any], text: str) -> None:
-        self.op, self.guard = op, guard
+    def __init__(self, op: OpDef, number: int, guard: dict[str, Any], text: str) -> None:
+        self.op: Any = op
+        self.guard = guard
         params = op.schema.params
         tensors = {p.name: "elem" for p in params if p.type == "Tensor" and not p.is_list and guard.get(p.name, 0) is not None}
         numbers = [p.name for p in params if p.type in NUMBERS and not p.is_list and p.name not in guard]
@@ -172,7 +173,7 @@ class Plain:
 class Hand:
     """An op whose kernel is a function of native/native.h: `lower` is "@" and its name there."""
 
-    def __init__(self, op: Any, name: str) -> None:
+    def __init__(self, op: OpDef, name: str) -> None:
         self.name, self.hand = kernel_name(op), name
 
     def row(self, following: int, file: int, index: int) -> str:

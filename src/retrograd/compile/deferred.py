@@ -31,6 +31,7 @@ from retrograd.compile.waiting import Choice, Waiting
 from retrograd.core import dispatch
 from retrograd.core.hooks import hooks
 from retrograd.core.modes import TorchDispatchMode, remove_mode
+from retrograd.core.opdef import OpDef
 from retrograd.core.state import set_grad_enabled, switches, tls
 from retrograd.core.tensor import FLAG_INFERENCE, FLAG_PENDING, Tensor, new_tensor, wants_grad
 from retrograd.ops.create.generators import default_generator
@@ -142,21 +143,21 @@ class Deferrer(TorchDispatchMode):
                         codes[made] = code
 
     # ---- ops
-    def attempt(self, op: Any, args: Any, records: bool) -> Any:
+    def attempt(self, op: OpDef, args: Any, records: bool) -> Any:
         """The result of an op if it can wait, else None. Nothing but the list of what waits is locked: ops may run anything."""
         if self.waiting.alone:
             return self.waiting.attempt(op, args, records)
         with self.lock:
             return self.waiting.attempt(op, args, records)
 
-    def _process(self, op: Any, args: Any) -> Any:
+    def _process(self, op: OpDef, args: Any) -> Any:
         """Do an op that autograd has seen, now or later; `args` are in the order of the schema."""
         if self.tape is not None:
             return self.run(op, args, (facts.get(op) or facts_of(op))[1])
         result = self.attempt(op, args, False)
         return self.run(op, args, facts[op][1]) if result is None else result
 
-    def take(self, op: Any, args: Any) -> Any:
+    def take(self, op: OpDef, args: Any) -> Any:
         """Do an op that autograd has not seen, where this mode is all that watches."""
         tape = self.tape
         if tape is not None:                      # which has not taken it
@@ -173,7 +174,7 @@ class Deferrer(TorchDispatchMode):
         self.flush()                              # an op that is not of the table
         return func(*args, **(kwargs or {}))
 
-    def run(self, op: Any, args: Any, writes: bool) -> Any:
+    def run(self, op: OpDef, args: Any, writes: bool) -> Any:
         """Do an op now, below autograd."""
         tape = self.tape
         if tape is not None and tape.arrays and (writes or self.touches(args)) or self.waiting.events and (
@@ -250,7 +251,7 @@ class Deferrer(TorchDispatchMode):
             interpret(events, held, numbers)
 
 
-def facts_of(op: Any) -> tuple[list[Choice], bool]:
+def facts_of(op: OpDef) -> tuple[list[Choice], bool]:
     if not op._ready:
         op.prepare()
     found = facts[op] = choices_of(op), bool(op.is_inplace or op.is_out or op._schema.is_mutable)
@@ -279,14 +280,14 @@ class Trace(Deferrer):
     def flush(self) -> None:
         raise CannotTrace
 
-    def run(self, op: Any, args: Any, writes: bool) -> Any:
+    def run(self, op: OpDef, args: Any, writes: bool) -> Any:
         raise CannotTrace
 
-    def learn(self, op: Any, args: Any, writes: bool) -> Any:
+    def learn(self, op: OpDef, args: Any, writes: bool) -> Any:
         """The result of an op for its layout."""
         return dispatch.compute(op, [new_tensor(a.array) if isinstance(a, Tensor) else a for a in args])
 
-    def take(self, op: Any, args: Any) -> Any:
+    def take(self, op: OpDef, args: Any) -> Any:
         if op.composite:
             return op.compute(*args)
         if op.name == "expand":
@@ -303,7 +304,7 @@ class Trace(Deferrer):
         self.kept.append(result)
         return result
 
-    def _process(self, op: Any, args: Any) -> Any:
+    def _process(self, op: OpDef, args: Any) -> Any:
         if op.name in ("detach", "alias"):
             return new_tensor(args[0].array)
         raise CannotTrace
@@ -336,7 +337,7 @@ class Weight:
         self.last = False
         self.made: set[int] = set()               # ids of arrays; one that is used again for another array does no harm
 
-    def add(self, op: Any, args: Any, result: Any) -> None:
+    def add(self, op: OpDef, args: Any, result: Any) -> None:
         self.ops += 1
         if op.overload == "Scalar" and hasattr(op.packet, "Tensor"):      # which a number in a tensor's place makes of it
             op = op.packet.Tensor

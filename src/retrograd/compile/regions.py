@@ -12,6 +12,7 @@ from retrograd.codegen.table import DOUBLES, FLOATS, Kernel, alternatives
 from retrograd.compile.waiting import Choice, Event, Layout
 from retrograd.core import dispatch
 from retrograd.core.fast_kernels import PRODUCTS
+from retrograd.core.opdef import OpDef
 from retrograd.core.storage import address
 from retrograd.core.tensor import wrap
 
@@ -21,7 +22,7 @@ MANY = 512                        # of single elements
 empty, uint8 = np.empty, np.uint8
 
 
-def choices_of(op: Any) -> list[Choice]:
+def choices_of(op: OpDef) -> list[Choice]:
     """The alternatives of an op that regions can hold; none if it is neither computed element by element nor a sum."""
     if not op.lower or op.functional is not None or op.is_inplace or op.is_out or op.multiple or op.composite:
         return []

@@ -11,6 +11,7 @@ from retrograd.autograd.engine import expands_to
 from retrograd.autograd.hooks import as_results, check_hook_result
 from retrograd.core.graph import name_of
 from retrograd.core.hooks import hooks as services
+from retrograd.core.opdef import OpDef
 from retrograd.core.recipe import ATTR, GRAD, GRADS, NEEDED, SAVED
 from retrograd.core.state import tls
 from retrograd.core.tensor import FLAG_SPARSE, Tensor
@@ -21,7 +22,7 @@ from retrograd.ops import late
 class BackwardOp:
     """The derivative formula of an op as a function of gradients, saved values and attributes."""
 
-    def __init__(self, op: Any) -> None:
+    def __init__(self, op: OpDef) -> None:
         self.op = op
         self.__name__ = op.node_name
         self.__module__ = "torch._dynamo.compiled_autograd.ops"
@@ -76,7 +77,7 @@ def arguments(rule: Any, grads: Any, saved: Any, attributes: Any, edges: list[bo
 backward_ops: dict[Any, BackwardOp] = {}
 
 
-def backward_op(op: Any) -> BackwardOp:
+def backward_op(op: OpDef) -> BackwardOp:
     """The derivative formula of `op`, one object for each op."""
     return backward_ops.setdefault(op, BackwardOp(op))
 

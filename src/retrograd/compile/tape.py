@@ -24,6 +24,7 @@ from retrograd.compile.trie import Spot, Step
 from retrograd.compile.waiting import Event, is_number, layout_of, layouts
 from retrograd.core.exposed import is_exposed
 from retrograd.core.graph import Node
+from retrograd.core.opdef import OpDef
 from retrograd.core.state import Tape, switches, tls
 from retrograd.core.tensor import FLAG_PENDING, Tensor, new_tensor, wants_grad
 
@@ -114,7 +115,7 @@ class Recording(Tape):
         self.node: Any = None
 
     # ---- the entrances
-    def unary(self, op: Any, a: Any) -> Any:
+    def unary(self, op: OpDef, a: Any) -> Any:
         if self.shared or not self.is_on():
             return self.call_locked(op, (a,), False) if self.shared else None
         step = self.spot.last
@@ -127,7 +128,7 @@ class Recording(Tape):
             self.undo(made, given)
         return self.search(op, (a,), False)
 
-    def binary(self, op: Any, a: Any, b: Any) -> Any:
+    def binary(self, op: OpDef, a: Any, b: Any) -> Any:
         if self.shared or not self.is_on():
             return self.call_locked(op, (a, b), False) if self.shared else None
         step = self.spot.last
@@ -140,12 +141,12 @@ class Recording(Tape):
             self.undo(made, given)
         return self.search(op, (a, b), False)
 
-    def call(self, op: Any, args: Any) -> Any:
+    def call(self, op: OpDef, args: Any) -> Any:
         if self.shared:
             return self.call_locked(op, args, True)
         return self.search(op, args, True) if self.is_on() else None
 
-    def call_locked(self, op: Any, args: Any, whole: bool) -> Any:
+    def call_locked(self, op: OpDef, args: Any, whole: bool) -> Any:
         """An op, while there are other threads."""
         if get_ident() != self.ident:
             return None
@@ -165,7 +166,7 @@ class Recording(Tape):
             self.flush()
         return True
 
-    def search(self, op: Any, args: Any, whole: bool) -> Any:
+    def search(self, op: OpDef, args: Any, whole: bool) -> Any:
         """The result of an op if it can wait, else None; without `whole`, further arguments have their defaults."""
         facts = self.facts.get(op)
         if facts is None:
@@ -297,7 +298,7 @@ class Recording(Tape):
         return out
 
     # ---- what is new
-    def extend(self, op: Any, args: Any, choices: Any) -> Any:
+    def extend(self, op: OpDef, args: Any, choices: Any) -> Any:
         """The result of an op that comes at this place for the first time; None if it must not wait."""
         for choice in choices:
             if choice.fits(args):
@@ -396,7 +397,7 @@ class Recording(Tape):
         step.numbers = numbers
         return step
 
-    def unknown_of(self, op: Any, args: Any) -> Any:
+    def unknown_of(self, op: OpDef, args: Any) -> Any:
         """What is to be learnt of an op that has just been refused; None if nothing is."""
         found, self.unknown = self.unknown, None
         return found if found is not None and found[0] is op and len(args) == len(found[1]) and all(

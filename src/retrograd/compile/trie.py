@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from retrograd.core.opdef import OpDef
+
 # What an argument is, if not the number of a value: a new input, a number that may change, one that is compared, a constant.
 NEW_INPUT, LIFTED, COMPARED, FIXED = -1, -2, -3, -4
 
@@ -17,7 +19,7 @@ NEW_INPUT, LIFTED, COMPARED, FIXED = -1, -2, -3, -4
 class Step:
     """An op at some place of a program. `kinds` says what each argument is, `values` what it must be like."""
 
-    def __init__(self, op: Any, kinds: Any, values: Any, requires: Any, grad: bool, records: bool, event: Any) -> None:
+    def __init__(self, op: OpDef, kinds: Any, values: Any, requires: Any, grad: bool, records: bool, event: Any) -> None:
         self.op: Any = op
         self.kinds: list[int] = kinds
         self.values: list[Any] = values

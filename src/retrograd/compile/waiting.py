@@ -10,6 +10,7 @@ from weakref import ref
 import numpy as np
 
 from retrograd.core.exposed import is_exposed
+from retrograd.core.opdef import OpDef
 from retrograd.core.record import record, save_results
 from retrograd.core.state import tls
 from retrograd.core.storage import contiguous_strides, empty_strided, strides_of
@@ -62,7 +63,7 @@ def layout_of(array: Any) -> Any:
 class Choice:
     """One alternative of an op's `lower` that is computed element by element or sums up: what it takes from the arguments."""
 
-    def __init__(self, op: Any, program: Any, guard: Any, kinds: str) -> None:
+    def __init__(self, op: OpDef, program: Any, guard: Any, kinds: str) -> None:
         self.op: Any = op
         self.program: Any = program
         self.kinds: str = kinds                               # the dtypes that it computes in, as NumPy's characters
@@ -136,7 +137,7 @@ class Waiting:
         self.layouts: list[Any] = []
         self.tensors: list[Any] = []              # weak references to the tensors that are pending
 
-    def attempt(self, op: Any, args: Any, records: bool) -> Any:
+    def attempt(self, op: OpDef, args: Any, records: bool) -> Any:
         """The result of an op if it can wait, else None; `records`: autograd has not seen the op yet."""
         known = self.facts.get(op)
         if known is None:

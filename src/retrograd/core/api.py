@@ -97,7 +97,7 @@ def make_unreduced(name: str, op: Any, public: Any = None) -> Any:
     return function
 
 
-def pair(op: Any) -> Any:
+def pair(op: OpDef) -> Any:
     """`op` as a function of its two tensors, with the other arguments that its `fast` is for."""
     if not COMPILED:
         return operators.written(op, "operator2")
@@ -410,7 +410,7 @@ def packet_general(packet: Any, args: Any, kwargs: Any) -> Any:
     return call(packet.overloads_[index], bound)
 
 
-def op_call(op: Any, args: Any, kwargs: Any) -> Any:
+def op_call(op: OpDef, args: Any, kwargs: Any) -> Any:
     entry = op.short
     if entry is None:
         if op.schema.writes_list or not op._ready or op.returns_list:
@@ -420,7 +420,7 @@ def op_call(op: Any, args: Any, kwargs: Any) -> Any:
     return entry(*args, **kwargs)
 
 
-def op_general(op: Any, args: Any, kwargs: Any) -> Any:
+def op_general(op: OpDef, args: Any, kwargs: Any) -> Any:
     if overridden(args, kwargs):
         return hooks.torch_function(op, args, kwargs)
     try:

@@ -13,6 +13,7 @@ from retrograd.core import dtypes
 from retrograd.core.device import CPU
 from retrograd.core.dispatch import call
 from retrograd.core.hooks import hooks
+from retrograd.core.opdef import OpDef
 from retrograd.core.state import set_flag, tls
 from retrograd.core.tensor import Tensor
 
@@ -42,7 +43,7 @@ def use_dtype(dtype: Any) -> None:
         tls.autocast = dtype
 
 
-def run(op: Any, args: Any) -> Any:
+def run(op: OpDef, args: Any) -> Any:
     """Do an op that autocast has a say in."""
     lower = tls.autocast
     tls.autocast = None                   # only the flag: the count of what is special stays, and is right again below

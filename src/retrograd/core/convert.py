@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from retrograd.core.tensor import Tensor
 
 Converter = Callable[[Any], Any]
 
@@ -101,7 +104,7 @@ _INTEGER_DTYPES: Final = frozenset({
 })  # fmt: skip
 
 
-def _dtype_name(tensor: Any) -> str:
+def _dtype_name(tensor: Tensor) -> str:
     dtype = tensor.dtype
     return getattr(dtype, "name", None) or str(dtype)
 

@@ -6,7 +6,7 @@ from typing import Any
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import find_packet
 from retrograd.core.state import tls
-from retrograd.core.tensor import Size
+from retrograd.core.tensor import Size, Tensor
 
 STRIDES = frozenset({"stride", "is_contiguous"})
 POLICIES = {"strides": STRIDES, "sizes": STRIDES | {"size", "dim", "numel", "storage_offset"}}
@@ -14,7 +14,7 @@ ASKED = {"size": "sym_size", "stride": "sym_stride", "numel": "sym_numel", "stor
 SEQUENCES = ("size", "stride")
 
 
-def set_policy(t: Any, policy: str | None, device: bool, layout: bool) -> None:
+def set_policy(t: Tensor, policy: str | None, device: bool, layout: bool) -> None:
     """Note what an instance is to be asked about."""
     asked = set(POLICIES[policy]) if policy is not None else set()
     if device:

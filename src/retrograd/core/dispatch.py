@@ -25,7 +25,7 @@ from retrograd.core.kernels import (
     run_kernel,
     write_into,
 )
-from retrograd.core.opdef import find_packet
+from retrograd.core.opdef import OpDef, find_packet
 from retrograd.core.origin import note_call
 from retrograd.core.out import compute_out, write_out
 from retrograd.core.quick import call_native, tensors_of, write_native
@@ -75,7 +75,7 @@ ndarray = np.ndarray
 class Dispatch(Dispatcher):
     """The entrances that Tensor's operators and the generated functions use."""
 
-    def unary(self, op: Any, a: Any) -> Any:
+    def unary(self, op: OpDef, a: Any) -> Any:
         """An op of one tensor and no other arguments."""
         if switches.tape is not None:
             made = switches.tape.unary(op, a)
@@ -122,7 +122,7 @@ class Dispatch(Dispatcher):
                 save_results(op, node, 1, (out,))
         return out
 
-    def binary(self, op: Any, a: Any, b: Any) -> Any:
+    def binary(self, op: OpDef, a: Any, b: Any) -> Any:
         """An op of two tensors, or of a tensor and a number."""
         if switches.tape is not None:
             made = switches.tape.binary(op, a, b)
@@ -182,7 +182,7 @@ class Dispatch(Dispatcher):
                 save_results(op, node, mask, (out,))
         return out
 
-    def inplace(self, op: Any, a: Any, b: Any) -> Any:
+    def inplace(self, op: OpDef, a: Any, b: Any) -> Any:
         """The in-place form of a binary op (`op` is that form, its functional op has a ufunc)."""
         x = a.array
         requires = a._requires or a._view is not None
@@ -232,14 +232,14 @@ class Dispatch(Dispatcher):
             rebase(a, node)
         return a
 
-    def call(self, op: Any, args: Any) -> Any:
+    def call(self, op: OpDef, args: Any) -> Any:
         """Any op, with its arguments as a list in schema order."""
         return call(op, args)
 
-    def refresh(self, tensor: Any) -> None:
+    def refresh(self, tensor: Tensor) -> None:
         refresh(tensor)
 
-    def counted(self, tensor: Any) -> None:
+    def counted(self, tensor: Tensor) -> None:
         share_counter(tensor)
 
     def function(self, name: str, args: Any) -> Any:
@@ -251,7 +251,7 @@ class Dispatch(Dispatcher):
         return FUNCTIONS_BY_NAME[name](*args)
 
 
-def number_fits(op: Any, array: Any, number: Any) -> bool:
+def number_fits(op: OpDef, array: Any, number: Any) -> bool:
     """Whether NumPy gives an array with a Python number the dtype that PyTorch does."""
     kind = array.dtype.kind
     if op.exact and array.dtype.itemsize == 2 and kind in "fV":
@@ -284,7 +284,7 @@ def call(op: Any, args: Any) -> Any:
     return call_plain(op, args)
 
 
-def call_operator(op: Any, args: Any) -> Any:
+def call_operator(op: OpDef, args: Any) -> Any:
     """The slow path from an operator: whoever overrides the public function is asked first."""
     if not op._ready:
         op.prepare()
@@ -298,7 +298,7 @@ def call_operator(op: Any, args: Any) -> Any:
     return call(op, args)
 
 
-def call_number(op: Any, a: Any, b: Any) -> Any:
+def call_number(op: OpDef, a: Any, b: Any) -> Any:
     """A binary op whose second operand is not a plain tensor: a number, an array, a subclass, or an error."""
     if isinstance(b, (Tensor, bool, int, float, complex)):
         if type(b) is int:
@@ -311,7 +311,7 @@ def call_number(op: Any, a: Any, b: Any) -> Any:
     return FUNCTIONS_BY_NAME["__binary__"](op, a, b)
 
 
-def call_plain(op: Any, args: Any) -> Any:
+def call_plain(op: OpDef, args: Any) -> Any:
     """Tensors that have nothing unusual about them: the fast path if this call fits it, else the general one."""
     if not op._ready:
         op.prepare()
@@ -333,7 +333,7 @@ def call_plain(op: Any, args: Any) -> Any:
     return call_general(op, args)
 
 
-def call_inplace(op: Any, args: Any) -> Any:
+def call_inplace(op: OpDef, args: Any) -> Any:
     """An in-place op on tensors without flags while no mode is on; without the layers where nothing is recorded."""
     target = args[0]
     if (switches.any_mode == 0 or grad_enabled()) and (wants_grad(target) or target._view is not None or (
@@ -430,7 +430,7 @@ def takes_complex(op: Any, args: Any) -> bool:
     return False
 
 
-def call_view(op: Any, args: Any) -> Any:
+def call_view(op: OpDef, args: Any) -> Any:
     """`call_general` for one differentiable view of one tensor."""
     source = args[0]
     native = op.native
@@ -455,7 +455,7 @@ def call_view(op: Any, args: Any) -> Any:
     return make_view(op, source, tuple(args[1:]), made)
 
 
-def make_view(op: Any, source: Any, args: Any, array: Any) -> Any:
+def make_view(op: OpDef, source: Any, args: Any, array: Any) -> Any:
     """The tensor for `array`, which `op` with `args` after the tensor makes of an ordinary one: a way past binding."""
     creation = DEFAULT
     if switches.any_mode and (inference() or not grad_enabled()):
@@ -513,13 +513,13 @@ def is_turned(array: Any, base: Any) -> bool:
             base.strides == array.strides[::-1])
 
 
-def is_ordinary(t: Any) -> bool:
+def is_ordinary(t: Tensor) -> bool:
     """Whether nothing about this tensor or thread asks for the slow path."""
     return not t._flags and (switches.any_mode == 0 or not slow_path())
 
 
 # ---- the layers, from the outside in
-def call_long(op: Any, args: Any) -> Any:
+def call_long(op: OpDef, args: Any) -> Any:
     """The slow path: every layer is asked."""
     if not op._ready:
         op.prepare()
@@ -531,14 +531,14 @@ def call_long(op: Any, args: Any) -> Any:
     return call_layers(op, args)
 
 
-def call_traced(op: Any, args: Any) -> Any:
+def call_traced(op: OpDef, args: Any) -> Any:
     """The layers, and a note of the line that went through them."""
     result = call_layers(op, args)
     note_call(op, args, result)
     return result
 
 
-def call_layers(op: Any, args: Any) -> Any:
+def call_layers(op: OpDef, args: Any) -> Any:
     """The layers, one around the other."""
     if hooks.replaced is not None:
         made = hooks.replaced(op, args, False)
@@ -560,7 +560,7 @@ def call_layers(op: Any, args: Any) -> Any:
     return autograd(op, args)
 
 
-def autograd(op: Any, args: Any) -> Any:
+def autograd(op: OpDef, args: Any) -> Any:
     """Record the op if a gradient is wanted, then run it on the layer below."""
     mask = 0
     target = None
@@ -599,7 +599,7 @@ def autograd(op: Any, args: Any) -> Any:
     return result
 
 
-def gradient_mask(op: Any, args: Any) -> int:
+def gradient_mask(op: OpDef, args: Any) -> int:
     """Which of the op's differentiable inputs require grad, as bits."""
     mask = 0
     for bit, i in enumerate(op.inputs):
@@ -632,7 +632,7 @@ def all_inference(op: Any, args: Any) -> bool:
     return found
 
 
-def view_results(op: Any, args: Any, result: Any) -> None:
+def view_results(op: OpDef, args: Any, result: Any) -> None:
     """Note of each result that it is a view of the first argument."""
     source = args[0]
     if source._flags & FLAG_INFERENCE:
@@ -651,7 +651,7 @@ def view_results(op: Any, args: Any, result: Any) -> None:
         mark_view(op, args[1:], source, result)
 
 
-def below(op: Any, args: Any) -> Any:
+def below(op: OpDef, args: Any) -> Any:
     """Below autograd: dispatch modes first, then the kernel."""
     if slow_path() and tls.dispatch_modes:
         return hooks.dispatch_mode(op, args)
@@ -723,7 +723,7 @@ def overrides_dispatch(op: Any, args: Any) -> bool:
     return False
 
 
-def compute_resolved(op: Any, args: Any) -> Any:
+def compute_resolved(op: OpDef, args: Any) -> Any:
     """`compute` on operands whose conjugate and negative bits have been applied."""
     target = args[0] if op.is_inplace else None
     plain: list[Any] = [resolve(a) if isinstance(a, Tensor) else [resolve(t) if isinstance(t, Tensor) else t for t in a]
@@ -741,7 +741,7 @@ def compute_resolved(op: Any, args: Any) -> Any:
     return compute(op, plain)
 
 
-def resolve(t: Any) -> Any:
+def resolve(t: Tensor) -> Any:
     """`t` with its conjugate and negative bits applied."""
     if not t._flags & (FLAG_CONJ | FLAG_NEG):
         return t
@@ -765,10 +765,10 @@ class ViewDispatch(Replayer):
     def as_strided(self) -> Any:
         return find_packet("as_strided").default  # type: ignore[union-attr]
 
-    def call(self, op: Any, args: Any) -> Any:
+    def call(self, op: OpDef, args: Any) -> Any:
         return call(op, args)
 
-    def as_strided_node(self, t: Any, base: Any) -> Any:
+    def as_strided_node(self, t: Tensor, base: Any) -> Any:
         """An AsStridedBackward0 that leads from view `t` to its base."""
         array = t.array
         args = (base, array.shape, strides_of(array), offset_of(array))
@@ -776,7 +776,7 @@ class ViewDispatch(Replayer):
         node._shape, node._dtype = array.shape, array.dtype
         return node
 
-    def contiguous_clone(self, t: Any) -> Any:
+    def contiguous_clone(self, t: Tensor) -> Any:
         return hooks.contiguous_clone(t)
 
     def backward_copy(self, grad: Any, shape: Any, strides: Any) -> Any:

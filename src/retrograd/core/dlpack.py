@@ -1,12 +1,10 @@
 """Which tensors the DLPack protocol can hand to other libraries."""
 from __future__ import annotations
 
-from typing import Any
-
-from retrograd.core.tensor import FLAG_CONJ, FLAG_META, FLAG_SPARSE
+from retrograd.core.tensor import FLAG_CONJ, FLAG_META, FLAG_SPARSE, Tensor
 
 
-def check_exportable(t: Any) -> None:
+def check_exportable(t: Tensor) -> None:
     """Refuse tensors that other libraries would read wrongly."""
     if t._flags & FLAG_SPARSE:
         raise BufferError("Can't export tensors with layout other than torch.strided")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import algorithms, dtypes
-from retrograd.core.opdef import KERNEL_INSTALLERS, OPS
+from retrograd.core.opdef import KERNEL_INSTALLERS, OPS, OpDef
 from retrograd.core.recipe import quick_kind
 
 ALGORITHM = "@native."      # what `lower` says of rows whose kernel is a function of core/native
@@ -58,7 +58,7 @@ def default_threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def install_kernel(op: Any) -> None:
+def install_kernel(op: OpDef) -> None:
     """Let `op` compute with its compiled kernel, if it has one."""
     library = getattr(op.kernel, "library", None)        # the whole kernel is this function
     if library is not None and not op.lower and probe is not None and op.functional is None and not op.schema.is_inplace:
@@ -94,10 +94,10 @@ def install_kernel(op: Any) -> None:
     op.loose = False
 
 
-def kernel_name(op: Any) -> str:
+def kernel_name(op: OpDef) -> str:
     return f"{op.name}_{op.overload}"
 
 
-def is_lowered(op: Any) -> bool:
+def is_lowered(op: OpDef) -> bool:
     """Whether a kernel is made of the op's `lower` column; in-place and out= forms use that of their functional op."""
     return bool(op.lower) and op.functional is None and (not op.schema.is_inplace or str(op.lower).startswith("@"))

@@ -18,9 +18,9 @@ from weakref import ref
 import numpy as np
 
 from retrograd.core import storage
-from retrograd.core.graph import edge_of
+from retrograd.core.graph import Node, edge_of
 from retrograd.core.hooks import hooks
-from retrograd.core.opdef import NOT_IMPLEMENTED
+from retrograd.core.opdef import NOT_IMPLEMENTED, OpDef
 from retrograd.core.recipe import ARGSIZE, ATTR, DTYPE, GRAD, GRADS, NDIM, SAVED, SIZES, STRIDES, VALUE
 from retrograd.core.saved import kept_alias
 from retrograd.core.state import add_slow_path, grad_enabled, tls
@@ -76,7 +76,7 @@ class Boundary:
 
     __slots__ = ("tensor",)
 
-    def __init__(self, t: Any) -> None:
+    def __init__(self, t: Tensor) -> None:
         self.tensor = ref(t)
 
     def __call__(self, base: Any) -> Any:
@@ -84,14 +84,14 @@ class Boundary:
 
 
 # ---- tangents
-def tangent_of(t: Any) -> Any:
+def tangent_of(t: Tensor) -> Any:
     """The tangent of `t` at the open level, None if it has none."""
     if here.current < 0 or not tls.fwd_grad_enabled:
         return None
     return own_tangent(t)
 
 
-def own_tangent(t: Any) -> Any:
+def own_tangent(t: Tensor) -> Any:
     """`tangent_of` where forward mode is known to be on."""
     if t._flags & FLAG_DUAL:
         extra = t._extra
@@ -105,7 +105,7 @@ def own_tangent(t: Any) -> Any:
     return None
 
 
-def attach(t: Any, tangent: Any) -> Any:
+def attach(t: Tensor, tangent: Any) -> Any:
     """Make `tangent` the tangent of `t`, as it is."""
     extra = t._extra
     if extra is None:
@@ -116,7 +116,7 @@ def attach(t: Any, tangent: Any) -> Any:
     return tangent
 
 
-def give_tangent(t: Any, tangent: Any, written: bool = False) -> None:
+def give_tangent(t: Tensor, tangent: Any, written: bool = False) -> None:
     """Make `tangent`, or a copy in the layout of `t`, its tangent; `written`: by an in-place op, so its base gets it too."""
     if tangent._flags & FLAG_DUAL and tangent_of(tangent) is not None:
         raise RuntimeError("Setting a forward grad that itself has a forward gradient at the same "
@@ -142,12 +142,12 @@ def give_tangent(t: Any, tangent: Any, written: bool = False) -> None:
     attach(t, tangent)
 
 
-def primal_of(t: Any) -> Any:
+def primal_of(t: Tensor) -> Any:
     """The value and history of `t` without its tangent; `t` itself if it has none."""
     return twin_of(t) if t._flags & FLAG_DUAL else t
 
 
-def twin_of(t: Any) -> Any:
+def twin_of(t: Tensor) -> Any:
     """Another tensor with the value and history of `t`, and no tangent."""
     twin = new_tensor(t.array)
     twin._flags = t._flags & ~FLAG_DUAL
@@ -162,7 +162,7 @@ def twin_of(t: Any) -> Any:
     return twin
 
 
-def way_from_base(t: Any) -> tuple[Any, list[View]]:
+def way_from_base(t: Tensor) -> tuple[Any, list[View]]:
     """The tensor whose tangent the one of view `t` is part of, and the steps from there; (None, ...) if `t` is no view."""
     steps: list[View] = []
     view = t._view
@@ -176,7 +176,7 @@ def way_from_base(t: Any) -> tuple[Any, list[View]]:
     return None, steps
 
 
-def retrace(steps: list[View], t: Any) -> Any:
+def retrace(steps: list[View], t: Tensor) -> Any:
     """Take the views that `steps` (last first) describe, of `t`."""
     for step in reversed(steps):
         t = apply_step(step, t)
@@ -208,7 +208,7 @@ def storage_length(array: Any) -> int:
     return int(storage.owner_of(array).nbytes) // int(array.itemsize)
 
 
-def zeros_in_layout(tangent: Any, t: Any) -> Any:
+def zeros_in_layout(tangent: Any, t: Tensor) -> Any:
     """Zeros of the tangent's dtype that lie in memory as `t` does, in a storage as long as that of `t`."""
     if tangent._flags & FLAG_WRAPPER:
         return hooks.batched_zeros(tangent, t)
@@ -229,7 +229,7 @@ def zeros_of(value: Any) -> Any:
 
 
 # ---- running ops
-def run(op: Any, args: Any, autograd: Call) -> Any:
+def run(op: OpDef, args: Any, autograd: Call) -> Any:
     """Run `op` on the layer of autograd; if an input has a tangent, so will the differentiable outputs."""
     if not tls.fwd_grad_enabled:
         return autograd(op, args)
@@ -263,7 +263,7 @@ def run(op: Any, args: Any, autograd: Call) -> Any:
     return result
 
 
-def run_again(op: Any, values: Any) -> Any:
+def run_again(op: OpDef, values: Any) -> Any:
     """Run the op on other values of the same kinds; past binding where there is nothing to bind."""
     if op.shortcut == 1 and not op.tail:
         return operators.dispatcher.unary(op, values[0])
@@ -324,7 +324,7 @@ def tangents_among(args: Any, places: Any) -> Any:
     return found
 
 
-def settle(op: Any, result: Any, nr: int, tangent: Any) -> None:
+def settle(op: OpDef, result: Any, nr: int, tangent: Any) -> None:
     """Give output `nr` its tangent, and also what the node saved of it: gradients taken at this level have tangents too."""
     if result is None or tangent is None or result.array.dtype.kind not in "fcV":
         return
@@ -339,14 +339,14 @@ def settle(op: Any, result: Any, nr: int, tangent: Any) -> None:
         share_with_saved(op, result._node, nr, tangent)
 
 
-def share_with_saved(op: Any, node: Any, nr: int, tangent: Any) -> None:
+def share_with_saved(op: OpDef, node: Node, nr: int, tangent: Any) -> None:
     saved = node._saved
     for slot, output in enumerate(op.saved_outputs):
         if output == nr and saved is not None and type(kept_alias(node, slot)) is Tensor:
             attach(saved[slot], tangent)
 
 
-def run_inplace(op: Any, args: Any, tangents: Any, autograd: Call) -> Any:
+def run_inplace(op: OpDef, args: Any, tangents: Any, autograd: Call) -> Any:
     """Run an in-place op and write the tangent of its target in place too."""
     target, own = args[0], tangents[0]
     aliased = own is None and target._counter is not None
@@ -385,7 +385,7 @@ def run_inplace(op: Any, args: Any, tangents: Any, autograd: Call) -> Any:
     return target
 
 
-def no_forward_mode(op: Any) -> NotImplementedError:
+def no_forward_mode(op: OpDef) -> NotImplementedError:
     return NotImplementedError(
         f"Trying to use forward AD with {op.name} that does not support it because it has not been implemented yet.\n"
         "Please file an issue to PyTorch at https://github.com/pytorch/pytorch/issues/new?template=feature-request.yml "
@@ -393,7 +393,7 @@ def no_forward_mode(op: Any) -> NotImplementedError:
 
 
 # ---- the jvp column
-def tangents_of(op: Any, args: Any, tangents: Any, result: Any) -> Any:
+def tangents_of(op: OpDef, args: Any, tangents: Any, result: Any) -> Any:
     """The tangents of the outputs of a functional op from primals and their tangents (None where there is none)."""
     jvp = op.jvp
     if jvp == "multilinear":
@@ -510,7 +510,7 @@ def elementwise(op: Any, args: Any, tangents: Any, result: Any) -> Any:
     return total.to(result.dtype) if total.array.dtype.kind != result.array.dtype.kind else total
 
 
-def rule_value(op: Any, kind: int, index: int, grad: Any, values: Any, result: Any, place: int) -> Any:
+def rule_value(op: OpDef, kind: int, index: int, grad: Any, values: Any, result: Any, place: int) -> Any:
     """The argument of a vjp rule that is called without a node."""
     if kind == GRAD:
         return grad
@@ -538,7 +538,7 @@ def fact(kind: int, value: Any, extra: int) -> Any:
     return strides if kind == STRIDES else (value.array.shape, strides, storage.offset_of(value.array))
 
 
-def conjugate(t: Any) -> Any:
+def conjugate(t: Tensor) -> Any:
     return t.conj() if t.array.dtype.kind == "c" else t
 
 
@@ -547,7 +547,7 @@ PRIMAL, TANGENT, ARGUMENT, OUTPUT = range(4)
 SOURCES: dict[Any, Any] = {}          # op -> where each parameter of its formula comes from
 
 
-def by_formula(op: Any, args: Any, tangents: Any, result: Any) -> Any:
+def by_formula(op: OpDef, args: Any, tangents: Any, result: Any) -> Any:
     """The tangents that the op's own formula gives."""
     sources = SOURCES.get(op)
     if sources is None:
@@ -565,7 +565,7 @@ def by_formula(op: Any, args: Any, tangents: Any, result: Any) -> Any:
     return op.jvp(*values)
 
 
-def formula_sources(op: Any) -> tuple[tuple[int, int], ...]:
+def formula_sources(op: OpDef) -> tuple[tuple[int, int], ...]:
     """Where the parameters of the op's formula come from, by their names."""
     index = {p.name: i for i, p in enumerate(op.schema.params)}
     outputs = {(r.name or "result"): i for i, r in enumerate(op.schema.returns)}

@@ -13,6 +13,7 @@ import numpy as np
 
 from retrograd.core import dtypes, lean, storage
 from retrograd.core.dtypes import BY_NUMPY
+from retrograd.core.opdef import OpDef
 from retrograd.core.tensor import Tensor
 
 probe: Any
@@ -110,7 +111,7 @@ def run_kernel(op: Any, args: Any, values: Any) -> Any:
     return result
 
 
-def check_before_dtypes(op: Any, args: Any, values: Any) -> None:
+def check_before_dtypes(op: OpDef, args: Any, values: Any) -> None:
     """Raise what else is wrong with the arguments of an op that has no kernel for their dtype: PyTorch looks there first."""
     if op.promote is not None:
         if op.is_inplace:
@@ -200,7 +201,7 @@ def plain_uniformity(op: Any, values: Any) -> int:
     return answer
 
 
-def run_native(op: Any, args: Any, values: Any) -> Any:
+def run_native(op: OpDef, args: Any, values: Any) -> Any:
     """The result of the op's compiled kernel; None if it has none, or none for these arguments."""
     source = op.pure if op.is_inplace else op if op.functional is None else op.functional
     if source is None or source.native is None:
@@ -213,7 +214,7 @@ def run_native(op: Any, args: Any, values: Any) -> Any:
     return source.native(*values)
 
 
-def run_direct(op: Any, arrays: Any) -> Any:
+def run_direct(op: OpDef, arrays: Any) -> Any:
     """A kernel that is one xp function; by the compiled kernel if there is one, so that all ways give the same bits."""
     source = op if op.functional is None else op.functional
     result = source.fast(*arrays) if source.checks and source.native is None else None
@@ -263,7 +264,7 @@ def is_row_major(array: Any) -> bool:
     return bool(storage.strides_of(array) == storage.contiguous_strides(array.shape))
 
 
-def in_order(op: Any, operands: Any, result: Any) -> Any:
+def in_order(op: OpDef, operands: Any, result: Any) -> Any:
     """The result of an elementwise op in the memory order of its operands (arrays or numbers), the first counting most."""
     arrays = [a for a in operands if type(a) is ndarray]
     if len(operands) == 2 and result.flags.c_contiguous and is_spread(operands[0], operands[1], result):
@@ -308,7 +309,7 @@ def array_of(value: Any) -> Any:
     return value
 
 
-def promoted_dtype(op: Any, operands: Any) -> Any:
+def promoted_dtype(op: OpDef, operands: Any) -> Any:
     """The dtype in which an op computes, from tensors and numbers, by PyTorch's categories."""
     dimensioned, scalars, numbers = [], [], []
     for t in operands:
@@ -375,7 +376,7 @@ def narrowed(result: Any, dtype: Any) -> Any:
     return result.astype(dtype) if result.dtype == FLOAT32 else result
 
 
-def write_into(op: Any, target: Any, result: Any) -> None:
+def write_into(op: OpDef, target: Any, result: Any) -> None:
     """Copy the result of an in-place op into its target, if dtype and shape allow."""
     array = target.array
     if result is array:           # the kernel has written it itself
@@ -390,7 +391,7 @@ def write_into(op: Any, target: Any, result: Any) -> None:
     array[...] = result
 
 
-def guarded(op: Any) -> bool:
+def guarded(op: OpDef) -> bool:
     """Whether the op checks that it does not write to memory that it reads."""
     return bool(op.traits) and ("apart" in op.traits or "guarded" in op.traits)
 

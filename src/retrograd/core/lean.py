@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from retrograd.core.algorithms import native
+from retrograd.core.opdef import OpDef
 
 BACKWARDS = slice(None, None, -1)
 
 
-def natively(op: Any, *args: Any) -> Any:
+def natively(op: OpDef, *args: Any) -> Any:
     """What the compiled kernel of an op gives for these arrays; None where it has none, or none for them."""
     if not op._ready:
         op.prepare()

@@ -11,6 +11,7 @@ from typing import Any
 
 from retrograd.core.dispatch import call
 from retrograd.core.kernels import FLOAT32, FLOAT64
+from retrograd.core.opdef import OpDef
 from retrograd.core.state import grad_enabled, slow_path, switches
 from retrograd.core.tensor import FLAG_SUBCLASS, Tensor, bump, new_tensor
 
@@ -67,7 +68,7 @@ class Each:
         return columns
 
 
-def write_each(op: Any, targets: Any, others: Any, tail: Any) -> None:
+def write_each(op: OpDef, targets: Any, others: Any, tail: Any) -> None:
     """Run the in-place `op` on each of `targets`; its further operands, tensors or numbers, are those at the same place
     in the lists `others`, and `tail` holds the arguments after them."""
     if not op._ready:
@@ -99,7 +100,7 @@ def write_each(op: Any, targets: Any, others: Any, tail: Any) -> None:
         call(op, [t, *[column[i] for column in others], *tail])
 
 
-def map_each(op: Any, columns: Any, tail: Any) -> list[Any]:
+def map_each(op: OpDef, columns: Any, tail: Any) -> list[Any]:
     """The results of `op` for each of the tensors in the first of `columns` and what the others, lists of tensors or numbers,
     have at the same place; `tail` holds the arguments after them."""
     if not op._ready:
@@ -133,7 +134,7 @@ def map_each(op: Any, columns: Any, tail: Any) -> list[Any]:
     return results
 
 
-def is_bare(t: Any, records: bool) -> bool:
+def is_bare(t: Tensor, records: bool) -> bool:
     """Whether a tensor is no more than its array, whose memory it shares with no other one."""
     return t._flags == 0 and t.array.base is None and not (records and t._requires)
 

@@ -14,6 +14,7 @@ from typing import Any
 from retrograd.core import saved
 from retrograd.core.device import CPU
 from retrograd.core.hooks import hooks
+from retrograd.core.opdef import OpDef
 from retrograd.core.saved import Watcher, alias
 from retrograd.core.state import add_slow_path, tls
 from retrograd.core.tensor import FLAG_DUAL, FLAG_SUBCLASS, FLAG_WRAPPER, Tensor, counter_of, new_tensor
@@ -133,7 +134,7 @@ def current_modes() -> list[Any]:
 
 
 # ---- showing an op to a handler
-def through_mode(op: Any, args: Any, types: tuple[Any, ...] = ()) -> Any:
+def through_mode(op: OpDef, args: Any, types: tuple[Any, ...] = ()) -> Any:
     """Let the innermost mode do the op."""
     modes = tls.dispatch_modes
     process = getattr(modes[-1], "_process", None)
@@ -156,7 +157,7 @@ def through_mode(op: Any, args: Any, types: tuple[Any, ...] = ()) -> Any:
     return checked_result(op, result)
 
 
-def through_subclass(op: Any, args: Any) -> Any:
+def through_subclass(op: OpDef, args: Any) -> Any:
     """Let the arguments that override dispatch do the op, subclasses before their bases."""
     op, args = number_form(op, args)
     overriding = overriding_arguments(args)
@@ -176,13 +177,13 @@ def through_subclass(op: Any, args: Any) -> Any:
     raise refused_by(op, [f"tensor subclass {t}" for t in types])
 
 
-def refused_by(op: Any, handlers: list[str]) -> TypeError:
+def refused_by(op: OpDef, handlers: list[str]) -> TypeError:
     return TypeError(f"Multiple dispatch failed for 'torch._ops.{op}'; all __torch_dispatch__ handlers returned NotImplemented:"
                      + "".join([f"\n\n  - {handler}" for handler in handlers])
                      + "\n\nFor more information, try re-running with TORCH_LOGS=not_implemented")
 
 
-def checked_result(op: Any, result: Any) -> Any:
+def checked_result(op: OpDef, result: Any) -> Any:
     """What a handler returned, if it is what the op returns: a tensor where the schema has one."""
     if result is None or isinstance(result, Tensor) or op.multiple or op.schema.returns[0].type != "Tensor":
         return result
@@ -378,7 +379,7 @@ class SeenDetach(Watcher):
         return twin
 
 
-def install_detach(op: Any) -> None:
+def install_detach(op: OpDef) -> None:
     """Use `op` to keep outputs while a mode is on."""
     op.prepare()
     SeenDetach.op = op

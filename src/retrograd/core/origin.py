@@ -16,7 +16,8 @@ import os
 import sys
 from typing import Any
 
-from retrograd.core.graph import forward_name
+from retrograd.core.graph import Node, forward_name
+from retrograd.core.opdef import OpDef
 from retrograd.core.state import tls
 from retrograd.core.tensor import Tensor, extra_of, wants_grad
 
@@ -95,7 +96,7 @@ def here(op: str) -> Origin:
 
 
 # ---- nodes
-def remember(node: Any, name: str = "") -> None:
+def remember(node: Node, name: str = "") -> None:
     """Note in the node's metadata where it came from (and that error texts call its op `name`); it dies with the node."""
     task = tls.task
     parent = None if task is None else task.node
@@ -119,14 +120,14 @@ def origin_of_node(node: Any) -> Any:
 
 
 # ---- tensors
-def trail_of(t: Any) -> Trail:
+def trail_of(t: Tensor) -> Trail:
     extra = extra_of(t)
     if extra.trail is None:
         extra.trail = Trail()
     return extra.trail
 
 
-def known_trail(t: Any) -> Any:
+def known_trail(t: Tensor) -> Any:
     """The trail of `t`, None if nothing is known of it."""
     return None if t._extra is None else t._extra.trail
 
@@ -143,7 +144,7 @@ def is_quiet() -> bool:
     return tls.below or (tls.task is not None and not tls.grad_enabled)
 
 
-def note_call(op: Any, args: Any, result: Any) -> None:
+def note_call(op: OpDef, args: Any, result: Any) -> None:
     """Note what a call of `op` made, wrote to and cut off."""
     results = each(result)
     if not op.schema.mutable and all([wants_grad(t) for t in results]):
@@ -184,12 +185,12 @@ def note_results(origin: Any, inputs: Any, results: Any, written: Any) -> None:
             trail.made, trail.causes = origin, causes
 
 
-def causes_of(t: Any) -> tuple[Any, ...]:
+def causes_of(t: Tensor) -> tuple[Any, ...]:
     trail = known_trail(t)
     return () if trail is None else trail.causes
 
 
-def cuts_of(t: Any) -> tuple[Any, ...]:
+def cuts_of(t: Tensor) -> tuple[Any, ...]:
     trail = known_trail(t)
     return () if trail is None else trail.cuts
 
@@ -200,7 +201,7 @@ def merged(causes: list[Any]) -> tuple[Any, ...]:
     return tuple(sorted(found.values(), key=lambda cause: cause[0] == MADE)[:KEPT])
 
 
-def note_made(t: Any, name: str) -> None:
+def note_made(t: Tensor, name: str) -> None:
     """Note where a tensor was made out of something else than tensors."""
     if is_quiet():
         return
@@ -222,7 +223,7 @@ def note_detached(source: Any, made: Any, why: str, name: str) -> None:
         note_cut(source, why, origin)
 
 
-def note_cut(t: Any, why: str, origin: Any) -> None:
+def note_cut(t: Tensor, why: str, origin: Any) -> None:
     """Note that a use of `t` takes no gradient back to it; of the uses in one line the outermost op is kept."""
     trail = trail_of(t)
     others = [cut for cut in trail.cuts if (cut[1].file, cut[1].line) != (origin.file, origin.line)]
@@ -230,7 +231,7 @@ def note_cut(t: Any, why: str, origin: Any) -> None:
 
 
 # ---- writes
-def note_write(t: Any, origin: Any) -> None:
+def note_write(t: Tensor, origin: Any) -> None:
     """Note who made the present version of `t`; inside an op that is made of others, the innermost did."""
     counter = t._counter
     if counter is None or not counter.n:
@@ -255,7 +256,7 @@ def writes_of(counter: Any) -> list[tuple[int, Origin]]:
     return found
 
 
-def explain_write(t: Any, expected: int, saver: Any) -> str:
+def explain_write(t: Tensor, expected: int, saver: Any) -> str:
     """The two lines that an error about a changed saved tensor is about: who saved it, who changed it."""
     saved = origin_of_node(saver)
     changed = [origin for version, origin in writes_of(t._counter) if version > expected]

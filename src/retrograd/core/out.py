@@ -6,11 +6,12 @@ from typing import Any
 from retrograd.core import views
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import check_apart, check_overlap
+from retrograd.core.opdef import OpDef
 from retrograd.core.state import grad_enabled, inference
 from retrograd.core.tensor import FLAG_INFERENCE, FLAG_WRITABLE, Tensor, wants_grad
 
 
-def write_out(op: Any, args: Any, below: Any) -> Any:
+def write_out(op: OpDef, args: Any, below: Any) -> Any:
     """The out= form of an op: compute the functional form, then copy into `out`. `below` is the layer below autograd."""
     outs = args[op.out_arg:]
     inputs = args[:op.out_arg]
@@ -34,7 +35,7 @@ def write_out(op: Any, args: Any, below: Any) -> Any:
     return assign_out(op, outs, result)
 
 
-def compute_out(op: Any, args: Any, compute: Any) -> Any:
+def compute_out(op: OpDef, args: Any, compute: Any) -> Any:
     """Run the kernel of an out= form; `compute` runs that of the functional one."""
     if not op.functional._ready:
         op.functional.prepare()
@@ -51,7 +52,7 @@ def compute_out(op: Any, args: Any, compute: Any) -> Any:
     return assign_out(op, args[op.out_arg:], result, rule)
 
 
-def check_out_memory(op: Any, inputs: Any, outs: Any) -> None:
+def check_out_memory(op: OpDef, inputs: Any, outs: Any) -> None:
     """Refuse out= tensors in memory that the op may not write while it reads its operands."""
     traits = op.traits
     if op.has_lists:
@@ -76,7 +77,7 @@ def check_out_shape(out: Any, inputs: Any, result: Any) -> None:
                            f"{list(result.array.shape)}")
 
 
-def assign_out(op: Any, outs: Any, result: Any, rule: Any = None) -> Any:
+def assign_out(op: OpDef, outs: Any, result: Any, rule: Any = None) -> Any:
     for i, (out, value) in enumerate(zip(outs, result if op.functional.multiple else (result,), strict=True)):
         hooks.assign_out(out, value, op.name, rule or op.functional.out, op.schema.params[op.out_arg + i].name)
     return op.result_type(*outs) if op.functional.multiple and op.result_type else (

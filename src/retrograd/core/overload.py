@@ -23,7 +23,7 @@ TAGS = {"reads_values": Tag.data_dependent_output, "inplace_view": Tag.inplace_v
         "view_copy": Tag.view_copy}
 
 
-def tags_of(op: Any) -> list[Any]:
+def tags_of(op: OpDef) -> list[Any]:
     """What PyTorch's tags say of an op, as far as its row does."""
     ready(op)
     found = []
@@ -41,30 +41,30 @@ def tags_of(op: Any) -> list[Any]:
     return [*found, Tag.pt2_compliant_tag]
 
 
-def ready(op: Any) -> Any:
+def ready(op: OpDef) -> Any:
     if not op._ready:
         op.prepare()
     return op
 
 
-def can_decompose(op: Any) -> bool:
+def can_decompose(op: OpDef) -> bool:
     """Whether the op is made of other ops."""
     return bool(op.composite)
 
 
-def decompose(op: Any, *args: Any, **kwargs: Any) -> Any:
+def decompose(op: OpDef, *args: Any, **kwargs: Any) -> Any:
     """Run the op as the ops that it is made of; NotImplemented if it is not made of others."""
     if not op.composite:
         return NotImplemented
     return op.kernel(*ready(op).schema.bind(args, kwargs))
 
 
-def redispatch(op: Any, keyset: Any, *args: Any, **kwargs: Any) -> Any:
+def redispatch(op: OpDef, keyset: Any, *args: Any, **kwargs: Any) -> Any:
     """Run the op, of which the layers outside of `keyset` have seen enough."""
     return op(*args, **kwargs)
 
 
-def has_kernel(op: Any, key: Any) -> bool:
+def has_kernel(op: OpDef, key: Any) -> bool:
     """Whether the op has a kernel of its own for a dispatch key."""
     name = key if isinstance(key, str) else key.name
     if op.composite:
@@ -72,7 +72,7 @@ def has_kernel(op: Any, key: Any) -> bool:
     return name in ("CPU", "Meta") or name == "Autograd" and op.differentiable
 
 
-def has_any_kernel(op: Any, keys: Any) -> bool:
+def has_any_kernel(op: OpDef, keys: Any) -> bool:
     """Whether the op has a kernel of its own for one of the dispatch keys."""
     return any([op.has_kernel_for_dispatch_key(key) for key in keys])
 

@@ -16,6 +16,9 @@ import numpy as np
 
 from . import dtypes
 
+if TYPE_CHECKING:
+    from retrograd.core.tensor import Tensor
+
 if TYPE_CHECKING:      # numpy.typing takes long to import
     import numpy.typing as npt
 
@@ -218,7 +221,7 @@ def _with_suffixes(text: str, suffixes: list[str], indent: int, own_line: bool =
     return "".join(pieces) + ")"
 
 
-def _grad_fn_name(t: Any) -> str | None:
+def _grad_fn_name(t: Tensor) -> str | None:
     try:
         node = t.grad_fn
     except RuntimeError:
@@ -227,7 +230,7 @@ def _grad_fn_name(t: Any) -> str | None:
     return None if node is None else type(node).__name__
 
 
-def _add_history(suffixes: list[str], t: Any) -> None:
+def _add_history(suffixes: list[str], t: Tensor) -> None:
     node_name = _grad_fn_name(t)
     if node_name is not None:
         suffixes.append(f"grad_fn=<{node_name}>")
@@ -235,7 +238,7 @@ def _add_history(suffixes: list[str], t: Any) -> None:
         suffixes.append("requires_grad=True")
 
 
-def parts_str(t: Any, parts: list[tuple[str, Any]], count: int, layout: Any, own_line: bool) -> str:
+def parts_str(t: Tensor, parts: list[tuple[str, Any]], count: int, layout: Any, own_line: bool) -> str:
     """The text of a tensor that consists of other arrays; `own_line`: what else there is to say starts a new line."""
     indent, outlined = len("tensor("), t.device.type == "meta"
     lines = []

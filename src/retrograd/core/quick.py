@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core.kernels import FLOAT32, FLOAT64
+from retrograd.core.opdef import OpDef
 from retrograd.core.recipe import QUICK_CHECKED, QUICK_FLOATS
 from retrograd.core.state import grad_enabled, switches
 from retrograd.core.tensor import Tensor, bump, new_tensor
@@ -65,7 +66,7 @@ def write_native(op: Any, args: Any) -> Any:
     return target
 
 
-def passes(op: Any, args: Any) -> bool:
+def passes(op: OpDef, args: Any) -> bool:
     """Whether the op's check has nothing against the arguments. What it has, the general way says, after what else is wrong."""
     try:
         op.check(*args)
@@ -105,7 +106,7 @@ def quick_arrays(op: Any, values: Any, records: bool) -> bool:
     return True
 
 
-def tensors_of(op: Any, arrays: Any) -> Any:
+def tensors_of(op: OpDef, arrays: Any) -> Any:
     """Tensors for the several results of an op, in the type that it returns."""
     results = [None if a is None else new_tensor(a if type(a) is ndarray else np.asarray(a)) for a in arrays]
     return results if op.returns_list else op.result_type(*results) if op.result_type is not None else tuple(results)

@@ -14,7 +14,7 @@ import numpy as np
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.graph import Node, describe_outputs, edge_from, sequence, set_history
 from retrograd.core.hooks import hooks
-from retrograd.core.opdef import NOT_IMPLEMENTED
+from retrograd.core.opdef import NOT_IMPLEMENTED, OpDef
 from retrograd.core.origin import remember
 from retrograd.core.recipe import (
     ATTR,
@@ -133,7 +133,7 @@ class OpNode(Node):
         return [n for n in object.__dir__(self) if n in shown or not n.startswith(("_saved_", "_raw_saved_"))]
 
 
-def unpack_fast(node: Any, slot: int) -> Any:
+def unpack_fast(node: Node, slot: int) -> Any:
     """`unpack_slot` for the commonest cases: a plain tensor that was an input and has not been written to, or an output."""
     if node._saved is None:
         return unpack_slot(node, slot)
@@ -148,7 +148,7 @@ def unpack_fast(node: Any, slot: int) -> Any:
     return unpack_slot(node, slot)
 
 
-def rule_arguments(node: Any, rule: Any, grads: Any, needed: Any) -> Any:
+def rule_arguments(node: Node, rule: Any, grads: Any, needed: Any) -> Any:
     """What a rule asks for by the names of its parameters."""
     values = []
     for kind, index in rule.sources:
@@ -227,7 +227,7 @@ def unsigned(value: Any) -> Any:
     return value + 2**64 if type(value) is int and value < 0 else value
 
 
-def node_class(op: Any) -> Any:
+def node_class(op: OpDef) -> Any:
     """The class of the nodes that `op` records, named as in PyTorch."""
     made = op._node_class
     if made is None:
@@ -317,7 +317,7 @@ def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
     return node
 
 
-def record_short(op: Any, a: Any, b: Any, mask: int) -> Any:
+def record_short(op: OpDef, a: Any, b: Any, mask: int) -> Any:
     """`record` for the fast path: one or two tensors without flags (`b` may be a number)."""
     cls = op._node_class
     if cls is None:
@@ -379,7 +379,7 @@ def record_short(op: Any, a: Any, b: Any, mask: int) -> Any:
     return node
 
 
-def record_lists(op: Any, args: Any, node: Any) -> None:
+def record_lists(op: Any, args: Any, node: Node) -> None:
     """Edges and saved values of an op with lists of tensors among its inputs."""
     inputs: list[Any] = []
     starts, counts = [], []
@@ -445,7 +445,7 @@ def attribute_value(kind: int, value: Any, extra: int) -> Any:
     return array.shape[extra]
 
 
-def finish(op: Any, node: Any, mask: int, outputs: Any) -> None:
+def finish(op: OpDef, node: Node, mask: int, outputs: Any) -> None:
     """Give the outputs their history and save those that the rules use."""
     shown = [t if t is not None and BY_NUMPY[t.array.dtype].category >= 2 and nr not in op.constant else None
              for nr, t in enumerate(outputs)]
@@ -462,7 +462,7 @@ def finish(op: Any, node: Any, mask: int, outputs: Any) -> None:
     save_results(op, node, mask, outputs)
 
 
-def save_results(op: Any, node: Any, mask: int, outputs: Any) -> None:
+def save_results(op: OpDef, node: Node, mask: int, outputs: Any) -> None:
     plan = op.plan((1 << len(op.inputs)) - 1 if op.has_lists else mask)
     if not plan.outputs:
         return
@@ -473,7 +473,7 @@ def save_results(op: Any, node: Any, mask: int, outputs: Any) -> None:
             save_output(node, slot, outputs[nr], nr)
 
 
-def save_written(op: Any, node: Any, mask: int, target: Any) -> None:
+def save_written(op: OpDef, node: Node, mask: int, target: Any) -> None:
     """`save_results` of an in-place op; what was written through a view has the view's new history, not the op's."""
     save_results(op, node, mask, (target,))
     if target._view is not None and target._node is not None:
@@ -483,7 +483,7 @@ def save_written(op: Any, node: Any, mask: int, target: Any) -> None:
             node._saved[slot]._producer = ref(target._node)
 
 
-def dropped(op: Any, array: Any) -> bool:
+def dropped(op: OpDef, array: Any) -> bool:
     """Whether a recorded op may have a result without gradient; those that may not raise."""
     if op.name in ("_to_copy", "view"):
         return True

@@ -15,7 +15,7 @@ from weakref import ref
 
 import numpy as np
 
-from retrograd.core.graph import AccumulateGrad, edge_of, forward_name
+from retrograd.core.graph import AccumulateGrad, Node, edge_of, forward_name
 from retrograd.core.origin import explain_write
 from retrograd.core.state import run_flags, set_grad_enabled, switches, tls
 from retrograd.core.tensor import (
@@ -46,7 +46,7 @@ DETACHED = ("Trying to use a saved tensor that has been detached in-place, i.e. 
             "please use out-of-place `.detach()` instead")
 
 
-def alias(t: Any) -> Any:
+def alias(t: Tensor) -> Any:
     """A tensor on the same memory with the same version counter and no history."""
     twin = new_tensor(t.array)
     twin._counter = counter_of(t)
@@ -61,14 +61,14 @@ def alias(t: Any) -> Any:
 class Watcher:
     """Makes the aliases of saved outputs when a dispatch mode is to see it; modes.py installs the real one."""
 
-    def detach(self, t: Any) -> Any:
+    def detach(self, t: Tensor) -> Any:
         return alias(t)
 
 
 watcher = Watcher()
 
 
-def kept(t: Any) -> Any:
+def kept(t: Tensor) -> Any:
     """What is kept of an output."""
     if t._requires and (t._flags & FLAG_SUBCLASS or (switches.any_mode and tls.dispatch_modes)):
         return watcher.detach(t)
@@ -78,7 +78,7 @@ def kept(t: Any) -> Any:
     return alias(t)
 
 
-def save_input(node: Any, slot: int, t: Any) -> None:
+def save_input(node: Node, slot: int, t: Any) -> None:
     """Keep argument `t` (a tensor, a number, None or a list) in `slot`."""
     if isinstance(t, Tensor):
         if t._flags & FLAG_INFERENCE:
@@ -98,7 +98,7 @@ def save_input(node: Any, slot: int, t: Any) -> None:
         node._saved[slot] = t
 
 
-def save_output(node: Any, slot: int, t: Any, nr: int) -> None:
+def save_output(node: Node, slot: int, t: Any, nr: int) -> None:
     """Keep output `nr` of `node` in `slot`, without holding the output itself."""
     # Only an output that leads to `node` shares its counter later; of any other the alias carries the counter from now on.
     if t._node is node and t._counter is None and t._flags == 0 and type(t) is Tensor and (
@@ -130,7 +130,7 @@ def share_counter(t: Any) -> None:
             t._counter = twin._counter
 
 
-def kept_alias(node: Any, slot: int) -> Any:
+def kept_alias(node: Node, slot: int) -> Any:
     """What is kept in `slot` once Python has seen it: an alias with a counter, not the bare array of an output."""
     item = node._saved[slot]
     if type(item) is ndarray:
@@ -139,14 +139,14 @@ def kept_alias(node: Any, slot: int) -> Any:
     return item
 
 
-def note_version(node: Any, slot: int, t: Any) -> None:
+def note_version(node: Node, slot: int, t: Tensor) -> None:
     if t._counter is not None and t._counter.n:
         if node._versions is None:
             node._versions = [0] * len(node._saved)
         node._versions[slot] = t._counter.n
 
 
-def unpack_slot(node: Any, slot: int) -> Any:
+def unpack_slot(node: Node, slot: int) -> Any:
     """The value saved in `slot`, refused when it was changed since."""
     if node._saved is None:
         raise RuntimeError(FREED)
@@ -170,7 +170,7 @@ def unpack_slot(node: Any, slot: int) -> Any:
     return t
 
 
-def restore_output(t: Any, node: Any, nr: int) -> Any:
+def restore_output(t: Tensor, node: Any, nr: int) -> Any:
     """A saved output with its history again."""
     op = None if node is None else node._op
     differentiable = t.array.dtype.kind in "fcV" and (op is None or nr not in op.constant)
@@ -193,7 +193,7 @@ def restore_output(t: Any, node: Any, nr: int) -> Any:
     return twin
 
 
-def restore_array(array: Any, node: Any, nr: int) -> Any:
+def restore_array(array: Any, node: Node, nr: int) -> Any:
     """A saved output of which the bare array was kept, with its history."""
     twin = new_tensor(array)
     if switches.any_mode and tls.dispatch_modes:
@@ -205,7 +205,7 @@ def restore_array(array: Any, node: Any, nr: int) -> Any:
     return twin
 
 
-def check_not_detached(node: Any, slot: int, t: Any) -> None:
+def check_not_detached(node: Node, slot: int, t: Tensor) -> None:
     argument = node._op.saved_args[slot]
     if argument in node._op.inputs and not node._op.has_lists:
         producer = node._next[node._op.inputs.index(argument)]
@@ -213,7 +213,7 @@ def check_not_detached(node: Any, slot: int, t: Any) -> None:
             raise RuntimeError(DETACHED)
 
 
-def modified(node: Any, slot: int, t: Any) -> RuntimeError:
+def modified(node: Node, slot: int, t: Tensor) -> RuntimeError:
     """The error about a saved tensor that was written to."""
     expected = 0 if node._versions is None else node._versions[slot]
     output = node._op.saved_outputs[slot] if node._op is not None else -1
@@ -230,7 +230,7 @@ def type_name(dtype: Any) -> str:
                                                                             "Bool") else f"torch.{dtype.legacy}Tensor"
 
 
-def modified_error(t: Any, expected: int, producer: Any, nr: int, saver: Any) -> RuntimeError:
+def modified_error(t: Tensor, expected: int, producer: Any, nr: int, saver: Any) -> RuntimeError:
     where = "" if producer is None or type(producer) is AccumulateGrad else (
         f", which is output {nr} of {forward_name(producer)},")
     kind = type_name(t.dtype)
@@ -275,7 +275,7 @@ def pack(t: Any, is_output: bool, nr: int, hooks: Any) -> Any:
     return self
 
 
-def pack_by(self: Any, hooks: Any, t: Any) -> None:
+def pack_by(self: Any, hooks: Any, t: Tensor) -> None:
     """Keep what the first of `hooks` makes of `t`."""
     from_version = 0 if t._counter is None else t._counter.n
     was = set_grad_enabled(False)
@@ -317,13 +317,13 @@ class SavedTensor:
         raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
 
     @staticmethod
-    def packed(t: Any, node: Any, is_output: bool, nr: int, use_default_hooks: bool = True) -> Any:
+    def packed(t: Tensor, node: Node | None, is_output: bool, nr: int, use_default_hooks: bool = True) -> Any:
         """Save `t` for `node`, with this thread's default hooks if there are any."""
         hooks = tls.saved_hooks if use_default_hooks else None
         return pack(t, is_output, nr, hooks[-1] if hooks else None)
 
     @staticmethod
-    def without_history(t: Any) -> Any:
+    def without_history(t: Tensor) -> Any:
         """`t` without its history, as what is kept of an output; inside of transforms, without that of the innermost one."""
         return kept(t)
 
@@ -367,7 +367,7 @@ class SavedTensor:
     def unpack_hook(self) -> Any:
         return None if self._hooks is None else self._hooks[1]
 
-    def unpack(self, node: Any = None) -> Any:
+    def unpack(self, node: Node | None = None) -> Any:
         """The saved tensor, with its history."""
         if self._released:
             raise RuntimeError(FREED)

@@ -13,9 +13,12 @@ reads some of them in C (see thread_flags.pyx) by the functions of their names b
 from __future__ import annotations
 
 from _thread import _local
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from retrograd.core.opdef import OpDef
 
 thread_flags: Any
 try:
@@ -27,13 +30,13 @@ except ImportError:                 # nothing is compiled
 class Tape:
     """What ops are written down on while they wait (see compile/tape.py): None for one that must run now."""
 
-    def unary(self, op: Any, a: Any) -> Any:
+    def unary(self, op: OpDef, a: Any) -> Any:
         return None
 
-    def binary(self, op: Any, a: Any, b: Any) -> Any:
+    def binary(self, op: OpDef, a: Any, b: Any) -> Any:
         return None
 
-    def call(self, op: Any, args: Any) -> Any:
+    def call(self, op: OpDef, args: Any) -> Any:
         return None
 
 

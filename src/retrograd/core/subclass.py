@@ -53,7 +53,7 @@ def through_function(function: Any, args: Any, kwargs: Any, types: tuple[Any, ..
     return result
 
 
-def through_operator(op: Any, args: Any) -> Any:
+def through_operator(op: OpDef, args: Any) -> Any:
     """The same for an operator, which may be refused."""
     if not (tls.function_modes and tls.function_disabled < 2) and not overriding_arguments(args, {}):
         return call(op, [*args, *op.tail])
@@ -282,7 +282,7 @@ def watch_attributes(count: int) -> None:
 bare = Tensor.__new__         # before `construct` takes its place: an object without any state
 
 
-def instance(cls: Any, t: Any) -> Any:
+def instance(cls: Any, t: Tensor) -> Any:
     """An object of class `cls` with the state of tensor `t`."""
     made = bare(cls)
     init_tensor(made, t.array)

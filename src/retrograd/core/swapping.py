@@ -32,6 +32,6 @@ def swap(a: Any, b: Any) -> None:
                 node.owned = t
 
 
-def own_attributes(t: Any) -> dict[str, Any]:
+def own_attributes(t: Tensor) -> dict[str, Any]:
     """What was set on the instance from outside."""
     return {name: value for name, value in t.__dict__.items() if name not in FIELDS}

@@ -14,6 +14,7 @@ import re
 from typing import Any
 
 from retrograd.core.graph import Node, NodeHooks, edge_of, forward_name, name_of, set_history
+from retrograd.core.opdef import OpDef
 from retrograd.core.origin import remember
 from retrograd.core.saved import FREED
 from retrograd.core.state import grad_enabled, inference, set_grad_enabled, slow_path, switches, tls
@@ -42,7 +43,7 @@ INFERENCE_WRITE = ("Inplace update to inference tensor outside InferenceMode is 
                    "details.")
 
 
-def mark_view(op: Any, args: Any, source: Any, view: Any, creation: int = DEFAULT, output: int = -1) -> None:
+def mark_view(op: OpDef | None, args: Any, source: Any, view: Any, creation: int = DEFAULT, output: int = -1) -> None:
     """Note that `view` was made out of `source` by `op` with `args` (those after the tensor), as result `output` of many."""
     counter = source._counter
     if counter is None:
@@ -65,15 +66,15 @@ class Window:
 
     __slots__ = ("offset", "size", "stride")
 
-    def __init__(self, t: Any, base: Any) -> None:
+    def __init__(self, t: Tensor, base: Any) -> None:
         self.size, self.stride = t.array.shape, strides_of(t.array)
         self.offset = 0 if 0 in self.size else (address(t.array) - address(base.array)) // base.array.itemsize
 
-    def __call__(self, t: Any) -> Any:
+    def __call__(self, t: Tensor) -> Any:
         return t.as_strided(self.size, self.stride, self.offset + t.storage_offset())
 
 
-def shorten(t: Any) -> Any:
+def shorten(t: Tensor) -> Any:
     """The recipe of view `t` as one step where strides can say it, so that views of views do not keep all before them."""
     view = t._view
     base = view.base
@@ -89,7 +90,7 @@ def shorten(t: Any) -> Any:
 
 
 # ---- reading a view's node
-def refresh(t: Any) -> None:
+def refresh(t: Tensor) -> None:
     """Bring the node of view `t` up to date with the last write to its base."""
     view = t._view
     counter = t._counter
@@ -108,7 +109,7 @@ def refresh(t: Any) -> None:
         give_retained(t, retained)
 
 
-def regenerate(t: Any, base: Any) -> Any:
+def regenerate(t: Tensor, base: Any) -> Any:
     """A node that leads from view `t` to the present history of its base."""
     if tls.view_replay or t.array.dtype is not base.array.dtype or t._flags or base._flags:
         was = set_grad_enabled(True)
@@ -124,13 +125,13 @@ class Replayer:
 
     as_strided: Any = None        # the op
 
-    def call(self, op: Any, args: Any) -> Any:
+    def call(self, op: OpDef, args: Any) -> Any:
         raise NotImplementedError
 
-    def as_strided_node(self, t: Any, base: Any) -> Any:
+    def as_strided_node(self, t: Tensor, base: Any) -> Any:
         raise NotImplementedError
 
-    def contiguous_clone(self, t: Any) -> Any:
+    def contiguous_clone(self, t: Tensor) -> Any:
         raise NotImplementedError
 
     def backward_copy(self, grad: Any, like_shape: Any, like_strides: Any) -> Any:
@@ -197,17 +198,17 @@ def replay_strided(view: Any, base: Any) -> Any:
     return t if before is None else strided_like(t, before)
 
 
-def strided_like(t: Any, view: Any) -> Any:
+def strided_like(t: Tensor, view: Any) -> Any:
     array = view.array
     return replayer.call(replayer.as_strided, [t, array.shape, strides_of(array), offset_of(array)])
 
 
-def apply_step(step: Any, t: Any) -> Any:
+def apply_step(step: Any, t: Tensor) -> Any:
     """Take of `t` the view that `step` is of the tensor before it."""
     return view_by(step.op, step.args, step.output, t)
 
 
-def view_by(op: Any, args: Any, output: int, t: Any) -> Any:
+def view_by(op: OpDef, args: Any, output: int, t: Tensor) -> Any:
     """The view of `t` that `op` makes."""
     if args is None:
         return op(t)
@@ -216,7 +217,7 @@ def view_by(op: Any, args: Any, output: int, t: Any) -> Any:
 
 
 # ---- writing in place
-def check_inplace(t: Any, wanted: bool) -> None:
+def check_inplace(t: Tensor, wanted: bool) -> None:
     """Refuse an in-place write to `t` that its history could not describe; `wanted`: a gradient is wanted of the result."""
     if t._flags & FLAG_INFERENCE and not t._flags & FLAG_WRITABLE and not inference():
         raise RuntimeError(INFERENCE_WRITE)
@@ -232,7 +233,7 @@ def check_inplace(t: Any, wanted: bool) -> None:
         raise RuntimeError(LEAF)
 
 
-def creation_error(t: Any, creation: int, write: bool, indirect: bool) -> str:
+def creation_error(t: Tensor, creation: int, write: bool, indirect: bool) -> str:
     """Why a write through (or an out-of-date history of) a view is refused."""
     modified = ("is being modified inplace" if write
                 else "its base or another view of its base has been modified inplace")
@@ -259,7 +260,7 @@ def creation_error(t: Any, creation: int, write: bool, indirect: bool) -> str:
                      "cloning the output of the custom Function.")
 
 
-def rebase(t: Any, node: Any) -> None:
+def rebase(t: Tensor, node: Node) -> None:
     """Make `node`, which an in-place op on `t` recorded, the history of `t`."""
     view = t._view
     if view is None:
@@ -284,7 +285,7 @@ class CopySlices(Node):
 
     __slots__ = ("inner", "place", "strides", "view")
 
-    def __init__(self, t: Any, base: Any, inner: Any) -> None:
+    def __init__(self, t: Tensor, base: Any, inner: Any) -> None:
         Node.__init__(self)
         array = base.array
         self._shape, self._dtype = array.shape, array.dtype
@@ -364,7 +365,7 @@ class CopySlices(Node):
 
 
 # ---- retain_grad moves with the tensor
-def take_retained(t: Any) -> Any:
+def take_retained(t: Tensor) -> Any:
     """Remove the retains-grad hook of `t` from its present node."""
     node = t._node
     if node is None or t._extra is None or not t._extra.retains_grad or node._hooks is None or node._hooks.retain is None:
@@ -372,7 +373,7 @@ def take_retained(t: Any) -> Any:
     return node._hooks.retain.pop(t._nr, None)
 
 
-def give_retained(t: Any, hook: Any) -> None:
+def give_retained(t: Tensor, hook: Any) -> None:
     """Put a retains-grad hook on the present node of `t`."""
     node = t._node
     if node._hooks is None:
@@ -382,11 +383,11 @@ def give_retained(t: Any, hook: Any) -> None:
     node._hooks.retain[t._nr] = hook
 
 
-def is_view(t: Any) -> bool:
+def is_view(t: Tensor) -> bool:
     return t._view is not None
 
 
-def detach_inplace(t: Any) -> None:
+def detach_inplace(t: Tensor) -> None:
     """Cut `t` off its history."""
     if t._view is not None:
         raise RuntimeError("Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel "

@@ -44,7 +44,7 @@ def attribute(name: str, declared: property) -> Attribute:
         return MethodType(ask, made)
     made.__dict__.update({method: special(method, getattr(property, method)) for method in SPECIAL})
 
-    def delete(t: Any) -> None:
+    def delete(t: Tensor) -> None:
         made.__delete__(t)
     overlay = named(name, Attribute(lambda t: made.__get__(t), lambda t, value: made.__set__(t, value), delete, made.__doc__))
     overlay.__dict__.update({method: getattr(made, method) for method in SPECIAL})
@@ -91,7 +91,7 @@ def watched_attribute(name: str, plain: Any) -> WatchedAttribute:
             return special(t, *args)
         return through_function(special, (t, *args), {}, (type(t),))
 
-    def delete(t: Any) -> None:
+    def delete(t: Tensor) -> None:
         through(t, "__delete__")
     made = WatchedAttribute(lambda t: through(t, "__get__"), lambda t, value: through(t, "__set__", value), delete,
                             plain.__doc__)

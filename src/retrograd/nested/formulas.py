@@ -62,7 +62,7 @@ def twin(text: str, vjp: Any, node: str) -> OpDef:
     return op
 
 
-def choose(op: Any, args: Any) -> Any:
+def choose(op: OpDef, args: Any) -> Any:
     """The op itself, or its twin for nested operands."""
     name = f"{op.name}.{op.overload}"
     found = TWINS.get(name)
@@ -91,7 +91,7 @@ def jagged_form(*names: str) -> Any:
 def jagged_kernel(*names: str) -> Any:
     """Say what an op computes where an operand is jagged, in terms of other ops; its formula is a twin's."""
     def register(function: Any) -> Any:
-        def kernel(op: Any, *args: Any) -> Any:
+        def kernel(op: OpDef, *args: Any) -> Any:
             if any([is_jagged(t) for t in tensors_among(args)]):
                 return function(*[detached(a) for a in args])
             before = KERNELS_BEFORE[f"{op.name}.{op.overload}"]
@@ -114,7 +114,7 @@ def detached(value: Any) -> Any:
     return [detached(v) for v in value] if isinstance(value, (list, tuple)) else value
 
 
-def jagged_twin(op: Any, name: str) -> OpDef:
+def jagged_twin(op: OpDef, name: str) -> OpDef:
     found = JAGGED_TWINS.get(name)
     if found is None:
         found = JAGGED_TWINS[name] = OpDef(op.schema, None)

@@ -8,6 +8,7 @@ import numpy as np
 
 from retrograd.core.dispatch import compute
 from retrograd.core.hooks import hooks
+from retrograd.core.opdef import OpDef
 from retrograd.core.state import tls
 from retrograd.core.tensor import Tensor, counter_of, new_tensor
 from retrograd.nested.parts import (
@@ -39,7 +40,7 @@ def nested_kernel(*names: str) -> Callable[[Any], Any]:
 others = hooks.sparse
 
 
-def run(op: Any, args: Any) -> Any:
+def run(op: OpDef, args: Any) -> Any:
     """Run an op that has a nested operand; those that have none are sparse."""
     nested = any([is_nested(t) for t in tensors_among(args)])
     kernel = KERNELS.get(f"{op.name}.{op.overload}")
@@ -53,7 +54,7 @@ def run(op: Any, args: Any) -> Any:
     raise not_jagged(op) if any([is_jagged(t) for t in tensors_among(args)]) else missing(op, args, "NestedTensorCPU")
 
 
-def not_jagged(op: Any) -> NotImplementedError:
+def not_jagged(op: OpDef) -> NotImplementedError:
     """PyTorch's error about an op that jagged tensors do not have."""
     return NotImplementedError(f"aten.{op.name}.{op.overload}")
 
@@ -61,7 +62,7 @@ def not_jagged(op: Any) -> NotImplementedError:
 WRITES = frozenset(("fill_", "zero_", "copy_", "_to_copy", "native_dropout", "bernoulli_", "normal_", "uniform_"))
 
 
-def each_part(op: Any, args: Any) -> Any:
+def each_part(op: OpDef, args: Any) -> Any:
     """Run an elementwise op on one part after the other."""
     check_operands(op, args)
     source = next(t for t in args if is_nested(t))
@@ -84,7 +85,7 @@ def part_of(value: Any, i: int, source: Any) -> Any:
     return new_tensor(array if array.shape[0] == 1 else array[:length])
 
 
-def at_once(op: Any, args: Any) -> Any:
+def at_once(op: OpDef, args: Any) -> Any:
     """Run an elementwise op on what the parts of jagged tensors are slices of."""
     check_operands(op, args)
     source = max([t for t in args if is_jagged(t)], key=lambda t: t.array.ndim)
@@ -122,7 +123,7 @@ def join(results: list[Any], source: Any) -> Any:
     return pack_like(source, [result.array for result in results], dtype)
 
 
-def check_operands(op: Any, args: Any) -> None:
+def check_operands(op: OpDef, args: Any) -> None:
     """Operands must be nested alike. Beside strided ones only numbers and tensors without dimensions may stand."""
     tensors = [a for a in args if isinstance(a, Tensor)]
     if len(tensors) < 2:
@@ -141,7 +142,7 @@ def check_operands(op: Any, args: Any) -> None:
         raise RuntimeError(f"{op.name.removesuffix('_')} does not support broadcasting when given a NestedTensor")
 
 
-def check_jagged(op: Any, nested: list[Any], tensors: list[Any]) -> None:
+def check_jagged(op: OpDef, nested: list[Any], tensors: list[Any]) -> None:
     """Jagged operands must be ragged alike; dense ones may not vary along the ragged dimension, unless formulas give them."""
     symbol = nested[0]._extra.sparse.ragged.symbol
     what = f"cannot call binary pointwise function {op.name}.{op.overload} with inputs of shapes "
@@ -166,7 +167,7 @@ def shown_shape(t: Any) -> tuple[Any, ...]:
 
 # ---- making nested tensors, and taking them apart
 @nested_kernel("_nested_tensor_from_tensor_list")
-def from_list(op: Any, list: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+def from_list(op: OpDef, list: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
     for i, t in enumerate(list):
         if t.array.ndim != list[0].array.ndim:
             raise RuntimeError("All Tensors given to nested_tensor must have the same dimension. Found dimension "
@@ -181,7 +182,7 @@ def resolved(t: Any) -> Any:
 
 
 @nested_kernel("_nested_from_padded_and_nested_example")
-def from_padded(op: Any, padded: Any, nt_example: Any) -> Any:
+def from_padded(op: OpDef, padded: Any, nt_example: Any) -> Any:
     if is_jagged(nt_example):
         data = nt_example._extra.sparse
         before = (slice(None),) * data.axis
@@ -192,7 +193,7 @@ def from_padded(op: Any, padded: Any, nt_example: Any) -> Any:
 
 
 @nested_kernel("to_padded_tensor")
-def to_padded(op: Any, self: Any, padding: float, output_size: Any) -> Any:
+def to_padded(op: OpDef, self: Any, padding: float, output_size: Any) -> Any:
     shape = self.array.shape
     if is_jagged(self):
         return padded_jagged(self, padding, output_size)
@@ -225,7 +226,7 @@ def padded_jagged(self: Any, padding: float, output_size: Any) -> Any:
 
 
 @nested_kernel("unbind.int")
-def unbind(op: Any, self: Any, dim: int) -> Any:
+def unbind(op: OpDef, self: Any, dim: int) -> Any:
     if dim not in (0, -self.array.ndim):
         if is_jagged(self):
             raise RuntimeError("unbind(): only supported for NestedTensor on dim=0")
@@ -234,7 +235,7 @@ def unbind(op: Any, self: Any, dim: int) -> Any:
 
 
 @nested_kernel("values", "_nested_get_values")
-def values(op: Any, self: Any) -> Any:
+def values(op: OpDef, self: Any) -> Any:
     data = self._extra.sparse
     if data.ragged is None:
         if not data.is_contiguous:
@@ -246,7 +247,7 @@ def values(op: Any, self: Any) -> Any:
 
 
 @nested_kernel("_nested_with_values")
-def with_values(op: Any, values: Any, nt_example: Any, axis: int) -> Any:
+def with_values(op: OpDef, values: Any, nt_example: Any, axis: int) -> Any:
     data = nt_example._extra.sparse
     if data.ragged is not None:
         made = wrap_jagged(values.array, data.ragged, data.axis if axis < 0 else axis)
@@ -260,7 +261,7 @@ def with_values(op: Any, values: Any, nt_example: Any, axis: int) -> Any:
 
 
 @nested_kernel("_nested_view_from_jagged")
-def from_jagged(op: Any, self: Any, offsets: Any, lengths: Any, axis: int, least: Any, most: Any) -> Any:
+def from_jagged(op: OpDef, self: Any, offsets: Any, lengths: Any, axis: int, least: Any, most: Any) -> Any:
     made = wrap_jagged(self.array, Ragged(offsets, lengths, least, most), axis)
     made._counter = counter_of(self)
     return made
@@ -286,7 +287,7 @@ def viewed(self: Any, change: Callable[[Any], Any], rank: int, axis: int | None 
 
 
 @nested_kernel("transpose.int")
-def transpose(op: Any, self: Any, dim0: int, dim1: int) -> Any:
+def transpose(op: OpDef, self: Any, dim0: int, dim1: int) -> Any:
     if is_jagged(self) and 0 in (dim0 % self.array.ndim, dim1 % self.array.ndim):
         raise ValueError("Transpose is not supported on the batch dimension for jagged NT")
     a = part_dim(self, dim0, "Nested tensor dimension 0 cannot be transposed")
@@ -296,7 +297,7 @@ def transpose(op: Any, self: Any, dim0: int, dim1: int) -> Any:
 
 
 @nested_kernel("permute")
-def permute(op: Any, self: Any, dims: Any) -> Any:
+def permute(op: OpDef, self: Any, dims: Any) -> Any:
     if not is_jagged(self):
         raise missing(op, [self, dims], "NestedTensorCPU")
     if len(dims) != self.array.ndim:
@@ -311,12 +312,12 @@ def permute(op: Any, self: Any, dims: Any) -> Any:
 
 
 @nested_kernel("detach", "alias", "view_as")
-def same(op: Any, self: Any, *rest: Any) -> Any:
+def same(op: OpDef, self: Any, *rest: Any) -> Any:
     return viewed(self, lambda array: array.view(), self._extra.sparse.rank)
 
 
 @nested_kernel("select.int")
-def select(op: Any, self: Any, dim: int, index: int) -> Any:
+def select(op: OpDef, self: Any, dim: int, index: int) -> Any:
     rank = self.array.ndim
     if dim % rank == 0:
         arrays = arrays_of(self)
@@ -337,7 +338,7 @@ def select(op: Any, self: Any, dim: int, index: int) -> Any:
 
 
 @nested_kernel("unsqueeze")
-def unsqueeze(op: Any, self: Any, dim: int) -> Any:
+def unsqueeze(op: OpDef, self: Any, dim: int) -> Any:
     rank = self.array.ndim + 1
     if not -rank <= dim < rank:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {dim})")
@@ -351,7 +352,7 @@ def unsqueeze(op: Any, self: Any, dim: int) -> Any:
 
 
 @nested_kernel("squeeze.dim")
-def squeeze(op: Any, self: Any, dim: int) -> Any:
+def squeeze(op: OpDef, self: Any, dim: int) -> Any:
     d = part_dim(self, dim, "squeeze(): not supported for NestedTensor on dim=0" if is_jagged(self) else
                  "squeeze(): For nested tensors, squeezing dimension 0 is not supported at the moment if you need "
                             "this feature, please open an issue on github describing your use case.")
@@ -364,7 +365,7 @@ def squeeze(op: Any, self: Any, dim: int) -> Any:
 
 
 @nested_kernel("view", "reshape")
-def view(op: Any, self: Any, size: Any) -> Any:
+def view(op: OpDef, self: Any, size: Any) -> Any:
     """The parts in new shapes; -1 keeps the length of an old dimension, or is worked out for one new dimension."""
     arrays = arrays_of(self)
     if not size or size[0] != len(arrays):
@@ -389,7 +390,7 @@ def view(op: Any, self: Any, size: Any) -> Any:
 
 
 @nested_kernel("chunk")
-def chunk(op: Any, self: Any, chunks: int, dim: int) -> Any:
+def chunk(op: OpDef, self: Any, chunks: int, dim: int) -> Any:
     rank = self.array.ndim
     if dim % rank != rank - 1:
         raise RuntimeError("Chunk for nested tensors is currently only supported for the last dimension.")
@@ -405,7 +406,7 @@ def chunk(op: Any, self: Any, chunks: int, dim: int) -> Any:
 
 
 @nested_kernel("split_with_sizes")
-def split(op: Any, self: Any, split_sizes: Any, dim: int) -> Any:
+def split(op: OpDef, self: Any, split_sizes: Any, dim: int) -> Any:
     rank = self.array.ndim
     if dim % rank != rank - 1:
         raise RuntimeError("split_with_sizes for nested tensors is currently only supported for the last dimension.")
@@ -419,7 +420,7 @@ def split(op: Any, self: Any, split_sizes: Any, dim: int) -> Any:
 
 
 @nested_kernel("embedding")
-def embedding(op: Any, weight: Any, indices: Any, *rest: Any) -> Any:
+def embedding(op: OpDef, weight: Any, indices: Any, *rest: Any) -> Any:
     if is_nested(weight) or is_jagged(indices):
         raise missing(op, [weight, indices], "NestedTensorCPU")
     made = [compute(plain(op), [weight, new_tensor(array), *rest]).array for array in arrays_of(indices)]
@@ -427,7 +428,7 @@ def embedding(op: Any, weight: Any, indices: Any, *rest: Any) -> Any:
 
 
 @nested_kernel("cat")
-def cat(op: Any, tensors: Any, dim: int) -> Any:
+def cat(op: OpDef, tensors: Any, dim: int) -> Any:
     if not all([is_nested(t) for t in tensors]):
         raise RuntimeError("expected each tensor in given list to be nested")
     if dim % tensors[0].array.ndim:
@@ -440,14 +441,14 @@ def cat(op: Any, tensors: Any, dim: int) -> Any:
 
 
 # ---- products
-def both_nested(op: Any, a: Any, b: Any) -> None:
+def both_nested(op: OpDef, a: Any, b: Any) -> None:
     for t, (first, second) in ((a, ("non-nested", "nested")), (b, ("nested", "non-nested"))):
         if not is_nested(t):
             raise RuntimeError(f"Expected both to be nested, but got a {first} self and {second} other")
 
 
 @nested_kernel("bmm", "matmul")
-def multiply(op: Any, self: Any, other: Any) -> Any:
+def multiply(op: OpDef, self: Any, other: Any) -> Any:
     both_nested(op, self, other)
     x, y = arrays_of(self), arrays_of(other)
     if op.name == "bmm" and (self.array.ndim != 3 or other.array.ndim != 3):
@@ -468,7 +469,7 @@ def multiply(op: Any, self: Any, other: Any) -> Any:
 
 
 @nested_kernel("linear")
-def linear(op: Any, input: Any, weight: Any, bias: Any) -> Any:
+def linear(op: OpDef, input: Any, weight: Any, bias: Any) -> Any:
     if is_nested(weight) or not is_nested(input):
         raise RuntimeError("Linear requires a nested input and a weight that is not nested")
     made = [np.matmul(array, weight.array.T) for array in arrays_of(input)]
@@ -476,7 +477,7 @@ def linear(op: Any, input: Any, weight: Any, bias: Any) -> Any:
 
 
 # ---- along a dimension
-def along(op: Any, args: Any, place: int, what: str) -> list[Any]:
+def along(op: OpDef, args: Any, place: int, what: str) -> list[Any]:
     """The results of `op` on each part, its argument at `place` being a dimension."""
     nested = next(a for a in args if is_nested(a))
     dim = part_dim(nested, args[place], what)
@@ -485,38 +486,38 @@ def along(op: Any, args: Any, place: int, what: str) -> list[Any]:
 
 
 @nested_kernel("_softmax")
-def softmax(op: Any, self: Any, dim: int, half_to_float: bool) -> Any:
+def softmax(op: OpDef, self: Any, dim: int, half_to_float: bool) -> Any:
     what = ("softmax(): not supported when reducing across the batch dimension for NestedTensor" if is_jagged(self) else
             "Cannot apply softmax across nested dimension 0")
     return join(along(op, [self, dim, half_to_float], 1, what), self)
 
 
 @nested_kernel("_softmax_backward_data")
-def softmax_backward(op: Any, grad_output: Any, output: Any, dim: int, input_dtype: Any) -> Any:
+def softmax_backward(op: OpDef, grad_output: Any, output: Any, dim: int, input_dtype: Any) -> Any:
     return join(along(op, [grad_output, output, dim, input_dtype], 2, ""), output)
 
 
 @nested_kernel("sum.default")
-def sum_all(op: Any, self: Any, dtype: Any) -> Any:
+def sum_all(op: OpDef, self: Any, dtype: Any) -> Any:
     if not is_jagged(self):
         raise missing(op, [self, dtype], "NestedTensorCPU")
     return compute(plain(op), [new_tensor(self._extra.sparse.whole), dtype])
 
 
 @nested_kernel("mean.default")
-def mean_all(op: Any, self: Any, dtype: Any) -> Any:
+def mean_all(op: OpDef, self: Any, dtype: Any) -> Any:
     if not is_jagged(self):
         raise missing(op, [self, dtype], "NestedTensorCPU")
     return compute(plain(op), [new_tensor(self._extra.sparse.whole), dtype])
 
 
-def plain(op: Any) -> Any:
+def plain(op: OpDef) -> Any:
     """The op itself: the twin of formulas.py has no kernel for the parts."""
     return getattr(op.packet, op.overload)
 
 
 @nested_kernel("sum.dim_IntList")
-def sum_dims(op: Any, self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+def sum_dims(op: OpDef, self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     rank = self.array.ndim
     if dim is None or len(dim) != 1:
         raise RuntimeError("NestedTensor only allows reduction of a single dimension for now.")
@@ -529,14 +530,14 @@ def sum_dims(op: Any, self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
 
 
 @nested_kernel("_nested_sum_backward")
-def spread_sum(op: Any, grad: Any, self: Any, dim: Any, keepdim: bool) -> Any:
+def spread_sum(op: OpDef, grad: Any, self: Any, dim: Any, keepdim: bool) -> Any:
     arrays = [np.broadcast_to(g if keepdim else np.expand_dims(g, -1), array.shape)
               for g, array in zip(arrays_of(grad), arrays_of(self), strict=True)]
     return pack_like(self, arrays, grad.array.dtype)
 
 
 @nested_kernel("_nested_select_backward")
-def put_part(op: Any, grad_output: Any, self: Any, dim: int, index: int) -> Any:
+def put_part(op: OpDef, grad_output: Any, self: Any, dim: int, index: int) -> Any:
     dtype = grad_output.array.dtype
     made = pack_like(self, [np.zeros(array.shape, dtype) for array in arrays_of(self)], dtype)
     if dim % self.array.ndim == 0:
@@ -549,7 +550,7 @@ def put_part(op: Any, grad_output: Any, self: Any, dim: int, index: int) -> Any:
 
 
 @nested_kernel("native_layer_norm")
-def layer_norm(op: Any, input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
+def layer_norm(op: OpDef, input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
     if (weight is None or bias is None) and not is_jagged(input):
         raise ValueError("NestedTensor layer_norm requires weight and bias")
     results = [compute(op, [new_tensor(array), normalized_shape, weight, bias, eps]) for array in arrays_of(input)]
@@ -569,7 +570,7 @@ def layer_norm_backward(op: Any, grad_out: Any, input: Any, normalized_shape: An
 
 
 @nested_kernel("clone")
-def clone(op: Any, self: Any, memory_format: Any) -> Any:
+def clone(op: OpDef, self: Any, memory_format: Any) -> Any:
     """A copy; one that is to be contiguous has no holes between its parts."""
     data = self._extra.sparse
     if data.ragged is None:
@@ -582,7 +583,7 @@ def clone(op: Any, self: Any, memory_format: Any) -> Any:
 
 # ---- filled like another
 @nested_kernel("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like")
-def like(op: Any, self: Any, *rest: Any) -> Any:
+def like(op: OpDef, self: Any, *rest: Any) -> Any:
     return join([compute(op, [new_tensor(array), *rest]) for array in arrays_of(self)], self)
 
 

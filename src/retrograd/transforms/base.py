@@ -14,6 +14,7 @@ from typing import Any
 
 from retrograd.core import forward
 from retrograd.core.dispatch import autograd
+from retrograd.core.opdef import OpDef
 from retrograd.core.state import switches, tls
 
 
@@ -36,11 +37,11 @@ class Transform:
         return ("backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
                 "functorch.vjp instead or call backward() outside of functorch transforms.")
 
-    def concerns(self, op: Any, args: Any) -> bool:
+    def concerns(self, op: OpDef, args: Any) -> bool:
         """Whether this op means something else inside the transform."""
         return True
 
-    def run(self, op: Any, args: Any) -> Any:
+    def run(self, op: OpDef, args: Any) -> Any:
         """Run an op that concerns this transform; only the transforms outside of it are in force (see `stays`)."""
         raise NotImplementedError
 
@@ -48,12 +49,12 @@ class Transform:
         """Run a custom Function inside the transform."""
         raise NotImplementedError
 
-    def process(self, op: Any, args: Any) -> Any:
+    def process(self, op: OpDef, args: Any) -> Any:
         """Run an op that was called while this is the innermost transform."""
         return process(op, args)
 
 
-def process(op: Any, args: Any) -> Any:
+def process(op: OpDef, args: Any) -> Any:
     """Run an op at the innermost transform that it concerns."""
     stack = tls.transforms
     count = len(stack)

@@ -17,7 +17,7 @@ from retrograd.core import forward
 from retrograd.core.dispatch import call
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import promoted_dtype
-from retrograd.core.opdef import find_packet
+from retrograd.core.opdef import OpDef, find_packet
 from retrograd.core.storage import offset_of, strided, strides_of
 from retrograd.core.tensor import (
     FLAG_CONJ,
@@ -115,10 +115,10 @@ class Vmap(Transform):
         self.randomness = randomness
         self.legacy = legacy          # behave as the older vmap under batched gradients: no random ops, other error texts
 
-    def concerns(self, op: Any, args: Any) -> bool:
+    def concerns(self, op: OpDef, args: Any) -> bool:
         return any_batched(op, args, self) or op.random
 
-    def run(self, op: Any, args: Any) -> Any:
+    def run(self, op: OpDef, args: Any) -> Any:
         if op.random:
             return random_ops.run(self, op, args)
         if op.is_out or op.batch is None and op.is_view:
@@ -145,7 +145,7 @@ class Vmap(Transform):
                 check_example(op, args)
         return self.wrap_results(op, result, where)
 
-    def is_right(self, op: Any, args: Any) -> bool:
+    def is_right(self, op: OpDef, args: Any) -> bool:
         """Whether the first example alone is accepted: a rule that fails then is at fault itself."""
         if not self.size or op.batch is None or op.batch is families.loop:
             return False
@@ -178,7 +178,8 @@ class Vmap(Transform):
         return dual, 0
 
     def unwrap_arguments(self, op: Any, args: Any) -> tuple[list[Any], list[Any]]:
-        values, dims = list(args), [None] * len(args)
+        values: list[Any] = list(args)
+        dims: list[Any] = [None] * len(args)
         for i in op.tensor_args:
             if isinstance(args[i], (list, tuple)):
                 pairs = [self.unwrap(item) for item in args[i]]
@@ -199,7 +200,7 @@ class Vmap(Transform):
             if values[i].dtype is not common and not (op.is_inplace and i == 0):
                 values[i] = values[i].to(common)
 
-    def check_shapes(self, op: Any, args: Any) -> None:
+    def check_shapes(self, op: OpDef, args: Any) -> None:
         """Refuse ops whose result would have another shape for every example."""
         if op.name == "masked_select" and is_batched(args[1], self):
             raise RuntimeError("vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this "
@@ -230,7 +231,7 @@ class Vmap(Transform):
                                "PyTorch view operations")
 
     # ---- rules
-    def apply_rule(self, op: Any, values: Any, dims: Any) -> tuple[Any, Any]:
+    def apply_rule(self, op: OpDef, values: Any, dims: Any) -> tuple[Any, Any]:
         rule = None if op.batch is families.loop_and_warn else op.batch
         if rule is None and not self.loops:
             overload = "" if op.overload == "default" else f".{op.overload}"
@@ -247,7 +248,7 @@ class Vmap(Transform):
             rule = families.loop
         return rule(op, values, dims, self.size)
 
-    def wrap_results(self, op: Any, result: Any, dims: Any) -> Any:
+    def wrap_results(self, op: OpDef, result: Any, dims: Any) -> Any:
         if not op.multiple:
             return result if dims is None or result is None else make_batched(result, dims, self)
         if dims is None or isinstance(dims, int):
@@ -256,7 +257,7 @@ class Vmap(Transform):
         return made if op.returns_list else op.result_type(*made) if op.result_type else tuple(made)
 
     # ---- in place
-    def run_inplace(self, op: Any, args: Any, values: Any, dims: Any) -> Any:
+    def run_inplace(self, op: OpDef, args: Any, values: Any, dims: Any) -> Any:
         """Write through to the examples; a tensor that all of them share cannot be written by each."""
         target = args[0]
         if dims[0] is None:
@@ -275,7 +276,7 @@ class Vmap(Transform):
         bump(target)
         return target
 
-    def shared_target(self, op: Any) -> str:
+    def shared_target(self, op: OpDef) -> str:
         arithmetic = not self.legacy and op.name in ARITHMETIC
         name = "inplace arithmetic" if arithmetic else f"aten::{op.name}"
         where = "in a vmap" if arithmetic else f"at level {self.level}"
@@ -286,7 +287,7 @@ class Vmap(Transform):
 
 
 # ---- what is not an op
-def change_geometry(t: Any, op: Any, args: Any) -> Any:
+def change_geometry(t: Any, op: OpDef, args: Any) -> Any:
     """An in-place view op such as `unsqueeze_` on a batched tensor: what holds all the examples changes in place too."""
     batch = t._extra.batch
     made = call(op, [t, *args])                      # which also checks the arguments
@@ -303,7 +304,7 @@ def change_geometry(t: Any, op: Any, args: Any) -> Any:
     return t
 
 
-def change_examples(value: Any, at: int, op: Any, args: Any) -> int | None:
+def change_examples(value: Any, at: int, op: OpDef, args: Any) -> int | None:
     """The in-place view op on the tensor of all examples, counted by dimension `at`; where this one is then.
 
     None, and nothing done, for an op that is not about single dimensions.
@@ -374,7 +375,7 @@ def detach(t: Any) -> Any:
     return make_batched(hooks.detach(batch.value), batch.dim, batch.owner)
 
 
-def refuse_escaped(op: Any, args: Any) -> Any:
+def refuse_escaped(op: OpDef, args: Any) -> Any:
     raise RuntimeError("Either your tensor may have escaped from inside a function being vmapped and this is a user error (see "
                        "https://pytorch.org/functorch/stable/ux_limitations.html), or there is an internal functorch error in "
                        "`gen_vmap_plumbing` Please file an issue if it looks like the latter")

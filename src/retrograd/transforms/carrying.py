@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from retrograd.core.dispatch import call
+from retrograd.core.opdef import OpDef
 from retrograd.core.tensor import Tensor, bump
 from retrograd.transforms import functions
 from retrograd.transforms.base import running
@@ -23,7 +24,7 @@ from retrograd.transforms.trees import flatten, unflatten
 class Carrying(Level):
     """Runs ops on values, and rules on what is carried beside them."""
 
-    def carry(self, op: Any, values: Any, carried: Any, result: Any) -> Any:
+    def carry(self, op: OpDef, values: Any, carried: Any, result: Any) -> Any:
         """What the result carries, a list of that if there are several; `carried` is as long as `values`."""
         raise NotImplementedError
 
@@ -31,11 +32,11 @@ class Carrying(Level):
         """What `t` carries at this level, None if nothing."""
         return t._extra.batch.tangent if self.owns(t) else None
 
-    def carried_among(self, op: Any, args: Any) -> Any:
+    def carried_among(self, op: OpDef, args: Any) -> Any:
         """What the differentiable arguments carry, in a list as long as `args`; None if nothing."""
         return gathered(args, op.inputs, self.carried_by)
 
-    def run(self, op: Any, args: Any) -> Any:
+    def run(self, op: OpDef, args: Any) -> Any:
         if op.is_inplace:
             return self.run_inplace(op, args)
         if op.is_out:                         # to a tensor from outside: those of the function are written functionally
@@ -70,7 +71,7 @@ class Carrying(Level):
             return result
         return lift(result, self, carried if result.dtype.category >= 2 else None)
 
-    def run_inplace(self, op: Any, args: Any) -> Any:
+    def run_inplace(self, op: OpDef, args: Any) -> Any:
         """The write to an input that was put off until the function had returned."""
         self.check_captured(op, args[:1])
         functional = functional_form(op)

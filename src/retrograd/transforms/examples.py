@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core.kernels import compute_arrays
+from retrograd.core.opdef import OpDef
 from retrograd.core.tensor import FLAG_META, Tensor, new_tensor
 
 MOST = 512                       # combinations kept for each op
@@ -45,7 +46,7 @@ def is_known(op: Any, args: Any) -> bool:
     return False
 
 
-def dim_arguments(op: Any) -> tuple[int, ...]:
+def dim_arguments(op: OpDef) -> tuple[int, ...]:
     return tuple([i for i, p in enumerate(op.schema.params) if "dim" in p.name or p.name == "pad" or p.name.endswith("_shape")])
 
 
@@ -71,7 +72,7 @@ def run_example(op: Any, args: Any) -> None:
         compute_arrays(op, with_arrays(op, args, lambda array: array))
 
 
-def with_arrays(op: Any, args: Any, change: Any) -> list[Any]:
+def with_arrays(op: OpDef, args: Any, change: Any) -> list[Any]:
     """The arguments with plain tensors on changed arrays."""
     def plain(value: Any) -> Any:
         if isinstance(value, (list, tuple)):
@@ -80,7 +81,7 @@ def with_arrays(op: Any, args: Any, change: Any) -> list[Any]:
     return [plain(value) if i in op.tensor_args else value for i, value in enumerate(args)]
 
 
-def check_example(op: Any, args: Any) -> None:
+def check_example(op: OpDef, args: Any) -> None:
     """Raise what an example alone would raise, unless one of its kind has passed."""
     if is_known(op, args):
         return

@@ -16,7 +16,7 @@ from typing import Any
 
 from retrograd.core import dtypes
 from retrograd.core.dispatch import call, compute
-from retrograd.core.opdef import find_packet
+from retrograd.core.opdef import OpDef, find_packet
 from retrograd.core.state import tls
 from retrograd.core.tensor import Tensor, bump, new_tensor
 from retrograd.ops.memory.functional_forms import NAMES
@@ -123,7 +123,7 @@ class Functional(Level):
         return made
 
     # ---- ops
-    def run(self, op: Any, args: Any) -> Any:
+    def run(self, op: OpDef, args: Any) -> Any:
         if op.is_inplace or op.is_out:
             return self.write(op, args)
         if op.is_view and self.owns(args[0]):
@@ -134,7 +134,7 @@ class Functional(Level):
         made = [self.wrap(r) for r in result]
         return made if op.returns_list else op.result_type(*made) if op.result_type else tuple(made)
 
-    def run_view(self, op: Any, args: Any) -> Any:
+    def run_view(self, op: OpDef, args: Any) -> Any:
         source = args[0]
         held = source._extra.batch
         # a view of an old value is as old as that: both are taken again when they are read
@@ -160,7 +160,7 @@ class Functional(Level):
         with only_outer(min(self.level - 1, len(tls.transforms))):
             return self.run_view(find_packet("detach").default, [t])  # type: ignore[union-attr]
 
-    def view_op(self, op: Any) -> Any:
+    def view_op(self, op: OpDef) -> Any:
         if not self.copies:
             return op
         packet = find_packet(f"{op.name}_copy")
@@ -194,7 +194,7 @@ class Functional(Level):
         return op.functional.result_type(*targets) if op.functional.multiple and op.functional.result_type else (
             tuple(targets) if len(targets) > 1 else targets[0])
 
-    def compute_new(self, op: Any, values: Any) -> list[Any]:
+    def compute_new(self, op: OpDef, values: Any) -> list[Any]:
         functional = functional_form(op)
         if functional is None:        # the only way is to write, to a copy
             return [call(op, [values[0].clone(), *values[1:]])]
@@ -233,7 +233,7 @@ class Functional(Level):
             held.held, held.seen = new, cell.writes
         bump(target)
 
-    def put_back(self, op: Any, base: Any, new: Any, rest: Any, nr: Any) -> Any:
+    def put_back(self, op: OpDef, base: Any, new: Any, rest: Any, nr: Any) -> Any:
         """The value of `base` when its view has become `new`."""
         if not self.copies and op.name == "unfold":
             raise RuntimeError(
@@ -266,7 +266,7 @@ def cast_back(name: str, new: Any, dtype: Any) -> Any:
                        "it is not safe!")
 
 
-def functional_form(op: Any) -> Any:
+def functional_form(op: OpDef) -> Any:
     """The op that computes what an in-place or out= op writes."""
     if op.functional is not None:
         return op.functional
@@ -282,24 +282,24 @@ def aten(level: Functional, name: str, overload: str, *args: Any) -> Any:
     return call(level.view_op(op) if op.schema.is_view else op, list(args))
 
 
-def to_shape(level: Functional, op: Any, base: Any, new: Any, rest: Any, nr: Any) -> Any:
+def to_shape(level: Functional, op: OpDef, base: Any, new: Any, rest: Any, nr: Any) -> Any:
     return aten(level, "view", "default", new if new.is_contiguous() else new.contiguous(), base.array.shape)
 
 
-def transposed(level: Functional, op: Any, base: Any, new: Any, rest: Any, nr: Any) -> Any:
+def transposed(level: Functional, op: OpDef, base: Any, new: Any, rest: Any, nr: Any) -> Any:
     return call(level.view_op(op), [new, *rest])
 
 
-def permuted(level: Functional, op: Any, base: Any, new: Any, rest: Any, nr: Any) -> Any:
+def permuted(level: Functional, op: OpDef, base: Any, new: Any, rest: Any, nr: Any) -> Any:
     order = [dim % base.array.ndim for dim in rest[0]]
     return call(level.view_op(op), [new, [order.index(dim) for dim in range(base.array.ndim)]])
 
 
-def unsqueezed(level: Functional, op: Any, base: Any, new: Any, rest: Any, nr: Any) -> Any:
+def unsqueezed(level: Functional, op: OpDef, base: Any, new: Any, rest: Any, nr: Any) -> Any:
     return aten(level, "squeeze", "dim", new, rest[0] % new.array.ndim)
 
 
-def squeezed(level: Functional, op: Any, base: Any, new: Any, rest: Any, nr: Any) -> Any:
+def squeezed(level: Functional, op: OpDef, base: Any, new: Any, rest: Any, nr: Any) -> Any:
     rank = base.array.ndim
     if op.overload == "dim":
         dim = rest[0] % max(rank, 1)
@@ -311,7 +311,7 @@ def squeezed(level: Functional, op: Any, base: Any, new: Any, rest: Any, nr: Any
     return new
 
 
-def expanded(level: Functional, op: Any, base: Any, new: Any, rest: Any, nr: Any) -> Any:
+def expanded(level: Functional, op: OpDef, base: Any, new: Any, rest: Any, nr: Any) -> Any:
     change = aten(level, "sub", "Tensor", new, base, 1)
     extra = new.array.ndim - base.array.ndim
     dims = [i for i, size in enumerate(new.array.shape) if i < extra or base.array.shape[i - extra] == 1 != size]
@@ -320,11 +320,11 @@ def expanded(level: Functional, op: Any, base: Any, new: Any, rest: Any, nr: Any
     return base + to_shape(level, op, base, change, rest, nr)
 
 
-def unbound(level: Functional, op: Any, base: Any, new: Any, rest: Any, nr: Any) -> Any:
+def unbound(level: Functional, op: OpDef, base: Any, new: Any, rest: Any, nr: Any) -> Any:
     return aten(level, "select_scatter", "default", base, new, rest[0], nr)
 
 
-def split(level: Functional, op: Any, base: Any, new: Any, rest: Any, nr: Any) -> Any:
+def split(level: Functional, op: OpDef, base: Any, new: Any, rest: Any, nr: Any) -> Any:
     size, dim = rest
     length = base.array.shape[dim]
     start = nr * size if isinstance(size, int) else sum(size[:nr])
@@ -332,27 +332,27 @@ def split(level: Functional, op: Any, base: Any, new: Any, rest: Any, nr: Any) -
     return aten(level, "slice_scatter", "default", base, new, dim, start, stop, 1)
 
 
-def unfolded(level: Functional, op: Any, base: Any, new: Any, rest: Any, nr: Any) -> Any:
+def unfolded(level: Functional, op: OpDef, base: Any, new: Any, rest: Any, nr: Any) -> Any:
     return aten(level, "unfold_backward", "default", new, base.array.shape, *rest)
 
 
-def same(level: Functional, op: Any, base: Any, new: Any, rest: Any, nr: Any) -> Any:
+def same(level: Functional, op: OpDef, base: Any, new: Any, rest: Any, nr: Any) -> Any:
     return new
 
 
-def retyped(level: Functional, op: Any, base: Any, new: Any, rest: Any, nr: Any) -> Any:
+def retyped(level: Functional, op: OpDef, base: Any, new: Any, rest: Any, nr: Any) -> Any:
     return aten(level, "view", "dtype", new, base.dtype)
 
 
-def real_parts(level: Functional, op: Any, base: Any, new: Any, rest: Any, nr: Any) -> Any:
+def real_parts(level: Functional, op: OpDef, base: Any, new: Any, rest: Any, nr: Any) -> Any:
     return aten(level, "view_as_complex", "default", new.contiguous())
 
 
-def complex_numbers(level: Functional, op: Any, base: Any, new: Any, rest: Any, nr: Any) -> Any:
+def complex_numbers(level: Functional, op: OpDef, base: Any, new: Any, rest: Any, nr: Any) -> Any:
     return aten(level, "view_as_real", "default", new.resolve_conj())
 
 
-def scatter(level: Functional, op: Any, base: Any, new: Any, rest: Any, nr: Any) -> Any:
+def scatter(level: Functional, op: OpDef, base: Any, new: Any, rest: Any, nr: Any) -> Any:
     """`select` has `select_scatter`, and so on."""
     packet = find_packet(f"{op.name}_scatter")
     if packet is None:
@@ -360,7 +360,7 @@ def scatter(level: Functional, op: Any, base: Any, new: Any, rest: Any, nr: Any)
     return call(packet.default, [base, new, *rest])
 
 
-def viewed(level: Functional, op: Any, base: Any, new: Any, rest: Any, nr: Any) -> Any:
+def viewed(level: Functional, op: OpDef, base: Any, new: Any, rest: Any, nr: Any) -> Any:
     return (retyped if op.overload == "dtype" else to_shape)(level, op, base, new, rest, nr)
 
 

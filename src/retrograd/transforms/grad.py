@@ -15,6 +15,7 @@ from retrograd.autograd.backward import check_gradient, input_edge
 from retrograd.autograd.engine import run_backward
 from retrograd.autograd.function import run_function
 from retrograd.core.dispatch import autograd
+from retrograd.core.opdef import OpDef
 from retrograd.core.state import set_flag, set_grad_enabled, tls
 from retrograd.core.subclass import DisableTorchFunction
 from retrograd.core.tensor import FLAG_WRAPPER, Tensor, wants_grad
@@ -37,14 +38,14 @@ class Grad(Level):
         self.mode_below: bool = tls.grad_enabled
         self.watchers: Any = None     # the dispatch modes, which only see what is below all levels
 
-    def run(self, op: Any, args: Any) -> Any:
+    def run(self, op: OpDef, args: Any) -> Any:
         if op.is_inplace or op.is_out:
             self.check_captured(op, args[:1] if op.is_inplace else args[op.out_arg:])
         if op.is_view and self.views_captured(op, args):
             return self.mark_captured(self.run_lifted(op, args))
         return self.run_lifted(op, args)
 
-    def run_lifted(self, op: Any, args: Any) -> Any:
+    def run_lifted(self, op: OpDef, args: Any) -> Any:
         lifted = lifted_arguments(self, op, args)
         if lifted is None:
             return self.lower(op, args)
@@ -57,7 +58,7 @@ class Grad(Level):
         finally:
             self.watchers, tls.dispatch_modes = None, modes
 
-    def record(self, op: Any, args: Any) -> Any:
+    def record(self, op: OpDef, args: Any) -> Any:
         if op.is_out and not (tls.grad_enabled and any([wants_grad(t) for t in args if isinstance(t, Tensor)])):
             return self.lower(op, args)
         return autograd(op, args)     # which comes back to `lower` where the kernel would run

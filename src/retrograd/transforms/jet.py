@@ -18,6 +18,7 @@ from typing import Any
 from retrograd.autograd.forward_ad import check_floating
 from retrograd.core import forward
 from retrograd.core.dispatch import call
+from retrograd.core.opdef import OpDef
 from retrograd.core.tensor import Tensor
 from retrograd.ops import late
 from retrograd.transforms import series
@@ -112,7 +113,7 @@ class Jet(Carrying):
             made = self.by_derivative(op, values, carried, result) if found is NotImplemented else found[1:]
         return collected(op, made, result)
 
-    def of_first_order(self, op: Any, values: Any, tangents: Any, result: Any) -> Any:
+    def of_first_order(self, op: OpDef, values: Any, tangents: Any, result: Any) -> Any:
         """What a linear op makes of the coefficients of one order."""
         if tangents is None:
             return None
@@ -127,7 +128,7 @@ class Jet(Carrying):
         return [value, *([None] * self.order if coefficients is None else coefficients[:self.order])]
 
     # ---- y' = J(x) x'
-    def by_derivative(self, op: Any, values: Any, carried: Any, result: Any) -> list[Any]:
+    def by_derivative(self, op: OpDef, values: Any, carried: Any, result: Any) -> list[Any]:
         check_formula(op)
         rate = functools.partial(forward.tangents_of, op)
         several = op.multiple
@@ -231,7 +232,7 @@ def zeros_at(values: Any, carried: Any) -> list[Any]:
     return [None if one is None else forward.zeros_of(value) for value, one in zip(values, carried, strict=True)]
 
 
-def collected(op: Any, made: list[Any], result: Any) -> Any:
+def collected(op: OpDef, made: list[Any], result: Any) -> Any:
     """Coefficients by output, in the shape and dtype of their values; None for an output that has none."""
     if op.multiple:
         each = per_output(made, len(result))

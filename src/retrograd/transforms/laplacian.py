@@ -15,6 +15,7 @@ from typing import Any
 from retrograd.autograd.forward_ad import check_floating
 from retrograd.core import forward
 from retrograd.core.dispatch import call
+from retrograd.core.opdef import OpDef
 from retrograd.core.storage import strides_of
 from retrograd.core.tensor import Tensor
 from retrograd.ops import late
@@ -76,7 +77,7 @@ class Laplace(Carrying):
         value = self.unwrap(out)
         return late.zeros_like(value) if carried is None or carried[1] is None else carried[1]
 
-    def carry(self, op: Any, values: Any, carried: Any, result: Any) -> Any:
+    def carry(self, op: OpDef, values: Any, carried: Any, result: Any) -> Any:
         check_formula(op)
         firsts, seconds = parts(carried, 0), parts(carried, 1)
         places = [i for i, one in enumerate(carried) if one is not None]
@@ -110,7 +111,7 @@ class Laplace(Carrying):
             (first,) = self.along_all(lambda given: [in_shape(given[0], result)], [first])
         return first, None if second is None else in_shape(second, result)
 
-    def of_elements(self, op: Any, values: Any, place: int, carried: Any, result: Any) -> Any:
+    def of_elements(self, op: OpDef, values: Any, place: int, carried: Any, result: Any) -> Any:
         """One slope and one curvature per element serve all directions."""
         first, second = carried
         given: list[Any] = [None] * len(values)
@@ -124,7 +125,7 @@ class Laplace(Carrying):
             total = plus(total, curvature * (first * first).sum(0) * 2)
         return self.pair(late.zeros_like(first) if slope is None else slope * first, total, result)
 
-    def of_pairs(self, op: Any, values: Any, firsts: Any, places: list[int]) -> Any:
+    def of_pairs(self, op: OpDef, values: Any, firsts: Any, places: list[int]) -> Any:
         """What the curvature of a product adds: it is in every pair of factors."""
         total = None
         for i, j in itertools.combinations(places, 2):
@@ -160,7 +161,7 @@ def with_nothing(given: Any, count: int) -> list[Any]:
             if isinstance(one, list) else (one, *[None] * count) for one in given]
 
 
-def curved(op: Any, values: Any, given: Any, result: Any) -> Any:
+def curved(op: OpDef, values: Any, given: Any, result: Any) -> Any:
     """The first and second coefficients of an op along one direction."""
     made = Jet(2).carry(op, values, with_nothing(given, 1), result)
     if op.multiple:

@@ -16,6 +16,7 @@ from typing import Any
 
 from retrograd.core.dispatch import call
 from retrograd.core.hooks import hooks
+from retrograd.core.opdef import OpDef
 from retrograd.core.state import tls
 from retrograd.core.tensor import FLAG_INFERENCE, FLAG_SPARSE, FLAG_WRAPPER, Extra, Tensor, bump, counter_of, new_tensor
 from retrograd.ops import late
@@ -68,10 +69,10 @@ class Level(Transform):
         """The tensor of the level below; what is not of this level is that itself."""
         return unwrapped(self, t)
 
-    def unwrap_arguments(self, op: Any, args: Any) -> list[Any]:
+    def unwrap_arguments(self, op: OpDef, args: Any) -> list[Any]:
         return unwrapped_arguments(self, op, args)
 
-    def check_captured(self, op: Any, targets: Any) -> None:
+    def check_captured(self, op: OpDef, targets: Any) -> None:
         """Refuse a write to a tensor of the level below: it would be seen outside, without its derivatives."""
         for t in targets:
             if not self.owns(t) or t._extra.batch.captured:
@@ -83,7 +84,7 @@ class Level(Transform):
                                    "is not supported; please rewrite the function being transformed to explicitly accept the "
                                    "mutated Tensor(s) as inputs.")
 
-    def views_captured(self, op: Any, args: Any) -> bool:
+    def views_captured(self, op: OpDef, args: Any) -> bool:
         """Whether the results of a view op are views of a tensor of the level below."""
         source = args[0]
         if not isinstance(source, Tensor):
@@ -115,7 +116,7 @@ class Level(Transform):
         """A context in which the level below is in force; this one is the innermost."""
         return only_outer(len(tls.transforms) - 1)
 
-    def lower(self, op: Any, args: Any) -> Any:
+    def lower(self, op: OpDef, args: Any) -> Any:
         """Run the op on the level below and lift its results."""
         values = self.unwrap_arguments(op, args)
         with self.beneath():
@@ -192,7 +193,7 @@ def debug_unwrap(tensor: Any, *, recurse: bool = True) -> Any:
 
 
 # ---- what is not an op, and an op that no transform took
-def escaped(op: Any, args: Any) -> Any:
+def escaped(op: OpDef, args: Any) -> Any:
     """An op on wrappers below autograd: the way down from a level, or tensors that have left theirs."""
     if tls.transforms and isinstance(tls.transforms[-1], Level):
         return tls.transforms[-1].lower(op, args)
@@ -234,13 +235,13 @@ def refuse_numpy(t: Any) -> Any:
     return batching.refuse_data(t)
 
 
-def check_captured(op: Any, t: Any) -> None:
+def check_captured(op: OpDef, t: Any) -> None:
     """Before an in-place view op: see `Level.check_captured`."""
     if isinstance(tls.transforms[-1], Level):
         tls.transforms[-1].check_captured(op, [t])
 
 
-def change_geometry(t: Any, op: Any, args: Any) -> Any:
+def change_geometry(t: Any, op: OpDef, args: Any) -> Any:
     """An in-place view op such as `unsqueeze_`: the wrapper becomes what the view would be."""
     # what t was stays behind under another name: a view t becomes a view of that, not of itself
     was_view = t._view is not None

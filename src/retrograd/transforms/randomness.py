@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from retrograd.core.dispatch import call
+from retrograd.core.opdef import OpDef
 from retrograd.core.tensor import Tensor
 from retrograd.ops import late
 from retrograd.ops.shared import families
@@ -18,7 +19,7 @@ DIFFERENT_INPLACE = ("vmap: Cannot ask for different inplace randomness on an un
                      "randomness. If this is necessary for your usage, please file an issue with functorch.")
 
 
-def run(vmap: Any, op: Any, args: Any) -> Any:
+def run(vmap: Any, op: OpDef, args: Any) -> Any:
     """Run a random op as the vmap's randomness says."""
     if vmap.legacy:
         raise RuntimeError(LEGACY)
@@ -46,7 +47,7 @@ def run(vmap: Any, op: Any, args: Any) -> Any:
     return run_different(vmap, op, values)
 
 
-def run_inplace(vmap: Any, op: Any, args: Any, values: Any, dims: Any, different: bool) -> Any:
+def run_inplace(vmap: Any, op: OpDef, args: Any, values: Any, dims: Any, different: bool) -> Any:
     if dims[0] is None:
         if different:
             raise RuntimeError(DIFFERENT_INPLACE)

@@ -13,6 +13,7 @@ from typing import Any
 
 from retrograd.core import forward
 from retrograd.core.dispatch import call
+from retrograd.core.opdef import OpDef
 from retrograd.ops import late
 
 Series = list[Any]
@@ -62,7 +63,7 @@ def slope_product(x: Series, g: Series, k: int) -> Any:
 # ---- y' = g(y) x'
 def by_slope(slope: Callable[[Series, int], Any]) -> Rule:
     """The rule for functions whose slope is `slope(y, k)`, by coefficients."""
-    def rule(op: Any, given: Any, args: Any, result: Any, order: int) -> Series:
+    def rule(op: OpDef, given: Any, args: Any, result: Any, order: int) -> Series:
         x, y, g = given[0], [result], [slope([result], 0)]
         for k in range(1, order + 1):
             y.append(slope_product(x, g, k))
@@ -81,7 +82,7 @@ def exp2_slope(y: Series, k: int) -> Any:
 
 def with_partner(partner: str, sign: int) -> Rule:
     """The rule for sine and cosine of both kinds: each is the slope of the other."""
-    def rule(op: Any, given: Any, args: Any, result: Any, order: int) -> Series:
+    def rule(op: OpDef, given: Any, args: Any, result: Any, order: int) -> Series:
         x, y, g = given[0], [result], [getattr(late, partner)(args[0])]
         mine, other = (1, sign) if op.name in ("sin", "sinh") else (sign, 1)
         for k in range(1, order + 1):
@@ -102,11 +103,11 @@ def divide(a: Series, b: Series, first: Any, order: int) -> Series:
     return y
 
 
-def quotient(op: Any, given: Any, args: Any, result: Any, order: int) -> Series:
+def quotient(op: OpDef, given: Any, args: Any, result: Any, order: int) -> Series:
     return divide(given[0], given[1], result, order)
 
 
-def inverse(op: Any, given: Any, args: Any, result: Any, order: int) -> Series:
+def inverse(op: OpDef, given: Any, args: Any, result: Any, order: int) -> Series:
     x, y = given[0], [result]
     for k in range(1, order + 1):
         rest = product(x, y, k, 1)
@@ -114,7 +115,7 @@ def inverse(op: Any, given: Any, args: Any, result: Any, order: int) -> Series:
     return y
 
 
-def root(op: Any, given: Any, args: Any, result: Any, order: int) -> Series:
+def root(op: OpDef, given: Any, args: Any, result: Any, order: int) -> Series:
     x, y = given[0], [result]
     for k in range(1, order + 1):
         y.append(None)                       # so that the square is that of what is known
@@ -135,15 +136,15 @@ def logarithm(x: Series, first: Any, order: int) -> Series:
     return y
 
 
-def log(op: Any, given: Any, args: Any, result: Any, order: int) -> Series:
+def log(op: OpDef, given: Any, args: Any, result: Any, order: int) -> Series:
     return logarithm(given[0], result, order)
 
 
-def log1p(op: Any, given: Any, args: Any, result: Any, order: int) -> Series:
+def log1p(op: OpDef, given: Any, args: Any, result: Any, order: int) -> Series:
     return logarithm([given[0][0] + 1, *given[0][1:]], result, order)
 
 
-def power(op: Any, given: Any, args: Any, result: Any, order: int) -> Any:
+def power(op: OpDef, given: Any, args: Any, result: Any, order: int) -> Any:
     """A small whole power is a product; others are left to their derivative, which is right at zero too."""
     exponent = args[1]
     if exponent != 2 and exponent != 3:
@@ -165,14 +166,14 @@ def summed(y: Series, dim: Any) -> Series:
     return [None if c is None else c.sum(dim, keepdim=True) for c in y]
 
 
-def softmax(op: Any, given: Any, args: Any, result: Any, order: int) -> Any:
+def softmax(op: OpDef, given: Any, args: Any, result: Any, order: int) -> Any:
     if args[2]:
         return NotImplemented
     y = exponentials(given[0], result, order)         # of the exponentials over their sum at the start
     return divide(y, summed(y, args[1]), result, order)
 
 
-def log_softmax(op: Any, given: Any, args: Any, result: Any, order: int) -> Any:
+def log_softmax(op: OpDef, given: Any, args: Any, result: Any, order: int) -> Any:
     if args[2]:
         return NotImplemented
     total = summed(exponentials(given[0], result.exp(), order), args[1])
@@ -180,7 +181,7 @@ def log_softmax(op: Any, given: Any, args: Any, result: Any, order: int) -> Any:
 
 
 # ---- products
-def multilinear(op: Any, given: Any, args: Any, result: Any, order: int) -> Series:
+def multilinear(op: OpDef, given: Any, args: Any, result: Any, order: int) -> Series:
     """Products of any number of factors."""
     y = [result]
     for k in range(1, order + 1):
@@ -209,7 +210,7 @@ def splits(k: int, parts: int) -> Iterator[tuple[int, ...]]:
 
 def affine(name: str) -> Rule:
     """beta self + alpha times a product."""
-    def rule(op: Any, given: Any, args: Any, result: Any, order: int) -> Series:
+    def rule(op: OpDef, given: Any, args: Any, result: Any, order: int) -> Series:
         addend, a, b = given
         beta, alpha = args[3], args[4]
         multiply = getattr(late, name)
@@ -225,7 +226,7 @@ def affine(name: str) -> Rule:
     return rule
 
 
-def convolution(op: Any, given: Any, args: Any, result: Any, order: int) -> Series:
+def convolution(op: OpDef, given: Any, args: Any, result: Any, order: int) -> Series:
     a, weight, bias = given
     y = [result]
     for k in range(1, order + 1):
@@ -265,13 +266,13 @@ RECURRENCES: dict[str, Rule] = {
 }
 
 
-def rule_for(op: Any) -> Rule | None:
+def rule_for(op: OpDef) -> Rule | None:
     if op.jvp == "multilinear":
         return multilinear
     return RECURRENCES.get(f"{op.name}.{op.overload}")
 
 
-def formula_uses_result(op: Any) -> bool:
+def formula_uses_result(op: OpDef) -> bool:
     """Whether the op's derivative is written in terms of its result."""
     if op.jvp == "elementwise":
         return bool(op.saves_result)

@@ -23,7 +23,7 @@ import numpy as np
 
 from retrograd.core import forward
 from retrograd.core.dispatch import compute
-from retrograd.core.opdef import find_packet
+from retrograd.core.opdef import OpDef, find_packet
 from retrograd.core.tensor import FLAG_WRAPPER, Tensor, new_tensor
 from retrograd.transforms.carrying import Carrying
 from retrograd.transforms.functionalize import run_functional
@@ -76,7 +76,7 @@ class Sparsity(Carrying):
         self.columns = columns
         self.sparse = sparse
 
-    def carry(self, op: Any, values: Any, carried: Any, result: Any) -> Any:
+    def carry(self, op: OpDef, values: Any, carried: Any, result: Any) -> Any:
         found = None
         # an index or a shape that a rule did not think of: the op is then one that no rule knows
         with contextlib.suppress(IndexError, KeyError, RuntimeError, TypeError, ValueError):
@@ -87,7 +87,7 @@ class Sparsity(Carrying):
             found = self.of_everything(carried, outputs)
         return found if op.multiple else found[0]
 
-    def by_rule(self, op: Any, values: Any, carried: Any, result: Any) -> Any:
+    def by_rule(self, op: OpDef, values: Any, carried: Any, result: Any) -> Any:
         kind, *details = op.pattern if isinstance(op.pattern, tuple) else (op.pattern,)
         outputs = list(result) if op.multiple else [result]
         if kind == "constant":
@@ -179,7 +179,7 @@ class Sparsity(Carrying):
         pattern = self.stacked(patterns)
         return [pattern[flat_array(m)] for m in (moved if op.multiple else [moved])]
 
-    def of_choices(self, op: Any, values: Any, carried: Any, result: Any) -> Any:
+    def of_choices(self, op: OpDef, values: Any, carried: Any, result: Any) -> Any:
         """Elements that an op has found, and says where."""
         chosen, places = result[0].array, result[1].array
         array = values[0].array
@@ -341,7 +341,7 @@ def flat_array(t: Any) -> Any:
     return t.array.ravel()
 
 
-def dims_of(op: Any, values: Any) -> tuple[int, ...]:
+def dims_of(op: OpDef, values: Any) -> tuple[int, ...]:
     """The dimensions that an op's argument `dim` names; all of them if it names none."""
     rank = values[op.tensor_args[0]].array.ndim
     for parameter, value in zip(op.schema.params, values, strict=True):
@@ -359,7 +359,7 @@ def groups_along(shape: tuple[int, ...], dims: Any) -> tuple[Any, int]:
     return np.broadcast_to(np.arange(count).reshape(kept), shape).ravel(), count
 
 
-def core_dims(op: Any, values: Any) -> int | None:
+def core_dims(op: OpDef, values: Any) -> int | None:
     """How many of the last dimensions an op mixes; None if that is not known."""
     name = op.name
     if name == "native_layer_norm":

@@ -7,7 +7,7 @@ from retrograd.core import forward
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.hooks import hooks
-from retrograd.core.opdef import NOT_IMPLEMENTED
+from retrograd.core.opdef import NOT_IMPLEMENTED, OpDef
 from retrograd.core.state import tls
 from retrograd.core.storage import strides_of
 from retrograd.core.tensor import FLAG_CONJ, FLAG_NEG, FLAG_WRAPPER, Tensor, bump
@@ -25,14 +25,14 @@ class Jvp(Level):
 
     is_forward = True
 
-    def run(self, op: Any, args: Any) -> Any:
+    def run(self, op: OpDef, args: Any) -> Any:
         if op.is_inplace or op.is_out:
             self.check_captured(op, args[:1] if op.is_inplace else args[op.out_arg:])
         if op.is_view and self.views_captured(op, args):
             return self.mark_captured(self.run_lifted(op, args))
         return self.run_lifted(op, args)
 
-    def run_lifted(self, op: Any, args: Any) -> Any:
+    def run_lifted(self, op: OpDef, args: Any) -> Any:
         tangents = None
         if tls.fwd_grad_enabled:
             tangents = self.tangents_among(args, op.inputs if op.differentiable and not op.is_out else op.tensor_args)
@@ -56,14 +56,14 @@ class Jvp(Level):
         """The tangents of the arguments at `places`, in a list as long as `args`; None if there are none."""
         return gathered(args, places, self.tangent_of)
 
-    def lift_results(self, op: Any, args: Any, result: Any, tangents: Any) -> Any:
+    def lift_results(self, op: OpDef, args: Any, result: Any, tangents: Any) -> Any:
         if not op.multiple:
             return self.lift_result(op, args, result, tangents, -1)
         tangents = [None] * len(result) if tangents is None else tangents
         made = [self.lift_result(op, args, r, t, i) for i, (r, t) in enumerate(zip(result, tangents, strict=True))]
         return made if op.returns_list else op.result_type(*made) if op.result_type else tuple(made)
 
-    def lift_result(self, op: Any, args: Any, result: Any, tangent: Any, nr: int) -> Any:
+    def lift_result(self, op: OpDef, args: Any, result: Any, tangent: Any, nr: int) -> Any:
         if not isinstance(result, Tensor):
             return result
         if op.is_view and op.differentiable and self.owns(args[0]):
@@ -78,7 +78,7 @@ class Jvp(Level):
         return lift(result, self, tangent)
 
     # ---- writes
-    def run_inplace(self, op: Any, args: Any, values: Any, tangents: Any) -> Any:
+    def run_inplace(self, op: OpDef, args: Any, values: Any, tangents: Any) -> Any:
         """Write the value and the tangent in place, so that views of both go on to agree."""
         target = args[0]
         held = target._extra.batch
@@ -106,7 +106,7 @@ class Jvp(Level):
         bump(target)
         return target
 
-    def run_out(self, op: Any, args: Any, values: Any, tangents: Any) -> Any:
+    def run_out(self, op: OpDef, args: Any, values: Any, tangents: Any) -> Any:
         if tangents is not None:
             raise RuntimeError(f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= "
                                "function")
@@ -166,7 +166,7 @@ class TangentCtx:
         """Such outputs have no tangent anyway."""
 
 
-def check_formula(op: Any) -> None:
+def check_formula(op: OpDef) -> None:
     if op.jvp is None or op.vjp == NOT_IMPLEMENTED:
         raise forward.no_forward_mode(op)
 

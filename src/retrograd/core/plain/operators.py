@@ -19,6 +19,7 @@ import numpy as np
 
 from retrograd.core.graph import AccumulateGrad, edge_from, numbers
 from retrograd.core.kernels import is_spread
+from retrograd.core.opdef import OpDef
 from retrograd.core.recipe import SIZES, STRIDES, VALUE, make_short_plan
 from retrograd.core.record import attribute_value, node_class
 from retrograd.core.saved import note_version
@@ -239,7 +240,7 @@ HEADS = {
 }
 
 
-def written(op: Any, head: str, general: Any = None) -> Any:
+def written(op: OpDef, head: str, general: Any = None) -> Any:
     """A function for `op` that is called as `head` says; calls that do not fit it go to `general(args, kwargs)`."""
     if not op._ready:
         op.prepare()
@@ -255,7 +256,7 @@ def written(op: Any, head: str, general: Any = None) -> Any:
 WRITERS: dict[str, Any] = {}          # what other files write for ops: tangents.py their functions for dual tensors
 
 
-def later_dual(op: Any) -> Any:
+def later_dual(op: OpDef) -> Any:
     """The function of an op for dual tensors, which is written at its first call."""
     written: list[Any] = []
 
@@ -266,7 +267,7 @@ def later_dual(op: Any) -> Any:
     return dual
 
 
-def written_inplace(op: Any, general: Any) -> Any:
+def written_inplace(op: OpDef, general: Any) -> Any:
     """The in-place method of a binary op whose functional form is `op`."""
     space = dict(COMMON, ufunc=op.ufunc, general=general, counter_of=counter_of)
     run_text(HEADS["call2"][0] + INPLACE, op.name, space)
@@ -312,7 +313,7 @@ def install_operators() -> None:
         setattr(Tensor, name, function)
 
 
-def source(op: Any, head: str) -> str:
+def source(op: OpDef, head: str) -> str:
     """The Python text of such a function."""
     binary = head[-1] == "2"
     text, otherwise = HEADS[head]
@@ -332,7 +333,7 @@ def source(op: Any, head: str) -> str:
     return text + "    return t\n"
 
 
-def kept(op: Any, mask: int) -> list[str]:
+def kept(op: OpDef, mask: int) -> list[str]:
     """The lines that keep what the gradients in `mask` need."""
     plan = make_short_plan(op, mask)
     lines = []
@@ -393,13 +394,13 @@ class WrittenDispatcher(Dispatcher):
         self.inplace, self.call, self.refresh, self.counted, self.function = (       # type: ignore[method-assign]
             dispatcher.inplace, dispatcher.call, dispatcher.refresh, dispatcher.counted, dispatcher.function)
 
-    def unary(self, op: Any, a: Any) -> Any:
+    def unary(self, op: OpDef, a: Any) -> Any:
         function = self.functions.get(op)
         if function is None:
             function = self.functions[op] = written(op, "operator1") or (lambda a: dispatcher.unary(op, a))
         return function(a)
 
-    def binary(self, op: Any, a: Any, b: Any) -> Any:
+    def binary(self, op: OpDef, a: Any, b: Any) -> Any:
         function = self.functions.get(op)
         if function is None:
             function = self.functions[op] = written(op, "operator2") or (lambda a, b: dispatcher.binary(op, a, b))

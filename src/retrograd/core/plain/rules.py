@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core.modes import pop_mode, push_mode
-from retrograd.core.opdef import NOT_IMPLEMENTED
+from retrograd.core.opdef import NOT_IMPLEMENTED, OpDef
 from retrograd.core.plain.operators import COMMON, KEEPS_ARRAYS, new_text, run_text
 from retrograd.core.recipe import ATTR, GRAD, SAVED, VALUE
 from retrograd.core.record import OpNode, rule_arguments, unpack_fast
@@ -178,7 +178,7 @@ def given(rule: Any, grad: str, saved: str) -> str:
 
 
 # ---- tracing
-def array_steps(op: Any, rule: Any, number: int, space: dict[str, Any]) -> list[str] | None:
+def array_steps(op: OpDef, rule: Any, number: int, space: dict[str, Any]) -> list[str] | None:
     """The statements that compute a rule on the arrays g and y<slot> as z; None if it cannot be done so."""
     own = getattr(rule.fn, "bare", None)
     if own is not None and simple(rule):
@@ -204,7 +204,7 @@ def array_steps(op: Any, rule: Any, number: int, space: dict[str, Any]) -> list[
     return steps
 
 
-def kernel_of(op: Any, rest: Any) -> Any:
+def kernel_of(op: OpDef, rest: Any) -> Any:
     """What computes `op` on arrays of one precision, if its other arguments are `rest`."""
     if is_arithmetic(op):
         return ARITHMETIC[op.name]
@@ -217,7 +217,7 @@ def kernel_of(op: Any, rest: Any) -> Any:
 ARITHMETIC = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.true_divide}
 
 
-def is_arithmetic(op: Any) -> bool:
+def is_arithmetic(op: OpDef) -> bool:
     """Whether it is one of the four operations with a number as its second operand."""
     return op.overload == "Scalar" and op.name in ARITHMETIC
 
@@ -225,7 +225,7 @@ def is_arithmetic(op: Any) -> bool:
 EXAMPLES = (((3,), np.float32), ((2, 3), np.float64), ((), np.float32), ((3,), np.float64))
 
 
-def default_attributes(op: Any) -> dict[int, Any]:
+def default_attributes(op: OpDef) -> dict[int, Any]:
     """Of the attributes that are arguments with defaults which can be written down: the defaults, by slot."""
     found = {}
     for slot, (kind, argument, _) in enumerate(op.attr_kinds):
@@ -263,7 +263,7 @@ class Trace:
         self.steps: list[Any] = []
         self.possible = True
 
-    def __torch_dispatch__(self, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(self, op: OpDef, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         made = op(*args, **(kwargs or {}))
         bound = op.schema.bind(args, kwargs or {})
         tensors = len(op.tensor_args)

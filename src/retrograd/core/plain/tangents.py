@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core.forward import attach, here
-from retrograd.core.opdef import NOT_IMPLEMENTED
+from retrograd.core.opdef import NOT_IMPLEMENTED, OpDef
 from retrograd.core.plain.operators import COMMON, WRITERS, new_text, run_text
 from retrograd.core.plain.rules import array_steps
 from retrograd.core.recipe import GRAD, SAVED
@@ -75,7 +75,7 @@ return t
 """
 
 
-def written_dual(op: Any, dispatcher: Any) -> Any:
+def written_dual(op: OpDef, dispatcher: Any) -> Any:
     """The function for dual tensors of an op of one or two tensors; `dispatcher` is the way for all others."""
     count = len(op.tensor_args)
     space: dict[str, Any] = dict(COMMON, op=op, fast=op.fast, dispatcher=dispatcher, here=here, attach=attach, add=np.add)
@@ -91,7 +91,7 @@ def written_dual(op: Any, dispatcher: Any) -> Any:
     return space["dual"]
 
 
-def tangent_lines(op: Any, count: int, space: dict[str, Any]) -> str | None:
+def tangent_lines(op: OpDef, count: int, space: dict[str, Any]) -> str | None:
     """The lines that compute the tangent z of the result p; None if that is not known to be possible on arrays."""
     if op.vjp == NOT_IMPLEMENTED or not op.differentiable or op.fast is None or op.is_view:
         return None

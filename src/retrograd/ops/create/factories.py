@@ -14,7 +14,7 @@ from retrograd.core.arguments import resolve
 from retrograd.core.dispatch import call
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import HALVES
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.core.rng.fused import fma_float32, fma_float64
 from retrograd.core.schema import Schema
 from retrograd.core.state import grad_enabled, slow_path, switches
@@ -112,7 +112,7 @@ def argument_order(op: Any, schema: Schema) -> Any:
     return [index[p.name] for p in op.schema.params], index.get("out"), index["requires_grad"], index["dtype"]
 
 
-def make(op: Any, order: Any, bound: Any) -> Any:
+def make(op: OpDef, order: Any, bound: Any) -> Any:
     """Run a factory op for a public call."""
     places, out_place, requires_place, dtype_place = order
     args = [bound[i] for i in places]
@@ -542,7 +542,7 @@ def new_meta(xp: Any, self: Any, size: Any, *rest: Any) -> Any:
     return meta_array(size, storage.contiguous_strides(size), rest[-4] or self.dtype)
 
 
-def batched_new(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batched_new(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     """The `new_` forms: the new tensor has the batch dimension in front."""
     return call(op, [families.move_to_front(args[0], dims[0]), (size, *args[1]), *args[2:]]), 0
 

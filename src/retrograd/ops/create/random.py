@@ -13,7 +13,7 @@ from retrograd.core.arguments import resolve
 from retrograd.core.dispatch import call
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import broadcast_problem, check_writable
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.core.schema import Schema
 from retrograd.core.tensor import FUNCTIONS_BY_NAME, new_tensor
 from retrograd.ops import late
@@ -248,7 +248,7 @@ def any_integer_values(array: Any, gen: Any) -> Any:
 
 
 # ---- in-place fills: the old values do not matter, so their gradient is zero
-def batched_fill(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batched_fill(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     return call(op, [families.move_to_front(args[0], dims[0]), *args[1:]]), 0
 
 

@@ -10,7 +10,7 @@ from retrograd.core import dtypes, lean
 from retrograd.core.algorithms import native
 from retrograd.core.dispatch import call
 from retrograd.core.kernels import broadcast_problem
-from retrograd.core.opdef import NOT_IMPLEMENTED, defop
+from retrograd.core.opdef import NOT_IMPLEMENTED, OpDef, defop
 from retrograd.core.rng import rejection
 from retrograd.ops.create.implicit_gradients import dirichlet_grad, standard_gamma_grad
 from retrograd.ops.create.random import source_of, unsupported
@@ -25,7 +25,7 @@ def check_dtype(name: str, array: Any) -> None:
         raise unsupported(name, array.dtype)
 
 
-def batch_in_front(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batch_in_front(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     return call(op, [families.move_to_front(args[0], dims[0]), *args[1:]]), 0
 
 

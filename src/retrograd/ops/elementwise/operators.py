@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import dtypes
-from retrograd.core.opdef import find_packet
+from retrograd.core.opdef import OpDef, find_packet
 from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor, new_tensor, operators
 from retrograd.ops import late
 
 NUMBERS = (int, float, complex, np.number, np.bool_)
 
 
-def binary(op: Any, a: Any, b: Any) -> Any:
+def binary(op: OpDef, a: Any, b: Any) -> Any:
     """A binary operator whose right operand is neither tensor nor number: an array takes over, the rest is refused."""
     return unsupported({"div": "truediv"}.get(op.name, op.name), a, b)
 

@@ -14,7 +14,7 @@ from retrograd.core.dtypes import BY_NUMPY, bool_, uint8
 from retrograd.core.hooks import hooks
 from retrograd.core.indexing import parse_index
 from retrograd.core.kernels import broadcast_problem, check_apart, check_writable
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.core.state import slow_path, switches, tls
 from retrograd.core.tensor import FLAG_SPARSE, FLAG_WRAPPER, FUNCTIONS_BY_NAME, Tensor, bump, new_tensor, wants_grad
 from retrograd.ops import late
@@ -223,7 +223,7 @@ def batched_indices(indices: Any, dims: Any, size: int) -> tuple[list[Any], int]
     return [batch, *made], rank
 
 
-def index_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
+def index_batch(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     self, indices = args[0], args[1]
     self = self.expand((size, *self.shape)) if dims[0] is None else families.move_to_front(self, dims[0])
     wanted = front_position(indices)
@@ -378,7 +378,7 @@ def index_put_self(grad: Any, indices: Any, accumulate: bool) -> Any:
     return grad.index_put(masks, grad.new_zeros(()))
 
 
-def index_put_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
+def index_put_batch(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     self, indices, values = args[:3]
     if dims[0] is None:
         self = self.expand((size, *self.shape)).clone()
@@ -401,7 +401,7 @@ def index_put_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
     return call(op, [self, entries, values, *args[3:]]), 0
 
 
-def loop_inplace(op: Any, args: Any, dims: Any, size: int) -> Any:
+def loop_inplace(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     """One in-place call per example."""
     self = families.move_to_front(args[0], dims[0])
     for i in range(size):

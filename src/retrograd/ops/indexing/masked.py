@@ -14,7 +14,7 @@ from retrograd.core.dispatch import call, is_ordinary
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import is_shared
-from retrograd.core.opdef import NOT_IMPLEMENTED, OPS, defop
+from retrograd.core.opdef import NOT_IMPLEMENTED, OPS, OpDef, defop
 from retrograd.core.tensor import FLAG_WRAPPER, counter_of, new_tensor
 from retrograd.ops import late
 from retrograd.ops.indexing.index import INT64, add_at, common_shape, iteration_strides, laid_out, number_array
@@ -196,7 +196,7 @@ def fill_tensor_in_place(xp: Any, self: Any, mask: Any, value: Any) -> Any:
     return fill_in_place(xp, self, mask, value.item())
 
 
-def fill_tensor_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
+def fill_tensor_batch(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     self, mask, value = args
     (rank,) = families.example_ranks([value], [dims[2]])
     if rank:
@@ -320,7 +320,7 @@ def embedding_backward(grad: Any, indices: Any, weight_sym_argsize_0: int, paddi
     return call(embedding_dense_backward, [grad, indices, weight_sym_argsize_0, padding_idx, scale_grad_by_freq])
 
 
-def embedding_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
+def embedding_batch(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     weight, indices = args[:2]
     if dims[0] is None:
         return call(op, [weight, families.move_to_front(indices, dims[1]), *args[2:]]), 0

@@ -12,7 +12,7 @@ from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.graph import Node, connect, describe_outputs, set_history
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import is_shared
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.core.state import tls
 from retrograd.core.tensor import Tensor, new_tensor, wants_grad
 from retrograd.ops import late
@@ -718,7 +718,7 @@ def take_backward(grad: Any, self: Any, index: Any) -> Any:
     return late.zeros_like(self).put(index, grad, True)
 
 
-def batched_take(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batched_take(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     """Each example's elements are looked up among those of all."""
     self, index = args
     if dims[0] is None:

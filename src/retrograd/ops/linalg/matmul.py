@@ -11,7 +11,7 @@ from retrograd.core.copying import copy_of
 from retrograd.core.dispatch import turned
 from retrograd.core.dtypes import HALVES
 from retrograd.core.kernels import broadcast_problem
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.core.tensor import FUNCTIONS_BY_NAME, operators
 from retrograd.ops import late
 from retrograd.ops.linalg.lapack import address_of
@@ -410,14 +410,14 @@ def check_ranks(name: str, args: Any, dims: Any, *expected: int) -> None:
 FACTOR_RANKS = {"mm": (2, 2), "bmm": (3, 3), "mv": (2, 1), "dot": (1, 1)}
 
 
-def batched_mm(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batched_mm(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     """A stack of matrix products."""
     check_ranks(op.name, args, dims, *FACTOR_RANKS[op.name])
     a, b = (families.move_to_front(t, d) for t, d in zip(args, dims, strict=True))
     return late.matmul(a, b), 0
 
 
-def batched_mv(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batched_mv(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     check_ranks("mv", args, dims, 2, 1)
     a, b = (families.move_to_front(t, d) for t, d in zip(args, dims, strict=True))
     if dims[1] is None:
@@ -427,7 +427,7 @@ def batched_mv(op: Any, args: Any, dims: Any, size: int) -> Any:
     return late.matmul(a, b.unsqueeze(-1)).squeeze(-1), 0
 
 
-def batched_dot(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batched_dot(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     check_ranks("dot", args, dims, 1, 1)
     a, b = (families.move_to_front(t, d) for t, d in zip(args, dims, strict=True))
     a = conj(a) if op.name == "vdot" else a
@@ -511,7 +511,7 @@ def sum_batch(name: str, args: Any, dims: Any, size: int) -> Any:
     return (made.expand((size, *made.shape)) if dims[1] is None and dims[2] is None else made), 0
 
 
-def batched_addbmm(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batched_addbmm(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     """The matrices of all examples at once, summed for each."""
     check_ranks("bmm", args[1:3], dims[1:3], 3, 3)
     self, left, right = [families.move_to_front(t, d) if d is not None else t.unsqueeze(0)

@@ -10,7 +10,7 @@ from retrograd.core.api import expose
 from retrograd.core.dispatch import call
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import broadcast_problem
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.core.tensor import FLAG_WRAPPER, FUNCTIONS_BY_NAME
 from retrograd.ops import late
 from retrograd.ops.linalg import lapack
@@ -39,7 +39,7 @@ from retrograd.ops.shared.triangles import lower_part, upper_part
 # ---- batching
 def stacked(*ranks: int) -> Any:
     """The rule for ops on stacks of matrices or vectors (`ranks`, of each tensor): examples are more of the stack."""
-    def rule(op: Any, args: Any, dims: Any, size: int) -> Any:
+    def rule(op: OpDef, args: Any, dims: Any, size: int) -> Any:
         return run_stacked(op, args, dims, size, ranks)
     return rule
 
@@ -325,7 +325,7 @@ def solve_tangent(A_p: Any, A_t: Any, B_p: Any, B_t: Any, result: Any, left: boo
     return made.squeeze(-1) if vector else made, None, None, None
 
 
-def batched_solve(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batched_solve(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     shapes = [tuple([n for k, n in enumerate(t.shape) if k != d]) for t, d in zip(args[:2], dims[:2], strict=True)]
     return run_stacked(op, args, dims, size, (2, 1 if has_vector(*shapes) else 2))
 

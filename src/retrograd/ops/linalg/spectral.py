@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import lean
-from retrograd.core.opdef import NOT_IMPLEMENTED, defop
+from retrograd.core.opdef import NOT_IMPLEMENTED, OpDef, defop
 from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor
 from retrograd.ops import late
 from retrograd.ops.linalg import lapack
@@ -609,7 +609,7 @@ def lstsq_tangent(self_p: Any, self_t: Any, b_p: Any, b_t: Any, solution: Any, r
     return made.squeeze(-1) if vector else made, off, None, None
 
 
-def batched_lstsq(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batched_lstsq(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     ranks = [t.ndim - (d is not None) for t, d in zip(args[:2], dims[:2], strict=True)]
     return run_stacked(op, args, dims, size, (2, 1 if ranks[0] - 1 == ranks[1] else 2))
 

@@ -12,7 +12,7 @@ from retrograd.core.algorithms import native
 from retrograd.core.api import expose
 from retrograd.core.copying import SMALL, contiguous, copy_into
 from retrograd.core.dispatch import call, is_ordinary
-from retrograd.core.opdef import defop, find_packet
+from retrograd.core.opdef import OpDef, defop, find_packet
 from retrograd.core.tensor import new_tensor
 from retrograd.ops import late
 from retrograd.ops.create.factories import as_element
@@ -111,13 +111,13 @@ def batched_list(tensors: Any, dims: Any, size: int) -> Any:
             for t, d in zip(tensors, dims, strict=True)]
 
 
-def batch_cat(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batch_cat(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     tensors = batched_list(args[0], dims[0], size)
     tensors = [t for t in tensors if not is_skipped(tuple(t.shape)[1:])] or tensors[:1]
     return op(tensors, wrap_dim(args[1], tensors[0].ndim - 1) + 1), 0
 
 
-def batch_stack(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batch_stack(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     tensors = batched_list(args[0], dims[0], size)
     return op(tensors, wrap_dim(args[1], tensors[0].ndim) + 1), 0
 
@@ -236,7 +236,7 @@ def block_diag_rule(grad: Any, tensors_sym_sizes: Any, needed: Any) -> Any:
     return grads
 
 
-def batch_each(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batch_each(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     tensors = batched_list(args[0], dims[0], size)
     return late.stack([op([t.select(0, i) for t in tensors]) for i in range(size)]), 0
 
@@ -322,7 +322,7 @@ def repeat_rule(grad: Any, self_sym_sizes: Any, repeats: Any) -> Any:
     return grad.reshape(sizes).sum(summed) if summed else grad
 
 
-def batch_repeat(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batch_repeat(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     t = move_to_front(args[0], dims[0])
     missing = len(args[1]) - (t.ndim - 1)
     if missing > 0:
@@ -462,7 +462,7 @@ def rolled(xp: Any, array: Any, shifts: Any, dims: Any) -> Any:
     return made
 
 
-def batch_roll(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batch_roll(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     t = move_to_front(args[0], dims[0])
     if not args[2]:
         return op(t.reshape((size, -1)), args[1], (1,)).reshape(t.shape), 0
@@ -503,7 +503,7 @@ rot90 = defop(
 
 
 # ---- triangles
-def batch_front(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batch_front(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     return op(move_to_front(args[0], dims[0]), *args[1:]), 0
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from retrograd.core import dtypes, lean
 from retrograd.core.dispatch import call
 from retrograd.core.kernels import broadcast_problem
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.core.state import tls
 from retrograd.core.tensor import wants_grad
 from retrograd.ops import late
@@ -544,7 +544,7 @@ def rows_of_examples(self: Any, target: Any, dims: Any, size: int) -> Any:
     return (scores, wanted) if scores.ndim == 3 and tuple(wanted.shape) == tuple(scores.shape[:2]) else None
 
 
-def batch_rows(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batch_rows(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     """All rows of all examples at once, then reduced for each example."""
     self, target, weight, reduction, ignore_index = args
     rows = rows_of_examples(self, target, dims[:2], size) if dims[2] is None else None
@@ -564,7 +564,7 @@ def batch_rows(op: Any, args: Any, dims: Any, size: int) -> Any:
     return (losses.sum(1) / total if reduction == MEAN else losses.sum(1), total), (0, 0)
 
 
-def batch_rows_backward(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batch_rows_backward(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     """The same for the slopes: what reaches each row is its part of what reaches its example."""
     grad, self, target, weight, reduction, ignore_index, total = args
     rows = rows_of_examples(self, target, dims[1:3], size) if dims[3] is None else None

@@ -13,7 +13,7 @@ from retrograd.core.dispatch import below, call, is_ordinary, resolve
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import broadcast_problem, check_writable
 from retrograd.core.modes import install_detach
-from retrograd.core.opdef import defop, find_packet
+from retrograd.core.opdef import OpDef, defop, find_packet
 from retrograd.core.origin import DETACHED, note_detached
 from retrograd.core.record import record
 from retrograd.core.reserved import reserved_array
@@ -142,7 +142,7 @@ def clone_kernel(xp: Any, self: Any, memory_format: Any) -> Any:
     return copied(self, None, format_strides(self, memory_format))
 
 
-def clone_examples(op: Any, args: Any, dims: Any, size: int) -> Any:
+def clone_examples(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     """Examples have no memory format of their own; a copy keeps the place of the batch dimension, unless it is contiguous."""
     self, memory_format = args
     name = getattr(memory_format, "name", "preserve_format")

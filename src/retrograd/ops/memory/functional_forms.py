@@ -25,7 +25,7 @@ def on_a_copy(kernel: Any, gaps: bool) -> Any:
     return copied
 
 
-def expanding(op: Any, args: Any, dims: Any, size: int) -> Any:
+def expanding(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     """The rule for ops whose result has the shape of the first argument: that has a batch dimension, so must this."""
     first = families.move_to_front(args[0], dims[0])
     if dims[0] is None:

@@ -11,7 +11,7 @@ from retrograd.core import storage
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import check_writable
 from retrograd.core.modes import overrides_dispatch
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.core.reserved import is_reserved, reserved_array
 from retrograd.core.state import switches, tls
 from retrograd.core.tensor import (
@@ -64,7 +64,7 @@ def filled_with(self_t: Any, value_t: Any) -> Any:
     return late.fill(self_t, value_t)
 
 
-def batch_fill(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batch_fill(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     """A value for each example, which the op itself, with its one value, cannot write."""
     target, value = args
     if dims[1] is None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import HALVES
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.core.tensor import bump
 from retrograd.ops import late
 from retrograd.ops.nn.pool import following
@@ -269,7 +269,7 @@ def batch_backward_tangent(grad_out_p: Any, grad_out_t: Any, input_p: Any, input
     return backward_tangents(view, grad_out_p, grad_out_t, input_t, normal, rstd, weight_p, weight_t, output_mask)
 
 
-def batched_batch_norm(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batched_batch_norm(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     """Example by example; statistics that all of them share cannot be updated by each."""
     shared = any([args[i] is not None and dims[i] is None for i in (3, 4)])
     if args[5] and shared and dims[0] is not None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.ops import late
 from retrograd.ops.nn.pool import channels_last, following, packed, widened
 from retrograd.ops.shared import families
@@ -387,7 +387,7 @@ def from_groups(t: Any, size: int, axis: int) -> Any:
     return t.reshape((*t.shape[:axis], size, t.shape[axis] // size, *t.shape[axis + 1:]))
 
 
-def batched_convolution(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batched_convolution(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     input, weight, bias, *settings, groups = args
     if dims[1] is None and dims[2] is None:
         input = families.move_to_front(input, dims[0])
@@ -398,7 +398,7 @@ def batched_convolution(op: Any, args: Any, dims: Any, size: int) -> Any:
     return from_groups(made, size, 1), 1
 
 
-def batched_convolution_backward(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batched_convolution_backward(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     grad, input, weight, bias_sizes, *settings, groups, mask = args
     made = call(op, [as_groups(grad, dims[0], size, 1), as_groups(input, dims[1], size, 1), as_groups(weight, dims[2], size, 0),
                      None if bias_sizes is None else (size * bias_sizes[0],), *settings, size * groups, mask])

@@ -20,7 +20,7 @@ from retrograd.core import lean
 from retrograd.core.algorithms import native
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.core.tensor import new_tensor
 from retrograd.ops import late
 from retrograd.ops.shared import families
@@ -360,7 +360,7 @@ def affine_backward_tensors(grad: Any, size: Any, align_corners: bool) -> Any:
     return points.bmm(grad.reshape((size[0], points.shape[2], grad.shape[-1]))).transpose(1, 2)
 
 
-def fold_affine(op: Any, args: Any, dims: Any, size: int) -> Any:
+def fold_affine(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     """The examples are more images."""
     first = families.move_to_front(args[0], dims[0])
     batch, sizes = first.shape[1], args[1]

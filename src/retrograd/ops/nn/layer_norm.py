@@ -6,7 +6,7 @@ from typing import Any
 
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import finfo
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.core.reserved import contiguous_array
 from retrograd.ops.nn.batch_norm import (
     View,
@@ -128,7 +128,7 @@ def for_rows(t: Any, dim: Any, gamma: Any) -> Any:
     return families.move_to_front(t, dim).reshape((-1, *gamma)) if dim is not None else t.reshape((1, *gamma))
 
 
-def batched_layer_norm(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batched_layer_norm(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     input, normalized_shape, weight, bias, eps = args
     input = front(input, dims[0], size)
     if dims[2] is None and dims[3] is None:
@@ -140,7 +140,7 @@ def batched_layer_norm(op: Any, args: Any, dims: Any, size: int) -> Any:
     return (made, mean, rstd), (0, 0, 0)
 
 
-def batched_layer_backward(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batched_layer_backward(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     grad, input, normalized_shape, mean, rstd, weight, bias, mask = args
     grad, input = front(grad, dims[0], size), front(input, dims[1], size)
     mean, rstd = front(mean, dims[3], size), front(rstd, dims[4], size)
@@ -281,7 +281,7 @@ def rows_of(t: Any, dim: Any, size: int) -> Any:
     return t.reshape((-1, *t.shape[2:]))
 
 
-def batched_group_norm(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batched_group_norm(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     input, weight, bias, N, C, HxW, group, eps = args
     shape = [n for i, n in enumerate(input.shape) if i != dims[0]]
     shared = dims[1] is None and dims[2] is None
@@ -295,7 +295,7 @@ def batched_group_norm(op: Any, args: Any, dims: Any, size: int) -> Any:
     return (made, mean.reshape((size, N, group)), rstd.reshape((size, N, group))), (0, 0, 0)
 
 
-def batched_group_backward(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batched_group_backward(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     grad, input, mean, rstd, weight, N, C, HxW, group, mask = args
     shape = [n for i, n in enumerate(input.shape) if i != dims[1]]
     grad, input, mean, rstd = [rows_of(t, d, size) for t, d in zip(args[:4], dims[:4], strict=True)]

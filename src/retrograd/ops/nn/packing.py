@@ -7,7 +7,7 @@ import numpy as np
 
 from retrograd.core.dispatch import call, is_ordinary
 from retrograd.core.dtypes import BY_NUMPY
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.core.tensor import bump, new_tensor
 from retrograd.ops import late
 from retrograd.ops.shared import families
@@ -54,7 +54,7 @@ def unpack_tensors(grad: Any, input_size: Any, batch_sizes: Any, batch_first: bo
     return made.transpose(0, 1) if batch_first else made
 
 
-def with_examples_last(op: Any, args: Any, dims: Any, size: int) -> Any:
+def with_examples_last(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     """Examples of the same lengths are one more dimension of the rows; the sizes are the same for all."""
     input, lengths, batch_first = args
     if dims[1] is not None:

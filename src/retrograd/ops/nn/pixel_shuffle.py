@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from retrograd.core.dispatch import call
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.ops.shared import families, geometry
 
 
@@ -46,7 +46,7 @@ def laid_out(xp: Any, result: Any, like: Any) -> Any:
     return made
 
 
-def batch_first(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batch_first(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     """The rule for ops on the last dimensions of one tensor."""
     return call(op, [families.move_to_front(args[0], dims[0]), *args[1:]]), 0
 

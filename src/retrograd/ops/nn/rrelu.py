@@ -8,7 +8,7 @@ import numpy as np
 
 from retrograd.core import generator
 from retrograd.core.dispatch import call
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.ops import late
 from retrograd.ops.create.random import source_of
 from retrograd.ops.nn.activation import backward_op, leaky_backward_kernel, leaky_kernel
@@ -74,7 +74,7 @@ rrelu_with_noise_ = defop(
 )
 
 
-def with_new_noise(op: Any) -> Any:
+def with_new_noise(op: OpDef) -> Any:
     def composite(self: Any, lower: float, upper: float, training: bool, generator: Any) -> Any:
         check_bounds(lower, upper)
         return call(op, [self, late.empty_like(self), lower, upper, training, generator])

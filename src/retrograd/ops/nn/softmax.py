@@ -5,7 +5,7 @@ from typing import Any
 
 from retrograd.core import lean
 from retrograd.core.dispatch import call
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.core.tensor import Tensor
 from retrograd.ops.memory.copy import cast_array
 from retrograd.ops.nn.activation import FLOATS, backward_op
@@ -83,7 +83,7 @@ def log_softmax_output(grad: Any, grad_output: Any, output: Any, dim: int) -> An
     return ((-grad_output.sum(dim, True) * output.exp()) * grad.to(output.dtype)).to(output.dtype)
 
 
-def batch_along(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batch_along(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     """For ops along a dimension whose tensors all have one shape; an example that is 0-d gets a dimension for the time."""
     rank = next(a.ndim - (d is not None) for a, d in zip(args, dims, strict=True) if isinstance(a, Tensor))
     moved = []

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core.dispatch import call
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.core.reserved import contiguous_array
 from retrograd.ops.shared import families, images
 from retrograd.ops.shared.elementwise import unsupported
@@ -115,7 +115,7 @@ def im2col_shape(xp: Any, self: Any, kernel_size: Any, dilation: Any, padding: A
 
 def batched(rank: int) -> Any:
     """Examples with a batch of their own are joined with it; examples without become one."""
-    def rule(op: Any, args: Any, dims: Any, size: int) -> Any:
+    def rule(op: OpDef, args: Any, dims: Any, size: int) -> Any:
         x = families.move_to_front(args[0], dims[0])
         if x.ndim - 1 == rank:
             return call(op, [x, *args[1:]]), 0

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import lean
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.ops import late
 from retrograd.ops.reduction import selection
 from retrograd.ops.shared.along import choose, order_rows, select_rows, take_along
@@ -176,7 +176,7 @@ def aminmax_jvp(self_p: Any, self_t: Any, min: Any, max: Any, dim: Any, keepdim:
     return read_over_ties(self_p, self_t, min, dims, keepdim), read_over_ties(self_p, self_t, max, dims, keepdim)
 
 
-def aminmax_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
+def aminmax_batch(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     self, dim, keepdim = args
     over = () if dim is None else (dim,)
     low, _ = along_dim(amin, [self, over, keepdim], dims, size)
@@ -210,7 +210,7 @@ def position_kernel(name: str) -> Any:
     return kernel
 
 
-def position_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
+def position_batch(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     self, dim, keepdim = args
     if dim is not None:
         return along_dim(op, args, dims, size)

@@ -8,7 +8,7 @@ from retrograd.core import lean, storage
 from retrograd.core.algorithms import native
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call
-from retrograd.core.opdef import NOT_IMPLEMENTED, defop
+from retrograd.core.opdef import NOT_IMPLEMENTED, OpDef, defop
 from retrograd.core.tensor import wants_grad
 from retrograd.ops import late
 from retrograd.ops.memory.copy import format_strides
@@ -334,7 +334,7 @@ def bucketize_kernel(xp: Any, self: Any, boundaries: Any, out_int32: bool, right
     return search(xp, boundaries, self if hasattr(self, "ndim") else xp.asarray(self), out_int32, right)
 
 
-def batched_search(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batched_search(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     """One sequence serves all examples; a sequence for each takes one list of values each."""
     sequence, values, *options, sorter = args
     if dims[0] is None and sequence.ndim == 1 and dims[-1] is None:

@@ -13,7 +13,7 @@ from retrograd.core.api import expose
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.hooks import hooks
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.core.state import tls
 from retrograd.core.tensor import FLAG_WRAPPER, wants_grad
 from retrograd.ops import late
@@ -281,7 +281,7 @@ def logical_kernel(name: str) -> Any:
     return kernel
 
 
-def logical_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
+def logical_batch(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     """Here, unlike elsewhere, an empty list of dimensions means that none is reduced."""
     if args[1] is not None and not len(args[1]):
         return call(op, [families.move_to_front(args[0], dims[0]), *args[1:]]), 0
@@ -677,7 +677,7 @@ def trace_backward(grad: Any, self_sym_sizes: Any) -> Any:
     return grad.new_zeros(rows * columns).index_fill(0, places, grad).view(self_sym_sizes)
 
 
-def trace_batch(op: Any, args: Any, dims: Any, size: int) -> Any:
+def trace_batch(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     (rank,) = families.example_ranks(args, dims)
     if rank != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {rank}")

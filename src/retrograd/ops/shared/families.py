@@ -5,6 +5,7 @@ from typing import Any
 
 from retrograd.core import forward
 from retrograd.core.dispatch import call
+from retrograd.core.opdef import OpDef
 from retrograd.core.state import grad_enabled
 from retrograd.core.tensor import FLAG_SUBCLASS, FLAG_WRAPPER, Tensor, conj, wants_grad
 from retrograd.ops import late
@@ -85,7 +86,7 @@ def example_ranks(args: Any, dims: Any) -> list[int]:
     return [t.array.ndim - (dim is not None) for t, dim in zip(args, dims, strict=True)]
 
 
-def pointwise(op: Any, args: Any, dims: Any, size: int) -> Any:
+def pointwise(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     """Batch dimension first, then as many ones as the other operands have dimensions more; of one operand, where it is."""
     if len(op.tensor_args) == 1 and not op.multiple:
         return call(op, args), dims[op.tensor_args[0]]
@@ -107,7 +108,7 @@ pointwise.elementwise = True  # type: ignore[attr-defined]
 
 def shift_dims(*names: str) -> Any:
     """The rule for ops whose named arguments are dimensions: batch dimension first, the others count from behind it."""
-    def rule(op: Any, args: Any, dims: Any, size: int) -> Any:
+    def rule(op: OpDef, args: Any, dims: Any, size: int) -> Any:
         params = op.schema.params
         rank = next(a.ndim - 1 for a, d in zip(args, dims, strict=True) if isinstance(a, Tensor) and d is not None)
         if rank == 0:                     # no dimension to count from
@@ -124,7 +125,7 @@ def shift_dims(*names: str) -> Any:
     return rule
 
 
-def folded(op: Any, args: Any, dims: Any, size: int) -> Any:
+def folded(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     """The rule for ops that treat every index of the first dimension alone: the examples are more of those."""
     moved, count = [], 0
     for a, d, p in zip(args, dims, op.schema.params, strict=True):
@@ -144,7 +145,7 @@ def folded(op: Any, args: Any, dims: Any, size: int) -> Any:
 
 def element_by_element(name: str) -> Any:
     """The rule for ops that treat the elements of one argument alone; if another one is batched, a loop."""
-    def rule(op: Any, args: Any, dims: Any, size: int) -> Any:
+    def rule(op: OpDef, args: Any, dims: Any, size: int) -> Any:
         batched = [i for i, d in enumerate(dims) if d is not None]
         if [op.schema.params[i].name for i in batched] != [name]:
             return loop(op, args, dims, size)
@@ -153,7 +154,7 @@ def element_by_element(name: str) -> Any:
     return rule
 
 
-def loop_and_warn(op: Any, args: Any, dims: Any, size: int) -> Any:
+def loop_and_warn(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     """`loop`, of which vmap warns as for an op that has no rule."""
     return loop(op, args, dims, size)
 
@@ -161,14 +162,14 @@ def loop_and_warn(op: Any, args: Any, dims: Any, size: int) -> Any:
 loop_and_warn.refuses = True  # type: ignore[attr-defined]      # what it raises is not its own fault
 
 
-def varying_shapes(op: Any, args: Any, dims: Any, size: int) -> Any:
+def varying_shapes(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     """No rule: the result would have another shape for every example."""
     raise RuntimeError(f"vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
                        f"aten::{op.name}. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this "
                        "feature.")
 
 
-def loop(op: Any, args: Any, dims: Any, size: int) -> Any:
+def loop(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     """One call per example; right for every op, and slow."""
     def pick(a: Any, d: Any, i: int) -> Any:
         if isinstance(d, (list, tuple)):
@@ -183,7 +184,7 @@ def loop(op: Any, args: Any, dims: Any, size: int) -> Any:
     return stack(results), 0
 
 
-def no_examples(op: Any, args: Any, dims: Any) -> Any:
+def no_examples(op: OpDef, args: Any, dims: Any) -> Any:
     """The result of a loop over nothing has the shape that one more example would give."""
     def one(value: Any, dim: Any) -> Any:
         if isinstance(dim, (list, tuple)):

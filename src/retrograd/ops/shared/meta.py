@@ -19,6 +19,7 @@ import numpy as np
 from retrograd.core import dtypes, storage
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import array_of, check_shapes, check_writable, compute_arrays
+from retrograd.core.opdef import OpDef
 from retrograd.core.tensor import FLAG_META, Tensor, new_tensor, wrap
 from retrograd.ops.memory.copy import meta_array
 
@@ -74,7 +75,7 @@ def check_devices(op: Any, args: Any) -> None:
 KNOWN: dict[Any, Any] = {}        # what was inferred before
 
 
-def call_key(op: Any, args: Any) -> Any:
+def call_key(op: OpDef, args: Any) -> Any:
     """What a result's geometry depends on, if that can be looked up."""
     parts: list[Any] = [op]
     for value in args:
@@ -101,7 +102,7 @@ def key_of(value: Any) -> Any:
     return value, type(value)
 
 
-def inferred(op: Any, args: Any) -> Any:
+def inferred(op: OpDef, args: Any) -> Any:
     """The geometries of the results, and whether they are several."""
     operands = tensors_in(args)
     if op.elementwise and op.promote is not None and not op.is_inplace and not op.multiple:
@@ -112,7 +113,7 @@ def inferred(op: Any, args: Any) -> Any:
     return probed(op, args, operands), listed(op)
 
 
-def listed(op: Any) -> bool:
+def listed(op: OpDef) -> bool:
     return bool(op.multiple)
 
 
@@ -120,7 +121,7 @@ def tensors_in(args: Any) -> list[Any]:
     return [t for a in args for t in (a if isinstance(a, (list, tuple)) else (a,)) if isinstance(t, Tensor)]
 
 
-def run(op: Any, args: Any, replace: Any) -> list[Any]:
+def run(op: OpDef, args: Any, replace: Any) -> list[Any]:
     """The arrays of the results for other operands."""
     with np.errstate(all="ignore"):
         try:
@@ -142,7 +143,7 @@ def with_ones(value: Any) -> Any:
     return [with_ones(item) for item in value] if isinstance(value, list) else value
 
 
-def elementwise(op: Any, args: Any, operands: Any) -> Any:
+def elementwise(op: OpDef, args: Any, operands: Any) -> Any:
     """Broadcast, with the dtype and memory order that short operands give."""
     try:
         shape = np.broadcast_shapes(*[t.array.shape for t in operands])
@@ -153,7 +154,7 @@ def elementwise(op: Any, args: Any, operands: Any) -> Any:
     return [(shape, strides_like(made, shape), made.dtype)]
 
 
-def probed(op: Any, args: Any, operands: Any) -> Any:
+def probed(op: OpDef, args: Any, operands: Any) -> Any:
     """The rule for large operands: see NOTE [Shapes without data]."""
     unknowns = sorted({n for t in operands for n in t.array.shape if n > KEPT})
     numbers = [abs(n) for n in integers_in(args) if n not in unknowns]
@@ -199,7 +200,7 @@ def integers_in(args: Any) -> list[int]:
     return [n for a in args for n in (a if isinstance(a, (list, tuple)) else (a,)) if type(n) is int]
 
 
-def geometry(op: Any, i: int, a: Any, runs: Any, every: Any, short: Any, step: int) -> Any:
+def geometry(op: OpDef, i: int, a: Any, runs: Any, every: Any, short: Any, step: int) -> Any:
     """Shape, strides and dtype of result `i`, whose lengths must be linear in the unknown ones."""
     shape = []
     for d in range(a.ndim):
@@ -229,7 +230,7 @@ def strides_like(array: Any, shape: Any) -> tuple[int, ...]:
     return tuple(made)
 
 
-def no_rule(op: Any, why: str) -> NotImplementedError:
+def no_rule(op: OpDef, why: str) -> NotImplementedError:
     return NotImplementedError(f"aten::{op.name}: attempted to run this operator with Meta tensors, but there was no fake impl "
                                f"or Meta kernel registered for this operator: {why}.")
 
@@ -262,7 +263,7 @@ def shortened(value: Any, length: Any) -> Any:
     return value
 
 
-def finish(op: Any, args: Any, arrays: Any, is_meta: bool) -> Any:
+def finish(op: OpDef, args: Any, arrays: Any, is_meta: bool) -> Any:
     if op.is_inplace:
         target = args[0]
         source = dtypes.BY_NUMPY[arrays.dtype]
@@ -279,7 +280,7 @@ def finish(op: Any, args: Any, arrays: Any, is_meta: bool) -> Any:
     return made if op.returns_list else op.result_type(*made) if op.result_type else tuple(made)
 
 
-def as_meta(op: Any, array: Any) -> Any:
+def as_meta(op: OpDef, array: Any) -> Any:
     """A meta tensor of the geometry of `array`; views keep their place in the memory that is not there."""
     array = np.asarray(array)
     own = op.is_view or op.meta is None

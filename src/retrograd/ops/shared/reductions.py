@@ -8,6 +8,7 @@ import numpy as np
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.kernels import FLOAT32, HALVES
+from retrograd.core.opdef import OpDef
 from retrograd.ops import late
 from retrograd.ops.shared.families import anywhere, move_to_front, wrap_dim, wrap_dims
 
@@ -166,7 +167,7 @@ def read_selected(self_t: Any, dim: int, indices: Any, keepdim: bool) -> Any:
 
 
 # ---- batching
-def along_dim(op: Any, args: Any, dims: Any, size: int) -> Any:
+def along_dim(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     """The rule for ops of one tensor whose `dim` says along what they work; without it they reduce all dimensions."""
     x = move_to_front(args[0], dims[0])
     scalar = x.ndim == 1
@@ -196,7 +197,7 @@ def trimmed(result: Any, scalar: bool) -> Any:
 
 def flattened(target: Any) -> Any:
     """The rule for full reductions: `target`, the op's form for one dimension, along all of them as one."""
-    def rule(op: Any, args: Any, dims: Any, size: int) -> Any:
+    def rule(op: OpDef, args: Any, dims: Any, size: int) -> Any:
         x = move_to_front(args[0], dims[0])
         x = x.unsqueeze(1) if x.ndim == 1 else x.flatten(1)
         takes_list = target.schema.params[1].is_list

@@ -13,7 +13,7 @@ import numpy as np
 
 from retrograd.core import dtypes, storage
 from retrograd.core.dispatch import call, is_ordinary
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.core.tensor import new_tensor
 from retrograd.core.threads import get_threads
 from retrograd.ops import late
@@ -162,7 +162,7 @@ def is_bare(x: Any) -> bool:
     return is_ordinary(x) and not will_differentiate(x)
 
 
-def computed(op: Any, args: Any) -> Any:
+def computed(op: OpDef, args: Any) -> Any:
     """The op's result; by its kernel alone where that is all there is to do."""
     return new_tensor(op.compute(np, args[0].array, *args[1:])) if is_bare(args[0]) else call(op, args)
 
@@ -194,7 +194,7 @@ def prepared(self: Any, need_complex: bool) -> Any:
     return new_tensor(self.array.astype(dtype.numpy)) if is_bare(self) else self.to(dtype)
 
 
-def conjugated(x: Any, op: Any = None) -> Any:
+def conjugated(x: Any, op: OpDef | None = None) -> Any:
     """The conjugate, for a transform; by `op`, or as a view, where somebody watches."""
     return new_tensor(np.conj(x.array)) if is_bare(x) else x.conj() if op is None else op(x)
 

@@ -9,7 +9,7 @@ from retrograd.core import dtypes
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call
 from retrograd.core.hooks import hooks
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.core.saved import alias
 from retrograd.core.tensor import wants_grad
 from retrograd.ops import late
@@ -39,7 +39,7 @@ from_parts = defop(
 
 
 @sparse_kernel("_sparse_compressed_tensor_unsafe")
-def from_parts_kernel(op: Any, compressed_indices: Any, plain_indices: Any, values: Any, size: Any, dtype: Any, layout: Any,
+def from_parts_kernel(op: OpDef, compressed_indices: Any, plain_indices: Any, values: Any, size: Any, dtype: Any, layout: Any,
                       device: Any, pin_memory: Any) -> Any:
     return sparse_tensor(Compressed(layout, alias(compressed_indices), alias(plain_indices), alias(values)), size)
 

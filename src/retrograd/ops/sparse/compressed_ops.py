@@ -9,7 +9,7 @@ from retrograd.core import lean
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call, compute
 from retrograd.core.hooks import hooks
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.core.saved import alias
 from retrograd.core.tensor import Tensor, new_tensor
 from retrograd.ops.memory.copy import cast_array, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
@@ -57,7 +57,7 @@ def declare(layout: Any, blocks: bool) -> None:
     op = defop(f"_to_sparse_{short}(Tensor self, {size}int? dense_dim=None) -> Tensor", kernel=None,
                vjp=dict(self=sparse_gradient), batch=unbatched, variants="", out=False, real_only=True)
 
-    def kernel(op: Any, self: Any, *rest: Any) -> Any:
+    def kernel(op: OpDef, self: Any, *rest: Any) -> Any:
         return to_compressed(self, layout, rest[0] if blocks else None, rest[-1])
 
     def method(self: Any, *rest: Any) -> Any:
@@ -76,20 +76,20 @@ for kind in (sparse_csr, sparse_csc, sparse_bsr, sparse_bsc):
 
 
 @compressed_kernel("_to_dense")
-def to_dense_kernel(op: Any, self: Any, dtype: Any, masked_grad: Any) -> Any:
+def to_dense_kernel(op: OpDef, self: Any, dtype: Any, masked_grad: Any) -> Any:
     made = dense_of(self)
     return new_tensor(made if dtype is None else cast_array(made, dtype.numpy))
 
 
 @compressed_kernel("_to_sparse")
-def to_sparse_kernel(op: Any, self: Any, layout: Any, blocksize: Any, dense_dim: Any) -> Any:
+def to_sparse_kernel(op: OpDef, self: Any, layout: Any, blocksize: Any, dense_dim: Any) -> Any:
     if layout is not None and layout is not sparse_coo:
         return to_compressed(self, layout, blocksize, dense_dim)
     return as_coo(self)
 
 
 @compressed_kernel("_to_sparse.sparse_dim")
-def to_sparse_dim_kernel(op: Any, self: Any, sparse_dim: int) -> Any:
+def to_sparse_dim_kernel(op: OpDef, self: Any, sparse_dim: int) -> Any:
     if sparse_dim != 2:
         raise RuntimeError(f"sparse_compressed_to_sparse: conversion from {layout_name(self)} to Sparse with sparse_dim "
                            "argument !=2 is not supported")
@@ -97,27 +97,27 @@ def to_sparse_dim_kernel(op: Any, self: Any, sparse_dim: int) -> Any:
 
 
 @compressed_kernel("slice.Tensor", "unsqueeze", "squeeze", "squeeze.dim", "unfold", "diagonal")
-def no_strides(op: Any, self: Any, *rest: Any) -> Any:
+def no_strides(op: OpDef, self: Any, *rest: Any) -> Any:
     raise RuntimeError(f"Sparse {data_of(self).layout.name[-3:].upper()} tensors do not have strides")
 
 
 @compressed_kernel("reshape", "_reshape_alias", "flatten.using_ints")
-def no_geometry(op: Any, self: Any, *rest: Any) -> Any:
+def no_geometry(op: OpDef, self: Any, *rest: Any) -> Any:
     raise RuntimeError(f"Sparse {data_of(self).layout.name[-3:].upper()} tensors do not have is_contiguous")
 
 
 @compressed_kernel("expand")
-def no_expansion(op: Any, self: Any, *rest: Any) -> Any:
+def no_expansion(op: OpDef, self: Any, *rest: Any) -> Any:
     raise RuntimeError(f"expand is unsupported for {layout_name(self)} tensors")
 
 
 @compressed_kernel("angle")
-def angle_kernel(op: Any, self: Any) -> Any:
+def angle_kernel(op: OpDef, self: Any) -> Any:
     return with_entry_values(self, on_values(op, data_of(self).values))
 
 
 @compressed_kernel("sparse_mask")
-def sparse_mask_kernel(op: Any, self: Any, mask: Any) -> Any:
+def sparse_mask_kernel(op: OpDef, self: Any, mask: Any) -> Any:
     if not is_compressed(mask):
         raise RuntimeError(f"sparse_mask: expected a mask of a compressed layout but got {layout_name(mask)}")
     if self.array.shape != mask.array.shape:
@@ -128,7 +128,7 @@ def sparse_mask_kernel(op: Any, self: Any, mask: Any) -> Any:
 
 # ---- parts
 @compressed_kernel("values")
-def values_kernel(op: Any, self: Any) -> Any:
+def values_kernel(op: OpDef, self: Any) -> Any:
     return new_tensor(data_of(self).values.array)
 
 
@@ -161,19 +161,19 @@ for part_name in ("crow_indices", "col_indices", "ccol_indices", "row_indices", 
 
 # ---- elementwise
 @compressed_kernel("abs_")
-def abs_in_place(op: Any, self: Any) -> Any:
+def abs_in_place(op: OpDef, self: Any) -> Any:
     return assigned(self, with_entry_values(self, data_of(self).values.detach().abs()))
 
 
 @sparse_kernel("abs_")
-def abs_in_place_coo(op: Any, self: Any) -> Any:
+def abs_in_place_coo(op: OpDef, self: Any) -> Any:
     own = coalesced(self)
     replace(self, pointwise.with_values(own, data_of(own).values.detach().abs()))
     return self
 
 
 @compressed_kernel(KEEPS_ZERO, "neg", "conj_physical", "_conj_physical", "positive")
-def on_entry_values(op: Any, self: Any, *rest: Any) -> Any:
+def on_entry_values(op: OpDef, self: Any, *rest: Any) -> Any:
     return with_entry_values(self, on_values(op, data_of(self).values, *rest))
 
 
@@ -184,7 +184,7 @@ def back(made: Any, like: Any) -> Any:
 
 
 @compressed_kernel("mul.Tensor", "mul.Scalar")
-def mul_kernel(op: Any, self: Any, other: Any) -> Any:
+def mul_kernel(op: OpDef, self: Any, other: Any) -> Any:
     if not is_compressed(self):
         return mul_kernel(op, other, self)
     if not isinstance(other, Tensor) or other.array.ndim == 0 and not is_sparse(other):
@@ -198,12 +198,12 @@ def mul_kernel(op: Any, self: Any, other: Any) -> Any:
 
 
 @compressed_kernel("mul_.Tensor", "mul_.Scalar")
-def mul_in_place(op: Any, self: Any, other: Any) -> Any:
+def mul_in_place(op: OpDef, self: Any, other: Any) -> Any:
     return assigned(self, mul_kernel(op.functional, self, other))
 
 
 @compressed_kernel("add.Tensor")
-def add_kernel(op: Any, self: Any, other: Any, alpha: Any) -> Any:
+def add_kernel(op: OpDef, self: Any, other: Any, alpha: Any) -> Any:
     if is_batch(self) and is_batch(other) and self.array.shape == other.array.shape:
         pairs = zip(matrices_of(self), matrices_of(other), strict=True)
         return stacked([add_kernel(op, a, b, alpha) for a, b in pairs], self.array.shape[:data_of(self).batch])
@@ -221,7 +221,7 @@ def add_kernel(op: Any, self: Any, other: Any, alpha: Any) -> Any:
 
 
 @compressed_kernel("add_.Tensor")
-def add_in_place(op: Any, self: Any, other: Any, alpha: Any) -> Any:
+def add_in_place(op: OpDef, self: Any, other: Any, alpha: Any) -> Any:
     if not is_sparse(self):
         return pointwise.add_in_place(op, self, matrix_of(other), alpha)
     made = add_kernel(op.functional, self, other, alpha)
@@ -238,7 +238,7 @@ def assigned(self: Any, made: Any) -> Any:
 
 
 @compressed_kernel("zero_")
-def zero_in_place(op: Any, self: Any) -> Any:
+def zero_in_place(op: OpDef, self: Any) -> Any:
     return assigned(self, emptied(self, self.array.dtype))
 
 
@@ -250,14 +250,14 @@ def emptied(self: Any, dtype: Any) -> Any:
 
 
 @compressed_kernel("fill_.Scalar")
-def fill_in_place(op: Any, self: Any, value: Any) -> Any:
+def fill_in_place(op: OpDef, self: Any, value: Any) -> Any:
     values = data_of(self).values.array
     return assigned(self, with_entry_values(self, new_tensor(lean.full(values.shape, value, values.dtype))))
 
 
 # ---- copies
 @compressed_kernel("clone")
-def clone_kernel(op: Any, self: Any, memory_format: Any) -> Any:
+def clone_kernel(op: OpDef, self: Any, memory_format: Any) -> Any:
     return copied(self, None)
 
 
@@ -269,12 +269,12 @@ def copied(self: Any, dtype: Any) -> Any:
 
 
 @compressed_kernel("_to_copy")
-def to_copy_kernel(op: Any, self: Any, dtype: Any, *rest: Any) -> Any:
+def to_copy_kernel(op: OpDef, self: Any, dtype: Any, *rest: Any) -> Any:
     return copied(self, None if dtype is None else dtype.numpy)
 
 
 @compressed_kernel("copy_")
-def copy_kernel(op: Any, self: Any, src: Any, non_blocking: bool) -> Any:
+def copy_kernel(op: OpDef, self: Any, src: Any, non_blocking: bool) -> Any:
     if layout_of(self) is not layout_of(src):
         raise RuntimeError("torch.copy_: copy of sparse compressed tensors having different layouts is not supported. self "
                            f"layout is {layout_name(self)} and src layout is {layout_name(src)}")
@@ -319,7 +319,7 @@ hooks.resize_compressed = resize_compressed
 
 
 @compressed_kernel("new_zeros", "new_empty")
-def new_zeros_kernel(op: Any, self: Any, size: Any, dtype: Any, layout: Any, *rest: Any) -> Any:
+def new_zeros_kernel(op: OpDef, self: Any, size: Any, dtype: Any, layout: Any, *rest: Any) -> Any:
     wanted = layout if layout is not None else layout_of(self)
     made = np.zeros(tuple(size), dtype.numpy if dtype is not None else self.array.dtype)
     if wanted is strided:
@@ -331,7 +331,7 @@ def new_zeros_kernel(op: Any, self: Any, size: Any, dtype: Any, layout: Any, *re
 
 
 @compressed_kernel("zeros_like", "empty_like", "ones_like")
-def like_kernel(op: Any, self: Any, dtype: Any, layout: Any, *rest: Any) -> Any:
+def like_kernel(op: OpDef, self: Any, dtype: Any, layout: Any, *rest: Any) -> Any:
     wanted = dtype.numpy if dtype is not None else self.array.dtype
     if layout is strided:
         return new_tensor(lean.full(self.array.shape, op.name == "ones_like", wanted))
@@ -351,7 +351,7 @@ def other_layout(self: Any, layout: Any, dtype: Any) -> Any:
 
 
 @compressed_kernel("rand_like", "randn_like", "randint_like", "randint_like.low_dtype")
-def random_kernel(op: Any, self: Any, *rest: Any) -> Any:
+def random_kernel(op: OpDef, self: Any, *rest: Any) -> Any:
     """Random values for the entries that are stored."""
     options = [None if option is layout_of(self) else option for option in rest]
     return with_entry_values(self, on_values(op, data_of(self).values, *options))
@@ -359,12 +359,12 @@ def random_kernel(op: Any, self: Any, *rest: Any) -> Any:
 
 # ---- sums, products, shapes
 @compressed_kernel("sum")
-def sum_kernel(op: Any, self: Any, dtype: Any) -> Any:
+def sum_kernel(op: OpDef, self: Any, dtype: Any) -> Any:
     return on_values(op, data_of(self).values, dtype)
 
 
 @compressed_kernel("sum.dim_IntList")
-def sum_dim_kernel(op: Any, self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+def sum_dim_kernel(op: OpDef, self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     if layout_of(self) is not sparse_csr:
         raise RuntimeError("Currently the only compressed sparse format supported for sum.dim_IntList is CSR, but got layout "
                            f"{layout_name(self)}")
@@ -377,7 +377,7 @@ def sum_dim_kernel(op: Any, self: Any, dim: Any, keepdim: bool, dtype: Any) -> A
 
 
 @compressed_kernel("mm")
-def mm_kernel(op: Any, self: Any, mat2: Any) -> Any:
+def mm_kernel(op: OpDef, self: Any, mat2: Any) -> Any:
     check_product(None, self, mat2)
     made = products.mm_kernel(op, matrix_of(self), matrix_of(mat2))
     if is_coo(made):
@@ -402,7 +402,7 @@ def check_product(into: Any, a: Any, b: Any) -> None:
 
 
 @compressed_kernel("addmm", "_sparse_addmm")
-def addmm_kernel(op: Any, self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
+def addmm_kernel(op: OpDef, self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
     check_product(self, mat1, mat2)
     if not is_sparse(self):
         return products.addmm_kernel(op, self, matrix_of(mat1), matrix_of(mat2), beta, alpha)
@@ -413,24 +413,24 @@ def addmm_kernel(op: Any, self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any
 
 
 @compressed_kernel("addmv")
-def addmv_kernel(op: Any, self: Any, mat: Any, vec: Any, beta: Any, alpha: Any) -> Any:
+def addmv_kernel(op: OpDef, self: Any, mat: Any, vec: Any, beta: Any, alpha: Any) -> Any:
     made = products.mv_kernel(op, matrix_of(mat), vec).array
     return new_tensor(made * made.dtype.type(alpha) + self.array * self.array.dtype.type(beta))
 
 
 @compressed_kernel("triangular_solve")
-def triangular_solve_kernel(op: Any, self: Any, A: Any, upper: bool, transpose: bool, unitriangular: bool) -> Any:
+def triangular_solve_kernel(op: OpDef, self: Any, A: Any, upper: bool, transpose: bool, unitriangular: bool) -> Any:
     solution = compute(op, [self, new_tensor(dense_of(A)), upper, transpose, unitriangular])[0]
     return solution, new_tensor(np.zeros(0, self.array.dtype))
 
 
 @compressed_kernel("mv")
-def mv_kernel(op: Any, self: Any, vec: Any) -> Any:
+def mv_kernel(op: OpDef, self: Any, vec: Any) -> Any:
     return products.mv_kernel(op, matrix_of(self), vec)
 
 
 @compressed_kernel("t", "transpose.int")
-def transpose_kernel(op: Any, self: Any, dim0: int = 0, dim1: int = 1) -> Any:
+def transpose_kernel(op: OpDef, self: Any, dim0: int = 0, dim1: int = 1) -> Any:
     rank, data = self.array.ndim, data_of(self)
     if op.name == "t" and rank > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {rank}D")
@@ -461,7 +461,7 @@ def dim_kind(data: Any, dim: int) -> str:
 
 
 @compressed_kernel("select.int")
-def select_kernel(op: Any, self: Any, dim: int, index: int) -> Any:
+def select_kernel(op: OpDef, self: Any, dim: int, index: int) -> Any:
     data, d = data_of(self), families.wrap_dim(dim, self.array.ndim)
     kind, length = dim_kind(data, d), self.array.shape[d]
     if not -length <= index < length:
@@ -487,5 +487,5 @@ def with_shape(data: Any, values: Any, shape: Any) -> Any:
 
 
 @compressed_kernel("unbind.int")
-def unbind_kernel(op: Any, self: Any, dim: int) -> Any:
+def unbind_kernel(op: OpDef, self: Any, dim: int) -> Any:
     return [select_kernel(op, self, dim, i) for i in range(self.array.shape[dim])]

@@ -10,7 +10,7 @@ from retrograd.core import dtypes
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call, compute
 from retrograd.core.hooks import hooks
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.core.saved import alias
 from retrograd.core.tensor import Tensor, new_tensor, wants_grad
 from retrograd.ops import late
@@ -51,7 +51,7 @@ with_parts = defop(
 
 
 @sparse_kernel("_sparse_coo_tensor_with_dims_and_tensors")
-def with_parts_kernel(op: Any, sparse_dim: int, dense_dim: int, size: Any, indices: Any, values: Any, dtype: Any, layout: Any,
+def with_parts_kernel(op: OpDef, sparse_dim: int, dense_dim: int, size: Any, indices: Any, values: Any, dtype: Any, layout: Any,
                       device: Any, pin_memory: Any, is_coalesced: Any) -> Any:
     for name, part in (("indices", indices), ("values", values)):
         if is_sparse(part):
@@ -80,7 +80,7 @@ values_at = defop(
 
 
 @sparse_kernel("_sparse_values_at")
-def values_at_kernel(op: Any, self: Any, indices: Any) -> Any:
+def values_at_kernel(op: OpDef, self: Any, indices: Any) -> Any:
     if is_coo(self) and sparse_dim_of(self) == indices.array.shape[0]:
         return new_tensor(rows_at(self, indices.array)[0])
     whole = late.to_dense(self.detach()) if is_sparse(self) else self
@@ -243,14 +243,14 @@ def like(self: Any, dtype: Any, layout: Any) -> Any:
 
 
 @sparse_kernel("zeros_like", "empty_like")
-def zeros_like_kernel(op: Any, self: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any) -> Any:
+def zeros_like_kernel(op: OpDef, self: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any) -> Any:
     if memory_format is not None and memory_format.name != "preserve_format":
         raise RuntimeError("memory format option is only supported by strided tensors")
     return like(self, dtype, layout)
 
 
 @sparse_kernel("zeros", "empty.memory_format")
-def zeros_kernel(op: Any, size: Any, dtype: Any, layout: Any, device: Any, *rest: Any) -> Any:
+def zeros_kernel(op: OpDef, size: Any, dtype: Any, layout: Any, device: Any, *rest: Any) -> Any:
     wanted = (dtype or dtypes.get_default_dtype()).numpy
     if layout is not sparse_coo:
         if layout.name in ("sparse_bsr", "sparse_bsc"):
@@ -261,7 +261,7 @@ def zeros_kernel(op: Any, size: Any, dtype: Any, layout: Any, device: Any, *rest
 
 
 @sparse_kernel("new_zeros", "new_empty")
-def new_zeros_kernel(op: Any, self: Any, size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+def new_zeros_kernel(op: OpDef, self: Any, size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
     wanted = dtype.numpy if dtype is not None else self.array.dtype
     if layout is strided:
         return new_tensor(np.zeros(tuple(size), wanted))
@@ -269,7 +269,7 @@ def new_zeros_kernel(op: Any, self: Any, size: Any, dtype: Any, layout: Any, dev
 
 
 @sparse_kernel("ones_like", "full_like", "new_ones", "new_full")
-def no_filling(op: Any, self: Any, *rest: Any) -> Any:
+def no_filling(op: OpDef, self: Any, *rest: Any) -> Any:
     class Fill:
         name, overload = "fill_", "Scalar"
 
@@ -324,7 +324,7 @@ resize_op = defop(
 
 
 @sparse_kernel("_sparse_resize_")
-def resize_kernel(op: Any, self: Any, size: Any, sparse_dim: int, dense_dim: int, clear: bool) -> Any:
+def resize_kernel(op: OpDef, self: Any, size: Any, sparse_dim: int, dense_dim: int, clear: bool) -> Any:
     old, values = self.array.shape, values_of(self)
     if clear or not values.shape[0]:
         made = empty_coo(size, self.array.dtype, sparse_dim)

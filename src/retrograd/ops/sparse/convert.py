@@ -9,7 +9,7 @@ from retrograd.core import lean
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call
 from retrograd.core.hooks import hooks
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.core.saved import alias
 from retrograd.core.tensor import new_tensor
 from retrograd.ops import late
@@ -68,7 +68,7 @@ to_dense = defop(
 
 
 @sparse_kernel("_to_dense")
-def to_dense_kernel(op: Any, self: Any, dtype: Any, masked_grad: Any) -> Any:
+def to_dense_kernel(op: OpDef, self: Any, dtype: Any, masked_grad: Any) -> Any:
     if dtype is not None:
         raise RuntimeError("dtype argument is not supported by sparse_to_dense")
     return new_tensor(dense_array(self))
@@ -134,7 +134,7 @@ def nonzero_rows(array: Any, sparse_dim: int) -> Any:
 
 
 @sparse_kernel("_to_sparse.sparse_dim")
-def to_sparse_dim_kernel(op: Any, self: Any, sparse_dim: int) -> Any:
+def to_sparse_dim_kernel(op: OpDef, self: Any, sparse_dim: int) -> Any:
     ndim = self.array.ndim
     if ndim:
         if not 0 <= sparse_dim <= ndim:
@@ -145,7 +145,7 @@ def to_sparse_dim_kernel(op: Any, self: Any, sparse_dim: int) -> Any:
 
 
 @sparse_kernel("_to_sparse")
-def to_sparse_kernel(op: Any, self: Any, layout: Any, blocksize: Any, dense_dim: Any) -> Any:
+def to_sparse_kernel(op: OpDef, self: Any, layout: Any, blocksize: Any, dense_dim: Any) -> Any:
     if layout is not None and layout is not sparse_coo:
         return hooks.to_compressed(self, layout, blocksize, dense_dim)
     if blocksize is not None:
@@ -168,7 +168,7 @@ coalesce_op = defop(
 
 
 @sparse_kernel("_coalesce")
-def coalesce_kernel(op: Any, self: Any) -> Any:
+def coalesce_kernel(op: OpDef, self: Any) -> Any:
     return coalesced(self)
 
 
@@ -205,7 +205,7 @@ indices_op = defop("indices(Tensor(a) self) -> Tensor(a)", kernel=None, batch=un
 
 
 @sparse_kernel("values")
-def values_kernel(op: Any, self: Any) -> Any:
+def values_kernel(op: OpDef, self: Any) -> Any:
     if not is_coo(self):
         raise RuntimeError(f"values expected sparse tensor layout but got {layout_name(self)}")
     if not data_of(self).coalesced:
@@ -214,7 +214,7 @@ def values_kernel(op: Any, self: Any) -> Any:
 
 
 @sparse_kernel("indices")
-def indices_kernel(op: Any, self: Any) -> Any:
+def indices_kernel(op: OpDef, self: Any) -> Any:
     need_coo("indices", self)
     if not data_of(self).coalesced:
         raise RuntimeError("Cannot get indices on an uncoalesced tensor, please call .coalesce() first")
@@ -222,7 +222,7 @@ def indices_kernel(op: Any, self: Any) -> Any:
 
 
 @compressed_kernel("indices")
-def no_indices(op: Any, self: Any) -> Any:
+def no_indices(op: OpDef, self: Any) -> Any:
     need_coo("indices", self)
 
 
@@ -302,7 +302,7 @@ mask_projection = defop(
 
 
 @sparse_kernel("_sparse_mask_projection")
-def mask_projection_kernel(op: Any, self: Any, mask: Any, accumulate_matches: bool) -> Any:
+def mask_projection_kernel(op: OpDef, self: Any, mask: Any, accumulate_matches: bool) -> Any:
     """The entries of `self`, zero where `mask` has none; times the number of those it has, if they accumulate."""
     data = data_of(mask)
     ones = lean.ones((data.values.array.shape[0],), self.array.dtype)
@@ -315,7 +315,7 @@ def mask_projection_kernel(op: Any, self: Any, mask: Any, accumulate_matches: bo
 
 
 @sparse_kernel("sparse_mask")
-def sparse_mask_kernel(op: Any, self: Any, mask: Any) -> Any:
+def sparse_mask_kernel(op: OpDef, self: Any, mask: Any) -> Any:
     if not is_coo(mask):
         raise missing_simple("_nnz", mask) if is_sparse(self) else missing(op, [self, mask], "CPU")
     if self.array.shape != mask.array.shape:
@@ -334,7 +334,7 @@ def sparse_mask_kernel(op: Any, self: Any, mask: Any) -> Any:
 
 # ---- copies
 @sparse_kernel("clone")
-def clone_kernel(op: Any, self: Any, memory_format: Any) -> Any:
+def clone_kernel(op: OpDef, self: Any, memory_format: Any) -> Any:
     if memory_format is not None and memory_format.name != "preserve_format":
         raise RuntimeError(f"unsupported memory format option {FORMATS.get(memory_format.name, memory_format.name)}")
     return copied(self, None)
@@ -353,7 +353,7 @@ def copied(self: Any, dtype: Any) -> Any:
 
 
 @sparse_kernel("_to_copy")
-def to_copy_kernel(op: Any, self: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, non_blocking: bool,
+def to_copy_kernel(op: OpDef, self: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, non_blocking: bool,
                    memory_format: Any) -> Any:
     if layout is not None and layout is not layout_of(self):
         raise RuntimeError("to(options) doesn't support converting to a different layout, but got self.layout being "
@@ -363,12 +363,12 @@ def to_copy_kernel(op: Any, self: Any, dtype: Any, layout: Any, device: Any, pin
 
 @sparse_kernel("detach", "alias")
 @compressed_kernel("detach", "alias")
-def alias_kernel(op: Any, self: Any) -> Any:
+def alias_kernel(op: OpDef, self: Any) -> Any:
     return alias(self)
 
 
 @sparse_kernel("copy_")
-def copy_kernel(op: Any, self: Any, src: Any, non_blocking: bool) -> Any:
+def copy_kernel(op: OpDef, self: Any, src: Any, non_blocking: bool) -> Any:
     if not (is_coo(self) and is_coo(src)):
         raise RuntimeError("copy_() between dense and sparse Tensors is not implemented! Found self type = "
                            f"{late.type(self)} and src type = {late.type(src)}")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core.opdef import OpDef
 from retrograd.core.storage import strides_of
 from retrograd.core.tensor import FLAG_META, Tensor, new_tensor
 from retrograd.ops.memory.copy import meta_array
@@ -46,7 +47,7 @@ def filled(value: Any) -> Any:
     return sparse_tensor(data, value.array.shape)
 
 
-def without_data(op: Any, args: Any) -> bool:
+def without_data(op: OpDef, args: Any) -> bool:
     """Whether an op is asked for tensors on the meta device."""
     device = args[op.device_arg] if op.device_arg >= 0 else None
     if device is not None:
@@ -55,7 +56,7 @@ def without_data(op: Any, args: Any) -> bool:
                 if isinstance(t, Tensor)])
 
 
-def run_outlined(run: Any, op: Any, args: Any) -> Any:
+def run_outlined(run: Any, op: OpDef, args: Any) -> Any:
     """The geometry of what `run` makes of `op`."""
     if op.name.startswith("_to_sparse") and not is_sparse(args[0]):
         raise NotImplementedError(f"aten::{op.name}: attempted to run this operator with Meta tensors, but there was no fake "

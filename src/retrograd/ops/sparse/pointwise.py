@@ -7,6 +7,7 @@ import numpy as np
 
 from retrograd.core import dtypes, lean
 from retrograd.core.kernels import broadcast_problem
+from retrograd.core.opdef import OpDef
 from retrograd.core.tensor import Tensor, new_tensor
 from retrograd.ops.sparse.coo import (
     add_rows,
@@ -33,7 +34,7 @@ from retrograd.ops.sparse.table import KEEPS_ZERO, on_values, sparse_kernel
 
 
 @sparse_kernel(KEEPS_ZERO, "pow.Tensor_Scalar")
-def on_summed_values(op: Any, self: Any, *rest: Any) -> Any:
+def on_summed_values(op: OpDef, self: Any, *rest: Any) -> Any:
     """f(0) is 0, but f(a + b) is not f(a) + f(b): the entries are summed first."""
     if op.name == "pow" and rest[0] == 0:
         raise RuntimeError("pow: cannot raise to zeroth power on sparse tensor; it would make the result tensor dense")
@@ -42,7 +43,7 @@ def on_summed_values(op: Any, self: Any, *rest: Any) -> Any:
 
 
 @sparse_kernel("neg", "conj_physical", "_conj_physical", "positive", "_conj")
-def on_stored_values(op: Any, self: Any, *rest: Any) -> Any:
+def on_stored_values(op: OpDef, self: Any, *rest: Any) -> Any:
     if op.name == "_conj":
         return with_values(self, new_tensor(np.conj(values_of(self))))
     return with_values(self, on_values(op, data_of(self).values, *rest))
@@ -60,7 +61,7 @@ DENSE_SECOND = "add(sparse, dense) is not supported. Use add(dense, sparse) inst
 
 
 @sparse_kernel("add.Tensor", "add.Scalar")
-def add_kernel(op: Any, self: Any, other: Any, alpha: Any) -> Any:
+def add_kernel(op: OpDef, self: Any, other: Any, alpha: Any) -> Any:
     if not is_sparse(self):
         return dense_plus_sparse(self, other, alpha)
     if not is_sparse(other):
@@ -69,17 +70,17 @@ def add_kernel(op: Any, self: Any, other: Any, alpha: Any) -> Any:
 
 
 @sparse_kernel("sub.Tensor", "sub.Scalar")
-def sub_kernel(op: Any, self: Any, other: Any, alpha: Any) -> Any:
+def sub_kernel(op: OpDef, self: Any, other: Any, alpha: Any) -> Any:
     return add_kernel(op, self, other, -alpha)
 
 
 @sparse_kernel("rsub.Tensor")
-def rsub_kernel(op: Any, self: Any, other: Any, alpha: Any) -> Any:
+def rsub_kernel(op: OpDef, self: Any, other: Any, alpha: Any) -> Any:
     return add_kernel(op, other, self, -alpha)
 
 
 @sparse_kernel("add_.Tensor")
-def add_in_place(op: Any, self: Any, other: Any, alpha: Any) -> Any:
+def add_in_place(op: OpDef, self: Any, other: Any, alpha: Any) -> Any:
     if not is_sparse(self):
         check_cast(common_dtype(self, other), self)
         if self.array.shape != other.array.shape:
@@ -99,7 +100,7 @@ def add_in_place(op: Any, self: Any, other: Any, alpha: Any) -> Any:
 
 
 @sparse_kernel("sub_.Tensor")
-def sub_in_place(op: Any, self: Any, other: Any, alpha: Any) -> Any:
+def sub_in_place(op: OpDef, self: Any, other: Any, alpha: Any) -> Any:
     return add_in_place(op, self, other, -alpha)
 
 
@@ -189,7 +190,7 @@ def merge_as_listed(a: Any, b: Any) -> Any:
 
 # ---- products
 @sparse_kernel("mul.Tensor", "mul.Scalar")
-def mul_kernel(op: Any, self: Any, other: Any) -> Any:
+def mul_kernel(op: OpDef, self: Any, other: Any) -> Any:
     if not is_sparse(self):
         return mul_kernel(op, other, self)
     if not isinstance(other, Tensor) or (not is_sparse(other) and other.array.ndim == 0):
@@ -199,7 +200,7 @@ def mul_kernel(op: Any, self: Any, other: Any) -> Any:
     return times_dense(self, other)
 
 
-def scaled(op: Any, self: Any, other: Any) -> Any:
+def scaled(op: OpDef, self: Any, other: Any) -> Any:
     """The values times (or divided by) a number; a tensor without dimensions stays one for the dtype of the result."""
     values = data_of(self).values
     made = on_values(op, values, other)
@@ -208,7 +209,7 @@ def scaled(op: Any, self: Any, other: Any) -> Any:
     return made
 
 
-def sparse_product(op: Any, self: Any, other: Any) -> Any:
+def sparse_product(op: OpDef, self: Any, other: Any) -> Any:
     """The places that both have. Entries of one stay as listed; the other is summed by place first."""
     for one, two in ((self, other), (other, self)):
         if one.array.ndim == 0:
@@ -272,7 +273,7 @@ def broadcast(t: Any, shape: Any) -> Any:
 
 
 @sparse_kernel("mul_.Tensor", "mul_.Scalar")
-def mul_in_place(op: Any, self: Any, other: Any) -> Any:
+def mul_in_place(op: OpDef, self: Any, other: Any) -> Any:
     if not isinstance(other, Tensor) or (is_coo(self) and not is_sparse(other) and other.array.ndim == 0):
         on_values(op, data_of(self).values, other)
         return self
@@ -288,7 +289,7 @@ def mul_in_place(op: Any, self: Any, other: Any) -> Any:
 
 
 @sparse_kernel("div.Tensor", "div.Scalar", "div.Tensor_mode", "floor_divide")
-def div_kernel(op: Any, self: Any, other: Any, *mode: Any) -> Any:
+def div_kernel(op: OpDef, self: Any, other: Any, *mode: Any) -> Any:
     if isinstance(other, Tensor) and (is_sparse(other) or other.array.ndim):
         raise RuntimeError("Sparse division requires a scalar or zero-dim dense tensor divisor (got shape "
                            f"{list(other.array.shape)} for divisor)")
@@ -297,6 +298,6 @@ def div_kernel(op: Any, self: Any, other: Any, *mode: Any) -> Any:
 
 
 @sparse_kernel("zero_")
-def zero_in_place(op: Any, self: Any) -> Any:
+def zero_in_place(op: OpDef, self: Any) -> Any:
     replace(self, empty_coo(self.array.shape, self.array.dtype, self.array.ndim - dense_dim_of(self)))
     return self

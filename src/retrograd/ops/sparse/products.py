@@ -8,7 +8,7 @@ import numpy as np
 from retrograd.core import lean
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call
-from retrograd.core.opdef import NOT_IMPLEMENTED, defop
+from retrograd.core.opdef import NOT_IMPLEMENTED, OpDef, defop
 from retrograd.core.tensor import new_tensor
 from retrograd.ops import late
 from retrograd.ops.linalg.matmul import expandable
@@ -88,7 +88,7 @@ def sparse_times_sparse(a: Any, b: Any) -> Any:
 
 
 @sparse_kernel("mm")
-def mm_kernel(op: Any, self: Any, mat2: Any) -> Any:
+def mm_kernel(op: OpDef, self: Any, mat2: Any) -> Any:
     if is_sparse(self) and is_sparse(mat2):
         made = sparse_times_sparse(self, mat2)
         made._extra.sparse.coalesced = True
@@ -97,7 +97,7 @@ def mm_kernel(op: Any, self: Any, mat2: Any) -> Any:
 
 
 @sparse_kernel("bmm")
-def bmm_kernel(op: Any, self: Any, mat2: Any) -> Any:
+def bmm_kernel(op: OpDef, self: Any, mat2: Any) -> Any:
     """The products of a batch of sparse matrices, numbered by their first coordinate."""
     if not is_sparse(self) or is_sparse(mat2):
         raise RuntimeError("bmm_sparse: Tensor 'mat2' must be dense" if is_sparse(self) else
@@ -118,7 +118,7 @@ def bmm_kernel(op: Any, self: Any, mat2: Any) -> Any:
 
 
 @sparse_kernel("mv")
-def mv_kernel(op: Any, self: Any, vec: Any) -> Any:
+def mv_kernel(op: OpDef, self: Any, vec: Any) -> Any:
     if is_sparse(vec) or self.array.ndim != 2 or vec.array.ndim != 1:
         raise RuntimeError("mv: two tensor dim should be 2 and 1, but got "
                            f"SparseTensor Dim: {self.array.ndim} Tensor Dim: {vec.array.ndim}")
@@ -128,7 +128,7 @@ def mv_kernel(op: Any, self: Any, vec: Any) -> Any:
 
 
 @sparse_kernel("addmm", "_sparse_addmm")
-def addmm_kernel(op: Any, self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
+def addmm_kernel(op: OpDef, self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
     if is_sparse(self):
         raise RuntimeError(f"addmm_sparse_dense: expected strided result tensor, got tensor with layout {layout_name(self)}")
     if is_sparse(mat1) and is_sparse(mat2):
@@ -206,7 +206,7 @@ sparse_sparse_matmul = defop(
 
 
 @sparse_kernel("_sparse_sparse_matmul")
-def sparse_sparse_matmul_kernel(op: Any, self: Any, other: Any) -> Any:
+def sparse_sparse_matmul_kernel(op: OpDef, self: Any, other: Any) -> Any:
     if not is_coo(self) or not is_coo(other):
         raise RuntimeError(f"_sparse_sparse_matmul: expected two sparse tensors, got {layout_of(self)} and {layout_of(other)}")
     made = sparse_times_sparse(self, other)
@@ -227,7 +227,7 @@ def need_sparse(t: Any) -> None:
 
 
 @sparse_kernel("smm")
-def smm_kernel(op: Any, self: Any, mat2: Any) -> Any:
+def smm_kernel(op: OpDef, self: Any, mat2: Any) -> Any:
     need_sparse(self)
     whole = sparse_times_dense(self, mat2)
     rows = np.unique(indices_of(self)[0])
@@ -237,7 +237,7 @@ def smm_kernel(op: Any, self: Any, mat2: Any) -> Any:
 
 
 @sparse_kernel("hspmm")
-def hspmm_kernel(op: Any, mat1: Any, mat2: Any) -> Any:
+def hspmm_kernel(op: OpDef, mat1: Any, mat2: Any) -> Any:
     whole = sparse_times_dense(mat1, mat2)
     rows = np.unique(indices_of(mat1)[0])
     return new_coo(rows[None], whole[rows], whole.shape)

@@ -7,7 +7,7 @@ import numpy as np
 
 from retrograd.core import lean
 from retrograd.core.dispatch import call
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.core.tensor import new_tensor
 from retrograd.ops import late
 from retrograd.ops.shared import families
@@ -31,19 +31,19 @@ from retrograd.ops.sparse.table import missing, on_values, sparse_kernel, unbatc
 
 
 @sparse_kernel("sum")
-def sum_kernel(op: Any, self: Any, dtype: Any) -> Any:
+def sum_kernel(op: OpDef, self: Any, dtype: Any) -> Any:
     return on_values(op, data_of(self).values, dtype)
 
 
 @sparse_kernel("any", "any.dims")
-def any_kernel(op: Any, self: Any, dim: Any = None, keepdim: bool = False) -> Any:
+def any_kernel(op: OpDef, self: Any, dim: Any = None, keepdim: bool = False) -> Any:
     if dim:
         raise missing(op, [self], "SparseCPU")
     return new_tensor(np.asarray(values_of(coalesced(self)).any()))
 
 
 @sparse_kernel("linalg_vector_norm")
-def norm_kernel(op: Any, self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+def norm_kernel(op: OpDef, self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     if dim and len(dim) != self.array.ndim:
         raise RuntimeError("norm_sparse currently only supports full reductions, so 'dim' must either be empty or contain all "
                            "dimensions of the input")
@@ -51,7 +51,7 @@ def norm_kernel(op: Any, self: Any, ord: Any, dim: Any, keepdim: bool, dtype: An
 
 
 @sparse_kernel("sum.dim_IntList")
-def sum_dim_kernel(op: Any, self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+def sum_dim_kernel(op: OpDef, self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     ndim = self.array.ndim
     dims = families.wrap_dims(dim, ndim) if dim else tuple(range(ndim))
     if dtype is not None:
@@ -112,12 +112,12 @@ def pooled(t: Any, other: Any, dim: int) -> Any:
 
 
 @sparse_kernel("_sparse_sum.dim")
-def sparse_sum_kernel(op: Any, self: Any, dim: Any) -> Any:
+def sparse_sum_kernel(op: OpDef, self: Any, dim: Any) -> Any:
     return summed(self, families.wrap_dims(dim, self.array.ndim))
 
 
 @sparse_kernel("_sparse_sum_backward")
-def sparse_sum_backward_kernel(op: Any, grad: Any, self: Any, dim: Any) -> Any:
+def sparse_sum_backward_kernel(op: OpDef, grad: Any, self: Any, dim: Any) -> Any:
     own = coalesced(self)
     dims = families.wrap_dims(dim, self.array.ndim)
     split = sparse_dim_of(own)
@@ -192,7 +192,7 @@ def pool_reduce(t: Any, dim: int, values: Any, ufunc: Any) -> Any:
 
 
 @sparse_kernel("_sparse_softmax", "_sparse_log_softmax")
-def softmax_kernel(op: Any, self: Any, dim: int, half_to_float: bool) -> Any:
+def softmax_kernel(op: OpDef, self: Any, dim: int, half_to_float: bool) -> Any:
     need_coo(op.name.lstrip("_"), self)
     own = coalesced(self)
     dim = wrap_dim(dim, self.array.ndim)
@@ -205,7 +205,7 @@ def softmax_kernel(op: Any, self: Any, dim: int, half_to_float: bool) -> Any:
 
 
 @sparse_kernel("_sparse_softmax_backward_data", "_sparse_log_softmax_backward_data")
-def softmax_backward_kernel(op: Any, grad_output: Any, output: Any, dim: int, self: Any) -> Any:
+def softmax_backward_kernel(op: OpDef, grad_output: Any, output: Any, dim: int, self: Any) -> Any:
     if not is_coo(grad_output):
         raise RuntimeError(f"coalesce expected sparse coordinate tensor layout but got {layout_name(grad_output)}")
     own = coalesced(output)

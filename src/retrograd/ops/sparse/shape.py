@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import lean
+from retrograd.core.opdef import OpDef
 from retrograd.core.tensor import new_tensor
 from retrograd.ops.shared.families import wrap_dim
 from retrograd.ops.sparse.coo import (
@@ -30,22 +31,22 @@ class AsStrided:
 
 
 @sparse_kernel("as_strided", "slice.Tensor", "squeeze", "squeeze.dim", "squeeze.dims", "diagonal", "unfold")
-def no_memory(op: Any, self: Any, *rest: Any) -> Any:
+def no_memory(op: OpDef, self: Any, *rest: Any) -> Any:
     raise missing(AsStrided, [self], "SparseCPU")
 
 
 @sparse_kernel("expand")
-def no_expand(op: Any, self: Any, *rest: Any) -> Any:
+def no_expand(op: OpDef, self: Any, *rest: Any) -> Any:
     raise RuntimeError("expand is unsupported for Sparse tensors")
 
 
 @sparse_kernel("_reshape_alias", "reshape")
-def no_reshape(op: Any, self: Any, *rest: Any) -> Any:
+def no_reshape(op: OpDef, self: Any, *rest: Any) -> Any:
     raise RuntimeError("reshape is not implemented for sparse tensors")
 
 
 @sparse_kernel("narrow_copy")
-def narrow_copy_kernel(op: Any, self: Any, dim: int, start: int, length: int) -> Any:
+def narrow_copy_kernel(op: OpDef, self: Any, dim: int, start: int, length: int) -> Any:
     """The entries whose coordinate lies in a range, or of dense dimensions a range of all of them."""
     d, split = wrap_dim(dim, self.array.ndim), sparse_dim_of(self)
     shape = (*self.array.shape[:d], length, *self.array.shape[d + 1:])
@@ -63,13 +64,13 @@ def narrow_copy_kernel(op: Any, self: Any, dim: int, start: int, length: int) ->
 
 
 @sparse_kernel("view")
-def no_view(op: Any, self: Any, *rest: Any) -> Any:
+def no_view(op: OpDef, self: Any, *rest: Any) -> Any:
     raise missing(op, [self], "SparseCPU")
 
 
 # ---- orders of dimensions
 @sparse_kernel("t")
-def t_kernel(op: Any, self: Any) -> Any:
+def t_kernel(op: OpDef, self: Any) -> Any:
     if sparse_dim_of(self) > 2 or dense_dim_of(self):
         raise RuntimeError(f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {sparse_dim_of(self)} "
                            f"sparse and {dense_dim_of(self)} dense dimensions")
@@ -77,7 +78,7 @@ def t_kernel(op: Any, self: Any) -> Any:
 
 
 @sparse_kernel("transpose.int")
-def transpose_kernel(op: Any, self: Any, dim0: int, dim1: int) -> Any:
+def transpose_kernel(op: OpDef, self: Any, dim0: int, dim1: int) -> Any:
     ndim = self.array.ndim
     return transposed(self, wrap_dim(dim0, ndim), wrap_dim(dim1, ndim))
 
@@ -97,7 +98,7 @@ def transposed(self: Any, dim0: int, dim1: int) -> Any:
 
 
 @sparse_kernel("permute")
-def permute_kernel(op: Any, self: Any, dims: Any) -> Any:
+def permute_kernel(op: OpDef, self: Any, dims: Any) -> Any:
     ndim = self.array.ndim
     if len(dims) != ndim:
         raise RuntimeError("permute(sparse_coo): number of dimensions in the tensor input does not match the length of the "
@@ -127,7 +128,7 @@ def reordered(self: Any, order: Any) -> Any:
 
 
 @sparse_kernel("unsqueeze")
-def unsqueeze_kernel(op: Any, self: Any, dim: int) -> Any:
+def unsqueeze_kernel(op: OpDef, self: Any, dim: int) -> Any:
     return unsqueezed(self, wrap_dim(dim, self.array.ndim + 1))
 
 
@@ -143,7 +144,7 @@ def unsqueezed(self: Any, dim: int) -> Any:
 
 
 @sparse_kernel("view_as_real")
-def view_as_real_kernel(op: Any, self: Any) -> Any:
+def view_as_real_kernel(op: OpDef, self: Any) -> Any:
     values = values_of(self)
     if values.dtype.kind != "c":
         raise RuntimeError("view_as_real is only supported for complex tensors")
@@ -153,7 +154,7 @@ def view_as_real_kernel(op: Any, self: Any) -> Any:
 
 # ---- parts
 @sparse_kernel("select.int")
-def select_kernel(op: Any, self: Any, dim: int, index: int) -> Any:
+def select_kernel(op: OpDef, self: Any, dim: int, index: int) -> Any:
     shape = self.array.shape
     if not shape:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
@@ -176,13 +177,13 @@ def selected(self: Any, dim: int, index: int) -> Any:
 
 
 @sparse_kernel("unbind.int")
-def unbind_kernel(op: Any, self: Any, dim: int) -> Any:
+def unbind_kernel(op: OpDef, self: Any, dim: int) -> Any:
     dim = wrap_dim(dim, self.array.ndim)
     return [selected(self, dim, i) for i in range(self.array.shape[dim])]
 
 
 @sparse_kernel("index_select")
-def index_select_kernel(op: Any, self: Any, dim: int, index: Any) -> Any:
+def index_select_kernel(op: OpDef, self: Any, dim: int, index: Any) -> Any:
     shape = self.array.shape
     if not shape:
         raise IndexError("index_select() cannot be applied to a 0-dim tensor.")
@@ -213,7 +214,7 @@ def index_select_kernel(op: Any, self: Any, dim: int, index: Any) -> Any:
 
 # ---- joins
 @sparse_kernel("cat")
-def cat_kernel(op: Any, tensors: Any, dim: int) -> Any:
+def cat_kernel(op: OpDef, tensors: Any, dim: int) -> Any:
     for position, t in enumerate(tensors):
         if not is_coo(t):
             raise RuntimeError(f"Concatenating sparse tensors, but a dense tensor was found at position {position}."
@@ -253,7 +254,7 @@ def cat_kernel(op: Any, tensors: Any, dim: int) -> Any:
 
 
 @sparse_kernel("stack")
-def stack_kernel(op: Any, tensors: Any, dim: int) -> Any:
+def stack_kernel(op: OpDef, tensors: Any, dim: int) -> Any:
     dim = wrap_dim(dim, tensors[0].array.ndim + 1)
     return cat_kernel(op, [unsqueezed(t, dim) for t in tensors], dim)
 

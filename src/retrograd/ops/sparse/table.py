@@ -10,6 +10,7 @@ from typing import Any
 
 from retrograd.core.dispatch import compute
 from retrograd.core.hooks import hooks
+from retrograd.core.opdef import OpDef
 from retrograd.core.tensor import Tensor
 from retrograd.ops import late
 from retrograd.ops.sparse.coo import NAMES, is_coo, is_sparse, replace
@@ -42,12 +43,12 @@ def tensors_among(args: Any) -> list[Any]:
     return [t for a in args for t in (a if isinstance(a, (list, tuple)) else (a,)) if isinstance(t, Tensor)]
 
 
-def run(op: Any, args: Any) -> Any:
+def run(op: OpDef, args: Any) -> Any:
     """Run the sparse kernel of `op`."""
     return run_outlined(run_kernel, op, args) if without_data(op, args) else run_kernel(op, args)
 
 
-def run_kernel(op: Any, args: Any) -> Any:
+def run_kernel(op: OpDef, args: Any) -> Any:
     sparse = [t for t in tensors_among(args) if is_sparse(t)]
     is_compressed = any([not is_coo(t) for t in sparse])
     kernels = COMPRESSED if is_compressed else KERNELS
@@ -67,7 +68,7 @@ def run_kernel(op: Any, args: Any) -> Any:
     raise missing(op, args, "SparseCsrCPU" if is_compressed else "SparseCPU" if sparse else "CPU")
 
 
-def kernel_of(op: Any, kernels: dict[str, Any]) -> Any:
+def kernel_of(op: OpDef, kernels: dict[str, Any]) -> Any:
     """The op's own kernel, or that of all ops that keep zeros."""
     kernel = kernels.get(f"{op.name}.{op.overload}")
     if kernel is None and "keeps_zero" in op.traits and not op.schema.mutable:
@@ -102,7 +103,7 @@ class View:
     name, overload = "view", "default"
 
 
-def unbatched(op: Any, args: Any, dims: Any, size: int) -> Any:
+def unbatched(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     """The batching rule of ops with sparse results: there is no such thing as a batch of them."""
     raise missing(View, args, "SparseCPU")
 
@@ -110,7 +111,7 @@ def unbatched(op: Any, args: Any, dims: Any, size: int) -> Any:
 unbatched.refuses = True        # type: ignore[attr-defined]
 
 
-def on_values(op: Any, values: Any, *rest: Any) -> Any:
+def on_values(op: OpDef, values: Any, *rest: Any) -> Any:
     """Run the dense kernel of `op` on a tensor of values."""
     return compute(op, [values, *rest])
 

@@ -10,7 +10,7 @@ from retrograd.core.algorithms import native
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call
 from retrograd.core.kernels import broadcast_problem, is_shared
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.core.tensor import FLAG_CONJ, FLAG_NEG, FLAG_SPARSE
 from retrograd.ops import late
 from retrograd.ops.memory.copy import clone
@@ -22,11 +22,11 @@ PARTS = {np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): 
 WHOLES = {part: whole for whole, part in PARTS.items()}
 
 
-def batch_contiguous(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batch_contiguous(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     return op(move_to_front(args[0], dims[0]).contiguous()), 0
 
 
-def batch_front(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batch_front(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     return op(move_to_front(args[0], dims[0])), 0
 
 

@@ -15,7 +15,7 @@ from retrograd.ops.views import complex as complexes
 from retrograd.ops.views import shape, slicing
 
 
-def copying(kernel: Any, op: Any = None) -> Any:
+def copying(kernel: Any, op: OpDef | None = None) -> Any:
     """The kernel of a view op with its result copied."""
     def copied(xp: Any, *args: Any) -> Any:
         made = None

@@ -12,7 +12,7 @@ from retrograd.core.api import expose
 from retrograd.core.dispatch import call, is_ordinary, make_view, turned
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.kernels import broadcast_problem
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import OpDef, defop
 from retrograd.core.reserved import contiguous_array
 from retrograd.core.tensor import Tensor, new_tensor
 from retrograd.ops import late
@@ -22,12 +22,12 @@ from retrograd.ops.shared.families import move_to_front, shift_dims, wrap_dim, w
 
 
 # ---- batching rules: the batch dimension goes first
-def batch_sizes(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batch_sizes(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     """For ops whose second argument is the new shape."""
     return op(move_to_front(args[0], dims[0]), (size, *args[1]), *args[2:]), 0
 
 
-def batch_unsafe_view(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batch_unsafe_view(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     """A view that need not be one: where the batch dimension stands in its way, it is one of a copy."""
     t = move_to_front(args[0], dims[0])
     shape = (size, *geometry.infer_size(args[1], t.array.size // size if size else 0))
@@ -36,7 +36,7 @@ def batch_unsafe_view(op: Any, args: Any, dims: Any, size: int) -> Any:
     return op(t, shape), 0
 
 
-def batch_expand(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batch_expand(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     t = move_to_front(args[0], dims[0])
     missing = len(args[1]) - (t.ndim - 1)
     if missing < 0:
@@ -47,31 +47,31 @@ def batch_expand(op: Any, args: Any, dims: Any, size: int) -> Any:
     return op(t, (size, *args[1])), 0
 
 
-def batch_t(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batch_t(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     t = move_to_front(args[0], dims[0])
     if t.ndim > 3:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {t.ndim - 1}D")
     return (t.transpose(1, 2) if t.ndim == 3 else t), 0
 
 
-def batch_permute(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batch_permute(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     t = move_to_front(args[0], dims[0])
     return op(t, (0, *[d + 1 for d in wrap_dims(args[1], t.ndim - 1)])), 0
 
 
-def batch_squeeze(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batch_squeeze(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     t = move_to_front(args[0], dims[0])
     given = range(t.ndim - 1) if len(args) == 1 else args[1] if isinstance(args[1], (list, tuple)) else (args[1],)
     wrapped = [wrap_dim(d, t.ndim - 1) + 1 for d in given]
     return call(squeeze_dims, [t, wrapped if t.ndim > 1 else []]), 0
 
 
-def batch_unsqueeze(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batch_unsqueeze(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     t = move_to_front(args[0], dims[0])
     return op(t, wrap_dim(args[1], t.ndim) + 1), 0
 
 
-def batch_as_strided(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batch_as_strided(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     t = move_to_front(args[0], dims[0])
     offset = args[3]
     return op(t, (size, *args[1]), (t.stride(0), *args[2]), t.storage_offset() if offset is None else offset), 0
@@ -115,7 +115,7 @@ def view_dtype(xp: Any, self: Any, dtype: Any) -> Any:
     return geometry.reinterpreted(self, dtype, (*shape[:-1], shape[-1] // ratio), steps)
 
 
-def batch_contiguous(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batch_contiguous(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     return op(move_to_front(args[0], dims[0]).contiguous(), *args[1:]), 0
 
 
@@ -363,7 +363,7 @@ def checked_t(array: Any) -> Any:
     return geometry.permuted(array, range(array.ndim))
 
 
-def batch_transpose(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batch_transpose(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     if args[0].ndim == 1 and args[1] in (0, -1) and args[2] in (0, -1):
         return args[0], dims[0]               # numbers, which have nothing to exchange
     return exchanged(op, args, dims, size)

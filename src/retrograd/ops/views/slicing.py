@@ -8,7 +8,7 @@ import numpy as np
 from retrograd.core import lean, storage
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call
-from retrograd.core.opdef import defop, find_packet
+from retrograd.core.opdef import OpDef, defop, find_packet
 from retrograd.core.tensor import Tensor
 from retrograd.ops import late
 from retrograd.ops.shared import families, geometry
@@ -19,7 +19,7 @@ LARGEST = 2**63 - 1
 
 def batch_into(*names: str) -> Any:
     """For backwards whose second argument is the shape of the result, and whose named arguments are its dimensions."""
-    def rule(op: Any, args: Any, dims: Any, size: int) -> Any:
+    def rule(op: OpDef, args: Any, dims: Any, size: int) -> Any:
         rank = len(args[1])
         if rank == 0:                     # no dimension to count from
             return families.loop(op, args, dims, size)
@@ -32,7 +32,7 @@ def batch_into(*names: str) -> Any:
 
 def batch_scatter(*names: str) -> Any:
     """For ops that write `src` into a part of `self`: both get the batch dimension in front."""
-    def rule(op: Any, args: Any, dims: Any, size: int) -> Any:
+    def rule(op: OpDef, args: Any, dims: Any, size: int) -> Any:
         both = [move_to_front(a, d) if d is not None else a.unsqueeze(0).expand(size, *a.shape)
                 for a, d in zip(args[:2], dims[:2], strict=True)]
         rank = both[0].ndim - 1
@@ -198,7 +198,7 @@ def diag_embed_kernel(xp: Any, self: Any, offset: int, dim1: int, dim2: int) -> 
     return zeros_with(shape, self.dtype, lambda made: geometry.diagonal(made, offset, first, second), self)
 
 
-def batch_diag_embed(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batch_diag_embed(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     t = move_to_front(args[0], dims[0])
     return op(t, args[1], *[wrap_dim(d, t.ndim) + 1 for d in args[2:]]), 0
 
@@ -252,7 +252,7 @@ def unfold_backward_kernel(xp: Any, grad_in: Any, input_sizes: Any, dim: int, si
     return made
 
 
-def batch_unfold(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batch_unfold(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     t = move_to_front(args[0], dims[0])
     if t.ndim == 1:                       # windows of single numbers: they need a dimension to be taken of
         return op(t.unsqueeze(1), 1, *args[2:]).select(1, 0), 0
@@ -593,7 +593,7 @@ def as_strided_scatter_src(grad: Any, self_geometry: Any, size: Any, stride: Any
     return memory.as_strided(*part)
 
 
-def batch_as_strided_scatter(op: Any, args: Any, dims: Any, size: int) -> Any:
+def batch_as_strided_scatter(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     both = [move_to_front(a, d) if d is not None else a.unsqueeze(0).expand(size, *a.shape)
             for a, d in zip(args[:2], dims[:2], strict=True)]
     whole = both[0].contiguous()
