@@ -224,3 +224,22 @@ def test_error_in_generated_code_shows_its_line(capsys: Any) -> None:
     with pytest.raises(RuntimeError):
         fx.symbolic_trace(lambda x: x.view(7))(torch.ones(2))
     assert "Call using an FX-traced Module, line 5 of the traced Module's generated forward function" in capsys.readouterr().err
+
+
+def test_functions_of_math_are_recorded_as_calls() -> None:
+    traced = torch.fx.symbolic_trace(lambda x: math.floor(x.size(0) / 2))
+    assert [node.target for node in traced.graph.find_nodes(op="call_function", target=math.floor)] == [math.floor]
+    assert traced(torch.ones(5)) == 2 and math.floor(2.5) == 2
+
+
+def test_nodes_are_ordered_among_themselves_only() -> None:
+    first, second = list(torch.fx.symbolic_trace(lambda x: x + 1).graph.nodes)[:2]
+    assert first < second and second >= first
+    with pytest.raises(TypeError, match="'<' not supported between instances of 'Node' and 'int'"):
+        first < 3     # type: ignore[operator]
+
+
+def test_two_nodes_of_a_pattern_are_two_nodes_of_the_graph() -> None:
+    traced = torch.fx.symbolic_trace(lambda x: torch.add(x, torch.add(x, x)))
+    matches = torch.fx.replace_pattern(traced, lambda a, b: torch.add(a, b), lambda a, b: torch.mul(a, b))
+    assert len(matches) == 1 and traced.code.count("torch.mul") == 1 == traced.code.count("torch.add")

@@ -4,6 +4,7 @@ from __future__ import annotations
 import builtins
 import functools
 import inspect
+import math
 import types
 import warnings
 from collections.abc import Callable, Iterator
@@ -103,7 +104,7 @@ class Tracer(TracerBase):
     ['input_1', '_0', '_1', 'output']
     """
 
-    def __init__(self, autowrap_modules: tuple[Any, ...] = (), autowrap_functions: tuple[Callable[..., Any], ...] = (),
+    def __init__(self, autowrap_modules: tuple[Any, ...] = (math,), autowrap_functions: tuple[Callable[..., Any], ...] = (),
                  param_shapes_constant: bool = False) -> None:
         self._autowrap_function_ids = {id(f) for f in autowrap_functions} | {
             id(value) for module in autowrap_modules for name, value in vars(module).items()

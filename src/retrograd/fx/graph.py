@@ -82,7 +82,7 @@ class Graph:
         [relu]
         """
         if op == "call_function" and target is None:
-            raise AssertionError("target must be given for op call_function")
+            raise AssertionError("target must not be None for call_function op")
         return [node for node in self.nodes if node.op == op and (target is None or node.target == target)]
 
     def _placed(self, node: Node) -> None:

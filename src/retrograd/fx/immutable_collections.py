@@ -9,11 +9,11 @@ from retrograd.utils._pytree import register_pytree_node
 __all__ = ["immutable_dict", "immutable_list"]
 
 ADVICE = ("If you are attempting to modify the kwargs or args of a torch.fx.Node object, instead create a new copy of it and "
-          "assign the copy to the node:\n    new_args = ... # copy and mutate args\n    node.args = new_args\n")
+          "assign the copy to the node:\n    new_args = ...  # copy and mutate args\n    node.args = new_args")
 
 
 def refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
-    raise NotImplementedError(f"'{type(self).__name__}' object does not support mutation. " + ADVICE)
+    raise TypeError(f"'{type(self).__name__}' object does not support mutation. " + ADVICE)
 
 
 class immutable_list(list[Any]):
@@ -23,7 +23,7 @@ class immutable_list(list[Any]):
     (2, True)
     >>> immutable_list([1]).append(2)
     Traceback (most recent call last):
-    NotImplementedError: 'immutable_list' object does not support mutation. ...
+    TypeError: 'immutable_list' object does not support mutation. ...
     """
 
     append = clear = extend = insert = pop = remove = reverse = sort = refuse
@@ -43,7 +43,7 @@ class immutable_dict(dict[Any, Any]):
     1
     >>> immutable_dict(a=1).clear()
     Traceback (most recent call last):
-    NotImplementedError: 'immutable_dict' object does not support mutation. ...
+    TypeError: 'immutable_dict' object does not support mutation. ...
     """
 
     clear = pop = popitem = setdefault = update = refuse

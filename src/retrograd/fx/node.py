@@ -80,7 +80,7 @@ class Node:
     def __init__(self, graph: Any, name: str, op: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
                  return_type: Any = None) -> None:
         if op not in OPS:
-            raise AssertionError(f"op must be one of {sorted(OPS)}, got {op!r}")
+            raise AssertionError(f"op {op!r} is not in _legal_ops: {', '.join(sorted(OPS))}")
         if op == "call_function":
             if not callable(target):
                 raise ValueError(f"Node [graph = {graph}, name = '{name}'] target {target} has type {type(target)} but a "
@@ -207,9 +207,13 @@ class Node:
         before._next, after._prev = after, before
 
     def __lt__(self, other: Node) -> bool:
+        if not isinstance(other, Node):
+            return NotImplemented
         return self.graph._position_of(self) < self.graph._position_of(other)
 
     def __gt__(self, other: Node) -> bool:
+        if not isinstance(other, Node):
+            return NotImplemented
         return self.graph._position_of(self) > self.graph._position_of(other)
 
     def __le__(self, other: Node) -> bool:

@@ -71,6 +71,8 @@ class Matcher:
             return self.ignore_literals or type(wanted) is type(value) and wanted == value
         if wanted in found:
             return found[wanted] is value or not isinstance(value, Node) and found[wanted] == value
+        if isinstance(value, Node) and any([value is other for other in found.values()]):
+            return False                          # two nodes of a pattern are two nodes of the graph
         if wanted.op == "placeholder":
             found[wanted] = value
             return True
