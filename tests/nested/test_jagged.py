@@ -174,3 +174,14 @@ def test_layer_norm_and_attention() -> None:
     assert out.shape == (2, 2, nt.shape[1], 2)
     for part, source in zip(out.unbind(), heads.unbind(), strict=True):
         assert torch.allclose(part, F.scaled_dot_product_attention(source, source, source))
+
+
+def test_lengths_are_known_where_somebody_said_or_asked() -> None:
+    values, offsets = torch.arange(12.0).view(6, 2), torch.tensor([0, 2, 6])
+    nt = torch.nested.nested_tensor_from_jagged(values, offsets)
+    assert nt._max_seqlen_tensor is None and nt._maybe_min_seqlen is None and nt._metadata_cache == {}
+    assert nt._get_max_seqlen() == 4 and nt._maybe_max_seqlen == 4 and nt._max_seqlen_tensor.shape == (4, 0)
+    assert sorted((nt + 1)._metadata_cache) == ["max_seqlen"] and nt._maybe_min_seqlen is None
+    made = torch.nested.nested_tensor([torch.ones(1, 2), torch.ones(3, 2)], layout=torch.jagged)
+    assert (made._maybe_min_seqlen, made._maybe_max_seqlen) == (1, 3) and made._values.shape == (4, 2)
+    assert torch.eye(2).to_sparse()._values().tolist() == [1, 1] and not hasattr(values, "_max_seqlen_tensor")

@@ -12,7 +12,7 @@ from retrograd.core.dispatch import call
 from retrograd.core.hooks import hooks
 from retrograd.core.storage import address, offset_of, strides_of
 from retrograd.core.tensor import Size, Tensor, install, new_tensor, wants_grad
-from retrograd.nested.formulas import to_padded
+from retrograd.nested.formulas import get_values, to_padded
 from retrograd.nested.parts import Ragged, arrays_of, is_jagged, is_nested, pack, sizes_of, wrap_jagged
 from retrograd.ops import late
 
@@ -145,6 +145,31 @@ def ragged_of(self: Any) -> Any:
     return self._extra.sparse.ragged
 
 
+def known_length(n: int | None) -> Any:
+    """A length that is known, as the first size of an empty tensor, which keeps it through what only keeps tensors."""
+    return None if n is None else new_tensor(np.zeros((n, 0), np.float32))
+
+
+def known_lengths(self: Any) -> dict[str, Any]:
+    """The least and the greatest length of the parts of a jagged tensor, as far as somebody has said or asked."""
+    found = zip(("min_seqlen", "max_seqlen"), ragged_of(self).range, strict=True)
+    return {name: known_length(n) for name, n in found if n is not None}
+
+
+class ValuesOf:
+    """`_values`: of a jagged tensor its memory, of a sparse one the method."""
+
+    of_one_layout = True
+
+    def __init__(self, method: Any) -> None:
+        self.method = method
+
+    def __get__(self, t: Any, owner: Any = None) -> Any:
+        if t is None:
+            return self.method
+        return call(get_values, [t]).detach() if is_jagged(t) else self.method.__get__(t, owner)
+
+
 def offsets(self: Any) -> Any:
     """Where the parts of a jagged tensor begin and end."""
     return ragged_of(self).offsets
@@ -170,13 +195,17 @@ install(Tensor, {
         "_ragged_idx": lambda self: self._extra.sparse.axis + 1,
         "_min_seqlen": lambda self: ragged_of(self).least,
         "_max_seqlen": lambda self: ragged_of(self).most,
-        "_maybe_min_seqlen": lambda self: ragged_of(self).least,
-        "_maybe_max_seqlen": lambda self: ragged_of(self).most,
+        "_maybe_min_seqlen": lambda self: ragged_of(self).range[0],
+        "_maybe_max_seqlen": lambda self: ragged_of(self).range[1],
+        "_min_seqlen_tensor": lambda self: known_length(ragged_of(self).range[0]),
+        "_max_seqlen_tensor": lambda self: known_length(ragged_of(self).range[1]),
+        "_metadata_cache": known_lengths,
         "_get_min_seqlen": lambda self: ragged_of(self).least,
         "_get_max_seqlen": lambda self: ragged_of(self).most,
         "_size": lambda self: tuple(self.array.symbolic),
         "_strides": stride,
     }.items()},
+    "_values": ValuesOf(Tensor._values),
     "_nested_tensor_size": lambda self: new_tensor(sizes_of(self)),
     "_nested_tensor_strides": lambda self: new_tensor(np.array([strides_of(a) for a in arrays_of(self)], np.int64).reshape(
         len(arrays_of(self)), -1)),

@@ -35,7 +35,7 @@ class Ragged:
         self.offsets = offsets        # a tensor
         self.lengths = lengths        # a tensor, where there are holes between the parts
         self.symbol = symbol_of(offsets if lengths is None else lengths)
-        self.range = (least, most)    # of the lengths, where somebody has said it
+        self.range: Any = (least, most)    # of the lengths, where somebody has said it or asked for it
 
     def spans(self) -> list[tuple[int, int]]:
         """Where every part begins and ends."""
@@ -50,11 +50,17 @@ class Ragged:
 
     @property
     def least(self) -> int:
-        return min(self.counts(), default=0) if self.range[0] is None else self.range[0]
+        """The length of the shortest part, known from now on."""
+        if self.range[0] is None:
+            self.range = (min(self.counts(), default=0), self.range[1])
+        return self.range[0]
 
     @property
     def most(self) -> int:
-        return max(self.counts(), default=0) if self.range[1] is None else self.range[1]
+        """The length of the longest part, known from now on."""
+        if self.range[1] is None:
+            self.range = (self.range[0], max(self.counts(), default=0))
+        return self.range[1]
 
 
 SYMBOLS: dict[int, tuple[Any, SymInt]] = {}        # by the id of a tensor that lives

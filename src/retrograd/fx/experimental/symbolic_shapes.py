@@ -3,9 +3,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from retrograd import SymInt
+
 __all__ = ["GuardOnDataDependentSymNode", "definitely_true", "free_symbols", "free_unbacked_symbols", "guard_int",
            "guard_or_false", "guard_or_true", "guard_size_oblivious", "has_free_symbols", "hint_int", "is_concrete_int",
-           "statically_known_true", "sym_eq"]
+           "is_nested_int", "is_symbolic", "statically_known_true", "sym_eq"]
 
 
 class GuardOnDataDependentSymNode(RuntimeError):
@@ -37,6 +39,24 @@ def hint_int(a: Any, fallback: int | None = None) -> int:
 def is_concrete_int(a: Any) -> bool:
     """Whether a size is a number: yes."""
     return isinstance(a, int)
+
+
+def is_nested_int(val: Any) -> bool:
+    """Whether a size is the length of a ragged dimension.
+
+    >>> is_nested_int(SymInt()), is_nested_int(3)
+    (True, False)
+    """
+    return isinstance(val, SymInt)
+
+
+def is_symbolic(val: Any) -> bool:
+    """Whether a value stands for a size rather than being one.
+
+    >>> is_symbolic(3)
+    False
+    """
+    return isinstance(val, SymInt) or getattr(val, "is_symbolic", False) is True
 
 
 def free_symbols(val: Any) -> set[Any]:
