@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from retrograd.export._save import load, save
 from retrograd.export._trace import UserError, export
-from retrograd.export.dynamic_shapes import Dim, dims
+from retrograd.export.dynamic_shapes import AdditionalInputs, Dim, ShapesCollection, dims
 from retrograd.export.exported_program import ExportedProgram
 from retrograd.export.graph_signature import (
     ConstantArgument,
@@ -15,5 +15,5 @@ from retrograd.export.graph_signature import (
     TensorArgument,
 )
 
-__all__ = ["ConstantArgument", "Dim", "ExportGraphSignature", "ExportedProgram", "InputKind", "InputSpec", "OutputKind",
-           "OutputSpec", "TensorArgument", "UserError", "dims", "export", "load", "save"]
+__all__ = ["AdditionalInputs", "ConstantArgument", "Dim", "ExportGraphSignature", "ExportedProgram", "InputKind", "InputSpec",
+           "OutputKind", "OutputSpec", "ShapesCollection", "TensorArgument", "UserError", "dims", "export", "load", "save"]

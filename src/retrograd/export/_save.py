@@ -5,6 +5,7 @@ import operator
 from typing import Any
 
 import retrograd as torch
+from retrograd.export.dynamic_shapes import ValueRanges
 from retrograd.export.exported_program import ExportedProgram
 from retrograd.export.graph_signature import (
     ConstantArgument,
@@ -25,7 +26,7 @@ FUNCTIONS = {"add": operator.add, "floordiv": operator.floordiv, "getitem": oper
 
 
 def save(ep: ExportedProgram, f: Any, *, extra_files: dict[str, Any] | None = None, opset_version: Any = None) -> None:
-    """Write a program to a file.
+    """Write a program to a file, and other texts with it.
 
     >>> import io, retrograd as torch
     >>> file = io.BytesIO()
@@ -43,7 +44,9 @@ def save(ep: ExportedProgram, f: Any, *, extra_files: dict[str, Any] | None = No
                 "constants": dict(ep.constants), "in_spec": skeleton(ep.in_spec), "out_spec": skeleton(ep.out_spec),
                 "guards": [[number, dim, value] for (number, dim), value in ep.guards.items()],
                 "ranges": {name: list(bounds) for name, bounds in ep.range_constraints.items()},
-                "parameters": ep.graph_signature.parameters}, f)
+                "extra": {name: text.encode() if isinstance(text, str) else bytes(text)
+                          for name, text in (extra_files or {}).items()},
+                "parameters": list(ep.graph_signature.parameters)}, f)
 
 
 def load(f: Any, *, extra_files: dict[str, Any] | None = None, expected_opset_version: Any = None) -> ExportedProgram:
@@ -51,6 +54,9 @@ def load(f: Any, *, extra_files: dict[str, Any] | None = None, expected_opset_ve
     data = torch.load(f, weights_only=True)
     if data.get("format") != FORMAT:
         raise RuntimeError(f"the file has format {data.get('format')} of exported programs, not {FORMAT}: export it again")
+    for name in extra_files or ():
+        if name in data.get("extra", {}):
+            extra_files[name] = data["extra"][name].decode()      # type: ignore[index]
     graph = Graph()
     known: dict[str, Node] = {}
     for entry in data["nodes"]:
@@ -66,7 +72,7 @@ def load(f: Any, *, extra_files: dict[str, Any] | None = None, expected_opset_ve
     in_spec, out_spec = [pytree.tree_structure(structure(data[name])) for name in ("in_spec", "out_spec")]
     return ExportedProgram(GraphModule({}, graph, "GraphModule"), signature, state, data["constants"], in_spec, out_spec,
                            {(number, dim): value for number, dim, value in data["guards"]},
-                           {name: tuple(bounds) for name, bounds in data["ranges"].items()})
+                           {name: ValueRanges(*bounds) for name, bounds in data["ranges"].items()})
 
 
 def target_name(node: Node) -> str:

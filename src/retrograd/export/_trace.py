@@ -7,7 +7,9 @@ from typing import Any
 
 import retrograd as torch
 from retrograd import nn
-from retrograd.export.dynamic_shapes import symbols_of
+from retrograd.compile.errors import UserError, UserErrorType
+from retrograd.export._probe import Prober
+from retrograd.export.dynamic_shapes import Size, ValueRanges, shapes_by_leaf, symbols_of
 from retrograd.export.exported_program import ExportedProgram
 from retrograd.export.graph_signature import (
     ConstantArgument,
@@ -21,11 +23,8 @@ from retrograd.export.graph_signature import (
 from retrograd.fx import Graph, GraphModule, Node
 from retrograd.fx.experimental._symbols import SymbolError, put_symbols
 from retrograd.fx.experimental.proxy_tensor import make_fx
+from retrograd.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from retrograd.utils import _pytree as pytree
-
-
-class UserError(RuntimeError):
-    """The program cannot be exported as it is."""
 
 
 def export(mod: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, *, dynamic_shapes: Any = None,
@@ -41,7 +40,8 @@ def export(mod: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None 
     if not isinstance(mod, nn.Module):
         raise ValueError(f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}.")
     if not isinstance(args, tuple):
-        raise UserError(f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}")
+        raise UserError(UserErrorType.INVALID_INPUT,
+                        f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}")
     return Exporter(mod, args, kwargs or {}, dynamic_shapes).export()
 
 
@@ -63,11 +63,15 @@ class Exporter:
         self.buffers = dict(mod.named_buffers())
         self.names = input_names(mod, args, kwargs)
         shapes = shapes_by_leaf(mod, args, kwargs, dynamic_shapes, len(self.leaves))
-        self.symbols, self.places = symbols_of(shapes, self.leaves)
+        self.symbols, self.places = symbols_of(shapes, self.leaves, self.names)
+        self.traces: dict[tuple[int, ...], Any] = {}      # by sizes of the symbols: a Trace, or an error
+        self.units: list[int] = []                        # by how much each symbol can change
 
     def export(self) -> ExportedProgram:
         trace = self.trace(self.leaves)
         graph = trace.module.graph
+        if self.symbols:
+            self.find_symbols()
         if self.symbols:
             self.put_symbols(trace)
         signature = self.name_arguments(trace)
@@ -76,8 +80,9 @@ class Exporter:
         guards = self.guards()
         state = {name: value for name, value in self.mod.state_dict(keep_vars=True).items()}
         constants.update({name: value for name, value in self.buffers.items() if name not in state})
-        module = GraphModule({}, graph, "GraphModule")
-        bounds = {symbol.name: (symbol.min, symbol.max) for symbol in self.symbols}
+        functions = {node.target: getattr(trace.module, node.target) for node in graph.nodes if node.op == "get_attr"}
+        module = GraphModule(functions, graph, "GraphModule")
+        bounds = {symbol.name: ValueRanges(symbol.min, symbol.max) for symbol in self.symbols}
         return ExportedProgram(module, signature, state, constants, self.in_spec, trace.out_spec, guards, bounds,
                                (self.args, self.kwargs))
 
@@ -101,28 +106,67 @@ class Exporter:
         tensors = [leaf.clone() for leaf in leaves if isinstance(leaf, torch.Tensor)]
         inputs = [*self.parameters.values(), *buffers.values(), *tensors]
         with torch.no_grad(), torch.compiler._compiling_state_context():
-            module = make_fx(run)(*inputs)
+            try:
+                module = make_fx(run)(*inputs)
+            except RuntimeError as error:
+                if "trying to get value out of a tracing tensor" not in str(error):
+                    raise
+                raise GuardOnDataDependentSymNode("Could not guard on data-dependent expression Eq(u0, 1) (unhinted: Eq(u0, "
+                                                  f"1)).  (Size-like symbols: none)\n\n{error}") from error
         module.graph.eliminate_dead_code()
         return Trace(module, *found)
+
+    def find_symbols(self) -> None:
+        """Find out which sizes may change, and keep those as symbols."""
+        def ops(sizes: tuple[int, ...]) -> str | None:
+            if sizes not in self.traces:
+                try:
+                    self.traces[sizes] = self.trace([self.resized(i, leaf, sizes) for i, leaf in enumerate(self.leaves)])
+                except Exception:
+                    self.traces[sizes] = None
+            trace = self.traces[sizes]
+            return None if trace is None else " ".join([f"{node.op}:{node.target}" for node in trace.nodes])
+        elements = sum([leaf.numel() for leaf in self.leaves if isinstance(leaf, torch.Tensor)])
+        prober = Prober(self.symbols, self.places, self.names, ops, elements)
+        self.symbols, self.places = prober.run()
+        self.units = prober.units
+        self.traces.clear()
+
+    def other_sizes(self) -> list[tuple[int, ...]]:
+        """Two further sets of sizes for which the program does the same."""
+        found: list[tuple[int, ...]] = []
+        for step in (2, 5):
+            sizes = []
+            for i, (symbol, unit) in enumerate(zip(self.symbols, self.units, strict=True)):
+                values = [symbol.value + unit * n for n in (step + i, step - 1, 1, -1, -2, 2)]
+                fitting = [n for n in values if n >= max(2, symbol.min) and (symbol.max is None or n <= symbol.max)]
+                new = [n for n in fitting if not found or n != found[0][i]]
+                sizes.append((new or fitting or [symbol.value])[0])
+            found.append(tuple(sizes))
+        return found
 
     def put_symbols(self, trace: Trace) -> None:
         """Replace integers that depend on symbols by what computes them."""
         sizes = [tuple([s.value for s in self.symbols])]
         others = []
-        for step in (2, 5):
-            sizes.append(tuple([s.value + step + i for i, s in enumerate(self.symbols)]))
+        for other in self.other_sizes():
+            sizes.append(other)
             others.append(self.trace([self.resized(i, leaf, sizes[-1]) for i, leaf in enumerate(self.leaves)]))
         places = [node for node in trace.nodes if node.op == "placeholder"][len(self.parameters) + len(self.buffers):]
         tensors = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, torch.Tensor)]
-        sources = [(places[tensors.index(s.input)], s.dim) for s in self.symbols]
+        sources = []
+        for i in range(len(self.symbols)):
+            (number, dim), size = next((item for item in self.places.items() if item[1] == Size(i)), None) or next(
+                item for item in self.places.items() if item[1].symbol == i)
+            sources.append((places[tensors.index(number)], dim, size.factor, size.offset))
         try:
             put_symbols([trace.module.graph, *[other.module.graph for other in others]], sizes, sources)
         except SymbolError as raised:
-            raise UserError(f"{raised}. Make the sizes {[s.name for s in self.symbols]} static, or write the program so that "
-                            "it does the same ops for all of them.") from raised
+            raise UserError(UserErrorType.DYNAMIC_DIM, f"{raised}. Make the sizes {[s.name for s in self.symbols]} static, or "
+                            "write the program so that it does the same ops for all of them.") from raised
 
     def resized(self, number: int, leaf: Any, sizes: tuple[int, ...]) -> Any:
-        changes = {dim: sizes[symbol] for (place, dim), symbol in self.places.items() if place == number}
+        changes = {dim: size.value(sizes) for (place, dim), size in self.places.items() if place == number}
         if not changes:
             return leaf
         shape = [changes.get(dim, n) for dim, n in enumerate(leaf.shape)]
@@ -175,8 +219,8 @@ class Exporter:
             signature.output_specs.append(OutputSpec(kind, TensorArgument(value.name), target))
             extra.append(value)
             self.write_out_of_place(graph, owner, value)
-        for i, result in enumerate(results):
-            arg = TensorArgument(result.name) if isinstance(result, Node) else ConstantArgument(f"output_{i}", result)
+        for result in results:
+            arg = TensorArgument(result.name) if isinstance(result, Node) else ConstantArgument("", result)
             signature.output_specs.append(OutputSpec(OutputKind.USER_OUTPUT, arg))
         output.args = ((*extra, *results),)
 
@@ -192,15 +236,23 @@ class Exporter:
         graph = module.graph
         constants: dict[str, Any] = {}
         places: dict[str, Node] = {}
+        kept = {id(value): f"{path}.{name}" if path else name for path, inner in self.mod.named_modules()
+                for name, value in vars(inner).items() if isinstance(value, torch.Tensor)}
+        count = len(self.parameters) + len(self.buffers)
         for node in list(graph.nodes):
-            if node.op != "get_attr":
-                continue
-            name = node.target
+            if node.op != "get_attr" or not isinstance(getattr(module, node.target), torch.Tensor):
+                continue                          # functions of control flow stay where they are
+            name, value = node.target, getattr(module, node.target)
             if name not in places:
-                constants[name] = getattr(module, name)
-                with graph.inserting_before():
-                    places[name] = graph.placeholder(f"c_{name.strip('_')}")
-                signature.input_specs.insert(0, InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(places[name].name), name))
+                target = kept.get(id(value)) or f"lifted_tensor_{sum([key.startswith('lifted_tensor_') for key in constants])}"
+                constants[target] = value
+                nodes = list(graph.nodes)
+                with graph.inserting_before(nodes[count]):
+                    places[name] = graph.placeholder("c_" + re.sub(r"\W", "_", target))
+                places[name].meta["val"] = value
+                signature.input_specs.insert(count, InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(places[name].name),
+                                                              target))
+                count += 1
             node.replace_all_uses_with(places[name])
             graph.erase_node(node)
         return constants
@@ -213,9 +265,14 @@ class Exporter:
                 continue
             made[(number, -1)] = leaf.dim()
             for dim, n in enumerate(leaf.shape):
-                symbol = self.places.get((number, dim))
-                made[(number, dim)] = n if symbol is None else self.symbols[symbol].name
+                size = self.places.get((number, dim))
+                made[(number, dim)] = n if size is None else self.guard(size)
         return made
+
+
+    def guard(self, size: Size) -> Any:
+        name = self.symbols[size.symbol].name
+        return name if size[1:] == (1, 0) else (name, size.factor, size.offset)
 
 
 def rename(node: Node, name: str) -> None:
@@ -231,25 +288,3 @@ def input_names(mod: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         names += [name] if len(leaves) == 1 and not isinstance(value, dict | list | tuple) else [
             f"{name}_{i}" for i in range(len(leaves))]
     return names
-
-
-def shapes_by_leaf(mod: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], shapes: Any, count: int) -> list[Any]:
-    """What `dynamic_shapes` says of each leaf of the inputs."""
-    if shapes is None:
-        return [None] * count
-    names = list(inspect.signature(mod.forward).bind(*args, **kwargs).arguments)
-    values = list(inspect.signature(mod.forward).bind(*args, **kwargs).arguments.values())
-    entries = [shapes.get(name) for name in names] if isinstance(shapes, dict) else list(shapes)
-    found: list[Any] = []
-    for value, entry in zip(values, entries, strict=True):
-        found += matched(value, entry)
-    return found
-
-
-def matched(value: Any, entry: Any) -> list[Any]:
-    if isinstance(value, list | tuple):
-        parts = entry if isinstance(entry, list | tuple) else [entry] * len(value)
-        return [found for item, part in zip(value, parts, strict=True) for found in matched(item, part)]
-    if isinstance(value, dict):
-        return [found for key, item in value.items() for found in matched(item, None if entry is None else entry.get(key))]
-    return [entry]

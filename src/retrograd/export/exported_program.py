@@ -2,13 +2,20 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, NamedTuple
 
 import retrograd as torch
 from retrograd import nn
 from retrograd.export.graph_signature import ConstantArgument, ExportGraphSignature, InputKind, OutputKind
 from retrograd.fx import GraphModule
 from retrograd.utils import _pytree as pytree
+
+
+class CallSpec(NamedTuple):
+    """The structure of the inputs and of the results of a program."""
+
+    in_spec: Any
+    out_spec: Any
 
 
 class ExportedProgram:
@@ -22,7 +29,7 @@ class ExportedProgram:
 
     def __init__(self, graph_module: GraphModule, signature: ExportGraphSignature, state_dict: dict[str, Any],
                  constants: dict[str, Any], in_spec: Any, out_spec: Any, guards: dict[tuple[int, int], Any],
-                 range_constraints: dict[str, tuple[int, int | None]], example_inputs: Any = None) -> None:
+                 range_constraints: dict[str, Any], example_inputs: Any = None) -> None:
         self.graph_module, self.graph_signature = graph_module, signature
         self.state_dict, self.constants = state_dict, constants
         self.in_spec, self.out_spec = in_spec, out_spec
@@ -30,9 +37,23 @@ class ExportedProgram:
         self.range_constraints = range_constraints
         self.example_inputs = example_inputs
 
+    dialect = "ATEN"
+
     @property
     def graph(self) -> Any:
         return self.graph_module.graph
+
+    @property
+    def tensor_constants(self) -> dict[str, Any]:
+        return self.constants
+
+    @property
+    def call_spec(self) -> CallSpec:
+        return CallSpec(self.in_spec, self.out_spec)
+
+    def validate(self) -> None:
+        """Raise an error if the graph is not well formed."""
+        self.graph.lint()
 
     def parameters(self) -> Any:
         return iter([self.state_dict[name] for name in self.graph_signature.parameters])
@@ -85,6 +106,12 @@ class ExportedModule(nn.Module):
             else:
                 here.register_buffer(last, value, persistent=name in program.state_dict)
 
+    def train(self, mode: bool = True) -> Any:
+        raise NotImplementedError(f"Calling {'train' if mode else 'eval'}() is not supported yet.")
+
+    def eval(self) -> Any:
+        raise NotImplementedError("Calling eval() is not supported yet.")
+
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         program = self.program
         leaves, spec = pytree.tree_flatten((args, kwargs))
@@ -118,7 +145,7 @@ class ExportedModule(nn.Module):
     def check(self, leaves: list[Any]) -> None:
         """Refuse inputs that the program was not made for."""
         names = [spec.arg.name for spec in self.program.graph_signature.input_specs if spec.kind is InputKind.USER_INPUT]
-        sizes: dict[str, int] = {}
+        sizes: dict[str, tuple[int, str]] = {}    # symbol -> its value, and which size that is
         for (number, dim), expected in self.program.guards.items():
             name, leaf = names[number], leaves[number]
             if dim < 0:
@@ -127,10 +154,18 @@ class ExportedModule(nn.Module):
                     raise AssertionError(f"Guard failed: {name} == {expected!r}" if not isinstance(leaf, torch.Tensor) else
                                          f"Guard failed: {name}.dim() == {expected}")
                 continue
-            size = leaf.shape[dim]
-            if isinstance(expected, str):
-                low, high = self.program.range_constraints.get(expected, (0, None))
-                if sizes.setdefault(expected, size) != size or size < low or high is not None and size > high:
-                    raise AssertionError(f"Guard failed: {name}.size()[{dim}] == {expected} in [{low}, {high}], got {size}")
-            elif size != expected:
-                raise AssertionError(f"Guard failed: {name}.size()[{dim}] == {expected}")
+            shown, size = f"{name}.size()[{dim}]", leaf.shape[dim]
+            if isinstance(expected, int):
+                if size != expected:
+                    raise AssertionError(f"Guard failed: {shown} == {expected}")
+                continue
+            symbol, factor, offset = (expected, 1, 0) if isinstance(expected, str) else expected
+            value, rest = divmod(size - offset, factor)
+            low, high = self.program.range_constraints.get(symbol, (0, None))
+            first, source = sizes.setdefault(symbol, (value, shown))
+            if rest or value != first:
+                raise AssertionError(f"Guard failed: {shown} == {source}")
+            if value < low:
+                raise AssertionError(f"Guard failed: {shown} >= {low * factor + offset}")
+            if high is not None and value > high:
+                raise AssertionError(f"Guard failed: {shown} <= {high * factor + offset}")

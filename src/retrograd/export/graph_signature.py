@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 
@@ -72,20 +74,33 @@ class ExportGraphSignature:
     input_specs: list[InputSpec] = field(default_factory=list)
     output_specs: list[OutputSpec] = field(default_factory=list)
 
-    def _targets(self, kind: InputKind) -> list[str]:
-        return [spec.target for spec in self.input_specs if spec.kind is kind and spec.target is not None]
+    backward_signature = assertion_dep_token = None       # no graph of a program has its backward
+
+    def _targets(self, kind: InputKind) -> tuple[str, ...]:
+        return tuple([spec.target for spec in self.input_specs if spec.kind is kind and spec.target is not None])
+
+    def _written(self, kind: OutputKind) -> Mapping[str, str]:
+        return MappingProxyType({s.arg.name: s.target for s in self.output_specs if s.kind is kind and s.target is not None})
 
     @property
-    def parameters(self) -> list[str]:
+    def parameters(self) -> tuple[str, ...]:
         return self._targets(InputKind.PARAMETER)
 
     @property
-    def buffers(self) -> list[str]:
+    def buffers(self) -> tuple[str, ...]:
         return self._targets(InputKind.BUFFER)
 
     @property
-    def lifted_tensor_constants(self) -> list[str]:
+    def non_persistent_buffers(self) -> tuple[str, ...]:
+        return tuple([str(spec.target) for spec in self.input_specs if spec.persistent is False])
+
+    @property
+    def lifted_tensor_constants(self) -> tuple[str, ...]:
         return self._targets(InputKind.CONSTANT_TENSOR)
+
+    @property
+    def inputs_to_lifted_tensor_constants(self) -> Mapping[str, str]:
+        return self._inputs(InputKind.CONSTANT_TENSOR)
 
     @property
     def user_inputs(self) -> tuple[Any, ...]:
@@ -97,17 +112,30 @@ class ExportGraphSignature:
         return tuple([spec.arg.value if isinstance(spec.arg, ConstantArgument) else spec.arg.name
                       for spec in self.output_specs if spec.kind is OutputKind.USER_OUTPUT])
 
-    @property
-    def inputs_to_parameters(self) -> dict[str, str]:
-        return {s.arg.name: s.target for s in self.input_specs if s.kind is InputKind.PARAMETER and s.target}
+    def _inputs(self, kind: InputKind) -> Mapping[str, str]:
+        return MappingProxyType({s.arg.name: s.target for s in self.input_specs if s.kind is kind and s.target is not None})
 
     @property
-    def inputs_to_buffers(self) -> dict[str, str]:
-        return {s.arg.name: s.target for s in self.input_specs if s.kind is InputKind.BUFFER and s.target}
+    def inputs_to_parameters(self) -> Mapping[str, str]:
+        return self._inputs(InputKind.PARAMETER)
 
     @property
-    def buffers_to_mutate(self) -> dict[str, str]:
-        return {s.arg.name: s.target for s in self.output_specs if s.kind is OutputKind.BUFFER_MUTATION and s.target}
+    def inputs_to_buffers(self) -> Mapping[str, str]:
+        return self._inputs(InputKind.BUFFER)
+
+    @property
+    def buffers_to_mutate(self) -> Mapping[str, str]:
+        return self._written(OutputKind.BUFFER_MUTATION)
+
+    @property
+    def user_inputs_to_mutate(self) -> Mapping[str, str]:
+        return self._written(OutputKind.USER_INPUT_MUTATION)
+
+    def replace_all_uses(self, old: str, new: str) -> None:
+        """Let specs that name one node name another."""
+        for spec in (*self.input_specs, *self.output_specs):
+            if isinstance(spec.arg, TensorArgument) and spec.arg.name == old:
+                spec.arg.name = new
 
     def __str__(self) -> str:
         lines = ["# inputs", *map(str, self.input_specs), "", "# outputs", *map(str, self.output_specs)]

@@ -97,8 +97,11 @@ class Converter:
         sizes: list[int | str] = []
         for dim, size in enumerate(example.shape):
             guard = self.program.guards.get((number, dim), size)
-            dynamic = isinstance(guard, str)
-            sizes.append(self.axis_names.get(name, {}).get(dim, str(guard)) if dynamic else size)
+            if isinstance(guard, int):
+                sizes.append(size)
+                continue
+            symbol = guard if isinstance(guard, str) else f"{guard[1]}*{guard[0]} + {guard[2]}"
+            sizes.append(self.axis_names.get(name, {}).get(dim, symbol))
         return sizes
 
     def outputs(self) -> list[Any]:

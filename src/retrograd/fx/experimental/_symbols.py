@@ -57,10 +57,11 @@ def candidates(values: tuple[int, ...], sizes: list[tuple[int, ...]]) -> Iterato
                 yield Expression(group, 1, divisor, offset)
 
 
-def put_symbols(graphs: list[Graph], sizes: list[tuple[int, ...]], sources: list[tuple[Node, int]]) -> None:
+def put_symbols(graphs: list[Graph], sizes: list[tuple[int, ...]], sources: list[Any]) -> None:
     """Write the integers of the first graph that differ in the others as functions of sizes.
 
-    `sizes` has the values of the symbols in each trace, `sources` the input and the dimension that each symbol is.
+    `sizes` has the values of the symbols in each trace, `sources` the input and the dimension that each symbol is, and how it
+    depends on the symbol if it is another number (see `SymbolWriter.symbol`).
     """
     writer = SymbolWriter(graphs[0], sizes, sources)
     rows = list(itertools.zip_longest(*[list(graph.nodes) for graph in graphs]))
@@ -77,7 +78,7 @@ def put_symbols(graphs: list[Graph], sizes: list[tuple[int, ...]], sources: list
 class SymbolWriter:
     """Writes integers as functions of sizes."""
 
-    def __init__(self, graph: Graph, sizes: list[tuple[int, ...]], sources: list[tuple[Node, int]]) -> None:
+    def __init__(self, graph: Graph, sizes: list[tuple[int, ...]], sources: list[Any]) -> None:
         self.graph, self.sizes, self.sources = graph, sizes, sources
         self.made: dict[Any, Node] = {}
 
@@ -107,11 +108,18 @@ class SymbolWriter:
                 self.made[expression] = self.computed(expression)
         return self.made[expression]
 
+    def symbol(self, source: Node, dim: int, factor: int = 1, offset: int = 0) -> Node:
+        """A symbol, computed from the size of an input that is `factor` times it plus `offset`."""
+        node = self.graph.call_function(sym_size, (source, dim))
+        if offset:
+            node = self.graph.call_function(operator.add, (node, -offset))
+        return node if factor == 1 else self.graph.call_function(operator.floordiv, (node, factor))
+
     def computed(self, expression: Expression) -> Node:
         node: Any = None
         for i in expression.symbols:
             if ("size", i) not in self.made:
-                self.made[("size", i)] = self.graph.call_function(sym_size, self.sources[i])
+                self.made[("size", i)] = self.symbol(*self.sources[i])
             size = self.made[("size", i)]
             node = size if node is None else self.graph.call_function(operator.mul, (node, size))
         if expression.factor != 1:

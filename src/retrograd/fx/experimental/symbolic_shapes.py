@@ -14,6 +14,10 @@ class GuardOnDataDependentSymNode(RuntimeError):
     """A size that depends on values was asked for a truth value; sizes here never do."""
 
 
+class ConstraintViolationError(RuntimeError):
+    """A size does not have a value that it was declared to have."""
+
+
 def statically_known_true(x: Any) -> bool:
     """Whether a condition on sizes is true.
 
