@@ -78,3 +78,16 @@ def test_in_place_forms_write_what_the_functions_compute() -> None:
     counts = torch.tensor([1, 2])
     with pytest.raises(RuntimeError, match="result type Float can't be cast to the desired output type Long"):
         counts.mul_(0.5)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "bfloat16", "int64", "int32", "uint8"])
+@pytest.mark.parametrize("inner", [1, 2, 3, 5, 15, 16, 17, 20, 63])
+def test_short_rows_of_operands_that_are_spread(inner: int, kind: str) -> None:
+    dtype = getattr(torch, kind)
+    x = torch.arange(5 * inner).remainder(7).to(dtype)
+    left, right = x.view(5, 1, inner, 1), x.view(1, 5, 1, inner)
+    made = left * right
+    wanted = torch.from_numpy(left.to(torch.float64).numpy() * right.to(torch.float64).numpy())
+    assert torch.equal(made.to(torch.float64), wanted)
+    apart = right.transpose(1, 3)
+    assert torch.equal((left * apart).double(), torch.from_numpy(left.double().numpy() * apart.double().numpy()))

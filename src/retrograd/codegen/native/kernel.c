@@ -99,19 +99,31 @@ static int read_call(const Info *I, PyObject *const *args, Py_ssize_t given, Cal
 
 /* ---- one element: a job of nd dims, the last of which is given to the loop */
 typedef struct { PointFn f; int nop, nd, batch; char *p[MAXOP]; char t[MAXOP]; long st[MAXOP][MAXD], shape[MAXD], n, rows, chunk, seg, segs; const Number *num; } Job;
+/* rows of n items each, packed: runs of memory, one item for all of a row, or items `step` apart (`to` has room for 16 bytes more) */
+typedef char Sixteen __attribute__((vector_size(16)));
+static inline void pack_row(char *to, const char *p, long bytes) {
+  if (bytes < 16) { for (long i = 0; i < bytes; i++) to[i] = p[i]; return; }
+  for (long i = 0; i + 16 <= bytes; i += 16) __builtin_memcpy(to + i, p + i, 16);
+  __builtin_memcpy(to + bytes - 16, p + bytes - 16, 16); }
+#define FILL(S) { S v; __builtin_memcpy(&v, p, sizeof(S)); union { S s[16 / sizeof(S)]; Sixteen w; } u; for (int i = 0; i < (int)(16 / sizeof(S)); i++) u.s[i] = v; for (long i = 0; i < bytes; i += 16) __builtin_memcpy(to + i, &u.w, 16); }
+#define COPY(S) for (long i = 0; i < n; i++) __builtin_memcpy(to + i * (long)sizeof(S), p + i * step, sizeof(S));
+#define ROW(S) if (step == 0) FILL(S) else COPY(S) break;
 static void gather(char *to, const char *p, int size, const Job *j, int o, long row, long rows) {
-  const long *s = j->st[o]; const int last = j->nd - 1; const long n = j->n, step = s[last];
+  const long *s = j->st[o]; const int last = j->nd - 1; const long n = j->n, step = s[last], bytes = n * size;
   long at[MAXD], left = row; for (int d = last - 1; d >= 0; d--) { at[d] = left % j->shape[d]; left /= j->shape[d]; p += at[d] * s[d]; }
-  for (long r = 0; r < rows; r++) {
-#define COPY(S) for (long i = 0; i < n; i++) { __builtin_memcpy(to, p + i * step, sizeof(S)); to += sizeof(S); }
-    switch (size) { case 1: COPY(char) break; case 2: COPY(short) break; case 4: COPY(int) break; default: COPY(int64_t) }
+  for (long r = 0; r < rows; r++, to += bytes) {
+    if (step == size) pack_row(to, p, bytes);
+    else switch (size) { case 1: ROW(char) case 2: ROW(short) case 4: ROW(int) default: ROW(int64_t) }
     for (int d = last - 1; d >= 0; d--) { p += s[d]; if (++at[d] < j->shape[d]) break; p -= s[d] * j->shape[d]; at[d] = 0; } } }
+#undef ROW
+#undef COPY
+#undef FILL
 static void point_task(void *argument, long k) {
   const Job *j = argument; const int last = j->nd - 1, nop = j->nop;
   const long r0 = k / j->segs * j->chunk, r1 = r0 + j->chunk < j->rows ? r0 + j->chunk : j->rows, c0 = k % j->segs * j->seg;
   const long n = c0 + j->seg < j->n ? j->seg : j->n - c0;
   if (j->batch) {                                                      /* short runs: several rows are copied together */
-    const long most = 1024 / j->n; char buffer[MAXOP][8192]; long unit[MAXOP]; char *q[MAXOP];
+    const long most = 1024 / j->n; char buffer[MAXOP][8192 + 16]; long unit[MAXOP]; char *q[MAXOP];
     for (int o = 0; o < nop; o++) unit[o] = item_size[(int)j->t[o]];
     for (long r = r0; r < r1; r += most) {
       const long m = r + most < r1 ? most : r1 - r;

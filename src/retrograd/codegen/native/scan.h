@@ -40,7 +40,11 @@ typedef struct { const char *x; char *out; int64_t *at; int code, least; long n,
   for (long c = 0; c < m; c++) { best[c] = x[c]; place[c] = 0; } \
   for (long i = 0; i < j->n; i++, x += j->inner, z += j->inner, at += j->inner) for (long c = 0; c < m; c++) { \
     const T v = x[c]; const int take = v != v || (best[c] == best[c] && BETTER); best[c] = take ? v : best[c]; place[c] = take ? i : place[c]; z[c] = best[c]; at[c] = place[c]; } }
-#define EXTREMES(T) if (j->least) { EXTREME(T, v <= best[c]) } else { EXTREME(T, v >= best[c]) } break;
+/* rows of single elements: most of them change little, which processors foresee */
+#define EXTREME_ROW(T, BETTER) for (long o = first; o < end; o++) { \
+  const T *x = (const T *)j->x + o * j->n; T *z = (T *)j->out + o * j->n; int64_t *at = j->at + o * j->n; T best = x[0]; int64_t place = 0; \
+  for (long i = 0; i < j->n; i++) { const T v = x[i]; if (__builtin_expect(v != v || (best == best && BETTER), 0)) { best = v; place = i; } z[i] = best; at[i] = place; } }
+#define EXTREMES(T) if (j->inner == 1) { if (j->least) { EXTREME_ROW(T, v <= best) } else { EXTREME_ROW(T, v >= best) } } else if (j->least) { EXTREME(T, v <= best[c]) } else { EXTREME(T, v >= best[c]) } break;
 static void extreme_task(void *argument, long k) {
   const Extreme *j = argument; const long chunk = GRAIN / (j->n * j->inner) + 1, first = k * chunk, end = first + chunk < j->outer ? first + chunk : j->outer;
   switch (j->code) { case F32: EXTREMES(float) case F64: EXTREMES(double) case I64: EXTREMES(int64_t) case I32: EXTREMES(int32_t) case I16: EXTREMES(int16_t) case I8: EXTREMES(int8_t) default: EXTREMES(uint8_t) } }

@@ -8,9 +8,10 @@ static void *known[ROUTINES][2];
 static PyObject *finder = NULL;
 /* find_routines(function): the function says where a routine is, by its name */
 FUNCTION(find_routines) { Py_INCREF(args[0]); Py_XSETREF(finder, args[0]); Py_RETURN_NONE; }
+HIDDEN void *small_routine(const char *name, PyArrayObject *x);      /* small.c */
 static void *routine_for(int which, PyArrayObject *x) {
   if (!x || (code_of(x) != NPY_FLOAT && code_of(x) != NPY_DOUBLE)) return NULL;
-  const int kind = code_of(x) == NPY_DOUBLE;
+  const int kind = code_of(x) == NPY_DOUBLE; void *small = small_routine(names[which][kind], x); if (small) return small;
   if (!known[which][kind] && finder) {
     PyObject *address = PyObject_CallFunction(finder, "s", names[which][kind]); if (!address) return NULL;
     known[which][kind] = PyLong_AsVoidPtr(address); Py_DECREF(address); }

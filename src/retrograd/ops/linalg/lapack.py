@@ -43,16 +43,22 @@ def address_of(name: str) -> int:
     return int(pointer_of(capsule, name_of(capsule)))
 
 
+SMALL: dict[str, int] = {}                               # routines of our own for matrices of at most so many rows and columns
+MOST_SMALL = 16
 if native is not None:
     native.find_routines(address_of)                     # for kernels that are compiled whole
+    SMALL = native.small_routines()
 
 
-def run(name: str, dtype: Any, count: int, *operands: Any) -> None:
-    """Call a routine for each of `count` matrices.
+def run(name: str, dtype: Any, count: int, *operands: Any, size: int = MOST_SMALL + 1) -> None:
+    """Call a routine for each of `count` matrices, which have at most `size` rows and columns.
 
     An int or a letter is passed as such; an array moves on along its first dimension, an array in a tuple stays.
     """
-    routine = address_of(LETTERS[dtype.char] + name)
+    full = LETTERS[dtype.char] + name
+    routine = SMALL.get(full) if size <= MOST_SMALL else None
+    if routine is None:
+        routine = address_of(full)
     if native is not None:
         native.lapack(routine, count, *operands)
     else:
@@ -157,7 +163,8 @@ def lu_factor(xp: Any, a: Any) -> tuple[Any, Any, Any]:
         return a.copy(), np.empty((*batch, steps), INT32), np.zeros(batch, INT32)
     work = by_columns(a)
     pivots, info = np.empty((len(work), steps), INT32), np.zeros(len(work), INT32)
-    run("getrf", a.dtype, len(work), rows, columns, work, rows, pivots, info)
+    run("getrf", a.dtype, len(work), rows, columns, work, rows, pivots, info,
+        size=max(rows, columns))
     return matrices(work, batch), pivots.reshape((*batch, steps)), info.reshape(batch)
 
 
@@ -212,7 +219,7 @@ def lu_solve(xp: Any, lu: Any, pivots: Any, b: Any, adjoint_system: bool = False
     if work.size:
         factors, exchanges = operand(lu, batch), operand(pivots[..., None], batch)
         run("getrs", b.dtype, len(work), turned(b.dtype) if adjoint_system else "N", n, columns, factors, n, exchanges, work, n,
-            (np.zeros(1, INT32),))
+            (np.zeros(1, INT32),), size=n)
     return matrices(work, batch)
 
 
@@ -222,9 +229,13 @@ def inverse(xp: Any, a: Any) -> tuple[Any, Any]:
     work = by_columns(a)
     info, pivots = np.zeros(len(work), INT32), np.empty((len(work), n), INT32)
     if work.size:
-        run("getrf", a.dtype, len(work), n, n, work, n, pivots, info)
+        run("getrf", a.dtype, len(work), n, n, work, n, pivots, info, size=n)
+        if native is not None and n > MOST_SMALL:
+            made = native.invert(work, pivots, info, address_of(LETTERS[a.dtype.char] + "trsm"))
+            if made is not None:
+                return matrices(made, batch), info.reshape(batch)
         space = (np.empty(n * BLOCK, a.dtype),)
-        run("getri", a.dtype, len(work), n, work, n, pivots, space, n * BLOCK, info)
+        run("getri", a.dtype, len(work), n, work, n, pivots, space, n * BLOCK, info, size=n)
     return matrices(work, batch), info.reshape(batch)
 
 
@@ -248,7 +259,7 @@ def cholesky(xp: Any, a: Any, upper: bool) -> tuple[Any, Any]:
     n, batch = a.shape[-1], a.shape[:-2]
     work = by_columns(a)
     info = np.zeros(len(work), INT32)
-    run("potrf", a.dtype, len(work), "U" if upper else "L", n, work, n, info)
+    run("potrf", a.dtype, len(work), "U" if upper else "L", n, work, n, info, size=n)
     last = work.item(-1) if len(work) == 1 else np.add.reduce(work[:, -1, -1])        # no number if any pivot is none
     wrong = np.isnan(work.reshape((len(work), n * n))[:, ::n + 1].real) if last != last else None
     if wrong is not None and wrong.any():         # a pivot that is not a number is not positive, which not every LAPACK says
@@ -291,7 +302,7 @@ def geqrf(xp: Any, a: Any) -> tuple[Any, Any]:
     if work.size:
         size = columns * BLOCK
         run("geqrf", a.dtype, len(work), rows, columns, work, rows, tau, (np.empty(size, a.dtype),), size,
-            (np.zeros(1, INT32),))
+            (np.zeros(1, INT32),), size=max(rows, columns))
     return matrices(work, a.shape[:-2]), tau.reshape((*a.shape[:-2], tau.shape[-1]))
 
 
@@ -304,7 +315,7 @@ def qr(xp: Any, a: Any, mode: str) -> tuple[Any, Any]:
     tau, info = np.empty((count, small), a.dtype), (np.zeros(1, INT32),)
     size = max(rows, columns) * BLOCK
     space = (np.empty(size, a.dtype),)
-    run("geqrf", a.dtype, count, rows, columns, work, rows, tau, space, size, info)
+    run("geqrf", a.dtype, count, rows, columns, work, rows, tau, space, size, info, size=max(rows, columns))
     wide = rows if mode == "complete" else small
     upper = work[:, :, :wide].copy()
     R = matrices(cleared(upper, 0, True), batch)
@@ -315,7 +326,8 @@ def qr(xp: Any, a: Any, mode: str) -> tuple[Any, Any]:
     else:
         vectors = np.empty((count, wide, rows), a.dtype)
         vectors[:, :small] = work[:, :small]
-    run("ungqr" if a.dtype.kind == "c" else "orgqr", a.dtype, count, rows, wide, small, vectors, rows, tau, space, size, info)
+    run("ungqr" if a.dtype.kind == "c" else "orgqr", a.dtype, count, rows, wide, small, vectors, rows, tau, space, size, info,
+        size=max(rows, wide))
     return matrices(vectors, batch), R
 
 
@@ -326,7 +338,7 @@ def householder_product(xp: Any, vectors: Any, tau: Any) -> Any:
     if work.size:
         scales = np.ascontiguousarray(tau).reshape((len(work), tau.shape[-1]))
         run("ungqr" if tau.dtype.kind == "c" else "orgqr", tau.dtype, len(work), rows, columns, tau.shape[-1], work, rows,
-            scales, (np.empty(columns * BLOCK, tau.dtype),), columns * BLOCK, (np.zeros(1, INT32),))
+            scales, (np.empty(columns * BLOCK, tau.dtype),), columns * BLOCK, (np.zeros(1, INT32),), size=max(rows, columns))
     return matrices(work, vectors.shape[:-2])
 
 
