@@ -27,7 +27,8 @@ def expression(e: Any, c: str) -> str:
     if isinstance(e, ast.Constant) and isinstance(e.value, (int, float)):
         return f"({int(e.value)}{'LL' * (c == 'l')})" if c in "lsb" else f"({float(e.value)!r}{'f' if c == 'f' else ''})"
     if isinstance(e, ast.Name):
-        return {"inf": "((T)INF)", "nan": "((T)__builtin_nan(\"\"))"}.get(e.id, f"v_{e.id}")
+        known = {} if getattr(e, "is_argument", False) else {"inf": "((T)INF)", "nan": "((T)__builtin_nan(\"\"))"}
+        return known.get(e.id, f"v_{e.id}")
     if isinstance(e, ast.Subscript):
         return f"v_{e.value.id}_at_{e.slice.id}"
     if isinstance(e, ast.UnaryOp):

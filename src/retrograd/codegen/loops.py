@@ -148,6 +148,8 @@ class Program:
     def read(self, parts: list[tuple[str, Any]]) -> None:
         reductions = [c for _, e in parts for c in ast.walk(e) if is_reduction(c)]
         self.steps = parts
+        for name in [c for _, e in parts for c in ast.walk(e) if isinstance(c, ast.Name) and c.id in self.numbers]:
+            name.is_argument = True                    # type: ignore[attr-defined]  # nan_to_num has one that is called nan
         used = {n for _, e in parts for n in names_in(e)}
         self.inputs = [n for n in self.inputs if n in used]
         self.numbers = [n for n in self.numbers if n in used] + ["numel"] * ("numel" in used)

@@ -182,7 +182,7 @@ class Hand:
 
 
 def number(value: float) -> str:
-    return "INFINITY" if value == float("inf") else repr(value)
+    return repr(value) if abs(value) < float("inf") else "INFINITY" if value > 0 else "-INFINITY"
 
 
 def kernels() -> list[Any]:

@@ -409,6 +409,8 @@ cdef object run(Form form, list bound):
     if op is None:
         made = form.target(bound)
     else:
+        if op.meant is not None and switches.any_mode == 0 and op._ready:      # another name of an op
+            op = op.meant
         made = straight(op, bound) if op.quick and not op.is_inplace else None
         if made is None:
             made = call(op, bound)
@@ -422,7 +424,7 @@ cdef object straight(OpDef op, list bound):
     cdef PyObject *native = <PyObject *>op.native
     cdef Py_ssize_t i, count = len(bound)
     cdef long flags = run_flags() if switches.any_mode else 0
-    cdef bint records = flags == 0 and op.differentiable
+    cdef bint records = flags == 0 and (op.differentiable or op.composite)
     cdef int kind
     cdef list arrays, kept = None
     if flags > 1 or native is Py_None or count > MOST:

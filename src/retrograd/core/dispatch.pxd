@@ -5,7 +5,7 @@ from retrograd.core.arrays cimport ndarray as Array
 from retrograd.core.forward cimport run as run_dual
 from retrograd.core.kernels cimport compute_arrays, run_kernel, write_into
 from retrograd.core.opdef cimport OpDef
-from retrograd.core.quick cimport call_native, tensors_of, write_native
+from retrograd.core.quick cimport call_native, passes, tensors_of, write_native
 from retrograd.core.record cimport OpNode, record, record_short, save_results
 from retrograd.core.state cimport Switches
 from retrograd.core.tensor cimport Counter, Dispatcher, Tensor, View, bump, counter_of, new_tensor
@@ -17,6 +17,8 @@ cdef Switches switches
 cdef Dispatch dispatcher
 cdef int FLAG_DUAL
 
+@cython.locals(x=Array)
+cdef by_ufunc(OpDef op, Tensor a, b)
 cdef bint number_fits(OpDef op, Array array, number) except -1
 
 cdef class Dispatch(Dispatcher):

@@ -28,7 +28,7 @@ from retrograd.core.kernels import (
 from retrograd.core.opdef import OpDef, find_packet
 from retrograd.core.origin import note_call
 from retrograd.core.out import compute_out, write_out
-from retrograd.core.quick import call_native, tensors_of, write_native
+from retrograd.core.quick import call_native, passes, tensors_of, write_native
 from retrograd.core.record import dropped, finish, record, record_short, save_results, save_written
 from retrograd.core.saved import share_counter
 from retrograd.core.state import grad_enabled, inference, run_flags, slow_path, switches, tls
@@ -104,7 +104,9 @@ class Dispatch(Dispatcher):
             return call_general(op, [a, *op.tail])
         if type(made) is not ndarray:
             if made is None:
-                return call_general(op, [a, *op.tail])
+                made = by_ufunc(op, a, None)
+                if made is None:
+                    return call_general(op, [a, *op.tail])
             made = np.asarray(made)
         z = made
         if op.loose and z.ndim > 2 and 0 in x.strides:        # NumPy places dimensions without a stride elsewhere
@@ -164,7 +166,9 @@ class Dispatch(Dispatcher):
             return call_general(op, [a, b, *op.tail])
         if type(made) is not ndarray:
             if made is None:
-                return call_general(op, [a, b, *op.tail])
+                made = by_ufunc(op, a, b)
+                if made is None:
+                    return call_general(op, [a, b, *op.tail])
             made = np.asarray(made)
         z = made
         if op.loose and z.ndim > 1 and (op.leading or not x.flags.c_contiguous):      # otherwise NumPy's order is right
@@ -249,6 +253,33 @@ class Dispatch(Dispatcher):
             if isinstance(t, Tensor) and t._flags & FLAG_SUBCLASS and not tls.function_disabled:
                 return hooks.torch_special(name, args)
         return FUNCTIONS_BY_NAME[name](*args)
+
+
+def by_ufunc(op: OpDef, a: Any, b: Any) -> Any:
+    """What NumPy's function makes of complex arrays, for which no loop is generated; None where another dtype takes part, or
+    numbers whose dtypes are for the general way to find."""
+    x = a.array
+    if op.ufunc is None or x.dtype.char not in "fdFD" or not x.ndim:
+        return None
+    if isinstance(b, Tensor):
+        y = b.array
+        if y.dtype.char not in "fdFD" or not y.ndim or x.dtype.kind == "f" and y.dtype.kind == "f":
+            return None
+        if x.dtype is not y.dtype and not (x.flags.c_contiguous and y.flags.c_contiguous):     # what is cast is a copy
+            return None
+    else:
+        y = b
+        if x.dtype.kind == "f":
+            return None
+    if op.check is not None and not passes(op, [a, *op.tail] if b is None else [a, b, *op.tail]):
+        return None
+    try:
+        z = op.ufunc(x) if b is None else op.ufunc(x, y)
+    except Exception:
+        return None
+    if type(z) is ndarray and z.ndim > 1:
+        return in_order(op, [x] if b is None else [x, y], z)
+    return z
 
 
 def number_fits(op: OpDef, array: Any, number: Any) -> bool:

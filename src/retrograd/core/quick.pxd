@@ -16,5 +16,5 @@ cpdef call_native(OpDef op, args)
 cpdef write_native(OpDef op, args)
 @cython.locals(t=Tensor, array=Array, floats=bint, arrays=list)
 cdef bint quick_arrays(OpDef op, list values, bint records) except -1
-cdef bint passes(OpDef op, args) except -1
+cpdef bint passes(OpDef op, args) except -1
 cpdef tensors_of(OpDef op, arrays)

@@ -18,7 +18,8 @@ def call_native(op: Any, args: Any) -> Any:
     """What the op's compiled kernel makes of ordinary tensors where nothing is recorded; None if it is for the general way."""
     native = op.native
     values = list(args)
-    if native is None or not quick_arrays(op, values, op.differentiable and (switches.any_mode == 0 or grad_enabled())):
+    if native is None or not quick_arrays(op, values, (op.differentiable or op.composite) and (
+            switches.any_mode == 0 or grad_enabled())):
         return None
     if op.quick == QUICK_CHECKED and not passes(op, args):
         return None

@@ -187,7 +187,7 @@ def quick_kind(op: Any) -> int:
                     and not op.pure.multiple and "apart" not in op.traits and "guarded" not in op.traits)
     else:
         possible = op.native is not None and op.simple and not op.is_view and op.device_arg < 0
-    if not possible or op.composite or op.meant is not None:
+    if not possible or op.meant is not None:
         return QUICK_NO
     if op.check is None or getattr(op.check, "proven", False) and not op.is_inplace:
         return QUICK_ANY

@@ -74,9 +74,12 @@ static void fill_range(uint32_t *s, void *to, int code, long n, uint64_t low, ui
     const uint32_t narrow = (uint32_t)span; uint32_t w[WORDS];
     for (long i = 0; i < n;) { const long m = some_words(s, w, n - i); for (long k = 0; k < m; k++, i++) { const int64_t v = (int64_t)(low + w[k] % narrow); STORE(v) } } } }
 
-/* draw(kind, generator, array, a, b): True if the array was filled. */
+/* draw(kind, generator, array, a, b): True if the array was filled. One whose elements lie in another order, or with gaps, gets
+   the numbers in the order in which they lie, as a new array whose dimensions are in that order. */
+static PyObject *draw_scattered(PyObject *module, PyObject *const *args, PyArrayObject *x);
 FUNCTION(draw) {
   PyArrayObject *x = given == 5 ? array_at(args, 2) : NULL;
+  if (x && !plain(x)) return draw_scattered(module, args, x);
   if (!plain(x) || !PyArray_ISWRITEABLE(x)) Py_RETURN_NONE;
   const int kind = (int)PyLong_AsLong(args[0]), code = code_of(x), single = code == NPY_FLOAT; const long n = PyArray_SIZE(x); void *to = PyArray_DATA(x);
   if (PyErr_Occurred()) return NULL;
@@ -110,6 +113,24 @@ FUNCTION(draw) {
     case NORMAL: if (n >= 16) { fill_normal(s, to, single, n, a, b); break; }   /* else: */ /* fall through */
     default: if (!fill_values(kind, s, args[1], to, single, n, kind == GEOMETRIC ? log1p(-a) : a, b)) return NULL; }
   Py_RETURN_TRUE; }
+
+static PyObject *draw_scattered(PyObject *module, PyObject *const *args, PyArrayObject *x) {
+  const int nd = PyArray_NDIM(x), kind = (int)PyLong_AsLong(args[0]); int order[NPY_MAXDIMS]; const long n = PyArray_SIZE(x), size = PyArray_ITEMSIZE(x); npy_intp at[NPY_MAXDIMS] = {0};
+  if (PyErr_Occurred()) return NULL;
+  if (!PyArray_ISBEHAVED(x) || n < 1 || (kind == NORMAL && n >= 16)) Py_RETURN_NONE;     /* larger ones are normal in pairs, not in blocks */
+  for (int d = 0; d < nd; d++) {
+    if (PyArray_STRIDE(x, d) <= 0) Py_RETURN_NONE;
+    int k = d; for (; k && PyArray_STRIDE(x, order[k - 1]) < PyArray_STRIDE(x, d); k--) order[k] = order[k - 1];
+    order[k] = d; }
+  npy_intp count = n; PyArray_Descr *descr = PyArray_DESCR(x); Py_INCREF(descr);
+  PyObject *row = PyArray_NewFromDescr(&PyArray_Type, descr, 1, &count, NULL, NULL, 0, NULL); if (!row) return NULL;
+  PyObject *const given[] = {args[0], args[1], row, args[3], args[4]}; PyObject *done = draw(module, given, 5);
+  if (done == Py_True) {
+    const char *p = PyArray_BYTES((PyArrayObject *)row); char *q = PyArray_BYTES(x);
+    for (long i = 0; i < n; i++, p += size) {
+      memcpy(q, p, (size_t)size);
+      for (int k = nd - 1; k >= 0; k--) { const int d = order[k]; q += PyArray_STRIDE(x, d); if (++at[d] < PyArray_DIM(x, d)) break; q -= at[d] * PyArray_STRIDE(x, d); at[d] = 0; } } }
+  Py_DECREF(row); return done; }
 
 static int alike(PyArrayObject *x, PyArrayObject *y) {
   return plain(x) && plain(y) && code_of(x) == code_of(y) && PyArray_NDIM(x) == PyArray_NDIM(y) && !memcmp(PyArray_DIMS(x), PyArray_DIMS(y), sizeof(npy_intp) * (size_t)PyArray_NDIM(x)); }

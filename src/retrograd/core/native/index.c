@@ -267,7 +267,10 @@ static PyObject *kept_if(PyObject *done, PyObject *made) {               /* what
   if (!done) { Py_DECREF(made); return NULL; }
   const int ok = done == Py_True; Py_DECREF(done); if (ok) return made;
   Py_DECREF(made); Py_RETURN_NONE; }
+HIDDEN PyObject *gather_small(PyObject *const *args, Py_ssize_t given), *scatter_small(PyObject *const *args, Py_ssize_t given, int how);     /* along.c */
 FUNCTION(gather) {
+  PyObject *small = gather_small(args, given); if (small != Py_None) return small;
+  Py_DECREF(small);
   PyArrayObject *x = given > 2 ? array_at(args, 0) : NULL, *index = x ? array_at(args, 2) : NULL; const int dim = x ? wrapped(args[1], x) : -1;
   if (dim < 0 || !plain(x) || !is_index(index) || PyArray_NDIM(index) != PyArray_NDIM(x) || !PyArray_SIZE(index)) Py_RETURN_NONE;
   PyArray_Descr *kind = PyArray_DESCR(x); Py_INCREF(kind);
@@ -276,6 +279,8 @@ FUNCTION(gather) {
   PyObject *const a[] = {args[0], args[2], made, where}, *done = take_along(module, a, 4);
   Py_DECREF(where); return kept_if((PyObject *)done, made); }
 static PyObject *scattered(PyObject *module, PyObject *const *args, Py_ssize_t given, int how) {
+  PyObject *small = scatter_small(args, given, how); if (small != Py_None) return small;
+  Py_DECREF(small);
   PyArrayObject *x = given > 3 ? array_at(args, 0) : NULL, *index = x ? array_at(args, 2) : NULL, *source = x ? array_at(args, 3) : NULL; const int dim = x ? wrapped(args[1], x) : -1, nd = x ? PyArray_NDIM(x) : 0;
   if (dim < 0 || !plain(x) || !is_index(index) || !plain(source) || PyArray_DESCR(source) != PyArray_DESCR(x) || PyArray_NDIM(index) != nd || PyArray_NDIM(source) != nd
       || !PyArray_SIZE(index) || memcmp(PyArray_DIMS(source), PyArray_DIMS(index), nd * sizeof(npy_intp))) Py_RETURN_NONE;

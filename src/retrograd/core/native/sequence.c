@@ -9,7 +9,10 @@
 typedef struct { void *out; double first, last, by; long n; int code; } Range;
 CLONES static void spaced_single(const Range *j, long first, long last) { SPACED(float, __builtin_fmaf) }
 CLONES static void spaced_double(const Range *j, long first, long last) { SPACED(double, __builtin_fma) }
-static void spaced_part(void *a, long first, long last) { const Range *j = a; if (j->code == NPY_FLOAT) spaced_single(j, first, last); else spaced_double(j, first, last); }
+static void spaced_long(const Range *j, long first, long last) {           /* in doubles, between bounds that are integers; the rest is cut off */
+  int64_t *p = j->out; const double low = trunc(j->first), high = trunc(j->last), step = j->n > 1 ? (high - low) / (double)(j->n - 1) : 0; const long half = j->n / 2;
+  for (long i = first; i < last; i++) p[i] = (int64_t)(i < half ? fma((double)i, step, low) : fma((double)(j->n - 1 - i), -step, high)); }
+static void spaced_part(void *a, long first, long last) { const Range *j = a; (j->code == NPY_FLOAT ? spaced_single : j->code == NPY_LONG ? spaced_long : spaced_double)(j, first, last); }
 /* stepped(out, first, by): first + i * by, in runs of 8 floats or 4 doubles that start at a rounded value */
 CLONES static void stepped_single(const Range *j, long first, long last) {
   float *p = j->out; const double start = j->first, by = j->by; const long whole = j->n / 16 * 16;
@@ -23,7 +26,7 @@ CLONES static void stepped_double(const Range *j, long first, long last) {
     const double base = __builtin_fma((double)r, by, start); for (int i = 0; i < 4; i++) p[r + i] = (double)((long double)base + (long double)i * (long double)by); } }
 static void stepped_part(void *a, long first, long last) { const Range *j = a; if (j->code == NPY_FLOAT) stepped_single(j, first, last); else stepped_double(j, first, last); }
 static int read_range(PyObject *const *args, Range *j) {
-  PyArrayObject *out = array_at(args, 0); if (!plain(out) || (code_of(out) != NPY_FLOAT && code_of(out) != NPY_DOUBLE)) return 0;
+  PyArrayObject *out = array_at(args, 0); if (!plain(out) || (code_of(out) != NPY_FLOAT && code_of(out) != NPY_DOUBLE && code_of(out) != NPY_LONG)) return 0;
   j->out = PyArray_DATA(out); j->n = PyArray_SIZE(out); j->code = code_of(out); j->first = PyFloat_AsDouble(args[1]); j->last = j->by = PyFloat_AsDouble(args[2]); return 1; }
 FUNCTION(linspace) {
   Range j; if (!read_range(args, &j)) Py_RETURN_NONE;
@@ -33,7 +36,7 @@ FUNCTION(linspace) {
   if (given > 3) { if (j.code != NPY_FLOAT) Py_RETURN_NONE; float *p = PyArray_DATA((PyArrayObject *)args[0]); for (long i = 0; i < j.n; i++) p[i] = (float)pow(base, p[i]); }
   Py_RETURN_TRUE; }
 FUNCTION(stepped) {
-  Range j; if (!read_range(args, &j)) Py_RETURN_NONE;
+  Range j; if (!read_range(args, &j) || j.code == NPY_LONG) Py_RETURN_NONE;
   if (PyErr_Occurred()) return NULL;
   const long run = j.code == NPY_FLOAT ? 8 : 4; over(stepped_part, &j, (j.n + run - 1) / run, run); Py_RETURN_TRUE; }
 

@@ -383,7 +383,7 @@ def linspace_values(xp: Any, start: Any, end: Any, steps: int, dtype: Any) -> An
     first, last = as_element(start, dtype), as_element(end, dtype)
     if steps == 1:
         return filled(xp.empty(1, dtype), start)
-    if native is not None and dtype.char in "fd":
+    if native is not None and dtype.char in "fdl":
         made = xp.empty(steps, dtype)
         if native.linspace(made, float(first), float(last)):
             return made
@@ -486,8 +486,12 @@ def eye_kernel(xp: Any, n: int, m: int, dtype: Any) -> Any:
 def like_array(self: Any, dtype: Any, memory_format: Any, made: Any) -> Any:
     """An array of the geometry of `self`; `made(shape, dtype)` makes it where the layout is the plain one."""
     dtype = dtype or self.dtype
-    if memory_format is None and self.flags.c_contiguous and self.size and 0 not in self.strides:
-        return made(self.shape, dtype)
+    if memory_format is None and self.size and 0 not in self.strides:
+        if self.flags.c_contiguous:
+            return made(self.shape, dtype)
+        array = turned_like(self, made) if dtype is self.dtype else None
+        if array is not None:
+            return array
     strides = format_strides(self, memory_format)
     if strides == storage.contiguous_strides(self.shape):
         return made(self.shape, dtype)
@@ -502,10 +506,99 @@ def fast_like(made: Any) -> Any:
         if len(args) != 1 or type(args[0]) is not Tensor or args[0]._flags:
             return None
         array = args[0].array
-        if not array.flags.c_contiguous or not array.size or 0 in array.strides:
+        if not array.size or 0 in array.strides:
             return None
-        return made(array.shape, array.dtype if dtype is None else dtype.numpy)
+        if array.flags.c_contiguous:
+            return made(array.shape, array.dtype if dtype is None else dtype.numpy)
+        return None if dtype is not None else turned_like(array, made)
     return fast
+
+
+def turned_like(array: Any, made: Any) -> Any:
+    """A new array of the geometry of one without gaps whose dimensions lie in another order; None for others."""
+    found = np.empty_like(array)
+    if found.strides != array.strides:
+        return None
+    if made is not np.empty:
+        found.fill(0 if made is np.zeros else 1)
+    return found
+
+
+def fast_full_like(args: Any, dtype: Any) -> Any:
+    if len(args) != 2 or not is_small_number(args[1]):
+        return None
+    array = fast_empty_like(args[:1], dtype)
+    return None if array is None else simply_filled(array, args[1])
+
+
+def is_small_number(value: Any) -> bool:
+    """Whether every dtype of 64 and 32 bits holds this number, rounded or cut as NumPy does it."""
+    kind = type(value)
+    return (kind is float or kind is int) and -60000 < value < 60000
+
+
+def simply_filled(array: Any, value: Any) -> Any:
+    """The array filled with a small number; None for dtypes in which that takes a closer look."""
+    if array.dtype.char not in ("fd" if type(value) is float else "fdl"):
+        return None
+    array.fill(value)
+    return array
+
+
+def fast_full(args: Any, dtype: Any) -> Any:
+    if len(args) != 2 or not is_small_number(args[1]) or type(args[0]) is int:
+        return None
+    size = plain_size(args[:1])
+    if size is None:
+        return None
+    wanted = dtype.numpy if dtype is not None else default() if type(args[1]) is float else LONG
+    return simply_filled(np.empty(size, wanted), args[1])
+
+
+def fast_scalar_tensor(args: Any, dtype: Any) -> Any:
+    if len(args) != 1 or not is_small_number(args[0]):
+        return None
+    return simply_filled(np.empty((), default() if dtype is None else dtype.numpy), args[0])
+
+
+def fast_eye(args: Any, dtype: Any) -> Any:
+    count = len(args)
+    if count == 0 or count > 2 or type(args[0]) is not int or type(args[-1]) is not int or args[0] <= 0 or args[-1] <= 0:
+        return None
+    columns = args[-1]
+    made = np.zeros((args[0], columns), default() if dtype is None else dtype.numpy)
+    made.ravel()[:min(args[0], columns) * (columns + 1):columns + 1] = 1
+    return made
+
+
+def fast_linspace(args: Any, dtype: Any) -> Any:
+    if len(args) != 3 or type(args[2]) is not int or not 1 < args[2] < 4096 or native is None or not (
+            is_small_number(args[0]) and is_small_number(args[1])):
+        return None
+    made = np.empty(args[2], default() if dtype is None else dtype.numpy)
+    return made if native.linspace(made, args[0], args[1]) else None
+
+
+def fast_logspace(args: Any, dtype: Any) -> Any:
+    if len(args) != 3 or type(args[2]) is not int or not 1 < args[2] < 4096 or native is None or not (
+            is_small_number(args[0]) and is_small_number(args[1])):
+        return None
+    made = np.empty(args[2], default() if dtype is None else dtype.numpy)
+    return made if made.dtype.char == "f" and native.linspace(made, args[0], args[1], 10.0) else None
+
+
+def fast_empty_strided(args: Any, dtype: Any) -> Any:
+    """Strides of arrays without gaps, in the order of rows or of columns."""
+    if len(args) != 2 or type(args[0]) is int or type(args[1]) is int:
+        return None
+    size, stride = plain_size(args[:1]), plain_size(args[1:])
+    if size is None or stride is None or len(size) != len(stride) or 0 in size:
+        return None
+    for order in ("C", "F"):
+        made = np.empty(size, default() if dtype is None else dtype.numpy, order)
+        if storage.strides_of(made) == tuple(stride):
+            return made
+    return None
 
 
 def like_kernel(made: Any) -> Any:
@@ -518,6 +611,10 @@ def ones_array(shape: Any, dtype: Any) -> Any:
     array = np.empty(shape, dtype)
     array.fill(1)
     return array
+
+
+fast_empty_like = fast_like(np.empty)
+LONG = np.dtype(np.int64)
 
 
 def full_like_kernel(xp: Any, self: Any, fill_value: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any,
@@ -693,12 +790,12 @@ new_empty_strided = defop(
 for public_name, public_forms, quickly in (
     ("zeros", [(zeros, "SymInt[] size")], fast_zeros),
     ("ones", [(ones, "SymInt[] size")], fast_ones),
-    ("full", [(full, "SymInt[] size, Scalar fill_value")], None),
+    ("full", [(full, "SymInt[] size, Scalar fill_value")], fast_full),
     ("arange", [(arange, "Scalar end"), (arange_start, "Scalar start, Scalar end"),
                 (arange_step, "Scalar start, Scalar end, Scalar step=1")], fast_arange),
-    ("linspace", linspace_forms, None),
-    ("logspace", logspace_forms, None),
-    ("eye", [(eye, "SymInt n"), (eye_m, "SymInt n, SymInt m")], None),
+    ("linspace", linspace_forms, fast_linspace),
+    ("logspace", logspace_forms, fast_logspace),
+    ("eye", [(eye, "SymInt n"), (eye_m, "SymInt n, SymInt m")], fast_eye),
 ):
     public(public_name, public_forms, fast=quickly)
 old_range = public("range", [(range_step, "Scalar start, Scalar end, Scalar step=1")])
@@ -713,13 +810,14 @@ def warned_range(*args: Any, **kwargs: Any) -> Any:
 
 FUNCTIONS_BY_NAME["range"] = EXTRA_FUNCTIONS["range"] = warned_range
 public("empty", [(empty, "SymInt[] size, *, MemoryFormat? memory_format=None")], fast=fast_empty)
-public("empty_strided", [(empty_strided, "SymInt[] size, SymInt[] stride")], out=False)
+public("empty_strided", [(empty_strided, "SymInt[] size, SymInt[] stride")], fast=fast_empty_strided, out=False)
 public("empty_permuted", [(empty_permuted, "SymInt[] size, int[] physical_layout")], out=False)
-hooks.scalar_tensor = public("scalar_tensor", [(scalar_tensor, "Scalar s")], out=False)
+hooks.scalar_tensor = public("scalar_tensor", [(scalar_tensor, "Scalar s")], fast=fast_scalar_tensor, out=False)
 for public_name, like_op, made in (("zeros_like", zeros_like, np.zeros), ("ones_like", ones_like, ones_array),
                                    ("empty_like", empty_like, np.empty)):
     public(public_name, [(like_op, "Tensor self, *, MemoryFormat? memory_format=None")], fast=fast_like(made), out=False)
-public("full_like", [(full_like, "Tensor self, Scalar fill_value, *, MemoryFormat? memory_format=None")], out=False)
+public("full_like", [(full_like, "Tensor self, Scalar fill_value, *, MemoryFormat? memory_format=None")], fast=fast_full_like,
+       out=False)
 for new_op in (new_zeros, new_ones, new_empty):
     public(new_op.name, [(new_op, "Tensor self, SymInt[] size")], method=True, plain=False, out=False)
 public("new_full", [(new_full, "Tensor self, SymInt[] size, Scalar fill_value")], method=True, plain=False, out=False)

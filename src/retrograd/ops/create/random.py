@@ -22,6 +22,7 @@ from retrograd.ops.create.factories import (
     PUBLIC_OPTIONS,
     check_size,
     default,
+    fast_empty_like,
     fill_out,
     like_array,
     like_meta,
@@ -471,10 +472,25 @@ def fast_randn(args: Any, dtype: Any) -> Any:
     return normal_values(np.empty(size, default() if dtype is None else dtype.numpy), 0.0, 1.0, None)
 
 
+def fast_like(values: Any) -> Any:
+    """The `_like` form of a factory of floating-point numbers where the tensor alone says what to make."""
+    def fast(args: Any, dtype: Any) -> Any:
+        array = fast_empty_like(args, dtype)
+        if array is None or array.dtype.kind != "f":
+            return None
+        made = values(array)
+        if made is not array:
+            array[...] = made
+        return array
+    return fast
+
+
+like_fast = {"rand": fast_like(lambda array: uniform_values(array, 0.0, 1.0, None)),
+             "randn": fast_like(lambda array: normal_values(array, 0.0, 1.0, None))}
 for name, rows, quickly in (("rand", rand, fast_rand), ("randn", randn, fast_randn)):
     public(name, [(rows[1], "SymInt[] size, *, Generator? generator"), (rows[0], "SymInt[] size")], fast=quickly)
     public(name + "_like", [(rows[3], "Tensor self, *, Generator? generator, MemoryFormat? memory_format=None"),
-                            (rows[2], "Tensor self, *, MemoryFormat? memory_format=None")], out=False)
+                            (rows[2], "Tensor self, *, MemoryFormat? memory_format=None")], fast=like_fast[name], out=False)
 
 randint_forms = []
 randint_like_forms = []

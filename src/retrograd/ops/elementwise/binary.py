@@ -9,7 +9,7 @@ import numpy as np
 from retrograd.core import dtypes, lean
 from retrograd.core.dispatch import call, is_ordinary
 from retrograd.core.dtypes import BY_NUMPY, HALVES
-from retrograd.core.opdef import defop
+from retrograd.core.opdef import defop, find_packet
 from retrograd.core.tensor import Tensor, new_tensor
 from retrograd.ops import late
 from retrograd.ops.elementwise.arithmetic import check_sub
@@ -420,7 +420,12 @@ def dist_kernel(xp: Any, self: Any, other: Any, p: Any) -> Any:
     if self.dtype.kind in "biu":
         raise RuntimeError("norm(): input dtype should be either floating point or complex. Got "
                            f"{BY_NUMPY[self.dtype].legacy} instead.")
-    size = xp.abs(self - other)
+    difference = self - other
+    if difference.size and not isinstance(p, complex):
+        norm = lean.natively(find_packet("linalg_vector_norm").default, difference, p, None, False, None)  # type: ignore[union-attr]
+        if norm is not None:
+            return norm
+    size = xp.abs(difference)
     if p == 0:
         return xp.asarray(xp.count_nonzero(size)).astype(size.dtype)
     if p == 1:

@@ -130,7 +130,9 @@ logit_backward = defop(
     promote="common", widen=True,
     vjp=dict(grad_output=lambda grad, self, eps: call(logit_backward, [grad, self, eps]), self=logit_double_backward),
     variants="", out=False,
-    lower={"eps=None": "grad_output / (self * (1 - self)) if (self >= 0) & (self <= 1) else nan"},
+    lower={"eps=None": "grad_output / (self * (1 - self)) if (self >= 0) & (self <= 1) else nan",
+           "": "a = grad_output / (self * (1 - self)); b = a if (self >= 0) & (self <= 1) else nan; "
+               "b if eps < 0 else 0 if (self < eps) | (self > 1 - eps) else a"},
 )
 
 
@@ -148,7 +150,8 @@ defop(
     "logit(Tensor self, float? eps=None) -> Tensor",
     kernel=logit_kernel, vjp=dict(self=logit_rule), jvp="elementwise", batch=families.pointwise, promote="float", widen=True,
     inplace="function",
-    lower={"eps=None": "log(self / (1 - self))"},
+    lower={"eps=None": "log(self / (1 - self))",
+           "": "a = self if eps < 0 else minimum(maximum(self, eps), 1 - eps); log(a / (1 - a))"},
 )
 
 
@@ -358,7 +361,10 @@ defop(
     kernel=nan_to_num_kernel, check=no_complex_gradient("nan_to_num"),
     vjp=dict(self=lambda grad, self: grad * self.isfinite()), jvp="elementwise", batch=families.pointwise, inplace="function",
     lower={"nan=None, posinf=None, neginf=None":
-               "0 if self != self else largest if self == inf else -largest if self == -inf else self"}, traits=("keeps_zero",),
+               "0 if self != self else largest if self == inf else -largest if self == -inf else self",
+           "posinf=None, neginf=None":
+               "nan if self != self else largest if self == inf else -largest if self == -inf else self",
+           "": "nan if self != self else posinf if self == inf else neginf if self == -inf else self"}, traits=("keeps_zero",),
 )
 
 

@@ -297,7 +297,7 @@ scatter_value = defop(
     kernel=scatter_value_kernel,
     vjp=dict(self=lambda grad, dim, index: grad.scatter(dim, index, 0)),
     jvp=lambda self_t, dim, index: self_t.scatter(dim, index, 0),
-    batch=along_dim, inplace=True, node="ScatterBackward1", traits=("apart",), pattern="moves",
+    batch=along_dim, inplace=True, node="ScatterBackward1", traits=("apart",), pattern="moves", lower="@native.scatter_value",
 )
 scatter_reduced_value = defop(
     "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
@@ -444,7 +444,7 @@ scatter_reduce = defop(
     "Tensor",
     kernel=scatter_reduce_kernel,
     vjp={("self", "src"): scatter_reduce_backward}, jvp=scatter_reduce_tangent, batch=along_dim, inplace=True,
-    real_only=True, traits=("apart",),
+    real_only=True, traits=("apart",), lower="@native.scatter_reduce",
 )
 
 

@@ -190,7 +190,7 @@ def stacked(name: str, least: int, prepare: Any, dim_of: Any) -> None:
             ready = list(prepare(ready))
         return call(cat, [ready, dim_of(ready)])
     defop(f"{name}(Tensor[] tensors) -> Tensor", kernel=kernel, composite=True, variants="function", out="cat",
-          traits=("out_apart",))
+          traits=("out_apart",), lower=f"@native.{'vstack' if name == 'row_stack' else name}")
 
 
 def columns(tensors: Any) -> Any:
@@ -333,8 +333,9 @@ def batch_repeat(op: OpDef, args: Any, dims: Any, size: int) -> Any:
 repeat = defop(
     "repeat(Tensor self, SymInt[] repeats) -> Tensor",
     kernel=repeat_kernel, vjp=dict(self=repeat_rule), jvp="linear", batch=batch_repeat, variants="method", pattern="moves",
+    lower="@native.repeat",
 )
-defop("tile(Tensor self, SymInt[] dims) -> Tensor", composite=True, out=False,
+defop("tile(Tensor self, SymInt[] dims) -> Tensor", composite=True, out=False, lower="@native.tile",
       kernel=lambda self, dims: call(repeat, [self, (1,) * (self.array.ndim - len(dims)) + tuple(dims)]))
 
 
@@ -565,7 +566,7 @@ def kron_kernel(self: Any, other: Any) -> Any:
     return call(unsafe_view, [left * right, [x * y for x, y in zip(a, b, strict=True)]])
 
 
-defop("kron(Tensor self, Tensor other) -> Tensor", kernel=kron_kernel, composite=True)
+defop("kron(Tensor self, Tensor other) -> Tensor", kernel=kron_kernel, composite=True, lower="@native.kron")
 
 
 # ---- padding
@@ -659,7 +660,7 @@ def padded_in_a_circle(self: Any, pad: Any) -> Any:
 
 
 defop('pad(Tensor self, SymInt[] pad, str mode="constant", float? value=None) -> Tensor', kernel=padded, composite=True,
-      variants="", out=False)
+      variants="", out=False, lower="@native.pad")
 
 
 

@@ -19,7 +19,7 @@ from retrograd.core.opdef import OpDef, defop
 from retrograd.ops import late
 from retrograd.ops.nn.pool import channels_last, following, packed, widened
 from retrograd.ops.shared import families
-from retrograd.ops.shared.dtype_checks import takes
+from retrograd.ops.shared.dtype_checks import proven, takes
 from retrograd.ops.shared.elementwise import times
 from retrograd.ops.shared.images import channel_sums, convolve
 
@@ -411,7 +411,8 @@ SETTINGS = ("SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transpos
 convolution = defop(
     f"convolution(Tensor input, Tensor weight, Tensor? bias, {SETTINGS}) -> Tensor",
     out="aten",
-    kernel=convolution_kernel, check=check_convolution, vjp={("input", "weight", "bias"): convolution_rule},
+    kernel=convolution_kernel, check=proven(check_convolution), lower="@native.convolution",
+    vjp={("input", "weight", "bias"): convolution_rule},
     jvp=convolution_tangent, batch=batched_convolution, widen=True, variants="function",
 )
 convolution_backward = defop(
@@ -524,12 +525,13 @@ def transposed(rank: int) -> Any:
 for rank in (1, 2, 3):
     head = f"conv{rank}d%s(Tensor input, Tensor weight, Tensor? bias=None, SymInt[{rank}] stride=1, %s, "
     tail = f"SymInt[{rank}] dilation=1, SymInt groups=1) -> Tensor"
-    columns_of: Any = dict(composite=True, variants="function", out=False, autocast="lower")
+    columns_of: Any = dict(composite=True, variants="function", out=False, autocast="lower", lower=f"@native.conv{rank}d")
     defop(head % ("", f"SymInt[{rank}] padding=0") + tail, kernel=plain(rank), **columns_of)
     defop(head % (".padding", 'str padding="valid"') + tail, kernel=by_name(rank), **columns_of)
     defop(f"conv_transpose{rank}d{'.input' if rank > 1 else ''}(Tensor input, Tensor weight, Tensor? bias=None, "
           f"SymInt[{rank}] stride=1, SymInt[{rank}] padding=0, SymInt[{rank}] output_padding=0, SymInt groups=1, "
-          f"SymInt[{rank}] dilation=1) -> Tensor", kernel=transposed(rank), **columns_of)
+          f"SymInt[{rank}] dilation=1) -> Tensor", kernel=transposed(rank),
+          **{**columns_of, "lower": f"@native.conv_transpose{rank}d"})
 
 
 # What traces of convolutions hold; the flags are about libraries that are not there.

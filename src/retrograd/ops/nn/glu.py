@@ -10,7 +10,7 @@ from retrograd.ops import late
 from retrograd.ops.nn.activation import FLOATS, backward_op, sigmoid_kernel, sigmoid_op
 from retrograd.ops.nn.softmax import batch_along
 from retrograd.ops.shared import families
-from retrograd.ops.shared.dtype_checks import only
+from retrograd.ops.shared.dtype_checks import only, proven
 from retrograd.ops.shared.elementwise import less_from, limited
 from retrograd.ops.shared.families import number_like, wrap_dim
 
@@ -93,7 +93,7 @@ glu_backward = backward_op(
     batch=batch_along, promote=None, widen=True)
 defop(
     "glu(Tensor self, int dim=-1) -> Tensor",
-    kernel=limited("glu_cpu", FLOATS, glu_kernel), check=check_glu,
+    kernel=limited("glu_cpu", FLOATS, glu_kernel), check=proven(check_glu), lower="@native.glu",
     vjp=dict(self=lambda grad, self, dim: call(glu_backward, [grad, self, dim])), jvp=glu_tangent,
     batch=families.shift_dims("dim"), widen=True, variants="",
 )

@@ -118,7 +118,8 @@ def rows(name: str, rank: int, places: Any, autocast: str | None) -> None:
     forward = defop(
         f"{name}(Tensor self, SymInt[{2 * rank}] padding) -> Tensor",
         kernel=forward_kernel, node=f"{stem}Backward0", jvp="linear",
-        vjp=dict(self=lambda grad, self, padding: call(backward, [grad, self, padding])), autocast=autocast, **columns,
+        vjp=dict(self=lambda grad, self, padding: call(backward, [grad, self, padding])), autocast=autocast,
+        lower=f"@native.{name}", **columns,
     )
 
 

@@ -153,7 +153,7 @@ OPTIONS = ("Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, in
 segment_reduce = defop(
     f"segment_reduce(Tensor data, str reduce, *, {OPTIONS}) -> Tensor",
     kernel=segment_kernel, meta=segment_meta, vjp=dict(data=segment_gradient), jvp=segment_tangent,
-    batch=families.loop, variants="", out=False,
+    batch=families.loop, variants="", out=False, lower="@native.segment_reduce",
 )
 segment_backward = defop(
     "_segment_reduce_backward(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? lengths=None, "

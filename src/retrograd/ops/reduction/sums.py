@@ -539,6 +539,8 @@ def norm_jvp(self_p: Any, self_t: Any, p: Any, norm: Any, dim: Any, keepdim: boo
     return product.sum(dim, keepdim)
 
 
+# what the order adds is nothing, or no number where it is none
+NORMS = {"p=2": "sqrt(sum(self * self))", "p=None": "sqrt(sum(self * self))", "p=1": "sum(abs(self) * 1.0)"}
 vector_norm = defop(
     "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) "
     "-> Tensor",
@@ -546,7 +548,9 @@ vector_norm = defop(
     vjp=dict(self=lambda grad, self, ord, result, dim, keepdim: norm_backward(grad, self, ord, result, dim, keepdim)),
     jvp=lambda self_p, self_t, ord, result, dim, keepdim: norm_jvp(self_p, self_t, ord, result, dim, keepdim),
     batch=along_dim, variants="",
-    lower={"ord=2": "sqrt(sum(self * self))", "ord=1": "sum(abs(self) * 1.0)", "ord=0": "sum(1.0 if self != 0 else 0.0)"},
+    lower={"ord=2": "sqrt(sum(self * self))", "ord=1": "sum(abs(self) * 1.0)", "ord=0": "sum(1.0 if self != 0 else 0.0)",
+           "ord=1e999": "max(abs(self) * 1.0)", "ord=-1e999": "min(abs(self) * 1.0)",
+           "": "pow(sum(pow(abs(self), ord)), 1 / ord) + 0 * ord"},
     pattern="dims",
 )
 
@@ -555,7 +559,8 @@ def old_norm_kernel(xp: Any, self: Any, p: Any, dim: Any = None, keepdim: bool =
     if is_integral(self):
         raise RuntimeError("norm(): input dtype should be either floating point or complex. Got "
                            f"{legacy(self)} instead.")
-    return vector_norm_kernel(xp, self, p, dim, keepdim, dtype)
+    made = None if p is None else lean.natively(vector_norm, self, p, dim, keepdim, dtype)
+    return vector_norm_kernel(xp, self, p, dim, keepdim, dtype) if made is None else made
 
 
 def norm_rule(grad: Any, self: Any, p: Any, result: Any) -> Any:
@@ -579,14 +584,14 @@ norm_dims = defop(
     out="same",
     kernel=old_norm_kernel, vjp=dict(self=norm_dim_rule), jvp=norm_dim_tangent, batch=along_dim, node="NormBackward1",
     variants="",
-    lower={"p=2": "sqrt(sum(self * self))", "p=None": "sqrt(sum(self * self))", "p=1": "sum(abs(self) * 1.0)"}, pattern="dims",
+    lower=NORMS, pattern="dims",
 )
 norm_scalar = defop(
     "norm.Scalar(Tensor self, Scalar p=2) -> Tensor",
     out="same",
     kernel=old_norm_kernel, vjp=dict(self=norm_rule), jvp=norm_tangent,
     batch=lambda op, args, dims, size: along_dim(norm_dims, [args[0], args[1], (), False], dims, size), variants="",
-    lower={"p=2": "sqrt(sum(self * self))", "p=None": "sqrt(sum(self * self))", "p=1": "sum(abs(self) * 1.0)"}, pattern="dims",
+    lower=NORMS, pattern="dims",
 )
 norm_dims_dtype = defop(
     "norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor",

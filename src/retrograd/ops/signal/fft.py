@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import dtypes, storage
+from retrograd.core import dtypes, lean, storage
 from retrograd.core.dispatch import call, is_ordinary
 from retrograd.core.opdef import OpDef, defop
 from retrograd.core.tensor import new_tensor
@@ -139,20 +139,20 @@ def c2r_gradient(grad: Any, dim: Any, normalization: int) -> Any:
 c2c = defop(
     "_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor",
     kernel=c2c_kernel, check=only("Only supports complex dtypes, but found: {}", "C"), jvp="linear",
-    batch=families.shift_dims("dim"), node="FftC2CBackward0", variants="function",
+    batch=families.shift_dims("dim"), node="FftC2CBackward0", variants="function", lower="@native.fft_c2c",
     vjp=dict(self=lambda grad, dim, normalization, forward: call(c2c, [grad, dim, normalization, not forward])),
     pattern="dims",
 )
 r2c = defop(
     "_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor",
     kernel=r2c_kernel, vjp=dict(self=r2c_gradient), jvp="linear", batch=families.shift_dims("dim"), node="FftR2CBackward0",
-    variants="function", check=every(only("Only supports floating-point dtypes, but found: {}", "FH"),
+    variants="function", lower="@native.fft_r2c", check=every(only("Only supports floating-point dtypes, but found: {}", "FH"),
                                      only("MKL FFT doesn't support tensors of type: {}", "F")),
 )
 c2r = defop(
     "_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor",
     kernel=c2r_kernel, vjp=dict(self=c2r_gradient), jvp="linear", batch=families.shift_dims("dim"), node="FftC2RBackward0",
-    variants="function", check=only("Only supports complex dtypes, but found: {}", "C"),
+    variants="function", lower="@native.fft_c2r", check=only("Only supports complex dtypes, but found: {}", "C"),
 )
 
 
@@ -164,7 +164,11 @@ def is_bare(x: Any) -> bool:
 
 def computed(op: OpDef, args: Any) -> Any:
     """The op's result; by its kernel alone where that is all there is to do."""
-    return new_tensor(op.compute(np, args[0].array, *args[1:])) if is_bare(args[0]) else call(op, args)
+    if not is_bare(args[0]):
+        return call(op, args)
+    array = args[0].array
+    made = lean.natively(op, array, *args[1:])
+    return new_tensor(op.compute(np, array, *args[1:]) if made is None else made)
 
 
 def mode_of(norm: Any, forward: bool) -> int:
@@ -303,7 +307,7 @@ for name, kernel in dict(
         hfft=lambda self, n, dim, norm: to_real_transform(self, n, dim, norm, True),
         ihfft=lambda self, n, dim, norm: real_transform("ihfft", self, n, dim, norm, False)).items():
     defop(f"fft_{name}{ONE}", kernel=kernel, composite=True, variants="", out=f"{kind_of(name)}: {name}",
-          autocast="float32")
+          autocast="float32", lower=None if name == "ihfft" else f"@native.{name}")
 
 
 # ---- several dimensions
@@ -368,10 +372,11 @@ MANY = {"fft": lambda self, s, dim, norm: complex_transforms(self, s, dim, norm,
         "ihfft": inverse_hermitian_transforms}
 for name, kernel in MANY.items():
     column = f"{kind_of(name)}: {'fftn' if name == 'ifft' else name + 'n'}"
+    whole: Any = {} if name in ("hfft", "ihfft") else {"autocast": "float32", "lower": f"@native.{name}n"}
     defop(f"fft_{name}n(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", kernel=kernel,
-          composite=True, variants="", out=column, autocast=None if name in ("hfft", "ihfft") else "float32")
+          composite=True, variants="", out=column, **whole)
     defop(f"fft_{name}2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor", kernel=kernel,
-          composite=True, variants="", out=column, autocast=None if name in ("hfft", "ihfft") else "float32")
+          composite=True, variants="", out=column, **whole)
 
 
 # ---- frequencies
