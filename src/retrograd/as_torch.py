@@ -372,6 +372,9 @@ PRIVATE: dict[str, dict[str, str]] = {
         "is_compile_supported": "_torch_private:is_compile_supported",
         "set_locals_to_steal": "compiler:set_locals_to_steal",
     },
+    "_functorch.compile_utils": {
+        "fx_graph_cse": "fx.passes.dialect.common.cse_pass:fx_graph_cse",
+    },
     "_higher_order_ops.associative_scan": {
         "_fake_associative_scan": "_higher_order_ops.references:_fake_associative_scan",
         "associative_scan_op": "_higher_order_ops.operators:associative_scan_op",
