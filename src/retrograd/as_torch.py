@@ -148,6 +148,10 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_parse_dispatch_key": "_torch_dispatcher:parse_key",
         "_pop_torch_function_stack": "_torch_dispatcher:pop_function_mode",
         "_push_on_torch_function_stack": "_torch_dispatcher:push_function_mode",
+        "_SchemaArgType": "library.schema_info:SchemaArgType",
+        "_SchemaArgument": "library.schema_info:SchemaArgument",
+        "_SchemaInfo": "library.schema_info:SchemaInfo",
+        "_overlaps": "library.schema_info:overlap",
         "_set_conj": "_torch_dispatcher:set_conj",
         "_set_neg": "_torch_dispatcher:set_neg",
         "_to_functionality_key": "_torch_dispatcher:functionality_of",
@@ -493,6 +497,9 @@ PRIVATE: dict[str, dict[str, str]] = {
         "DynamicOutputShapeException": "compile.fake_tensor:DynamicOutputShapeException",
         "FakeTensor": "compile.fake_tensor:FakeTensor",
         "FakeTensorMode": "compile.fake_tensor:FakeTensorMode",
+    },
+    "_subclasses.schema_check_mode": {
+        "SchemaCheckMode": "library.schema_check:SchemaCheckMode",
     },
     "_subclasses.fake_tensor": {
         "DataDependentOutputException": "compile.fake_tensor:DataDependentOutputException",
