@@ -10,6 +10,7 @@ import pytest
 import retrograd as torch
 from retrograd.autograd import forward_ad, gradcheck, gradgradcheck
 from retrograd.autograd.gradcheck import GradcheckError, get_analytical_jacobian, get_numerical_jacobian
+from retrograd.autograd.jacobians import numerical_jacobians, tensors_in
 
 both = pytest.mark.parametrize("fast", [False, True], ids=["slow", "fast"])
 
@@ -224,3 +225,12 @@ def test_old_functions_warn_and_work() -> None:
 def test_checks_show_their_arguments() -> None:
     assert list(inspect.signature(torch.autograd.gradcheck).parameters)[:4] == ["func", "inputs", "eps", "atol"]
     assert list(inspect.signature(torch.autograd.gradgradcheck).parameters)[:4] == ["func", "inputs", "grad_outputs", "eps"]
+
+
+def test_numerical_jacobians_are_taken_with_respect_to_a_target() -> None:
+    weight, x = torch.randn(2, 3, dtype=torch.float64, requires_grad=True), torch.randn(3, dtype=torch.float64)
+    (by_weight,), = numerical_jacobians(lambda t: weight @ t, (x,), target=[weight], eps=1e-6)
+    assert by_weight.shape == (6, 2)
+    torch.testing.assert_close(by_weight[:3, 0], x, rtol=1e-6, atol=1e-6)
+    assert len(list(tensors_in([x, [weight, "text"]]))) == 2
+    assert len(list(tensors_in([x, weight], only_requiring_grad=True))) == 1

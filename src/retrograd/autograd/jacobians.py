@@ -85,17 +85,18 @@ def indices(t: Any) -> Iterator[tuple[int, ...]]:
 
 
 # ---- by finite differences
-def numerical_jacobians(fn: Function, inputs: Any, outputs: Any, target: Any, eps: float, forward: bool) -> list[Any]:
+def numerical_jacobians(fn: Function, inputs: Any, outputs: Any = None, target: Any = None, eps: float = 1e-3,
+                        is_forward_ad: bool = False) -> list[Any]:
     """For every tensor of `target` that requires grad, the Jacobians of all outputs."""
     if outputs is None:
         outputs = as_tuple(fn(*as_tuple(inputs)))
-    if not forward and any([out.is_complex() for out in outputs]):
+    if not is_forward_ad and any([out.is_complex() for out in outputs]):
         raise ValueError("Expected output to be non-complex. get_numerical_jacobian no longer supports functions that return "
                          "complex outputs.")
     if target is None:
         target = inputs
     places = positions(target)
-    return [numerical_jacobian(fn, inputs, outputs, eps, t, forward)
+    return [numerical_jacobian(fn, inputs, outputs, eps, t, is_forward_ad)
             for t, _ in zip(tensors_in(target, True), places, strict=False)]
 
 

@@ -443,7 +443,7 @@ def parts(t: Any) -> tuple[Any, Any]:
     """The real and the imaginary part, as views."""
     if t is None:
         return None, None
-    pairs = late.view_as_real(t)
+    pairs = late.view_as_real(late.resolve_conj(t))
     return pairs.select(-1, 0), pairs.select(-1, 1)
 
 
