@@ -51,7 +51,7 @@ def _native_multi_head_attention(query: Any, key: Any, value: Any, embed_dim: in
 
 def attend_nested(query: Any, key: Any, value: Any, *rest: Any) -> tuple[Any, None]:
     """Attention within each sequence of a nested tensor."""
-    outs = [_native_multi_head_attention(q[None], k[None], v[None], *rest, need_weights=False)[0][0]
+    outs = [_native_multi_head_attention(q[None], k[None], v[None], *rest, None, False)[0][0]
             for q, k, v in zip(query.unbind(), key.unbind(), value.unbind(), strict=True)]
     return torch.nested.as_nested_tensor(outs), None
 
