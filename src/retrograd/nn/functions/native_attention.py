@@ -36,7 +36,7 @@ def _native_multi_head_attention(query: Any, key: Any, value: Any, embed_dim: in
     """
     check(query, key, value, embed_dim, num_head, qkv_weight, qkv_bias)
     if query.is_nested:
-        return attend_nested(query, key, value, embed_dim, num_head, qkv_weight, qkv_bias, proj_weight, proj_bias)
+        return attend_nested(query, key, value, (embed_dim, num_head, qkv_weight, qkv_bias, proj_weight, proj_bias))
     parts = [torch.nn.functional.linear(given, weight, bias) for given, weight, bias
              in zip((query, key, value), qkv_weight.chunk(3), qkv_bias.chunk(3), strict=True)]
     q, k, v = [by_heads(each, num_head) for each in parts]
@@ -49,9 +49,9 @@ def _native_multi_head_attention(query: Any, key: Any, value: Any, embed_dim: in
     return out, weights.sum(1) / num_head if average_attn_weights else weights
 
 
-def attend_nested(query: Any, key: Any, value: Any, *rest: Any) -> tuple[Any, None]:
+def attend_nested(query: Any, key: Any, value: Any, settings: tuple[Any, Any, Any, Any, Any, Any]) -> tuple[Any, None]:
     """Attention within each sequence of a nested tensor."""
-    outs = [_native_multi_head_attention(q[None], k[None], v[None], *rest, None, False)[0][0]
+    outs = [_native_multi_head_attention(q[None], k[None], v[None], *settings, need_weights=False)[0][0]
             for q, k, v in zip(query.unbind(), key.unbind(), value.unbind(), strict=True)]
     return torch.nested.as_nested_tensor(outs), None
 
