@@ -67,3 +67,53 @@ def test_memory_cannot_be_pinned_and_subclasses_may_say_what_pinning_does_to_the
 
     torch.ones(2).as_subclass(Counted).pin_memory()
     assert seen == [torch.ops.aten._pin_memory.default]
+
+
+@pytest.mark.parametrize(("make", "error", "text"), [
+    (lambda: torch.FloatStorage(1, 2), RuntimeError, "Too many positional arguments"),
+    (lambda: torch.FloatStorage(dtype=torch.float), RuntimeError, "Keyword argument 'dtype' cannot be specified"),
+    (lambda: torch.FloatStorage(0, wrap_storage=torch.UntypedStorage(4)), RuntimeError, "No positional arguments should be"),
+    (lambda: torch.FloatStorage(wrap_storage=[1]), TypeError, "Argument 'wrap_storage' must be UntypedStorage"),
+    (lambda: torch.TypedStorage(1, 2, dtype=torch.float), RuntimeError, "TypedStorage.__init__ received an invalid"),
+    (lambda: torch.TypedStorage(wrap_storage=torch.UntypedStorage(4)), RuntimeError, "Argument 'dtype' must be specified"),
+    (lambda: torch.UntypedStorage("a"), RuntimeError, "one of the items was of type str instead of int"),
+    (lambda: torch.UntypedStorage(-1), RuntimeError, "called with negative number"),
+    (lambda: torch.UntypedStorage(4)[::2], RuntimeError, "only a step of 1 is supported"),
+    (lambda: torch.FloatStorage([1.0])["a"], RuntimeError, "can't index a"),
+    (lambda: torch.FloatStorage([1.0]).__setitem__(3, 1.0), IndexError, "index 3 is out of bounds for dimension 0 with size 1")])
+def test_constructors_and_indices_are_checked(make, error, text) -> None:
+    with pytest.raises(error, match=text):
+        make()
+
+
+def test_classes_of_storages_are_typed_storages() -> None:
+    assert issubclass(torch.FloatStorage, torch.TypedStorage)
+    assert isinstance(torch.FloatStorage([1.0]), torch.FloatStorage) and not isinstance(torch.FloatStorage(1), torch.LongStorage)
+
+
+def test_storages_that_a_program_made_change_their_size() -> None:
+    storage = torch.FloatStorage([1.0, 2.0])
+    storage.resize_(3)
+    assert storage.tolist() == [1.0, 2.0, 0.0]
+
+
+def test_storages_move_to_shared_memory_with_their_tensors() -> None:
+    t = torch.arange(4.0)
+    view = t[2:]
+    assert t.untyped_storage().share_memory_().is_shared() and t.is_shared() and view.is_shared()
+    t[3] = 9
+    assert view.tolist() == [2, 9]
+
+
+def test_storages_of_meta_tensors_have_a_size_and_no_values() -> None:
+    storage = torch.ones(3, device="meta").untyped_storage()
+    assert (storage.device, storage.nbytes(), storage.data_ptr()) == (torch.device("meta"), 12, 0)
+    assert "device=meta" in repr(storage) and storage.clone().device.type == "meta"
+    for read in (storage.tolist, lambda: storage[0], lambda: list(storage)):
+        with pytest.raises(NotImplementedError, match="Not available for 'meta' device type"):
+            read()
+    with pytest.raises(NotImplementedError, match="Cannot copy out of meta tensor; no data!"):
+        storage.cpu()
+    assert storage.fill_(1) is storage and storage.resize_(20).nbytes() == 20
+    typed = torch.TypedStorage(3, dtype=torch.float32, device="meta")
+    assert typed.device.type == "meta" and typed.int().dtype == torch.int32 and len(typed.int()) == 3

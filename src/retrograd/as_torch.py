@@ -627,6 +627,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "StateDict": "_torch_private:STATE_DICT",
     },
     "storage": {
+        "_LegacyStorage": "storage:Legacy",
         "_load_from_bytes": "_torch_private:load_from_bytes",
     },
     "distributed._composable_state": {

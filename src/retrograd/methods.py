@@ -528,7 +528,10 @@ def untyped_storage(self: Any) -> Any:
             return hooks.nested_answers["untyped_storage"](self)
         coordinates = hooks.layout(self).name == "sparse_coo"
         raise NotImplementedError(f"Cannot access storage of Sparse{'' if coordinates else 'Csr'}TensorImpl")
-    return storage.storage_of(exposed.expose(self.array))
+    found = storage.storage_of(exposed.expose(self.array))
+    if self._flags & FLAG_META:
+        found.meta = True
+    return found
 
 
 def nbytes(self: Any) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 
 from retrograd.core import dtypes
 from retrograd.core.api import EXTRA_FUNCTIONS, expose
-from retrograd.core.device import CPU, parse_device
+from retrograd.core.device import parse_device
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import defop
 from retrograd.core.shared_memory import new_shared
@@ -25,6 +25,36 @@ DEPRECATED = ("TypedStorage is deprecated. It will be removed in the future and 
               "tensor.untyped_storage() instead of tensor.storage()")
 
 
+INITIAL = ("TypedStorage.__init__ received an invalid combination of arguments. Expected one of:\n"
+           " * (*, torch.device device, torch.dtype dtype)\n * (int size, *, torch.device device, torch.dtype dtype)\n"
+           " * (Sequence data, *, torch.device device, torch.dtype dtype)\n"
+           " * (*, UntypedStorage wrap_storage, torch.dtype dtype)")
+
+
+def refuse(kind: Any, head: str, reason: str) -> None:
+    """Raise the error of a constructor, which lists what it takes."""
+    raise kind(f"{head}\n{reason}")
+
+
+def check_wrapped(args: Any, wrap_storage: Any, head: str) -> None:
+    if args:
+        refuse(RuntimeError, head, "No positional arguments should be given when using 'wrap_storage'")
+    if not isinstance(wrap_storage, UntypedStorage):
+        refuse(TypeError, head, f"Argument 'wrap_storage' must be UntypedStorage, but got {type(wrap_storage)}")
+
+
+def new_memory(given: Any, dtype: Any, device: Any) -> UntypedStorage:
+    """Memory for a number of elements, or with the elements of a sequence."""
+    if isinstance(given, int):
+        return UntypedStorage(given * dtype.itemsize, device=device)
+    if isinstance(given, str):
+        raise TypeError("new(): invalid data type 'str'")
+    array = np.array(given, dtype.numpy)
+    made = UntypedStorage(array.nbytes, device=device)
+    bytes_of(made.owner)[...] = array.view(np.uint8).reshape(-1)
+    return made
+
+
 class TypedStorage:
     """A flat sequence of elements in memory.
 
@@ -35,22 +65,32 @@ class TypedStorage:
 
     is_cuda = is_sparse = False
 
-    def __init__(self, size: Any = 0, *, wrap_storage: UntypedStorage | None = None, dtype: Any = None, device: Any = None,
+    def __init__(self, *args: Any, wrap_storage: UntypedStorage | None = None, dtype: Any = None, device: Any = None,
                  _internal: bool = False) -> None:
         self.dtype = dtype or dtypes.get_default_dtype()
         if wrap_storage is None:
-            array = np.zeros(size, self.dtype.numpy) if isinstance(size, int) else np.array(size, self.dtype.numpy)
-            wrap_storage = UntypedStorage(array.view(np.uint8).reshape(-1))
+            if len(args) > 1:
+                refuse(RuntimeError, INITIAL, "Too many positional arguments")
+            wrap_storage = new_memory(args[0] if args else 0, self.dtype, device)
+        else:
+            check_wrapped(args, wrap_storage, INITIAL)
+            if dtype is None:
+                refuse(RuntimeError, INITIAL, "Argument 'dtype' must be specified")
+            if not isinstance(dtype, dtypes.dtype):
+                refuse(TypeError, INITIAL, f"Argument 'dtype' must be torch.dtype, not {type(dtype)}")
+            if device is not None:
+                refuse(RuntimeError, INITIAL, "Argument 'device' should not be specified when 'wrap_storage' is given")
         self._untyped_storage = wrap_storage
 
     @property
     def _array(self) -> Any:
+        self._untyped_storage._check_values()
         memory = bytes_of(self._untyped_storage.owner)
         return memory[:len(memory) // self.dtype.itemsize * self.dtype.itemsize].view(self.dtype.numpy)
 
     @property
     def device(self) -> Any:
-        return CPU
+        return self._untyped_storage.device
 
     def untyped(self) -> UntypedStorage:
         """The same memory as bytes."""
@@ -67,9 +107,13 @@ class TypedStorage:
         return self._array[self._checked(index)].item()
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        if isinstance(index, int) and not -len(self) <= index < len(self):
+            raise IndexError(f"index {index} is out of bounds for dimension 0 with size {len(self)}")
         self._array[index if isinstance(index, slice) else self._checked(index)] = value
 
-    def _checked(self, index: int) -> int:
+    def _checked(self, index: Any) -> Any:
+        if not isinstance(index, int):
+            raise RuntimeError(f"can't index a <class 'torch.storage.TypedStorage'> with {type(index)}")
         if not -len(self) <= index < len(self):
             raise IndexError(f"index {index} out of range for storage of size {len(self)}")
         return index
@@ -84,8 +128,8 @@ class TypedStorage:
         return hash(self._untyped_storage)
 
     def __repr__(self) -> str:
-        return "".join([f" {value}\n" for value in self.tolist()]) + (
-            f"[torch.storage.TypedStorage(dtype={self.dtype}, device=cpu) of size {len(self)}]")
+        lines = "...\n" if self._untyped_storage.meta else "".join([f" {value}\n" for value in self.tolist()])
+        return f"{lines}[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
 
     def tolist(self) -> list[Any]:
         """The elements as Python numbers."""
@@ -101,13 +145,13 @@ class TypedStorage:
     def element_size(self) -> int:
         return self.dtype.itemsize
 
-    def get_device(self) -> int:
-        return -1
+    def get_device(self) -> None:
+        """The number of the device: the cpu has none."""
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The name of the storage type, or a copy with another one."""
         if dtype is None:
-            return f"torch.{self.pickle_storage_type()}"
+            return "torch.storage.TypedStorage" if self._untyped_storage.meta else f"torch.{self.pickle_storage_type()}"
         return self._converted(STORAGE_TYPES[str(dtype).removeprefix("torch.")].dtype if isinstance(dtype,
                                                                                                     str) else dtype.dtype)
 
@@ -115,6 +159,8 @@ class TypedStorage:
         return f"{self.dtype.legacy}Storage"
 
     def _converted(self, dtype: Any) -> TypedStorage:
+        if self._untyped_storage.meta:
+            return TypedStorage(len(self), dtype=dtype, device="meta")
         return TypedStorage(self._array.astype(dtype.numpy), dtype=dtype)
 
     def clone(self) -> TypedStorage:
@@ -122,19 +168,27 @@ class TypedStorage:
         return TypedStorage(wrap_storage=self._untyped_storage.clone(), dtype=self.dtype)
 
     def cpu(self) -> TypedStorage:
+        self._untyped_storage.cpu()
+        return self
+
+    def pin_memory(self, device: Any = None) -> TypedStorage:
+        self._untyped_storage.pin_memory(device)
         return self
 
     def fill_(self, value: Any) -> TypedStorage:
-        self._array[...] = value
+        if not self._untyped_storage.meta:
+            self._array[...] = value
         return self
 
     def copy_(self, source: Any, non_blocking: Any = None) -> TypedStorage:
-        self._array[...] = source._array if isinstance(source, TypedStorage) else source
+        if isinstance(source, UntypedStorage) or self._untyped_storage.meta:
+            self._untyped_storage.copy_(source)
+        else:
+            self._array[...] = source._array if isinstance(source, TypedStorage) else source
         return self
 
-    def resize_(self, size: int) -> TypedStorage:
+    def resize_(self, size: int) -> None:
         self._untyped_storage.resize_(size * self.dtype.itemsize)
-        return self
 
     def resizable(self) -> bool:
         return self._untyped_storage.resizable()
@@ -191,10 +245,21 @@ for method, dtype_name in dict(float="float32", double="float64", half="float16"
 class StorageType(type):
     """The type of FloatStorage and its like: calling one makes a TypedStorage, and isinstance goes by dtype."""
 
-    dtype: Any
+    def __call__(cls, *args: Any, wrap_storage: Any = None, **kwargs: Any) -> Any:
+        if cls.dtype is None:
+            raise RuntimeError("Only child classes of _LegacyStorage can be instantiated")
+        head = (f"{cls}.__new__ received an invalid combination of arguments. Expected one of:\n * no arguments\n * (int size)\n"
+                " * (Sequence data)\n * (*, UntypedStorage wrap_storage)")
+        for name in kwargs:
+            refuse(RuntimeError, head, f"Keyword argument '{name}' cannot be specified")
+        if wrap_storage is None:
+            if len(args) > 1:
+                refuse(RuntimeError, head, "Too many positional arguments")
+            return TypedStorage(*args, dtype=cls.dtype)
+        check_wrapped(args, wrap_storage, head)
+        return TypedStorage(wrap_storage=wrap_storage, dtype=cls.dtype)
 
-    def __call__(cls, size: Any = 0, *, wrap_storage: Any = None, device: Any = None) -> Any:
-        return TypedStorage(size, wrap_storage=wrap_storage, dtype=cls.dtype)
+    dtype: Any = None
 
     def from_file(cls, filename: Any, shared: bool = False, size: int = 0) -> TypedStorage:
         """The elements in a file; see UntypedStorage.from_file."""
@@ -211,10 +276,11 @@ class StorageType(type):
         return isinstance(value, TypedStorage) and value.dtype is cls.dtype
 
     def __repr__(cls) -> str:
-        return f"<class 'torch.{cls.__name__}'>"
+        return f"<class '{cls.__module__}.{cls.__name__}'>"
 
 
-STORAGE_TYPES: dict[str, Any] = {f"{d.legacy}Storage": StorageType(f"{d.legacy}Storage", (),
+Legacy = StorageType("_LegacyStorage", (TypedStorage,), {"__module__": "torch.storage", "dtype": None})
+STORAGE_TYPES: dict[str, Any] = {f"{d.legacy}Storage": StorageType(f"{d.legacy}Storage", (Legacy,),
                                                                    {"dtype": d, "__module__": "torch"})
                                  for d in (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16, dtypes.int64,
                                            dtypes.int32, dtypes.int16, dtypes.int8, dtypes.uint8, dtypes.bool_,

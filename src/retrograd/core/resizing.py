@@ -12,16 +12,17 @@ from retrograd.core.storage import STORAGES, UntypedStorage, bytes_of, offset_of
 from retrograd.core.tensor import Tensor
 
 
-def resize_storage(stored: UntypedStorage, nbytes: int) -> None:
-    """Move `stored` to memory of `nbytes` bytes.
+def resize_storage(stored: UntypedStorage, nbytes: int, memory: Any = None) -> None:
+    """Move `stored` to memory of `nbytes` bytes: new memory, or some that is given.
 
     NumPy arrays do not see their memory move, so every tensor gets a new array. Tensors that no longer fit wait for the
     storage to grow again; until then they have their shape, and zeros for values.
     """
     old = stored.owner
-    memory = np.zeros(nbytes, np.uint8)
+    memory = np.zeros(nbytes, np.uint8) if memory is None else memory
     kept = min(nbytes, old.nbytes)
-    memory[:kept] = bytes_of(old)[:kept]
+    if not stored.meta:
+        memory[:kept] = bytes_of(old)[:kept]
     def forget(reference: Any) -> None:
         if not any([waiting[0]() is not None for waiting in stored.waiting]):
             KEPT.pop(id(stored), None)

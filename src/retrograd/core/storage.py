@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from retrograd.core.device import CPU
+from retrograd.core.device import CPU, META, parse_device
 from retrograd.core.hooks import hooks
 from retrograd.core.shared_memory import descriptor_of, new_shared
 
@@ -253,21 +253,38 @@ def empty_strided(shape: Any, strides: Any, dtype: Any) -> Any:
 class UntypedStorage:
     """The bytes under one or more tensors."""
 
-    __slots__ = ("__weakref__", "filename", "owner", "parked", "waiting")
+    __slots__ = ("__weakref__", "filename", "meta", "owner", "parked", "waiting")
 
-    def __init__(self, owner: Any = 0) -> None:
+    def __init__(self, owner: Any = 0, *, device: Any = None) -> None:
+        self.meta = device is not None and parse_device(device).type == "meta"      # a size without values
         self.filename: str | None = None      # of a shared file in memory
         self.parked: Any = None               # what tensors refer to that do not fit into the storage since it was resized,
         self.waiting: list[Any] = []          # and how they lie in it once they fit again
         # users give a number of bytes, or the bytes; the library the array that owns the memory
         if isinstance(owner, int):
-            owner = np.zeros(owner, np.uint8)
+            owner = np.zeros(self._checked_size(owner), np.uint8)
         elif not isinstance(owner, ndarray):
-            owner = np.array(owner, np.uint8)
+            for item in owner:
+                if not isinstance(item, int):
+                    raise RuntimeError("torch.UntypedStorage(): tried to construct a storage from a sequence "
+                                       f"({type(owner).__name__}), but one of the items was of type {type(item).__name__} "
+                                       "instead of int")
+            owner = np.array(owner, np.int64).astype(np.uint8)
         self.owner = owner
 
+    @staticmethod
+    def _checked_size(size: int) -> int:
+        if size < 0:
+            raise RuntimeError(f"alloc_cpu() seems to have been called with negative number: {size % 2**64}; a storage cannot "
+                               f"have {size} bytes")
+        return size
+
+    def _check_values(self) -> None:
+        if self.meta:
+            raise NotImplementedError("Not available for 'meta' device type")
+
     def data_ptr(self) -> int:
-        return address(self.owner) if self.owner.nbytes else 0
+        return address(self.owner) if self.owner.nbytes and not self.meta else 0
 
     @property
     def _cdata(self) -> int:
@@ -283,23 +300,31 @@ class UntypedStorage:
         return self.owner.nbytes
 
     def __getitem__(self, index: Any) -> Any:
+        self._check_values()
         if isinstance(index, slice):
-            return UntypedStorage(bytes_of(self.owner)[index])
+            return UntypedStorage(bytes_of(self.owner)[self._checked(index)])
         return int(bytes_of(self.owner)[self._checked(index)])
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        bytes_of(self.owner)[index if isinstance(index, slice) else self._checked(index)] = value
+        self._check_values()
+        bytes_of(self.owner)[self._checked(index)] = value & 255 if isinstance(value, int) else value
 
-    def _checked(self, index: int) -> int:
+    def _checked(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            if index.step not in (None, 1):
+                raise RuntimeError(f"Trying to slice with a step of {index.step}, but only a step of 1 is supported")
+            return index
+        if not isinstance(index, int):
+            raise TypeError(f"can't index a {type(self).__module__}.{type(self).__name__} with {type(index).__name__}")
         if not -len(self) <= index < len(self):
             raise IndexError(f"index {index} out of range for storage of size {len(self)}")
         return index
 
     def __repr__(self) -> str:
-        lines = "".join([f" {byte}\n" for byte in self.tolist()])
-        return f"{lines}[torch.storage.UntypedStorage(device=cpu) of size {len(self)}]"
+        lines = "...\n" if self.meta else "".join([f" {byte}\n" for byte in self.tolist()])
+        return f"{lines}[torch.storage.UntypedStorage(device={self.device}) of size {len(self)}]"
 
-    device = property(lambda self: CPU)
+    device = property(lambda self: META if self.meta else CPU)
     is_cuda = is_sparse = False
 
     def element_size(self) -> int:
@@ -308,8 +333,8 @@ class UntypedStorage:
     def untyped(self) -> UntypedStorage:
         return self
 
-    def get_device(self) -> int:
-        return -1
+    def get_device(self) -> None:
+        """The number of the device: the cpu has none."""
 
     def type(self) -> str:
         return "torch.storage.UntypedStorage"
@@ -347,7 +372,7 @@ class UntypedStorage:
                     dtype: Any = None) -> UntypedStorage:
         """The bytes of elements in a buffer, which are copied and put into this machine's order."""
         if byte_order not in ("native", "little", "big"):
-            raise ValueError(f"invalid byte_order '{byte_order}' (expected 'big', 'little' or 'native')")
+            raise ValueError(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')")
         width = 1 if dtype is None else dtype.itemsize
         memory = np.frombuffer(buffer, np.uint8)
         if offset < 0 or offset > len(memory) or offset == len(memory) and len(memory):
@@ -366,18 +391,35 @@ class UntypedStorage:
         return made
 
     def cpu(self) -> UntypedStorage:
+        if self.meta:
+            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
         return self
 
     def clone(self) -> UntypedStorage:
+        if self.meta:
+            made = UntypedStorage(0, device="meta")
+            made.owner = self.owner
+            return made
         return UntypedStorage(bytes_of(self.owner).copy())
 
     def fill_(self, value: int) -> UntypedStorage:
-        bytes_of(self.owner)[...] = value
+        if not self.meta:
+            bytes_of(self.owner)[...] = value
         return self
+
+    def pin_memory(self, device: Any = None) -> UntypedStorage:
+        """Without an accelerator no memory can be pinned."""
+        if self.meta:
+            raise TypeError("cannot pin 'torch.storage.UntypedStorage' only CPU memory can be pinned")
+        raise RuntimeError("Cannot access accelerator device when none is available.")
 
     def copy_(self, source: Any, non_blocking: Any = None) -> UntypedStorage:
         """Copy the bytes of a storage of the same size."""
         given = source.untyped()
+        if self.meta:
+            return self
+        if given.meta:
+            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
         if len(given) != len(self):
             raise RuntimeError(f"size does not match, self was {len(self)} bytes but src was {len(given)} bytes")
         bytes_of(self.owner)[...] = bytes_of(given.owner)
@@ -403,15 +445,13 @@ class UntypedStorage:
         return made
 
     def resizable(self) -> bool:
-        return self.owner.base is None
+        return self.meta or self.owner.base is None
 
     def resize_(self, size: int) -> UntypedStorage:
         """Give the storage another size; tensors on it move with it, and read zeros while they do not fit."""
         if not self.resizable():
             raise RuntimeError("Trying to resize storage that is not resizable")
-        if size < 0:
-            raise RuntimeError(f"a storage cannot have {size} bytes")
-        if size != len(self):
+        if self._checked_size(size) != len(self):
             hooks.resize_storage(self, size)
         return self
 
@@ -426,13 +466,15 @@ class UntypedStorage:
         return cls(new_shared(size))
 
     def share_memory_(self) -> UntypedStorage:
-        """Only where the memory is shared already: NumPy arrays over it would not see it move."""
+        """Move the storage, and the tensors on it, to memory that other processes can be let into."""
+        if self.meta:
+            raise RuntimeError("_share_fd_: only available on CPU")
         if not self.is_shared():
-            raise NotImplementedError(f"a storage of {len(self)} bytes cannot be moved to shared memory: tensors may be using "
-                                      "its memory. Tensor.share_memory_ moves one tensor.")
+            hooks.resize_storage(self, len(self), new_shared(len(self)))
         return self
 
     def tolist(self) -> list[int]:
+        self._check_values()
         return bytes_of(self.owner).tolist()
 
     def __eq__(self, other: object) -> bool:
