@@ -248,8 +248,8 @@ class StorageType(type):
     def __call__(cls, *args: Any, wrap_storage: Any = None, **kwargs: Any) -> Any:
         if cls.dtype is None:
             raise RuntimeError("Only child classes of _LegacyStorage can be instantiated")
-        head = (f"{cls}.__new__ received an invalid combination of arguments. Expected one of:\n * no arguments\n * (int size)\n"
-                " * (Sequence data)\n * (*, UntypedStorage wrap_storage)")
+        head = (f"{cls}.__new__ received an invalid combination of arguments. Expected one of:\n * no arguments\n"
+                " * (int size)\n * (Sequence data)\n * (*, UntypedStorage wrap_storage)")
         for name in kwargs:
             refuse(RuntimeError, head, f"Keyword argument '{name}' cannot be specified")
         if wrap_storage is None:
