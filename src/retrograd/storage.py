@@ -222,8 +222,10 @@ class TypedStorage:
     @classmethod
     def from_buffer(cls, *args: Any, dtype: Any = None, device: Any = None, **kwargs: Any) -> TypedStorage:
         """The elements in a buffer, which are copied."""
-        dtype = dtype or dtypes.get_default_dtype()
+        dtype = dtype or getattr(cls, "dtype", None) or dtypes.get_default_dtype()
         return TypedStorage(wrap_storage=UntypedStorage.from_buffer(*args, dtype=dtype, **kwargs), dtype=dtype)
+
+    _from_buffer = from_buffer
 
     # The same under the names that PyTorch's own code calls, so as not to warn that such storages will go.
     _cdata = property(lambda self: self._untyped_storage._cdata)
@@ -265,12 +267,6 @@ class StorageType(type):
         """The elements in a file; see UntypedStorage.from_file."""
         untyped = UntypedStorage.from_file(filename, shared, size * cls.dtype.itemsize)
         return TypedStorage(wrap_storage=untyped, dtype=cls.dtype)
-
-    def from_buffer(cls, *args: Any, **kwargs: Any) -> TypedStorage:
-        """The elements of a buffer; see UntypedStorage.from_buffer."""
-        return TypedStorage.from_buffer(*args, dtype=cls.dtype, **kwargs)
-
-    _from_buffer = from_buffer
 
     def __instancecheck__(cls, value: Any) -> bool:
         return isinstance(value, TypedStorage) and value.dtype is cls.dtype
