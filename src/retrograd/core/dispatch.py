@@ -27,7 +27,6 @@ from retrograd.core.kernels import (
 )
 from retrograd.core.opdef import OpDef, find_packet
 from retrograd.core.origin import note_call
-from retrograd.core.out import compute_out, write_out
 from retrograd.core.quick import call_native, passes, tensors_of, write_native
 from retrograd.core.record import dropped, finish, record, record_short, save_results, save_written
 from retrograd.core.saved import share_counter
@@ -597,7 +596,7 @@ def autograd(op: OpDef, args: Any) -> Any:
     target = None
     if op.is_inplace or op.is_out:
         if op.is_out:
-            return write_out(op, args, below)
+            return hooks.write_out(op, args)
         target = args[0]
     if op.differentiable or target is not None:
         if grad_enabled() and not inference():
@@ -706,7 +705,7 @@ def compute(op: Any, args: Any) -> Any:
         if replaced is not NotImplemented:
             return replaced
     if op.is_out:
-        return compute_out(op, args, compute)
+        return hooks.compute_out(op, args)
     if odd & FLAG_WRAPPER:             # no transform took it: its own has ended
         return hooks.escaped(op, args)
     if odd & (FLAG_CONJ | FLAG_NEG) and not op.is_view:

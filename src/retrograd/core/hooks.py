@@ -35,6 +35,8 @@ class Hooks:
         self.dispatch_mode: Service = later("retrograd.core.modes", "dispatch_mode")           # (op, args)
         self.dispatch_subclass: Service = later("retrograd.core.modes", "dispatch_subclass")   # (op, args)
         self.autocast: Service = later("retrograd.core.autocast", "autocast")                  # (op, args)
+        self.write_out: Service = later("retrograd.core.out", "write_out")                 # (op, args)
+        self.compute_out: Service = later("retrograd.core.out", "compute_out")             # (op, args)
         # ---- tensors from data, copies and gradients (ops/create, ops/memory)
         self.device_context: Service = later("retrograd.settings", "device_context")      # (device) -> scope
         self.construct: Service = later("retrograd.legacy", "construct")                       # (tensor, args, kwargs)
@@ -47,6 +49,8 @@ class Hooks:
         self.contiguous_clone: Service = later("retrograd.ops.memory.copy", "contiguous_clone")
         self.copy_to_layout: Service = later("retrograd.ops.memory.copy", "copy_to_layout")    # (grad, shape, strides)
         self.assign_out: Service = later("retrograd.ops.memory.copy", "assign_out")            # (out, value, op name)
+        self.record_out: Service = later("retrograd.ops.memory.copy", "record_out")            # (out, value, rule, name)
+        self.check_out_dtype: Service = later("retrograd.ops.memory.copy", "check_out_dtype")      # (rule, value, out, name)
         self.new_gradient: Service = later("retrograd.ops.memory.copy", "new_gradient")        # (grad, strides)
         self.first_gradient: Service = later("retrograd.ops.memory.copy", "first_gradient")
         self.add_gradient: Service = later("retrograd.ops.memory.copy", "add_gradient")        # (old, grad)

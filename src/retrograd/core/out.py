@@ -1,58 +1,181 @@
-"""out= forms: the functional op, then its result copied into tensors that the call names."""
+"""The out= forms of ops: what they refuse and in which order, and how results get into the tensors that were given.
+
+NOTE [Order of refusals]
+An op that autograd knows asks for gradients first; then come memory that is written and read, shapes, dtypes, and last the
+dtypes that its kernel has no code for. An op that is made of others ("composite") checks its own arguments, and it is one
+of its parts that asks for gradients. Two kinds of ops take operands that require grad: those that compute and then copy
+("out_copied") and those that autograd has no formula for ("out_untracked"); their results are recorded as copies.
+"""
 from __future__ import annotations
 
 from typing import Any
 
-from retrograd.core import views
+from retrograd.core import dispatch, dtypes, views
 from retrograd.core.hooks import hooks
-from retrograd.core.kernels import check_apart, check_overlap
-from retrograd.core.opdef import OpDef
+from retrograd.core.kernels import FLOAT32, check_apart, check_overlap, check_shapes, check_writable, promoted_dtype
+from retrograd.core.modes import TorchDispatchMode, push_mode, remove_mode
 from retrograd.core.state import grad_enabled, inference
 from retrograd.core.tensor import FLAG_INFERENCE, FLAG_WRITABLE, Tensor, wants_grad
 
 
-def write_out(op: OpDef, args: Any, below: Any) -> Any:
-    """The out= form of an op: compute the functional form, then copy into `out`. `below` is the layer below autograd."""
-    outs = args[op.out_arg:]
-    inputs = args[:op.out_arg]
-    if not op.functional._ready:
-        op.functional.prepare()
-    if grad_enabled() and (op.functional.differentiable or op.functional.composite):
-        tensors = [t for a in args for t in (a if isinstance(a, (list, tuple)) else (a,)) if isinstance(t, Tensor)]
-        if any([wants_grad(t) for t in tensors]) and not all([t._flags & FLAG_INFERENCE for t in tensors]):
-            if op.functional.composite and any([isinstance(t, Tensor) and not t.array.ndim for t in inputs]):
-                op.functional.compute(*inputs)           # made of others, it looks at ranks before they look at gradients
-            raise RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic differentiation, "
-                               "but one of the arguments requires grad.")
+def write_out(op: Any, args: Any) -> Any:
+    """The out= form of an op: compute the functional form, then copy into `out`."""
+    outs, inputs = args[op.out_arg:], args[:op.out_arg]
+    function = op.functional
+    if not function._ready:
+        function.prepare()
+    if function.composite and "out_first" in function.traits:
+        check_first(function, inputs, outs)
+    recorded = grad_enabled() and refuse_gradients(op, inputs, outs)
     for out in outs:
         if out._flags & FLAG_INFERENCE and not out._flags & FLAG_WRITABLE and not inference():
             raise RuntimeError(views.INFERENCE_WRITE)
-    if not op.functional.composite:
-        return below(op, args)
-    result = op.functional.compute(*inputs)
-    if op.functional.traits:
-        check_out_memory(op.functional, inputs, outs)
+    if recorded:
+        result = dispatch.call(function, inputs)
+        for i, (out, value) in enumerate(zip(outs, result if function.multiple else (result,), strict=True)):
+            hooks.record_out(out, value, rule_of(function, i), op.schema.params[op.out_arg + i].name)
+        return given(op, outs)
+    if not function.composite:
+        if "out_first" in function.traits:
+            check_first(function, inputs, outs)
+        return dispatch.below(op, args)
+    result = function.compute(*inputs)
+    if function.traits:
+        check_out_memory(function, inputs, outs)
     return assign_out(op, outs, result)
 
 
-def compute_out(op: OpDef, args: Any, compute: Any) -> Any:
-    """Run the kernel of an out= form; `compute` runs that of the functional one."""
-    if not op.functional._ready:
-        op.functional.prepare()
-    check_out_memory(op.functional, args[:op.out_arg], args[op.out_arg:])
-    result = compute(op.functional, args[:op.out_arg])
-    if op.functional.has_lists:
-        for given in args[:op.out_arg]:
-            if isinstance(given, (list, tuple)) and (args[op.out_arg].array.shape != (0,) or result.array.size):
-                check_apart(args[op.out_arg].array, given)
-    if op.functional.promote is not None:
-        check_out_shape(args[op.out_arg], args[:op.out_arg], result)
+def refuse_gradients(op: Any, inputs: Any, outs: Any) -> bool:
+    """Refuse operands and outputs that require grad, as far as the op does; whether the results are recorded."""
+    function = op.functional
+    operands = [t for a in inputs for t in (a if isinstance(a, (list, tuple)) else (a,)) if isinstance(t, Tensor)]
+    written = any([wants_grad(t) for t in outs])
+    if not written and not any([wants_grad(t) for t in operands]) or all(
+            [t._flags & FLAG_INFERENCE for t in (*operands, *outs)]):
+        return False
+    traits = function.traits
+    untracked = "out_untracked" in traits or "view_copy" in traits
+    if untracked and not written:
+        return bool(function.differentiable or function.composite)
+    if "out_copied" in traits:
+        return True
+    if not (untracked or function.differentiable or function.composite):
+        return False
+    error = RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of "
+                         "the arguments requires grad.")
+    if function.composite and not untracked:
+        result = Parts(error).run(function, [t.detach() if isinstance(t, Tensor) else t for t in inputs])
+        if ": " in function.out:
+            hooks.check_out_dtype(rule_of(function, 0), result.dtype, outs[0].dtype, "out")
+    raise error
+
+
+def check_first(op: Any, inputs: Any, outs: Any) -> None:
+    """Refuse out= tensors by their dtypes before anything else is looked at: results have that of the first operand."""
+    first = next(t for i in op.tensor_args for t in [inputs[i]] if isinstance(t, Tensor)).dtype
+    for i, (out, returned) in enumerate(zip(outs, op.schema.returns, strict=True)):
+        kind = op.out.partition(": ")[0]
+        value = dtypes.bool_ if kind == "bool" else dtypes.float32 if kind == "float" else {"indices": dtypes.int64, "exponent": dtypes.int32}.get(
+            returned.name or "", first)
+        hooks.check_out_dtype(rule_of(op, i), value, out.dtype, returned.name or "out")
+
+
+def rule_of(op: Any, i: int) -> str:
+    """The rule for the dtype of the i-th out= tensor."""
+    rules = op.out.split(" // ")
+    return str(rules[min(i, len(rules) - 1)])
+
+
+class Parts(TorchDispatchMode):
+    """Runs an op that is made of others up to the part whose out= form refuses gradients: what views and the op itself find
+    wrong comes before that, what other parts find wrong after it."""
+
+    _is_hidden = True
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+        self.reached = False
+
+    def run(self, op: Any, args: Any) -> Any:
+        push_mode(self)
+        try:
+            return op.compute(*args)
+        except Exception:
+            if self.reached:
+                raise self.error from None
+            raise
+        finally:
+            remove_mode(self)
+
+    def _process(self, op: Any, args: Any) -> Any:
+        self.reached = self.reached or not op.is_view
+        return dispatch.compute(op, args)
+
+
+def compute_out(op: Any, args: Any) -> Any:
+    """Run the kernel of an out= form."""
+    function = op.functional
+    if not function._ready:
+        function.prepare()
+    outs, inputs = args[op.out_arg:], args[:op.out_arg]
+    out = outs[0]
+    check_out_memory(function, inputs, outs)
     # an output that is an input as well is written in place, and refused in the words of an in-place op
-    rule = "cast" if op.functional.out == "found" and any([t is args[op.out_arg] for t in args[:op.out_arg]]) else None
-    return assign_out(op, args[op.out_arg:], result, rule)
+    rule = "cast" if function.out == "found" and any([t is out for t in inputs]) else None
+    try:
+        result = dispatch.compute(function, inputs)
+    except NotImplementedError as error:
+        if '" not implemented for' not in str(error):           # which the op says itself, and first
+            raise
+        if function.promote is None:
+            check_before_dtypes(op, inputs, outs)
+        elif not function.multiple:
+            check_before_kernel(function, inputs, out, rule)
+        raise
+    if function.has_lists:
+        for operands in inputs:
+            if isinstance(operands, (list, tuple)) and (out.array.shape != (0,) or result.array.size):
+                check_apart(out.array, operands)
+    if function.promote is not None and isinstance(result, Tensor):
+        check_out_shape(out, inputs, result.array.shape)
+    return assign_out(op, outs, result, rule)
 
 
-def check_out_memory(op: OpDef, inputs: Any, outs: Any) -> None:
+def check_before_kernel(op: Any, inputs: Any, out: Any, rule: Any) -> None:
+    """What is wrong with an out= tensor is said before a dtype is that the kernel of an elementwise op lacks."""
+    operands = [inputs[i] for i in op.tensor_args if isinstance(inputs[i], Tensor)]
+    check_shapes(op, inputs)
+    if any([t is out for t in operands]):
+        shape = out.array.shape
+        for t in operands:
+            joint = dispatch.np.broadcast_shapes(shape, t.array.shape)
+            check_out_shape(out, operands, joint)
+    if op.promote == "compare":
+        return
+    joint = promoted_dtype(op, [inputs[i] for i in (*op.tensor_args, *op.scalar_args)])
+    if (rule or op.out) == "cast" and not dtypes.can_cast(joint, out.dtype):
+        raise RuntimeError(f"result type {joint.legacy} can't be cast to the desired output type {out.dtype.legacy}")
+    if op.out == "found" and joint is not out.dtype:
+        raise RuntimeError(f"Found dtype {out.dtype.legacy} but expected {joint.legacy}")
+
+
+def check_before_dtypes(op: Any, inputs: Any, outs: Any) -> None:
+    """Refuse out= tensors by their dtypes, for an op whose kernel has no code for that of its operands."""
+    function = op.functional
+    operands = [inputs[i] for i in function.tensor_args if isinstance(inputs[i], Tensor)]
+    refused = operands[0].dtype
+    try:
+        made = dispatch.compute(function, [
+            hooks.cast(t, FLOAT32) if isinstance(t, Tensor) and t.dtype is refused else t for t in inputs])
+    except Exception:
+        return
+    for i, (out, value) in enumerate(zip(outs, made if function.multiple else (made,), strict=True)):
+        rule = rule_of(function, i)
+        hooks.check_out_dtype(rule.split(" || ")[-1], refused if value.dtype is dtypes.float32 else value.dtype, out.dtype,
+                              op.schema.params[op.out_arg + i].name)
+
+
+def check_out_memory(op: Any, inputs: Any, outs: Any) -> None:
     """Refuse out= tensors in memory that the op may not write while it reads its operands."""
     traits = op.traits
     if op.has_lists:
@@ -67,18 +190,29 @@ def check_out_memory(op: OpDef, inputs: Any, outs: Any) -> None:
         check_apart(outs[0].array, inputs[1:])
     elif op.promote is not None or op.elementwise or traits and "guarded" in traits:
         for out in outs:
+            if op.elementwise:
+                check_writable(out.array)
             check_overlap(out.array, inputs)
 
 
-def check_out_shape(out: Any, inputs: Any, result: Any) -> None:
+def check_out_shape(out: Any, inputs: Any, shape: Any) -> None:
     """An out= tensor that is an input as well cannot be resized."""
-    if isinstance(result, Tensor) and out.array.shape != result.array.shape and any([t is out for t in inputs]):
-        raise RuntimeError(f"output with shape {list(out.array.shape)} doesn't match the broadcast shape "
-                           f"{list(result.array.shape)}")
+    if out.array.shape != shape and any([t is out for t in inputs]):
+        raise RuntimeError(f"output with shape {list(out.array.shape)} doesn't match the broadcast shape {list(shape)}")
 
 
-def assign_out(op: OpDef, outs: Any, result: Any, rule: Any = None) -> Any:
+def assign_out(op: Any, outs: Any, result: Any, rule: Any = None) -> Any:
+    """Put the results of an op into its out= tensors."""
     for i, (out, value) in enumerate(zip(outs, result if op.functional.multiple else (result,), strict=True)):
-        hooks.assign_out(out, value, op.name, rule or op.functional.out, op.schema.params[op.out_arg + i].name)
+        hooks.assign_out(out, value, op.name, rule or rule_of(op.functional, i), op.schema.params[op.out_arg + i].name)
+    return given(op, outs)
+
+
+def given(op: Any, outs: Any) -> Any:
+    """What a call with out= returns."""
     return op.result_type(*outs) if op.functional.multiple and op.result_type else (
         tuple(outs) if len(outs) > 1 else outs[0])
+
+
+hooks.write_out = write_out
+hooks.compute_out = compute_out

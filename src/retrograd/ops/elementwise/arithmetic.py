@@ -206,7 +206,7 @@ floor_divide = defop(
     kernel=floored,
     vjp=dict(self=lambda grad: zeros(grad), other=lambda grad: zeros(grad)), jvp="elementwise",
     batch=families.pointwise, promote="common", widen=True, exact=True, numbers=True, inplace=True, lower=FLOORED,
-    pattern="constant",
+    pattern="constant", traits=("out_untracked",),
 )
 
 

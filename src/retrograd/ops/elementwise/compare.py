@@ -159,7 +159,7 @@ def shifted(name: str, function: str) -> Any:
 
 
 def bit_rows(name: str, kernel: Any, scalar: str, lower: str | None = None) -> None:
-    columns = dict(batch=families.pointwise, promote="common", lower=lower)
+    columns = dict(batch=families.pointwise, promote="common", lower=lower, traits=("out_untracked",))
     defop(f"{name}.Tensor(Tensor self, Tensor other) -> Tensor", kernel=kernel, inplace=True, **columns)
     defop(f"{name}.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", variants="function", scalars=("self",),
           out="aten", kernel=lambda xp, self, other: kernel(xp, number_like(xp, other, self), other), **columns)
@@ -177,5 +177,5 @@ defop(
     "bitwise_not(Tensor self) -> Tensor",
     out="found",
     kernel=limited("bitwise_not_cpu", "biu", ufunc("bitwise_not")), batch=families.pointwise, inplace=True,
-    lower="~self",
+    lower="~self", traits=("out_untracked",),
 )

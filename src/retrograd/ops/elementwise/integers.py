@@ -22,9 +22,9 @@ def lcm_kernel(xp: Any, self: Any, other: Any) -> Any:
 
 
 defop("gcd(Tensor self, Tensor other) -> Tensor", kernel=gcd_kernel, promote="common", batch=families.pointwise,
-      inplace="function")
+      inplace="function", traits=("out_untracked",))
 defop("lcm(Tensor self, Tensor other) -> Tensor", kernel=lcm_kernel, promote="common", batch=families.pointwise,
-      inplace="function")
+      inplace="function", traits=("out_untracked",))
 
 
 def check_heaviside(self: Any, values: Any) -> None:
@@ -44,7 +44,7 @@ defop(
     out="same: heaviside is not yet implemented for tensors with different dtypes.",
     kernel=heaviside_kernel, check=check_heaviside, batch=families.pointwise, promote="common", inplace=True,
     vjp=dict(self=lambda grad: zeros(grad), values=lambda grad, self: grad * (self == 0)), jvp="elementwise",
-    lower="values if self == 0 else self > 0",
+    lower="values if self == 0 else self > 0", traits=("out_untracked",),
 )
 
 
@@ -62,7 +62,8 @@ def frexp_gradient(grad: Any, exponent: Any) -> Any:
 
 defop(
     "frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)",
-    out="same: torch.frexp() expects {name} to have dtype {c_value} but got {c_out}",
+    out="same: torch.frexp() expects mantissa to have dtype {c_value} but got {c_out} // "
+        "same: torch.frexp() expects exponent to have int dtype but got {c_out}",
     kernel=frexp_kernel, vjp=dict(self=frexp_gradient), jvp=lambda self_t, exponent: (frexp_gradient(self_t, exponent), None),
-    batch=lambda op, args, dims, size: (call(op, args), (dims[0], dims[0])),
+    batch=lambda op, args, dims, size: (call(op, args), (dims[0], dims[0])), traits=("out_first",),
 )

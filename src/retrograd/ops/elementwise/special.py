@@ -85,7 +85,7 @@ i0e = unary("i0e", by_scipy("i0e_cpu", "i0e", halves=True),
             lambda grad, self, result: grad * (call(i1e, [self]) - self.sgn() * result), widen=True, node="SpecialI0EBackward0")
 i1e = unary("i1e", by_scipy("i1e_cpu", "i1e", halves=True), i1e_rule, widen=True, node="SpecialI1EBackward0")
 defop("special_ndtr(Tensor self) -> Tensor", composite=True, variants="",
-      kernel=lambda self: times(plus(times(self, math.sqrt(0.5)).erf(), 1), 0.5))
+      kernel=lambda self: times(plus(times(self, math.sqrt(0.5)).erf(), 1), 0.5), traits=("out_copied",))
 
 
 # ---- incomplete gamma functions

@@ -142,7 +142,7 @@ def nonzero_static_kernel(xp: Any, self: Any, size: int, fill_value: int) -> Any
 
 nonzero_static = defop(
     "nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor",
-    kernel=nonzero_static_kernel, batch=families.loop,
+    kernel=nonzero_static_kernel, batch=families.loop, traits=("out_untracked",),
 )
 
 # ---- masked_fill
@@ -246,7 +246,8 @@ masked_select = defop(
     out="same: masked_select(): self and result must have the same scalar type",
     kernel=masked_select_kernel,
     vjp=dict(self=masked_select_backward),
-    jvp=lambda self_t, mask: self_t.masked_select(mask), batch=families.loop, traits=("out_apart",), pattern="moves",
+    jvp=lambda self_t, mask: self_t.masked_select(mask), batch=families.loop,
+    traits=("out_apart", "out_first"), pattern="moves",
 )
 
 

@@ -8,7 +8,7 @@ from retrograd.core.dispatch import call, is_ordinary
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import broadcast_problem
 from retrograd.core.opdef import defop
-from retrograd.core.state import tls
+from retrograd.core.state import grad_enabled, tls
 from retrograd.core.tensor import FLAG_WRAPPER, FUNCTIONS_BY_NAME, Tensor, new_tensor, operators, wants_grad
 from retrograd.ops.create.from_data import Once
 from retrograd.ops.linalg.matmul import addmm, bmm, dot, legacy, linalg_cross, mm, mv, trilinear, vdot, words
@@ -263,7 +263,10 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
         raise RuntimeError("tensordot(): the 'out' tensor was specified and requires gradients, and its shape does not match "
                            "the expected result. Either remove the 'out' argument, ensure it does not require gradients, or "
                            "make sure its shape matches the expected output.")
-    hooks.assign_out(out, made, "tensordot")
+    if grad_enabled() and (wants_grad(out) or wants_grad(made)):
+        hooks.record_out(out, made, "cast", "out")
+    else:
+        hooks.assign_out(out, made, "tensordot")
     return out
 
 
@@ -293,7 +296,7 @@ def outer_tensors(self: Any, vec2: Any) -> Any:
 inner = defop("inner(Tensor self, Tensor other) -> Tensor",
               out="same: tensordot: Expected the output tensor to have dtype {value}, but got an "
                   "output tensor with dtype {out}",
-              kernel=inner_tensors, composite=True)
+              kernel=inner_tensors, composite=True, traits=("out_copied",))
 outer = defop("outer(Tensor self, Tensor vec2) -> Tensor", kernel=outer_tensors, composite=True)
 ger = defop("ger(Tensor self, Tensor vec2) -> Tensor", kernel=outer_tensors, composite=True)
 
@@ -421,5 +424,5 @@ cross = defop("cross(Tensor self, Tensor other, int? dim=None) -> Tensor", kerne
 linalg_vecdot = defop("linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
                       out="same: linalg.vecdot: Expected out of dtype{value} but found {out}",
                       kernel=vecdot_tensors, composite=True,
-                      variants="", autocast="lower")
+                      variants="", autocast="lower", traits=("out_first",))
 FUNCTIONS_BY_NAME["linalg_vecdot"] = linalg_vecdot

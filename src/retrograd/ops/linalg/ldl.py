@@ -41,6 +41,7 @@ ldl_factor_ex = defop(
     "linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> "
     "(Tensor LD, Tensor pivots, Tensor info)",
     kernel=ldl_factor_kernel, vjp=NOT_IMPLEMENTED, batch=stacked(2), variants="", constant=(1, 2),
+    traits=("out_untracked",),
 )
 
 
@@ -52,7 +53,7 @@ def ldl_factor_tensors(self: Any, hermitian: bool) -> Any:
 
 
 ldl_factor = defop("linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)",
-                   kernel=ldl_factor_tensors, composite=True, variants="", out="same")
+                   kernel=ldl_factor_tensors, composite=True, variants="", out="same", traits=("out_untracked",))
 
 
 def ldl_solve_kernel(xp: Any, LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any:
@@ -101,4 +102,5 @@ def ldl_solve_meta(xp: Any, LD: Any, pivots: Any, B: Any, hermitian: bool) -> An
 
 
 defop("linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor",
-      kernel=ldl_solve_kernel, meta=ldl_solve_meta, vjp=NOT_IMPLEMENTED, batch=stacked(2, 1, 2), variants="")
+      kernel=ldl_solve_kernel, meta=ldl_solve_meta, vjp=NOT_IMPLEMENTED, batch=stacked(2, 1, 2), variants="",
+      traits=("out_untracked",))

@@ -586,7 +586,7 @@ dot = defop(
     out="same: result dtype {out} does not match input dtype {value}",
     kernel=dot_kernel, fast=fast_dot,
     vjp=dict(self=lambda grad, tensor: grad * conj(tensor), tensor=lambda grad, self: grad * conj(self)),
-    jvp="multilinear", batch=batched_dot, pattern=("product", 0, 1),
+    jvp="multilinear", batch=batched_dot, pattern=("product", 0, 1), traits=("out_first",),
 )
 dot.checks = True
 vdot = defop(
@@ -594,7 +594,7 @@ vdot = defop(
     out="same: result dtype {out} does not match input dtype {value}",
     kernel=vdot_kernel,
     vjp=dict(self=lambda grad, other: conj(grad) * other, other=lambda grad, self: grad * self),
-    jvp="multilinear", batch=batched_dot, pattern=("product", 0, 1),
+    jvp="multilinear", batch=batched_dot, pattern=("product", 0, 1), traits=("out_first",),
 )
 
 

@@ -295,13 +295,13 @@ def matrix_norm_by_name(self: Any, ord: str, dim: Any, keepdim: bool, dtype: Any
 linalg_matrix_norm = defop(
     "linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     out="same: linalg.matrix_norm expected out tensor dtype {value} but got: {out}",
-    kernel=matrix_norm, composite=True, variants="",
+    kernel=matrix_norm, composite=True, variants="", traits=("out_copied",),
 )
 defop(
     'linalg_matrix_norm.str_ord(Tensor self, str ord="fro", int[] dim=[-2, -1], bool keepdim=False, *, '
     "ScalarType? dtype=None) -> Tensor",
     out="same: linalg.matrix_norm expected out tensor dtype {value} but got: {out}",
-    kernel=matrix_norm_by_name, composite=True, variants="",
+    kernel=matrix_norm_by_name, composite=True, variants="", traits=("out_copied",),
 )
 
 
@@ -334,18 +334,18 @@ def linalg_norm(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any
 
 defop("linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
       out="same: linalg.norm expected out tensor dtype {value} but got: {out}",
-      kernel=linalg_norm, composite=True, variants="")
+      kernel=linalg_norm, composite=True, variants="", traits=("out_copied",))
 defop("linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
       out="same: linalg.norm expected out tensor dtype {value} but got: {out}",
-      composite=True, variants="", kernel=linalg_norm_by_name)
+      composite=True, variants="", kernel=linalg_norm_by_name, traits=("out_copied",))
 defop("nuclear_norm(Tensor self, bool keepdim=False) -> Tensor",
       out="same: linalg.matrix_norm expected out tensor dtype {value} but got: {out}",
       composite=True, variants="function",
-      kernel=lambda self, keepdim: matrix_norm_by_name(self, "nuc", (-2, -1), keepdim, None))
+      kernel=lambda self, keepdim: matrix_norm_by_name(self, "nuc", (-2, -1), keepdim, None), traits=("out_copied",))
 defop("nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor",
       out="same: linalg.matrix_norm expected out tensor dtype {value} but got: {out}",
       composite=True, variants="function",
-      kernel=lambda self, dim, keepdim: matrix_norm_by_name(self, "nuc", dim, keepdim, None))
+      kernel=lambda self, dim, keepdim: matrix_norm_by_name(self, "nuc", dim, keepdim, None), traits=("out_copied",))
 defop("frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
       out="same", composite=True, variants="function",
       kernel=lambda self, dim, keepdim: call(norm_dims, [self, 2.0, dim, keepdim]))
@@ -417,9 +417,10 @@ def real_type(self: Any) -> Any:
 
 
 defop("linalg_cond(Tensor self, Scalar? p=None) -> Tensor",
-      out="castable: linalg.cond", kernel=cond, composite=True, variants="", autocast="float32")
+      out="castable: linalg.cond", kernel=cond, composite=True, variants="", autocast="float32", traits=("out_copied",))
 defop("linalg_cond.p_str(Tensor self, str p) -> Tensor",
-      out="castable: linalg.cond", kernel=cond_by_name, composite=True, variants="", autocast="float32")
+      out="castable: linalg.cond", kernel=cond_by_name, composite=True, variants="", autocast="float32",
+      traits=("out_copied",))
 
 
 def matrix_rank(input: Any, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
@@ -444,17 +445,19 @@ def matrix_rank(input: Any, atol: Any = None, rtol: Any = None, hermitian: bool 
 
 defop("linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) "
       "-> Tensor",
-      out="castable: torch.linalg.matrix_rank", kernel=matrix_rank, composite=True, variants="", autocast="float32")
+      out="castable: torch.linalg.matrix_rank", kernel=matrix_rank, composite=True, variants="", autocast="float32",
+      traits=("out_copied",))
 defop("linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor",
       out="castable: torch.linalg.matrix_rank",
-      kernel=matrix_rank, composite=True, variants="", autocast="float32")
+      kernel=matrix_rank, composite=True, variants="", autocast="float32", traits=("out_copied",))
 defop("linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor",
       out="castable: torch.linalg.matrix_rank", composite=True, variants="",
-      kernel=lambda self, tol, hermitian: matrix_rank(self, tol, 0.0, hermitian), autocast="float32")
+      kernel=lambda self, tol, hermitian: matrix_rank(self, tol, 0.0, hermitian), autocast="float32",
+      traits=("out_copied",))
 defop("linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor",
       out="castable: torch.linalg.matrix_rank", composite=True, variants="",
       kernel=lambda input, tol, hermitian: matrix_rank(input, tol, late.zeros((), dtype=tol.dtype), hermitian),
-      autocast="float32")
+      autocast="float32", traits=("out_copied",))
 
 
 # ---- tensors as matrices
@@ -495,8 +498,8 @@ def vander(x: Any, N: Any) -> Any:
 
 
 defop("linalg_tensorinv(Tensor self, int ind=2) -> Tensor",
-      out="castable: tensorinv", kernel=tensorinv, composite=True, variants="", autocast="float32")
+      out="castable: tensorinv", kernel=tensorinv, composite=True, variants="", autocast="float32", traits=("out_copied",))
 defop("linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor",
       out="castable: tensorsolve", kernel=tensorsolve, composite=True,
-      variants="", autocast="float32")
+      variants="", autocast="float32", traits=("out_copied",))
 defop("linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor", kernel=vander, composite=True, variants="", out=False)

@@ -297,7 +297,8 @@ def linalg_eigvals(self: Any) -> Any:
 
 
 defop("linalg_eigvals(Tensor self) -> Tensor",
-      out="castable: torch.linalg.eigvals", kernel=linalg_eigvals, composite=True, variants="", autocast="float32")
+      out="castable: torch.linalg.eigvals", kernel=linalg_eigvals, composite=True, variants="", autocast="float32",
+      traits=("out_untracked",))
 
 
 # ---- singular values
@@ -522,10 +523,10 @@ defop("linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol
       kernel=pinv, composite=True, variants="")
 defop("linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor",
       out="castable: linalg.pinv", composite=True, variants="",
-      kernel=lambda self, rcond, hermitian: pinv(self, 0.0, rcond, hermitian))
+      kernel=lambda self, rcond, hermitian: pinv(self, 0.0, rcond, hermitian), traits=("out_copied",))
 defop("linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor",
       out="castable: linalg.pinv", composite=True, variants="",
-      kernel=pinv_rcond)
+      kernel=pinv_rcond, traits=("out_copied",))
 defop("pinverse(Tensor self, float rcond=1e-15) -> Tensor", composite=True, out=False,
       kernel=lambda self, rcond: pinv(self, 0.0, rcond), autocast="float32")
 

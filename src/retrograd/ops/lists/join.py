@@ -691,4 +691,4 @@ def chunks_side_by_side(tensors: Any, dim: int, num_chunks: int) -> Any:
 
 
 defop("_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor", kernel=chunks_side_by_side, composite=True,
-      variants="function", out="same")
+      variants="function", out="same", traits=("out_untracked",))

@@ -36,6 +36,7 @@ from retrograd.core.tensor import (
     wants_grad,
     wrap,
 )
+from retrograd.core.views import check_inplace
 from retrograd.ops import late
 from retrograd.ops.shared import families, geometry
 from retrograd.ops.shared.out_dtypes import check_dtype
@@ -397,6 +398,15 @@ def assign_out(out: Any, value: Any, name: str, rule: str = "cast", output: str 
     bump(out)
 
 
+def record_out(out: Any, value: Any, rule: str, output: str) -> None:
+    """Copy the result of an op that requires grad into its out= tensor, which is recorded."""
+    check_dtype(rule, value.dtype, out.dtype, output)
+    if out.array.shape != value.array.shape:
+        check_inplace(out, True)
+        hooks.resize_out(out, value)
+    late.copy_(out, value)
+
+
 def first_gradient(variable: Any, grad: Any, strides: Any, alone: bool) -> Any:
     """The first gradient of a leaf when something watches: a `detach` that dispatch modes see if it is held by nobody else,
     or a copy."""
@@ -442,6 +452,8 @@ hooks.detach = detached
 FUNCTIONS_BY_NAME["sum_to_size"] = sum_to_size
 hooks.copy_to_layout = copy_to_layout
 hooks.assign_out = assign_out
+hooks.record_out = record_out
+hooks.check_out_dtype = check_dtype
 hooks.first_gradient = first_gradient
 hooks.add_gradient = add_gradient
 hooks.ones_like = ones_like

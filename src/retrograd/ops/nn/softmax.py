@@ -153,5 +153,5 @@ for name, row in (("softmax", softmax), ("log_softmax", log_softmax)):
         f"{name}.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
         kernel=lambda self, dim, dtype, row=row: call(
             row, [self if dtype is None or dtype is self.dtype else self.to(dtype), dim, False]),
-        composite=True, out="same",
+        composite=True, out="same", traits=("out_untracked",),
     )

@@ -165,13 +165,14 @@ defop(
     kernel=lambda xp, self, bins, weight, density: histogram_edges(xp, self, bins.copy(), None, weight, density),
     vjp={("self", "bins", "weight"): by_edges_gradient}, batch=families.loop,
     jvp=lambda self_p, bins_t, weight_p, weight_t, density, hist, bin_edges:
-        histogram_tangents(self_p, bins_t, weight_p, weight_t, density, hist, bin_edges),
+        histogram_tangents(self_p, bins_t, weight_p, weight_t, density, hist, bin_edges), traits=("out_untracked",),
 )
 defop(
     "histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> "
     "(Tensor hist, Tensor bin_edges)",
     out=OTHER_DTYPE,
     kernel=histogram_count, vjp={("self", "weight"): by_count_gradient}, jvp=by_count_tangent, batch=families.loop,
+    traits=("out_untracked",),
 )
 
 

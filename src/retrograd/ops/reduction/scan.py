@@ -167,12 +167,14 @@ cummax = defop(
     out="scalar_type",
     kernel=running_extreme("cummax", "maximum"), vjp=dict(self=running_extreme_backward),
     jvp=running_extreme_jvp, batch=along_dim, widen=True, real_only=True, lower="@cummax", pattern="choices",
+    traits=("out_first",),
 )
 cummin = defop(
     "cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",
     out="scalar_type",
     kernel=running_extreme("cummin", "minimum"), vjp=dict(self=running_extreme_backward),
     jvp=running_extreme_jvp, batch=along_dim, widen=True, real_only=True, lower="@cummin", pattern="choices",
+    traits=("out_first",),
 )
 
 
@@ -246,5 +248,5 @@ logcumsumexp = defop(
     "logcumsumexp(Tensor self, int dim) -> Tensor",
     out="scalar_type",
     kernel=logcumsumexp_kernel, vjp=dict(self=logcumsumexp_backward), jvp=logcumsumexp_jvp, batch=along_dim,
-    traits=("guarded",), pattern="dims", lower="@native.logcumsumexp",
+    traits=("guarded", "out_first"), pattern="dims", lower="@native.logcumsumexp",
 )

@@ -281,9 +281,11 @@ def quantile_of_number(name: str, ignore_nan: bool) -> Any:
 QUANTILE = "same: quantile() out tensor must be same dtype as the input tensor"
 for name, ignore_nan in (("quantile", False), ("nanquantile", True)):
     defop(f'{name}(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor',
-          kernel=quantile_by(name, ignore_nan), composite=True, out=QUANTILE, autocast="float32")
+          kernel=quantile_by(name, ignore_nan), composite=True, out=QUANTILE, autocast="float32",
+          traits=("out_copied",))
     defop(f'{name}.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor',
-          kernel=quantile_of_number(name, ignore_nan), composite=True, out=QUANTILE, autocast="float32")
+          kernel=quantile_of_number(name, ignore_nan), composite=True, out=QUANTILE, autocast="float32",
+          traits=("out_copied",))
 
 
 # ---- covariances

@@ -292,22 +292,22 @@ any_kernel, all_kernel = logical_kernel("logical_or"), logical_kernel("logical_a
 BOOL = "bool: {} only supports bool tensor for result, got: {{out}}"
 any_dim = defop("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", out=BOOL.format("any"),
                 kernel=any_kernel, batch=along_dim,
-    lower="any(self)")
+    lower="any(self)", traits=("out_first",))
 any_ = defop("any(Tensor self) -> Tensor", out=BOOL.format("any"),
                 kernel=lambda xp, self: any_kernel(xp, self, None, False),
-             batch=flattened(any_dim), lower="any(self)")
+             batch=flattened(any_dim), lower="any(self)", traits=("out_first",))
 any_dims = defop("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", out=BOOL.format("any"),
                 kernel=any_kernel,
-                 batch=logical_batch, lower="any(self)")
+                 batch=logical_batch, lower="any(self)", traits=("out_first",))
 all_dim = defop("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", out=BOOL.format("all"),
                 kernel=all_kernel, batch=along_dim,
-    lower="all(self)")
+    lower="all(self)", traits=("out_first",))
 all_ = defop("all(Tensor self) -> Tensor", out=BOOL.format("all"),
                 kernel=lambda xp, self: all_kernel(xp, self, None, False),
-             batch=flattened(all_dim), lower="all(self)")
+             batch=flattened(all_dim), lower="all(self)", traits=("out_first",))
 all_dims = defop("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", out=BOOL.format("all"),
                 kernel=all_kernel,
-                 batch=logical_batch, lower="all(self)")
+                 batch=logical_batch, lower="all(self)", traits=("out_first",))
 
 
 def count_nonzero_kernel(xp: Any, self: Any, dim: Any) -> Any:
@@ -660,10 +660,11 @@ logsumexp = defop(
     out="float: logsumexp(): Expected floating point type for result tensor, but got: {out}",
     kernel=logsumexp_kernel, vjp=dict(self=logsumexp_backward), jvp=logsumexp_jvp, batch=along_dim, widen=True,
     lower="self -> z:row | m = max(self); k = 0 if abs(m) == inf else m; z = k + log(sum(exp(self - k)))", pattern="dims",
+    traits=("out_first",),
 )
 special_logsumexp = defop(
     "special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", composite=True, variants="",
-    kernel=lambda self, dim, keepdim: call(logsumexp, [self, dim, keepdim]),
+    kernel=lambda self, dim, keepdim: call(logsumexp, [self, dim, keepdim]), out=logsumexp.out, traits=logsumexp.traits,
 )
 
 

@@ -12,6 +12,7 @@
 "same: text", "float: text"         with a text of the op's own that has a space in it: {value} and {out} are the dtypes,
                                     {c_value} and {c_out} their names in C++, {name} is the name of the output
 "first || second"                   the first for results without dimensions, the second for others
+"first // second"                   the first for the first output, the second for the second
 """
 from __future__ import annotations
 

@@ -307,7 +307,7 @@ for name, kernel in dict(
         hfft=lambda self, n, dim, norm: to_real_transform(self, n, dim, norm, True),
         ihfft=lambda self, n, dim, norm: real_transform("ihfft", self, n, dim, norm, False)).items():
     defop(f"fft_{name}{ONE}", kernel=kernel, composite=True, variants="", out=f"{kind_of(name)}: {name}",
-          autocast="float32", lower=None if name == "ihfft" else f"@native.{name}")
+          autocast="float32", lower=None if name == "ihfft" else f"@native.{name}", traits=("out_first",))
 
 
 # ---- several dimensions

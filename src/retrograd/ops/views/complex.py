@@ -141,7 +141,7 @@ physical_inplace = defop(
 )
 defop("conj_physical(Tensor self) -> Tensor",
       out="found", composite=True,
-      kernel=lambda self: call(physical, [self]) if self.array.dtype.kind == "c" else self)
+      kernel=lambda self: call(physical, [self]) if self.array.dtype.kind == "c" else self, traits=("out_untracked",))
 
 
 # ---- parts

@@ -222,7 +222,7 @@ def diag(self: Any, diagonal: int) -> Any:
     return call(find_packet("diagonal_copy").default, [self, diagonal, 0, 1])      # type: ignore[union-attr]
 
 
-defop("diag(Tensor self, int diagonal=0) -> Tensor", kernel=diag, composite=True, out="same")
+defop("diag(Tensor self, int diagonal=0) -> Tensor", kernel=diag, composite=True, out="same", traits=("out_untracked",))
 defop("diagflat(Tensor self, int offset=0) -> Tensor", composite=True, out=False,
       kernel=lambda self, offset: call(diag_embed, [self.contiguous().view(-1), offset, -2, -1]))
 
@@ -550,7 +550,7 @@ slice_scatter = defop(
         zeros_for(grad, slice_kernel, dim, start, end, step), dim, start, end, step),
              src=lambda grad, dim, start, end, step: call(slice_, [grad, dim, start, end, step])),
     jvp=lambda self_t, src_t, dim, start, end, step: self_t.slice_scatter(src_t, dim, start, end, step),
-    batch=batch_scatter("dim"), real_only=True, pattern="moves",
+    batch=batch_scatter("dim"), real_only=True, pattern="moves", traits=("out_untracked",),
 )
 diagonal_scatter = defop(
     "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
