@@ -674,7 +674,7 @@ def __deepcopy__(self: Any, memo: Any) -> Any:
 
 def copied_subclass(self: Any, memo: Any) -> Any:
     """A deep copy of an instance of a subclass, which must know how to make others of its kind."""
-    wrapper = is_reserved(self.array)
+    wrapper = is_reserved(self.array) or not self.array.size and not self._flags & FLAG_META      # without memory to copy
     made = self.clone() if wrapper or self._flags & FLAG_SPARSE else self.new_empty([])
     if type(made) is not type(self):
         method = "clone()" if wrapper else "new_empty()"

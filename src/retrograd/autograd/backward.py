@@ -146,6 +146,10 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any 
     grads = first_gradients(outputs, given, is_grads_batched)
     if retain_graph is None:
         retain_graph = create_graph
+    if is_grads_batched and any([g is None for g in grads]):
+        raise ValueError("vmap(vjp, in_dims=0, ...)(<inputs>): Got in_dim=0 for an input but the input is of type "
+                         f"{type(None)}. We cannot vmap over non-Tensor arguments, please use None as the respective in_dim "
+                         "(outputs that do not require grad need gradients)")
     roots = root_edges(outputs)
     targets = [input_edge(t) for t in inputs]
     for i in range(len(targets)):

@@ -131,6 +131,10 @@ class Node:
     def register_prehook(self, hook: Any) -> Any:
         return register(self, "pre", hook)
 
+    def _register_hook_dict(self, hooks: Any) -> None:
+        """Run the hooks of a dict after the node, those that it gets later as well."""
+        register(self, "post", lambda inputs, outputs: last_of(hooks, inputs, outputs))
+
 
 def name_of(node: Any) -> str:
     """The name of a node, also of a custom Function's whose ctx has an attribute `name`."""
@@ -343,6 +347,15 @@ def register(node: Any, kind: str, hook: Any) -> RemovableHandle:
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     return handle
+
+
+def last_of(hooks: Any, inputs: Any, outputs: Any) -> Any:
+    """What the hooks of a dict make of the gradients of a node, one after the other."""
+    given = outputs
+    for hook in list(hooks.values()):
+        changed = hook(inputs, given)
+        given = given if changed is None else changed
+    return None if given is outputs else given
 
 
 def run_node(node: Any, grads: list[Any]) -> Any:

@@ -49,6 +49,8 @@ def parse_index(shape: tuple[int, ...], index: Any) -> tuple[list[Step], list[An
         return [_select(shape, 0, index, 0)], None
     if kind is slice:
         if not shape:
+            if type(index.step) is int and index.step <= 0:
+                raise ValueError("step must be greater than zero")
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
         step = _slice(shape[0], 0, index)
         return ([] if step is None else [step]), None

@@ -51,8 +51,9 @@ def run_kernel(op: Any, args: Any, values: Any) -> Any:
                 return result
         try:
             op.check(*args)
-        except NotImplementedError:
-            check_before_dtypes(op, args, values)
+        except NotImplementedError as error:
+            if not hasattr(error, "first"):
+                check_before_dtypes(op, args, values)
             raise
     for i in op.dtype_args:
         if values[i] is not None:
@@ -73,8 +74,9 @@ def run_kernel(op: Any, args: Any, values: Any) -> Any:
             if op.direct:
                 return run_direct(op, operands(op, values))
             return op.compute(np, *values)
-        except NotImplementedError:
-            check_before_dtypes(op, args, values)
+        except NotImplementedError as error:
+            if not hasattr(error, "first"):
+                check_before_dtypes(op, args, values)
             raise
         except (ValueError, IndexError, TypeError) as error:
             if op.promote is not None:
@@ -334,6 +336,8 @@ def promote_operands(op: Any, args: Any, values: Any) -> None:
     tensors.extend([args[i] for i in op.scalar_args])
     joint = promoted_dtype(op, tensors)
     if op.is_inplace and op.promote != "compare" and not dtypes.can_cast(joint, args[0].dtype):
+        if op.out.startswith("cast: "):            # in its own words
+            raise RuntimeError(op.out[6:].format(out=args[0].dtype.legacy))
         raise RuntimeError(f"result type {joint.legacy} can't be cast to the desired output type {args[0].dtype.legacy}")
     common = joint.numpy
     exact = op.exact and common in HALVES

@@ -10,15 +10,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from retrograd.core import dispatch, dtypes, views
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import FLOAT32, check_apart, check_overlap, check_shapes, check_writable, promoted_dtype
 from retrograd.core.modes import TorchDispatchMode, push_mode, remove_mode
+from retrograd.core.opdef import OpDef
 from retrograd.core.state import grad_enabled, inference
 from retrograd.core.tensor import FLAG_INFERENCE, FLAG_WRITABLE, Tensor, wants_grad
 
 
-def write_out(op: Any, args: Any) -> Any:
+def write_out(op: OpDef, args: Any) -> Any:
     """The out= form of an op: compute the functional form, then copy into `out`."""
     outs, inputs = args[op.out_arg:], args[:op.out_arg]
     function = op.functional
@@ -45,7 +48,7 @@ def write_out(op: Any, args: Any) -> Any:
     return assign_out(op, outs, result)
 
 
-def refuse_gradients(op: Any, inputs: Any, outs: Any) -> bool:
+def refuse_gradients(op: OpDef, inputs: Any, outs: Any) -> bool:
     """Refuse operands and outputs that require grad, as far as the op does; whether the results are recorded."""
     function = op.functional
     operands = [t for a in inputs for t in (a if isinstance(a, (list, tuple)) else (a,)) if isinstance(t, Tensor)]
@@ -70,17 +73,18 @@ def refuse_gradients(op: Any, inputs: Any, outs: Any) -> bool:
     raise error
 
 
-def check_first(op: Any, inputs: Any, outs: Any) -> None:
+def check_first(op: OpDef, inputs: Any, outs: Any) -> None:
     """Refuse out= tensors by their dtypes before anything else is looked at: results have that of the first operand."""
     first = next(t for i in op.tensor_args for t in [inputs[i]] if isinstance(t, Tensor)).dtype
     for i, (out, returned) in enumerate(zip(outs, op.schema.returns, strict=True)):
         kind = op.out.partition(": ")[0]
-        value = dtypes.bool_ if kind == "bool" else dtypes.float32 if kind == "float" else {"indices": dtypes.int64, "exponent": dtypes.int32}.get(
-            returned.name or "", first)
+        value = {"indices": dtypes.int64, "exponent": dtypes.int32}.get(returned.name or "", first)
+        if kind == "bool" or kind == "float" and value.category < 2:
+            value = dtypes.bool_ if kind == "bool" else dtypes.float32
         hooks.check_out_dtype(rule_of(op, i), value, out.dtype, returned.name or "out")
 
 
-def rule_of(op: Any, i: int) -> str:
+def rule_of(op: OpDef, i: int) -> str:
     """The rule for the dtype of the i-th out= tensor."""
     rules = op.out.split(" // ")
     return str(rules[min(i, len(rules) - 1)])
@@ -96,7 +100,7 @@ class Parts(TorchDispatchMode):
         self.error = error
         self.reached = False
 
-    def run(self, op: Any, args: Any) -> Any:
+    def run(self, op: OpDef, args: Any) -> Any:
         push_mode(self)
         try:
             return op.compute(*args)
@@ -107,12 +111,12 @@ class Parts(TorchDispatchMode):
         finally:
             remove_mode(self)
 
-    def _process(self, op: Any, args: Any) -> Any:
+    def _process(self, op: OpDef, args: Any) -> Any:
         self.reached = self.reached or not op.is_view
         return dispatch.compute(op, args)
 
 
-def compute_out(op: Any, args: Any) -> Any:
+def compute_out(op: OpDef, args: Any) -> Any:
     """Run the kernel of an out= form."""
     function = op.functional
     if not function._ready:
@@ -141,14 +145,14 @@ def compute_out(op: Any, args: Any) -> Any:
     return assign_out(op, outs, result, rule)
 
 
-def check_before_kernel(op: Any, inputs: Any, out: Any, rule: Any) -> None:
+def check_before_kernel(op: OpDef, inputs: Any, out: Any, rule: Any) -> None:
     """What is wrong with an out= tensor is said before a dtype is that the kernel of an elementwise op lacks."""
     operands = [inputs[i] for i in op.tensor_args if isinstance(inputs[i], Tensor)]
     check_shapes(op, inputs)
     if any([t is out for t in operands]):
         shape = out.array.shape
         for t in operands:
-            joint = dispatch.np.broadcast_shapes(shape, t.array.shape)
+            joint = np.broadcast_shapes(shape, t.array.shape)
             check_out_shape(out, operands, joint)
     if op.promote == "compare":
         return
@@ -159,7 +163,7 @@ def check_before_kernel(op: Any, inputs: Any, out: Any, rule: Any) -> None:
         raise RuntimeError(f"Found dtype {out.dtype.legacy} but expected {joint.legacy}")
 
 
-def check_before_dtypes(op: Any, inputs: Any, outs: Any) -> None:
+def check_before_dtypes(op: OpDef, inputs: Any, outs: Any) -> None:
     """Refuse out= tensors by their dtypes, for an op whose kernel has no code for that of its operands."""
     function = op.functional
     operands = [inputs[i] for i in function.tensor_args if isinstance(inputs[i], Tensor)]
@@ -175,7 +179,7 @@ def check_before_dtypes(op: Any, inputs: Any, outs: Any) -> None:
                               op.schema.params[op.out_arg + i].name)
 
 
-def check_out_memory(op: Any, inputs: Any, outs: Any) -> None:
+def check_out_memory(op: OpDef, inputs: Any, outs: Any) -> None:
     """Refuse out= tensors in memory that the op may not write while it reads its operands."""
     traits = op.traits
     if op.has_lists:
@@ -201,14 +205,14 @@ def check_out_shape(out: Any, inputs: Any, shape: Any) -> None:
         raise RuntimeError(f"output with shape {list(out.array.shape)} doesn't match the broadcast shape {list(shape)}")
 
 
-def assign_out(op: Any, outs: Any, result: Any, rule: Any = None) -> Any:
+def assign_out(op: OpDef, outs: Any, result: Any, rule: Any = None) -> Any:
     """Put the results of an op into its out= tensors."""
     for i, (out, value) in enumerate(zip(outs, result if op.functional.multiple else (result,), strict=True)):
         hooks.assign_out(out, value, op.name, rule or rule_of(op.functional, i), op.schema.params[op.out_arg + i].name)
     return given(op, outs)
 
 
-def given(op: Any, outs: Any) -> Any:
+def given(op: OpDef, outs: Any) -> Any:
     """What a call with out= returns."""
     return op.result_type(*outs) if op.functional.multiple and op.result_type else (
         tuple(outs) if len(outs) > 1 else outs[0])

@@ -110,6 +110,8 @@ class Rule(Optimizer):
                 if isinstance(value, Tensor) and name != "step":
                     state[name] = value.clone()
         grad = -grad if group.get("maximize") else grad
+        if group.get("fused"):            # whose writes are not counted
+            param = param.data
         if self._on_reals and param.is_complex():
             parts = {name: torch.view_as_real(value) if isinstance(value, Tensor) and value.is_complex() else value
                      for name, value in state.items()}
@@ -121,7 +123,7 @@ class Rule(Optimizer):
         """Change parameters that have nothing unusual about them by one run of the formula for all that are alike."""
         grads = -grads if maximize else grads
         if not self._keeps_state(group):
-            self._update(Tensors(params), grads, {}, group)
+            self._update(Tensors(written(params, group)), grads, {}, group)
             return
         alike: dict[Any, list[int]] = {}
         states = [self.state[param] for param in params]
@@ -133,7 +135,8 @@ class Rule(Optimizer):
             joint = {name: Tensors([states[i][name] for i in places]) if isinstance(value, Tensor) else value
                      for name, value in states[places[0]].items()}
             known = set(joint)
-            self._update(Tensors([params[i] for i in places]), Tensors([grads[i] for i in places]), joint, group)
+            self._update(Tensors(written([params[i] for i in places], group)), Tensors([grads[i] for i in places]), joint,
+                         group)
             for name in joint.keys() - known:                      # a buffer that the first step made
                 for i, value in zip(places, joint[name], strict=True):
                     states[i][name] = value
@@ -147,6 +150,11 @@ class Rule(Optimizer):
     def _update(self, param: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Change a parameter and its state in place."""
         raise NotImplementedError
+
+
+def written(params: list[Any], group: dict[str, Any]) -> list[Any]:
+    """The parameters as a step writes to them; the writes of fused steps are not counted."""
+    return [param.data for param in params] if group.get("fused") else params
 
 
 def numbers_in(state: dict[str, Any]) -> tuple[Any, ...]:

@@ -15,6 +15,7 @@ from retrograd.optim._rule import (
     count,
     decay_,
     keep_largest_,
+    written,
     zeros,
 )
 
@@ -64,8 +65,9 @@ class Adam(Rule):
                 self._start(state, param, group)
             state["step"] += 1
         update = torch._fused_adamw_ if group["decoupled_weight_decay"] else torch._fused_adam_  # type: ignore[attr-defined]
-        update(params, [p.grad for p in params], [s["exp_avg"] for s in kept], [s["exp_avg_sq"] for s in kept], [],
-               [s["step"] for s in kept], lr=group["lr"], beta1=group["betas"][0], beta2=group["betas"][1],
+        update(written(params, group), [p.grad for p in params], [s["exp_avg"] for s in kept],
+               [s["exp_avg_sq"] for s in kept], [], [s["step"] for s in kept],
+               lr=group["lr"], beta1=group["betas"][0], beta2=group["betas"][1],
                weight_decay=group["weight_decay"], eps=group["eps"], amsgrad=False, maximize=False)
 
     def _update(self, param: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:

@@ -33,10 +33,9 @@ def get_total_norm(tensors: Tensor | Iterable[Any], norm_type: float = 2.0, erro
     >>> get_total_norm([torch.tensor([3.0, 4.0]), torch.tensor([12.0])])
     tensor(13.)
     """
-    tensors = listed(tensors)
+    tensors, norm_type = listed(tensors), float(norm_type)
     if not tensors:
         return torch.tensor(0.0)
-    norm_type = float(norm_type)
     norms = [torch.linalg.vector_norm(t, norm_type) for t in tensors]
     total = torch.linalg.vector_norm(torch.stack(norms), norm_type)
     if error_if_nonfinite and not bool(torch.isfinite(total)):

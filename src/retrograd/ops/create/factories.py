@@ -145,6 +145,8 @@ def fill_out(op: Any, args: Any, out: Any, dtype: Any) -> Any:
     if not op._ready:
         op.prepare()
     args = list(args)
+    if op.name == "range" and not (out.dtype.is_floating_point or out.dtype.category == 1):
+        raise NotImplementedError(f'"range_cpu" not implemented for \'{out.dtype.legacy}\'')
     for i in op.dtype_args:
         args[i] = out.dtype
     made = call(op, args)

@@ -593,7 +593,7 @@ def getitem(self: Any, index: Any) -> Any:
     if kind is slice:
         array = self.array
         if not array.ndim:
-            raise no_slices(self)
+            raise no_slices(self, index)
         start, stop = index.start, index.stop
         if (index.step is None and (start is None or type(start) is int) and (stop is None or type(stop) is int)
                 and not self._flags and (not switches.any_mode or not slow_path())):
@@ -615,8 +615,10 @@ def getitem(self: Any, index: Any) -> Any:
     return whole(self) if result is self else result
 
 
-def no_slices(self: Any) -> IndexError:
+def no_slices(self: Any, index: Any) -> Exception:
     """The error about a slice of a tensor without dimensions; of an example under vmap, PyTorch's is about its batch."""
+    if type(index.step) is int and index.step <= 0:
+        return ValueError("step must be greater than zero")
     if self._flags & FLAG_WRAPPER and getattr(self._extra.batch, "dim", None) is not None:
         return IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
     return IndexError("slice() cannot be applied to a 0-dim tensor.")
@@ -659,7 +661,7 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         assign(select_at(self, 0, index, 0), value)
     elif kind is slice:
         if not self.array.ndim:
-            raise no_slices(self)
+            raise no_slices(self, index)
         assign(slice_at(self, 0, index, True), value)
     elif index is Ellipsis:
         assign(self, value)

@@ -15,7 +15,8 @@ from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.hooks import hooks
 from retrograd.core.kernels import is_shared
 from retrograd.core.opdef import NOT_IMPLEMENTED, OPS, OpDef, defop
-from retrograd.core.tensor import FLAG_WRAPPER, counter_of, new_tensor
+from retrograd.core.state import tls
+from retrograd.core.tensor import FLAG_SUBCLASS, FLAG_WRAPPER, Tensor, counter_of, new_tensor
 from retrograd.ops import late
 from retrograd.ops.indexing.index import INT64, add_at, common_shape, iteration_strides, laid_out, number_array
 from retrograd.ops.shared import families
@@ -80,18 +81,29 @@ where = defop(
     elementwise=False, mixes=False, out="same: Expected out type to be {value} but got {out}",
     lower="self if condition else other", traits=("guarded",), pattern="moves",
 )
+
+
+def where_numbers(condition: Any, self: Any, other: Any) -> Any:
+    """`where` with numbers: whoever watches ops sees tensors of one dtype."""
+    if is_ordinary(condition) or not (tls.dispatch_modes or condition._flags & FLAG_SUBCLASS):
+        return call(where, [condition, self, other])
+    dtype = late.result_type(self, other)
+    pair = [t.to(dtype) if isinstance(t, Tensor) else late.scalar_tensor(t, dtype=dtype) for t in (self, other)]
+    return call(where, [condition, *pair])
+
+
 where_scalar_self = defop(
     "where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor",
-    kernel=lambda condition, self, other: call(where, [condition, self, other]), composite=True, out=False,
+    kernel=where_numbers, composite=True, out=False,
     variants="function", pattern="moves",
 )
 where_scalar_other = defop(
     "where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor",
-    kernel=lambda condition, self, other: call(where, [condition, self, other]), composite=True, out=False, pattern="moves",
+    kernel=where_numbers, composite=True, out=False, pattern="moves",
 )
 where_scalar = defop(
     "where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor",
-    kernel=lambda condition, self, other: call(where, [condition, self, other]), composite=True, out=False,
+    kernel=where_numbers, composite=True, out=False,
     variants="function", pattern="moves",
 )
 

@@ -9,6 +9,8 @@ import numpy as np
 from retrograd.core import lean
 from retrograd.core.algorithms import native
 from retrograd.core.api import expose
+from retrograd.core.arguments import type_name
+from retrograd.core.convert import MISMATCH, to_float
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY
 from retrograd.core.kernels import broadcast_problem
@@ -211,7 +213,10 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = "use_mm_for_eucl
     """The distances of all rows of one matrix from all rows of another."""
     if compute_mode not in COMPUTE_MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
-    return cdist_op(x1, x2, float(p), COMPUTE_MODES[compute_mode])
+    number = to_float(p)
+    if number is MISMATCH:
+        raise TypeError(f"cdist(): argument 'p' (position 3) must be float, not {type_name(p)}")
+    return cdist_op(x1, x2, number, COMPUTE_MODES[compute_mode])
 
 
 def pairs(n: int) -> Any:

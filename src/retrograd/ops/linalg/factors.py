@@ -105,8 +105,6 @@ def check_unpack(LU: Any, pivots: Any) -> None:
 
 
 def check_pivots(LU: Any, pivots: Any) -> None:
-    if pivots.dtype != INT32:
-        raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
     if LU.shape[-1] != pivots.shape[wrap_dim(-1, pivots.ndim, scalar_ok=False)]:
         raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix")
     if LU.shape[:-1] != pivots.shape:

@@ -10,7 +10,7 @@ from retrograd.core import dtypes
 from retrograd.core.dispatch import call
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import defop
-from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor
+from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor, bump
 from retrograd.ops import late
 from retrograd.ops.linalg import lapack
 from retrograd.ops.linalg.factors import check_floating, check_matrix, check_square, column_major, legacy, supported
@@ -433,14 +433,16 @@ def matrix_rank(input: Any, atol: Any = None, rtol: Any = None, hermitian: bool 
     if input.dtype.numpy.char not in "fdFD" and rtol is None:
         raise RuntimeError("This function doesn't handle types other than float and double")
     if input.numel() == 0:
-        return late.zeros(input.shape[:-2], dtype=dtypes.int64, device=input.device)
+        return late.zeros(input.shape[:-2], dtype=dtypes.int64, device=input.device).fill_(0)
     if rtol is None:
         rtol = max(input.shape[-2:]) * float(np.finfo(input.array.dtype).eps) if zero else 0.0
     absolute, relative = (as_tolerance(input, 0.0 if v is None else v) for v in (atol, rtol))
     values = linalg_eigvalsh(input, "L").abs() if hermitian else linalg_svdvals(input)
     largest = values.amax(-1, True)
     bound = late.max(absolute.unsqueeze(-1), relative.unsqueeze(-1) * largest)
-    return (values > bound).sum(-1)
+    rank = (values > bound).sum(-1)
+    bump(rank)                        # the sum is written into a new tensor
+    return rank
 
 
 defop("linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) "

@@ -31,6 +31,7 @@ from retrograd.ops.linalg.factors import (
 )
 from retrograd.ops.linalg.lapack import INT32, adjoint
 from retrograd.ops.shared import families
+from retrograd.ops.shared.dtype_checks import without_gradient
 from retrograd.ops.shared.elementwise import times
 from retrograd.ops.shared.families import everything, is_watched, will_differentiate
 from retrograd.ops.shared.triangles import lower_part, upper_part
@@ -757,6 +758,8 @@ def lu_solve_kernel(xp: Any, LU: Any, pivots: Any, B: Any, left: bool, adjoint: 
     if LU.dtype != B.dtype:
         raise RuntimeError(f"linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type {legacy(LU)} and "
                            f"B of type {legacy(B)} instead")
+    if pivots.dtype != INT32:
+        raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
     check_square("torch.linalg.lu_solve", LU, "LU")
     check_pivots(LU, pivots)
     check_product("linalg.lu_solve", LU, B, left)
@@ -797,6 +800,7 @@ linalg_lu_solve = defop(
     "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor",
     out="same",
     kernel=lu_solve_kernel, vjp={("LU", "B"): lu_solve_gradients}, jvp=lu_solve_tangent, batch=stacked(2, 1, 2), variants="",
+    check=without_gradient("linalg_lu_solve", pivots=1),
 )
 LU_WARNING = ("torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a future PyTorch release.\n"
               "Note that torch.linalg.lu_solve has its arguments reversed.\nX = torch.lu_solve(B, LU, pivots)\nshould be "

@@ -13,12 +13,13 @@ from retrograd.core.api import expose
 from retrograd.core.copying import SMALL, contiguous, copy_into
 from retrograd.core.dispatch import call, is_ordinary
 from retrograd.core.opdef import OpDef, defop, find_packet
-from retrograd.core.tensor import new_tensor
+from retrograd.core.tensor import FLAG_WRAPPER, new_tensor
 from retrograd.ops import late
 from retrograd.ops.create.factories import as_element
 from retrograd.ops.memory.copy import clone, contiguous_format, copied, format_strides, meta_array, real_if
 from retrograd.ops.shared import geometry
 from retrograd.ops.shared.families import is_watched, loop, move_to_front, shift_dims, will_differentiate, wrap_dim, wrap_dims
+from retrograd.ops.shared.reductions import lacking
 from retrograd.ops.shared.triangles import lower_part, upper_part
 from retrograd.ops.views.shape import expand, meshgrid, reshaped, unpacked, unsafe_view
 from retrograd.ops.views.slicing import slice_
@@ -340,11 +341,11 @@ defop("tile(Tensor self, SymInt[] dims) -> Tensor", composite=True, out=False, l
 
 
 def interleave_kernel(xp: Any, repeats: Any, output_size: Any) -> Any:
-    if repeats.ndim != 1:
-        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if repeats.dtype not in (np.int64, np.int32):
         name = dtypes.BY_NUMPY[repeats.dtype].legacy
-        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{name}'")
+        raise lacking(f"\"repeat_interleave_cpu\" not implemented for '{name}'")
+    if repeats.ndim != 1:
+        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if repeats.size and repeats.min() < 0:
         raise RuntimeError("repeats can not be negative")
     if output_size is not None and repeats.size and output_size != repeats.sum():
@@ -417,7 +418,7 @@ flip = defop(
     "flip(Tensor self, int[] dims) -> Tensor",
     out="aten",
     kernel=flip_kernel, lower="@flip",
-    vjp=dict(self=lambda grad, dims: grad.flip(dims)), jvp="linear", batch=shift_dims("dims"), pattern="moves",
+    vjp=dict(self=lambda grad, dims: grad.flip(dims)), jvp="linear", batch=shift_dims("dims", strict=True), pattern="moves",
 )
 
 
@@ -640,6 +641,29 @@ Supported combinations for non-constant padding:
   - 4D or 5D input: padding size = 6 (pads last 3 dimensions)"""
 
 
+def written_in_a_circle(self: Any, pad: Any) -> Any:
+    """Padding from the other end, written into a new tensor piece by piece, as programs see in versions and graphs."""
+    sizes = self.array.shape
+    dims = [(len(sizes) - 1 - i, pad[2 * i], pad[2 * i + 1]) for i in range(len(pad) // 2)]
+    if any([max(before, after) > sizes[d] for d, before, after in dims]):
+        raise RuntimeError("Padding value causes wrapping around more than once.")
+    shape = list(sizes)
+    for d, before, after in dims:
+        shape[d] += before + after
+    made = late.empty(tuple(shape), dtype=self.dtype)
+    inside = made
+    for d, before, _ in dims:
+        inside = call(slice_, [inside, d, before, before + sizes[d], 1])
+    inside.copy_(self)
+    for d, before, after in dims:
+        end = shape[d]
+        for first, last, start in ((0, before, end - before - after), (end - after, end, before)):
+            if last > first:
+                source = call(slice_, [made, d, start, start + last - first, 1])
+                call(slice_, [made, d, first, last, 1]).copy_(source)
+    return made
+
+
 def padded_in_a_circle(self: Any, pad: Any) -> Any:
     """Padding with elements from the other end, one dimension after the other; negative padding cuts off first."""
     ndim = self.array.ndim
@@ -649,6 +673,8 @@ def padded_in_a_circle(self: Any, pad: Any) -> Any:
                 raise RuntimeError("Negative padding value is resulting in an empty dimension")
         self = call(constant_pad_nd, [self, [min(p, 0) for p in pad], 0.0])
         pad = [max(p, 0) for p in pad]
+    if not self._flags & FLAG_WRAPPER:
+        return written_in_a_circle(self, pad)
     for i in range(len(pad) // 2):
         d = ndim - 1 - i
         size, before, after = self.array.shape[d], pad[2 * i], pad[2 * i + 1]

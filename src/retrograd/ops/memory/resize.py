@@ -137,9 +137,12 @@ def resize(self: Any, size: Any, memory_format: Any = None) -> Any:
         raise RuntimeError("numel: integer multiplication overflow")
     strides = storage.contiguous_strides(size)
     if memory_format is not None and memory_format.name.startswith("channels_last"):
+        rank = 5 if memory_format.name == "channels_last_3d" else 4
+        if len(size) != rank:
+            raise RuntimeError(f"required rank {rank} tensor to use {memory_format.name} format")
         strides = channels_last_strides(size)
     elif memory_format is not None and memory_format.name == "preserve_format":
-        raise RuntimeError("Unsupported memory format Preserve")
+        raise RuntimeError("Unsupported memory formatPreserve")
     if self._flags & FLAG_WRAPPER:
         return hooks.batched_resize(self, size)
     before = self.array.shape

@@ -11,6 +11,7 @@ from retrograd.core.opdef import OpDef, defop
 from retrograd.core.tensor import bump, new_tensor
 from retrograd.ops import late
 from retrograd.ops.shared import families
+from retrograd.ops.shared.families import wrap_dim
 
 
 def check_lengths(lengths: Any) -> None:
@@ -24,7 +25,7 @@ def pack_kernel(xp: Any, input: Any, lengths: Any, batch_first: bool) -> Any:
     steps = input.swapaxes(0, 1) if batch_first else input
     if not input.size:
         raise RuntimeError("Cannot pack empty tensors.")
-    if len(lengths) != steps.shape[1]:
+    if len(lengths) != steps.shape[wrap_dim(1, input.ndim, scalar_ok=False)]:
         raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {len(lengths)} "
                            f"(batch_size={steps.shape[1]})")
     counts = lengths.tolist()

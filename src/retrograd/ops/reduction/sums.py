@@ -31,9 +31,9 @@ from retrograd.ops.shared.reductions import (
     flattened,
     is_half,
     is_integral,
+    lacking,
     legacy,
     reduced_count,
-    refuse,
     spread_sum,
     total,
     unsqueeze_all,
@@ -669,7 +669,8 @@ special_logsumexp = defop(
 
 
 def trace_kernel(xp: Any, self: Any) -> Any:
-    refuse("trace", self, "b")
+    if self.dtype.kind == "b":
+        raise lacking("\"trace\" not implemented for 'Bool'")
     if self.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self.ndim}")
     return sum_dims_kernel(xp, self.diagonal(), None, False, None)

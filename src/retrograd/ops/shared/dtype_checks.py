@@ -40,15 +40,15 @@ def only(message: str, letters: str, place: int = 0, error: type[Exception] = Ru
 
 
 def without_gradient(function: str, *checks: Any, **places: int) -> Any:
-    """A check for an op that has no derivatives by the named arguments, after other checks."""
+    """A check for an op that has no derivatives by the named arguments, before other checks."""
     def check(*args: Any) -> None:
-        for other in checks:
-            other(*args)
         if tls.grad_enabled:
             for name, i in places.items():
                 if isinstance(args[i], Tensor) and wants_grad(args[i]):
                     raise RuntimeError(f"The function '{function}' is not differentiable with respect to argument '{name}'. "
                                        "This input cannot have requires_grad True.")
+        for other in checks:
+            other(*args)
     return asked_always(check)
 
 

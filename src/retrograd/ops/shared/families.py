@@ -106,12 +106,15 @@ def pointwise(op: OpDef, args: Any, dims: Any, size: int) -> Any:
 pointwise.elementwise = True  # type: ignore[attr-defined]
 
 
-def shift_dims(*names: str) -> Any:
-    """The rule for ops whose named arguments are dimensions: batch dimension first, the others count from behind it."""
+def shift_dims(*names: str, strict: bool = False) -> Any:
+    """The rule for ops whose named arguments are dimensions: batch dimension first, the others count from behind it. Those
+    that are `strict` refuse examples without dimensions."""
     def rule(op: OpDef, args: Any, dims: Any, size: int) -> Any:
         params = op.schema.params
         rank = next(a.ndim - 1 for a, d in zip(args, dims, strict=True) if isinstance(a, Tensor) and d is not None)
         if rank == 0:                     # no dimension to count from
+            if strict:
+                raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
             return loop(op, args, dims, size)
         moved = []
         for a, d, p in zip(args, dims, params, strict=True):

@@ -82,6 +82,13 @@ def refuse(kernel: str, array: Any, kinds: str) -> None:
         raise NotImplementedError(f'"{kernel}" not implemented for \'{legacy(array)}\'')
 
 
+def lacking(text: str) -> NotImplementedError:
+    """The error for a dtype that is looked at before anything else is."""
+    error = NotImplementedError(text)
+    error.first = True  # type: ignore[attr-defined]
+    return error
+
+
 def need_elements(name: str, array: Any, axis: int) -> None:
     if array.ndim and array.shape[axis] == 0:
         raise IndexError(f"{name}: Expected reduction dim {axis} to have non-zero size.")

@@ -10,6 +10,7 @@ from retrograd.core import dtypes, lean
 from retrograd.core.algorithms import native
 from retrograd.core.kernels import HALVES
 from retrograd.core.opdef import defop
+from retrograd.core.tensor import counter_of
 from retrograd.ops.create.factories import OPTIONS, default, public
 
 
@@ -25,6 +26,8 @@ def window(name: str, length: int, periodic: bool, dtype: Any, values: Any) -> A
         raise RuntimeError(f"{name} requires non-negative window_length, got window_length={length}")
     if length < 2:
         return lean.ones(length, dtype)
+    if dtype.kind == "c":
+        raise NotImplementedError(f'"arange_cpu" not implemented for \'{dtypes.BY_NUMPY[dtype].legacy}\'')
     count = length + 1 if periodic else length
     work = np.dtype(np.float32) if dtype in HALVES else dtype
     return values(np.arange(count).astype(work), count, work)[:length].astype(dtype)
@@ -114,6 +117,8 @@ def vander_tensor(x: Any, N: Any, increasing: bool) -> Any:
     if count > 1:
         rest = x.unsqueeze(1).expand((shape[0], count - 1)).clone()
         result.narrow(1, 1, count - 1).copy_(rest.cumprod(1))
+    if increasing and count > 1:
+        counter_of(result).n += 2         # the powers of each row are written in several steps
     return result if increasing else result.flip([1])
 
 

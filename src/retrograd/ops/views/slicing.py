@@ -67,7 +67,7 @@ select = defop(
     "select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
     kernel=select_kernel,
     vjp=dict(self=lambda grad, self_sym_sizes, dim, index: call(select_backward, [grad, self_sym_sizes, dim, index])),
-    jvp="linear", batch=shift_dims("dim"), lower="@select", out=False,
+    jvp="linear", batch=shift_dims("dim", strict=True), lower="@select", out=False,
 )
 select_backward = defop(
     "select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor",
@@ -295,7 +295,8 @@ def unbind_rule(grads: Any, dim: int) -> Any:
 
 unbind = defop(
     "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
-    kernel=unbind_kernel, vjp=dict(self=unbind_rule), jvp="linear", batch=shift_dims("dim"), lower="@unbind", out=False,
+    kernel=unbind_kernel, vjp=dict(self=unbind_rule), jvp="linear", batch=shift_dims("dim", strict=True),
+    lower="@unbind", out=False,
 )
 
 
@@ -357,12 +358,12 @@ def split_with_sizes_rule(grads: Any, self_sym_sizes: Any, split_sizes: Any, dim
 
 split_tensor = defop(
     "split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
-    kernel=split_kernel, vjp=dict(self=split_rule), jvp="linear", batch=shift_dims("dim"), variants="",
+    kernel=split_kernel, vjp=dict(self=split_rule), jvp="linear", batch=shift_dims("dim", strict=True), variants="",
     lower="@split", out=False,
 )
 split_with_sizes = defop(
     "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
-    kernel=split_with_sizes_kernel, vjp=dict(self=split_with_sizes_rule), jvp="linear", batch=shift_dims("dim"),
+    kernel=split_with_sizes_kernel, vjp=dict(self=split_with_sizes_rule), jvp="linear", batch=shift_dims("dim", strict=True),
     lower="@split_with_sizes", out=False,
 )
 split_sizes = defop(
@@ -371,12 +372,12 @@ split_sizes = defop(
 )
 unsafe_split = defop(
     "unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
-    kernel=split_kernel, vjp=dict(self=split_rule), jvp="linear", batch=shift_dims("dim"), lower="@split", out=False,
-    pattern="moves",
+    kernel=split_kernel, vjp=dict(self=split_rule), jvp="linear", batch=shift_dims("dim", strict=True),
+    lower="@split", out=False, pattern="moves",
 )
 unsafe_split_with_sizes = defop(
     "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
-    kernel=split_with_sizes_kernel, vjp=dict(self=split_with_sizes_rule), jvp="linear", batch=shift_dims("dim"),
+    kernel=split_with_sizes_kernel, vjp=dict(self=split_with_sizes_rule), jvp="linear", batch=shift_dims("dim", strict=True),
     lower="@split_with_sizes", out=False, pattern="moves",
 )
 
