@@ -173,7 +173,7 @@ def make_plan(op: Any, mask: int) -> Plan:
 
 def make_short_plan(op: Any, mask: int) -> Plan:
     """`make_plan` for calls with default arguments: attributes that no rule uses need not be kept, they are in `op.tail`."""
-    plan: Plan = op.plan(mask)
+    plan = op.plan(mask)
     wanted = [s for r in op.rules if any([mask >> t & 1 for t in r.targets]) for s in r.sources]
     if not plan.attrs or any([kind == ATTR for kind, _ in wanted]) or any([kind for _, kind, _, _ in plan.attrs]):
         return plan

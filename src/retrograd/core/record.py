@@ -477,7 +477,8 @@ def save_written(op: OpDef, node: Node, mask: int, target: Any) -> None:
     """`save_results` of an in-place op; what was written through a view has the view's new history, not the op's."""
     save_results(op, node, mask, (target,))
     if target._view is not None and target._node is not None:
-        for slot, _ in op.plan(mask).outputs:
+        plan = op.plan(mask)
+        for slot, _ in plan.outputs:
             if isinstance(node._saved[slot], Tensor):
                 node._saved[slot] = SavedTensor.packed(target, node, True, target._nr, False)
             node._saved[slot]._producer = ref(target._node)
