@@ -191,6 +191,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_ExperimentalConfig": "autograd.profiler_results:ExperimentalConfig",
         "_ExtraFields_TorchOp": "autograd.profiler_results:TorchOpFields",
         "_ProfilerEvent": "autograd.profiler_results:ProfilerEvent",
+        "_TensorMetadata": "autograd.profiler_inputs:TensorMetadata",
         "_RecordFunctionFast": "autograd.profiler:RecordFunctionFast",
         "ProfilerActivity": "profiler.profiler:ProfilerActivity",
         "RecordScope": "autograd.profiler_results:RecordScope",

@@ -419,7 +419,8 @@ def test_traces_are_json_and_saved_once(tmp_path: Path) -> None:
     prof.export_chrome_trace(str(tmp_path / "trace.json"))
     rows = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     assert [(r["cat"], r["name"]) for r in rows if r["ph"] == "X"] == [
-        ("user_annotation", "range"), ("cpu_op", "aten::ones"), ("cpu_op", "aten::empty"), ("cpu_op", "aten::fill_")]
+        ("user_annotation", "range"), ("cpu_op", "aten::ones"), ("cpu_op", "aten::empty"), ("cpu_op", "aten::fill_"),
+        ("Trace", "PyTorch Profiler (0)")]
     with pytest.raises(RuntimeError, match="Trace is already saved"):
         prof.export_chrome_trace(str(tmp_path / "again.json"))
     prof.function_events.export_chrome_trace(str(tmp_path / "list.json"))

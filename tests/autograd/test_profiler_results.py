@@ -59,3 +59,38 @@ def test_traces_say_where_they_were_made_and_what_they_are_told(tmp_path: Path) 
 def test_only_known_activities_are_taken() -> None:
     with pytest.raises(AssertionError, match="No valid profiler activities found"):
         profile(activities=["wrong"])
+
+
+def test_arguments_are_described_in_events_trees_and_traces(tmp_path: Any) -> None:
+    a = torch.ones(3, 4).t()
+    with torch.profiler.profile(record_shapes=True) as prof:
+        torch.cat([a, a]).sum(0, True)
+        torch.ones(2, dtype=torch.float64)
+        torch.add(a, a, alpha=3)
+    events = {event.name: event for event in prof.events()}
+    assert events["aten::cat"].input_dtypes == ["TensorList", "Scalar"] and events["aten::cat"].input_shapes == [[], []]
+    assert events["aten::sum"].concrete_inputs == [None, [0], True, None]
+    assert events["aten::sum"].input_dtypes == ["float", "ScalarList", "Scalar", ""]
+    assert events["aten::ones"].concrete_inputs == [[2], 7, None, None, False]
+    assert prof.profiler is not None and prof.profiler.kineto_results is not None
+    tree = {node.name: node for node in prof.profiler.kineto_results.experimental_event_tree()}
+    first, second, alpha = tree["aten::add"].extra_fields.inputs
+    assert (first.sizes, first.strides, first.dtype, first.dim, alpha) == ([4, 3], [1, 4], torch.float32, 2, 3)
+    assert first.id == second.id == tree["aten::cat"].extra_fields.inputs[0][0].id is not None
+    summed = tree["aten::sum"].extra_fields.inputs
+    assert summed[1:3] == [None, True] and summed[0].id != first.id
+    prof.export_chrome_trace(str(tmp_path / "trace.json"))
+    rows = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    args = {row["name"]: row.get("args") for row in rows}
+    assert args["aten::cat"]["Input Strides"] == [[[1, 4], [1, 4]], []] and args["aten::cat"]["Concrete Inputs"] == ["", "0"]
+    assert args["aten::ones"]["Input type"] == ["ScalarList", "Scalar", "", "", "Scalar"]
+    assert "Sequence number" not in args["aten::ones"] and {row.get("cat") for row in rows} >= {"cpu_op", "Trace"}
+
+
+def test_a_profiler_may_look_away_for_a_while() -> None:
+    with torch.autograd.profiler.profile() as prof:
+        prof.toggle_collection_dynamic(False, [])
+        x = torch.ones(2)
+        prof.toggle_collection_dynamic(True, [])
+        x * 2
+    assert [event.name for event in prof.function_events] == ["aten::mul"]

@@ -11,6 +11,7 @@ from contextlib import ContextDecorator
 from typing import Any
 
 from retrograd.autograd.nvprof import load_nvprof, parse_nvprof_trace
+from retrograd.autograd.profiler_inputs import number_memory
 from retrograd.autograd.profiler_results import ProfilerResult
 from retrograd.autograd.profiler_util import EventList, FunctionEvent
 from retrograd.autograd.recorder import FUNCTION, USER_SCOPE, Recorder
@@ -88,6 +89,11 @@ class profile:
             set_flag("profiler", self._previous)
             self._recorder.stop()
             self._events = events_of(self._recorder, self.profile_memory, self.with_flops)
+
+    def toggle_collection_dynamic(self, enabled: bool, activities: Any) -> None:
+        """Look away for a while, or look again."""
+        if self._recorder is not None and self._events is None:
+            set_flag("profiler", self._recorder if enabled else self._previous)
 
     @property
     def function_events(self) -> EventList:
@@ -344,10 +350,14 @@ def events_of(recorder: Recorder, profile_memory: bool, with_flops: bool) -> Eve
     events = [FunctionEvent(id=i, name=STEP + "*" if r.name.startswith(STEP + "#") else r.name, trace_name=r.name,
                             thread=r.thread, overload_name="",
                             start_us=(r.start - recorder.start) / 1000, end_us=(r.end - recorder.start) / 1000,
-                            fwd_thread=r.fwd_thread, input_shapes=r.shapes, concrete_inputs=r.numbers, stack=r.stack,
-                            scope=r.scope, cpu_memory_usage=r.memory, sequence_nr=r.number, flops=r.flops,
+                            fwd_thread=r.fwd_thread, input_shapes=[value.shape() for value in r.inputs],
+                            concrete_inputs=[value.concrete() for value in r.inputs], stack=r.stack, scope=r.scope,
+                            cpu_memory_usage=r.memory, sequence_nr=r.number, flops=r.flops,
                             kwinputs=r.keywords, is_user_annotation=r.scope == USER_SCOPE)
               for i, r in enumerate(recorder.records, 1)]
+    for event, record in zip(events, recorder.records, strict=True):
+        event.inputs = record.inputs
+    number_memory([value for record in recorder.records for value in record.inputs])
     events.sort(key=lambda event: (event.time_range.start, -event.time_range.end))
     found = EventList(events, profile_memory=profile_memory, with_flops=with_flops)
     found._build_tree()
@@ -363,12 +373,23 @@ def trace_rows(events: EventList) -> list[dict[str, Any]]:
         rows.append({"ph": "M", "name": "thread_name", "ts": 0, "pid": process, "tid": thread,
                      "args": {"name": f"thread {thread} (python)"}})
     for i, event in enumerate(events):
-        args: dict[str, Any] = {"External id": event.id, "Sequence number": event.sequence_nr,
-                                "Fwd thread id": event.fwd_thread, "Ev Idx": i}
-        if event.input_shapes:
-            args["Input Dims"] = event.input_shapes
+        args: dict[str, Any] = {"External id": event.id, "Record function id": 0}
+        if event.sequence_nr >= 0:
+            args.update({"Sequence number": event.sequence_nr, "Fwd thread id": event.fwd_thread})
+        if event.inputs:
             args["Concrete Inputs"] = ["" if value is None else str(value) for value in event.concrete_inputs]
+            args["Input type"] = [value.kind() for value in event.inputs]
+            args["Input Strides"] = [value.traced("strides") for value in event.inputs]
+            args["Input Dims"] = [value.traced("sizes") for value in event.inputs]
+        args["Ev Idx"] = i
         rows.append({"ph": "X", "cat": "user_annotation" if event.is_user_annotation else "cpu_op", "name": event.name,
                      "pid": process, "tid": event.thread, "ts": event.time_range.start,
                      "dur": event.time_range.elapsed_us(), "args": args})
+    begin = min([event.time_range.start for event in events], default=0)
+    end = max([event.time_range.end for event in events], default=0)
+    rows.append({"ph": "X", "cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Spans", "tid": "PyTorch Profiler",
+                 "ts": begin, "dur": end - begin, "args": {"Op count": 0}})
+    rows.append({"ph": "i", "s": "g", "name": "Iteration Start: PyTorch Profiler", "pid": "Traces",
+                 "tid": "Trace PyTorch Profiler", "ts": begin})
+    rows.append({"ph": "i", "s": "g", "name": "Record Window End", "pid": "", "tid": "", "ts": end})
     return rows

@@ -128,7 +128,10 @@ class KinetoEvent:
         return bool(self._event.is_user_annotation)
 
     def activity_type(self) -> str:
-        return "user_annotation" if self._event.is_user_annotation else "cpu_op"
+        return self._event.activity_type
+
+    def dtypes(self) -> list[str]:
+        return self._event.input_dtypes
 
 
 class TorchOpFields:
@@ -138,7 +141,7 @@ class TorchOpFields:
         self.name = event.name
         self.scope = RecordScope(int(event.scope))
         self.sequence_number = event.sequence_nr
-        self.inputs = event.concrete_inputs or []
+        self.inputs = [value.field() for value in event.inputs]
         self.allow_tf32_cublas = False
 
 

@@ -123,6 +123,8 @@ class FunctionEvent(FormattedTimesMixin):
         self.is_legacy = is_legacy
         self.flops = flops
         self.is_user_annotation = is_user_annotation
+        self.inputs: Any = []             # what a profiler of shapes has kept of the arguments
+        self.is_python_function = False
         self.self_cpu_percent = -1
         self.total_cpu_percent = -1
         self.total_device_percent = -1
@@ -137,6 +139,19 @@ class FunctionEvent(FormattedTimesMixin):
     def set_cpu_parent(self, parent: FunctionEvent | None) -> None:
         """Note the event that this one lies directly within."""
         self.cpu_parent = parent
+
+    @property
+    def external_id(self) -> int:
+        return self.id
+
+    @property
+    def input_dtypes(self) -> list[str]:
+        """The names of the types of the arguments: of tensors those of their elements."""
+        return [value.kind() for value in self.inputs]
+
+    @property
+    def activity_type(self) -> str:
+        return "user_annotation" if self.is_user_annotation else "cpu_op"
 
     @property
     def on_cpu(self) -> bool:

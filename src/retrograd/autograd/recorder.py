@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.autograd.profiler_inputs import Input
 from retrograd.core.dispatch import compute
 from retrograd.core.graph import LAST, Node, name_of, sequence
 from retrograd.core.opdef import OpDef, find_packet
@@ -34,14 +35,11 @@ EVALUATE = "autograd::engine::evaluate_function: "
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
-PLAIN = (bool, int, float, complex, str)
-
-
 class Record:
     """One event while it is being recorded; times are in nanoseconds, `end` is 0 while it runs."""
 
-    __slots__ = ("end", "flops", "fwd_thread", "keywords", "memory", "name", "number", "numbers", "scope", "shapes", "stack",
-                 "start", "thread")
+    __slots__ = ("end", "flops", "fwd_thread", "inputs", "keywords", "memory", "name", "number", "scope", "stack", "start",
+                 "thread")
 
     def __init__(self, name: str, scope: int, number: int, thread: int) -> None:
         self.name = name
@@ -49,8 +47,7 @@ class Record:
         self.number = number
         self.thread = thread
         self.fwd_thread = 0
-        self.shapes: list[Any] = []
-        self.numbers: list[Any] = []          # arguments that are numbers, texts or truth values, None in place of others
+        self.inputs: list[Input] = []         # where the profiler looks at shapes
         self.keywords: dict[str, Any] = {}
         self.stack: list[str] = []
         self.flops = 0
@@ -75,8 +72,7 @@ class Recorder:
         if self.stack:
             record.stack = user_stack()
         if self.shapes and args:
-            record.shapes = [shape_of(value) for value in args]
-            record.numbers = [value if isinstance(value, PLAIN) else None for value in args]
+            record.inputs = [Input(value) for value in args]
         self.records.append(record)
         record.start = perf_counter_ns()              # what the bookkeeping took is not the event's
         return record
@@ -207,11 +203,6 @@ def has_tensor(args: Any) -> bool:
         if isinstance(value, (list, tuple)) and any([isinstance(t, Tensor) for t in value]):
             return True
     return False
-
-
-def shape_of(value: Any) -> list[int]:
-    """The shape of a tensor argument; an empty list for everything else, lists of tensors included."""
-    return list(value.array.shape) if isinstance(value, Tensor) else []
 
 
 def fresh_bytes(args: Any, result: Any) -> int:

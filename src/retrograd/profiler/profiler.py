@@ -187,6 +187,21 @@ class profile:
         self.profiler.__exit__(None, None, None)
         self._tracing = False
 
+    def toggle_collection_dynamic(self, enable: bool, activities: Iterable[ProfilerActivity]) -> None:
+        """Look away for a while, or look again, without a new trace.
+
+        >>> import retrograd as torch
+        >>> with profile() as prof:
+        ...     prof.toggle_collection_dynamic(False, [ProfilerActivity.CPU])
+        ...     x = torch.ones(1)
+        ...     prof.toggle_collection_dynamic(True, [ProfilerActivity.CPU])
+        ...     y = x + 1
+        >>> [event.name for event in prof.events()]
+        ['aten::add']
+        """
+        if self.profiler is not None:
+            self.profiler.toggle_collection_dynamic(enable, activities)
+
     # ---- results
     def _finished(self, deed: str) -> autograd_profiler.profile:
         if self.profiler is None:
