@@ -66,6 +66,7 @@ REMAINING: dict[str, list[str]] = {
         _upsample_nearest_exact2d_backward.default adaptive_max_pool2d.default adaptive_max_pool2d_backward.default
         affine_grid_generator.default avg_pool2d.default avg_pool2d_backward.default avg_pool3d.default
         avg_pool3d_backward.default baddbmm.default channel_shuffle.default clone.default constant_pad_nd.default
+        _convolution.default
         convolution.default convolution_backward.default copy.default diag_embed.default diagonal_backward.default
         fill.Tensor flip.default fractional_max_pool2d.default fractional_max_pool3d.default grid_sampler_2d.default
         grid_sampler_2d_backward.default grid_sampler_3d.default grid_sampler_3d_backward.default histogram.bin_ct
