@@ -530,3 +530,26 @@ def test_region_is_a_variable_too() -> None:
     with compiled_autograd.enable(as_it_is):
         (x * 2).sum().backward()
     assert seen == [True] and not compiled_autograd.in_compiled_autograd_region
+
+
+def test_threads_go_backward_at_the_same_time() -> None:
+    results: dict[int, list[float]] = {}
+    start = threading.Barrier(4)
+
+    def work(k: int) -> None:
+        start.wait()
+        for _ in range(5):
+            x = torch.ones(3, requires_grad=True)
+            x.register_hook(lambda grad: grad * 1)
+            (x.sin() * k).sum().backward()
+            results[k] = x.grad.tolist()
+    expected = torch.ones(3).cos().tolist()
+    with compiled_autograd.enable(lambda module: module):
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(1, 5)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert compiled_autograd.is_enabled() and not compiled_autograd.in_region()
+    assert {k: [round(n / k, 4) for n in found] for k, found in results.items()} == {
+        k: [round(n, 4) for n in expected] for k in range(1, 5)}

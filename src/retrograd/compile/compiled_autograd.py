@@ -65,6 +65,7 @@ class State:
         self.depth = 0                            # how many scopes are open
         self.disabled_depth = 0                   # how many of those that switch it off
         self.running: int | None = None           # the thread in which a compiled pass runs
+        self.lock = threading.RLock()             # held by the thread that captures or runs one
         self.roots: dict[Any, Step] = {}
         self.verbose = False
         self.last_miss: str | None = None
@@ -205,8 +206,20 @@ def run(roots: Any, grads: Any, keep_graph: bool, create_graph: bool, inputs: An
         fuse_next(False)
         with Deferrer():
             return run_pass(roots, grads, keep_graph, create_graph, inputs, accumulate_grad)
-    if ours.running is not None:
-        raise NotImplementedError(NESTED)
+    if not ours.lock.acquire(blocking=False):     # another thread's is on its way: this one is the engine's
+        return run_pass(roots, grads, keep_graph, create_graph, inputs, accumulate_grad)
+    try:
+        if ours.compiler is None:
+            return run_pass(roots, grads, keep_graph, create_graph, inputs, accumulate_grad)
+        if ours.running is not None:
+            raise NotImplementedError(NESTED)
+        return run_captured(roots, grads, keep_graph, create_graph, inputs, accumulate_grad)
+    finally:
+        ours.lock.release()
+
+
+def run_captured(roots: Any, grads: Any, keep_graph: bool, create_graph: bool, inputs: Any, accumulate_grad: bool) -> Any:
+    """A pass by way of its graph."""
     task = GraphTask(keep_graph, create_graph)
     count_dependencies(task, roots)
     if inputs is not None:

@@ -11,7 +11,7 @@ import retrograd
 from retrograd import Tensor
 from retrograd.fx._names import Namespace, is_ours, qualified_name, torch_with, type_repr
 from retrograd.fx._wrap import wrap
-from retrograd.fx.node import Node, map_arg
+from retrograd.fx.node import Node
 from retrograd.utils import _pytree as pytree
 
 INFIX = {
@@ -133,12 +133,10 @@ class Writer:
         seen: set[Node] = set()
         found: dict[Node, list[Node]] = {}
         for user in reversed(self.nodes):
-            def use(node: Node, user: Node = user) -> None:
+            for node in user._inputs:
                 if node not in seen:
                     seen.add(node)
                     found.setdefault(user, []).append(node)
-            map_arg(user.args, use)
-            map_arg(user.kwargs, use)
         return found
 
     # ---- names

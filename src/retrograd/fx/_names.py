@@ -17,6 +17,9 @@ OP_TYPES = (type(retrograd.ops.aten.add), type(retrograd.ops.aten.add.Tensor))
 WORDS = frozenset(keyword.kwlist) | frozenset(dir(builtins)) | {"NoneType", "device", "inf", "nan", "torch"}
 
 
+NO_LETTERS, NUMBERED = re.compile(r"\W+", re.ASCII), re.compile(r"(.*)_(\d+)")
+
+
 class Namespace:
     """Hands out names: every one once.
 
@@ -33,10 +36,11 @@ class Namespace:
     def create_name(self, candidate: str, obj: Any) -> str:
         if obj is not None and obj in self.names:
             return self.names[obj]
-        candidate = re.sub(r"\W+", "_", candidate, flags=re.ASCII) or "_unnamed"
-        if candidate[0].isdigit():
-            candidate = "_" + candidate
-        found = re.fullmatch(r"(.*)_(\d+)", candidate)
+        if not (candidate.isidentifier() and candidate.isascii()):
+            candidate = NO_LETTERS.sub("_", candidate) or "_unnamed"
+            if candidate[0].isdigit():
+                candidate = "_" + candidate
+        found = NUMBERED.fullmatch(candidate) if candidate[-1].isdigit() else None
         stem, number = (candidate, 0) if found is None else (found[1], int(found[2]))
         if candidate in self.used or candidate in WORDS and not (obj is not None and builtin(candidate) is obj):
             number = max(number, self.last.get(stem, 0)) + 1
