@@ -15,6 +15,7 @@ A joint node that is asked for a graph of its gradients runs its ops again with 
 from __future__ import annotations
 
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -27,8 +28,8 @@ from retrograd.compile.waiting import Layout
 from retrograd.core import dispatch
 from retrograd.core.graph import Node, edge_from, edge_of
 from retrograd.core.hooks import hooks
-from retrograd.core.record import node_class, record, save_results
-from retrograd.core.saved import modified_error, share_counter
+from retrograd.core.record import OpNode, node_class, record, save_results
+from retrograd.core.saved import SavedTensor, modified_error, share_counter
 from retrograd.core.state import set_grad_enabled, swap_saved_hooks, switches, tls
 from retrograd.core.tensor import FLAG_PENDING, Counter, Tensor, new_tensor, wants_grad
 from retrograd.ops import late
@@ -336,7 +337,7 @@ class CompiledFunctionBackward(Node):
         """Refuse what has been written to; with `again`, also what ops that run again for `outputs` (or all) depend on."""
         part = self.part
         kept = part.kept if outputs is None else part.saved_by(part.behind(outputs))
-        needed = (part.matters if outputs is None else part.before(kept)) if again else kept
+        needed = (part.matters if outputs is None else part.before(kept, part.stored)) if again else kept
         for slot, t, version in zip(part.inputs, self.inputs, self.versions, strict=True):
             if t is not None and t._counter is not None and t._counter.n != version and slot in needed:
                 raise modified_error(t, version, t._node, t._nr, self)
@@ -362,22 +363,35 @@ class CompiledFunctionBackward(Node):
         self.check(False, None)
         backward = self.part.backward
         values: list[Any] = [None] * backward.count
+        tensors: dict[int, Any] = {}              # one for each value: whoever keeps a gradient must see who else has it
         for (_, number), array in zip(backward.saved, self.arrays, strict=True):
             values[number] = array
+            tensors[number] = None
         for (number, layout), grad in zip(backward.grads, grads, strict=True):
             if number >= 0:
                 array = grad.array
                 if not layout.is_of(array) or not array.flags.aligned:
                     array = layout.new()
                     array[...] = grad.array
+                else:
+                    tensors[number] = grad
                 values[number] = array
         for found in backward.results:
             if found is not None and values[found[0]] is None:
                 values[found[0]] = backward.layouts[found[0]].new()
         backward.code.run(values, self.numbers)
-        made: list[Any] = [None if found is None else values[found[0]] for found in backward.results]
-        return [None if found is None else new_tensor(array if found[1] is None else np.broadcast_to(array, found[1]))
-                for array, found in zip(made, backward.results, strict=True)]
+        made: list[Any] = []
+        for found in backward.results:
+            if found is None:
+                made.append(None)
+                continue
+            number, shape = found
+            if number not in tensors:
+                tensors[number] = new_tensor(values[number])
+            elif tensors[number] is None:         # what was saved may be used once more
+                tensors[number] = new_tensor(values[number].copy("K"))
+            made.append(tensors[number] if shape is None else new_tensor(np.broadcast_to(values[number], shape)))
+        return made
 
     def run_usual(self, grads: Any) -> Any:
         """The gradients by way of the nodes in its place: a pass over those that have gradients, as far as they go."""
@@ -425,6 +439,8 @@ class CompiledFunctionBackward(Node):
         try:
             values: dict[int, Any] = {}
             counters = dict(self.counters)
+            saved = {} if self.arrays is None else dict(zip([slot for slot, _ in self.part.backward.saved], self.arrays,
+                                                            strict=True))
             for slot, t, needs in zip(self.part.inputs, self.inputs, self.part.needs, strict=True):
                 if t is None:
                     array, node, nr = self.between[slot]
@@ -437,14 +453,28 @@ class CompiledFunctionBackward(Node):
                 set_grad_enabled(step.grad)
                 slot = step.event.value
                 out = values[slot] = dispatch.call(step.op, arguments(step, values, self.numbers))
+                if slot in saved:                 # inputs may have been written to since
+                    out.array[...] = saved[slot].reshape(out.array.shape)
                 if slot in counters:              # who writes to the program's tensor is found out as always
                     replace_counter(out, counters[slot])
+                if slot in self.part.outputs and (self._hooks is not None or not fresh):
+                    self.lead_back(out, self.part.outputs.index(slot))
             return values
         finally:
             tls.below, tls.autocast, tls.dispatch_modes = below, autocast, modes
             set_grad_enabled(was)
             swap_saved_hooks(saved_hooks)
             switches.tape = tape if tape is not None and tape.open else None      # type: ignore[attr-defined]
+
+    def lead_back(self, out: Any, nr: int) -> None:
+        """Let the op that made output `nr` save it with this node's history: hooks on the program's tensor are here."""
+        node = out._node
+        if node is None or not isinstance(node, OpNode) or node._saved is None or not node._op.saves_result:
+            return
+        for place, output in enumerate(node._op.saved_outputs):
+            if output >= 0 and node._saved[place] is not None:
+                node._saved[place] = saved = SavedTensor.packed(out, node, True, nr, False)
+                saved._producer = ref(self)
 
     def run_again(self, grads: Any, create_graph: bool) -> Any:
         """The gradients by way of the ops themselves, with a graph of them if one is wanted."""

@@ -44,6 +44,7 @@ class Part:
         self.dtype: Any = None
         self.kept: set[int] = set()               # slots that the nodes of an uncompiled program save
         self.watched: list[int] = []              # those of them that programs hold too, and may write to
+        self.stored: set[int] = set()             # values that are kept, and need not be computed again
         self.matters: set[int] = set()            # slots whose values these nodes depend on
         self.copied: set[int] = set()             # slots that only we save: whoever holds them may write to them
         self.layouts: list[Any] = []              # of the inputs
@@ -57,18 +58,19 @@ class Part:
         self.shape, self.dtype = (shapes[0], dtypes[0]) if len(shapes) == 1 else (tuple(shapes), tuple(dtypes))
         self.layouts = [layouts[slot] for slot in self.inputs]
         every = {step.event.value for step in self.steps}
-        self.kept = self.saved_by(every)
+        self.kept = self.saved_by(self.behind(self.outputs))
         used = self.before(self.kept) | {slot for slot, _ in self.backward.saved}
         self.copied = {slot for slot in self.inputs if slot in wanted and slot in used and slot not in self.kept}
         self.kept |= {slot for slot, _ in self.backward.saved if slot not in self.copied}
         self.watched = [slot for slot in self.kept if slot in wanted and (slot in every or slot in self.inputs)]
-        self.matters = self.before(self.kept)
+        self.stored = {slot for slot, _ in self.backward.saved} & every
+        self.matters = self.before(self.kept, self.stored)
 
-    def before(self, values: set[int]) -> set[int]:
-        """All that `values` are computed from, and themselves."""
+    def before(self, values: set[int], stored: Any = ()) -> set[int]:
+        """All that `values` are computed from, and themselves; what is `stored` is not computed."""
         found = set(values)
         for step in reversed(self.steps):
-            if step.event.value in found:
+            if step.event.value in found and step.event.value not in stored:
                 found.update([o for o in step.event.operands if o >= 0])
         return found
 
