@@ -304,3 +304,24 @@ def test_tensors_pickled_by_pytorch_are_read() -> None:
     run_installed(f"""import pickle, torch
 assert pickle.loads({PICKLED!r}).tolist() == [1.0, 2.0]
 """)
+
+
+def test_helpers_of_tests_are_found_where_pytorch_has_them() -> None:
+    run_installed("""import torch
+from torch._prims_common import dtype_to_type, elementwise_dtypes
+from torch.autograd.gradcheck import _get_numerical_jacobian, _iter_tensors
+from torch.masked import _combine_input_and_mask, _input_mask, _output_mask, _reduction_identity, _where
+from torch.masked.maskedtensor.binary import NATIVE_BINARY_FNS, NATIVE_INPLACE_BINARY_FNS
+from torch.masked.maskedtensor.core import _masks_match, _tensors_match
+from torch.masked.maskedtensor.unary import NATIVE_INPLACE_UNARY_FNS, NATIVE_UNARY_FNS
+from torch.testing._comparison import BooleanPair, NonePair, NumberPair, Pair, TensorLikePair, not_close_error_metas
+from torch.testing._utils import freeze_rng_state, wrapper_set_seed
+from torch.utils._import_utils import _check_module_exists
+assert _check_module_exists("numpy") and not _check_module_exists("no.such.module")
+assert torch._C._get_torch_function_state() == torch._C._TorchFunctionState.ENABLED
+with torch._C.DisableTorchFunctionSubclass():
+    assert torch._C._get_torch_function_state() == torch._C._TorchFunctionState.SUBCLASSES_DISABLED
+torch._C._set_torch_function_state(torch._C._TorchFunctionState.ENABLED)
+assert dtype_to_type(torch.float32) is float and issubclass(torch.FloatStorage, torch.storage._LegacyStorage)
+assert torch.ops.aten.abs in NATIVE_UNARY_FNS and _tensors_match(torch.ones(2), torch.ones(2))
+""")

@@ -8,6 +8,8 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import Enum
+from importlib.util import find_spec
 from typing import Any
 
 import retrograd as torch
@@ -54,6 +56,30 @@ def are_functorch_transforms_active() -> bool:
 
 def is_torch_function_mode_enabled() -> bool:
     return bool(tls.function_modes)
+
+
+class FunctionState(Enum):
+    """Who sees calls of functions: modes and subclasses, modes alone, or nobody."""
+
+    ENABLED = 0
+    SUBCLASSES_DISABLED = 1
+    ALL_DISABLED = 2
+
+
+def get_function_state() -> FunctionState:
+    return FunctionState(tls.function_disabled)
+
+
+def set_function_state(state: FunctionState) -> None:
+    tls.function_disabled = state.value
+
+
+def module_exists(name: str) -> bool:
+    """Whether a module can be imported; it is not."""
+    try:
+        return find_spec(name) is not None
+    except ImportError:
+        return False
 
 
 def is_alias_of(a: Any, b: Any) -> bool:

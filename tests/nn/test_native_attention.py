@@ -75,3 +75,17 @@ def test_convolutions_take_conjugate_views() -> None:
     torch.testing.assert_close(nn.functional.conv1d(x.conj(), w.conj()), nn.functional.conv1d(x, w).conj().resolve_conj())
     torch.testing.assert_close(nn.functional.conv_transpose1d(x.conj(), w),
                                nn.functional.conv_transpose1d(x.conj().resolve_conj(), w))
+
+
+def test_the_kernel_without_a_matrix_of_weights_is_chosen_where_it_fits() -> None:
+    q, k = torch.randn(2, 2, 3, 4), torch.randn(2, 2, 5, 4)
+    mask = torch.ones(3, 5, dtype=torch.bool)
+    assert [torch._fused_sdp_choice(q, k, k, given) for given in (None, mask, mask.expand(2, 1, 3, 5))] == [1, 1, 1]
+    for args in ((q[0], k[0], k[0]), (q, k, k[..., :2]), (q, k[:, :1], k[:, :1]), (q, k, k, mask.expand(2, 3, 5)),
+                 (q, k, k, None, 0.5), (q.transpose(2, 3), k.transpose(2, 3), k.transpose(2, 3))):
+        assert torch._fused_sdp_choice(*args) == 0
+    with nn.attention.sdpa_kernel(nn.attention.SDPBackend.MATH):
+        assert torch._fused_sdp_choice(q, k, k) == 0
+    with (nn.attention.sdpa_kernel(nn.attention.SDPBackend.EFFICIENT_ATTENTION),
+          pytest.raises(RuntimeError, match="No viable backend for scaled_dot_product_attention")):
+        torch._fused_sdp_choice(q, k, k)

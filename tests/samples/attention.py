@@ -27,3 +27,13 @@ def attention(make: Maker) -> Iterator[Sample]:
     yield Sample(make(1, 2, 3, 4), make(1, 2, 3, 4), make(1, 2, 3, 4))
     yield Sample(make(2, 3, 4), make(2, 3, 4), make(2, 3, 4), is_causal=True)
     yield Sample(make(3, 4), make(2, 4), make(2, 5), attn_mask=make(3, 2))
+
+
+@samples("_scaled_dot_product_attention_math.default")
+def attention_math(make: Maker) -> Iterator[Sample]:
+    yield Sample(make(1, 2, 3, 4), make(1, 2, 3, 4), make(1, 2, 3, 4))
+    yield Sample(make(3, 4), make(2, 4), make(2, 5), attn_mask=make(3, 2), scale=0.3)
+    yield Sample(make(2, 3, 4), make(2, 3, 4), make(2, 3, 4), is_causal=True)
+    dropped = torch.tensor([[True, False], [True, True]])
+    yield Sample(make(2, 4), make(2, 4), make(2, 4), dropout_p=0.5, dropout_mask=dropped)
+    yield Sample(make(1, 4, 2, 3), make(1, 2, 2, 3), make(1, 2, 2, 3), enable_gqa=True)

@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 import retrograd as torch
+from retrograd.nn.attention import SDPBackend, _cur_sdpa_kernel_backends
 
 
 def _transform_bias_rescale_qkv(qkv: Any, qkv_bias: Any, num_heads: int) -> tuple[Any, Any, Any]:
@@ -103,3 +104,35 @@ def _nested_tensor_from_mask_left_aligned(t: Any, mask: Any) -> bool:
     False
     """
     return bool((mask[:, 1:] <= mask[:, :-1]).all())
+
+
+def _fused_sdp_choice(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False,
+                      *, scale: float | None = None, enable_gqa: bool = False) -> int:
+    """The number of the kernel that attention takes for such inputs, among those that are allowed.
+
+    >>> x = torch.ones(1, 2, 3, 4)
+    >>> _fused_sdp_choice(x, x, x), _fused_sdp_choice(x, x, x, dropout_p=0.5)
+    (1, 0)
+    """
+    allowed = _cur_sdpa_kernel_backends()
+    if SDPBackend.FLASH_ATTENTION in allowed and fuses(query, key, value, attn_mask, dropout_p, enable_gqa):
+        return int(SDPBackend.FLASH_ATTENTION)
+    if SDPBackend.MATH in allowed:
+        return int(SDPBackend.MATH)
+    raise RuntimeError("No viable backend for scaled_dot_product_attention was found. This is likely due to turning off both "
+                       "the math kernel and the fused kernels.")
+
+
+def fuses(query: Any, key: Any, value: Any, mask: Any, dropout_p: float, enable_gqa: bool) -> bool:
+    """Whether the kernel without a matrix of weights takes the inputs."""
+    tensors = (query, key, value)
+    if any([t.is_nested or t.ndim != 4 or not t.is_floating_point() or t.stride(-1) != 1 or 0 in t.shape for t in tensors]):
+        return False
+    heads = key.shape[1] == value.shape[1] and (query.shape[1] == key.shape[1]
+                                                or enable_gqa and query.shape[1] % key.shape[1] == 0)
+    masked = mask is None or not mask.requires_grad and (
+        mask.ndim in (2, 4) and all([have in (1, want) for have, want in
+                                     zip(reversed(mask.shape), (key.shape[2], query.shape[2], query.shape[1], query.shape[0]),
+                                         strict=False)]))
+    return (dropout_p == 0 and heads and masked and query.shape[0] == key.shape[0] == value.shape[0]
+            and query.shape[-1] == key.shape[-1] == value.shape[-1])

@@ -334,6 +334,8 @@ def arange_kernel(xp: Any, start: Any, end: Any, step: Any, dtype: Any) -> Any:
         raise RuntimeError(f"unsupported range: {first:g} -> {last:g}")
     if (by > 0 and last < first) or (by < 0 and last > first):
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if (last - first) / by >= 2.0 ** 63:
+        raise RuntimeError("invalid size, possible overflow?")
     if dtype.kind in "iu":
         first, last, by = int(start), int(end), int(step)
         if by == 0 and dtype.itemsize == 8:

@@ -89,6 +89,8 @@ def check_cdist(x1: Any, x2: Any, p: float) -> None:
     for name, x in (("X1", x1), ("X2", x2)):
         if x.dtype.kind not in "fV":
             raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {legacy(x)}")
+    if x1.dtype != x2.dtype:
+        raise RuntimeError(f"expected scalar type {legacy(x1)} but found {legacy(x2)}")
     if not p >= 0:
         raise RuntimeError("cdist only supports non-negative p values")
     problem = broadcast_problem(x1.shape[:-2], x2.shape[:-2])

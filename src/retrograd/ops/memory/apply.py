@@ -11,7 +11,7 @@ from retrograd.core.hooks import hooks
 from retrograd.core.lean import natively
 from retrograd.core.opdef import defop
 from retrograd.core.storage import strides_of
-from retrograd.core.tensor import bump, wants_grad
+from retrograd.core.tensor import Tensor, bump, wants_grad
 from retrograd.ops.memory.resize import write_number
 from retrograd.ops.shared.families import will_differentiate
 from retrograd.ops.views.shape import as_strided
@@ -45,6 +45,10 @@ defop("fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Te
 
 
 def apply_to_elements(name: str, self: Any, others: Any, function: Any) -> Any:
+    for i, t in enumerate(others):
+        if not isinstance(t, Tensor):
+            which = "other" if len(others) == 1 else "xy"[i]
+            raise TypeError(f"{name}(): argument '{which}' (position {i + 1}) must be Tensor, not {type(t).__name__}")
     if wants_grad(self) or any([wants_grad(t) for t in others]):
         raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
     for t in others:

@@ -188,9 +188,20 @@ flash_backward = defop(
 
 def attention_by_products(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, is_causal: bool,
                           scale: float | None) -> Any:
+    return attention_and_weights(query, key, value, attn_mask, dropout_p, is_causal, None, scale, False)[0]
+
+
+def attention_and_weights(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, is_causal: bool,
+                          dropout_mask: Any, scale: float | None, enable_gqa: bool) -> tuple[Any, Any]:
+    """The formula, product by product: the output and the weights."""
+    if is_causal and attn_mask is not None:
+        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     if query.array.dtype in dtypes.HALVES:
         q, k, v = (t.to(dtypes.float32) for t in (query, key, value))
-        return attention_by_products(q, k, v, attn_mask, dropout_p, is_causal, scale).to(query.dtype)
+        made = attention_and_weights(q, k, v, attn_mask, dropout_p, is_causal, dropout_mask, scale, enable_gqa)
+        return made[0].to(query.dtype), made[1].to(query.dtype)
+    if enable_gqa:
+        key, value = for_every_head(query, key, value)
     factor = math.sqrt(scale_of(query, scale))
     if is_causal:
         attn_mask = late.ones((query.shape[-2], key.shape[-2]), dtype=dtypes.bool_).tril()
@@ -198,9 +209,25 @@ def attention_by_products(query: Any, key: Any, value: Any, attn_mask: Any, drop
     if attn_mask is not None:
         scores = scores + as_bias(attn_mask, scores.dtype)
     weights = call(safe_softmax, [scores, -1, None])          # a row that sees nothing attends to nothing
+    if dropout_mask is not None:
+        weights = late.masked_fill(weights, late.logical_not(dropout_mask), 0.0)
+        return weights.matmul(times(value, 1 / (1 - dropout_p))).to(query.dtype), weights.to(query.dtype)
     if dropout_p > 0:
         weights = late.dropout(weights, dropout_p, True)
-    return weights.matmul(value)
+    return weights.matmul(value), weights
+
+
+def for_every_head(query: Any, key: Any, value: Any) -> tuple[Any, Any]:
+    """Keys and values repeated, so that there are as many heads of them as of queries."""
+    if any([t.shape[-3] == 0 or query.shape[-3] % t.shape[-3] for t in (key, value)]):
+        raise RuntimeError("Number of heads in key and value must divide the number of heads in query, which has "
+                           f"{query.shape[-3]}; they have {key.shape[-3]} and {value.shape[-3]}")
+    return tuple([t.repeat_interleave(query.shape[-3] // t.shape[-3], -3) for t in (key, value)])      # type: ignore[return-value]
+
+
+defop("_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, "
+      "bool is_causal=False, Tensor? dropout_mask=None, *, float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)",
+      kernel=attention_and_weights, composite=True, variants="function", out=False)
 
 
 def attention(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, is_causal: bool, scale: float | None,
@@ -220,10 +247,7 @@ def attention(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float
     if is_causal and attn_mask is not None:
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
     if enable_gqa:
-        if any([t.shape[-3] == 0 or query.shape[-3] % t.shape[-3] for t in (key, value)]):
-            raise RuntimeError("Number of heads in key and value must divide the number of heads in query, which has "
-                               f"{query.shape[-3]}; they have {key.shape[-3]} and {value.shape[-3]}")
-        key, value = (t.repeat_interleave(query.shape[-3] // t.shape[-3], -3) for t in (key, value))
+        key, value = for_every_head(query, key, value)
         k, v = key.array, value.array
     fits = (q.dtype.kind in "fV" and q.ndim == 4 and k.ndim == 4 and v.ndim == 4 and dropout_p == 0
             and q.shape[-1] == k.shape[-1] == v.shape[-1] and q.shape[:2] == k.shape[:2] == v.shape[:2]
