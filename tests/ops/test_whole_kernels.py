@@ -11,7 +11,8 @@ import retrograd as torch
 from retrograd.core.fast_kernels import ALGORITHM
 from retrograd.core.opdef import OPS, find_packet
 from retrograd.ops.load import import_all
-from tests.ops.whole_calls import CALLS, ROUNDED, arrays
+from retrograd.ops.reduction import statistics
+from tests.ops.whole_calls import CALLS, ROUNDED, arrays, of_quantile
 
 import_all()
 NAMES = sorted(f"{op.name}.{op.overload}" for packet in list(OPS.values()) for op in packet.overloads_
@@ -115,3 +116,19 @@ def test_kernel_does_what_the_one_over_numpy_does(name: str, dtype: Any) -> None
             assert is_same(made, expected, name), ([getattr(a, "shape", a) for a in args], made, expected)
         finally:
             op.native = native
+
+
+@pytest.mark.parametrize("by_number", [True, False])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+@pytest.mark.parametrize("function", [torch.quantile, torch.nanquantile])
+def test_quantiles_at_once_are_those_of_the_ops(function: Any, dtype: Any, by_number: bool,
+                                                monkeypatch: pytest.MonkeyPatch) -> None:
+    def call(self: Any, q: Any, dim: Any, keepdim: bool, interpolation: str) -> Any:
+        made = function(self, q, dim, keepdim, interpolation=interpolation)
+        return made, torch.tensor(made._version)
+    for args in of_quantile(by_number)(dtype):
+        made = outcome(call, args)
+        with monkeypatch.context() as patch:
+            patch.setattr(statistics, "native", None)
+            expected = outcome(call, args)
+        assert is_same(made, expected, "renorm.default"), ([getattr(a, "shape", a) for a in args], made, expected)

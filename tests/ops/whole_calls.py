@@ -160,6 +160,73 @@ def of_any_convolution(dtype: Any) -> Calls:
         yield x, w, b, stride, padding, dilation, True, extra, groups
 
 
+FACTORS = ((1, 1), (0.5, 2), (0, -1), (True, 1), (1j, 1))
+
+
+def of_sums(*shapes: Any) -> Callable[[Any], Calls]:
+    """What is added to a product, and its factors: as they are, in other memory, of sizes that do not fit, with NaN."""
+    def calls(dtype: Any) -> Calls:
+        owns, first, second = shapes
+        for own, (beta, alpha) in product(owns, FACTORS):
+            a, b, s = numbers(first, dtype), numbers(second, dtype), numbers(own, dtype)
+            yield s, a, b, beta, alpha
+            yield s, np.asfortranarray(a), b[::-1], beta, alpha
+            yield np.asfortranarray(s), a, b, beta, alpha
+            yield s, a[:1], b, beta, alpha
+            yield s, a[:0], b, beta, alpha
+            yield (s * np.nan if s.dtype.kind == "f" else s), a, b, beta, alpha
+    return calls
+
+
+def of_pairs(first: Any, second: Any) -> Callable[[Any], Calls]:
+    def calls(dtype: Any) -> Calls:
+        a, b = numbers(first, dtype), numbers(second, dtype)
+        yield from ((a, b), (np.asfortranarray(a), b[::-1]), (a, b[:1]), (a[:0], b), (a, b.astype(np.float16)), (b, a))
+    return calls
+
+
+def of_quantile(by_number: bool) -> Callable[[Any], Calls]:
+    def calls(dtype: Any) -> Calls:
+        ways = ("linear", "lower", "higher", "midpoint", "nearest", "odd")
+        where = product(arrays(dtype), (None, 0, -1, 5), (False, True), ways)
+        quantiles = (0.0, 0.3, 1.0, 0.5, 2.0) if by_number else (
+            np.asarray(0.25, dtype), np.array([0.1, 0.5, 1.0], dtype), np.array([[0.5]], dtype), np.array([0.5], np.float16))
+        yield from ((a, q, dim, keep, way) for a, dim, keep, way in where for q in quantiles)
+    return calls
+
+
+def of_aminmax(dtype: Any) -> Calls:
+    yield from product(arrays(dtype), (None, 0, -1, 5), (False, True))
+
+
+def of_renorm(dtype: Any) -> Calls:
+    yield from product(arrays(dtype), (1, 2, 1.5, float("inf"), 0, -1), (0, -1), (2.5, 0, -1))
+
+
+def of_turns(dtype: Any) -> Calls:
+    yield from product(arrays(dtype), (-1, 0, 1, 2, 3, 5), ((0, 1), (1, 0), (0, -1), (0, 0), (0,), (0, 7)))
+
+
+def of_ctc(as_arrays: bool) -> Callable[[Any], Calls]:
+    def calls(dtype: Any) -> Calls:
+        x = np.log(np.random.default_rng(9).dirichlet((1.0,) * 4, (6, 2))).astype(dtype)
+        for targets, lengths, counts, blank in product(
+                (np.array([[1, 2, 2], [3, 3, 1]]), np.array([1, 2, 2, 3, 3]), np.array([[1, 9, 2], [3, 3, 1]])),
+                ((6, 5), (6, 0), (6, 7), (6,)), ((3, 2), (0, 3), (3, 4), (3, -1)), (0, 2, 4)):
+            both = [np.array(n) if as_arrays else n for n in (lengths, counts)]
+            if 9 not in targets:          # labels out of range read other memory in PyTorch
+                yield x, targets, *both, blank, False
+    return calls
+
+
+def of_dirichlet_grad(dtype: Any) -> Calls:
+    random = np.random.default_rng(9)
+    x, a, t = random.uniform(0.05, 0.95, (2, 3)), random.uniform(0.1, 30, (2, 3)), random.uniform(30, 60, (2, 3))
+    yield x.astype(dtype), a.astype(dtype), t.astype(dtype)
+    yield x.astype(dtype).T, a.astype(dtype).T, t.astype(dtype).T
+    yield x.astype(dtype)[0], a.astype(dtype)[0, :1], t.astype(dtype)[0]
+
+
 CALLS: dict[str, Callable[[Any], Calls]] = {
     "scatter.src": of_scatter, "scatter_add.default": of_scatter, "scatter.value": of_scatter_value,
     "scatter_reduce.two": of_scatter_reduce, "segment_reduce.default": of_segments, "glu.default": of_glu,
@@ -173,6 +240,13 @@ CALLS: dict[str, Callable[[Any], Calls]] = {
     **{f"conv{rank}d.default": of_convolution(rank) for rank in (1, 2, 3)},
     **{f"conv{rank}d.padding": of_named_padding(rank) for rank in (1, 2, 3)},
     **{f"conv_transpose{rank}d.{'input' if rank > 1 else 'default'}": of_transposed(rank) for rank in (1, 2, 3)},
+    "addmv.default": of_sums(((2,), (1,), (), (3,)), (2, 3), (3,)),
+    "addr.default": of_sums(((2, 3), (3,), (2, 1), (), (4,)), (2,), (3,)),
+    "baddbmm.default": of_sums(((2, 3, 2), (2,), (3, 1), (), (4,)), (2, 3, 4), (2, 4, 2)),
+    "mv.default": of_pairs((2, 3), (3,)), "vdot.default": of_pairs((4,), (4,)),
+    "aminmax.default": of_aminmax, "renorm.default": of_renorm, "rot90.default": of_turns,
+    "_ctc_loss.default": of_ctc(False), "_ctc_loss.Tensor": of_ctc(True), "_dirichlet_grad.default": of_dirichlet_grad,
 }
 # What these compute is rounded in another order than by NumPy.
-ROUNDED = tuple(name for name in CALLS if name.startswith(("fft_", "_fft_", "conv", "glu", "segment")))
+ROUNDED = tuple(name for name in CALLS if name.startswith((
+    "fft_", "_fft_", "conv", "glu", "segment", "add", "badd", "mv", "vdot", "renorm", "_dirichlet")))

@@ -201,6 +201,20 @@ FUNCTION(draw_gamma) {
   if (!leave_normal(args[0], &g)) return NULL;
   Py_RETURN_TRUE; }
 
+/* draw_dirichlet(generator, result, concentration): gamma values in double precision, divided by their sums along the last dimension */
+FUNCTION(draw_dirichlet) {
+  PyArrayObject *x = array_at(args, 1), *c = array_at(args, 2); double v[256]; const double third = 1.f / 3.f;
+  if (!alike(x, c) || !PyArray_ISWRITEABLE(x) || (code_of(x) != NPY_FLOAT && code_of(x) != NPY_DOUBLE) || PyArray_NDIM(x) < 1 || PyArray_SIZE(x) < 1) Py_RETURN_NONE;
+  const long n = PyArray_DIM(x, PyArray_NDIM(x) - 1), rows = PyArray_SIZE(x) / n; uint32_t *s = n <= 8 ? twister_of(args[0]) : NULL; Normals g = {s, 0, 0}; if (!s) Py_RETURN_NONE;      /* longer sums are made in pairs by NumPy */
+  if (!take_normal(args[0], &g)) return NULL;
+#define SHARES(T, LOW, HIGH) { T *to = PyArray_DATA(x); const T *from = PyArray_DATA(c); for (long r = 0; r < rows; r++, to += n, from += n) { \
+    for (long i = 0; i < n; i++) { const double alpha = from[i]; v[i] = gamma_value(&g, alpha, 1 / alpha, (alpha < 1 ? alpha + 1 : alpha) - third); } \
+    double sum = v[0]; for (long i = 1; i < n; i++) sum += v[i]; \
+    for (long i = 0; i < n; i++) { T share = (T)(v[i] / sum); share = share < LOW ? LOW : share; to[i] = share > HIGH ? HIGH : share; } } }
+  if (code_of(x) == NPY_FLOAT) SHARES(float, FLT_MIN, 0.99999994f) else SHARES(double, DBL_MIN, 0x1.fffffffffffffp-1)
+  if (!leave_normal(args[0], &g)) return NULL;
+  Py_RETURN_TRUE; }
+
 /* draw_poisson(generator, result, rates): None for rates that are negative or no numbers */
 FUNCTION(draw_poisson) {
   PyArrayObject *x = array_at(args, 1), *r = array_at(args, 2);

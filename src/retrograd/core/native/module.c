@@ -13,7 +13,8 @@
   X(scatter_value) X(scatter_reduce) X(segment_reduce) X(glu) X(hstack) X(vstack) X(dstack) X(column_stack) X(repeat) X(tile) X(kron) X(pad) \
   X(reflection_pad1d) X(reflection_pad2d) X(reflection_pad3d) X(replication_pad1d) X(replication_pad2d) X(replication_pad3d) \
   X(fft_c2c) X(fft_r2c) X(fft_c2r) X(fft) X(ifft) X(fftn) X(ifftn) X(rfft) X(rfftn) X(irfft) X(irfftn) X(hfft) \
-  X(convolution) X(conv1d) X(conv2d) X(conv3d) X(conv_transpose1d) X(conv_transpose2d) X(conv_transpose3d)
+  X(convolution) X(conv1d) X(conv2d) X(conv3d) X(conv_transpose1d) X(conv_transpose2d) X(conv_transpose3d) \
+  X(addmv) X(addr) X(baddbmm) X(mv) X(vdot) X(quantile) X(nanquantile) X(aminmax) X(renorm) X(rot90) X(ctc_loss) X(dirichlet_grad) X(draw_dirichlet)
 #define DECLARE(name) FUNCTION(name);
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL},
 EACH(DECLARE)

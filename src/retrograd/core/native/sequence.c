@@ -80,17 +80,33 @@ FUNCTION(gamma_slope) {
   for (long i = 0; i < count; i++) out[i] = gamma_series(alpha[i], x[i], psi[i]);
   Py_END_ALLOW_THREADS
   Py_RETURN_TRUE; }
+static double slope_of_beta(double x, double alpha, double total, double psi) {
+  const int below = x * total <= alpha; const double own = below ? alpha : total - alpha, z = below ? x : 1.0 - x;
+  double slope = log(x) + psi - (below ? 1.0 / alpha : 0.0), weight = 1, sums = slope;
+  for (long n = 0; n < TERMS; n++) {
+    weight *= (total + (double)n) / (own + (double)n + 1.0) * z; slope += 1.0 / (total + (double)n) - (below ? 1.0 / (alpha + (double)n + 1.0) : 0.0);
+    const double term = weight * slope; sums += term; if (!(fabs(term) > 1e-17 * fabs(sums))) break; }
+  return (below ? -1.0 : 1.0) * sums * x / own; }
 /* beta_slope(x, alpha, total, digamma(total) - digamma(alpha), out), of doubles */
 FUNCTION(beta_slope) {
   PyArrayObject *a[5]; for (int i = 0; i < 5; i++) { a[i] = array_at(args, i); if (!plain(a[i]) || code_of(a[i]) != NPY_DOUBLE || PyArray_SIZE(a[i]) != PyArray_SIZE(a[0])) Py_RETURN_NONE; }
   const double *xs = PyArray_DATA(a[0]), *alphas = PyArray_DATA(a[1]), *totals = PyArray_DATA(a[2]), *psi = PyArray_DATA(a[3]); double *out = PyArray_DATA(a[4]); const long count = PyArray_SIZE(a[0]);
   Py_BEGIN_ALLOW_THREADS
-  for (long i = 0; i < count; i++) {
-    const double x = xs[i], alpha = alphas[i], total = totals[i]; const int below = x * total <= alpha; const double own = below ? alpha : total - alpha, z = below ? x : 1.0 - x;
-    double slope = log(x) + psi[i] - (below ? 1.0 / alpha : 0.0), weight = 1, sums = slope;
-    for (long n = 0; n < TERMS; n++) {
-      weight *= (total + (double)n) / (own + (double)n + 1.0) * z; slope += 1.0 / (total + (double)n) - (below ? 1.0 / (alpha + (double)n + 1.0) : 0.0);
-      const double term = weight * slope; sums += term; if (!(fabs(term) > 1e-17 * fabs(sums))) break; }
-    out[i] = (below ? -1.0 : 1.0) * sums * x / own; }
+  for (long i = 0; i < count; i++) out[i] = slope_of_beta(xs[i], alphas[i], totals[i], psi[i]);
   Py_END_ALLOW_THREADS
   Py_RETURN_TRUE; }
+/* _dirichlet_grad(x, alpha, total): a whole kernel, for positive numbers in arrays of one shape */
+static double digamma(double x) {                                        /* of x > 0: up to 10 by its recurrence, then the asymptotic series */
+  double sum = 0; for (; x < 10; x++) sum -= 1 / x;
+  const double i = 1 / (x * x); return sum + log(x) - 0.5 / x - i * (1.0 / 12 - i * (1.0 / 120 - i * (1.0 / 252 - i * (1.0 / 240 - i * (1.0 / 132 - i * (691.0 / 32760 - i / 12)))))); }
+#define AT(T, k) ((double)((const T *)PyArray_DATA(a[k]))[i])
+FUNCTION(dirichlet_grad) {
+  PyArrayObject *a[3]; if (given != 3) Py_RETURN_NONE;
+  for (int i = 0; i < 3; i++) { a[i] = array_at(args, i); if (!plain(a[i]) || PyArray_DESCR(a[i]) != PyArray_DESCR(a[0]) || !PyArray_SAMESHAPE(a[i], a[0])) Py_RETURN_NONE; }
+  const int single = code_of(a[0]) == NPY_FLOAT; const long count = PyArray_SIZE(a[0]); if ((!single && code_of(a[0]) != NPY_DOUBLE) || count > 4096) Py_RETURN_NONE;
+  PyObject *made = PyArray_SimpleNew(PyArray_NDIM(a[0]), PyArray_DIMS(a[0]), code_of(a[0])); if (!made) return NULL;
+  for (long i = 0; i < count; i++) {
+    const double x = single ? AT(float, 0) : AT(double, 0), alpha = single ? AT(float, 1) : AT(double, 1), total = single ? AT(float, 2) : AT(double, 2);
+    if (!(x > 0 && x < 1 && alpha > 1e-8 && total > 1e-8 && total < 1e6)) { Py_DECREF(made); Py_RETURN_NONE; }
+    const double v = slope_of_beta(x, alpha, total, digamma(total) - digamma(alpha)); if (single) ((float *)PyArray_DATA((PyArrayObject *)made))[i] = (float)v; else ((double *)PyArray_DATA((PyArrayObject *)made))[i] = v; }
+  return made; }

@@ -69,6 +69,10 @@ standard_gamma = defop(
 # ---- Dirichlet
 def dirichlet_kernel(xp: Any, self: Any, generator: Any) -> Any:
     check_dtype("dirichlet", self)
+    if native is not None:
+        result = np.empty(self.shape, self.dtype)
+        if native.draw_dirichlet(source_of(generator), result, self):
+            return result
     made = rejection.standard_gamma(source_of(generator), np.ascontiguousarray(self, np.float64).reshape(self.shape))
     shares = (made / np.add.reduce(made, -1, keepdims=True)).astype(self.dtype)
     low, high = ends_of(self.dtype)
@@ -95,6 +99,7 @@ def dirichlet_slope(self: Any, result: Any) -> Any:
 dirichlet_grad_ = defop(
     "_dirichlet_grad(Tensor x, Tensor alpha, Tensor total) -> Tensor", kernel=dirichlet_grad_kernel,
     vjp=NOT_IMPLEMENTED, batch=families.pointwise, meta=lambda xp, x, alpha, total: x, variants="function",
+    lower="@native.dirichlet_grad",
 )
 sample_dirichlet = defop(
     "_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor", kernel=dirichlet_kernel,

@@ -532,7 +532,7 @@ baddbmm = defop(
     jvp=lambda self_t, batch1_p, batch1_t, batch2_p, batch2_t, beta, alpha:
         plainly(self_t, beta) + plainly(batch1_t.bmm(batch2_p) + batch1_p.bmm(batch2_t), alpha),
     batch=lambda op, args, dims, size: sum_batch("bmm", args, dims, size), inplace=in_its_place(baddbmm_kernel),
-    autocast="lower", pattern=("product", 1, 2),
+    autocast="lower", pattern=("product", 1, 2), lower="@native.baddbmm",
 )
 addbmm = defop(
     "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
@@ -563,6 +563,7 @@ addmv = defop(
     jvp=lambda self_t, mat_p, mat_t, vec_p, vec_t, beta, alpha:
         plainly(self_t, beta) + plainly(mat_t.mv(vec_p) + mat_p.mv(vec_t), alpha),
     batch=lambda op, args, dims, size: sum_batch("mv", args, dims, size), inplace="function", pattern=("product", 1, 2),
+    lower="@native.addmv",
 )
 addr = defop(
     "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
@@ -573,13 +574,13 @@ addr = defop(
              vec2=lambda grad, vec1, alpha: times(grad.t().mv(conj(vec1)), alpha)),
     jvp=lambda self_t, vec1_p, vec1_t, vec2_p, vec2_t, beta, alpha:
         plainly(self_t, beta) + plainly(vec1_t.outer(vec2_p) + vec1_p.outer(vec2_t), alpha),
-    batch=lambda op, args, dims, size: sum_batch("outer", args, dims, size), inplace=True,
+    batch=lambda op, args, dims, size: sum_batch("outer", args, dims, size), inplace=True, lower="@native.addr",
 )
 mv = defop(
     "mv(Tensor self, Tensor vec) -> Tensor",
     kernel=mv_kernel,
     vjp=dict(self=lambda grad, vec: grad.ger(conj(vec)), vec=lambda grad, self: conj(self).t().mv(grad)),
-    jvp="multilinear", batch=batched_mv, pattern=("product", 0, 1),
+    jvp="multilinear", batch=batched_mv, pattern=("product", 0, 1), lower="@native.mv",
 )
 dot = defop(
     "dot(Tensor self, Tensor tensor) -> Tensor",
@@ -594,7 +595,7 @@ vdot = defop(
     out="same: result dtype {out} does not match input dtype {value}",
     kernel=vdot_kernel,
     vjp=dict(self=lambda grad, other: conj(grad) * other, other=lambda grad, self: grad * self),
-    jvp="multilinear", batch=batched_dot, pattern=("product", 0, 1), traits=("out_first",),
+    jvp="multilinear", batch=batched_dot, pattern=("product", 0, 1), traits=("out_first",), lower="@native.vdot",
 )
 
 

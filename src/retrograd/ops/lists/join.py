@@ -501,6 +501,7 @@ rot90 = defop(
     out="aten",
     kernel=rot90_kernel,
     vjp=dict(self=lambda grad, k, dims: grad.rot90(-k, dims)), jvp="linear", batch=shift_dims("dims"), pattern="moves",
+    lower="@native.rot90",
 )
 
 

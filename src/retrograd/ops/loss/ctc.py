@@ -355,7 +355,7 @@ def rows(overload: str, lengths: str, node: str) -> Any:
     return defop(
         f"_ctc_loss{overload}(Tensor log_probs, Tensor targets, {lengths} input_lengths, {lengths} target_lengths, "
         "int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)",
-        kernel=forward_kernel, jvp=tangent, constant=(1,), node=f"CtcLossBackward{node}",
+        kernel=forward_kernel, jvp=tangent, constant=(1,), node=f"CtcLossBackward{node}", lower="@native.ctc_loss",
         vjp=dict(log_probs=lambda grad, log_probs, targets, input_lengths, target_lengths, result0, result1, blank,
                  zero_infinity: call(backward, [grad, log_probs, targets, input_lengths, target_lengths, result0, result1,
                                                 blank, zero_infinity])),

@@ -187,7 +187,7 @@ def aminmax_batch(op: OpDef, args: Any, dims: Any, size: int) -> Any:
 aminmax = defop(
     "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
     kernel=aminmax_kernel, vjp=dict(self=aminmax_backward), jvp=aminmax_jvp, batch=aminmax_batch, widen=True,
-    traits=("guarded",), pattern="dims",
+    traits=("guarded",), pattern="dims", lower="@native.aminmax",
 )
 
 

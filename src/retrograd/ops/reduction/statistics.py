@@ -6,15 +6,16 @@ import warnings
 from typing import Any
 
 from retrograd.core import dtypes
+from retrograd.core.algorithms import native
 from retrograd.core.api import expose
 from retrograd.core.dispatch import call, is_ordinary
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import defop
-from retrograd.core.tensor import Size, Tensor, new_tensor
+from retrograd.core.tensor import Size, Tensor, counter_of, new_tensor
 from retrograd.ops import late
 from retrograd.ops.shared import families
 from retrograd.ops.shared.elementwise import over, times
-from retrograd.ops.shared.families import wrap_dim, wrap_dims
+from retrograd.ops.shared.families import will_differentiate, wrap_dim, wrap_dims
 from retrograd.ops.views.slicing import slice_ as slice_op
 
 
@@ -243,8 +244,25 @@ def ranks_in(ordered: Any, q: Any, ignore_nan: bool) -> Any:
     return places.masked_fill(spoilt, last)
 
 
+def quantiles_at_once(name: str, self: Any, q: Any, dim: Any, keepdim: bool, interpolation: str) -> Any:
+    """The quantiles of a few elements, where nothing records or watches; None if they are for the ops below."""
+    if native is None or not is_ordinary(self) or will_differentiate(self):
+        return None
+    array = getattr(native, name)(self.array, q, dim, keepdim, interpolation)
+    if array is None:
+        return None
+    made = new_tensor(array)
+    several = not isinstance(q, float) and q.ndim > 0
+    counter_of(made).n = (3 if several else 1) + (interpolation in ("linear", "midpoint"))   # as often as ops write to it
+    return made
+
+
 def quantile_by(name: str, ignore_nan: bool) -> Any:
     def composite(self: Any, q: Any, dim: Any, keepdim: bool, interpolation: str) -> Any:
+        if is_ordinary(q) and not will_differentiate(q):
+            made = quantiles_at_once(name, self, q.array, dim, keepdim, interpolation)
+            if made is not None:
+                return made
         check_quantile(name, self, q, interpolation)
         axis = None if dim is None else wrap_dim(dim, self.ndim)
         if axis is None:
@@ -274,6 +292,9 @@ def quantile_of_number(name: str, ignore_nan: bool) -> Any:
     def composite(self: Any, q: float, dim: Any, keepdim: bool, interpolation: str) -> Any:
         if not 0 <= q <= 1:
             raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
+        made = quantiles_at_once(name, self, q, dim, keepdim, interpolation)
+        if made is not None:
+            return made
         return quantile_by(name, ignore_nan)(self, late.full((), q, dtype=self.dtype), dim, keepdim, interpolation)
     return composite
 

@@ -14,6 +14,7 @@ import numpy as np
 from retrograd.core import dtypes, lean, storage
 from retrograd.core.dispatch import call, is_ordinary
 from retrograd.core.opdef import OpDef, defop
+from retrograd.core.state import slow_path, switches
 from retrograd.core.tensor import new_tensor
 from retrograd.core.threads import get_threads
 from retrograd.ops import late
@@ -393,8 +394,13 @@ defop("fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor", kernel=shifted(-
 
 def frequencies(n: int, d: float, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
     kind = dtype or dtypes.get_default_dtype()
-    made = late.arange(n, dtype=kind)
     half = n - (n // 2)
+    if n > 0 and device is None and layout is None and kind.numpy.char in "fd" and not (switches.any_mode and slow_path()):
+        steps = np.empty(n, kind.numpy)
+        steps[:half] = range(half)
+        steps[half:] = range(-(n // 2), 0)
+        return new_tensor(steps * kind.numpy.type(1.0 / (n * d)))
+    made = late.arange(n, dtype=kind)
     call(slice_, [made, 0, half, None, 1]).copy_(late.arange(-(n // 2), 0, dtype=kind))
     return made.mul(1.0 / (n * d)) if n else made
 
