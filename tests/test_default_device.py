@@ -1,7 +1,12 @@
 """The device that new tensors are made on: by scope, and from now on."""
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 import retrograd as torch
+from retrograd.utils._device import set_device
 
 
 def test_scope_gives_new_tensors_its_device() -> None:
@@ -31,3 +36,12 @@ def test_default_device_stays_until_it_is_set_again() -> None:
     finally:
         torch.set_default_device(None)
     assert not torch.zeros(1).is_meta
+
+
+def test_a_device_decorates_functions_and_generators() -> None:
+    def several() -> Any:
+        yield torch.ones(1).device.type
+
+    assert set_device("meta")(lambda: torch.ones(2).device.type)() == "meta" and list(set_device("meta")(several)()) == ["meta"]
+    with pytest.raises(RuntimeError, match="Cannot decorate classes"):
+        set_device("meta")(torch.nn.Linear)

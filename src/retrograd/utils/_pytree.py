@@ -10,7 +10,7 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from retrograd import Size
 from retrograd.transforms.trees import REGISTERED
@@ -22,10 +22,23 @@ __all__ = ["GetAttrKey", "LeafSpec", "MappingKey", "NodeDef", "PyTree", "Sequenc
            "treespec_pprint"]
 
 PyTree = Any
+BUILTIN_TYPES = frozenset({tuple, list, dict, namedtuple, OrderedDict, defaultdict, deque})
 IsLeaf = Callable[[Any], bool] | None
 
 
 # ---- what containers there are
+class KeyEntry(Protocol):
+    """One step of a path: it is hashed, compared and shown, and leads from a container to a child."""
+
+    def __hash__(self) -> int: ...
+
+    def __eq__(self, other: object) -> bool: ...
+
+    def __str__(self) -> str: ...
+
+    def get(self, parent: Any) -> Any: ...
+
+
 @dataclass(frozen=True)
 class SequenceKey:
     """One step of a path: an index."""
