@@ -7,7 +7,6 @@ import pytest
 
 import retrograd as torch
 from retrograd import fx, nn
-from retrograd.fx.experimental._symbols import SymbolError
 from retrograd.fx.experimental.proxy_tensor import make_fx
 from retrograd.fx.passes.shape_prop import ShapeProp
 from retrograd.fx.passes.split_module import split_module
@@ -161,8 +160,8 @@ def test_symbolic_tracing_computes_sizes() -> None:
     module = make_fx(function, tracing_mode="symbolic")(torch.randn(3, 4), torch.randn(4, 5))
     x, y = torch.randn(6, 2), torch.randn(2, 3)
     assert all([torch.equal(a, b) for a, b in zip(module(x, y), function(x, y), strict=True)])
-    with pytest.raises(SymbolError, match="the ops depend on the sizes"):
-        make_fx(lambda t: sum(list(t)), tracing_mode="symbolic")(torch.ones(3))
+    fixed = make_fx(lambda t: sum(list(t)), tracing_mode="symbolic")(torch.ones(3))
+    assert "sym_size" not in fixed.code and fixed(torch.ones(3)) == 3     # the ops depend on the size: it is a number
 
 
 def test_fake_tracing_leaves_inputs_alone() -> None:
@@ -201,3 +200,18 @@ def test_partitions_that_need_each_other_cannot_be_split() -> None:
     traced = fx.symbolic_trace(lambda x: torch.cos(torch.sin(torch.exp(x))))
     with pytest.raises(RuntimeError, match="cycle exists between partitions!"):
         split_module(traced, traced, lambda node: node.name == "sin")
+
+
+def test_sizes_that_the_function_fixes_stay_numbers() -> None:
+    def halves(x: Any) -> Any:
+        return torch.nn.functional.glu(x, 0) + x.new_zeros(2, 3)
+
+    x = torch.arange(12.0).view(4, 3)
+    made = make_fx(halves, tracing_mode="symbolic")(x)
+    assert "sym_size" not in made.code and torch.equal(made(x), halves(x))
+
+
+def test_sparse_tensors_are_traced() -> None:
+    x = torch.eye(2).to_sparse_csr()
+    made = make_fx(lambda x, y: torch.sparse.mm(x, y))(x, torch.ones(2, 2))
+    assert torch.equal(made(x, torch.ones(2, 2)), torch.ones(2, 2))

@@ -11,7 +11,7 @@ from typing import Any
 import retrograd as torch
 from retrograd import Tensor
 from retrograd.fx._codegen import _PyTreeCodeGen, _PyTreeInfo
-from retrograd.fx.experimental._symbols import put_symbols
+from retrograd.fx.experimental._symbols import SymbolError, put_symbols
 from retrograd.fx.graph import Graph
 from retrograd.fx.graph_module import GraphModule
 from retrograd.fx.node import Node
@@ -136,7 +136,10 @@ def make_fx(f: Callable[..., Any], decomposition_table: Any = None, tracing_mode
 
 
 def with_symbols(made: GraphModule, f: Callable[..., Any], args: tuple[Any, ...], decompositions: Any) -> GraphModule:
-    """The graph with symbols in the place of sizes; sizes that are equal are one symbol, 0 and 1 are none."""
+    """The graph with symbols in the place of sizes; sizes that are equal are one symbol, 0 and 1 are none.
+
+    A function that has no result for other sizes, or runs other ops for them, has them as numbers.
+    """
     leaves, spec = pytree.tree_flatten(args)
     values = list(dict.fromkeys([n for leaf in leaves if isinstance(leaf, Tensor) for n in leaf.shape if n > 1]))
     if not values:
@@ -151,8 +154,14 @@ def with_symbols(made: GraphModule, f: Callable[..., Any], args: tuple[Any, ...]
         other = {value: max(values) + step + i * 3 for i, value in enumerate(values)}
         sizes.append(tuple(other.values()))
         inputs = pytree.tree_unflatten([resized(leaf, other) if isinstance(leaf, Tensor) else leaf for leaf in leaves], spec)
-        graphs.append(trace(f, inputs, decompositions, "symbolic", False).graph)
-    put_symbols(graphs, sizes, sources)
+        try:
+            graphs.append(trace(f, inputs, decompositions, "symbolic", False).graph)
+        except Exception:                 # the program fixes sizes: they stay numbers, as where PyTorch specializes
+            return made
+    try:
+        put_symbols(graphs, sizes, sources)
+    except SymbolError:                   # the ops themselves depend on the sizes, or in a way that is not seen
+        return trace(f, args, decompositions, "symbolic", False)
     made.recompile()
     return made
 

@@ -24,11 +24,12 @@ class TensorMetadata(NamedTuple):
 
 def _extract_tensor_metadata(result: Any, include_contiguity: bool = True) -> TensorMetadata:
     layout = None
-    if include_contiguity:
+    dense = result.layout is torch.strided     # others have no strides
+    if include_contiguity and dense:
         layout = next((kind for kind in (torch.contiguous_format, torch.channels_last, torch.channels_last_3d)
                        if (kind is torch.contiguous_format or result.dim() == (4 if kind is torch.channels_last else 5))
                        and result.is_contiguous(memory_format=kind)), None)
-    return TensorMetadata(result.shape, result.dtype, result.requires_grad, result.stride(), layout, False, {})
+    return TensorMetadata(result.shape, result.dtype, result.requires_grad, result.stride() if dense else (), layout, False, {})
 
 
 class ShapeProp(Interpreter):
