@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import weakref
 
 import pytest
 
@@ -110,3 +111,50 @@ def test_loading_adds_no_settings_that_an_optimizer_does_not_have(name: str) -> 
     before = list(optimizer.param_groups[0])
     optimizer.load_state_dict(optimizer.state_dict())
     assert set(optimizer.param_groups[0]) == set(before)
+
+
+@pytest.mark.parametrize("gelu", [False, True])
+def test_products_are_activated(gelu: bool) -> None:
+    bias, a, b = torch.randn(4), torch.randn(2, 3, requires_grad=True), torch.randn(3, 4)
+    plain = torch.addmm(bias, a, b, beta=2, alpha=0.5)
+    wanted = torch.nn.functional.gelu(plain) if gelu else plain.relu()
+    torch.testing.assert_close(torch._addmm_activation(bias, a, b, beta=2, alpha=0.5, use_gelu=gelu), wanted)
+    out = torch.empty(2, 4)
+    assert torch._addmm_activation(bias, a.detach(), b, out=out) is out
+    torch.testing.assert_close(bias._addmm_activation(a, b), torch.addmm(bias, a, b).relu())
+
+
+def test_sparse_layouts_and_sums_have_private_names() -> None:
+    eye = torch.eye(2)
+    for name in ("", "_csr", "_csc"):
+        made = getattr(eye, f"_to_sparse{name}")()
+        assert made.layout != torch.strided and torch.equal(made._to_dense(), eye)
+    assert torch._sparse_sum(eye.to_sparse(), dim=[0]).to_dense().tolist() == [1, 1]
+    assert torch.native_norm(2 * eye.to_sparse(), 1).item() == 4
+    assert torch._coalesce(torch.sparse_coo_tensor([[0, 0]], [1.0, 2.0], (2,))).to_dense().tolist() == [3, 0]
+
+
+def test_metadata_is_asserted() -> None:
+    t = torch.ones(2, 3)
+    torch._assert_tensor_metadata(t, [2, 3], [3, 1], torch.float32, device="cpu", layout=torch.strided)
+    for options, text in (({"size": [3]}, r"Tensor sizes mismatch! Expected: \[3\], Got: \[2, 3\]"),
+                          ({"stride": [1, 1]}, "Tensor strides mismatch"), ({"dtype": torch.int32}, "Expected: Int, Got:"),
+                          ({"layout": torch.sparse_coo}, "Tensor layout mismatch")):
+        with pytest.raises(RuntimeError, match=text):
+            torch._assert_tensor_metadata(t, **options)
+    assert torch._dim_arange(t, 1).tolist() == [0, 1, 2]
+    assert torch._has_compatible_shallow_copy_type(t, t) and not torch._has_compatible_shallow_copy_type(t, t.to_sparse())
+
+
+def test_weak_references_stay_valid() -> None:
+    t, storage = torch.ones(2), torch.UntypedStorage(2)
+    references = weakref.ref(t), weakref.ref(storage)
+    t._fix_weakref()
+    storage._fix_weakref()
+    assert references[0]() is t and references[1]() is storage
+
+
+def test_classes_of_tensors_and_storages_are_listed() -> None:
+    assert torch.FloatTensor in torch._tensor_classes and torch.LongStorage in torch._storage_classes
+    assert torch._cast_Half(torch.ones(1)).dtype is torch.float16 and torch._cast_Char(torch.ones(1)).dtype is torch.int8
+    assert torch.equal(torch._conj_physical(torch.tensor([1j])), torch.tensor([-1j]))

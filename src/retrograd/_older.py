@@ -28,6 +28,11 @@ def cast_to(dtype: Any) -> Any:
 
 _cast_Long, _cast_Int = cast_to(torch.int64), cast_to(torch.int32)
 _cast_Float, _cast_Double = cast_to(torch.float32), cast_to(torch.float64)
+_cast_Half, _cast_Short = cast_to(torch.float16), cast_to(torch.int16)
+_cast_Byte, _cast_Char = cast_to(torch.uint8), cast_to(torch.int8)
+KINDS = ("BFloat16", "Bool", "Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short")
+_tensor_classes = {getattr(torch, f"{kind}Tensor") for kind in KINDS}
+_storage_classes = {torch.UntypedStorage, *[getattr(torch, f"{kind}Storage") for kind in KINDS]}
 
 
 def from_file(filename: Any, shared: bool | None = None, size: int = 0, *, dtype: Any = None, layout: Any = None,

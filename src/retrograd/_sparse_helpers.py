@@ -10,6 +10,33 @@ from retrograd.ops.sparse.compressed_construct import check_order
 saddmm, hsmm = torch.sspaddmm, torch.hspmm
 
 
+def _coalesce(self: Any) -> Any:
+    """A sparse tensor with one entry for each place.
+
+    >>> _coalesce(torch.sparse_coo_tensor([[0, 0]], [1.0, 2.0], (2,))).values()
+    tensor([3.])
+    """
+    return self.coalesce()
+
+
+def _sparse_sum(self: Any, dim: Any = None, *, dtype: Any = None) -> Any:
+    """`torch.sparse.sum`.
+
+    >>> _sparse_sum(torch.eye(2).to_sparse(), dim=[0]).to_dense()
+    tensor([1., 1.])
+    """
+    return torch.sparse.sum(self, dim=dim, dtype=dtype)
+
+
+def native_norm(input: Any, p: float = 2) -> Any:
+    """The norm of the entries of a sparse tensor.
+
+    >>> native_norm(torch.tensor([3.0, 0.0, 4.0]).to_sparse())
+    tensor(5.)
+    """
+    return torch.norm(input, p)
+
+
 def _sparse_broadcast_to(self: Any, size: Any) -> Any:
     """A sparse tensor with the entries of `self` repeated along dimensions of size one and new ones.
 

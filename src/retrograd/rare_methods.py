@@ -188,3 +188,64 @@ def _stack(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
 def _weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
     """`g` times `v` divided by the norm of its slices along `dim`."""
     return v * (g / late.norm_except_dim(v, 2, dim))
+
+
+@expose
+def _addmm_activation(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False,
+                      out: Any = None) -> Tensor:
+    """`addmm`, and ReLU or GELU of its result."""
+    made = late.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
+    made = made * (0.5 * (1 + late.erf(made * 0.5 ** 0.5))) if use_gelu else late.relu(made)
+    return made if out is None else late.copy_(late.resize_(out, made.shape), made)
+
+
+@expose
+def _conj_physical(self: Tensor) -> Tensor:
+    """The conjugate in memory of its own."""
+    return late.conj_physical(self)
+
+
+@expose(plain=False)
+def _fix_weakref(self: Tensor) -> None:
+    """Weak references to a tensor that lives are valid: nothing is to be done."""
+
+
+@expose(plain=False)
+def _to_dense(self: Tensor, dtype: Any = None, masked_grad: bool | None = None) -> Any:
+    """`to_dense`, of sparse tensors."""
+    return self.to_dense(dtype, masked_grad=masked_grad)
+
+
+for layout in ("", "_csr", "_csc", "_bsr", "_bsc"):
+    def convert(self: Any, *args: Any, method: str = f"to_sparse{layout}", **kwargs: Any) -> Any:
+        """A tensor in a sparse layout."""
+        return getattr(self, method)(*args, **kwargs)
+    expose(convert, name=f"_to_sparse{layout}", plain=False)
+
+
+@expose(method=False)
+def _assert_tensor_metadata(a: Tensor, size: Any = None, stride: Any = None, dtype: Any = None, *, device: Any = None,
+                            layout: Any = None) -> None:
+    """Raise unless a tensor has the shape, strides and dtype that are given."""
+    if size is not None and list(size) != list(a.shape):
+        raise RuntimeError(f"Tensor sizes mismatch! Expected: {list(size)}, Got: {list(a.shape)}")
+    if stride is not None and list(stride) != list(a.stride()):
+        raise RuntimeError(f"Tensor strides mismatch! Expected: {list(stride)}, Got: {list(a.stride())}")
+    if dtype is not None and dtype != a.dtype:
+        raise RuntimeError(f"Tensor dtype mismatch! Expected: {dtype.legacy}, Got: {a.dtype}")
+    if device is not None and str(device) != str(a.device):
+        raise RuntimeError(f"Tensor device mismatch! Expected: {device}, Got: {a.device}")
+    if layout is not None and layout != a.layout:
+        raise RuntimeError(f"Tensor layout mismatch! Expected: {layout}, Got: {a.layout}")
+
+
+@expose(method=False)
+def _dim_arange(like: Tensor, dim: int) -> Tensor:
+    """The indices of a dimension."""
+    return late.arange(like.shape[dim])
+
+
+@expose(method=False)
+def _has_compatible_shallow_copy_type(self: Tensor, from_: Tensor) -> bool:
+    """Whether the memory of one tensor can be put under the other: both are dense, or both sparse."""
+    return (self.layout == from_.layout) and self.is_nested == from_.is_nested

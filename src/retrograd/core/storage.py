@@ -444,6 +444,9 @@ class UntypedStorage:
         made.filename = path if shared else None
         return made
 
+    def _fix_weakref(self) -> None:
+        """Weak references to a storage that lives are valid: nothing is to be done."""
+
     def resizable(self) -> bool:
         return self.meta or self.owner.base is None
 
