@@ -335,3 +335,18 @@ def test_gradient_of_t_keeps_the_dtype_of_a_view_in_another_dtype() -> None:
     bits = torch.tensor([1.5, -2.0], dtype=torch.float64).view(torch.int64)
     (grad,) = torch.autograd.grad(x.t(), x, torch.from_numpy(bits.numpy().copy()).view(torch.float64))
     assert grad.tolist() == [1.5, -2.0]
+
+
+def test_writing_to_a_view_after_one_of_the_two_got_other_data() -> None:
+    for swap_base in (False, True):
+        weight = torch.ones(4, 3, requires_grad=True)
+        base = weight * 1
+        view = base.t()
+        if swap_base:
+            base.data = torch.zeros(4, 3)
+        else:
+            view.data = torch.zeros(3, 4)
+        view.add_(1)
+        view.sum().backward()
+        assert weight.grad.tolist() == torch.ones(4, 3).tolist()
+        assert view.tolist() == torch.full((3, 4), 2.0 if swap_base else 1.0).tolist()

@@ -18,7 +18,7 @@ from retrograd.core.opdef import OpDef
 from retrograd.core.origin import remember
 from retrograd.core.saved import FREED
 from retrograd.core.state import grad_enabled, inference, set_grad_enabled, slow_path, switches, tls
-from retrograd.core.storage import address, empty_strided, offset_of, strided, strides_of
+from retrograd.core.storage import empty_strided, offset_of, strided, strides_of
 from retrograd.core.tensor import (
     FLAG_DUAL,
     FLAG_INFERENCE,
@@ -68,7 +68,7 @@ class Window:
 
     def __init__(self, t: Tensor, base: Any) -> None:
         self.size, self.stride = t.array.shape, strides_of(t.array)
-        self.offset = 0 if 0 in self.size else (address(t.array) - address(base.array)) // base.array.itemsize
+        self.offset = 0 if 0 in self.size else offset_of(t.array) - offset_of(base.array)
 
     def __call__(self, t: Tensor) -> Any:
         return t.as_strided(self.size, self.stride, self.offset + t.storage_offset())
@@ -296,7 +296,8 @@ class CopySlices(Node):
             self.place: Any = None
             self.view = t._view
         else:
-            self.place = (t.array.shape, strides_of(t.array), (address(t.array) - address(array)) // array.itemsize)
+            # by where they lie in their storages, which are two if one of them has been given other `.data`
+            self.place = (t.array.shape, strides_of(t.array), offset_of(t.array) - offset_of(array))
             self.view = None
         producer = edge_of(base)
         self._next = (producer, *inner._next[1:])
