@@ -197,7 +197,8 @@ ACCIDENTS = re.compile("setStorage: sizes|arg_spec must not be None|Expected isF
                        "grad_input must be contiguous|expected Tensor as element .* but got NoneType|"
                        "MKL FFT error|'torch.dtype'|ArrayRef: invalid slice|INTERNAL ASSERT|Could this error|"
                        r"numel: integer multiplication overflow|mixed dtype \(CPU\)|"
-                       r"select\(\): index 0 out of range for tensor of size|don't yet support saved tensor hooks")
+                       r"select\(\): index 0 out of range for tensor of size|don't yet support saved tensor hooks|"
+                       "Expected FakeTensor, got")
 WRITES_FIRST = re.compile(r"Inplace update to inference tensor|vmap: inplace arithmetic")
 
 

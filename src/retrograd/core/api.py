@@ -411,6 +411,12 @@ def packet_general(packet: Any, args: Any, kwargs: Any) -> Any:
 
 
 def op_call(op: OpDef, args: Any, kwargs: Any) -> Any:
+    if op.scalars:
+        if not op._ready:
+            op.prepare()
+        for i in op.scalar_args:          # to functions a tensor of one element is a number, to ops it is not
+            if i < len(args) and isinstance(args[i], Tensor):
+                hooks.refused([op], args, kwargs, False)
     entry = op.short
     if entry is None:
         if op.schema.writes_list or not op._ready or op.returns_list:

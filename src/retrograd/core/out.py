@@ -75,6 +75,8 @@ def refuse_gradients(op: OpDef, inputs: Any, outs: Any) -> bool:
 
 def check_first(op: OpDef, inputs: Any, outs: Any) -> None:
     """Refuse out= tensors by their dtypes before anything else is looked at: results have that of the first operand."""
+    if op.check is not None:
+        op.check(*inputs)
     first = next(t for i in op.tensor_args for t in [inputs[i]] if isinstance(t, Tensor)).dtype
     for i, (out, returned) in enumerate(zip(outs, op.schema.returns, strict=True)):
         kind = op.out.partition(": ")[0]

@@ -174,6 +174,9 @@ def pad_sequence(sequences: Tensor | Sequence[Any], batch_first: bool = False, p
                            f"{type(sequences)}")
     else:
         sequences = tuple(sequences)
+    if not isinstance(padding_value, (int, float, Tensor)):
+        raise TypeError("pad_sequence(): argument 'padding_value' (position 3) must be float, not "
+                        f"{type(padding_value).__name__}")
     if not sequences:
         raise RuntimeError("received an empty list of sequences")
     if padding_side not in ("left", "right"):

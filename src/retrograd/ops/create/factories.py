@@ -17,8 +17,17 @@ from retrograd.core.kernels import HALVES
 from retrograd.core.opdef import OpDef, defop
 from retrograd.core.rng.fused import fma_float32, fma_float64
 from retrograd.core.schema import Schema
-from retrograd.core.state import grad_enabled, slow_path, switches
-from retrograd.core.tensor import FUNCTIONS_BY_NAME, Tensor, counter_of, new_tensor, wants_grad
+from retrograd.core.state import grad_enabled, inference, slow_path, switches
+from retrograd.core.tensor import (
+    FLAG_INFERENCE,
+    FLAG_WRITABLE,
+    FUNCTIONS_BY_NAME,
+    Tensor,
+    counter_of,
+    new_tensor,
+    wants_grad,
+)
+from retrograd.core.views import INFERENCE_WRITE
 from retrograd.ops import late
 from retrograd.ops.memory.copy import channels_last_strides, format_strides, meta_array
 from retrograd.ops.shared import families
@@ -142,6 +151,8 @@ def fill_out(op: Any, args: Any, out: Any, dtype: Any) -> Any:
                            "one of the arguments requires grad.")
     if dtype is not None and dtype is not out.dtype:
         raise RuntimeError(f"dtype {dtype.legacy} does not match dtype of out parameter ({out.dtype.legacy})")
+    if out._flags & FLAG_INFERENCE and not out._flags & FLAG_WRITABLE and not inference():
+        raise RuntimeError(INFERENCE_WRITE)
     if not op._ready:
         op.prepare()
     args = list(args)

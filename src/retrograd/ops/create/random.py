@@ -101,6 +101,8 @@ def normal_values(array: Any, mean: float, std: float, gen: Any) -> Any:
 def exponential_values(array: Any, lambd: float, gen: Any) -> Any:
     if filled(EXPONENTIAL, array, gen, lambd):
         return array
+    if not lambd > 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
     if array.size == 0:
         return array
     if array.dtype.kind not in "fV":

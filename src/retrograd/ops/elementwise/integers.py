@@ -6,7 +6,7 @@ from typing import Any
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import defop
 from retrograd.ops.shared import families
-from retrograd.ops.shared.elementwise import unsupported, zeros
+from retrograd.ops.shared.elementwise import refuse, unsupported, zeros
 
 
 def gcd_kernel(xp: Any, self: Any, other: Any) -> Any:
@@ -49,8 +49,6 @@ defop(
 
 
 def frexp_kernel(xp: Any, self: Any) -> Any:
-    if self.dtype.kind not in "fV":
-        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     wide = self.astype(xp.float32) if self.dtype.itemsize == 2 else self
     mantissa, exponent = xp.frexp(wide)
     return xp.asarray(mantissa).astype(self.dtype, copy=False), xp.asarray(exponent).astype(xp.int32)
@@ -66,4 +64,5 @@ defop(
         "same: torch.frexp() expects exponent to have int dtype but got {c_out}",
     kernel=frexp_kernel, vjp=dict(self=frexp_gradient), jvp=lambda self_t, exponent: (frexp_gradient(self_t, exponent), None),
     batch=lambda op, args, dims, size: (call(op, args), (dims[0], dims[0])), traits=("out_first",),
+    check=refuse("torch.frexp() only supports floating-point dtypes", "biuc"),
 )

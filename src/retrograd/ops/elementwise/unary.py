@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from retrograd.core import lean
+from retrograd.core import dtypes, lean
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import BY_NUMPY, finfo
 from retrograd.core.opdef import OPS, defop
@@ -386,8 +386,8 @@ defop("isnan(Tensor self) -> Tensor", kernel=testing("isnan", False), out=False,
 defop("isinf(Tensor self) -> Tensor", kernel=testing("isinf", False), out=False, **tests, lower="abs(self) == inf",
       traits=("keeps_zero",))
 defop("isfinite(Tensor self) -> Tensor", kernel=testing("isfinite", True), out=False, **tests, lower="abs(self) < inf")
-defop("isreal(Tensor self) -> Tensor", out=False, **tests,
-      kernel=lambda xp, self: xp.equal(self.imag, 0) if self.dtype.kind == "c" else lean.ones(self.shape, bool))
+defop("isreal(Tensor self) -> Tensor", out=False, composite=True,
+      kernel=lambda self: late.imag(self).eq(0) if self.is_complex() else late.ones_like(self, dtype=dtypes.bool_))
 defop("isposinf(Tensor self) -> Tensor", out="same: isposinf does not support non-boolean outputs.",
       kernel=infinite(1),
       check=refuse("isposinf does not support complex inputs.", "c"), **tests, lower="self == inf", traits=("keeps_zero",))

@@ -244,10 +244,10 @@ def neutral(reduce: str, dtype: Any) -> Any:
     return np.asarray(-np.inf if reduce == "amax" else np.inf).astype(dtype)
 
 
-def scatter_value_kernel(xp: Any, self: Any, dim: int, index: Any, value: Any) -> Any:
+def scatter_value_kernel(xp: Any, self: Any, dim: int, index: Any, value: Any, reduce: str | None = None) -> Any:
     if isinstance(value, complex) and self.dtype.kind != "c" or not value * 0 == 0 and self.dtype.kind in "iu":
         scatter_into("scatter value", self, dim, index, number_array(0, self.dtype))      # what is wrong elsewhere comes first
-    return scatter_into("scatter value", self, dim, index, number_array(value, self.dtype))
+    return scatter_into("scatter value", self, dim, index, number_array(value, self.dtype), reduce)
 
 
 def old_reduction(reduce: str) -> str:
@@ -303,7 +303,7 @@ scatter_reduced_value = defop(
     "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
     out="same",
     kernel=lambda xp, self, dim, index, value, reduce:
-        scatter_into("scatter value", self, dim, index, number_array(value, self.dtype), old_reduction(reduce)),
+        scatter_value_kernel(xp, self, dim, index, value, old_reduction(reduce)),
     vjp=dict(self=lambda grad, dim, index, value, reduce: scaled_by_value(grad, dim, index, conj(value), reduce)),
     jvp=lambda self_t, dim, index, value, reduce: scaled_by_value(self_t, dim, index, value, reduce),
     batch=along_dim, inplace=True, node="ScatterBackward3", traits=("apart", "out_untracked"), pattern="moves",

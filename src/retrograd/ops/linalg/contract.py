@@ -193,6 +193,8 @@ def tensordot_tensors(self: Any, other: Any, dims_self: Any, dims_other: Any) ->
     right = [families.wrap_dim(d, other.array.ndim) for d in dims_other]
     inner = 1
     for k, (i, j) in enumerate(zip(left, right, strict=True)):
+        if not (self.array.ndim and other.array.ndim):
+            raise IndexError("Dimension specified as 0 but tensor has no dimensions")
         m, n = a.array.shape[i], b.array.shape[j]
         if n == 1:
             a = a.sum([i], keepdim=True, dtype=a.dtype)
@@ -264,9 +266,9 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
                            "the expected result. Either remove the 'out' argument, ensure it does not require gradients, or "
                            "make sure its shape matches the expected output.")
     if grad_enabled() and (wants_grad(out) or wants_grad(made)):
-        hooks.record_out(out, made, "cast", "out")
+        hooks.record_out(out, made, inner.out, "out")
     else:
-        hooks.assign_out(out, made, "tensordot")
+        hooks.assign_out(out, made, "tensordot", inner.out)
     return out
 
 

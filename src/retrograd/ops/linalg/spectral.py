@@ -292,7 +292,6 @@ linalg_eigvals_ = defop(
 def linalg_eigvals(self: Any) -> Any:
     if not will_differentiate(self):
         return linalg_eigvals_(self)
-    check_square("linalg.eigvals", self.array)
     return linalg_eig(self)[0]
 
 

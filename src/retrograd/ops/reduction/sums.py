@@ -448,10 +448,7 @@ std_mean = define_spread("std_mean", std_mean_backward, std_mean_jvp, True, True
 
 
 # ---- norms
-def check_norm(self: Any, order: float, axes: Any, dim: Any, dtype: Any) -> None:
-    if is_integral(self):
-        raise RuntimeError("linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
-                           f"{legacy(self)}")
+def check_norm(self: Any, order: float, axes: Any, dim: Any) -> None:
     if self.size == 0 and (order < 0 or order == math.inf):
         word = f"{order:g}"
         if not dim:
@@ -461,6 +458,12 @@ def check_norm(self: Any, order: float, axes: Any, dim: Any, dtype: Any) -> None
             if self.shape[axis] == 0:
                 raise RuntimeError(f"linalg.vector_norm cannot compute the {word} norm on the dimension {given}because "
                                    "this dimension is empty and the operation does not have an identity")
+
+
+def check_norm_dtype(self: Any, dtype: Any) -> None:
+    if is_integral(self):
+        raise RuntimeError("linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+                           f"{legacy(self)}")
     if dtype is None:
         return
     given = BY_NUMPY[dtype]
@@ -475,13 +478,13 @@ def check_norm(self: Any, order: float, axes: Any, dim: Any, dtype: Any) -> None
 
 
 def vector_norm_kernel(xp: Any, self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    check_norm_dtype(self, None)
     if isinstance(ord, complex):
-        if is_integral(self):
-            check_norm(self, 2.0, (), dim, dtype)
         raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
     order = 2.0 if ord is None else float(ord)
-    axes = () if is_integral(self) else axes_of(dim, self.ndim)
-    check_norm(self, order, axes, dim, dtype)
+    check_norm_dtype(self, dtype)
+    axes = axes_of(dim, self.ndim)
+    check_norm(self, order, axes, dim)
     dtype = dtype or self.dtype
     x = wide(self.astype(dtype, copy=False))
     result = xp.asarray(norm_of(xp, x, order, axes, keepdim))
@@ -539,7 +542,6 @@ def norm_jvp(self_p: Any, self_t: Any, p: Any, norm: Any, dim: Any, keepdim: boo
     return product.sum(dim, keepdim)
 
 
-# what the order adds is nothing, or no number where it is none
 NORMS = {"p=2": "sqrt(sum(self * self))", "p=None": "sqrt(sum(self * self))", "p=1": "sum(abs(self) * 1.0)"}
 vector_norm = defop(
     "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) "
@@ -550,7 +552,7 @@ vector_norm = defop(
     batch=along_dim, variants="",
     lower={"ord=2": "sqrt(sum(self * self))", "ord=1": "sum(abs(self) * 1.0)", "ord=0": "sum(1.0 if self != 0 else 0.0)",
            "ord=1e999": "max(abs(self) * 1.0)", "ord=-1e999": "min(abs(self) * 1.0)",
-           "": "pow(sum(pow(abs(self), ord)), 1 / ord) + 0 * ord"},
+           "": "pow(sum(pow(abs(self), ord) + 0 * ord), 1 / ord if ord == ord else 1)"},
     pattern="dims",
 )
 
@@ -612,10 +614,16 @@ norm_dtype = defop(
 )
 
 
+OUT_GRADIENT = ("linalg_vector_norm(): functions with out=... arguments don't support automatic differentiation, but one of "
+                "the arguments requires grad.")
+
+
 @expose
 def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Any:
     """The vector norm over some or all dimensions, or a matrix norm by name."""
     dims = (dim,) if isinstance(dim, int) else dim if dim is None else tuple(dim)
+    if out is not None and tls.grad_enabled and not isinstance(p, str) and (wants_grad(input) or wants_grad(out)):
+        raise RuntimeError(OUT_GRADIENT)
     if isinstance(p, str) and (p != "fro" or (dims is not None and len(dims) > 2)):
         result = late.linalg_matrix_norm(input, p, dims if dims is not None else (-2, -1), keepdim, dtype=dtype)
     else:
@@ -623,8 +631,7 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out
     if out is None:
         return result
     if tls.grad_enabled and (wants_grad(input) or wants_grad(out)):
-        raise RuntimeError("linalg_vector_norm(): functions with out=... arguments don't support automatic differentiation, "
-                           "but one of the arguments requires grad.")
+        raise RuntimeError(OUT_GRADIENT)
     hooks.assign_out(out, result, "norm")
     return out
 

@@ -6,7 +6,7 @@ from typing import Any
 from retrograd.core import forward
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import OpDef
-from retrograd.core.state import grad_enabled
+from retrograd.core.state import grad_enabled, tls
 from retrograd.core.tensor import FLAG_SUBCLASS, FLAG_WRAPPER, Tensor, conj, wants_grad
 from retrograd.ops import late
 
@@ -92,10 +92,13 @@ def pointwise(op: OpDef, args: Any, dims: Any, size: int) -> Any:
         return call(op, args), dims[op.tensor_args[0]]
     ranks = [a.ndim - (d is not None) for a, d in zip(args, dims, strict=True) if isinstance(a, Tensor)]
     rank = max(ranks)
+    tensor_dims = [dims[i] for i in op.tensor_args]
     moved = []
     for a, d in zip(args, dims, strict=True):
         if isinstance(a, Tensor) and d is not None:
             a = move_to_front(a, d)
+            if a.ndim == 1 and (rank or None in tensor_dims) and (a._flags & FLAG_SUBCLASS or tls.dispatch_modes):
+                a.select(0, 0)            # whoever watches sees how an example's dtype is found out
             if a.ndim - 1 < rank:
                 a = a.reshape((a.shape[0],) + (1,) * (rank - a.ndim + 1) + tuple(a.shape[1:]))
         moved.append(a)

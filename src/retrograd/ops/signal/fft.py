@@ -383,7 +383,7 @@ for name, kernel in MANY.items():
 # ---- frequencies
 def shifted(sign: int) -> Any:
     def composite(self: Any, dim: Any) -> Any:
-        dims = list(range(self.ndim)) if dim is None else [wrap_dim(d, self.ndim) for d in dim]
+        dims = list(range(self.ndim)) if dim is None else [wrap_dim(d, self.ndim, scalar_ok=False) for d in dim]
         return late.roll(self, [(self.shape[d] + (sign < 0)) // 2 for d in dims], dims)
     return composite
 

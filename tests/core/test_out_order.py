@@ -1,0 +1,62 @@
+"""Of several things wrong with a call with out=, PyTorch's is said first."""
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import retrograd as torch
+
+leaf = torch.ones(2, 2, requires_grad=True)
+plain = torch.ones(2, 2)
+expanded = torch.ones(1, 3).expand(3, 3)
+
+
+@pytest.mark.parametrize(("call", "said"), [
+    (lambda: torch.add(leaf, torch.ones(5), out=plain), "functions with out="),              # gradients, then shapes
+    (lambda: torch.bitwise_and(plain > 0, plain > 0, out=leaf), "functions with out="),
+    (lambda: torch.outer(leaf, plain, out=plain), "Expected 1-D argument self"),        # what the op itself looks at first
+    (lambda: torch.outer(leaf[0], plain[0], out=torch.ones(2, 2)), "functions with out="),
+    (lambda: torch.fft.fft(leaf, out=leaf), "fft expects a complex output tensor"),
+    (lambda: torch.float_power(leaf, leaf, out=plain), "the output given to float_power"),
+    (lambda: torch.clamp(torch.ones(2, 3), torch.ones(4, 3), out=expanded), "more than one element"),   # memory, then shapes
+    (lambda: torch.bitwise_and(torch.ones(3, 3), one := torch.ones(1, dtype=torch.long), out=one), "output with shape"),
+    (lambda: torch.atan2(torch.ones(2, dtype=torch.complex64), plain[0], out=torch.ones(2)), "result type ComplexFloat"),
+    (lambda: torch.mm(plain > 0, plain > 0, out=torch.zeros(2, 2, dtype=torch.long)), "Expected out tensor to have dtype bool"),
+    (lambda: torch.any(plain, 5, out=torch.ones(2)), "any only supports bool tensor"),        # dtypes, then dimensions
+    (lambda: torch.cummax(plain, 5, out=(plain, plain)), "expected scalar_type Long"),
+    (lambda: torch.frexp(plain.long(), out=(plain, plain)), "only supports floating-point"),
+])
+def test_first_refusal_is_pytorchs(call: Any, said: str) -> None:
+    with pytest.raises((RuntimeError, NotImplementedError), match=said.replace("(", r"\(")):
+        call()
+
+
+@pytest.mark.parametrize("write", [
+    lambda x, out: torch.quantile(x, 0.5, 1, out=out), lambda x, out: torch.linalg.norm(x, 2, 1, out=out),
+    lambda x, out: torch.inner(x, torch.ones(2), out=out), lambda x, out: torch.floor_divide(x, 2, out=out),
+    lambda x, out: torch.diag(x, out=out), lambda x, out: torch.tensordot(x, torch.ones(2), 1, out=out)])
+def test_ops_that_compute_and_copy_record_the_copy(write: Any) -> None:
+    out = torch.zeros(2, 2) if "floor" in str(write.__code__.co_names) else torch.zeros(2)
+    write(leaf, out)
+    assert out.requires_grad and out.grad_fn is not None
+
+
+@pytest.mark.parametrize("write", [
+    lambda out: torch.quantile(plain, 0.5, 1, out=out), lambda out: torch.linalg.norm(plain, 2, 1, out=out)])
+def test_copies_into_leaves_are_writes_in_place(write: Any) -> None:
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):
+        write(torch.zeros(2, requires_grad=True))
+
+
+def test_a_refused_call_leaves_its_tensors_alone() -> None:
+    out = torch.zeros(3)
+    with pytest.raises(RuntimeError):
+        torch.frexp(torch.ones(2), out=(out, torch.zeros(2)))
+    assert out.shape == (3,) and out._version == 0
+
+
+def test_ops_take_numbers_for_numbers() -> None:
+    with pytest.raises(RuntimeError, match="Expected a value of type 'number' for argument 'other' but instead found"):
+        torch.ops.aten.add.Scalar(plain, torch.tensor(1.0))
+    assert torch.ops.aten.add.Scalar(plain, 1.0).sum() == 8
