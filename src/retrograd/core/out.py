@@ -18,7 +18,7 @@ from retrograd.core.kernels import FLOAT32, check_apart, check_overlap, check_sh
 from retrograd.core.modes import TorchDispatchMode, push_mode, remove_mode
 from retrograd.core.opdef import OpDef
 from retrograd.core.state import grad_enabled, inference
-from retrograd.core.tensor import FLAG_INFERENCE, FLAG_WRITABLE, Tensor, wants_grad
+from retrograd.core.tensor import FLAG_INFERENCE, FLAG_SPARSE, FLAG_WRITABLE, Tensor, wants_grad
 
 
 def write_out(op: OpDef, args: Any) -> Any:
@@ -196,7 +196,7 @@ def check_out_memory(op: OpDef, inputs: Any, outs: Any) -> None:
         check_apart(outs[0].array, inputs[1:])
     elif op.promote is not None or op.elementwise or traits and "guarded" in traits:
         for out in outs:
-            if op.elementwise:
+            if op.elementwise and not out._flags & FLAG_SPARSE:       # whose array has no memory
                 check_writable(out.array)
             check_overlap(out.array, inputs)
 

@@ -63,15 +63,14 @@ static PyObject *padded(PyArrayObject *x, PyObject *amounts, int mode, PyObject 
   for (int d = 0; d < nd; d++) {
     const int i = nd - 1 - d; const long size = PyArray_DIM(x, d), before = 2 * i < count ? by[2 * i] : 0, after = 2 * i < count ? by[2 * i + 1] : 0;
     if (before < 0 || after < 0 || before > SMALL || after > SMALL) Py_RETURN_NONE;
-    if ((mode == 'r' && (before >= size || after >= size)) || (mode == 'o' && (before > size || after > size))) Py_RETURN_NONE;
+    if (mode == 'r' && (before >= size || after >= size)) Py_RETURN_NONE;
     dims[d] = size + before + after; total *= dims[d]; if (total > SMALL || used + dims[d] > SMALL) Py_RETURN_NONE;
     some |= before || after;
     for (long k = 0; k < dims[d]; k++) {
       long at = k - before;
       if (mode == 'c') at = at < 0 || at >= size ? -1 : at;
       else if (mode == 'r') at = at < 0 ? -at : at >= size ? 2 * (size - 1) - at : at;
-      else if (mode == 'e') at = at < 0 ? 0 : at >= size ? size - 1 : at;
-      else at = (at + size) % size;
+      else at = at < 0 ? 0 : at >= size ? size - 1 : at;
       place[used + k] = (int16_t)at; }
     places[d] = place + used; used += dims[d]; }
   if (!some) Py_RETURN_NONE;
@@ -84,11 +83,11 @@ static PyObject *padded(PyArrayObject *x, PyObject *amounts, int mode, PyObject 
     for (int d = nd - 2; d >= 0; d--) { if (++at[d] < dims[d]) break; at[d] = 0; } }
   return (PyObject *)made; }
 FUNCTION(pad) {
-  static const char *const names[] = {"constant", "reflect", "replicate", "circular"}; int which = 0;
+  static const char *const names[] = {"constant", "reflect", "replicate"}; int which = 0;      /* "circular" counts its writes */
   PyArrayObject *x = given == 4 && PyUnicode_Check(args[2]) ? array_at(args, 0) : NULL; if (!x) Py_RETURN_NONE;
-  while (which < 4 && PyUnicode_CompareWithASCIIString(args[2], names[which])) which++;
-  if (which == 4 || (which && args[3] != Py_None) || PyArray_ITEMSIZE(x) > 8) Py_RETURN_NONE;
-  return padded(x, args[1], "creo"[which], args[3]); }
+  while (which < 3 && PyUnicode_CompareWithASCIIString(args[2], names[which])) which++;
+  if (which == 3 || (which && args[3] != Py_None) || PyArray_ITEMSIZE(x) > 8) Py_RETURN_NONE;
+  return padded(x, args[1], "cre"[which], args[3]); }
 static PyObject *edged(PyObject *const *args, Py_ssize_t given, int mode) { PyArrayObject *x = given == 2 ? array_at(args, 0) : NULL; if (!x) Py_RETURN_NONE; return padded(x, args[1], mode, Py_None); }
 static PyObject *edged_in(PyObject *const *args, Py_ssize_t given, int mode, int rank) {
   const Py_ssize_t n = given == 2 && (PyTuple_CheckExact(args[1]) || PyList_CheckExact(args[1])) ? PySequence_Fast_GET_SIZE(args[1]) : 0;

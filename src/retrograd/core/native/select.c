@@ -20,8 +20,8 @@ static void select_part(void *a, long first, long last) {
   Select *j = a; void *space = borrow((size_t)j->n * 2 * (j->wide ? 16 : 8)); if (!space) { j->failed = 1; return; }
   for (long r = first; r < last; r++) {
     const char *row = j->row + r * j->n * j->size; int64_t *to = j->to + r * j->step; const long k = j->ks ? j->ks[r] : j->k;
-    if (j->wide) select_row_uint64_t(row, j->code, j->n, j->what, k, j->descending, j->sorted, space, to);
-    else select_row_uint32_t(row, j->code, j->n, j->what, k, j->descending, j->sorted, space, to); }
+    if (j->wide) select_row_uint64_t(row, j->code, j->n, j->what, k, j->descending, j->sorted, (void *)space, to);
+    else select_row_uint32_t(row, j->code, j->n, j->what, k, j->descending, j->sorted, (void *)space, to); }
   give_back(space); }
 FUNCTION(select_rows) {
   PyArrayObject *x = array_at(args, 0), *out = array_at(args, 1), *each = array_at(args, 3);
@@ -104,8 +104,8 @@ static void choose_part(void *a, long first, long last) {
     const char *from = c->x + (r / inner * n * inner + r % inner) * size; const long out = r / inner * step * inner + r % inner;
     if (inner > 1) move(row, size, from, inner * size, n, size);
     const char *here = inner > 1 ? row : from;
-    if (j->wide) select_row_uint64_t(here, j->code, n, j->what, j->k, j->descending, j->sorted, space, to);
-    else select_row_uint32_t(here, j->code, n, j->what, j->k, j->descending, j->sorted, space, to);
+    if (j->wide) select_row_uint64_t(here, j->code, n, j->what, j->k, j->descending, j->sorted, (void *)space, to);
+    else select_row_uint32_t(here, j->code, n, j->what, j->k, j->descending, j->sorted, (void *)space, to);
     if (c->mode) to[0] = end_of_run(here, to, n, size);
     for (long i = 0; i < step; i++) { c->places[out + i * inner] = to[i]; move(c->values + (out + i * inner) * size, 0, here + to[i] * size, 0, 1, size); } }
   give_back(space); }
