@@ -82,3 +82,12 @@ def test_lists_name_packets() -> None:
     assert torch.ops.aten.abs in packets.NATIVE_UNARY_FNS and torch.ops.aten.add_ in packets.NATIVE_INPLACE_BINARY_FNS
     assert "maximum_" not in packets.INPLACE_BINARY_NAMES
     assert [each.__name__ for each in packets.NATIVE_REDUCE_FNS][:2] == ["sum", "mean"]
+
+
+def test_powers_of_masked_tensors_take_numbers_alone() -> None:
+    with pytest.warns(UserWarning, match="MaskedTensors"):
+        given = torch.masked.masked_tensor(DATA, MASK)
+        assert torch.equal(given.pow(2).get_data()[MASK], DATA[MASK] ** 2)
+        for powers in (lambda: given.pow(DATA), lambda: given.pow(given), lambda: torch.pow(2, given)):
+            with pytest.raises(TypeError, match="MaskedTensor unary ops do not support additional Tensor arguments"):
+                powers()

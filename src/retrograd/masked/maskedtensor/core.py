@@ -78,9 +78,9 @@ class MaskedTensor(torch.Tensor):
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name, kwargs = func._schema.name.partition("::")[2], kwargs or {}
-        if name in UNARY and isinstance(args[0], cls) and not (len(args) > 1 and isinstance(args[1], torch.Tensor)):
+        if name in UNARY:
             return apply_unary(func, args, kwargs)
-        if name in BINARY or name == "pow":
+        if name in BINARY:
             return apply_binary(func, args, kwargs, cls)
         if name in PASSTHROUGH:
             return apply_passthrough(func, args, kwargs, cls)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import retrograd as torch
 from retrograd.masked.maskedtensor.sparse import on_values
 
 UNARY_NAMES = ["abs", "absolute", "acos", "arccos", "acosh", "arccosh", "angle", "asin", "arcsin", "asinh", "arcsinh", "atan",
@@ -19,7 +20,7 @@ def apply_unary(func: Any, args: Any, kwargs: Any) -> Any:
     if kwargs:
         raise ValueError("MaskedTensor unary ops require that len(kwargs) == 0. If you need support for this, please open an "
                          "issue on Github.")
-    if any([type(other) is type(self) for other in args[1:]]):
+    if any([isinstance(other, torch.Tensor) for other in args[1:]]):
         raise TypeError("MaskedTensor unary ops do not support additional Tensor arguments")
     if self.is_sparse:
         return type(self)._wrap(on_values(func, self._masked_data, (self._masked_data, *args[1:])), self._masked_mask)

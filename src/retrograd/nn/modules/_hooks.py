@@ -248,6 +248,19 @@ class Hooked:
         self._is_full_backward_hook = True
         return add(self._backward_hooks, hook, prepend=prepend)
 
+    def _get_backward_hooks(self) -> tuple[list[Hook], list[Hook]]:
+        """The backward hooks that count here: those of the full kind, and those of the older one."""
+        full: list[Hook] = []
+        partial: list[Hook] = []
+        for is_full, hooks in ((everywhere.is_full_backward_hook, everywhere.backward_hooks),
+                               (self._is_full_backward_hook, self._backward_hooks)):
+            (full if is_full is True else partial).extend(hooks.values())
+        return full, partial
+
+    def _get_backward_pre_hooks(self) -> list[Hook]:
+        """The hooks that are called before the gradients of the outputs go through."""
+        return [*everywhere.backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
+
     # ---- the call
     _compiled_call_impl: Any = None
 
@@ -273,12 +286,8 @@ class Hooked:
             raise
 
     def _call_with_hooks(self, args: Any, kwargs: Any, called: set[int]) -> Any:
-        full: list[Hook] = []
-        partial: list[Hook] = []
-        for is_full, hooks in ((everywhere.is_full_backward_hook, everywhere.backward_hooks),
-                               (self._is_full_backward_hook, self._backward_hooks)):
-            (full if is_full is True else partial).extend(hooks.values())
-        before = [*everywhere.backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
+        full, partial = self._get_backward_hooks()
+        before = self._get_backward_pre_hooks()
         args, kwargs = self._run_forward_pre_hooks(args, kwargs)
         around = None
         if full or before:

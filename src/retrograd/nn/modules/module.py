@@ -251,6 +251,13 @@ class Module(Hooked, Stateful):
         else:
             super().__delattr__(name)
 
+    def _replicate_for_data_parallel(self) -> Module:
+        """A copy that shares buffers and children, to be given parameters of its own."""
+        replica = self.__new__(type(self))
+        replica.__dict__.update(self.__dict__, _parameters={}, _buffers=self._buffers.copy(), _modules=self._modules.copy(),
+                                _is_replica=True)
+        return replica
+
     def __dir__(self) -> list[str]:
         names = {*dir(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers}
         return sorted([name for name in names if not name[0].isdigit()])

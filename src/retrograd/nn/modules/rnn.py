@@ -10,6 +10,7 @@ import retrograd as torch
 from retrograd import Tensor
 from retrograd.nn import functional as F
 from retrograd.nn import init
+from retrograd.nn.modules._rnn_checks import StateChecks
 from retrograd.nn.modules.module import Module
 from retrograd.nn.parameter import Parameter
 from retrograd.nn.utils.rnn import PackedSequence
@@ -44,7 +45,7 @@ STEPS = {"RNN_TANH": simple_step(torch.tanh), "RNN_RELU": simple_step(torch.relu
 GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
 
 
-class RNNBase(Module):
+class RNNBase(StateChecks, Module):
     """What the recurrent networks share: layers, directions, and their weights.
 
     >>> import retrograd as torch
