@@ -195,3 +195,24 @@ def test_simplified_modules_return_tuples_and_are_backends() -> None:
         out.sum().backward()
         assert torch.allclose(out, (x * 2).sin()) and torch.allclose(x.grad, (x * 2).cos() * 2)
     assert keep.graphs and "aten.sin.default" in ops_of(keep.graphs[0])
+
+
+@pytest.mark.parametrize("partition", PARTITIONS)
+@pytest.mark.parametrize(("f", "shape"), [
+    (torch.fft.rfft, (4,)), (lambda x: torch.as_strided(x, (2, 2), (1, 2), 0) ** 2, (6,)),       # formulas that write to zeros
+    (torch.linalg.svdvals, (3, 2)), (lambda x: F.group_norm(x, 2), (2, 4)),                      # several results of one op
+    (lambda x: torch.where(x > 0, x * x, 0), ()), (lambda x: torch.clamp_max(x, x.detach() + 1), ())])     # single numbers
+def test_gradients_are_those_without_compiling(f: Any, shape: tuple[int, ...], partition: Any) -> None:
+    torch.manual_seed(0)
+    x = torch.rand(shape, requires_grad=True)
+    y = x.detach().clone().requires_grad_()
+    wanted, made = f(x), aot_function(f, nop, partition_fn=partition)(y)
+    torch.testing.assert_close(made, wanted)
+    weights = torch.rand_like(wanted.detach())
+    torch.testing.assert_close(torch.autograd.grad(made, y, weights), torch.autograd.grad(wanted, x, weights))
+
+
+def test_sparse_arguments_are_told_apart_by_their_layouts() -> None:
+    x, y = torch.eye(2).to_sparse_csr(), torch.ones(2, 2, requires_grad=True)
+    made = aot_function(lambda x, y: torch.sparse.mm(x, y), nop)(x, y)
+    assert torch.equal(made, torch.ones(2, 2))

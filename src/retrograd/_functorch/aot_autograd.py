@@ -80,7 +80,8 @@ class Ahead:
 def description(value: Any) -> Any:
     """What a graph depends on of an argument."""
     if isinstance(value, torch.Tensor):
-        return tuple(value.shape), value.stride(), value.dtype, value.device, value.requires_grad, type(value)
+        strides = value.stride() if value.layout is torch.strided else value.layout
+        return tuple(value.shape), strides, value.dtype, value.device, value.requires_grad, type(value)
     try:
         hash(value)
     except TypeError:
@@ -177,7 +178,7 @@ class Compiled:
             return [*made, *[next(found) if t.requires_grad else None for t in primals]]
         del outputs
         fresh = [t.detach().clone().requires_grad_(t.requires_grad) for t in tensors]
-        module = make_fx(joint, self.ahead.decompositions)(fresh, tangents)
+        module = without_writes(make_fx(joint, self.ahead.decompositions)(fresh, tangents), fresh, tangents)
         written = self.take_writes(module)
         change_output(module, lambda results: (*written, *results))
         forward, backward = self.ahead.partition(module, [fresh, tangents], num_fwd_outputs=len(written) + len(self.is_true()))
@@ -215,6 +216,19 @@ class Later:
                 Names.current[:] = names
         results: list[Any] = self.function(*args)
         return results
+
+
+def without_writes(module: GraphModule, primals: list[Any], tangents: list[Any]) -> GraphModule:
+    """A joint graph whose formulas write into memory of their own, as one of values alone."""
+    inputs = module.graph.find_nodes(op="placeholder")
+    if not any([is_mutable(node) and node.args[0] not in inputs for node in module.graph.nodes]):
+        return module
+    pure = torch.func.functionalize(module, remove="mutations")
+
+    def joint(primals: Any, tangents: Any) -> Any:
+        return pure(primals, tangents)
+    with torch.no_grad():
+        return make_fx(joint)([t.detach().clone() for t in primals], tangents)
 
 
 def is_mutable(node: Any) -> bool:

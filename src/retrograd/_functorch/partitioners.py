@@ -44,6 +44,9 @@ def default_partition(joint_module: GraphModule, _joint_inputs: Any, *, num_fwd_
     """
     joint = Joint(joint_module, num_fwd_outputs)
     forward = joint.before(joint.outputs)
+    for node in joint.nodes:              # several results of one op are taken apart in the forward, which alone has them all
+        if node.target is operator.getitem and node.args[0] in forward:
+            forward.add(node)
     saved = [node for node in joint.nodes if (node in forward or is_primal(node)) and is_saveable(node) and any(
         [user not in forward and user in joint.needed for user in users_of(node)])]
     return joint.split(saved)

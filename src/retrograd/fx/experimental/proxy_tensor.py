@@ -64,6 +64,12 @@ class PythonKeyTracer(TracerBase):
         return self.create_node("get_attr", found[1], (), {})
 
 
+class NoNumber(RuntimeError):
+    """A traced tensor gives no number; where an overload of an op takes one, the next may take the tensor."""
+
+    no_number = True
+
+
 class ProxyTorchDispatchMode(TorchDispatchMode):
     """Writes every op down while it runs."""
 
@@ -85,7 +91,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         tensors = [value for value in pytree.tree_leaves((args, kwargs)) if isinstance(value, Tensor)]
         if str(func) == "aten._local_scalar_dense.default":
             if any([id(t) in tracer.known for t in tensors]):
-                raise RuntimeError(
+                raise NoNumber(
                     f"It appears that you're trying to get value out of a tracing tensor with {func} - erroring out! It's "
                     "likely that this is caused by data-dependent control flow or similar.  It may be possible to trace this "
                     "with dynamic shapes; try setting tracing_mode='symbolic' in your make_fx call.")
