@@ -28,6 +28,8 @@ from retrograd.ops.create.generators import default_generator
 
 __all__ = ["OptimizedModule", "Program"]
 
+backward_state = compiled_autograd.ours
+
 
 STEADY_LIMIT = 1000
 MOST_MISSES = 20
@@ -88,6 +90,9 @@ class Program:
 
     # ---- calling
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.call(args, kwargs)
+
+    def call(self, args: Any, kwargs: Any) -> Any:
         if state.stance.name == "force_eager" or state.config.disable:
             return self.function(*args, **kwargs)
         if self.compiled_autograd:
@@ -101,9 +106,8 @@ class Program:
 
     def run(self, args: Any, kwargs: Any) -> Any:
         """Run the function, recorded or, where nothing new is to be expected, as it is (see `Steady`)."""
-        outer = recorders.current()
-        if outer is not None and outer.recording or active.all and active.here():     # inside of another one: its ops are that
-            return self.function(*args, **kwargs)                                     # one's
+        if recorders.count and recorders.is_recording() or active.all and active.here():
+            return self.function(*args, **kwargs)     # inside of another one: its ops are that one's
         if not self.is_named:
             return self.record(args, kwargs)[0]
         if not state.backend_config.fusion_threshold and self.compiler is compile_graph and tls.slow_path == tls.inference:
@@ -111,7 +115,7 @@ class Program:
                 result = self.function(*args, **kwargs)
             compiled_autograd.fuse_next(True)
             return result
-        signature = (call_signature(args, kwargs), tls.grad_enabled, compiled_autograd.is_enabled(), state.generation.number)
+        signature = (call_signature(args, kwargs), tls.grad_enabled, backward_state.compiler is None, state.generation.number)
         steady = self.steady.get(signature)
         if steady is not None and steady.is_due():
             first = sequence.n
@@ -334,10 +338,11 @@ def compiled(function: Any, backend: Any, fullgraph: bool, dynamic: bool | None,
     if original is not None and not getattr(function, "_torchdynamo_disable", False):
         function = original
     program = Program(function, backend, fullgraph, dynamic, options)
+    call = program.call
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
-        return program(*args, **kwargs)
+        return call(args, kwargs)
     run._torchdynamo_orig_callable = function     # type: ignore[attr-defined]
     run._program = program                        # type: ignore[attr-defined]
     return run

@@ -248,6 +248,11 @@ class Active:
     def current(self) -> Recorder | None:
         return self.by_thread.recorder
 
+    def is_recording(self) -> bool:
+        """Whether ops of this thread are recorded."""
+        recorder = self.by_thread.recorder
+        return recorder is not None and recorder.recording
+
     def enter(self, recorder: Recorder) -> None:
         recorder.outer = self.by_thread.recorder
         self.by_thread.recorder = recorder
