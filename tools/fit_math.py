@@ -23,6 +23,17 @@ def series(f: Callable[[Any], Any], terms: list[Any], near: float = 1e-6) -> Cal
     return lambda x: f(x) if abs(x) > near else sum(c * x ** k for k, c in enumerate(terms))
 
 
+def erfinv_over_x(w: Any) -> Any:
+    """erfinv(x) / x for w = -log(1 - x^2), by Newton's method on erfc where x is close to 1."""
+    x = mp.sqrt(-mp.expm1(-w))
+    if w < 6:
+        return mp.erfinv(x) / x if w else mp.sqrt(mp.pi) / 2
+    left, y = mp.exp(-w) / (1 + x), mp.sqrt(w) * mp.mpf("0.9")
+    for _ in range(60):
+        y += (mp.erfc(y) - left) / (2 / mp.sqrt(mp.pi) * mp.exp(-y * y))
+    return y / x
+
+
 F = mp.factorial
 FITS: list[tuple[str, Callable[[Any], Any], tuple[Any, Any], int, int]] = [
     # name, function, interval, number of coefficients for float, for double
@@ -51,6 +62,9 @@ FITS: list[tuple[str, Callable[[Any], Any], tuple[Any, Any], int, int]] = [
     # erfc(x) exp(x^2) (x + 3) on x >= 3/4 as a polynomial in t = (x - 3) / (x + 3)
     ("ERFC", lambda t: mp.erfc(3 * (1 + t) / (1 - t)) * mp.exp((3 * (1 + t) / (1 - t)) ** 2) * (3 * (1 + t) / (1 - t) + 3),
      ("-0.601", "0.81"), 11, 22),
+    # erfinv(x) / x around w = 3.125, and around 4.3 for the root of w
+    ("ERFINVC", lambda u: erfinv_over_x(u + mp.mpf("3.125")), ("-3.125", "3.125"), 12, 24),
+    ("ERFINVT", lambda u: erfinv_over_x((u + mp.mpf("4.3")) ** 2), ("-1.8", "1.8"), 14, 30),
     ("ERFL", series(lambda x: mp.log(mp.erfc(x)) / x, [-2 / mp.sqrt(mp.pi), -2 / mp.pi], 1e-7), ("0", "4"), 9, 0),
 ]
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.special
 
 import retrograd as torch
 
@@ -45,3 +46,24 @@ def test_special_values_are_those_of_c(name: str, dtype: Any) -> None:
         wanted = getattr(np, RANGES[name][0])(x)
     np.testing.assert_allclose(getattr(torch, name)(torch.from_numpy(x)).numpy(), wanted,
          rtol=1e-6 if dtype is np.float32 else 1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("name", "high", "most"), [("erfinv", 1 - 1e-6, 4), ("i0", 85, 12), ("i1", 85, 20), ("i0e", 900, 12),
+                                                     ("i1e", 900, 20)])
+def test_special_functions_against_scipy(name: str, high: float, most: float, dtype: Any) -> None:
+    x = spread(-high, high, 20_000).astype(dtype)
+    exact = getattr(scipy.special, name)(x.astype(np.float64))
+    made = getattr(torch.special, name)(torch.from_numpy(x)).numpy()
+    error = np.abs(made - exact) / np.spacing(np.abs(exact.astype(dtype)))
+    assert error.max() <= most, (x[error.argmax()], float(error.max()))
+
+
+def test_ends_of_special_functions() -> None:
+    nan, inf = float("nan"), float("inf")
+    x = torch.tensor([0.0, -0.0, 1, -1, 2, nan])
+    made = torch.erfinv(x)
+    assert made[:4].tolist() == [0, 0, inf, -inf] and made[4:].isnan().all()
+    assert torch.special.i0e(torch.tensor([inf, -inf])).tolist() == [0, 0]
+    for name in ("i0", "i1", "i0e", "i1e"):
+        assert getattr(torch.special, name)(torch.tensor([nan])).isnan().all()

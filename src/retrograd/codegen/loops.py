@@ -28,8 +28,9 @@ from typing import Any
 
 REDUCE = {"sum": "sum", "mean": "sum", "prod": "prod", "max": "max", "min": "min"}
 HEAVY = {"exp", "log", "tanh", "erf", "erfc", "log1p", "log2", "log10", "exp2", "expm1", "pow", "sin", "cos", "tan",
-     "sinh", "cosh",
-         "asin", "acos", "atan", "asinh", "acosh", "atanh", "atan2", "hypot", "fmod", "sigmoid", "lgamma", "nextafter"}
+         "sinh", "cosh",
+         "asin", "acos", "atan", "asinh", "acosh", "atanh", "atan2", "hypot", "fmod", "sigmoid", "lgamma", "nextafter",
+         "erfinv"}
 INTEGER = {"abs", "maximum", "minimum", "fmax", "fmin", "sign", "where", "floor", "ceil", "trunc", "rint"}
 FUNCTIONS = HEAVY | INTEGER | {"sqrt", "copysign", "clip"}
 FAR = {"sin", "cos", "tan", "fmod"}      # large arguments go to the C library's functions

@@ -1,9 +1,10 @@
-/* Running sums and products along one dim. Floats are accumulated in double, halves in float; eight rows at a time hide the latency. */
+/* Running sums and products along one dim. Floats are accumulated in double, halves in float; eight
+   rows of them at a time hide the latency. */
 typedef struct { const char *x; char *out; int code, product; long n, inner, outer; } Scan;
 #define SCAN_ROWS(T, A, OP, IN, OUT) { \
   const T *x = (const T *)j->x + k * 8 * j->n; T *z = (T *)j->out + k * 8 * j->n; const long rows = j->outer - k * 8 < 8 ? j->outer - k * 8 : 8; A a[8]; \
   for (int r = 0; r < 8; r++) a[r] = j->product; \
-  if (rows == 8) for (long i = 0; i < j->n; i++) for (int r = 0; r < 8; r++) { a[r] = a[r] OP IN(x[r * j->n + i]); z[r * j->n + i] = OUT(a[r]); } \
+  if (rows == 8 && (A)0.5 != 0) for (long i = 0; i < j->n; i++) for (int r = 0; r < 8; r++) { a[r] = a[r] OP IN(x[r * j->n + i]); z[r * j->n + i] = OUT(a[r]); } \
   else for (int r = 0; r < rows; r++) for (long i = 0; i < j->n; i++) { a[r] = a[r] OP IN(x[r * j->n + i]); z[r * j->n + i] = OUT(a[r]); } }
 #define SCAN_COLUMNS(T, A, OP, IN, OUT) { \
   const long blocks = (j->inner + 511) / 512, c0 = k % blocks * 512, m = j->inner - c0 < 512 ? j->inner - c0 : 512; A a[512]; for (long c = 0; c < m; c++) a[c] = j->product; \

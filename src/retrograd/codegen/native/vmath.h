@@ -149,6 +149,12 @@ static inline double erf_d(double x) {
   const double a = abs_d(x), near = FMAD(x, erf_poly_d(x * x), x), far = copysign_d(1 - erfc_far_d(a < 1 ? 1 : a > 6.5 ? 6.5 : a), x);
   const double r = a < 1 ? near : far; return a == a ? r : x; }
 
+/* erfinv in w = -log(1 - x^2): in the center, and in the root of w where x is close to 1 */
+#define ERFINV(T, c) static inline T erfinv_##c(T x) { \
+  const T w = -log_##c((1 - x) * (1 + x)), n = erfinvc_poly_##c(w - (T)3.125), f = erfinvt_poly_##c(sqrt_##c(w) - (T)4.3), r = x * (w <= (T)6.25 ? n : f); \
+  return abs_##c(x) == 1 ? x * INF_##c : r; }
+ERFINV(float, f) ERFINV(double, d)
+
 /* sin and cos: |x| < 10^6 (the generator sends blocks with larger ones to the C library) */
 #define TRIG_LIMIT 1e6
 /* the sine and cosine of what is left of x after multiples of pi/2, whose number has its last bits in `quarter`; the parts of pi/2

@@ -155,3 +155,57 @@ FUNCTION(reciprocals) {
   over(invert_part, &j, PyArray_SIZE(z), 4);
   Py_END_ALLOW_THREADS
   return made; }
+
+/* mirror_spectrum(x): rows of n complex numbers, of which the first n / 2 + 1 are there: the others are their conjugates, in the
+   other order */
+typedef struct { char *x; long n, wide; } Spectrum;
+CLONES static void mirror_row_single(uint64_t *restrict to, const uint64_t *restrict from, long count) {
+  for (long i = 0; i < count; i++) to[i] = from[-i] ^ (1UL << 63); }
+static void mirror_part(void *argument, long first, long last) {
+  const Spectrum *j = argument; const long half = j->n / 2 + 1, count = j->n - half;
+  for (long r = first; r < last; r++) {
+    if (j->wide) { double *x = (double *)j->x + 2 * r * j->n; for (long i = 0; i < count; i++) { x[2 * (half + i)] = x[2 * (count - i)]; x[2 * (half + i) + 1] = -x[2 * (count - i) + 1]; } }
+    else { uint64_t *x = (uint64_t *)j->x + r * j->n; mirror_row_single(x + half, x + count, count); } } }
+FUNCTION(mirror_spectrum) {
+  PyArrayObject *x = array_at(args, 0); if (!plain(x) || !PyArray_ISWRITEABLE(x) || !PyArray_NDIM(x) || !PyArray_SIZE(x) || (code_of(x) != NPY_CFLOAT && code_of(x) != NPY_CDOUBLE)) Py_RETURN_NONE;
+  Spectrum j = {PyArray_BYTES(x), PyArray_DIM(x, PyArray_NDIM(x) - 1), code_of(x) == NPY_CDOUBLE};
+  Py_BEGIN_ALLOW_THREADS
+  over(mirror_part, &j, PyArray_SIZE(x) / j.n, j.n);
+  Py_END_ALLOW_THREADS
+  Py_RETURN_TRUE; }
+
+/* padded(x, rank, before, after, mode): a new array with elements of x itself around its last `rank` dims: m mirrored at its ends, r
+   its ends repeated, c from its other end. Rows are copied with their edges, then whole rows from row to row. */
+typedef struct { uint64_t a, b; } Pair;
+typedef struct { const char *x; char *y; long in[3], out[3], before[3], size; char mode; } Edges;
+static inline long place_of(const Edges *e, int d, long i) {                 /* which element of x stands at place i of y */
+  const long n = e->in[d]; long k = i - e->before[d];
+  if (e->mode == 'r') return k < 0 ? 0 : k >= n ? n - 1 : k;
+  if (e->mode == 'c') return k < 0 ? k + n : k >= n ? k - n : k;
+  return k < 0 ? -k : k >= n ? 2 * (n - 1) - k : k; }
+#define EDGE(T) for (long i = 0; i < before; i++) ((T *)to)[i] = ((const T *)from)[place_of(e, 2, i)]; for (long i = before + n; i < e->out[2]; i++) ((T *)to)[i] = ((const T *)from)[place_of(e, 2, i)]; break;
+static void edges_part(void *argument, long first, long last) {
+  const Edges *e = argument; const long n = e->in[2], before = e->before[2], planes = e->out[0] * e->out[1];
+  for (long r = first; r < last; r++) {
+    const long image = r / planes, d = r % planes / e->out[1], h = r % e->out[1];
+    const char *from = e->x + ((image * e->in[0] + place_of(e, 0, d)) * e->in[1] + place_of(e, 1, h)) * n * e->size; char *to = e->y + r * e->out[2] * e->size;
+    copy_bytes(to + before * e->size, from, (size_t)(n * e->size));
+    switch (e->size) { case 1: EDGE(uint8_t) case 2: EDGE(uint16_t) case 4: EDGE(uint32_t) case 8: EDGE(uint64_t) default: EDGE(Pair) } } }
+FUNCTION(padded) {
+  PyArrayObject *x = array_at(args, 0); const long rank = PyLong_AsLong(args[1]); const char mode = (char)PyUnicode_READ_CHAR(args[4], 0); if (PyErr_Occurred()) return NULL;
+  if (!plain(x) || !PyArray_SIZE(x) || rank < 1 || rank > 3 || PyArray_NDIM(x) < rank || PyArray_NDIM(x) > 8 || PyDataType_REFCHK(PyArray_DESCR(x)) || !PyTuple_Check(args[2]) || !PyTuple_Check(args[3]) || PyTuple_GET_SIZE(args[2]) != rank || PyTuple_GET_SIZE(args[3]) != rank) Py_RETURN_NONE;
+  Edges e = {PyArray_BYTES(x), NULL, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, PyArray_ITEMSIZE(x), mode}; const int nd = PyArray_NDIM(x); npy_intp dims[8]; long rows = 1;
+  if (e.size != 1 && e.size != 2 && e.size != 4 && e.size != 8 && e.size != 16) Py_RETURN_NONE;
+  for (int d = 0; d < nd; d++) dims[d] = PyArray_DIM(x, d);
+  for (int i = 0; i < rank; i++) {
+    const int d = 3 - (int)rank + i, own = nd - (int)rank + i; const long b = PyLong_AsLong(PyTuple_GET_ITEM(args[2], i)), a = PyLong_AsLong(PyTuple_GET_ITEM(args[3], i)), n = dims[own];
+    if (PyErr_Occurred()) return NULL;
+    if (b < 0 || a < 0 || (mode == 'm' && (b >= n || a >= n)) || (mode == 'c' && (b > n || a > n))) Py_RETURN_NONE;
+    e.in[d] = n; e.before[d] = b; e.out[d] = dims[own] = b + n + a; }
+  PyArray_Descr *kind = PyArray_DESCR(x); Py_INCREF(kind); PyObject *made = PyArray_NewFromDescr(&PyArray_Type, kind, nd, dims, NULL, NULL, 0, NULL); if (!made) return NULL;
+  e.y = PyArray_BYTES((PyArrayObject *)made); for (int d = 0; d < nd - (int)rank; d++) rows *= dims[d];
+  rows *= e.out[0] * e.out[1];
+  Py_BEGIN_ALLOW_THREADS
+  over(edges_part, &e, rows, e.out[2]);
+  Py_END_ALLOW_THREADS
+  return made; }

@@ -9,7 +9,7 @@
   X(linspace) X(stepped) X(kaiser) X(gamma_slope) X(beta_slope) X(ctc) X(grid_sample) \
   X(draw) X(draw_below) X(draw_binomial) X(draw_gamma) X(draw_poisson) X(expanded) X(choose) X(complex_of) X(one_hot) X(pivot_order) X(put_ones) X(cross) X(triangle_indices) X(gamma_grad) X(multi_margin) X(multilabel_margin) X(pair_distances) X(row_distances) \
   X(gather) X(scatter) X(scatter_add) X(tril) X(triu) X(grid_forward) X(max_dim) X(min_dim) X(argmax) X(argmin) X(logcumsumexp) X(find_routines) X(cholesky_ex) X(lu_factor_ex) X(solve_triangular) X(searchsorted) X(bucketize) \
-  X(stack_columns) X(lu_determinant) X(pool_windows) X(pool_fractional) X(same) X(contains) X(within) X(mix) X(reciprocals) X(complex_from) X(multiply_bfloat) X(convolve_tiles) X(channel_sums) X(small_routines) X(invert) \
+  X(stack_columns) X(lu_determinant) X(pool_windows) X(pool_fractional) X(same) X(contains) X(within) X(mix) X(reciprocals) X(complex_from) X(multiply_bfloat) X(convolve_tiles) X(channel_sums) X(small_routines) X(invert) X(mirror_spectrum) X(padded) \
   X(scatter_value) X(scatter_reduce) X(segment_reduce) X(glu) X(hstack) X(vstack) X(dstack) X(column_stack) X(repeat) X(tile) X(kron) X(pad) \
   X(reflection_pad1d) X(reflection_pad2d) X(reflection_pad3d) X(replication_pad1d) X(replication_pad2d) X(replication_pad3d) \
   X(fft_c2c) X(fft_r2c) X(fft_c2r) X(fft) X(ifft) X(fftn) X(ifftn) X(rfft) X(rfftn) X(irfft) X(irfftn) X(hfft) \

@@ -13,7 +13,17 @@ static void spaced_long(const Range *j, long first, long last) {           /* in
   int64_t *p = j->out; const double low = trunc(j->first), high = trunc(j->last), step = j->n > 1 ? (high - low) / (double)(j->n - 1) : 0; const long half = j->n / 2;
   for (long i = first; i < last; i++) p[i] = (int64_t)(i < half ? fma((double)i, step, low) : fma((double)(j->n - 1 - i), -step, high)); }
 static void spaced_part(void *a, long first, long last) { const Range *j = a; (j->code == NPY_FLOAT ? spaced_single : j->code == NPY_LONG ? spaced_long : spaced_double)(j, first, last); }
-/* stepped(out, first, by): first + i * by, in runs of 8 floats or 4 doubles that start at a rounded value */
+/* stepped(out, first, by): first + i * by, in runs of 8 floats or 4 doubles that start at a rounded value; `exact` where no sum is
+   rounded in double precision */
+static int exact(const Range *j) {
+  const double a = j->first * 1024, b = j->by * 1024, most = 1099511627776.0;
+  return floor(a) == a && floor(b) == b && fabs(j->first) < most && fabs(j->by) * (double)(j->n + 8) < most; }
+CLONES static void stepped_exact(const Range *j, long first, long last) {
+  const double start = j->first, by = j->by;
+  if (j->code != NPY_FLOAT) { double *p = j->out; const long end = last * 4 < j->n ? last * 4 : j->n; for (long i = first * 4; i < end; i++) p[i] = start + (double)(int)i * by; return; }
+  float *p = j->out; const long whole = j->n / 16 * 16; const int end = (int)(last * 8 < whole ? last * 8 : whole);
+  for (int r = (int)first * 8; r < end; r += 8) { const double base = (float)(start + (double)r * by); for (int i = 0; i < 8; i++) p[r + i] = (float)(base + (double)i * by); }
+  for (long i = end > first * 8 ? end : first * 8; i < last * 8 && i < j->n; i++) p[i] = (float)(start + (double)i * by); }
 CLONES static void stepped_single(const Range *j, long first, long last) {
   float *p = j->out; const double start = j->first, by = j->by; const long whole = j->n / 16 * 16;
   for (long r = first * 8; r < last * 8; r += 8) {
@@ -24,7 +34,7 @@ CLONES static void stepped_double(const Range *j, long first, long last) {
   for (long r = first * 4; r < last * 4; r += 4) {
     if (r + 4 > whole) { for (long i = r; i < r + 4 && i < j->n; i++) p[i] = __builtin_fma((double)i, by, start); continue; }
     const double base = __builtin_fma((double)r, by, start); for (int i = 0; i < 4; i++) p[r + i] = (double)((long double)base + (long double)i * (long double)by); } }
-static void stepped_part(void *a, long first, long last) { const Range *j = a; if (j->code == NPY_FLOAT) stepped_single(j, first, last); else stepped_double(j, first, last); }
+static void stepped_part(void *a, long first, long last) { const Range *j = a; if (j->n < 0x7ffffff0 && exact(j)) stepped_exact(j, first, last); else if (j->code == NPY_FLOAT) stepped_single(j, first, last); else stepped_double(j, first, last); }
 static int read_range(PyObject *const *args, Range *j) {
   PyArrayObject *out = array_at(args, 0); if (!plain(out) || (code_of(out) != NPY_FLOAT && code_of(out) != NPY_DOUBLE && code_of(out) != NPY_LONG)) return 0;
   j->out = PyArray_DATA(out); j->n = PyArray_SIZE(out); j->code = code_of(out); j->first = PyFloat_AsDouble(args[1]); j->last = j->by = PyFloat_AsDouble(args[2]); return 1; }

@@ -58,7 +58,7 @@ typedef struct { Part multiply, match, add; void (*pack)(const Plan *, const voi
 #undef HIGH
 #undef DOWN
 #undef ACROSS
-#endif
+#else
 #define SUFFIX _any
 #define TARGET
 #define BYTES 16
@@ -71,13 +71,17 @@ typedef struct { Part multiply, match, add; void (*pack)(const Plan *, const voi
 #define T double
 #include "tiles.h"
 #undef T
+#endif
 static const Way *way_for(int code) {
   const int real = code == NPY_FLOAT;
-#ifdef LEVELS
+#ifndef LEVELS
+  return real ? &way_float_any : &way_double_any;
+#else
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) return real ? &way_float_v4 : &way_double_v4;
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) return real ? &way_float_v3 : &way_double_v3;
+  return NULL;                                    /* by columns */
 #endif
-  return real ? &way_float_any : &way_double_any; }
+}
 
 static long floor_of(long a, long b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 static int all_finite(const void *w, long n, int code) {
@@ -109,7 +113,8 @@ FUNCTION(convolve_tiles) {
   const int code = code_of(x); const char what = (char)PyUnicode_READ_CHAR(args[4], 0); const long size = PyArray_ITEMSIZE(x);
   if ((code != NPY_FLOAT && code != NPY_DOUBLE) || PyArray_SIZE(w) != groups * co * ci * taps || PyArray_SIZE(what == 's' ? y : x) != v[0] * v[1] * in[0] * in[1] * in[2] || PyArray_SIZE(what == 's' ? x : y) != v[0] * v[2] * out[0] * out[1] * out[2]) Py_RETURN_NONE;
   if (bias && (!plain(bias) || code_of(bias) != code || PyArray_SIZE(bias) != (what == 's' ? v[1] : v[2]))) Py_RETURN_NONE;
-  const Way *way = way_for(code); const int back = what == 's'; Plan p = {.batch = v[0], .groups = groups, .sources = back ? co : ci, .outputs = back ? ci : co};
+  const Way *way = way_for(code); if (!way) Py_RETURN_NONE;
+  const int back = what == 's'; Plan p = {.batch = v[0], .groups = groups, .sources = back ? co : ci, .outputs = back ? ci : co};
   long phases = 1; for (int d = 0; d < 3; d++) { p.size[d] = back ? out[d] : in[d]; p.made[d] = back ? in[d] : out[d]; p.step[d] = back ? 1 : stride[d]; p.apart[d] = back ? stride[d] : 1; phases *= p.apart[d]; }
   if (phases > 64 || taps * (back ? co : ci) > 1L << 24 || (back && !all_finite(PyArray_DATA(w), PyArray_SIZE(w), code))) Py_RETURN_NONE;
   /* where a place k of the kernel looks: output t sees source t * step + look[d][k]; in phase r those with a remainder */

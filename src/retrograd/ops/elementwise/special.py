@@ -13,6 +13,7 @@ from retrograd.core.opdef import defop
 from retrograd.core.tensor import FUNCTIONS_BY_NAME
 from retrograd.ops import late
 from retrograd.ops.shared import families
+from retrograd.ops.shared.bessel import I0E, I1E
 from retrograd.ops.shared.dtype_checks import asked_always, takes
 from retrograd.ops.shared.elementwise import alias_rows, forwarder, over, plus, times, unsupported, where
 from retrograd.ops.shared.families import number_like
@@ -82,8 +83,10 @@ ndtri = unary("ndtri", by_scipy("ndtri_cpu", "ndtri"),
 log_ndtr = unary("log_ndtr", by_scipy("log_ndtr_cpu", "log_ndtr"),
                  lambda grad, self, result: over(grad, ROOT_TWO_PI) * (-(result + over(self.pow(2), 2))).exp())
 i0e = unary("i0e", by_scipy("i0e_cpu", "i0e", halves=True),
-            lambda grad, self, result: grad * (call(i1e, [self]) - self.sgn() * result), widen=True, node="SpecialI0EBackward0")
-i1e = unary("i1e", by_scipy("i1e_cpu", "i1e", halves=True), i1e_rule, widen=True, node="SpecialI1EBackward0")
+            lambda grad, self, result: grad * (call(i1e, [self]) - self.sgn() * result), widen=True, node="SpecialI0EBackward0",
+            lower=I0E)
+i1e = unary("i1e", by_scipy("i1e_cpu", "i1e", halves=True), i1e_rule, widen=True, node="SpecialI1EBackward0",
+            lower=I1E)
 defop("special_ndtr(Tensor self) -> Tensor", composite=True, variants="",
       kernel=lambda self: times(plus(times(self, math.sqrt(0.5)).erf(), 1), 0.5), traits=("out_copied",))
 

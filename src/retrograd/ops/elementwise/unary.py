@@ -13,6 +13,7 @@ from retrograd.core.opdef import OPS, defop
 from retrograd.core.state import tls
 from retrograd.ops import late
 from retrograd.ops.shared import families
+from retrograd.ops.shared.bessel import I0, I1
 from retrograd.ops.shared.elementwise import (
     alias_rows,
     less_from,
@@ -223,13 +224,13 @@ function("erf", special("erf_vml_cpu", "erf"), lambda grad, self: gaussian(self,
 function("erfc", special("erfc_vml_cpu", "erfc"), lambda grad, self: gaussian(self, -TWO_OVER_ROOT_PI) * grad, "erfc(self)",
          widen=True)
 function("erfinv", special("erfinv_vml_cpu", "erfinv"),
-         lambda grad, self: times(self.erfinv().pow(2).exp(), 0.5 * math.sqrt(math.pi)) * grad, widen=True, inplace=True,
-         traits=("keeps_zero",))
+         lambda grad, self: times(self.erfinv().pow(2).exp(), 0.5 * math.sqrt(math.pi)) * grad, "erfinv(self)", widen=True,
+         inplace=True, traits=("keeps_zero",))
 function("lgamma", lgamma_kernel, lambda grad, self: grad * self.digamma(), "lgamma(self)", widen=True, inplace=True)
 function("digamma", special("digamma", "psi"), lambda grad, self: grad * late.polygamma(1, self), widen=True,
          inplace=True)
-function("i0", special("i0_vml_cpu", "i0"), lambda grad, self: grad * call(i1, [self]), widen=True)
-i1 = function("special_i1", special("i1_cpu", "i1"), i1_rule, widen=True, inplace=None, variants="")
+function("i0", special("i0_vml_cpu", "i0"), lambda grad, self: grad * call(i1, [self]), I0, widen=True)
+i1 = function("special_i1", special("i1_cpu", "i1"), i1_rule, I1, widen=True, inplace=None, variants="")
 TRIGAMMA = ("s = sin(self * 3.141592653589793); a = 1 - self if self < 0.5 else self; b = a + 1; c = a + 2; d = a + 3; "
             "e = a + 4; f = a + 5; x = a + 6; i = 1 / (x * x); "
             "r = 1 / (a * a) + 1 / (b * b) + 1 / (c * c) + 1 / (d * d) + 1 / (e * e) + 1 / (f * f) "

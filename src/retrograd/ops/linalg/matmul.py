@@ -1,6 +1,7 @@
 """Products of matrices and vectors: mm, bmm, mv, dot and the forms that add to a tensor."""
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -600,14 +601,24 @@ vdot = defop(
 
 
 # ---- three-way products
+@lru_cache(maxsize=256)
+def order_of(shapes: Any, kept: Any, result: Any) -> Any:
+    """In which order three arrays of these shapes, which have these dimensions, are multiplied."""
+    operands: list[Any] = []
+    for shape, dims in zip(shapes, kept, strict=True):
+        operands += [np.broadcast_to(np.zeros(1), shape), list(dims)]
+    return np.einsum_path(*operands, list(result), optimize=True)[0]
+
+
 def trilinear_kernel(xp: Any, i1: Any, i2: Any, i3: Any, expand1: Any, expand2: Any, expand3: Any, sumdim: Any,
                      unroll_dim: int) -> Any:
     total = i1.ndim + len(expand1)
     no_bool("bmm", i1)
-    inputs: list[Any] = []
-    for array, missing in ((i1, expand1), (i2, expand2), (i3, expand3)):
-        inputs += [wide(array), [d for d in range(total) if d not in missing]]
-    result = xp.einsum(*inputs, [d for d in range(total) if d not in sumdim], optimize=True)
+    arrays = [wide(array) for array in (i1, i2, i3)]
+    kept = tuple([tuple([d for d in range(total) if d not in missing]) for missing in (expand1, expand2, expand3)])
+    left = tuple([d for d in range(total) if d not in sumdim])
+    order = order_of(tuple([a.shape for a in arrays]), kept, left)
+    result = xp.einsum(arrays[0], kept[0], arrays[1], kept[1], arrays[2], kept[2], left, optimize=order)
     return np.ascontiguousarray(result).astype(i1.dtype, copy=False)
 
 

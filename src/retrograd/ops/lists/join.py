@@ -674,6 +674,10 @@ def padded_in_a_circle(self: Any, pad: Any) -> Any:
                 raise RuntimeError("Negative padding value is resulting in an empty dimension")
         self = call(constant_pad_nd, [self, [min(p, 0) for p in pad], 0.0])
         pad = [max(p, 0) for p in pad]
+    if native is not None and is_ordinary(self) and not is_watched() and not will_differentiate(self):
+        made = native.padded(self.array, len(pad) // 2, tuple(pad[::2][::-1]), tuple(pad[1::2][::-1]), "c")
+        if made is not None:
+            return new_tensor(made)
     if not self._flags & FLAG_WRAPPER:
         return written_in_a_circle(self, pad)
     for i in range(len(pad) // 2):

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from retrograd.core.algorithms import native
 from retrograd.core.copying import copy_into
 from retrograd.core.dispatch import call
 from retrograd.core.opdef import camel, defop
@@ -51,8 +52,13 @@ def with_edges(array: Any, padding: Any, rank: int, is_mirror: bool) -> Any:
     lead = array.ndim - rank
     sizes = array.shape[lead:]
     before, after = padding[::2][::-1], padding[1::2][::-1]
+    channels_last = geometry.channels_last_like(array)
+    if native is not None and not channels_last:
+        made = native.padded(array, rank, tuple(before), tuple(after), "m" if is_mirror else "r")
+        if made is not None:
+            return made
     made = geometry.new_in_format((*array.shape[:lead], *[b + n + a for b, n, a in zip(before, sizes, after, strict=True)]),
-                                  array.dtype, geometry.channels_last_like(array))
+                                  array.dtype, channels_last)
     inner = [slice(b, b + n) for b, n in zip(before, sizes, strict=True)]
     copy_into(made[(..., *inner)], array)
     for d in reversed(range(rank)):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from retrograd.core import dtypes, lean, storage
+from retrograd.core.algorithms import native
 from retrograd.core.dispatch import call, is_ordinary
 from retrograd.core.opdef import OpDef, defop
 from retrograd.core.state import slow_path, switches
@@ -96,8 +97,24 @@ def c2c_kernel(xp: Any, self: Any, dim: Any, normalization: int, forward: bool) 
     return laid_out(self, made, by_stride(self, axes))
 
 
+def mirrored(array: Any, normalization: int) -> Any:
+    """The transform along the last dimension from half of the frequencies, the others being their conjugates; or None."""
+    plans = engine()
+    if native is None or plans is None or not array.size or array.dtype.char not in "fd":
+        return None
+    made = np.empty(array.shape, np.complex64 if array.dtype.char == "f" else np.complex128)
+    half = made[..., :array.shape[-1] // 2 + 1]
+    plans.r2c(array, [array.ndim - 1], True, normalization, half, get_threads() if array.size > 32768 else 1)
+    native.mirror_spectrum(made)
+    return made
+
+
 def r2c_kernel(xp: Any, self: Any, dim: Any, normalization: int, onesided: bool) -> Any:
     axes = positive(dim, self.ndim)
+    if not onesided and axes == [self.ndim - 1]:
+        made = mirrored(self, normalization)
+        if made is not None:
+            return laid_out(self, made, axes)
     made = transform("rfftn" if onesided else "fftn", self, axes, normalization, True)
     if not onesided and len(axes) == 1 and made.size:
         # Zero and half of the frequencies are real: their imaginary part is a positive zero.
