@@ -1,17 +1,13 @@
 """The old name of `torch.ao.quantization`."""
 from __future__ import annotations
 
-from retrograd.ao.quantization import (
-    DeQuantStub,
-    QuantStub,
-    QuantWrapper,
-    convert,
-    fuse_modules,
-    get_default_qconfig,
-    prepare,
-    quantize,
-    quantize_dynamic,
-)
+from typing import Any
 
-__all__ = ["DeQuantStub", "QuantStub", "QuantWrapper", "convert", "fuse_modules", "get_default_qconfig", "prepare", "quantize",
-           "quantize_dynamic"]
+from retrograd.ao import quantization
+from retrograd.ao.quantization import __all__ as __all__
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return getattr(quantization, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -151,3 +151,9 @@ def cross(make: Maker) -> Iterator[Sample]:
 def vecdot(make: Maker) -> Iterator[Sample]:
     yield Sample(make(2, 3), make(2, 3))
     yield Sample(make(2, 3), make(1, 3), dim=0)
+
+
+@samples("_int_mm.default")
+def int_mm(make: Maker) -> Iterator[Sample]:
+    bytes_of = dict(low=-128, dtype="int8")
+    yield Sample(make.index(128, 2, 3, **bytes_of), make.index(128, 3, 4, **bytes_of))

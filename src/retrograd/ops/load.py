@@ -15,7 +15,7 @@ TABLES = """
     indexing.index views.inplace lists.join nn.layer_norm linalg.solve linalg.norms loss.kernels loss.composite
     loss.margin indexing.masked linalg.matmul shared.meta linalg.distance elementwise.integers nn.pixel_shuffle nn.recurrent
     memory.apply memory.geometry_ops nn.batch_norm nn.cells nn.rrelu reduction.statistics elementwise.operators nn.packing
-    nn.padding elementwise.arithmetic linalg.ldl reduction.segments
+    nn.padding nn.fake_quantize elementwise.arithmetic linalg.ldl reduction.segments
     nn.pool elementwise.binary create.random create.sampling reduction.sums memory.resize reduction.scan
     indexing.scatter views.shape views.slicing reduction.sort sparse elementwise.special linalg.spectral signal.stft
     memory.tangents shared.testing elementwise.unary nn.unfold nn.upsample views.copies signal.windows

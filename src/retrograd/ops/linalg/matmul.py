@@ -445,6 +445,26 @@ mm = defop(
     jvp="multilinear", batch=batched_mm, lower="matmul", autocast="lower", pattern=("product", 0, 1),
 )
 mm.checks = True
+
+
+def check_int_mm(self: Any, mat2: Any) -> None:
+    a, b = self.array, mat2.array
+    for name, array in (("self", a), ("mat2", b)):
+        if array.ndim != 2:
+            raise RuntimeError(f"int_mm_out_cpu: Expected {name} to be of dimension 2 but got {array.ndim}")
+    if a.shape[1] != b.shape[0]:
+        raise RuntimeError(f"int_mm_out_cpu: self.size(1) needs to match mat2.size(0) but got {a.shape[1]} and {b.shape[0]}")
+    if a.dtype.name not in ("int8", "uint8"):
+        raise RuntimeError(f"int_mm_out_cpu: Expected self dtype to be int8 or uint8 but got {words(a)}")
+    if b.dtype.name != "int8":
+        raise RuntimeError(f"int_mm_out_cpu: Expected mat2 dtype to be of type int8 but got {words(b)}")
+
+
+defop(
+    "_int_mm(Tensor self, Tensor mat2) -> Tensor",
+    kernel=lambda xp, self, mat2: xp.matmul(self.astype("int32"), mat2.astype("int32")), check=check_int_mm,
+    batch=families.loop, variants="function",
+)
 bmm = defop(
     "bmm(Tensor self, Tensor mat2) -> Tensor",
     kernel=bmm_kernel, fast=fast_bmm,

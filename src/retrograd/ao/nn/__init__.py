@@ -1,0 +1,5 @@
+"""Modules for quantization-aware training."""
+from __future__ import annotations
+
+from retrograd.ao.nn import intrinsic as intrinsic
+from retrograd.ao.nn import qat as qat
