@@ -10,7 +10,7 @@ from retrograd.core import opdef
 from retrograd.ops.load import import_all
 
 TRAITS = {"random", "reads_values", "piecewise_linear", "keeps_zero", "view_copy", "inplace_view", "guarded", "apart",
-          "out_apart", "out_copied", "out_untracked", "out_first"}
+          "takes_leaves", "casts", "pairs", "out_apart", "out_copied", "out_untracked", "out_first"}
 PATTERNS = {None, "constant", "elements", "moves", "choices", "dims", "product", "scatter"}
 aten = torch.ops.aten
 

@@ -603,11 +603,10 @@ def autograd(op: OpDef, args: Any) -> Any:
             mask = gradient_mask(op, args)
             if mask and all_inference(op, args):
                 mask = 0
-            if target is not None and op.name == "copy_" and target.array.dtype.kind not in "fcV":
+            if target is not None and "casts" in op.traits and target.array.dtype.kind not in "fcV":
                 mask = 0
         if target is not None:
-            # What the logical ops write depends on no gradient: leaves take it.
-            check_inplace(target, mask != 0 or wants_grad(target) and not op.name.startswith("logical_"))
+            check_inplace(target, mask != 0 or wants_grad(target) and "takes_leaves" not in op.traits)
             if target._flags & FLAG_INFERENCE == 0 and mask and not op.differentiable:
                 raise RuntimeError(f"the derivative for '{op.name}' is not implemented.")
     node = record(op, args, mask, target is not None) if mask and op.differentiable else None

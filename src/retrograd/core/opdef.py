@@ -35,6 +35,8 @@ traits   words for what else is true of it: "random" (draws random numbers; a Ge
          kinks), "keeps_zero" (of zero it is zero: sparse tensors stay sparse), "view_copy" (a view op that copies),
          "inplace_view" (changes the geometry of its operand); for ops that write to an operand "guarded" (refuses to write
          to memory that other elements are read from) and "apart" (to memory that it reads at all);
+         "takes_leaves" (what it writes depends on no gradient: leaves that require grad take it); "casts" (the result may be
+         of a dtype without gradients), "pairs" (a view of complex numbers as pairs, or of pairs as complex numbers);
          "out_apart" (the out= form refuses to write to memory that it reads), "out_copied" and "out_untracked" (it takes
          operands that require grad, see core/out.py), "out_first" (the dtype of out= is looked at before anything else).
 pattern  which elements of the operands an element of the result depends on (see transforms/sparsity.py).

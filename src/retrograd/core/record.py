@@ -486,6 +486,6 @@ def save_written(op: OpDef, node: Node, mask: int, target: Any) -> None:
 
 def dropped(op: OpDef, array: Any) -> bool:
     """Whether a recorded op may have a result without gradient; those that may not raise."""
-    if op.name in ("_to_copy", "view"):
+    if "casts" in op.traits:
         return True
     raise RuntimeError(f"Autograd not support dtype: {BY_NUMPY[array.dtype].legacy}")

@@ -182,7 +182,7 @@ def replay_strided(view: Any, base: Any) -> Any:
         view = view.parent
     t, before = base, None
     for step in reversed(steps):
-        if step.args is None or step.op.flips or step.op.name in ("view_as_real", "view_as_complex"):
+        if step.args is None or step.op.flips or "pairs" in step.op.traits:
             t = apply_step(step, t if before is None else strided_like(t, before))
             before = None
             continue

@@ -135,12 +135,12 @@ for name, sign in (("logical_and", "&"), ("logical_or", "|"), ("logical_xor", "^
     defop(
         f"{name}(Tensor self, Tensor other) -> Tensor",
         kernel=logical(name), batch=families.pointwise, promote="compare", inplace=True,
-        lower=f"(self != 0) {sign} (other != 0)",
+        lower=f"(self != 0) {sign} (other != 0)", traits=("takes_leaves",),
     )
 defop(
     "logical_not(Tensor self) -> Tensor",
     kernel=lambda xp, self: xp.equal(self, 0), batch=families.pointwise, inplace=True, out="any",
-    lower="self == 0",
+    lower="self == 0", traits=("takes_leaves",),
 )
 
 

@@ -192,6 +192,7 @@ to_copy = defop(
         copied(self, dtype, format_strides(self, memory_format)),
     vjp=dict(self=lambda grad, self_scalar_type: to(real_if(grad, self_scalar_type), self_scalar_type)),
     jvp="linear", batch=families.pointwise, node="ToCopyBackward0", variants="function", pattern="elements",
+    traits=("casts",),
 )
 
 
@@ -290,7 +291,7 @@ copy_ = defop(
     vjp=dict(self=lambda grad: late.zeros_like(grad),
              src=lambda grad, src_scalar_type: to(real_if(grad, src_scalar_type), src_scalar_type)),
     jvp="linear", batch=families.pointwise, node="CopyBackwards", variants="method", out=False, numbers=True,
-    lower="@copy_", traits=("guarded",),
+    lower="@copy_", traits=("guarded", "casts"),
 )
 
 

@@ -71,12 +71,13 @@ def refuse_conj(self: Any) -> None:
 view_as_real = defop(
     "view_as_real(Tensor(a) self) -> Tensor(a)",
     kernel=real_pairs, check=refuse_conj, vjp=dict(self=lambda grad: late.view_as_complex(grad.contiguous())),
-    jvp="linear", batch=batch_front, variants="function", lower="@view_as_real", out=False,
+    jvp="linear", batch=batch_front, variants="function", lower="@view_as_real", out=False, traits=("pairs",),
 )
 view_as_complex = defop(
     "view_as_complex(Tensor(a) self) -> Tensor(a)",
     kernel=complex_pairs, vjp=dict(self=lambda grad: late.view_as_real(grad.contiguous().resolve_conj())),
     jvp="linear", batch=batch_contiguous, variants="function", lower="@view_as_complex", out=False, autocast="float32",
+    traits=("pairs",),
 )
 
 
