@@ -97,3 +97,14 @@ def test_a_tensor_that_requires_grad_is_not_resized_without_grad_mode_either() -
 def test_memory_that_several_elements_share_is_not_assigned_to(index: Any) -> None:
     with pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers to a single memory location"):
         torch.ones(2).expand(2, 2)[index] = 1.5
+
+
+@pytest.mark.parametrize(("call", "said"), [
+    (lambda t: t.coalesce(1), r"TensorBase\.coalesce\(\) takes no arguments \(1 given\)"),
+    (lambda t: t.conj(bogus=1), r"TensorBase\.conj\(\) takes no keyword arguments"),
+    (lambda t: t.half(1, 2), r"^half\(\) takes 0 positional arguments but 2 were given"),
+    (lambda t: t.half(bogus=1), r"^half\(\) got an unexpected keyword argument 'bogus'"),
+    (lambda t: torch.is_complex([t]), r"argument 'input' \(position 1\) must be Tensor, not list")])
+def test_calls_that_do_not_fit_are_refused_under_the_public_name(call: Any, said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        call(torch.ones(2))

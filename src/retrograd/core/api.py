@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from retrograd.core import convert, documentation, overload
-from retrograd.core.arguments import resolve
+from retrograd.core.arguments import resolve, type_name
 from retrograd.core.device import parse_device
 from retrograd.core.dispatch import call
 from retrograd.core.dtypes import as_dtype
@@ -267,7 +267,7 @@ def expose(function: Any = None, *, name: str | None = None, method: bool = True
             EXTRA_FUNCTIONS[public] = FUNCTIONS_BY_NAME[public] = fn
             return fn
         if method:
-            FUNCTIONS_BY_NAME[public] = EXTRA_METHODS[public] = overridable(fn, public)
+            FUNCTIONS_BY_NAME[public] = EXTRA_METHODS[public] = overridable(fn, public, is_method=True)
         if plain or not method:
             FUNCTIONS_BY_NAME[public] = overridable(fn, public, written_out=written_out)
         if plain:
@@ -276,7 +276,7 @@ def expose(function: Any = None, *, name: str | None = None, method: bool = True
     return register if function is None else register(function)
 
 
-def overridable(fn: Any, public: str, module: str = "torch", written_out: Any = None) -> Any:
+def overridable(fn: Any, public: str, module: str = "torch", written_out: Any = None, is_method: bool = False) -> Any:
     """A function of tensors that modes, subclasses and what is like a tensor can take over."""
     def function(*args: Any, **kwargs: Any) -> Any:
         if overridden(args, kwargs) or args and not isinstance(args[0], Tensor) and wants_call(args):
@@ -285,14 +285,44 @@ def overridable(fn: Any, public: str, module: str = "torch", written_out: Any = 
             if switches.any_mode and tls.profiler is not None and args and find_packet(public) is None:
                 return tls.profiler.run_function(f"aten::{public}", args, lambda: fn(*args, **kwargs))
             return fn(*args, **kwargs)
-        except Exception:       # only now, because looking costs: something that is no tensor may still want the call
+        except Exception as error:       # only now, because looking costs: something that is no tensor may still want the call
             if wants_call(args) or wants_call(kwargs.values()):
                 return hooks.torch_function(function, args, kwargs)
-            raise
+            words = unbound(error, fn, public, args, is_method) if isinstance(error, (TypeError, AttributeError)) else None
+            if words is None:
+                raise
+            raise TypeError(words) from None
     function.__name__ = function.__qualname__ = public
     function.__doc__, function.__module__ = fn.__doc__, module
     function.__wrapped__ = fn
     return function
+
+
+def unbound(error: Any, fn: Any, public: str, args: Any, is_method: bool) -> str | None:
+    """PyTorch's words for a call that Python could not bind to the function behind a public name, or whose first argument
+    is no tensor."""
+    text = str(error)
+    if isinstance(error, AttributeError):
+        wrong = args and not isinstance(args[0], Tensor) and text.startswith(
+            f"'{type(args[0]).__name__}' object has no attribute '_")
+        return f"{public}(): argument 'input' (position 1) must be Tensor, not {type_name(args[0])}" if wrong else None
+    name, found, problem = text.partition("() ")
+    if not found or name.rpartition(".")[2] not in (fn.__name__, fn.__code__.co_name):
+        return None
+    alone = is_method and fn.__code__.co_argcount == 1 and not fn.__code__.co_kwonlyargcount
+    if problem.startswith("got an unexpected keyword"):
+        return f"TensorBase.{public}() takes no keyword arguments" if alone else f"{public}() {problem}"
+    if not problem.startswith("takes") or fn.__code__.co_flags & 4:
+        return None
+    most, given = fn.__code__.co_argcount - is_method, len(args) - is_method
+    least = most - len(fn.__defaults__ or ())
+    if given <= most:
+        return None
+    if alone:
+        return f"TensorBase.{public}() takes no arguments ({given} given)"
+    takes = f"{most}" if least == most else f"from {least} to {most}"
+    plural, verb = "" if most == least == 1 else "s", "was" if given == 1 else "were"
+    return f"{public}() takes {takes} positional argument{plural} but {given} {verb} given"
 
 
 def variants_of(name: str) -> str:

@@ -466,9 +466,9 @@ hooks.is_channels_last = is_channels_last
 def by_dtype(name: str) -> Any:
     target = dtypes.BY_NAME.get(name) or dtypes.ALIASES[name]
 
-    def convert(self: Any, memory_format: Any = None) -> Any:
+    def convert(self: Any, *, memory_format: Any = None) -> Any:
         return to(self, target, memory_format=memory_format)
-    convert.__name__ = name
+    convert.__name__ = convert.__qualname__ = name
     return convert
 
 
@@ -488,7 +488,7 @@ def to_type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 for public, function in dict(
     to=to, contiguous=contiguous, type=to_type, type_as=lambda self, other: to(self, other.dtype),
-    cpu=lambda self, memory_format=None: to(self, "cpu", memory_format=memory_format),
+    cpu=lambda self, *, memory_format=None: to(self, "cpu", memory_format=memory_format),
     cuda=lambda self, device=None, non_blocking=False, memory_format=None: to(self, "cuda" if device is None else device),
     sum_to_size=lambda self, *size: sum_to_size(self, size[0] if len(size) == 1 and not isinstance(size[0], int) else size),
     char=by_dtype("int8"), byte=by_dtype("uint8"),
