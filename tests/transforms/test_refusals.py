@@ -140,3 +140,8 @@ def test_transforms_differentiate_in_inference_mode() -> None:
 def test_string_of_parameter_dicts_is_refused() -> None:
     with pytest.raises(ValueError, match="Expected all elements of parameter_and_buffer_dicts to be dictionaries"):
         functional_call(torch.nn.Linear(1, 1), "ab", ones(1))
+
+
+def test_one_draw_for_all_examples_cannot_take_probabilities_of_each() -> None:
+    with pytest.raises(RuntimeError, match="Vmap does not currently support same randomness with a batched tensor input"):
+        vmap(lambda t: t.bernoulli_(torch.full_like(t, 0.5)), randomness="same")(ones(3, 2))

@@ -56,6 +56,8 @@ def run_inplace(vmap: Any, op: OpDef, args: Any, values: Any, dims: Any, differe
         return call(op, values)
     if different:
         return vmap.run_inplace(op, args, values, dims)
+    if any([dim is not None for dim in dims[1:]]):
+        raise RuntimeError(SAME_BATCHED)
     value = values[0]
     drawn = call(op, [late.empty_like(value.select(dims[0], 0)), *values[1:]])
     value.copy_(drawn.unsqueeze(dims[0]).expand(value.array.shape))
