@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -123,3 +124,27 @@ def test_exporting_changes_nothing() -> None:
         export(lambda t: t, (x,))    # type: ignore[arg-type]
     with pytest.raises(RuntimeError, match="Unable to call ExportedProgram directly"):
         export(nn.ReLU(), (x,))(x)
+
+
+@dataclass
+class Point:
+    x: Any
+    scale: int = 3
+    label: Any = None
+
+
+def test_dataclasses_are_containers() -> None:
+    torch.export.register_dataclass(Point)
+
+    class Net(nn.Module):
+        def forward(self, point: Any) -> Any:
+            return Point(point.x * point.scale, point.scale + 1)
+    program = export(Net(), (Point(torch.ones(2)),))
+    found = program.module()(Point(torch.ones(2)))
+    assert found.x.tolist() == [3.0, 3.0] and (found.scale, found.label) == (4, None)
+    with pytest.raises(ValueError, match="with a Point among its inputs or results cannot be written"):
+        torch.export.save(program, io.BytesIO())
+    with pytest.raises(ValueError, match="already registered"):
+        torch.export.register_dataclass(Point)
+    with pytest.raises(ValueError, match="as it is not a dataclass"):
+        torch.export.register_dataclass(int)

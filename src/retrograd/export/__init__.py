@@ -1,6 +1,7 @@
 """Programs that run without their Python code, under PyTorch's names: `export`, and what it gives."""
 from __future__ import annotations
 
+from retrograd.export._dataclasses import register_dataclass
 from retrograd.export._save import load, save
 from retrograd.export._trace import UserError, export
 from retrograd.export.dynamic_shapes import AdditionalInputs, Dim, ShapesCollection, dims
@@ -15,5 +16,6 @@ from retrograd.export.graph_signature import (
     TensorArgument,
 )
 
-__all__ = ["AdditionalInputs", "ConstantArgument", "Dim", "ExportGraphSignature", "ExportedProgram", "InputKind", "InputSpec",
-           "OutputKind", "OutputSpec", "ShapesCollection", "TensorArgument", "UserError", "dims", "export", "load", "save"]
+__all__ = ["AdditionalInputs", "ConstantArgument", "Dim", "ExportGraphSignature", "ExportedProgram", "InputKind",
+           "InputSpec", "OutputKind", "OutputSpec", "ShapesCollection", "TensorArgument", "UserError", "dims", "export",
+           "load", "register_dataclass", "save"]

@@ -139,6 +139,8 @@ def skeleton(spec: Any) -> Any:
             return {"dict": {key: shown(item) for key, item in tree.items()}}
         if isinstance(tree, list | tuple):
             return {"tuple" if isinstance(tree, tuple) else "list": [shown(item) for item in tree]}
+        if tree != 0:
+            raise ValueError(f"a program with a {type(tree).__name__} among its inputs or results cannot be written to a file")
         return "leaf"
     return shown(pytree.tree_unflatten([0] * spec.num_leaves, spec))
 
