@@ -325,3 +325,14 @@ torch._C._set_torch_function_state(torch._C._TorchFunctionState.ENABLED)
 assert dtype_to_type(torch.float32) is float and issubclass(torch.FloatStorage, torch.storage._LegacyStorage)
 assert torch.ops.aten.abs in NATIVE_UNARY_FNS and _tensors_match(torch.ones(2), torch.ones(2))
 """)
+
+
+def test_distributed_names_can_be_imported_to_be_tested_with_isinstance() -> None:
+    run_installed("""import torch
+from torch.distributed._composable_state import _get_module_state
+from torch.distributed.checkpoint.storage import StorageReader, StorageWriter, WriteResult
+from torch.distributed.elastic.utils.distributed import get_free_port
+from torch.distributed.fsdp._common_utils import _FSDPState
+assert _get_module_state(torch.nn.Linear(1, 1)) is None and get_free_port() > 0
+assert not isinstance(1, (_FSDPState, StorageReader, StorageWriter, WriteResult))
+""")
