@@ -66,3 +66,17 @@ def test_text_says_what_a_fake_tensor_is_like() -> None:
     mode = FakeTensorMode()
     assert repr(mode.from_tensor(torch.ones(2, 3))) == "FakeTensor(..., size=(2, 3))"
     assert repr(mode.from_tensor(torch.ones(2, dtype=torch.int64))) == "FakeTensor(..., size=(2,), dtype=torch.int64)"
+
+
+def test_writes_change_the_geometry_of_fake_tensors_and_give_back_what_was_written() -> None:
+    with FakeTensorMode():
+        x = torch.ones(2, 1, 3)
+        assert x.squeeze_(1) is x and x.shape == (2, 3) and x.t_().stride() == (1, 3) and x.shape == (3, 2)
+        out = torch.empty(0)
+        assert torch.add(torch.ones(2), torch.ones(2), out=out) is out and out.shape == (2,)
+        values, places = torch.empty(0), torch.empty(0, dtype=torch.int64)
+        made = torch.sort(torch.ones(3), out=(values, places))
+        assert made[0] is values and made[1] is places and values.shape == places.shape == (3,)
+        assert out.add_(1) is out and out.resize_(2, 2).shape == out.shape == (2, 2)
+        assert torch.matmul(torch.ones(3), torch.ones(3, 5)).shape == (5,)
+        assert torch.quantile(torch.ones(4), torch.tensor(0.5)).shape == ()

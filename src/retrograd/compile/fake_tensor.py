@@ -10,6 +10,7 @@ from retrograd.core.device import CPU
 from retrograd.core.device import device as make_device
 from retrograd.core.modes import TorchDispatchMode, no_dispatch
 from retrograd.core.subclass import instance
+from retrograd.core.tags import Tag
 from retrograd.core.tensor import Tensor
 from retrograd.nn import Parameter
 
@@ -123,11 +124,24 @@ class FakeTensorMode(TorchDispatchMode):
         if "device" in kwargs or not tensors:
             device = kwargs.get("device") or device
             kwargs = {**kwargs, "device": make_device("meta")}
+        written: dict[int, Any] = {}          # the plain tensors that an op may write to -> the fake ones
+
+        def plain(t: Any) -> Any:
+            made = meta_of(t)
+            written[id(made)] = t
+            return made
+        mutable = func._schema.is_mutable
         with no_dispatch():
-            result = func(*changed(args, meta_of), **changed(kwargs, meta_of))
-        if not func._schema.is_mutable:
-            return changed(result, lambda t: FakeTensor(self, t, device))
-        return args[0] if isinstance(result, Tensor) else result
+            change = plain if mutable else meta_of
+            given, named = changed(args, change), changed(kwargs, change)
+            result = func(*given, **named)
+            if Tag.inplace_view in func.tags:
+                func(*args, **kwargs)             # the geometry of the fake tensor itself
+            for t in tensors_in((given, named)) if mutable else ():
+                fake = written[id(t)]
+                if tuple(fake.shape) != tuple(t.shape):       # an output that was resized
+                    fake.resize_(tuple(t.shape))
+        return changed(result, lambda t: written[id(t)] if id(t) in written else FakeTensor(self, t, device))
 
     def check(self, func: Any, tensors: list[Any], args: Any) -> None:
         if any([not isinstance(t, FakeTensor) and t.dim() for t in tensors]):
