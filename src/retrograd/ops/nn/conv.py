@@ -426,6 +426,10 @@ convolution_backward = defop(
 
 def convolved(input: Any, weight: Any, bias: Any, *settings: Any) -> Any:
     """The convolution; of complex numbers it is made of three of real ones."""
+    if input.array.dtype.kind == "c" and weight.dtype is not input.dtype:
+        words = [("CPU{}Type" if t.dtype.is_complex or t.dtype.name == "bool" else "torch.{}Tensor").format(t.dtype.legacy)
+                 for t in (input, weight)]
+        raise RuntimeError(f"Input type ({words[0]}) and weight type ({words[1]}) should be the same")
     if input.array.dtype.kind != "c" or weight.array.dtype.kind != "c":
         return call(convolution, [input, weight, bias, *settings])
     if bias is not None and not bias.is_complex():

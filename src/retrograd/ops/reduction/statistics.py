@@ -216,22 +216,22 @@ defop("gradient.array(Tensor self, *, int[] dim, int edge_order=1) -> Tensor[]",
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def check_quantile(name: str, self: Any, q: Any, interpolation: str) -> None:
+def check_quantile(self: Any, q: Any, interpolation: str) -> None:
     if self.numel() == 0:
-        raise RuntimeError(f"{name}() input tensor must be non-empty")
+        raise RuntimeError("quantile() input tensor must be non-empty")
     if q.ndim > 1:
-        raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+        raise RuntimeError("quantile() q must be a scalar or 1D tensor")
     if self.array.dtype.char not in "fd":
         raise RuntimeError("quantile() input tensor must be either float or double dtype")
     if self.dtype is not q.dtype:
-        raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+        raise RuntimeError("quantile() q tensor must be same dtype as the input tensor")
     if interpolation not in INTERPOLATIONS:
         raise RuntimeError("quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
                            f"{interpolation}")
     if hooks.settle is not None:
         hooks.settle(q)
     if not ((q.array >= 0) & (q.array <= 1)).all():
-        raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+        raise RuntimeError("quantile() q values must be in the range [0, 1]")
 
 
 def ranks_in(ordered: Any, q: Any, ignore_nan: bool) -> Any:
@@ -263,7 +263,7 @@ def quantile_by(name: str, ignore_nan: bool) -> Any:
             made = quantiles_at_once(name, self, q.array, dim, keepdim, interpolation)
             if made is not None:
                 return made
-        check_quantile(name, self, q, interpolation)
+        check_quantile(self, q, interpolation)
         axis = None if dim is None else wrap_dim(dim, self.ndim)
         if axis is None:
             shape = [1] * self.ndim if keepdim else []
@@ -291,7 +291,7 @@ def quantile_by(name: str, ignore_nan: bool) -> Any:
 def quantile_of_number(name: str, ignore_nan: bool) -> Any:
     def composite(self: Any, q: float, dim: Any, keepdim: bool, interpolation: str) -> Any:
         if not 0 <= q <= 1:
-            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
+            raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
         made = quantiles_at_once(name, self, q, dim, keepdim, interpolation)
         if made is not None:
             return made
