@@ -30,7 +30,7 @@ REMAINING: dict[str, list[str]] = {
         empty_like.default empty_permuted.default empty_strided.default exponential.default exponential_.default
         fill.Scalar full_like.default geometric.default geometric_.default hamming_window.default
         hamming_window.periodic hamming_window.periodic_alpha hamming_window.periodic_alpha_beta hann_window.default
-        hann_window.periodic isreal.default kaiser_window.beta kaiser_window.default kaiser_window.periodic
+        hann_window.periodic kaiser_window.beta kaiser_window.default kaiser_window.periodic
         linspace.Scalar_Tensor linspace.Tensor_Scalar linspace.Tensor_Tensor linspace.default log_normal.default
         log_normal_.default logspace.Scalar_Tensor logspace.Tensor_Scalar logspace.Tensor_Tensor multinomial.default
         native_dropout.default new_empty_strided.default new_ones.default nonzero.default normal.Tensor_Tensor
