@@ -1,6 +1,7 @@
 """Instance norm as modules."""
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from retrograd.nn import functional as F
@@ -18,9 +19,12 @@ class _InstanceNorm(_NormBase):
         self._check_input_dim(input)
         single = input.dim() == self.ranks[0]
         dim = input.dim() - self.ranks[0]
-        if input.size(dim) != self.num_features and self.affine:
-            raise ValueError(f"expected input's size at dim={dim} to match num_features ({self.num_features}), but got: "
-                             f"{input.size(dim)}.")
+        if input.size(dim) != self.num_features:
+            if self.affine:
+                raise ValueError(f"expected input's size at dim={dim} to match num_features ({self.num_features}), but got: "
+                                 f"{input.size(dim)}.")
+            warnings.warn(f"input's size at dim={dim} does not match num_features. You can silence this warning by not passing "
+                          "in num_features, which is not used because affine=False", stacklevel=2)
         values = input.unsqueeze(0) if single else input
         made = F.instance_norm(values, self.running_mean, self.running_var, self.weight, self.bias,
                                self.training or not self.track_running_stats,
@@ -29,6 +33,23 @@ class _InstanceNorm(_NormBase):
 
     def _check_input_dim(self, input: Any) -> None:
         expect(input, self.ranks)
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, missing_keys: list[str],
+                              unexpected_keys: list[str], error_msgs: list[str]) -> None:
+        """Refuse the statistics that old files have for layers that track none."""
+        if local_metadata.get("version") is None and not self.track_running_stats:
+            found = [prefix + name for name in ("running_mean", "running_var") if prefix + name in state_dict]
+            if found:
+                names, cls = " and ".join([f'"{name}"' for name in found]), type(self).__name__
+                error_msgs.append(f"Unexpected running stats buffer(s) {names} for {cls} with track_running_stats=False. If "
+                                  "state_dict is a checkpoint saved before 0.4.0, this may be expected because "
+                                  f"{cls} does not track running stats by default since 0.4.0. Please remove these keys from "
+                                  "state_dict. If the running stats are actually needed, instead set "
+                                  f"track_running_stats=True in {cls} to enable them. See the documentation of {cls} for "
+                                  "details.")
+                for name in found:
+                    state_dict.pop(name)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
 
 
 class InstanceNorm1d(_InstanceNorm):

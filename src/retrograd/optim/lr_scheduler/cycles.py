@@ -174,7 +174,6 @@ class CyclicLR(LRScheduler):
         """Everything but the optimizer; of a scale function only what it holds, if it is an object."""
         state = super().state_dict()
         custom = state.pop("_scale_fn_custom")
-        state["_scale_fn_custom"] = None
         if custom is not None and not isinstance(custom, types.FunctionType):
             state["_scale_fn_custom"] = custom.__dict__.copy()
         return state
