@@ -317,6 +317,11 @@ from torch.masked.maskedtensor.unary import NATIVE_INPLACE_UNARY_FNS, NATIVE_UNA
 from torch.testing._comparison import BooleanPair, NonePair, NumberPair, Pair, TensorLikePair, not_close_error_metas
 from torch.testing._utils import freeze_rng_state, wrapper_set_seed
 from torch.utils._import_utils import _check_module_exists
+from torch._utils import _is_privateuse1_backend_available
+from torch.testing._comparison import _unwrap_dtensor_for_comparison
+assert _unwrap_dtensor_for_comparison(1, 2) == (1, 2) and not _is_privateuse1_backend_available()
+assert torch.cpu._is_avx2_supported() == torch.cpu.get_capabilities()["avx2"]
+assert torch.cpu._is_avx512_supported() == torch.cpu.get_capabilities()["avx512_f"]
 assert _check_module_exists("numpy") and not _check_module_exists("no.such.module")
 assert torch._C._get_torch_function_state() == torch._C._TorchFunctionState.ENABLED
 with torch._C.DisableTorchFunctionSubclass():

@@ -489,6 +489,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "set_printoptions": ":set_printoptions",
     },
     "_utils": {
+        "_is_privateuse1_backend_available": "_torch_private:is_extra_backend_available",
         "ExceptionWrapper": "utils.data._utils.errors:ExceptionWrapper",
         "KeyErrorMessage": "utils.data._utils.errors:KeyErrorMessage",
         "_element_size": "_torch_private:element_size",
@@ -669,6 +670,13 @@ PRIVATE: dict[str, dict[str, str]] = {
     },
     "autograd._functions": {
         "Resize": "autograd.resize:Resize",
+    },
+    "cpu": {
+        "_is_avx2_supported": "cpu.capabilities:is_avx2_supported",
+        "_is_avx512_supported": "cpu.capabilities:is_avx512_supported",
+    },
+    "testing._comparison": {
+        "_unwrap_dtensor_for_comparison": "_torch_private:unwrap_shards",
     },
     "utils._import_utils": {
         "_check_module_exists": "_torch_private:module_exists",

@@ -5,9 +5,11 @@ from importlib import import_module
 from typing import Any
 
 from retrograd.core import fast_kernels
+from retrograd.cpu.capabilities import get_capabilities
 from retrograd.cpu.streams import Stream, StreamContext, current_stream, stream
 
-__all__ = ["Stream", "StreamContext", "current_device", "current_stream", "device_count", "empty_cache", "is_available",
+__all__ = ["Stream", "StreamContext", "current_device", "current_stream", "device_count", "empty_cache",
+           "get_capabilities", "is_available",
            "is_initialized", "max_memory_allocated", "memory_allocated",
            "memory_reserved", "memory_stats", "reset_peak_memory_stats", "set_device", "stream",
            "synchronize"]
