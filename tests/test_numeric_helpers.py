@@ -119,3 +119,12 @@ def test_indices_of_compressed_tensors_are_checked(compressed, plain, text) -> N
     torch._validate_compressed_sparse_indices(True, torch.tensor([0, 1, 2]), torch.tensor([0, 1]), 2, 2, 2)
     with pytest.raises(RuntimeError, match=text):
         torch._validate_compressed_sparse_indices(True, torch.tensor(compressed), torch.tensor(plain), 2, 2, 2)
+
+
+@pytest.mark.parametrize("batch", [(), (2,), (0,)])
+@pytest.mark.parametrize("layout", [torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr])
+def test_compressed_tensors_without_entries_satisfy_their_invariants(layout, batch) -> None:
+    shape = (*batch, 0) if layout != torch.sparse_bsr else (*batch, 0, 1, 1)
+    made = torch.sparse_compressed_tensor(torch.zeros(*batch, 3, dtype=torch.int64), torch.zeros(*batch, 0, dtype=torch.int64),
+                                          torch.zeros(shape), (*batch, 2, 2), layout=layout, check_invariants=True)
+    assert made._nnz() == 0 and torch.equal(made.to_dense(), torch.zeros(*batch, 2, 2))

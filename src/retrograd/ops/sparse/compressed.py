@@ -197,6 +197,8 @@ def batch_as_coo(t: Any) -> Any:
 def dense_of(t: Any) -> Any:
     """The values of a tensor in a compressed layout as an ordinary array."""
     if is_batch(t):
+        if t.array.size == 0:
+            return np.zeros(t.array.shape, t.array.dtype)
         return np.stack([dense_of(matrix) for matrix in matrices_of(t)]).reshape(t.array.shape)
     rows, columns, values = elements_of(t)
     made = np.zeros(t.array.shape, t.array.dtype)

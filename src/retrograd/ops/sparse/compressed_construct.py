@@ -1,6 +1,7 @@
 """Constructors of tensors in compressed layouts, and what they check."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -170,7 +171,8 @@ def check_order(layout: Any, compressed: Any, plain: Any, limit: int) -> None:
         raise RuntimeError(f"`0 <= {first}[..., 1:] - {first}[..., :-1] <= {few}` is not satisfied.")
     if plain.size and not (plain.min() >= 0 and plain.max() < limit):
         raise RuntimeError(f"`0 <= {second} < {few}` is not satisfied.")
-    for counts, indices in zip(steps.reshape(-1, steps.shape[-1]), plain.reshape(-1, plain.shape[-1]), strict=True):
+    batches = math.prod(plain.shape[:-1])
+    for counts, indices in zip(steps.reshape(batches, steps.shape[-1]), plain.reshape(batches, plain.shape[-1]), strict=True):
         major = np.repeat(np.arange(counts.shape[0]), counts)
         if ((np.diff(indices) <= 0) & (np.diff(major) == 0)).any():
             raise RuntimeError(f"`{second}[..., {first}[..., i - 1]:{first}[..., i]] for all i = 1, ..., {many} are sorted and "
