@@ -94,7 +94,7 @@ _ELSEWHERE = {
     "fused_moving_avg_obs_fake_quant": "ao.quantization._fused",
     "_grouped_mm": "nn.functions.grouped", "_disable_dynamo": "compiler",
     **dict.fromkeys(("_aminmax", "_amp_foreach_non_finite_check_and_unscale_", "_amp_update_scale_",
-                     "_compute_linear_combination", "_debug_has_internal_overlap", "_int_mm", "_masked_softmax",
+                     "_compute_linear_combination", "_debug_has_internal_overlap", "_masked_softmax",
                      "_nnpack_available", "_weight_int8pack_mm"), "_numeric_helpers"),
     **dict.fromkeys(("_coalesce", "_sparse_broadcast_to", "_sparse_csr_prod", "_sparse_csr_sum", "_sparse_sum",
                      "_validate_compressed_sparse_indices", "hsmm", "native_norm", "saddmm"), "_sparse_helpers"),

@@ -20,40 +20,6 @@ def _aminmax(self: Any, dim: int | None = None, keepdim: bool = False) -> Any:
 
 
 # ---- products
-def _int_mm(self: Any, mat2: Any, *, out: Any = None) -> Any:
-    """The product of two matrices of bytes, in 32 bits.
-
-    >>> _int_mm(torch.full((1, 2), 100, dtype=torch.int8), torch.full((2, 1), 100, dtype=torch.int8))
-    tensor([[20000]], dtype=torch.int32)
-    """
-    who = "int_mm_out_cpu: "
-    if self.ndim != 2:
-        raise RuntimeError(f"{who}Expected self to be of dimension 2 but got {self.ndim}")
-    if mat2.ndim != 2:
-        raise RuntimeError(f"{who}Expected mat2 to be of dimension 2 but got {mat2.ndim}")
-    if self.shape[1] != mat2.shape[0]:
-        raise RuntimeError(f"{who}self.size(1) needs to match mat2.size(0) but got {self.shape[1]} and {mat2.shape[0]}")
-    if self.dtype not in (torch.int8, torch.uint8):
-        raise RuntimeError(f"{who}Expected self dtype to be int8 or uint8 but got {short(self.dtype)}")
-    if mat2.dtype != torch.int8:
-        raise RuntimeError(f"{who}Expected mat2 dtype to be of type int8 but got {short(mat2.dtype)}")
-    if out is not None:
-        if out.dtype != torch.int32:
-            raise RuntimeError(f"{who}Expected result dtype to be of type kInt but got {short(out.dtype)}")
-        for d, wanted in enumerate((self.shape[0], mat2.shape[1])):
-            if out.shape[d] != wanted:
-                raise RuntimeError(f"{who}Expected result.size({d}) to be {wanted} but got {out.shape[d]}")
-    made = torch.mm(self.to(torch.int32), mat2.to(torch.int32))
-    return made if out is None else out.copy_(made)
-
-
-def short(dtype: Any) -> str:
-    """A dtype as a compiler calls it."""
-    names = {torch.int32: "int", torch.int64: "long int", torch.float32: "float", torch.float64: "double",
-             torch.uint8: "unsigned char", torch.int8: "signed char", torch.int16: "short int"}
-    return names.get(dtype, str(dtype).removeprefix("torch."))
-
-
 def _weight_int8pack_mm(self: Any, mat2: Any, scales: Any) -> Any:
     """`self` times the transpose of a matrix of bytes, each row of which has a scale.
 
