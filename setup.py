@@ -51,17 +51,17 @@ MACROS = [("CYTHON_CLINE_IN_TRACEBACK", "0"), ("NPY_NO_DEPRECATED_API", "NPY_2_0
 NO_TABLES = "-fno-asynchronous-unwind-tables"     # which C needs for debuggers only; a twenty-fifth of the package
 UNIX_FLAGS = ["-O2", "-g0", NO_TABLES]
 SMALL_FLAGS = ["-Os", "-g0", NO_TABLES]         # of modules that hold ops, or run once for each: their time is spent elsewhere
-SMALL = ("retrograd.ops.", "retrograd.transforms.", "retrograd.core.opdef", "retrograd.core.schema", "retrograd.core.arguments",
-         "retrograd.core.convert", "retrograd.core.dtypes", "retrograd.core.api", "retrograd.autograd.function")
+SMALL = ("retrograd.ops.", "retrograd.transforms.", "retrograd.core.opdef", "retrograd.core.recipe", "retrograd.core.schema",
+         "retrograd.core.arguments", "retrograd.core.convert", "retrograd.core.dtypes", "retrograd.core.api", "retrograd.autograd.function")
 KERNEL_FLAGS = ["-O3", "-g0", NO_TABLES, "-fno-math-errno", "-fno-trapping-math"]
 # Vectors as at -O3, without its copies of loops, which are a fifth of the file.
 NATIVE_FLAGS = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", *KERNEL_FLAGS[1:]]
 LOOP_FLAGS = [*KERNEL_FLAGS, "-fPIC", "-std=gnu11", "-fopenmp-simd", "-ffp-contract=off", "-fvisibility=hidden", "-w"]
 # Loops are compiled once for each of these; the best that the machine has is chosen at import.
-# The oldest is compiled for size, the middle one with vector instructions as at -O3 but without the copies of loops.
-INSTRUCTION_SETS = {"v2": ["-march=x86-64-v2", "-Os"],
-                    "v3": ["-march=x86-64-v3", "-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic"],
-                    "v4": ["-march=x86-64-v4", "-mprefer-vector-width=512"]}
+# The oldest is compiled for size, the others with vector instructions as at -O3 but without its copies of loops.
+LEAN_VECTORS = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic"]
+INSTRUCTION_SETS = {"v2": ["-march=x86-64-v2", "-Os"], "v3": ["-march=x86-64-v3", *LEAN_VECTORS],
+                    "v4": ["-march=x86-64-v4", "-mprefer-vector-width=512", *LEAN_VECTORS]}
 
 
 def switched_on(name: str) -> bool:

@@ -138,16 +138,17 @@ static inline uint8_t *place_b(char *p, long s, int t, uint8_t *to) { return s =
 #define TIMES(c, a, x) (a * x)
 #define MOST(c, a, x) SELECT(c, (x > a) | (x != x), x, a)
 #define LEAST(c, a, x) SELECT(c, (x < a) | (x != x), x, a)
+#define LANES _Pragma("GCC unroll 16") for         /* the lanes of a block are registers */
 #define REDUCER(name, T, c, id, OP) \
 static __attribute__((noinline)) T name##_##c(const T *x, long m) { \
-  enum { W = 64 / sizeof(T) }; const T z = (T)id; V##c a[4 * NV]; long j = 0; for (int i = 0; i < 4 * NV; i++) a[i] = (V##c){} + z; \
-  for (; j + 4 * W <= m; j += 4 * W) { const V##c *q = (const V##c *)(x + j); for (int i = 0; i < 4 * NV; i++) { const V##c v = q[i]; a[i] = OP(c, a[i], v); } } \
-  for (int i = 0; i < NV; i++) { V##c u = OP(c, a[i], a[i + NV]), w = OP(c, a[i + 2 * NV], a[i + 3 * NV]); a[i] = OP(c, u, w); } \
-  for (; j + W <= m; j += W) { const V##c *q = (const V##c *)(x + j); for (int i = 0; i < NV; i++) { const V##c v = q[i]; a[i] = OP(c, a[i], v); } } \
+  enum { W = 64 / sizeof(T) }; const T z = (T)id; V##c a[4 * NV]; long j = 0; LANES (int i = 0; i < 4 * NV; i++) a[i] = (V##c){} + z; \
+  for (; j + 4 * W <= m; j += 4 * W) { const V##c *q = (const V##c *)(x + j); LANES (int i = 0; i < 4 * NV; i++) { const V##c v = q[i]; a[i] = OP(c, a[i], v); } } \
+  LANES (int i = 0; i < NV; i++) { V##c u = OP(c, a[i], a[i + NV]), w = OP(c, a[i + 2 * NV], a[i + 3 * NV]); a[i] = OP(c, u, w); } \
+  for (; j + W <= m; j += W) { const V##c *q = (const V##c *)(x + j); LANES (int i = 0; i < NV; i++) { const V##c v = q[i]; a[i] = OP(c, a[i], v); } } \
   if (j < m) { T s[W] __attribute__((aligned(64))); for (int l = 0; l < W; l++) s[l] = z; for (int l = 0; j < m; j++, l++) s[l] = x[j]; \
-    for (int i = 0; i < NV; i++) { const V##c v = ((V##c *)s)[i]; a[i] = OP(c, a[i], v); } } \
-  for (int g = NV / 2; g; g /= 2) for (int i = 0; i < g; i++) a[i] = OP(c, a[i], a[i + g]); \
-  for (int h = VB / sizeof(T) / 2; h; h /= 2) { const V##c v = __builtin_shuffle(a[0], IOTA_##c + h); a[0] = OP(c, a[0], v); } \
+    LANES (int i = 0; i < NV; i++) { const V##c v = ((V##c *)s)[i]; a[i] = OP(c, a[i], v); } } \
+  LANES (int g = NV / 2; g; g /= 2) LANES (int i = 0; i < g; i++) a[i] = OP(c, a[i], a[i + g]); \
+  LANES (int h = VB / sizeof(T) / 2; h; h /= 2) { const V##c v = __builtin_shuffle(a[0], IOTA_##c + h); a[0] = OP(c, a[0], v); } \
   return a[0][0]; }
 #if VB == 64
 #define IOTA_f ((VIf){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})
