@@ -10,4 +10,7 @@
 #define FMAD(a, b, c) ((a) * (b) + (c))
 #endif
 #define SIMD _Pragma("omp simd")
-typedef union { double d; int64_t i; } Number;
+typedef union {
+  double d;
+  int64_t i;
+} Number;

@@ -7,8 +7,11 @@ typedef void (*Task)(void *, long);
 HIDDEN void parallel(Task task, void *argument, long count);
 HIDDEN void pool_start(void);
 extern HIDDEN int pool_threads;
-#define GRAIN 32768L           /* elements of one task: what PyTorch splits work by */
+#define GRAIN 32768L /* elements of one task: what PyTorch splits work by */
 /* What other extensions get of the pool: `_loops.pool` is a capsule of this. */
-typedef struct { void (*parallel)(Task, void *, long); const int *threads; } Pool;
+typedef struct {
+  void (*parallel)(Task, void *, long);
+  const int *threads;
+} Pool;
 #define POOL_NAME "retrograd.core._loops.pool"
 #endif

@@ -1,53 +1,165 @@
-/* Orthogonal polynomials, by recurrence, or by the angle for Chebyshev's of high degree between -1 and 1. The arguments are x and
-   the degrees: floats of one dtype, or integers or a number on one side; the degrees have the last dims of x. Degrees above 4096
-   are refused, since a loop here cannot be interrupted.
-   Measured, one thread, float32 of 12 elements: 0.3 us (with NumPy 14). */
-typedef struct { const char *x, *n; long xs, ns, period; char *out; int wide, whole_x, whole_n, shifted; char kind; long size; } Polynomial;
+/* Orthogonal polynomials, by recurrence, or by the angle for Chebyshev's of high degree between -1 and 1. The arguments are x
+   and the degrees: floats of one dtype, or integers or a number on one side; the degrees have the last dims of x. Degrees above
+   4096 are refused, since a loop here cannot be interrupted. Measured, one thread, float32 of 12 elements: 0.3 us (with NumPy
+   14). */
+typedef struct {
+  const char *x, *n;
+  long xs, ns, period;
+  char *out;
+  int wide, whole_x, whole_n, shifted;
+  char kind;
+  long size;
+} Polynomial;
 #define MOST_DEGREE 4096
-#define RECUR(T, COS, SIN, ACOS) for (long i = first; i < last; i++) { \
-  const char *px = j->x + i * j->xs, *pn = j->n + i % j->period * j->ns; T x = j->whole_x ? (T)*(const int64_t *)px : *(const T *)px; \
-  const T degree = j->whole_n ? (T)*(const int64_t *)pn : *(const T *)pn; T *to = (T *)j->out + i; const char kind = j->kind; if (j->shifted) x = 2 * x - 1; \
-  if (!(degree > -1)) { *to = 0; continue; } \
-  const long d = (long)degree; T before = 1, here = kind == 't' || kind == 'e' || kind == 'p' ? x : kind == 'v' ? 2 * x - 1 : kind == 'w' ? 2 * x + 1 : kind == 'l' ? 1 - x : 2 * x; \
-  if (d < 2) { *to = d ? here : 1; continue; } \
-  const T m = (T)d; const int odd = d & 1, bounded = kind >= 't' && kind <= 'w'; \
-  if ((bounded || kind == 'p') && (x == 1 || x == -1)) { const T rise = 2 * m + 1, value = kind == 'u' ? m + 1 : kind == (x > 0 ? 'w' : 'v') ? rise : 1; *to = x < 0 && odd ? -value : value; continue; } \
-  if (bounded && x > -1 && x < 1 && d > (kind == 't' ? 6 : 8)) { const T angle = ACOS(x); \
-    *to = kind == 't' ? COS(m * angle) : kind == 'u' ? SIN((m + 1) * angle) / SIN(angle) : kind == 'v' ? COS((m + (T)0.5) * angle) / COS(angle / 2) : SIN((m + (T)0.5) * angle) / SIN(angle / 2); continue; } \
-  if ((kind == 'h' || kind == 'e') && d > (sizeof(T) < 8 ? 128 : 512)) { *to = (T)__builtin_nan(""); continue; } \
-  if (kind == 'l' && x == 0) { *to = 1; continue; } \
-  for (long k = 1; k < d; k++) { T next; const T c = (T)k; switch (kind) { \
-    case 'h': next = 2 * x * here - 2 * c * before; break; case 'e': next = x * here - c * before; break; \
-    case 'l': next = ((2 * c + 1 - x) * here - c * before) / (c + 1); break; case 'p': next = ((2 * c + 1) * x * here - c * before) / (c + 1); break; \
-    default: next = 2 * x * here - before; } before = here; here = next; } \
-  *to = here; }
+#define RECUR(T, COS, SIN, ACOS)                                                                      \
+  for (long i = first; i < last; i++) {                                                               \
+    const char *px = j->x + i * j->xs, *pn = j->n + i % j->period * j->ns;                            \
+    T x = j->whole_x ? (T) * (const int64_t *)px : *(const T *)px;                                    \
+    const T degree = j->whole_n ? (T) * (const int64_t *)pn : *(const T *)pn;                         \
+    T *to = (T *)j->out + i;                                                                          \
+    const char kind = j->kind;                                                                        \
+    if (j->shifted) x = 2 * x - 1;                                                                    \
+    if (!(degree > -1)) {                                                                             \
+      *to = 0;                                                                                        \
+      continue;                                                                                       \
+    }                                                                                                 \
+    const long d = (long)degree;                                                                      \
+    T before = 1, here = kind == 't' || kind == 'e' || kind == 'p' ? x                                \
+                         : kind == 'v'                             ? 2 * x - 1                        \
+                         : kind == 'w'                             ? 2 * x + 1                        \
+                         : kind == 'l'                             ? 1 - x                            \
+                                                                   : 2 * x;                           \
+    if (d < 2) {                                                                                      \
+      *to = d ? here : 1;                                                                             \
+      continue;                                                                                       \
+    }                                                                                                 \
+    const T m = (T)d;                                                                                 \
+    const int odd = d & 1, bounded = kind >= 't' && kind <= 'w';                                      \
+    if ((bounded || kind == 'p') && (x == 1 || x == -1)) {                                            \
+      const T rise = 2 * m + 1, value = kind == 'u' ? m + 1 : kind == (x > 0 ? 'w' : 'v') ? rise : 1; \
+      *to = x < 0 && odd ? -value : value;                                                            \
+      continue;                                                                                       \
+    }                                                                                                 \
+    if (bounded && x > -1 && x < 1 && d > (kind == 't' ? 6 : 8)) {                                    \
+      const T angle = ACOS(x);                                                                        \
+      *to = kind == 't'   ? COS(m * angle)                                                            \
+            : kind == 'u' ? SIN((m + 1) * angle) / SIN(angle)                                         \
+            : kind == 'v' ? COS((m + (T)0.5) * angle) / COS(angle / 2)                                \
+                          : SIN((m + (T)0.5) * angle) / SIN(angle / 2);                               \
+      continue;                                                                                       \
+    }                                                                                                 \
+    if ((kind == 'h' || kind == 'e') && d > (sizeof(T) < 8 ? 128 : 512)) {                            \
+      *to = (T)__builtin_nan("");                                                                     \
+      continue;                                                                                       \
+    }                                                                                                 \
+    if (kind == 'l' && x == 0) {                                                                      \
+      *to = 1;                                                                                        \
+      continue;                                                                                       \
+    }                                                                                                 \
+    for (long k = 1; k < d; k++) {                                                                    \
+      T next;                                                                                         \
+      const T c = (T)k;                                                                               \
+      switch (kind) {                                                                                 \
+      case 'h': next = 2 * x * here - 2 * c * before; break;                                          \
+      case 'e': next = x * here - c * before; break;                                                  \
+      case 'l': next = ((2 * c + 1 - x) * here - c * before) / (c + 1); break;                        \
+      case 'p': next = ((2 * c + 1) * x * here - c * before) / (c + 1); break;                        \
+      default: next = 2 * x * here - before;                                                          \
+      }                                                                                               \
+      before = here;                                                                                  \
+      here = next;                                                                                    \
+    }                                                                                                 \
+    *to = here;                                                                                       \
+  }
 static void recur(const Polynomial *j, long first, long last) {
-  if (j->wide) { RECUR(double, __builtin_cos, __builtin_sin, __builtin_acos) } else { RECUR(float, __builtin_cosf, __builtin_sinf, __builtin_acosf) } }
-static void recur_task(void *argument, long k) { const Polynomial *j = argument; const long first = k * 1024, last = first + 1024 < j->size ? first + 1024 : j->size; recur(j, first, last); }
+  if (j->wide) {
+    RECUR(double, __builtin_cos, __builtin_sin, __builtin_acos)
+  } else {
+    RECUR(float, __builtin_cosf, __builtin_sinf, __builtin_acosf)
+  }
+}
+static void recur_task(void *argument, long k) {
+  const Polynomial *j = argument;
+  const long first = k * 1024, last = first + 1024 < j->size ? first + 1024 : j->size;
+  recur(j, first, last);
+}
 /* An operand: floats of the result's dtype, integers, or a number in the place of an array. */
 static int recur_operand(PyObject *o, int code, const char **p, long *step, int *whole, Number *held, float *single) {
   *whole = 0;
   if (is_array(o)) {
-    PyArrayObject *a = (PyArrayObject *)o; const int own = code_of(a); *whole = own == I64; *p = PyArray_BYTES(a); *step = PyArray_ITEMSIZE(a);
-    return (own == code || *whole) && contiguous(a) && PyArray_ISALIGNED(a) && row_major_strides(a); }
-  char integer; if (PyBool_Check(o) || !number_of(o, held, &integer)) return 0;
-  const double v = integer ? (double)held->i : held->d; held->d = v; *single = (float)v; *p = code == F64 ? (const char *)held : (const char *)single; *step = 0; return 1; }
+    PyArrayObject *a = (PyArrayObject *)o;
+    const int own = code_of(a);
+    *whole = own == I64;
+    *p = PyArray_BYTES(a);
+    *step = PyArray_ITEMSIZE(a);
+    return (own == code || *whole) && contiguous(a) && PyArray_ISALIGNED(a) && row_major_strides(a);
+  }
+  char integer;
+  if (PyBool_Check(o) || !number_of(o, held, &integer)) return 0;
+  const double v = integer ? (double)held->i : held->d;
+  held->d = v;
+  *single = (float)v;
+  *p = code == F64 ? (const char *)held : (const char *)single;
+  *step = 0;
+  return 1;
+}
 static PyObject *polynomial(PyObject *const *args, Py_ssize_t n, char kind, int shifted) {
   if (n != 2) return refuse();
-  Polynomial j; Number held[2]; float single[2]; int code = -1; PyArrayObject *x = is_array(args[0]) ? (PyArrayObject *)args[0] : NULL, *d = is_array(args[1]) ? (PyArrayObject *)args[1] : NULL, *lead = x ? x : d;
-  for (int i = 0; i < 2; i++) { PyArrayObject *a = i ? d : x; if (!a) continue; const int own = code_of(a); if (own == F32 || own == F64) { if (code >= 0 && code != own) return refuse(); code = own; } }
-  if (code < 0 || !recur_operand(args[0], code, &j.x, &j.xs, &j.whole_x, held, single) || !recur_operand(args[1], code, &j.n, &j.ns, &j.whole_n, held + 1, single + 1)) return refuse();
-  const int front = x && d ? PyArray_NDIM(x) - PyArray_NDIM(d) : 0; if (front < 0) return refuse();
-  if (x && d) { if (PyArray_NDIM(x) && !PyArray_NDIM(d) && !j.whole_n && PyArray_TYPE(d) != PyArray_TYPE(x)) return refuse(); for (int i = 0; i < PyArray_NDIM(d); i++) if (PyArray_DIM(x, i + front) != PyArray_DIM(d, i)) return refuse(); }
-  const long degrees = j.ns ? PyArray_SIZE(d) : 1; j.size = PyArray_SIZE(lead); j.period = degrees ? degrees : 1; j.wide = code == F64; j.kind = kind; j.shifted = shifted;
-  for (long i = 0; i < degrees; i++) { const char *p = j.n + i * j.ns; if ((j.whole_n ? (double)*(const int64_t *)p : j.wide ? *(const double *)p : (double)*(const float *)p) > MOST_DEGREE) return refuse(); }
-  PyObject *out = new_array(code, PyArray_NDIM(lead), PyArray_DIMS(lead)); if (!out) return NULL;
+  Polynomial j;
+  Number held[2];
+  float single[2];
+  int code = -1;
+  PyArrayObject *x = is_array(args[0]) ? (PyArrayObject *)args[0] : NULL,
+                *d = is_array(args[1]) ? (PyArrayObject *)args[1] : NULL, *lead = x ? x : d;
+  for (int i = 0; i < 2; i++) {
+    PyArrayObject *a = i ? d : x;
+    if (!a) continue;
+    const int own = code_of(a);
+    if (own == F32 || own == F64) {
+      if (code >= 0 && code != own) return refuse();
+      code = own;
+    }
+  }
+  if (code < 0 || !recur_operand(args[0], code, &j.x, &j.xs, &j.whole_x, held, single) ||
+      !recur_operand(args[1], code, &j.n, &j.ns, &j.whole_n, held + 1, single + 1))
+    return refuse();
+  const int front = x && d ? PyArray_NDIM(x) - PyArray_NDIM(d) : 0;
+  if (front < 0) return refuse();
+  if (x && d) {
+    if (PyArray_NDIM(x) && !PyArray_NDIM(d) && !j.whole_n && PyArray_TYPE(d) != PyArray_TYPE(x)) return refuse();
+    for (int i = 0; i < PyArray_NDIM(d); i++)
+      if (PyArray_DIM(x, i + front) != PyArray_DIM(d, i)) return refuse();
+  }
+  const long degrees = j.ns ? PyArray_SIZE(d) : 1;
+  j.size = PyArray_SIZE(lead);
+  j.period = degrees ? degrees : 1;
+  j.wide = code == F64;
+  j.kind = kind;
+  j.shifted = shifted;
+  for (long i = 0; i < degrees; i++) {
+    const char *p = j.n + i * j.ns;
+    if ((j.whole_n ? (double)*(const int64_t *)p : j.wide ? *(const double *)p : (double)*(const float *)p) > MOST_DEGREE)
+      return refuse();
+  }
+  PyObject *out = new_array(code, PyArray_NDIM(lead), PyArray_DIMS(lead));
+  if (!out) return NULL;
   j.out = PyArray_BYTES((PyArrayObject *)out);
-  if (j.size <= 1024) recur(&j, 0, j.size); else { Py_BEGIN_ALLOW_THREADS parallel(recur_task, &j, (j.size + 1023) / 1024); Py_END_ALLOW_THREADS }
-  return out; }
-#define NAMED_POLYNOMIAL(name, kind, shifted) static PyObject *native_##name(PyObject *const *args, Py_ssize_t n) { return polynomial(args, n, kind, shifted); }
-#define POLYNOMIALS(X) X(chebyshev_polynomial_t, 't', 0) X(chebyshev_polynomial_u, 'u', 0) X(chebyshev_polynomial_v, 'v', 0) X(chebyshev_polynomial_w, 'w', 0) \
-  X(shifted_chebyshev_polynomial_t, 't', 1) X(shifted_chebyshev_polynomial_u, 'u', 1) X(shifted_chebyshev_polynomial_v, 'v', 1) X(shifted_chebyshev_polynomial_w, 'w', 1) \
-  X(hermite_polynomial_h, 'h', 0) X(hermite_polynomial_he, 'e', 0) X(laguerre_polynomial_l, 'l', 0) X(legendre_polynomial_p, 'p', 0)
+  if (j.size <= 1024)
+    recur(&j, 0, j.size);
+  else {
+    Py_BEGIN_ALLOW_THREADS parallel(recur_task, &j, (j.size + 1023) / 1024);
+    Py_END_ALLOW_THREADS
+  }
+  return out;
+}
+#define NAMED_POLYNOMIAL(name, kind, shifted) \
+  static PyObject *native_##name(PyObject *const *args, Py_ssize_t n) { return polynomial(args, n, kind, shifted); }
+#define POLYNOMIALS(X)                                                                                               \
+  X(chebyshev_polynomial_t, 't', 0)                                                                                  \
+  X(chebyshev_polynomial_u, 'u', 0)                                                                                  \
+  X(chebyshev_polynomial_v, 'v', 0) X(chebyshev_polynomial_w, 'w', 0) X(shifted_chebyshev_polynomial_t, 't', 1)      \
+      X(shifted_chebyshev_polynomial_u, 'u', 1) X(shifted_chebyshev_polynomial_v, 'v', 1)                            \
+          X(shifted_chebyshev_polynomial_w, 'w', 1) X(hermite_polynomial_h, 'h', 0) X(hermite_polynomial_he, 'e', 0) \
+              X(laguerre_polynomial_l, 'l', 0) X(legendre_polynomial_p, 'p', 0)
 POLYNOMIALS(NAMED_POLYNOMIAL)
 #define POLYNOMIAL_ROW(name, kind, shifted) {#name, native_##name},

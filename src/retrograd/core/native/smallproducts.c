@@ -2,61 +2,148 @@
    Measured, 2x3 float32: addmv 0.5 us as a call of the op, 2 us (with factors 5) in steps of Python. */
 #include "small.h"
 /* One of three operands as (batch, rows, columns), the last ones first; missing dimensions and those of size 1 are repeated */
-typedef struct { const char *p; npy_intp step[3]; } Side;
+typedef struct {
+  const char *p;
+  npy_intp step[3];
+} Side;
 static int side_of(PyArrayObject *a, const npy_intp *shape, int nd, Side *s) {
-  const int own = PyArray_NDIM(a), lead = nd - own; if (lead < 0) return 0;
-  s->p = PyArray_BYTES(a); s->step[0] = s->step[1] = s->step[2] = 0;
-  for (int d = 0; d < own; d++) { const npy_intp n = PyArray_DIM(a, d); if (n != shape[d + lead] && n != 1) return 0; if (n > 1) s->step[3 - nd + d + lead] = PyArray_STRIDE(a, d); }
-  return 1; }
+  const int own = PyArray_NDIM(a), lead = nd - own;
+  if (lead < 0) return 0;
+  s->p = PyArray_BYTES(a);
+  s->step[0] = s->step[1] = s->step[2] = 0;
+  for (int d = 0; d < own; d++) {
+    const npy_intp n = PyArray_DIM(a, d);
+    if (n != shape[d + lead] && n != 1) return 0;
+    if (n > 1) s->step[3 - nd + d + lead] = PyArray_STRIDE(a, d);
+  }
+  return 1;
+}
 static int factor_of(PyObject *o, double *to) {
-  if (PyFloat_CheckExact(o)) { *to = PyFloat_AS_DOUBLE(o); return 1; }
+  if (PyFloat_CheckExact(o)) {
+    *to = PyFloat_AS_DOUBLE(o);
+    return 1;
+  }
   if (!PyLong_CheckExact(o)) return 0;
-  *to = PyLong_AsDouble(o); if (PyErr_Occurred()) { PyErr_Clear(); return 0; }
-  return 1; }
-static int usable(PyArrayObject *a, PyArrayObject *like) { return behaved(a) && is_real_code(code_of(a)) && PyArray_DESCR(a) == PyArray_DESCR(like); }
-#define SUMS(T) { T *q = PyArray_DATA(made); \
-  for (long b = 0; b < n[0]; b++) for (long i = 0; i < n[1]; i++) for (long j = 0; j < n[2]; j++) { \
-    double sum = 0; const char *p = x.p + b * x.step[0] + i * x.step[1], *r = y.p + b * y.step[0] + j * y.step[2]; \
-    for (long k = 0; k < inner; k++) sum += (double)*(const T *)(p + k * x.step[2]) * (double)*(const T *)(r + k * y.step[1]); \
-    const double own = s ? *(const T *)(s->p + b * s->step[0] + i * s->step[1] + j * s->step[2]) : 0; \
-    *q++ = (T)(s && beta != 0 ? alpha * sum + beta * own : alpha * sum); } }
-static PyObject *summed(PyArrayObject *like, int nd, const npy_intp *dims, const long *n, long inner, Side x, Side y, const Side *s, double beta, double alpha) {
+  *to = PyLong_AsDouble(o);
+  if (PyErr_Occurred()) {
+    PyErr_Clear();
+    return 0;
+  }
+  return 1;
+}
+static int usable(PyArrayObject *a, PyArrayObject *like) {
+  return behaved(a) && is_real_code(code_of(a)) && PyArray_DESCR(a) == PyArray_DESCR(like);
+}
+#define SUMS(T)                                                                                             \
+  {                                                                                                         \
+    T *q = PyArray_DATA(made);                                                                              \
+    for (long b = 0; b < n[0]; b++)                                                                         \
+      for (long i = 0; i < n[1]; i++)                                                                       \
+        for (long j = 0; j < n[2]; j++) {                                                                   \
+          double sum = 0;                                                                                   \
+          const char *p = x.p + b * x.step[0] + i * x.step[1], *r = y.p + b * y.step[0] + j * y.step[2];    \
+          for (long k = 0; k < inner; k++)                                                                  \
+            sum += (double)*(const T *)(p + k * x.step[2]) * (double)*(const T *)(r + k * y.step[1]);       \
+          const double own = s ? *(const T *)(s->p + b * s->step[0] + i * s->step[1] + j * s->step[2]) : 0; \
+          *q++ = (T)(s && beta != 0 ? alpha * sum + beta * own : alpha * sum);                              \
+        }                                                                                                   \
+  }
+static PyObject *summed(PyArrayObject *like, int nd, const npy_intp *dims, const long *n, long inner, Side x, Side y,
+                        const Side *s, double beta, double alpha) {
   if (n[0] * n[1] * n[2] > SMALL || n[0] * n[1] * n[2] * inner > SMALL) Py_RETURN_NONE;
-  PyArrayObject *made = new_of(like, nd, dims); if (!made) return NULL;
-  if (code_of(like) == NPY_FLOAT) SUMS(float) else SUMS(double)
-  return (PyObject *)made; }
-#define ADDED(first, second) PyArrayObject *self = given == 5 ? array_at(args, 0) : NULL, *first = self ? array_at(args, 1) : NULL, *second = self ? array_at(args, 2) : NULL; double beta, alpha; Side x, y, s; \
-  if (!self || !usable(self, self) || !usable(first, self) || !usable(second, self) || !factor_of(args[3], &beta) || !factor_of(args[4], &alpha)) Py_RETURN_NONE;
+  PyArrayObject *made = new_of(like, nd, dims);
+  if (!made) return NULL;
+  if (code_of(like) == NPY_FLOAT) SUMS(float) else SUMS(double) return (PyObject *)made;
+}
+#define ADDED(first, second)                                                                                         \
+  PyArrayObject *self = given == 5 ? array_at(args, 0) : NULL, *first = self ? array_at(args, 1) : NULL,             \
+                *second = self ? array_at(args, 2) : NULL;                                                           \
+  double beta, alpha;                                                                                                \
+  Side x, y, s;                                                                                                      \
+  if (!self || !usable(self, self) || !usable(first, self) || !usable(second, self) || !factor_of(args[3], &beta) || \
+      !factor_of(args[4], &alpha))                                                                                   \
+    Py_RETURN_NONE;
 /* addmv(self, mat, vec, beta, alpha) */
 FUNCTION(addmv) {
   ADDED(mat, vec)
-  if (PyArray_NDIM(mat) != 2 || PyArray_NDIM(vec) != 1 || PyArray_DIM(vec, 0) != PyArray_DIM(mat, 1) || PyArray_NDIM(self) > 1) Py_RETURN_NONE;
-  npy_intp dims[1] = {PyArray_DIM(mat, 0)}; const long n[3] = {1, dims[0], 1}; if (!side_of(self, dims, 1, &s)) Py_RETURN_NONE;
-  s.step[1] = s.step[2]; s.step[2] = 0; x.p = PyArray_BYTES(mat); x.step[0] = 0; x.step[1] = PyArray_STRIDE(mat, 0); x.step[2] = PyArray_STRIDE(mat, 1); y.p = PyArray_BYTES(vec); y.step[0] = y.step[2] = 0; y.step[1] = PyArray_STRIDE(vec, 0);
-  return summed(self, 1, dims, n, PyArray_DIM(vec, 0), x, y, &s, beta, alpha); }
+  if (PyArray_NDIM(mat) != 2 || PyArray_NDIM(vec) != 1 || PyArray_DIM(vec, 0) != PyArray_DIM(mat, 1) || PyArray_NDIM(self) > 1)
+    Py_RETURN_NONE;
+  npy_intp dims[1] = {PyArray_DIM(mat, 0)};
+  const long n[3] = {1, dims[0], 1};
+  if (!side_of(self, dims, 1, &s)) Py_RETURN_NONE;
+  s.step[1] = s.step[2];
+  s.step[2] = 0;
+  x.p = PyArray_BYTES(mat);
+  x.step[0] = 0;
+  x.step[1] = PyArray_STRIDE(mat, 0);
+  x.step[2] = PyArray_STRIDE(mat, 1);
+  y.p = PyArray_BYTES(vec);
+  y.step[0] = y.step[2] = 0;
+  y.step[1] = PyArray_STRIDE(vec, 0);
+  return summed(self, 1, dims, n, PyArray_DIM(vec, 0), x, y, &s, beta, alpha);
+}
 /* addr(self, vec1, vec2, beta, alpha); of a matrix in the order of columns the result is one too, which is not for here */
 FUNCTION(addr) {
   ADDED(a, b)
   if (PyArray_NDIM(a) != 1 || PyArray_NDIM(b) != 1 || PyArray_NDIM(self) > 2 || !PyArray_IS_C_CONTIGUOUS(self)) Py_RETURN_NONE;
-  npy_intp dims[2] = {PyArray_DIM(a, 0), PyArray_DIM(b, 0)}; const long n[3] = {1, dims[0], dims[1]}; if (!side_of(self, dims, 2, &s)) Py_RETURN_NONE;
-  x.p = PyArray_BYTES(a); x.step[0] = x.step[2] = 0; x.step[1] = PyArray_STRIDE(a, 0); y.p = PyArray_BYTES(b); y.step[0] = y.step[1] = 0; y.step[2] = PyArray_STRIDE(b, 0);
-  return summed(self, 2, dims, n, 1, x, y, &s, beta, alpha); }
+  npy_intp dims[2] = {PyArray_DIM(a, 0), PyArray_DIM(b, 0)};
+  const long n[3] = {1, dims[0], dims[1]};
+  if (!side_of(self, dims, 2, &s)) Py_RETURN_NONE;
+  x.p = PyArray_BYTES(a);
+  x.step[0] = x.step[2] = 0;
+  x.step[1] = PyArray_STRIDE(a, 0);
+  y.p = PyArray_BYTES(b);
+  y.step[0] = y.step[1] = 0;
+  y.step[2] = PyArray_STRIDE(b, 0);
+  return summed(self, 2, dims, n, 1, x, y, &s, beta, alpha);
+}
 /* baddbmm(self, batch1, batch2, beta, alpha) */
 FUNCTION(baddbmm) {
   ADDED(a, b)
-  if (PyArray_NDIM(a) != 3 || PyArray_NDIM(b) != 3 || PyArray_DIM(a, 0) != PyArray_DIM(b, 0) || PyArray_DIM(a, 2) != PyArray_DIM(b, 1)) Py_RETURN_NONE;
-  npy_intp dims[3] = {PyArray_DIM(a, 0), PyArray_DIM(a, 1), PyArray_DIM(b, 2)}; const long n[3] = {dims[0], dims[1], dims[2]}; if (!side_of(self, dims, 3, &s)) Py_RETURN_NONE;
-  x.p = PyArray_BYTES(a); y.p = PyArray_BYTES(b); for (int d = 0; d < 3; d++) { x.step[d] = PyArray_STRIDE(a, d); y.step[d] = PyArray_STRIDE(b, d); }
-  return summed(self, 3, dims, n, PyArray_DIM(a, 2), x, y, &s, beta, alpha); }
+  if (PyArray_NDIM(a) != 3 || PyArray_NDIM(b) != 3 || PyArray_DIM(a, 0) != PyArray_DIM(b, 0) ||
+      PyArray_DIM(a, 2) != PyArray_DIM(b, 1))
+    Py_RETURN_NONE;
+  npy_intp dims[3] = {PyArray_DIM(a, 0), PyArray_DIM(a, 1), PyArray_DIM(b, 2)};
+  const long n[3] = {dims[0], dims[1], dims[2]};
+  if (!side_of(self, dims, 3, &s)) Py_RETURN_NONE;
+  x.p = PyArray_BYTES(a);
+  y.p = PyArray_BYTES(b);
+  for (int d = 0; d < 3; d++) {
+    x.step[d] = PyArray_STRIDE(a, d);
+    y.step[d] = PyArray_STRIDE(b, d);
+  }
+  return summed(self, 3, dims, n, PyArray_DIM(a, 2), x, y, &s, beta, alpha);
+}
 /* mv(self, vec), vdot(self, other) */
 FUNCTION(mv) {
-  PyArrayObject *mat = given == 2 ? array_at(args, 0) : NULL, *vec = mat ? array_at(args, 1) : NULL; Side x, y;
-  if (!mat || !usable(mat, mat) || !usable(vec, mat) || PyArray_NDIM(mat) != 2 || PyArray_NDIM(vec) != 1 || PyArray_DIM(vec, 0) != PyArray_DIM(mat, 1)) Py_RETURN_NONE;
-  npy_intp dims[1] = {PyArray_DIM(mat, 0)}; const long n[3] = {1, dims[0], 1};
-  x.p = PyArray_BYTES(mat); x.step[0] = 0; x.step[1] = PyArray_STRIDE(mat, 0); x.step[2] = PyArray_STRIDE(mat, 1); y.p = PyArray_BYTES(vec); y.step[0] = y.step[2] = 0; y.step[1] = PyArray_STRIDE(vec, 0);
-  return summed(mat, 1, dims, n, PyArray_DIM(vec, 0), x, y, NULL, 0, 1); }
+  PyArrayObject *mat = given == 2 ? array_at(args, 0) : NULL, *vec = mat ? array_at(args, 1) : NULL;
+  Side x, y;
+  if (!mat || !usable(mat, mat) || !usable(vec, mat) || PyArray_NDIM(mat) != 2 || PyArray_NDIM(vec) != 1 ||
+      PyArray_DIM(vec, 0) != PyArray_DIM(mat, 1))
+    Py_RETURN_NONE;
+  npy_intp dims[1] = {PyArray_DIM(mat, 0)};
+  const long n[3] = {1, dims[0], 1};
+  x.p = PyArray_BYTES(mat);
+  x.step[0] = 0;
+  x.step[1] = PyArray_STRIDE(mat, 0);
+  x.step[2] = PyArray_STRIDE(mat, 1);
+  y.p = PyArray_BYTES(vec);
+  y.step[0] = y.step[2] = 0;
+  y.step[1] = PyArray_STRIDE(vec, 0);
+  return summed(mat, 1, dims, n, PyArray_DIM(vec, 0), x, y, NULL, 0, 1);
+}
 FUNCTION(vdot) {
-  PyArrayObject *a = given == 2 ? array_at(args, 0) : NULL, *b = a ? array_at(args, 1) : NULL; Side x, y; const long n[3] = {1, 1, 1};
-  if (!a || !usable(a, a) || !usable(b, a) || PyArray_NDIM(a) != 1 || PyArray_NDIM(b) != 1 || PyArray_DIM(a, 0) != PyArray_DIM(b, 0)) Py_RETURN_NONE;
-  x.p = PyArray_BYTES(a); x.step[0] = x.step[1] = 0; x.step[2] = PyArray_STRIDE(a, 0); y.p = PyArray_BYTES(b); y.step[0] = y.step[2] = 0; y.step[1] = PyArray_STRIDE(b, 0);
-  return summed(a, 0, NULL, n, PyArray_DIM(a, 0), x, y, NULL, 0, 1); }
+  PyArrayObject *a = given == 2 ? array_at(args, 0) : NULL, *b = a ? array_at(args, 1) : NULL;
+  Side x, y;
+  const long n[3] = {1, 1, 1};
+  if (!a || !usable(a, a) || !usable(b, a) || PyArray_NDIM(a) != 1 || PyArray_NDIM(b) != 1 ||
+      PyArray_DIM(a, 0) != PyArray_DIM(b, 0))
+    Py_RETURN_NONE;
+  x.p = PyArray_BYTES(a);
+  x.step[0] = x.step[1] = 0;
+  x.step[2] = PyArray_STRIDE(a, 0);
+  y.p = PyArray_BYTES(b);
+  y.step[0] = y.step[2] = 0;
+  y.step[1] = PyArray_STRIDE(b, 0);
+  return summed(a, 0, NULL, n, PyArray_DIM(a, 0), x, y, NULL, 0, 1);
+}
