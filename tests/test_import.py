@@ -26,7 +26,7 @@ before = set(sys.modules)
 import retrograd
 print(*sorted(set(sys.modules) - before))
 """).split())
-    heavy = {"ml_dtypes", "scipy", "opt_einsum", "pkgutil", "threading", "numpy.fft", "numpy.random", "ctypes.util"}
+    heavy = {"ml_dtypes", "scipy", "opt_einsum", "pathlib", "pkgutil", "threading", "numpy.fft", "numpy.random", "ctypes.util"}
     own = {f"retrograd.{name}" for name in (
         "autograd.forward_ad", "autograd.function", "autograd.gradcheck_run", "autograd.graph", "autograd.jacobians",
         "codegen.small_kernels", "core.generator", "legacy", "nn", "optim", "ops.create.random", "ops.elementwise.compare",

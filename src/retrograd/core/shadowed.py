@@ -8,13 +8,13 @@ instruction of the calling frame does not name comes from one of them.
 from __future__ import annotations
 
 import dis
+import os
 import sys
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
 FIELDS = ("array",)
-HOME = str(Path(__file__).resolve().parent.parent)
+HOME = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 ACCESSES = {number for name, number in dis.opmap.items() if name in (
     "LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR", "LOAD_SUPER_ATTR")}
 EXTENDED = dis.opmap["EXTENDED_ARG"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -73,7 +72,7 @@ def blas_libraries() -> list[str]:
         with open("/proc/self/maps") as maps:
             files = {line.split()[-1] for line in maps if "/" in line}
     else:
-        root = Path(os.path.dirname(np.__file__))
-        files = {str(path) for folder in ("numpy.libs", "numpy/.dylibs", "scipy.libs", "scipy/.dylibs")
-                 for path in (root.parent / folder).glob("*")}
+        root = os.path.dirname(os.path.dirname(np.__file__))
+        folders = [os.path.join(root, name) for name in ("numpy.libs", "numpy/.dylibs", "scipy.libs", "scipy/.dylibs")]
+        files = {os.path.join(folder, name) for folder in folders if os.path.isdir(folder) for name in os.listdir(folder)}
     return sorted(path for path in files if any(name in os.path.basename(path) for name in ("openblas", "mkl_rt", "libblis")))
