@@ -32,7 +32,7 @@ __all__ = ["Function", "SavedTensor", "Variable", "anomaly_mode", "backward", "d
 
 
 def variable(*args: Any, **kwargs: Any) -> Any:
-    """The old way to make a tensor; an error that says what to use.
+    """The removed `variable` function: raises an error that names its replacement.
 
     >>> variable(1.0)
     Traceback (most recent call last):
@@ -43,7 +43,7 @@ def variable(*args: Any, **kwargs: Any) -> Any:
 
 variable.Variable = Variable  # type: ignore[attr-defined]
 
-# What most programs never ask for is imported when it is asked for: name -> module, and the name in it ("" for itself).
+# Rarely used names, imported on first use: name -> (module, name in it, "" for the module itself).
 LATER = {
     "DeviceType": ("profiler_util", "DeviceType"),
     "Function": ("function", "Function"),

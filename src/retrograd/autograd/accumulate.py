@@ -1,10 +1,10 @@
-"""How a gradient gets into `.grad`: stolen, copied into the parameter's layout, or added.
+"""Accumulation into `.grad`: a gradient is stolen, copied into the parameter's layout, or added.
 
 NOTE [Stealing]
-A gradient that nobody else can see becomes `.grad` itself. Whether anybody else holds it is read off reference counts,
-compared with those of a gradient known to be private (see `engine.calibrate`). Everything else is copied: a tensor that
-a user, a hook or another edge still holds, and one whose strides break the layout rule: `.grad` has the strides of its
-tensor if that is dense without overlap, and is contiguous otherwise.
+A gradient without other references becomes `.grad` itself. Other references are detected by reference counts, compared with
+those of a gradient known to be private (see `engine.calibrate`). Everything else is copied: a tensor that a user, a hook or
+another edge still holds, and one whose strides violate the layout rule: `.grad` has the strides of its tensor if that is
+dense without overlap, and is contiguous otherwise.
 """
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from retrograd.core.tensor import FLAG_SPARSE, Tensor, bump, counter_of, new_ten
 from retrograd.ops import late
 
 # NOTE [Locks]
-# Threads may add to the same gradient at once, and NumPy lets go of the interpreter while it adds. Each leaf has a lock (one
-# of STRIPES, by its address), which is held only while arrays are added or copied: never around ops, which modes, subclasses
-# and hooks see. It can be taken again by the thread that has it, since a garbage collection may run anything at any time.
+# Threads may add to the same gradient concurrently, and NumPy releases the GIL while it adds. Each leaf has a lock (one of
+# STRIPES, by its address), which is held only while arrays are added or copied, never around ops, which may call modes,
+# subclasses and hooks. The lock is re-entrant, since a garbage collection may run arbitrary code at any time.
 STRIPES = 64
 LOCKS = [RLock() for _ in range(STRIPES)]
 
 
 class Private:
-    """The reference counts that an unshared gradient and its array have in `accumulate`."""
+    """The reference counts of an unshared gradient and its array inside `accumulate`."""
 
     __slots__ = ("array", "calibrating", "tensor")
 
@@ -48,13 +48,13 @@ def accumulate(variable: Any, grad: Any, create_graph: bool, held: int) -> None:
         private.tensor, private.array = getrefcount(grad), getrefcount(grad.array)
     old = variable._grad
     if create_graph or grad._flags or (old is not None and not is_plain(old)) or (switches.any_mode and tls.dispatch_modes):
-        alone = getrefcount(grad) <= private.tensor + held       # on a line of its own: arguments of a call count too
+        alone = getrefcount(grad) <= private.tensor + held       # a separate statement: call arguments count as references
         accumulate_watched(variable, grad, create_graph, alone)
         return
     lock = LOCKS[(id(variable) >> 6) & (STRIPES - 1)]
     lock.acquire()
     try:
-        old = variable._grad              # another thread may have come first
+        old = variable._grad              # another thread may have set it first
         if old is None:
             array = grad.array
             alone = getrefcount(grad) <= private.tensor + held
@@ -76,12 +76,13 @@ def accumulate(variable: Any, grad: Any, create_graph: bool, held: int) -> None:
 
 
 def is_plain(old: Any) -> bool:
-    """Whether a gradient that is there can be added to on bare memory."""
+    """Whether an existing gradient can be added to on bare arrays."""
     return type(old) is Tensor and not old._flags and not old._requires
 
 
 def accumulate_watched(variable: Any, grad: Any, create_graph: bool, alone: bool) -> None:
-    """The same by ops that modes, subclasses and autograd see, without a lock: they may run anything, also this again."""
+    """`accumulate` through ops visible to modes, subclasses and autograd; without a lock, since they may run arbitrary
+    code."""
     while True:
         old = variable._grad
         new = combined(variable, old, grad, create_graph, alone)
@@ -93,7 +94,7 @@ def accumulate_watched(variable: Any, grad: Any, create_graph: bool, alone: bool
 
 
 def combined(variable: Any, old: Any, grad: Any, create_graph: bool, alone: bool) -> Any:
-    """The gradient that `variable` has after `grad` came to `old`."""
+    """The new gradient of `variable` after adding `grad` to `old`."""
     if grad._flags & FLAG_SPARSE or (old is not None and old._flags & FLAG_SPARSE):
         return hooks.accumulate_sparse(old, grad, create_graph, alone)
     if create_graph:
@@ -102,7 +103,7 @@ def combined(variable: Any, old: Any, grad: Any, create_graph: bool, alone: bool
 
 
 def same_layout(array: Any, like: Any) -> bool:
-    """Whether a gradient's strides are what the layout rule asks for."""
+    """Whether a gradient's strides follow the layout rule."""
     if array.flags.c_contiguous and like.flags.c_contiguous:
         return array.size == 0 or 0 not in array.strides or array.strides == like.strides
     return strides_of(array) == layout_strides(like)
@@ -115,14 +116,14 @@ def layout_strides(like: Any) -> Any:
 
 
 def first_gradient(variable: Any, grad: Any, alone: bool) -> Any:
-    """A copy of `grad` in the layout of `variable` (or the gradient itself, detached, where it is not strided)."""
+    """A copy of `grad` in the layout of `variable` (the detached gradient itself if it is not strided)."""
     if grad._flags or (switches.any_mode and tls.dispatch_modes):
         return hooks.first_gradient(variable, grad, layout_strides(variable.array), alone)
     return copied(variable, grad, not (alone and same_layout(grad.array, variable.array)))
 
 
 def copied(variable: Any, grad: Any, counted: bool) -> Any:
-    """A copy of `grad` in the layout of `variable`, on bare memory.
+    """A copy of `grad` in the layout of `variable`, made on bare arrays.
 
     Where PyTorch copies too, into memory laid out like that of the variable, that write is counted.
     """

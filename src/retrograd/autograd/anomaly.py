@@ -1,8 +1,8 @@
-"""Anomaly mode: a failing backward shows which forward call it belongs to, and gradients that are nan are failures.
+"""Anomaly mode: a failing backward names its forward call, and NaN gradients are failures.
 
 NOTE [Anomaly]
-While the mode is on, every node that is recorded remembers the Python stack and, if a backward pass was recording it, the
-node that was running ("parent"). When a node fails, one warning shows its stack, and one more each of its parents'.
+While the mode is on, every recorded node stores the Python stack and, if a backward pass recorded it, the node that was
+running ("parent"). When a node fails, one warning shows its stack, followed by one for each of its parents.
 """
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def is_anomaly_enabled() -> bool:
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether anomaly mode, if it is on, takes nan for a failure.
+    """Whether anomaly mode, if it is on, treats NaN as a failure.
 
     >>> is_anomaly_check_nan_enabled()
     True
@@ -45,7 +45,7 @@ def is_anomaly_check_nan_enabled() -> bool:
 
 
 class detect_anomaly:
-    """Within this scope, backward passes that fail or give nan say which forward call is to blame.
+    """Report the forward call of backward nodes that fail or produce NaN within this scope.
 
     >>> import retrograd as torch, warnings
     >>> x = torch.zeros(1, requires_grad=True)
@@ -72,7 +72,7 @@ class detect_anomaly:
 
 
 class set_detect_anomaly:
-    """Switch anomaly mode, at once; a `with` block ends it again.
+    """Switch anomaly mode immediately; a `with` block restores the previous setting.
 
     >>> with set_detect_anomaly(True): is_anomaly_enabled()
     True
@@ -100,9 +100,9 @@ def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
     tls.check_nan = check_nan
 
 
-# ---- what the engine calls
+# ---- called by the engine
 def run_checked(node: Node, grads: Any, wanted: Any) -> Any:
-    """Run a node and refuse gradients that are nan."""
+    """Run a node and raise for NaN gradients."""
     results = node._run(grads, wanted)
     if tls.check_nan:
         for i, grad in enumerate(results):
@@ -137,7 +137,7 @@ def origin(node: Node, deed: str) -> str:
 
 
 def show(text: str) -> None:
-    """Warn; where warnings are errors, print instead, because the real error must get through."""
+    """Warn, or print where warnings are errors, so that the real error propagates."""
     try:
         warnings.warn(text, UserWarning, stacklevel=2)
     except UserWarning as warning:

@@ -20,14 +20,14 @@ from retrograd.ops import late
 
 
 class NoInputsError(RuntimeError, ValueError):
-    """`grad` was given nothing to differentiate with respect to: one error to some versions of PyTorch, the other to others."""
+    """`grad` was called without inputs: a subclass of both exception types that PyTorch versions raise."""
 
 
-NoInputsError.__name__ = NoInputsError.__qualname__ = "RuntimeError"       # as tracebacks of the present version show it
+NoInputsError.__name__ = NoInputsError.__qualname__ = "RuntimeError"       # as tracebacks of the current version show it
 
 
 class GradientEdge(NamedTuple):
-    """A place in the graph: output `output_nr` of `node`. It can stand for a tensor in backward and grad.
+    """Output `output_nr` of `node`, accepted in place of a tensor by backward and grad.
 
     >>> import retrograd as torch
     >>> x = torch.ones(2, requires_grad=True)
@@ -54,7 +54,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """
     if not wants_grad(tensor):
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
-    if not tensor._requires and tensor.grad_fn is None:         # a view, made where nothing was recorded, of what requires grad
+    if not tensor._requires and tensor.grad_fn is None:         # a view made under no_grad of a tensor that requires grad
         raise AssertionError("Expected gradient function to be set")
     node = edge_of(tensor)
     return GradientEdge(node, tensor._nr)
@@ -98,7 +98,7 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: Any = None, c
 
 
 def backward_targets(inputs: Any) -> list[Any]:
-    """The edges of the only tensors that `backward` fills `.grad` of; those that are no leaves retain theirs."""
+    """The edges of the `inputs` of `backward`; non-leaf tensors among them retain their gradients."""
     targets = []
     for i, t in enumerate(inputs):
         if isinstance(t, Tensor):
@@ -112,7 +112,7 @@ def backward_targets(inputs: Any) -> list[Any]:
 
 
 def seen_by_mode() -> bool:
-    """Whether a mode is to see a call of a public function."""
+    """Whether a function mode overrides a public function."""
     return bool(switches.function_modes and tls.function_modes and tls.function_disabled < 2)
 
 
@@ -170,7 +170,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any 
 
 
 def is_overridden(outputs: Any, inputs: Any) -> bool:
-    """Whether a mode or the class of a tensor wants to see a call of `grad`."""
+    """Whether a mode or the class of a tensor overrides `grad`."""
     if not (switches.function_modes or Subclasses.defined):
         return False
     return overridden((outputs, tuple(inputs.values()) if isinstance(inputs, dict) else inputs), {})
@@ -178,7 +178,7 @@ def is_overridden(outputs: Any, inputs: Any) -> bool:
 
 def finish(results: Any, inputs: Any, roots: Any, allow_unused: bool, materialize_grads: bool,
            create_graph: bool) -> Any:
-    """Check for inputs that no gradient reached."""
+    """Raise for inputs that no gradient reached."""
     results = list(results)
     if materialize_grads and any(r is None and not isinstance(t, Tensor) for r, t in zip(results, inputs, strict=True)):
         raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
@@ -232,7 +232,7 @@ def root_edges(outputs: Any) -> list[Any]:
 
 
 def output_facts(t: Any) -> tuple[Any, Any]:
-    """Shape and NumPy dtype of a tensor or of the place that an edge stands for."""
+    """Shape and NumPy dtype of a tensor or of a gradient edge."""
     if isinstance(t, Tensor):
         return t.array.shape, t.array.dtype
     if not isinstance(t, GradientEdge):
@@ -241,7 +241,7 @@ def output_facts(t: Any) -> tuple[Any, Any]:
 
 
 def first_gradients(outputs: Any, grads: Any, batched: bool) -> list[Any]:
-    """The gradients to start from: those given, checked, or ones for scalars."""
+    """The root gradients: the given ones after checks, or ones for scalars."""
     made: list[Any] = []
     for i in range(len(outputs)):
         out, g = outputs[i], grads[i]
@@ -270,7 +270,7 @@ def first_gradients(outputs: Any, grads: Any, batched: bool) -> list[Any]:
 
 
 def calculate_shape(output: Any, grad: Any, is_grads_batched: bool) -> tuple[Any, Any]:
-    """The shapes that must agree: of an output (or of the place that an edge stands for) and of its gradient."""
+    """The shapes of an output (or gradient edge) and of its gradient, which must agree."""
     if getattr(output, "is_nested", False) or grad.is_nested:
         if is_grads_batched:
             raise RuntimeError("Batched grads are not supported with Nested Tensor.")

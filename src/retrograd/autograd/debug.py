@@ -1,10 +1,10 @@
-"""A debugger for backward passes: one node at a time, with gradients that can be looked at and changed.
+"""A debugger for backward passes: runs one node at a time, with gradients that can be inspected and changed.
 
 NOTE [Stepping]
 `Driver` drives the engine's own loop. Before a node runs, every node that it sends gradients to is made to wait for one
-gradient more than there will be, so the loop comes back after this one node. A hook behind all others takes the results
-away before they are sent; they are delivered, by the engine's `deliver`, when the debugger moves on. Everything else
-(hooks, accumulation, releasing, the thread's state, what happens in anomaly mode) is done by the engine as always.
+gradient more than there will be, so the loop returns after this one node. A final post-hook takes the results before they
+are sent; the engine's `deliver` delivers them when the debugger moves on. Everything else (hooks, accumulation, releasing,
+thread state, anomaly mode) is the engine's usual behaviour.
 """
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NONFINITE = "nonfinite"
 
 def step(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
          inputs: Any = None, breakpoints: Any = ()) -> Steps:
-    """A backward pass that waits: the arguments are those of `backward`, the nodes run as the result is iterated over.
+    """A backward pass in single steps, with the arguments of `backward`: nodes run as the result is iterated over.
 
     `breakpoints` are the places where `Steps.continue_` stops.
 
@@ -56,7 +56,7 @@ def step(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = Non
 
 
 class Step:
-    """One node of a backward pass that is being stepped through: about to run, or (`ran`) just done.
+    """One node of a stepped backward pass: about to run, or (`ran`) finished.
 
     >>> import retrograd as torch
     >>> x = torch.tensor([2.0], requires_grad=True)
@@ -67,12 +67,12 @@ class Step:
     """
 
     def __init__(self, driver: Driver, index: int, node: Node, incoming: list[Any]) -> None:
-        self.index = index                        # how many nodes ran before
+        self.index = index                        # the number of nodes that ran before it
         self.node = node
-        self.incoming = incoming                  # one gradient per output of the node; once it ran, as hooks left them
+        self.incoming = incoming                  # one gradient per output of the node; after it ran, as changed by hooks
         self.outgoing: list[Any] = []             # once it ran: one gradient per edge, not yet sent
         self.ran = False
-        self.arrived = tuple(incoming)            # the incoming gradients before anybody replaced one
+        self.arrived = tuple(incoming)            # the incoming gradients before any replacement
         self.driver = driver
 
     @property
@@ -99,7 +99,7 @@ class Step:
 
     @property
     def leaf(self) -> Any:
-        """The tensor whose `.grad` this step fills, None if the node is no accumulator.
+        """The tensor whose `.grad` this step fills, None if the node is not an AccumulateGrad.
 
         >>> import retrograd as torch
         >>> x = torch.ones(1, requires_grad=True)
@@ -109,7 +109,7 @@ class Step:
         return self.node.variable if type(self.node) is AccumulateGrad else None
 
     def run(self) -> Step:
-        """Run the node now, if it has not run yet; its results wait in `outgoing` until the next step.
+        """Run the node if it has not run yet; its results stay in `outgoing` until the next step.
 
         >>> import retrograd as torch
         >>> x = torch.ones(1, requires_grad=True)
@@ -132,11 +132,11 @@ class Step:
 
 
 class Steps(Iterator[Step]):
-    """A backward pass that runs as far as it is asked to. Leaving it early is fine: what was not reached is untouched.
+    """A backward pass that runs on demand; it may be abandoned early, which leaves the unreached part of the graph untouched.
 
     A breakpoint is the name of a node ("MulBackward0" or "Mul"), a line ("train.py:12", or 12 in any file, of graphs recorded
-    under `trace_origins`), a node, a tensor (for the node that computed it), "nonfinite" (which stops behind the node that
-    made the first nan or inf), or a function of the step that is about to run.
+    under `trace_origins`), a node, a tensor (for the node that computed it), "nonfinite" (which stops after the node that
+    made the first NaN or infinity), or a function of the next step.
 
     >>> import retrograd as torch
     >>> x = torch.tensor([0.0, 4.0], requires_grad=True)
@@ -164,7 +164,7 @@ class Steps(Iterator[Step]):
         keeps = create_graph if retain_graph is None else bool(retain_graph)
         self.driver = Driver(root_edges(outputs), grads, keeps, create_graph, targets)
         self.current: Step | None = None
-        self.spoilt = False                       # a nan or an inf was shown
+        self.spoilt = False                       # a NaN or infinity was reported
         self.breakpoints = checked_breakpoints(breakpoints, self.driver)
 
     # ---- moving on
@@ -181,7 +181,7 @@ class Steps(Iterator[Step]):
         return self.current
 
     def continue_(self, until: Any = ()) -> Step | None:
-        """Run on to the next breakpoint, or to one of `until`; return the step there, None if the pass came to its end.
+        """Run to the next breakpoint, or to one of `until`; return its step, None at the end of the pass.
 
         >>> import retrograd as torch
         >>> x = torch.tensor([1.0], requires_grad=True)
@@ -204,12 +204,12 @@ class Steps(Iterator[Step]):
             if now is not None and any([matches(place, now) for place in places]):
                 return now
             if nonfinite and now is not None and not self.spoilt and is_nonfinite(now.incoming):
-                self.spoilt = True                # no node made it: it was given, or came of adding gradients up
+                self.spoilt = True                # not from a node: it was passed in, or came from adding gradients
                 return now
         return None
 
     def finish(self) -> None:
-        """Run to the end, past all breakpoints.
+        """Run to the end, ignoring breakpoints.
 
         >>> import retrograd as torch
         >>> x = torch.tensor([1.0], requires_grad=True)
@@ -221,7 +221,7 @@ class Steps(Iterator[Step]):
             pass
 
     def close(self) -> None:
-        """Leave the pass as it is: nodes that have not run keep what they saved, leaves not reached their `.grad`.
+        """Abandon the pass: nodes that have not run keep their saved tensors, unreached leaves their `.grad`.
 
         >>> import retrograd as torch
         >>> x = torch.tensor([1.0], requires_grad=True)
@@ -255,7 +255,7 @@ class Driver:
             find_needed(self.task, roots, targets, True)
         self.ready: list[Any] = []                # a heap like the engine's own
         self.order = 0
-        self.given = 0                            # the steps that were handed out
+        self.given = 0                            # the number of steps returned so far
         self.closed = False
         starts = list(dict.fromkeys([node for node, _ in roots]))
         self.hold(starts, lambda: run_task(self.task, roots, grads))
@@ -271,13 +271,13 @@ class Driver:
                 self.given += 1
                 return Step(self, self.given - 1, node, incoming)
         try:
-            run_task(self.task, (), ())           # nothing is left but the callbacks
+            run_task(self.task, (), ())           # only the callbacks are left
         finally:
             self.close()
         return None
 
     def run(self, now: Step) -> None:
-        """Run the node of a step and take its results."""
+        """Run the node of a step and keep its results."""
         if self.closed or now.index != self.given - 1:
             raise RuntimeError(f"{now!r} belongs to a pass that has gone on, or was closed: only the current step can run")
         node, task = now.node, self.task
@@ -306,7 +306,7 @@ class Driver:
         now.ran = True
 
     def hold(self, nodes: list[Any], run: Callable[[], None]) -> None:
-        """Do `run()` while none of `nodes` can become ready."""
+        """Call `run()` while none of `nodes` can become ready."""
         for node in nodes:
             self.task.waiting[node] += 1
         try:
@@ -316,7 +316,7 @@ class Driver:
                 self.task.waiting[node] -= 1
 
     def send(self, now: Step) -> None:
-        """Deliver the results of a step that ran, and find out which nodes are ready."""
+        """Deliver the results of a step, and update the ready nodes."""
         node = now.node
         if len(now.outgoing) not in (0, len(node._next)):
             raise ValueError(f"step.outgoing must have one gradient (or None) for each of the {len(node._next)} edges of "
@@ -399,7 +399,7 @@ def is_nonfinite(grads: Any) -> bool:
             if grad._flags & FLAG_SPARSE:
                 grad = grad.coalesce().values()
             array = grad.array
-            if array.dtype.kind == "V":           # a dtype that NumPy knows nothing of
+            if array.dtype.kind == "V":           # not a built-in NumPy dtype
                 array = array.astype(np.float32)
             if array.dtype.kind in "fc" and not bool(np.isfinite(array).all()):
                 return True
@@ -407,7 +407,7 @@ def is_nonfinite(grads: Any) -> bool:
 
 
 def checked_gradients(now: Step) -> list[Any]:
-    """The incoming gradients, which somebody may have replaced."""
+    """The incoming gradients, checked if they were replaced."""
     node = now.node
     if len(now.incoming) != node._count:
         raise ValueError(f"step.incoming must have one gradient (or None) for each of the {node._count} outputs of {now.name}, "

@@ -26,7 +26,7 @@ from retrograd.ops.views.shape import view
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
 _current_level = -1
-_inner: Any = None                    # the level and its scope, where one was opened inside of a transform that takes gradients
+_inner: Any = None                    # the level and its scope, if it was opened inside a grad transform
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -93,7 +93,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
 
 
 class dual_level(_Scope):
-    """Within this scope, `make_dual` gives tensors a tangent and ops compute those of their results.
+    """Open a level: within this scope `make_dual` attaches tangents and ops propagate them.
 
     >>> with dual_level() as level: level
     0
@@ -109,7 +109,7 @@ class dual_level(_Scope):
 
 
 class set_fwd_grad_enabled(_Scope):
-    """Switch forward mode at once; a `with` block or a decorated function ends it again.
+    """Switch forward mode immediately; a `with` block or a decorated function restores the previous setting.
 
     >>> with set_fwd_grad_enabled(False): is_fwd_grad_enabled()
     False
@@ -161,7 +161,7 @@ class Identity(Node):
 
 
 def make_dual(tensor: Tensor, tangent: Any, *, level: int | None = None) -> Any:
-    """A view of `tensor` that carries `tangent`, the very object if it lies in memory as `tensor` does.
+    """A view of `tensor` that carries `tangent`, the same object if its layout is that of `tensor`.
 
     >>> import retrograd as torch
     >>> with dual_level():

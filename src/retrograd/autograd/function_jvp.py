@@ -1,4 +1,4 @@
-"""Forward mode through custom Functions: calls the user's `jvp` and checks what it returns against what forward did."""
+"""Forward mode through custom Functions: calls the user's `jvp` and checks that its results match those of forward."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ INPLACE = ("An inplace custom Function is not modifying the forward mode gradien
 
 
 def tangents_of(args: Any) -> list[Any]:
-    """The tangent of every argument: None where it cannot have one, zeros where it could but does not."""
+    """The tangent of every argument: None for non-differentiable ones, zeros where it is missing."""
     found = []
     for a in args:
         if not isinstance(a, Tensor) or a.dtype.category < 2:

@@ -278,7 +278,7 @@ def as_tuple(value: Any, role: str | None = None, caller: str | None = None) -> 
 
 
 def prepared(tensors: Tensors, create_graph: bool, need_graph: bool) -> Tensors:
-    """New tensors to differentiate with respect to, tied to those given only if the graph is to go on through them."""
+    """New tensors to differentiate with respect to, connected to the given ones only with create_graph."""
     made = []
     for t in tensors:
         if create_graph and wants_grad(t):
@@ -323,7 +323,7 @@ def single_output(func: Function, inputs: Tensors, strict: bool, caller: str) ->
     return outputs
 
 
-# ---- what strict mode says, with the number of the tensor to fill in
+# ---- error texts of strict mode, with a placeholder for the tensor's index
 NO_GRAD = ("Output {} of the user-provided function does not require gradients. The outputs must be computed in a "
            "differentiable manner from the input when running in strict mode.")
 NO_GRAD_INPUT = ("The gradient with respect to input {} is independent of the inputs of the user-provided function. "
@@ -340,7 +340,7 @@ NO_SECOND_TRICK = (f"The hessian of the user-provided function is independent of
 
 
 def check_requires_grad(tensors: Any, message: str, strict: bool) -> None:
-    """In strict mode, all tensors must be there and require grad."""
+    """Raise in strict mode if a tensor is missing or does not require grad."""
     if not strict:
         return
     for i, t in enumerate((tensors,) if isinstance(tensors, Tensor) else tensors):
@@ -352,7 +352,7 @@ def check_requires_grad(tensors: Any, message: str, strict: bool) -> None:
 
 # ---- gradients and results
 def gradients(outputs: Any, inputs: Tensors, vectors: Any = None, create_graph: bool = False, **options: Any) -> Tensors:
-    """`grad` of those outputs that have a gradient; None for every input that none of them depends on."""
+    """`grad` of the outputs that require grad; None for inputs that none of them depends on."""
     vectors = (None,) * len(outputs) if vectors is None else vectors
     kept = [(out, v) for out, v in zip(outputs, vectors, strict=True) if out is not None and wants_grad(out)]
     if not kept:
@@ -365,7 +365,7 @@ def zeros_with_grad(tensors: Tensors) -> Tensors:
 
 
 def with_zeros(grads: Tensors, like: Tensors, strict: bool, create_graph: bool, missing: str, what: str) -> Tensors:
-    """The gradients with zeros for those that are missing, which strict mode does not allow."""
+    """The gradients with missing ones replaced by zeros; strict mode raises."""
     made = []
     for i, (g, t) in enumerate(zip(grads, like, strict=True)):
         if g is None:
@@ -380,7 +380,7 @@ def with_zeros(grads: Tensors, like: Tensors, strict: bool, create_graph: bool, 
 
 
 def detached(tensors: Any, create_graph: bool) -> Any:
-    """A (nested) tuple of tensors cut off from the graph, unless it is wanted. An empty one is an error, as in PyTorch."""
+    """A (nested) tuple of tensors, detached without create_graph; an empty one is an error, as in PyTorch."""
     if isinstance(tensors[0], Tensor):
         return tensors if create_graph else tuple([t.detach() for t in tensors])
     return tuple([detached(part, create_graph) for part in tensors])
@@ -392,7 +392,7 @@ def finished(tensors: Tensors, many: bool, create_graph: bool) -> Any:
 
 
 def nested(made: Any, outer: bool, inner: bool) -> Any:
-    """Results by output and by input, without the levels that the user's tensors did not have."""
+    """Results by output and by input, without the tuple levels that the user's arguments did not have."""
     if not outer:
         made = made[0]
         return made if inner else made[0]

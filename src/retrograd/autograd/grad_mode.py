@@ -1,7 +1,7 @@
 """Grad modes: the scopes that switch gradient recording, inference mode, view replay and multithreading.
 
 Each one is a context manager and a decorator. As a decorator it wraps plain functions, generators, coroutines and
-async generators: their bodies run in the mode, and whoever drives them keeps its own mode between the steps.
+async generators: their bodies run in the mode, and the caller keeps its own mode between the steps.
 """
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def is_view_replay_enabled() -> bool:
 # --- decorating ---
 
 def _in_steps(make_scope: Callable[[], Any], generator: Any) -> Generator[Any, Any, Any]:
-    """Drive `generator` (or what `__await__` gave), entering a scope for each step and leaving it in between."""
+    """Drive `generator` (or an `__await__` iterator), entering a scope for each step only."""
     resume, message = generator.send, None
     while True:
         try:
@@ -73,7 +73,7 @@ def _in_steps(make_scope: Callable[[], Any], generator: Any) -> Generator[Any, A
         except StopIteration as stop:
             return stop.value
         finally:
-            message = None  # an exception kept here would be in a cycle with this frame
+            message = None  # keeping the exception would make a reference cycle with this frame
         try:
             message = yield produced
             resume = generator.send
@@ -82,7 +82,7 @@ def _in_steps(make_scope: Callable[[], Any], generator: Any) -> Generator[Any, A
                 generator.close()
             raise
         except BaseException as error:
-            # The body may handle it and go on; if not, `resume` raises it again above.
+            # The body may handle it and continue; if not, `resume` raises it again above.
             resume, message = generator.throw, error
 
 
@@ -110,7 +110,7 @@ def _decorate(make_scope: Callable[[], Any], function: Any) -> Any:
         warnings.warn("Decorating classes is deprecated and will be disabled in future versions. You should only "
                       "decorate functions or methods. To preserve the current behavior of class decoration, you can "
                       "directly decorate the `__init__` method and nothing else.", FutureWarning, stacklevel=3)
-        # What comes back is a function that constructs in the mode; the class itself stays as it is.
+        # Returns a function that constructs in the mode; the class itself is unchanged.
         return _decorate(make_scope, lambda *args, **kwargs: function(*args, **kwargs))
 
     if inspect.isgeneratorfunction(function):
@@ -153,7 +153,7 @@ def _decorate(make_scope: Callable[[], Any], function: Any) -> Any:
 
 
 class _Scope:
-    """What all modes share: use as a decorator. `clone` makes the fresh scope that each call enters."""
+    """Base of all modes: use as a decorator, with a fresh scope from `clone` for each call."""
 
     __slots__ = ()
 
@@ -177,7 +177,7 @@ def _require_bool(function: str, mode: Any) -> None:
 # --- grad mode ---
 
 def _set_grad_enabled(enabled: bool) -> None:
-    """Switch gradient recording; modes that see functions see this one, by whatever scope it is called."""
+    """Switch gradient recording; visible to function modes under any of the scopes."""
     if tls.function_modes and tls.function_disabled < 2:
         hooks.torch_function(_set_grad_enabled, (enabled,), {})
     else:
@@ -200,7 +200,7 @@ class no_grad(_Scope):
     def __new__(cls, orig_func: Any = None) -> Any:
         return _new(cls) if orig_func is None else cls()(orig_func)
 
-    # Entering and leaving are what loops pay for, so state.set_grad_enabled is written out in both.
+    # __enter__ and __exit__ are hot in loops, so state.set_grad_enabled is inlined in both.
     def __enter__(self) -> None:
         mine = tls.__dict__
         if switches.function_modes:
@@ -247,7 +247,7 @@ class enable_grad(_Scope):
 
 
 class set_grad_enabled(_Scope):
-    """Switch gradient recording at once; a `with` block or a decorated function ends it again.
+    """Switch gradient recording immediately; a `with` block or a decorated function restores the previous setting.
 
     >>> with set_grad_enabled(False): is_grad_enabled()
     False
@@ -262,7 +262,7 @@ class set_grad_enabled(_Scope):
         _set_grad_enabled(mode)
 
     def __call__(self, orig_func: Any) -> Any:
-        # Decorating is no reason to leave the switch as the constructor set it.
+        # Decorating a function undoes the switch made by the constructor.
         _set_grad_enabled(self.prev)
         return _decorate(self.clone, orig_func)
 
@@ -283,7 +283,7 @@ class set_grad_enabled(_Scope):
 # --- inference mode ---
 
 class inference_mode(_Scope):
-    """Like `no_grad`, and tensors made inside never take part in a graph, which saves their bookkeeping.
+    """Like `no_grad`, but tensors made inside can never enter a graph, which saves bookkeeping.
 
     `inference_mode(False)` inside is normal mode again, with gradient recording on.
 
@@ -332,7 +332,7 @@ def _exit_inference_mode(scope: inference_mode) -> None:
 # --- the others ---
 
 class set_multithreading_enabled(_Scope):
-    """Let backward passes of this thread use other threads or not, at once; a `with` block ends it again.
+    """Allow backward passes of this thread to use other threads, immediately; a `with` block restores the previous setting.
 
     >>> with set_multithreading_enabled(False): is_multithreading_enabled()
     False
@@ -358,7 +358,7 @@ class set_multithreading_enabled(_Scope):
 
 
 class _force_original_view_tracking(_Scope):
-    """Replay view ops to rebuild a modified view's gradient function, at once; a `with` block ends it again.
+    """Rebuild a modified view's grad_fn by replaying view ops, immediately; a `with` block restores the previous setting.
 
     >>> with _force_original_view_tracking(True): is_view_replay_enabled()
     True

@@ -1,7 +1,7 @@
-"""`torch.autograd.gradcheck`, module and function: their names, for which gradcheck_run.py is imported when they are used.
+"""`torch.autograd.gradcheck`, module and function; gradcheck_run.py is imported on first use.
 
-The function has the module's name, and importing a module puts it in the place of whatever has its name in the package. So
-this one is imported with the package, before the function is put there, and has to be small.
+The function has the module's name, and importing a module overwrites the package attribute of that name. So this module is
+imported with the package, before the function is assigned, and must be small.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checks of gradcheck beside the Jacobians: batched and undefined gradients, and gradients of zero."""
+"""The checks of gradcheck other than Jacobians: batched and undefined gradients, and gradients of zero."""
 from __future__ import annotations
 
 import warnings
@@ -125,7 +125,7 @@ def stacked(results: Any) -> list[Any]:
 
 
 def check_batched_backward(inputs: Any, output: Any, number: int) -> None:
-    """The gradients of two vectors at once must be those of one after the other."""
+    """Check that batched gradients of two vectors equal those computed one by one."""
     wanted = list(tensors_in(inputs, True))
 
     def vjp(v: Any) -> Any:
@@ -145,7 +145,7 @@ def check_batched_backward(inputs: Any, output: Any, number: int) -> None:
 
 
 def check_batched_forward(func: Function, inputs: Any) -> None:
-    """The same for tangents."""
+    """Check that batched tangents equal those computed one by one."""
     if not isinstance(inputs, tuple):
         raise AssertionError("Expected inputs to be a tuple")
     for place in positions(inputs):
@@ -176,7 +176,7 @@ def check_batched_forward(func: Function, inputs: Any) -> None:
 
 # ---- gradients of zero
 def check_multiplied_by_grad_output(outputs: Any, inputs: Any, masked: bool | None) -> None:
-    """The gradients of zeros are zeros, like their inputs in dtype, layout and size."""
+    """Check that zero output gradients give zero gradients with the dtype, layout and size of the inputs."""
     wanted = list(tensors_in(inputs, True))
     if not wanted:
         raise GradcheckError("no Tensors requiring grad found in input")
@@ -211,7 +211,7 @@ def check_sparse_gradient(g: Any, t: Tensor) -> None:
 
 # ---- gradients that do not arrive
 def check_undefined_tangents(func: Function, outputs: Any, inputs: Any) -> None:
-    """A missing tangent must count as zeros."""
+    """Check that a missing tangent counts as zeros."""
     _, all_u = random_vectors([inputs[i] for i in positions(inputs)], outputs, True)
     with forward_ad.dual_level():
         duals, tangents = dual_inputs(inputs)
@@ -241,7 +241,7 @@ def warn_undefined() -> None:
 
 
 def check_undefined_gradients(func: Function, outputs: Any, inputs: Any) -> None:
-    """Backward must cope with gradients that are None: all of them, then each in turn."""
+    """Check that backward accepts None gradients: all of them, then each in turn."""
     wanted = list(tensors_in(inputs, True))
     if not wanted:
         raise GradcheckError("no Tensors requiring grad found in input")

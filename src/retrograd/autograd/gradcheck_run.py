@@ -1,4 +1,4 @@
-"""gradcheck and gradgradcheck: are the derivatives of a function what finite differences say they are?
+"""gradcheck and gradgradcheck: compare the derivatives of a function with finite differences.
 
 NOTE [The order of checks]
 Inputs; outputs; the Jacobians by reverse mode (of a complex output first the imaginary part, then the real one); those by
@@ -56,7 +56,7 @@ If the test
 
 
 class Options(NamedTuple):
-    """How closely derivatives must agree."""
+    """The tolerances and switches of a check."""
 
     eps: float
     rtol: float
@@ -156,7 +156,7 @@ def check_forward(func: Function, returned: Any, inputs: Any, outputs: Any, opti
 # ---- comparing
 def compare(func: Function, returned: Any, inputs: Any, outputs: Any, options: Options, complex_places: Any = None,
             imaginary: bool = False, forward: bool = False) -> None:
-    """Compare the derivatives of `func`, real on the side that is differentiated, with finite differences."""
+    """Compare the derivatives of `func`, whose differentiated side is real, with finite differences."""
     check = compare_fast if options.fast else compare_slow
     check(func, returned, inputs, outputs, options, complex_places, imaginary, forward)
 
@@ -235,7 +235,7 @@ def describe(analytical: Any, numerical: Any, output: int, given: int, complex_p
 
 
 def describe_slow(func: Function, inputs: Any, outputs: Any, given: int, output: int, options: Options, forward: bool) -> str:
-    """What the Jacobians look like that differ between two vectors."""
+    """The full Jacobians, for the error text of a failed fast check."""
     numerical = numerical_jacobians(func, inputs, outputs, None, options.eps, forward)[given][output]
     if forward:
         def of_one(t: Tensor) -> Any:
@@ -299,7 +299,7 @@ def random_gradient(out: Any, noncontiguous: bool) -> Any:
     return made.requires_grad_()
 
 
-# ---- what used to be public
+# ---- deprecated public functions
 def deprecated(name: str) -> None:
     warnings.warn(f"`{name}` was part of PyTorch's private API and not meant to be exposed. We are deprecating it and it will "
                   "be "

@@ -1,4 +1,4 @@
-"""The public face of the recorded graph, `torch.autograd.graph`: nodes, edges, hooks on saved and on several tensors."""
+"""`torch.autograd.graph`: nodes, gradient edges, hooks on saved tensors and on several tensors."""
 from __future__ import annotations
 
 import functools
@@ -26,7 +26,7 @@ __all__ = ["GradientEdge", "Node", "RemovableHandle", "allow_mutation_on_saved_t
 
 
 class Node(ABC):
-    """What every node of the graph is: a class to test against, which no node really inherits from.
+    """Abstract base class of graph nodes, for isinstance tests; no node really inherits from it.
 
     >>> import retrograd as torch
     >>> isinstance(torch.ones(2, requires_grad=True).exp().grad_fn, Node)
@@ -52,7 +52,7 @@ class Node(ABC):
     @property
     @abstractmethod
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """The nodes that this one sends gradients to, and which of their outputs each gradient is of.
+        """The nodes that receive this node's gradients, with the output number of each.
 
         >>> import retrograd as torch
         >>> x = torch.ones(2, requires_grad=True)
@@ -64,7 +64,7 @@ class Node(ABC):
     @property
     @abstractmethod
     def metadata(self) -> dict[Any, Any]:
-        """Whatever Python wants to keep with the node; it dies with it.
+        """A dict for user data, with the lifetime of the node.
 
         >>> import retrograd as torch
         >>> y = torch.ones(2, requires_grad=True).exp()
@@ -105,7 +105,7 @@ class Node(ABC):
 
 # ---- hooks on saved tensors
 class saved_tensors_hooks:
-    """Within this scope, `pack_hook(tensor)` decides what is kept of a saved tensor, `unpack_hook` makes it a tensor again.
+    """Save `pack_hook(tensor)` instead of each tensor within this scope; `unpack_hook` restores the tensor for backward.
 
     >>> import retrograd as torch
     >>> x = torch.ones(2, requires_grad=True)
@@ -140,7 +140,7 @@ def pop_saved_hooks() -> None:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Within this scope, saved tensors are kept in CPU memory and come back to their device for backward.
+    """Keep saved tensors in CPU memory within this scope, and move them back to their device for backward.
 
     >>> import retrograd as torch
     >>> x = torch.tensor([3.0], requires_grad=True)
@@ -163,7 +163,7 @@ class save_on_cpu(saved_tensors_hooks):
 
 @contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Generator[None, None, None]:
-    """Within this scope, setting hooks on saved tensors is an error with this message.
+    """Raise an error with this message for saved-tensor hooks within this scope.
 
     >>> with disable_saved_tensors_hooks("not here"), saved_tensors_hooks(lambda t: t, lambda t: t):
     ...     pass
@@ -201,7 +201,7 @@ class _MultiHandle(graph.RemovableHandle):
 def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[[Any], None], *, mode: str = "all") -> Any:
     """Call `fn` once per backward pass: with the gradients of all `tensors`, or ("any") with the first one to arrive.
 
-    With "all", tensors that the pass does not reach count as None, and `fn` is called when those that it reaches are done.
+    With "all", tensors that the pass does not reach count as None, and `fn` is called after the last one that it reaches.
 
     >>> import retrograd as torch
     >>> x, y = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
@@ -220,7 +220,8 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[[Any], None], 
 
 
 def node_finder(tensor: Tensor) -> Callable[[], Any]:
-    """A way to the node of `tensor` that keeps neither alive: hooks live on them, and a strong one would be a cycle."""
+    """A function that returns the node of `tensor` and keeps neither alive: hooks are stored on them, and a strong
+    reference would be a cycle."""
     node = tensor.grad_fn
     if node is not None:
         return ref(node)
@@ -229,19 +230,19 @@ def node_finder(tensor: Tensor) -> Callable[[], Any]:
     weak = ref(tensor)
 
     def accumulator() -> Any:
-        # a leaf's accumulator may be made anew for every graph
+        # a leaf may get a new accumulator for every graph
         leaf = weak()
         return None if leaf is None else graph.accumulator(leaf)
     return accumulator
 
 
 class WhenAll:
-    """Gathers the gradients of one backward pass until all that will come are there. Passes may run in several threads."""
+    """Collects the gradients of one backward pass until all expected ones have arrived; passes may run in several threads."""
 
     def __init__(self, fn: Any, nodes: list[Any]) -> None:
         self.fn, self.nodes = fn, nodes
         self.lock = threading.Lock()
-        self.passes: dict[int, list[Any]] = {}     # graph task -> [number of calls yet to come, gradients]
+        self.passes: dict[int, list[Any]] = {}     # graph task -> [number of expected calls, gradients]
 
     def __call__(self, index: int, grad: Any) -> None:
         task = current_graph_task_id()
@@ -282,7 +283,7 @@ class WhenAny:
 
 # ---- versions
 def increment_version(tensor: Any) -> None:
-    """Count an in-place write that autograd could not see, for one tensor or several.
+    """Count an in-place write made outside of autograd, for one tensor or several.
 
     >>> import retrograd as torch
     >>> x = torch.ones(2)

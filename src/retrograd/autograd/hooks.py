@@ -2,7 +2,7 @@
 
 NOTE [Hook order]
 For each incoming gradient: the tensor hooks in registration order, then the hook that retains `.grad`; then the node's
-pre-hooks; the node; its post-hooks. The hooks to run are listed when the run starts, so removing one has no effect on it.
+pre-hooks; the node; its post-hooks. The hooks are listed when the run starts, so removing one does not affect that run.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from retrograd.core.tensor import Tensor, extra_of, wants_grad
 
 
 def run_tensor_hooks(node: Any, grads: Any) -> Any:
-    """The hooks of the tensors that `node` computed (or of the leaf, for an accumulator)."""
+    """Run the hooks of the tensors that `node` computed (or of the leaf, for an accumulator)."""
     if type(node) is AccumulateGrad:
         extra = node.variable._extra
         if extra is not None and extra.hooks:
@@ -24,7 +24,7 @@ def run_tensor_hooks(node: Any, grads: Any) -> Any:
     hooks = node._hooks
     if hooks is None:
         return grads
-    joins = getattr(node, "joins", False)         # it stands for several nodes: some of them are not in this pass
+    joins = getattr(node, "joins", False)         # it represents several nodes, some of which are not in this pass
     if hooks.tensor is not None:
         grads = list(grads)
         for nr, registered in hooks.tensor.items():
@@ -47,7 +47,7 @@ def run_value_hooks(hooks: Any, grad: Any) -> Any:
 
 
 def check_hook_result(old: Any, new: Any, hook: Any) -> None:
-    """A hook may replace a gradient only by one like it."""
+    """Check that a hook's replacement has the type, shape and dtype of the gradient."""
     name = getattr(hook, "__name__", type(hook).__name__)
     if old is None:
         raise RuntimeError("can't replace a None gradient with a non-None value")
@@ -61,7 +61,7 @@ def check_hook_result(old: Any, new: Any, hook: Any) -> None:
 
 
 def run_pre_hooks(node: Node, grads: Any) -> Any:
-    """All hooks that come before the node itself."""
+    """Run all hooks that come before the node itself."""
     grads = run_tensor_hooks(node, grads)
     hooks = node._hooks
     if hooks is not None and hooks.pre:
@@ -73,7 +73,7 @@ def run_pre_hooks(node: Node, grads: Any) -> Any:
 
 
 def run_post_hooks(node: Node, results: Any, grads: Any, inputs_known: bool) -> Any:
-    """The hooks that come after the node; a hook registered while it ran does not know its inputs."""
+    """Run the hooks that come after the node; a hook registered while it ran has no grad_outputs."""
     if not inputs_known:
         grads = [None] * len(grads)
     for hook in list(node._hooks.post.values()):
@@ -148,7 +148,7 @@ def register_post_accumulate_grad_hook(tensor: Tensor, hook: Any) -> RemovableHa
 
 
 def retain_grad(tensor: Tensor) -> None:
-    """Keep the gradient of a tensor that is no leaf in its `.grad`.
+    """Keep the gradient of a non-leaf tensor in its `.grad`.
 
     >>> import retrograd as torch
     >>> x = torch.ones(2, requires_grad=True)

@@ -1,9 +1,9 @@
-"""Jacobians of a function, by finite differences and by its derivatives: what gradcheck compares.
+"""Jacobians of a function for gradcheck, by finite differences and by its derivatives.
 
 NOTE [Shapes of Jacobians]
 The Jacobian of an output with respect to an input is a matrix with a row for every element of the input and a column for
-every element of the output. In fast mode it is replaced by what is left of it between two random vectors: `u` on the
-side of the input and `v` on that of the output. A complex input has two vectors, one for each part.
+every element of the output. In fast mode it is projected onto two random vectors: `u` on the side of the input and `v` on
+that of the output. A complex input has two vectors, one for each part.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Function = Callable[..., Any]
 
 
 class GradcheckError(RuntimeError):
-    """What gradcheck and gradgradcheck raise when derivatives are wrong.
+    """Raised by gradcheck and gradgradcheck for wrong derivatives.
 
     >>> import retrograd as torch
     >>> x = torch.ones(1, dtype=torch.float64, requires_grad=True)
@@ -35,7 +35,7 @@ class GradcheckError(RuntimeError):
     """
 
 
-# ---- what counts as what
+# ---- kinds of values
 def as_tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
@@ -45,7 +45,7 @@ def is_tensor(value: Any) -> bool:
 
 
 def is_float(value: Any) -> bool:
-    """Whether it is a tensor that can have a derivative."""
+    """Whether a value is a floating-point or complex tensor."""
     return is_tensor(value) and (value.is_floating_point() or value.is_complex())
 
 
@@ -76,7 +76,7 @@ def differentiable(outputs: Any) -> tuple[Any, ...]:
 
 
 def positions(inputs: Any) -> list[int]:
-    """Where the inputs are that a derivative is wanted of."""
+    """The positions of the inputs that require grad."""
     return [i for i, t in enumerate(inputs) if is_tensor(t) and t.requires_grad]
 
 
@@ -101,7 +101,7 @@ def numerical_jacobians(fn: Function, inputs: Any, outputs: Any = None, target: 
 
 
 def numerical_jacobian(fn: Function, inputs: Any, outputs: Any, eps: float, t: Tensor, forward: bool) -> tuple[Any, ...]:
-    """The Jacobians of all outputs with respect to `t`, a tensor that `fn` sees change."""
+    """The Jacobians of all outputs with respect to `t`, which is modified in place between calls of `fn`."""
     data = writable(t)
     complex_input = t.is_complex()
     jacobians = [out.new_zeros((t.numel(), out.numel()), dtype=t.dtype if complex_input else out.dtype)
@@ -116,7 +116,7 @@ def numerical_jacobian(fn: Function, inputs: Any, outputs: Any, eps: float, t: T
 
 
 def writable(t: Tensor) -> Any:
-    """The tensor's values, to be changed behind autograd's back."""
+    """The tensor's values, for writes that autograd does not track."""
     if is_mkldnn(t):
         raise NotImplementedError(f"finite differences for {t.layout} input")
     if is_sparse(t):
@@ -125,7 +125,7 @@ def writable(t: Tensor) -> Any:
 
 
 def places(t: Tensor) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """For every element that is stored, its number in the dense tensor and its index among the values."""
+    """For every stored element, its flat index in the dense tensor and its index among the values."""
     if is_sparse(t):
         yield from zip(stored_rows(t), indices(writable(t)), strict=True)
     else:
@@ -133,7 +133,7 @@ def places(t: Tensor) -> Iterator[tuple[int, tuple[int, ...]]]:
 
 
 def stored_rows(t: Tensor) -> list[int]:
-    """The numbers, in the dense tensor, of the elements of the values of a sparse one."""
+    """The flat indices in the dense tensor of the values of a sparse one."""
     if layout_of(t) != "sparse_coo":
         values = writable(t)
         numbers = late.arange(t.numel()).reshape(t.shape)
@@ -210,7 +210,7 @@ def numerical_jvp(fn: Function, inputs: Any, place: int, u: Any, eps: float, for
 
 def numerical_projections(fn: Function, inputs: Any, outputs: Any, all_u: Any, all_v: Any, eps: float,
                           forward: bool) -> list[list[Any]]:
-    """For every input: what each output's Jacobian becomes between `u` and `v` (or applied to `u`, without `v`)."""
+    """For every input, each output's Jacobian projected onto `u` and `v` (applied to `u` only, without `v`)."""
     projections = []
     for place, u in zip(positions(inputs), all_u, strict=False):
         moved = numerical_jvp(fn, inputs, place, u, eps, forward)
@@ -304,7 +304,7 @@ def backward_jacobians(inputs: Any, output: Any, tolerance: float, v: Any = None
 def checked_backward_jacobians(inputs: Any, output: Any, tolerance: float, check_dtypes: bool,
                                v: Any = None) -> tuple[Any, ...]:
     jacobians, reentrant, sizes_ok, dtypes_ok = backward_jacobians(inputs, output, tolerance, v)
-    # The names of the two flags are exchanged in PyTorch, and so are the verdicts.
+    # PyTorch swaps the two flags, and so the error texts.
     if not sizes_ok and check_dtypes:
         raise GradcheckError("Gradient has dtype mismatch")
     if not dtypes_ok:
@@ -317,7 +317,7 @@ def checked_backward_jacobians(inputs: Any, output: Any, tolerance: float, check
 
 
 def backward_projections(inputs: Any, outputs: Any, tolerance: float, check_dtypes: bool, all_v: Any, all_u: Any) -> list[Any]:
-    """For every output: what its Jacobians with respect to the inputs become between `u` and `v`."""
+    """For every output, its Jacobians with respect to the inputs projected onto `u` and `v`."""
     projections = []
     for output, v in zip(outputs, all_v, strict=True):
         row = []
@@ -395,12 +395,12 @@ REAL = {complex128: float64, complex64: float32}
 
 
 def random_vectors(inputs: Any, outputs: Any, forward: bool) -> tuple[Any, list[Any]]:
-    """(`v` for each output, `u` for each input): the same in every run, so that a failure comes again."""
+    """(`v` for each output, `u` for each input): the same in every run, so that failures are reproducible."""
     generator = Generator()
 
     def unit(t: Tensor, real: bool) -> Any:
         vector = late.rand(t.numel(), generator=generator).to(REAL.get(t.dtype, t.dtype) if real else t.dtype)
-        if is_sparse(t):                  # no step where nothing is stored
+        if is_sparse(t):                  # zero where nothing is stored
             rows = late.tensor(stored_rows(t), dtype=int64)
             vector = late.zeros_like(vector).index_put((rows,), vector[rows])
         vector /= vector.norm()

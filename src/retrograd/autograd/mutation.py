@@ -2,9 +2,9 @@
 
 NOTE [Saved originals and clones]
 Within the scope every saved tensor is packed as a handle. The handle leads, weakly, to the original tensor, or to its clone
-once something is about to write to that memory. A dispatch mode sees every write before it happens; memory is known by
-address and version, so a write through a view, a base or a conjugate is seen as well. Handles die with the graph that
-holds them, and with them all that was kept.
+once something is about to write to that memory. A dispatch mode sees every write before it happens; memory is identified by
+address and version, so writes through a view, a base or a conjugate are detected too. Handles and clones die with the graph
+that holds them.
 """
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ OUTSIDE = ("Trying to backward outside of the 'allow_mutation_on_saved_tensors' 
 
 
 class _Handle:
-    """Stands for a saved tensor in the graph."""
+    """The packed form of a saved tensor."""
 
     __slots__ = ("__weakref__",)
 
 
 class _AllowMutationOnSavedContext:
-    """What one scope knows of the tensors saved in it."""
+    """The tensors saved within one scope, and their clones."""
 
     def __init__(self) -> None:
         self.cloned: WeakKeyDictionary[_Handle, Any] = WeakKeyDictionary()
@@ -63,7 +63,7 @@ class _AllowMutationOnSavedContext:
         return self.original[handle]
 
     def about_to_write(self, tensor: Tensor) -> None:
-        """Clone what is still saved of the memory of `tensor`."""
+        """Clone the tensors that are still saved on the memory of `tensor`."""
         for tid in self.sid_to_tid.get(memory_of(tensor), ()):
             handle = self.tid_to_weakhandle.get(tid)
             if handle is not None and handle not in self.cloned:
@@ -71,12 +71,12 @@ class _AllowMutationOnSavedContext:
 
 
 def memory_of(tensor: Tensor) -> tuple[int, int]:
-    """What a write through any alias has in common with `tensor`: the address and the version."""
+    """The key shared by all aliases of `tensor`: address and version."""
     return address(tensor.array) if tensor.array.size else 0, tensor._version
 
 
 class _CloneArgBeforeMutateMode(TorchDispatchMode):
-    """Sees writes coming."""
+    """Clones saved tensors before an in-place op writes to them."""
 
     def __init__(self, context: _AllowMutationOnSavedContext) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""`trace_origins`: errors of autograd name the lines of the program that they are about; what those errors then say."""
+"""`trace_origins`: autograd errors that name the source lines involved, and their texts."""
 from __future__ import annotations
 
 import sys
@@ -17,9 +17,8 @@ UNUSED = " torch.autograd.trace_origins(), on during the forward pass, makes thi
 
 
 class trace_origins:
-    """Note which line makes, saves, cuts off and changes which tensor, so that errors of autograd can name it.
-
-    It is on at once; a `with` block ends it again. It belongs to the thread and keeps no tensor alive. Small ops take several
+    """Record which line makes, saves, detaches and modifies each tensor, for use in autograd errors. It is on immediately;
+    a `with` block ends it. It is per thread and keeps no tensor alive. Small ops take several
     times as long while it is on; off, it costs nothing. Anomaly mode includes it.
 
     >>> import retrograd as torch
@@ -46,7 +45,7 @@ class trace_origins:
 
 
 def is_tracing_origins() -> bool:
-    """Whether lines are noted: `trace_origins` is on, or anomaly mode.
+    """Whether lines are recorded: `trace_origins` or anomaly mode is on.
 
     >>> with trace_origins(): is_tracing_origins()
     True
@@ -55,7 +54,7 @@ def is_tracing_origins() -> bool:
 
 
 def origin_of(value: Any) -> Origin | None:
-    """Where a tensor or a node came from, None if nobody noted it.
+    """The line that made a tensor or a node, None if it was not recorded.
 
     >>> import retrograd as torch
     >>> with trace_origins():
@@ -73,14 +72,14 @@ def origin_of(value: Any) -> Origin | None:
     return None if trail is None else trail.made
 
 
-# ---- what errors say; each text begins with a space or a line break, for it stands after PyTorch's own
+# ---- error texts; each begins with a space or a line break, because it follows PyTorch's own
 def rootless(t: Tensor) -> str:
     """Why an output cannot be differentiated."""
     return without_grad(t) or "." + CUT_OFF
 
 
 def without_grad(t: Tensor) -> str:
-    """What is known of a tensor that needs no gradient; nothing, if nothing is."""
+    """The recorded causes of a tensor that does not require grad; empty without any."""
     trail = known_trail(t)
     if trail is None:
         return ""
@@ -116,7 +115,7 @@ def unused_facts(t: Tensor, node: Any, reached: Any) -> list[str]:
 
 
 def silent(node: Node, reached: Iterable[Any]) -> list[str]:
-    """Say which nodes could have sent a gradient to `node`, and did not."""
+    """Name the nodes that could have sent a gradient to `node` but did not."""
     senders = [n for n in reached if any([following is node for following in n._next])]
     return ["it is in the graph, but no gradient came from there", *[
         f"None was returned by {name_of(n)}" if origin_of_node(n) is None else origin_of_node(n).told("None was returned by "
@@ -136,7 +135,7 @@ def reachable(roots: Any) -> dict[Any, None]:
 
 
 def introduced(t: Tensor) -> str:
-    """What the caller calls the tensor, its shape and its origin."""
+    """The caller's name for the tensor, its shape and its origin."""
     origin = origin_of(t)
     made = "" if origin is None else origin.told(" and was made by {}")
     return f"{called(t)} has shape {list(t.array.shape)}{made}"
@@ -152,7 +151,7 @@ def sentence(facts: list[str]) -> str:
 
 
 def called(t: Tensor) -> str:
-    """What the caller calls `t`, or "it"."""
+    """The caller's variable name for `t`, or "it"."""
     frame: Any = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame = frame.f_back

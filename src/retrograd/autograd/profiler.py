@@ -1,4 +1,4 @@
-"""The autograd profiler: which ops ran, when, how long, within which named range, and which backward node is whose."""
+"""The autograd profiler: which ops ran, when, how long, in which named range, and the backward node of each."""
 from __future__ import annotations
 
 import gzip
@@ -21,11 +21,11 @@ from retrograd.core.state import set_flag, tls
 __all__ = ["EventList", "FunctionEvent", "emit_itt", "emit_nvtx", "kineto_available", "load_nvprof", "parse_nvprof_trace",
            "profile", "profiler_enabled", "record_function"]
 
-STEP = "ProfilerStep"     # ranges of this name are numbered in a trace, and one kind of event in a table
+STEP = "ProfilerStep"     # ranges of this name are numbered in a trace and aggregated in a table
 
 
 class profile:
-    """Within this scope, what this thread runs is recorded; afterwards the object holds the results.
+    """Record the ops of this thread within this scope; afterwards the object holds the results.
 
     >>> import retrograd as torch
     >>> x = torch.ones(2, requires_grad=True)
@@ -37,7 +37,7 @@ class profile:
     >>> {average.key: average.count for average in prof.key_averages()}["MulBackward0"]
     1
 
-    `record_shapes` notes the shapes of tensor arguments, `with_flops` estimates the work of products and convolutions,
+    `record_shapes` records the shapes of tensor arguments, `with_flops` estimates the work of products and convolutions,
     `profile_memory` the memory of new results, `with_stack` the Python frames of the caller.
     """
 
@@ -91,7 +91,7 @@ class profile:
             self._events = events_of(self._recorder, self.profile_memory, self.with_flops)
 
     def toggle_collection_dynamic(self, enabled: bool, activities: Any) -> None:
-        """Look away for a while, or look again."""
+        """Pause or resume recording."""
         if self._recorder is not None and self._events is None:
             set_flag("profiler", self._recorder if enabled else self._previous)
 
@@ -156,7 +156,7 @@ class profile:
             file.write(text)
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
-        """Write the stacks that `with_stack` has noted, for flame graph tools."""
+        """Write the stacks recorded by `with_stack`, for flame graph tools."""
         events = self.function_events
         if not self.with_stack:
             raise AssertionError("export_stacks() requires with_stack=True")
@@ -180,7 +180,7 @@ class record_function(ContextDecorator):
         self.record: Any = None
 
     def _recreate_cm(self) -> record_function:
-        return type(self)(self.name, self.args)      # each call of a decorated function has a range of its own
+        return type(self)(self.name, self.args)      # one range for each call of a decorated function
 
     def __enter__(self) -> record_function:
         self.record = ops.profiler._record_function_enter_new(self.name, self.args)
@@ -206,7 +206,7 @@ class record_function(ContextDecorator):
 
 
 class RecordFunctionFast:
-    """A range with a name, and with values that a profiler of shapes notes; entered and left by turns.
+    """A named range with optional values, recorded with `record_shapes`; reusable.
 
     >>> with profile(record_shapes=True) as prof:
     ...     with RecordFunctionFast("my step", [1, 2]):
@@ -239,7 +239,7 @@ class RecordFunctionFast:
 
 
 class KinetoStepTracker:
-    """The number of the step that a program is in, if several parts of it count steps: that of the fastest.
+    """The current step of a program in which several parts count steps: the maximum.
 
     >>> KinetoStepTracker.init_step_count("doc")
     >>> KinetoStepTracker.increment_step("doc") == KinetoStepTracker.current_step()
@@ -279,7 +279,7 @@ class KinetoStepTracker:
 
 
 class Annotating:
-    """Shows ops to a profiler of another make, while `enabled`; entered once at a time."""
+    """Annotates ops for an external profiler while `enabled`; not re-entrant."""
 
     maker = ""
 
@@ -304,7 +304,7 @@ class Annotating:
 
 
 class emit_nvtx(Annotating):
-    """Would show every op to NVIDIA's profilers; there is no CUDA here, so entering it says that.
+    """Annotate ops for NVIDIA's profilers: entering it raises, since CUDA is not available.
 
     >>> with emit_nvtx(): pass
     Traceback (most recent call last):
@@ -318,7 +318,7 @@ class emit_nvtx(Annotating):
 
 
 class emit_itt(Annotating):
-    """Would show every op to Intel's VTune; no collector can be attached here, so nothing is emitted.
+    """Annotate ops for Intel's VTune: nothing is emitted, since no collector is attached.
 
     >>> with emit_itt(enabled=False): pass
     """
@@ -327,7 +327,7 @@ class emit_itt(Annotating):
 
 
 def profiler_enabled() -> bool:
-    """Whether a profiler sees what this thread runs.
+    """Whether a profiler is active in this thread.
 
     >>> with profile(): profiler_enabled()
     True
@@ -346,7 +346,7 @@ def kineto_available() -> bool:
 
 # ---- from records to events
 def events_of(recorder: Recorder, profile_memory: bool, with_flops: bool) -> EventList:
-    """What was recorded, as events that know their parents and children."""
+    """The records as events with parents and children."""
     events = [FunctionEvent(id=i, name=STEP + "*" if r.name.startswith(STEP + "#") else r.name, trace_name=r.name,
                             thread=r.thread, overload_name="",
                             start_us=(r.start - recorder.start) / 1000, end_us=(r.end - recorder.start) / 1000,

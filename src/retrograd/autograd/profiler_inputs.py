@@ -1,4 +1,4 @@
-"""What a profiler of shapes keeps of an event's arguments: facts about tensors, numbers, and the names of their kinds."""
+"""The arguments of an event as a profiler with `record_shapes` keeps them: tensor metadata, numbers, type names."""
 from __future__ import annotations
 
 from typing import Any
@@ -17,7 +17,7 @@ DTYPES = {"uint8": (0, "unsigned char"), "int8": (1, "signed char"), "int16": (2
 
 
 class TensorMetadata:
-    """Facts about a tensor at the time of an event."""
+    """Metadata of a tensor at the time of an event."""
 
     __slots__ = ("allocation_id", "device", "dim", "dtype", "id", "impl_ptr", "layout", "sizes", "storage_data_ptr", "strides")
 
@@ -67,7 +67,7 @@ class Input:
         return None if isinstance(self.value, TensorMetadata) or self.has_tensors else self.value
 
     def kind(self) -> str:
-        """The name of the argument's type: of a tensor that of its elements."""
+        """The name of the argument's type; for a tensor, of its elements."""
         if isinstance(self.value, TensorMetadata):
             return DTYPES.get(name_of(self.value.dtype), (0, ""))[1]
         if isinstance(self.value, list):
@@ -75,7 +75,7 @@ class Input:
         return "" if self.value is None else "Scalar"
 
     def traced(self, fact: str) -> list[Any]:
-        """Sizes or strides for a trace file, of a list of tensors of each."""
+        """Sizes or strides for a trace file; for a list of tensors, one entry for each."""
         if self.has_tensors:
             return [getattr(v, fact) if isinstance(v, TensorMetadata) else [] for v in self.value]
         return getattr(self.value, fact) if isinstance(self.value, TensorMetadata) else []
@@ -91,7 +91,7 @@ def name_of(value: Any) -> str:
 
 
 def number_memory(inputs: Any) -> None:
-    """Give the tensors of all events numbers: those over the same memory have the same."""
+    """Number the tensors of all events by memory."""
     known: dict[int, int] = {}
     for value in inputs:
         for v in value.value if value.has_tensors else (value.value,):

@@ -1,4 +1,4 @@
-"""What a profiler has recorded in the form of PyTorch's lower layer: events with methods, and a tree of them."""
+"""Profiler results in the form of PyTorch's C++ layer: events with methods, and a tree of them."""
 from __future__ import annotations
 
 import time
@@ -11,7 +11,7 @@ __all__ = ["EventType", "ExperimentalConfig", "ProfilerEvent", "ProfilerResult",
 
 
 class RecordScope(IntEnum):
-    """What an event stands for."""
+    """The kind of an event."""
 
     FUNCTION = 0
     BACKWARD_FUNCTION = 1
@@ -39,7 +39,7 @@ class EventType(Enum):
 
 
 class ExperimentalConfig:
-    """Options of PyTorch's profiler that change nothing here; they are kept for programs that read them."""
+    """Options of PyTorch's profiler that have no effect here; stored for programs that read them."""
 
     def __init__(self, profiler_metrics: Any = (), profiler_measure_per_kernel: bool = False, verbose: bool = False,
                  performance_events: Any = (), enable_cuda_sync_events: bool = False, adjust_profiler_step: bool = False,
@@ -58,7 +58,7 @@ class ExperimentalConfig:
 
 
 class KinetoEvent:
-    """An event whose facts are methods."""
+    """An event with accessor methods."""
 
     def __init__(self, event: FunctionEvent, origin: int) -> None:
         self._event = event
@@ -135,7 +135,7 @@ class KinetoEvent:
 
 
 class TorchOpFields:
-    """What is known of an op beside its time."""
+    """The properties of an op other than its times."""
 
     def __init__(self, event: FunctionEvent) -> None:
         self.name = event.name
@@ -146,7 +146,7 @@ class TorchOpFields:
 
 
 class ProfilerEvent:
-    """A node of the tree of events: who called whom."""
+    """A node of the call tree of events."""
 
     def __init__(self, event: FunctionEvent, origin: int, parent: ProfilerEvent | None) -> None:
         shown = KinetoEvent(event, origin)
@@ -164,7 +164,7 @@ class ProfilerEvent:
 
 
 class ProfilerResult:
-    """All that one run of a profiler has seen.
+    """The results of one profiler run.
 
     >>> import retrograd as torch
     >>> with torch.autograd.profiler.profile() as prof:

@@ -1,4 +1,4 @@
-"""The table that a profiler prints, and how it writes times, shares and sizes."""
+"""The table that a profiler prints, and its formats for times, percentages and sizes."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ PREFIXES = ("", "K", "M", "G", "T", "P")
 
 
 def format_time(time_us: float, time_unit: str | None = None) -> str:
-    """A time in microseconds as text, in a unit that suits it (or in the one that is asked for).
+    """A time in microseconds as text, in a suitable unit (or in the requested one).
 
     >>> format_time(12.3), format_time(1234), format_time(2345678)
     ('12.300us', '1.234ms', '2.346s')
@@ -22,7 +22,7 @@ def format_time(time_us: float, time_unit: str | None = None) -> str:
 
 
 def format_time_share(time_us: float, total_time_us: float) -> str:
-    """A part of the total, in percent.
+    """A fraction of the total, in percent.
 
     >>> format_time_share(1, 3)
     '33.33%'
@@ -104,7 +104,7 @@ def build_table(events: Any, *, sort_by: str | None, row_limit: int, max_src_col
 
 def choose_columns(events: Any, total: float, max_name: int | None, max_shapes: int | None, time_unit: str | None,
                    profile_memory: bool, with_flops: bool) -> list[Column]:
-    """The columns that these events have something to say in."""
+    """The columns that are not empty for these events."""
     def time(name: str) -> Callable[[Any], str]:
         return lambda event: format_time(getattr(event, name), time_unit)
 

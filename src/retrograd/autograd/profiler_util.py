@@ -1,4 +1,4 @@
-"""What a profiler has seen, as data: events, lists of them, and averages over events of the same kind."""
+"""Profiler results as data: events, lists of events, and averages over events of the same kind."""
 from __future__ import annotations
 
 import json
@@ -73,7 +73,7 @@ class FormattedTimesMixin:
 
 
 def renamed(event: Any, old: str) -> Any:
-    """The value of an attribute by its old name."""
+    """A property that reads an attribute under its deprecated name."""
     new = old.replace("cuda", "device")
     warnings.warn(f"`{old}` is deprecated. Use `{new}` instead.", FutureWarning, stacklevel=3)
     return getattr(event, new)
@@ -123,21 +123,21 @@ class FunctionEvent(FormattedTimesMixin):
         self.is_legacy = is_legacy
         self.flops = flops
         self.is_user_annotation = is_user_annotation
-        self.inputs: Any = []             # what a profiler of shapes has kept of the arguments
+        self.inputs: Any = []             # the arguments, with `record_shapes`
         self.is_python_function = False
         self.self_cpu_percent = -1
         self.total_cpu_percent = -1
         self.total_device_percent = -1
 
     def append_kernel(self, name: str, device: int, duration: float) -> None:
-        """Note a kernel that the event started on a device."""
+        """Add a kernel that the event launched on a device."""
         self.kernels.append(Kernel(name, device, duration))
 
     def append_cpu_child(self, child: FunctionEvent) -> None:
         self.cpu_children.append(child)
 
     def set_cpu_parent(self, parent: FunctionEvent | None) -> None:
-        """Note the event that this one lies directly within."""
+        """Set the innermost event that contains this one."""
         self.cpu_parent = parent
 
     @property
@@ -146,7 +146,7 @@ class FunctionEvent(FormattedTimesMixin):
 
     @property
     def input_dtypes(self) -> list[str]:
-        """The names of the types of the arguments: of tensors those of their elements."""
+        """The type names of the arguments; for tensors, of their elements."""
         return [value.kind() for value in self.inputs]
 
     @property
@@ -163,7 +163,7 @@ class FunctionEvent(FormattedTimesMixin):
 
     @property
     def self_cpu_time_total(self) -> float:  # type: ignore[override]
-        # an asynchronous event ends in its own time: the work within it is others'
+        # an asynchronous event has no children: work within its interval belongs to other events
         if self.is_async or not self.on_cpu:
             return 0
         return self.cpu_time_total - sum([child.cpu_time_total for child in self.cpu_children])
@@ -263,7 +263,7 @@ class FunctionEventAvg(FormattedTimesMixin):
 
     def add(self, other: Any) -> FunctionEventAvg:
         """Add an event, or the events of another average, of the same key."""
-        if self.key is None:               # the first one says what this is an average of
+        if self.key is None:               # the first event sets the key
             for name in self.TAKEN:
                 setattr(self, name, getattr(other, name, None))
         if other.key != self.key:
@@ -296,7 +296,7 @@ class EventList(list[Any]):
         self._tree_built = False
 
     def _build_tree(self) -> None:
-        """Find out which event lies within which."""
+        """Nest the events by their intervals."""
         self._populate_cpu_children()
         self._remove_dup_nodes()
         self._tree_built = True
@@ -304,7 +304,7 @@ class EventList(list[Any]):
     def _populate_cpu_children(self) -> None:
         """Give each event its parent: the innermost event of the same thread that contains it.
 
-        An event that only overlaps another does not lie within it: it ends the other's turn.
+        An event that overlaps another only partly is not its child.
         """
         threads: dict[Any, list[Any]] = defaultdict(list)
         for event in self:
@@ -322,7 +322,7 @@ class EventList(list[Any]):
                 around.append(event)
 
     def _remove_dup_nodes(self) -> None:
-        """Merge an event with its only child where both have one name: two entrances of one op."""
+        """Merge an event with its only child of the same name."""
         while True:
             gone = set()
             for event in self:

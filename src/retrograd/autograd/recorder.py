@@ -1,14 +1,13 @@
-"""The recorder: writes down every op, backward node and named range that a thread runs while a profiler is on.
+"""The recorder: records every op, backward node and named range that a thread runs while a profiler is on.
 
 NOTE [What the profiler sees]
-A recorder hangs on the thread's `tls.profiler` and sets `slow_path`, so that every op takes the slow path through
-dispatch, where `run_op` wraps the layers; the engine, which knows whether it is watched, reports its nodes. With no
-profiler on, nothing of this is ever asked. Events are intervals of time: which one lies within which is worked out
-afterwards (`EventList`), from the times alone.
-An op has a sequence number if autograd sees it: the number that the next node gets, so that an op that is recorded has
-the number of its node, and the node's own events have it again when it runs. What runs below autograd has -1.
-PyTorch builds its factories out of `empty` and a fill; here they are one NumPy call, which the recorder takes apart into
-the same steps (`STEPS`). Other kernels run no ops inside, so their events have no children where PyTorch's may.
+`tls.profiler` holds the thread's recorder, which sets `slow_path`, so that every op takes the slow path through dispatch,
+where `run_op` wraps the layers; the engine reports its nodes. Without a profiler none of this runs. Events are time
+intervals; their nesting is computed afterwards (`EventList`), from the times alone.
+An op above autograd has a sequence number: that of the next node, so that a recorded op has the number of its node, and so
+have the node's events when it runs. Ops below autograd have -1.
+PyTorch builds its factories from `empty` and a fill; here they are one NumPy call, which the recorder splits into the same
+steps (`STEPS`). Other kernels run no ops inside, so their events have no children where PyTorch's may.
 """
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ class Record:
         self.number = number
         self.thread = thread
         self.fwd_thread = 0
-        self.inputs: list[Input] = []         # where the profiler looks at shapes
+        self.inputs: list[Input] = []         # with `record_shapes`
         self.keywords: dict[str, Any] = {}
         self.stack: list[str] = []
         self.flops = 0
@@ -57,7 +56,7 @@ class Record:
 
 
 class Recorder:
-    """What one profiler has seen so far, and what it looks at."""
+    """The records of one profiler so far, and its options."""
 
     def __init__(self, shapes: bool = False, flops: bool = False, memory: bool = False, stack: bool = False) -> None:
         self.shapes, self.flops, self.memory, self.stack = shapes, flops, memory, stack
@@ -74,28 +73,28 @@ class Recorder:
         if self.shapes and args:
             record.inputs = [Input(value) for value in args]
         self.records.append(record)
-        record.start = perf_counter_ns()              # what the bookkeeping took is not the event's
+        record.start = perf_counter_ns()              # excludes the time of the bookkeeping
         return record
 
     def begin_range(self, name: str) -> Record:
-        """Open an event that the user has named."""
+        """Open an event for a named range."""
         return self.begin(name, USER_SCOPE)
 
     def end_of(self, record: Record) -> None:
         record.end = perf_counter_ns()
 
     def stop(self) -> None:
-        """Close what is still open: an error, or a range that was never left."""
+        """Close events that are still open after an error or an unclosed range."""
         self.end = perf_counter_ns()
         for record in self.records:
             if record.end == 0:
                 record.end = self.end
 
-    # ---- what dispatch, Function and the engine call
+    # ---- called by dispatch, Function and the engine
     def run_op(self, op: OpDef, args: Any, layers: Callable[[Any, Any], Any]) -> Any:
         """Run `op` through the `layers` of dispatch as one event."""
         number = -1
-        # (`x_like` takes no more from its tensor than a shape: autograd lets it pass)
+        # (`x_like` uses only the shape of its tensor: autograd skips it)
         if tls.grad_enabled and not tls.below and not tls.inference and not op.name.endswith("_like") and has_tensor(args):
             number = sequence.n + 1
             self.threads[number] = thread_number()
@@ -115,7 +114,7 @@ class Recorder:
         return result
 
     def run_steps(self, op: Any, args: Any, fill: str, values: Any) -> Any:
-        """A factory as `empty` and an in-place fill, which is how PyTorch runs it."""
+        """Record a factory as `empty` and an in-place fill, as PyTorch runs it."""
         named = dict(zip([p.name for p in op.schema.params], args, strict=True))
         maker, filler = op_named("empty.memory_format"), op_named(fill)
         made = self.run_part(maker, [named.get(p.name, p.default) for p in maker.schema.params])
@@ -133,7 +132,7 @@ class Recorder:
         return result
 
     def run_function(self, name: str, args: Any, run: Callable[[], Any]) -> Any:
-        """A custom Function's forward as one event."""
+        """Record a custom Function's forward as one event."""
         number = sequence.n + 1 if tls.grad_enabled and has_tensor(args) else -1
         if number >= 0:
             self.threads[number] = thread_number()
@@ -151,7 +150,7 @@ class Recorder:
         return record
 
     def next_node(self, before: Record | None, node: Any) -> Record | None:
-        """Close the event of the node that the engine has done with, and open that of the next one (None: there is none)."""
+        """Close the event of the finished node, and open that of the next one (None at the end)."""
         if before is not None:
             self.end_of(before)
         if node is None:
@@ -178,7 +177,7 @@ next_thread = count(1).__next__
 
 
 def thread_number() -> int:
-    """The number of this thread; threads are counted as they are first seen, from 1."""
+    """The number of this thread, counted from 1 in the order of first use."""
     if own_thread.n == 0:
         own_thread.n = next_thread()
     return own_thread.n
@@ -216,7 +215,7 @@ def fresh_bytes(args: Any, result: Any) -> int:
 
 
 def flops_of(name: str, args: Any, result: Any) -> int:
-    """An estimate of the floating-point operations of the few ops that PyTorch has one for."""
+    """The estimated floating-point operations of an op, for the ops that PyTorch estimates."""
     if name in ("add", "mul"):
         return int(args[0].array.size) if isinstance(args[0], Tensor) else 0
     if name in ("mm", "bmm"):
@@ -228,9 +227,9 @@ def flops_of(name: str, args: Any, result: Any) -> int:
     return 0
 
 
-# ---- factories, taken apart
+# ---- factories in steps
 def takes_steps(op: OpDef, args: Any) -> bool:
-    """Whether nothing between here and the kernel wants to see the factory whole, and the call is a plain one."""
+    """Whether the factory call is plain and no layer below must see it whole."""
     if op.is_out or tls.dispatch_modes or tls.transforms or tls.below:
         return False
     layout, device = args[op.device_arg - 1], args[op.device_arg]
@@ -248,7 +247,7 @@ def op_named(full: str) -> Any:
     return op
 
 
-# factory -> the in-place op that fills it, and the arguments of that
+# factory -> the in-place op that fills it, and its arguments
 STEPS: dict[str, tuple[str, Callable[[Any], list[Any]]]] = {
     "ones": ("fill_.Scalar", lambda named: [1.0]),
     "zeros": ("zero_.default", lambda named: []),

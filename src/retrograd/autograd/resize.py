@@ -1,4 +1,4 @@
-"""`Resize`, the custom Function that old programs reshape with."""
+"""`Resize`, the deprecated custom Function for reshaping."""
 from __future__ import annotations
 
 from math import prod

@@ -1,6 +1,6 @@
-"""The compiled library of algorithms, where it was built: None without it, and callers compute with NumPy.
+"""The compiled library of algorithms, or None where it was not built and callers compute with NumPy.
 
-A function of it answers None for arrays that it does not take.
+Its functions return None for arrays that they do not support.
 """
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
 """From op tables to what users call: the functions `torch.sin`, the methods `x.sin`, the objects `ops.aten.sin.default`.
 
 A name is one Packet with several overloads. Calls with plain tensors in the usual positions go straight to dispatch;
-everything else is bound against the schemas first. `__torch_function__` is honoured here, where the public names are.
+everything else is bound against the schemas first. `__torch_function__` is handled here, at the public names.
 
 NOTE [Names bound on first use]
 There are some two thousand names and a program uses few, so `import retrograd` imports the tables that every program
-needs and knows of the others only what they declare (ops/names.py). Whoever asks for a name first has its tables
-imported and its function or method made: `retrograd.__getattr__` for functions, a `Later` in the place of each method of
-Tensor and of each entry of FUNCTIONS_BY_NAME, `find_packet` for ops. What is made takes the place of the `Later`; the next call
-finds it there and pays nothing.
+needs and knows only the names that the others declare (ops/names.py). The first use of a name imports its tables and
+creates its function or method: by `retrograd.__getattr__` for functions, by the `Later` placeholder of each method of
+Tensor and of each entry of FUNCTIONS_BY_NAME, by `find_packet` for ops. The result replaces the `Later`, so later calls pay
+nothing.
 """
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def call_named(name: str, args: Any, kwargs: Any, is_method: bool, function: Any
     try:
         index, bound = resolve(name, packet.schemas, args, kwargs, is_method)
     except TypeError:
-        # only now, because looking costs: something that is no tensor may still want the call
+        # checked last because it is slow: a non-tensor argument may still override the call
         if wanted_by_another(args, kwargs):
             return hooks.torch_function(function, args, kwargs)
         if is_method and all([len(s.params) == 1 or s.is_out for s in packet.schemas]):
@@ -68,7 +68,7 @@ def call_named(name: str, args: Any, kwargs: Any, is_method: bool, function: Any
 
 
 def overridden(args: Any, kwargs: Any) -> bool:
-    """Whether a mode or a subclass wants to see this call."""
+    """Whether a mode or a subclass overrides this call."""
     if switches.any_mode and tls.function_modes:
         return tls.function_disabled < 2
     for a in args:
@@ -86,8 +86,8 @@ def overridden(args: Any, kwargs: Any) -> bool:
 
 
 def make_unreduced(name: str, op: Any, public: Any = None) -> Any:
-    """The function of a loss. Its schema says that it takes the mean, and `ops.aten` does; PyTorch's own binding reads the
-    default as 0, so that `torch.kl_div(a, b)` does not reduce unless it is told to."""
+    """The public function of a loss: the schema's default (used by `ops.aten`) is the mean, but PyTorch's Python binding
+    reads it as 0, so `torch.kl_div(a, b)` does not reduce by default."""
     place = [p.name for p in op.schema.params].index("reduction")
 
     def function(*args: Any, **kwargs: Any) -> Any:
@@ -98,7 +98,7 @@ def make_unreduced(name: str, op: Any, public: Any = None) -> Any:
 
 
 def pair(op: OpDef) -> Any:
-    """`op` as a function of its two tensors, with the other arguments that its `fast` is for."""
+    """`op` as a function of its two tensors, with the other arguments fixed to those that `op.fast` supports."""
     if not COMPILED:
         return operators.written(op, "operator2")
 
@@ -120,7 +120,7 @@ def make_entry(name: str, is_method: bool) -> Any:
 
 
 def entry_of(name: str, schemas: Any, targets: Any, general: Any, is_method: bool, unreduced: bool = True) -> Any:
-    """A function that binds its calls to the first schema that fits and runs its target. By default losses are not reduced
+    """A function that binds each call to the first schema that fits and runs its target; losses default to no reduction
     (see `make_unreduced`)."""
     if not COMPILED:
         return calls.entry(name, schemas, targets, general, is_method, unreduced)
@@ -131,7 +131,7 @@ def entry_of(name: str, schemas: Any, targets: Any, general: Any, is_method: boo
             if is_method and (schema.is_out or not schema.takes_self):
                 continue
             form = binder.form_of(Binding(schema, is_method, unreduced), target)
-            if form is None:             # this overload, and so those after it, are for the schemas to bind
+            if form is None:             # this overload and those after it are bound by their schemas
                 break
             found.append(form)
         return found
@@ -153,9 +153,9 @@ def make(name: str, is_method: bool) -> Any:
 
 # ---- names bound on first use
 class Later(str):
-    """What stands for a method of Tensor, or in FUNCTIONS_BY_NAME for a function, until it is first used: its name."""
+    """Placeholder for a method of Tensor or an entry of FUNCTIONS_BY_NAME until its first use: its name."""
 
-    __slots__ = ()        # a thousand of them, and so none of them for the garbage collector to visit
+    __slots__ = ()        # there are a thousand instances: keep them out of the garbage collector
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return internal_named(str(self))(*args, **kwargs)
@@ -185,7 +185,7 @@ def function_named(name: str) -> Any:
 
 
 def method_named(name: str) -> Any:
-    """Tensor.<name>, which from now on is found there."""
+    """Create Tensor.<name> and install it on the class."""
     load(name)
     made = EXTRA_METHODS.get(name)
     if made is None:
@@ -198,17 +198,17 @@ def method_named(name: str) -> Any:
 
 
 def internal_named(name: str) -> Any:
-    """What FUNCTIONS_BY_NAME has under `name`, which from now on is found there."""
+    """The entry of FUNCTIONS_BY_NAME for `name`, created on first use."""
     load(name)
     found = FUNCTIONS_BY_NAME[name]
-    if isinstance(found, Later):          # an op's: the tables put there what is not
+    if isinstance(found, Later):          # it belongs to an op; the tables enter everything else themselves
         found = FUNCTIONS_BY_NAME[name] = function_named(name) if name in PUBLIC else method_named(name)
     return found
 
 
 def announce(modules: dict[str, tuple[str, str, str, str]], package: str) -> None:
-    """Let names be known whose modules need not be imported yet: for each module its functions, its methods of Tensor,
-    its ops that are neither, and what it puts into FUNCTIONS_BY_NAME besides."""
+    """Register the names of modules that are not imported yet: for each module its functions, its methods of Tensor, its
+    other ops, and its further entries of FUNCTIONS_BY_NAME."""
     methods: list[str] = []
     internal: list[str] = []
     for module, (functions, members, ops, internals) in modules.items():
@@ -223,7 +223,7 @@ def announce(modules: dict[str, tuple[str, str, str, str]], package: str) -> Non
     UNFINISHED.update(MODULES)
     laters = {name: Later(name) for name in internal}
     install(Tensor, {name: laters[name] for name in methods})
-    laters.update(FUNCTIONS_BY_NAME)                # what is there already stays
+    laters.update(FUNCTIONS_BY_NAME)                # existing entries stay
     FUNCTIONS_BY_NAME.update(laters)
 
 
@@ -240,7 +240,7 @@ def bind_all() -> None:
 
 
 def wants_call(values: Any) -> bool:
-    """Whether one of some arguments, or of lists of them, is no tensor and takes part in `__torch_function__`."""
+    """Whether a non-tensor among the arguments, or in lists of them, implements `__torch_function__`."""
     for value in values:
         if isinstance(value, Tensor):
             continue
@@ -254,10 +254,8 @@ def wants_call(values: Any) -> bool:
 
 def expose(function: Any = None, *, name: str | None = None, method: bool = True, plain: bool = True,
            written_out: Any = None, seen: bool = True) -> Any:
-    """Make a Python function public that is written with ops: as torch.<name> (`plain`) and Tensor.<name> (`method`).
-
-    `written_out` gives the arguments the form in which `__torch_function__` sees them, whatever form the caller used; what is
-    not to be `seen` takes no part in the protocol.
+    """Publish a Python function written in terms of ops as torch.<name> (`plain`) and Tensor.<name> (`method`).
+    `written_out` normalises the arguments for `__torch_function__`; with `seen=False` the function skips that protocol.
     """
     def register(fn: Any) -> Any:
         public = name or fn.__name__
@@ -277,7 +275,7 @@ def expose(function: Any = None, *, name: str | None = None, method: bool = True
 
 
 def overridable(fn: Any, public: str, module: str = "torch", written_out: Any = None, is_method: bool = False) -> Any:
-    """A function of tensors that modes, subclasses and what is like a tensor can take over."""
+    """A function of tensors that modes, subclasses and tensor-like objects can override."""
     def function(*args: Any, **kwargs: Any) -> Any:
         if overridden(args, kwargs) or args and not isinstance(args[0], Tensor) and wants_call(args):
             return hooks.torch_function(function, args if written_out is None else written_out(args), kwargs)
@@ -285,7 +283,7 @@ def overridable(fn: Any, public: str, module: str = "torch", written_out: Any = 
             if switches.any_mode and tls.profiler is not None and args and find_packet(public) is None:
                 return tls.profiler.run_function(f"aten::{public}", args, lambda: fn(*args, **kwargs))
             return fn(*args, **kwargs)
-        except Exception as error:       # only now, because looking costs: something that is no tensor may still want the call
+        except Exception as error:       # checked last because it is slow: a non-tensor argument may still override the call
             if wants_call(args) or wants_call(kwargs.values()):
                 return hooks.torch_function(function, args, kwargs)
             words = unbound(error, fn, public, args, is_method) if isinstance(error, (TypeError, AttributeError)) else None
@@ -299,8 +297,7 @@ def overridable(fn: Any, public: str, module: str = "torch", written_out: Any = 
 
 
 def unbound(error: Any, fn: Any, public: str, args: Any, is_method: bool) -> str | None:
-    """PyTorch's words for a call that Python could not bind to the function behind a public name, or whose first argument
-    is no tensor."""
+    """PyTorch's error text for a call whose arguments do not bind, or whose first argument is not a tensor."""
     text = str(error)
     if isinstance(error, AttributeError):
         wrong = args and not isinstance(args[0], Tensor) and text.startswith(
@@ -326,16 +323,16 @@ def unbound(error: Any, fn: Any, public: str, args: Any, is_method: bool) -> str
 
 
 def variants_of(name: str) -> str:
-    """How an op is public: "function", "method", both or neither."""
+    """The variants under which an op is public: "function", "method", both or neither."""
     packet = find_packet(name)
     assert packet is not None
     return ", ".join(op.variants for op in packet.overloads_[:packet.declared or 1])
 
 
 class Namespace:
-    """`ops.aten` and the namespaces of users: every op by name."""
+    """`ops.aten` and user-defined namespaces: every op by name."""
 
-    _name = ""              # of one that is not set up yet: __getattr__ must not be asked for it
+    _name = ""              # class-level default: reading it before __init__ must not reach __getattr__
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -346,8 +343,8 @@ class Namespace:
             raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
         for op in packet.overloads_:
             if not op._ready:
-                op.prepare()              # users ask for facts that are read off the schema
-        if self._name == "aten":          # those of users may be taken back
+                op.prepare()              # users read attributes that are derived from the schema
+        if self._name == "aten":          # user-defined ops may be unregistered again
             self.__dict__[name] = packet
         return packet
 
@@ -364,7 +361,7 @@ class Namespace:
 
 
 class RangeOps:
-    """`ops.profiler`: ranges with a name, opened and closed by hand; nothing happens where no profiler is on."""
+    """`ops.profiler`: named ranges opened and closed by hand; no-ops while no profiler is active."""
 
     def _record_function_enter(self, name: str, args: str | None = None) -> Any:
         recorder = tls.profiler
@@ -388,7 +385,7 @@ class Ops:
         self.missing_libraries: list[str] = []
 
     def load_library(self, path: Any) -> None:
-        """Libraries of ops are compiled against PyTorch, and cannot be loaded."""
+        """Refuse: op libraries are compiled against PyTorch and cannot be loaded."""
         self.missing_libraries.append(str(path))
         raise OSError(f"Could not load this library: {path}. It is compiled against PyTorch's own C++ library; ops are "
                       "declared in Python, with torch.library")
@@ -411,7 +408,7 @@ def packet_call(packet: Any, args: Any, kwargs: Any) -> Any:
 
 
 def packet_entry(packet: Any) -> Any:
-    """What calls of a packet run: they are bound in C where there is a compiled core."""
+    """The callable that runs calls of a packet; the compiled core binds them in C."""
     def general(*args: Any, **kwargs: Any) -> Any:
         return packet_general(packet, args, kwargs)
     find_packet(packet.name)
@@ -421,7 +418,7 @@ def packet_entry(packet: Any) -> Any:
 
 
 def packet_function(packet: Any, name: str, general: Any) -> Any:
-    """A public function `name` for calls of a packet; `general` gets those that modes or classes want to see."""
+    """A public function `name` for calls of a packet; `general` handles calls that modes or subclasses override."""
     find_packet(packet.name)
     return entry_of(name, packet.schemas, packet.overloads_, general, False, unreduced=False)
 
@@ -444,7 +441,7 @@ def op_call(op: OpDef, args: Any, kwargs: Any) -> Any:
     if op.scalars:
         if not op._ready:
             op.prepare()
-        for i in op.scalar_args:          # to functions a tensor of one element is a number, to ops it is not
+        for i in op.scalar_args:          # functions accept a one-element tensor as a number, ops do not
             if i < len(args) and isinstance(args[i], Tensor):
                 hooks.refused([op], args, kwargs, False)
     entry = op.short
@@ -470,12 +467,12 @@ def op_general(op: OpDef, args: Any, kwargs: Any) -> Any:
 
 
 def wanted_by_another(args: Any, kwargs: Any) -> bool:
-    """Whether something that is no tensor wants a call that could not be bound."""
+    """Whether a non-tensor argument overrides a call that could not be bound."""
     return any([hasattr(a, "__torch_function__") and not isinstance(a, Tensor)
                 for value in (*args, *kwargs.values()) for a in (value if isinstance(value, (list, tuple)) else (value,))])
 
 
-assert overload       # importing it gives ops the rest of their attributes
+assert overload       # importing it adds the remaining attributes of ops
 CALLERS.update(op=op_call, packet=packet_call, function=packet_function)
 put_into(OpDef, {"__name__": property(lambda op: f"{op.name}.{op.overload}"), "__copy__": lambda op: op,
                  "__deepcopy__": lambda op, memo: op})

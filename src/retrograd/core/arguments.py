@@ -1,4 +1,4 @@
-"""Overload resolution: finds the first schema a call fits, or raises TypeError in PyTorch's words.
+"""Overload resolution: finds the first schema that a call fits, or raises TypeError with PyTorch's text.
 
 NOTE [Which error a failed call gets]
 With several overloads PyTorch first counts arguments. If just one overload could take that many, the error explains
@@ -51,7 +51,7 @@ def resolve(
             try:
                 bound = schema.try_bind(args, kwargs, is_method)
             except RuntimeError as error:
-                # a batched tensor gives no number, but a later overload may take it as a tensor
+                # a batched tensor cannot become a number, but a later overload may accept it as a tensor
                 if not getattr(error, "no_number", False):
                     raise
                 bound, refused = None, error
@@ -70,7 +70,7 @@ def resolve(
 
 
 def in_present_order(name: str, args: Arguments, kwargs: Keywords) -> tuple[Arguments, Keywords] | None:
-    """A call in the order of old, add(self, alpha, other) or addmm(beta, self, alpha, mat1, mat2), as it is written today."""
+    """Reorder the arguments of a deprecated call, add(self, alpha, other) or addmm(beta, self, alpha, mat1, mat2)."""
     tensors = tuple(a for a in args if convert.is_tensor(a))
     scaled = {i: a for i, a in enumerate(args) if not convert.is_tensor(a)}
     if not scaled or any(convert.to_scalar(a) is MISMATCH for a in scaled.values()):
@@ -196,7 +196,7 @@ def _explain_one(name: str, signature: _Signature, args: Arguments, kwargs: Keyw
         try:
             fits = param.convert(value) is not MISMATCH
         except ListItemError:
-            fits = True  # PyTorch looks at later items only after it has settled on this signature
+            fits = True  # PyTorch checks later items only after choosing this signature
         if not fits:
             where = f"'{param_name}' (position {position + 1})" if positional else f"'{param_name}'"
             return f"{name}(): argument {where} must be {_type_words(param)}, {_not_what(param, value)}"
@@ -231,7 +231,7 @@ def _too_many(name: str, signature: _Signature, given: int) -> str:
 
 
 def _missing(name: str, signature: _Signature, start: int) -> str:
-    """PyTorch counts on from the first missing one, and has singular and plural the wrong way round."""
+    """PyTorch counts from the first missing argument and swaps singular and plural."""
     missing = [f'"{param_name}"' for param_name, p in signature.params[start:] if p.required]
     plural = "s" if len(missing) == 1 else ""
     return f"{name}() missing {len(missing)} required positional argument{plural}: {', '.join(missing)}"
@@ -300,7 +300,7 @@ class _Option:
         return len(args) + len(keywords) == len(self.items)
 
     def unknown_keywords(self, keywords: Keywords) -> list[str]:
-        """Keywords can only stand for the last parameters; a default is mistaken for the parameter's name."""
+        """Keywords can only name the last parameters; as in PyTorch, a default hides the parameter's name."""
         names = [name for _, _, name in self.items[max(len(self.items) - len(keywords), 0) :]]
         return [keyword for keyword in keywords if keyword not in names]
 
@@ -333,13 +333,13 @@ def _describe_items(value: Any) -> str:
     return f"list of [{', '.join(names)}]" if isinstance(value, list) else type_name(value)
 
 
-# ---- words for types and values -----------------------------------------------------------------------------------
+# ---- names of types and values -----------------------------------------------------------------------------------
 
 
 def type_name(value: Any) -> str:
     """The name PyTorch gives a value's type: C types carry their module, classes written in Python do not."""
     kind = type(value)
-    if kind.__module__.partition(".")[0] in ("torch", __name__.partition(".")[0]):      # as_torch names classes anew
+    if kind.__module__.partition(".")[0] in ("torch", __name__.partition(".")[0]):      # as_torch renames classes
         return f"torch.{kind.__name__}" if kind.__name__ in _NAMED_IN_TORCH else kind.__name__
     written_in_c = not kind.__flags__ & (1 << 9)
     return f"{kind.__module__}.{kind.__qualname__}" if written_in_c and kind.__module__ != "builtins" else kind.__name__

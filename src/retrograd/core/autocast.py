@@ -1,7 +1,7 @@
 """Autocast: while it is on, some ops compute in a lower precision and some in float32, whatever their inputs are.
 
-It comes before everything else that happens to an op: the casts are ordinary recorded ops, and what an op does inside is
-not cast again. A leaf that is cast for an op is kept until the outermost scope ends, so that one cast serves all uses.
+It runs before every other layer: the casts are ordinary recorded ops, and ops called inside an op are not cast again. The
+cast of a leaf is cached until the outermost scope ends, so that one cast serves all uses.
 """
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from retrograd.core.tensor import Tensor
 
 
 class AutocastState(_local):
-    """What one thread has set; whether autocast is on, and in which dtype, is `tls.autocast`."""
+    """The autocast settings of one thread; `tls.autocast` is the active dtype, None while autocast is off."""
 
     dtype: Any = dtypes.bfloat16
     cache_enabled: bool = True
@@ -44,9 +44,9 @@ def use_dtype(dtype: Any) -> None:
 
 
 def run(op: OpDef, args: Any) -> Any:
-    """Do an op that autocast has a say in."""
+    """Run an op under autocast."""
     lower = tls.autocast
-    tls.autocast = None                   # only the flag: the count of what is special stays, and is right again below
+    tls.autocast = None                   # only the flag: the slow-path count stays unchanged and is consistent again below
     try:
         if not (op.is_out or op.is_inplace):
             target = lower if op.autocast == "lower" else dtypes.float32

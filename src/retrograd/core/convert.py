@@ -1,6 +1,6 @@
 """Argument converters: check one call argument against a schema type and bring it to canonical form.
 
-Tensors, dtypes and the like are recognised through the hooks below, so this file needs none of their modules.
+Tensors, dtypes and similar types are recognised through the hooks below, so this file imports none of their modules.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Converter = Callable[[Any], Any]
 
 
 class ListItemError(TypeError):
-    """A list argument whose later items have the wrong type: PyTorch gives up there, without trying more overloads."""
+    """A list argument whose later items have the wrong type: PyTorch stops there, without trying more overloads."""
 
     def __init__(self, value: Any, position: int, item: Any, kind: str) -> None:
         self.reason = f"item {position} of a list must be {kind}, but got {type(item).__name__}"
@@ -74,7 +74,7 @@ def is_memory_format(value: object) -> bool:
     return type(value).__name__ == "memory_format"
 
 
-# Python types that stand for a dtype, e.g. zeros(2, dtype=float); the dtype module fills in the values.
+# Python types that denote a dtype, e.g. zeros(2, dtype=float); the dtype module fills in the values.
 python_dtypes: dict[type, Any] = {bool: bool, int: int, float: float, complex: complex}
 
 
@@ -135,7 +135,7 @@ def to_scalar(value: Any) -> Any:
     if type(value) in _NUMBER_TYPES:
         return value if type(value) is not int or -SMALL <= value <= SMALL else fitting(value)
     if is_tensor(value):
-        # A tensor in the graph would silently lose its gradient, so it is no Scalar.
+        # A tensor in the graph would silently lose its gradient, so it is not accepted as a Scalar.
         return MISMATCH if value.ndim or value.requires_grad else value.item()
     return _plain_number(value)
 
@@ -144,7 +144,7 @@ SMALL: Final = 1 << 31
 
 
 def fitting(number: int) -> int:
-    """An integer that 64 bits can hold, with a sign or without."""
+    """An integer that fits 64 bits, signed or unsigned."""
     if number >= 1 << 64:
         raise OverflowError("int too big to convert")
     if number < -(1 << 63):
@@ -153,7 +153,7 @@ def fitting(number: int) -> int:
 
 
 def to_fixed_int(value: Any) -> Any:
-    """An integer that is no size or index: of tensors, only those without dimensions stand for it."""
+    """An integer that is neither a size nor an index: among tensors, only 0-d ones are accepted."""
     if type(value) is not int and is_tensor(value) and value.ndim:
         return MISMATCH
     return to_int(value)
@@ -246,7 +246,7 @@ _SINGLE: Final[dict[str, Converter]] = {
 
 
 def to_int_list(value: Any) -> Any:
-    """A tuple of ints. Only the first item decides whether the overload fits; a later misfit is an error at once."""
+    """A tuple of ints. Only the first item decides whether the overload fits; a later mismatch raises immediately."""
     if not isinstance(value, (tuple, list)):
         return MISMATCH
     for item in value:
@@ -258,7 +258,7 @@ def to_int_list(value: Any) -> Any:
 def _mixed_ints(value: Any) -> Any:
     ints: list[int] = []
     for position, item in enumerate(value):
-        # PyTorch looks for bools only in the first place; after that they are ints.
+        # PyTorch checks for bools only in the first item; after that they are ints.
         number = int(item) if position and isinstance(item, bool) else to_int(item)
         if number is MISMATCH:
             if not position:
@@ -349,7 +349,7 @@ def converter_for(
         elif type_name == "Tensor":
             convert = to_optional_tensor_list if item_optional else to_tensor_list
         else:
-            if type_name == "Scalar":           # of tensors none is taken for a number here
+            if type_name == "Scalar":           # no tensor is accepted as a number here
                 single = _listed_number
             convert = _list_of(_or_none(single) if item_optional else single, list_size)
     return _or_none(convert, none_means) if allow_none or none_means is not None else convert

@@ -1,4 +1,4 @@
-"""Copies of arrays into other memory orders and dtypes: in C over all threads where it was built, with NumPy otherwise."""
+"""Copies of arrays into other memory orders and dtypes: multithreaded C where it was built, NumPy otherwise."""
 from __future__ import annotations
 
 from typing import Any
@@ -8,7 +8,7 @@ import numpy as np
 from retrograd.core import fast_kernels
 from retrograd.core.algorithms import native
 
-SMALL = 4096                  # elements that NumPy copies in less time than a call takes
+SMALL = 4096                  # elements; below this NumPy is faster than calling the C function
 
 
 def copy_into(target: Any, source: Any) -> None:
@@ -31,7 +31,7 @@ def copy_into(target: Any, source: Any) -> None:
 
 
 def cast_array(array: Any, dtype: Any) -> Any:
-    """Values converted as PyTorch does: complex to real drops the imaginary part without a word."""
+    """Values converted as in PyTorch: complex to real silently drops the imaginary part."""
     if array.dtype == dtype:
         return array
     if array.dtype.kind == "c" and dtype.kind != "c":

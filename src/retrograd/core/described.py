@@ -1,4 +1,4 @@
-"""Wrapper subclasses that say themselves, by `__torch_dispatch__`, which size, strides, device or layout they have."""
+"""Wrapper subclasses whose `__torch_dispatch__` answers for their size, strides, device or layout."""
 from __future__ import annotations
 
 from typing import Any
@@ -15,7 +15,7 @@ SEQUENCES = ("size", "stride")
 
 
 def set_policy(t: Tensor, policy: str | None, device: bool, layout: bool) -> None:
-    """Note what an instance is to be asked about."""
+    """Set which properties are requested from the class of an instance."""
     asked = set(POLICIES[policy]) if policy is not None else set()
     if device:
         asked.add("device")
@@ -31,7 +31,7 @@ def check_policy(policy: str | None) -> None:
 
 
 def described(t: Any, name: str, *args: Any) -> Any:
-    """What the class of `t` says about one of its facts; None where it is not asked, or leaves it to the tensor."""
+    """A property of `t` as its class's `__torch_dispatch__` gives it; None where the class does not override it."""
     asked = t.__dict__.get("_described")
     if asked is None or name not in asked or tls.dispatch_disabled:
         return None

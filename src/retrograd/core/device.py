@@ -5,13 +5,13 @@ from typing import Any
 
 from retrograd.core.hooks import hooks
 
-# The kinds that PyTorch has names for; tensors exist on the first and on "meta" (see `missing`).
+# The device types that PyTorch names; tensors exist on the first and on "meta" (see `missing`).
 KNOWN = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy",
          "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone")
 
 
 class device:
-    """A place where tensors live, such as `device("cpu")` or `device("cuda", 0)`.
+    """A device that holds tensors, such as `device("cpu")` or `device("cuda", 0)`.
 
     >>> device("cpu")
     device(type='cpu')
@@ -41,7 +41,7 @@ class device:
         self.index = index
 
     def __enter__(self) -> device:
-        """New tensors are made on this device until the scope is left."""
+        """Create new tensors on this device until the scope ends."""
         context = hooks.device_context(self)
         if not hasattr(self, "_entered"):
             self._entered: list[Any] = []
@@ -80,5 +80,5 @@ def parse_device(value: Any) -> device:
 
 
 def missing(value: device) -> Exception:
-    """The error for a tensor on a device that is not there."""
+    """The error for a tensor on a device that is not available."""
     return AssertionError(f"Torch not compiled with {value.type.upper()} enabled")

@@ -1,4 +1,4 @@
-"""The names of the layers that a call goes through, and sets of them, as PyTorch numbers them."""
+"""Dispatch keys, the names of the layers that a call goes through, and sets of them, numbered as in PyTorch."""
 from __future__ import annotations
 
 import enum
@@ -39,7 +39,7 @@ DispatchKey = enum.Enum("DispatchKey", {name: i for i, name in enumerate(NAMES)}
 
 
 def priority(key: Any) -> int:
-    """How early a call meets a layer: higher numbers first."""
+    """The priority of a key: higher numbers run first."""
     for kind, layer in (("Autograd", "AutogradFunctionality"), ("NestedTensor", "NestedTensor"), ("SparseCsr", "SparseCsr"),
                         ("Sparse", "Sparse"), ("Quantized", "Quantized"), ("", "Dense")):
         if key.name not in ALONE and key.name not in ALIASES and key.name.startswith(kind):
@@ -48,7 +48,7 @@ def priority(key: Any) -> int:
 
 
 class LocalKeys(local):
-    """The keys that this thread has in force, and those that it leaves out, whatever the tensors say."""
+    """The keys that this thread includes and excludes, independently of the tensors."""
 
     def __init__(self) -> None:
         self.included, self.excluded = DispatchKeySet(), DispatchKeySet()
@@ -59,7 +59,7 @@ def local_keys() -> LocalKeys:
 
 
 class DispatchKeySet:
-    """Several layers.
+    """A set of dispatch keys.
 
     >>> keys = DispatchKeySet(DispatchKey.CPU) | DispatchKeySet(DispatchKey.AutogradCPU)
     >>> keys.highestPriorityTypeId().name, keys.has(DispatchKey.Meta)
@@ -101,16 +101,16 @@ class DispatchKeySet:
         return DispatchKeySet(*(self.keys - {key}))
 
     def highestPriorityTypeId(self) -> Any:
-        """The layer that a call meets first."""
+        """The key that a call reaches first."""
         return max(self.keys, key=priority) if self.keys else DispatchKey["Undefined"]
 
     def raw_repr(self) -> int:
-        """The set as the bits of a number."""
+        """The set as an integer bit mask."""
         return sum(1 << key.value for key in self.keys)
 
     @staticmethod
     def from_raw_repr(bits: int) -> DispatchKeySet:
-        """The set of a number's bits."""
+        """The set for an integer bit mask."""
         return DispatchKeySet(*[key for key in DispatchKey if bits >> key.value & 1])
 
 
@@ -118,7 +118,7 @@ LOCAL = LocalKeys()
 
 
 def keys_of(tensor: Tensor) -> DispatchKeySet:
-    """The layers that concern a tensor."""
+    """The dispatch keys of a tensor."""
     flags = tensor._flags
     kind = "Sparse" if flags & FLAG_SPARSE else ""
     if kind and str(tensor.layout) != "torch.sparse_coo":

@@ -1,11 +1,11 @@
-"""Which tensors the DLPack protocol can hand to other libraries."""
+"""Checks which tensors can be exported through DLPack."""
 from __future__ import annotations
 
 from retrograd.core.tensor import FLAG_CONJ, FLAG_META, FLAG_SPARSE, Tensor
 
 
 def check_exportable(t: Tensor) -> None:
-    """Refuse tensors that other libraries would read wrongly."""
+    """Raise for tensors that other libraries would misread."""
     if t._flags & FLAG_SPARSE:
         raise BufferError("Can't export tensors with layout other than torch.strided")
     if t.requires_grad:

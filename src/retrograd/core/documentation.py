@@ -1,6 +1,7 @@
-"""What `help(torch.sin)` says: the arguments, read off the schemas, and for the most used functions a sentence and an example.
+"""The docstrings of generated functions: the signatures from the schemas and, for common functions, a sentence and an
+example.
 
-A function's docstring is made with the function, when its name is first used (see NOTE [Names bound on first use] in api.py).
+A docstring is built together with its function, on the first use of the name (see NOTE [Names bound on first use] in api.py).
 """
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import Any
 
 from retrograd.core.schema import REQUIRED
 
-found: dict[str, tuple[str, str]] = {}        # by name: the sentence, and the example as lines
+found: dict[str, tuple[str, str]] = {}        # name -> (sentence, example as lines)
 
 
 def described(name: str) -> tuple[str, str]:
@@ -20,7 +21,7 @@ def described(name: str) -> tuple[str, str]:
             sentence, code, result = block.split("\n", 2)
             key, _, sentence = sentence.partition(": ")
             read[key] = sentence, f">>> import retrograd as torch\n>>> {code}\n{result}"
-        found.update(read)        # all at once: another thread may be looking
+        found.update(read)        # one update: another thread may be reading
     return found.get(name, ("", ""))
 
 
@@ -54,7 +55,7 @@ def documentation(packet: Any, name: str, is_method: bool) -> str:
 
 
 def add_example(name: str, function: Any) -> None:
-    """Give a function that is written out the example that its docstring lacks."""
+    """Add the example to the docstring of a hand-written function that lacks one."""
     sentence, example = described(name)
     text = function.__doc__
     if example and not (text and ">>>" in text):

@@ -43,7 +43,7 @@ class dtype:
         return f"torch.{self.name}"
 
     def __getattr__(self, name: str) -> Any:
-        # The one attribute that may not be there yet: the NumPy type of bfloat16 and of the types with 8 bits.
+        # The only attribute set lazily: the NumPy type of bfloat16 and of the 8-bit floats.
         if name == "numpy":
             return _load_bfloat16() if self is bfloat16 else _load_rare(self)
         raise AttributeError(f"'dtype' object has no attribute {name!r}")
@@ -120,7 +120,7 @@ ALL: tuple[dtype, ...] = (bool_, uint8, int8, int16, int32, int64, uint16, uint3
                           float32, float64, complex64, complex128)
 BY_NAME: dict[str, dtype] = {each.name: each for each in ALL}
 BY_NUMPY: dict[np.dtype[Any], dtype] = {each.numpy: each for each in ALL if each is not bfloat16}
-HALVES: list[np.dtype[Any]] = [float16.numpy]         # the types of half precision that arrays have so far
+HALVES: list[np.dtype[Any]] = [float16.numpy]         # the half-precision NumPy types loaded so far
 ALIASES: dict[str, dtype] = {
     "half": float16, "float": float32, "double": float64, "cfloat": complex64, "cdouble": complex128,
     "short": int16, "int": int32, "long": int64,
@@ -128,7 +128,7 @@ ALIASES: dict[str, dtype] = {
 _UNPROMOTABLE = frozenset((uint16, uint32, uint64))
 
 
-# Types that programs name, hold and convert to and from, but do not compute in; those that NumPy lacks are names only.
+# Types for storage and conversion only, without arithmetic; those that NumPy lacks exist by name only.
 RARE: tuple[dtype, ...] = tuple([
     *[_make_rare(name, FLOATING, legacy, abbr, 1) for name, legacy, abbr in (
         ("float8_e4m3fn", "Float8_e4m3fn", "f8e4m3fn"), ("float8_e5m2", "Float8_e5m2", "f8e5m2"),
@@ -148,7 +148,7 @@ ALIASES["chalf"] = BY_NAME["complex32"]
 
 
 def _load_rare(wanted: dtype) -> np.dtype[Any]:
-    """The NumPy type of a type with 8 bits; an error for the others."""
+    """The NumPy type of an 8-bit float; raises for the other rare types."""
     if not wanted.name.startswith("float8"):
         raise RuntimeError(f"torch.{wanted.name} is a name only: there are no tensors of this type")
     wanted.numpy = found = np.dtype(getattr(import_module("ml_dtypes"), wanted.name))
@@ -157,7 +157,7 @@ def _load_rare(wanted: dtype) -> np.dtype[Any]:
 
 
 def _load_bfloat16() -> np.dtype[Any]:
-    """The NumPy type of bfloat16; the library that has it is imported for programs that use it."""
+    """The NumPy type of bfloat16, imported from ml_dtypes on first use."""
     bfloat16.numpy = found = np.dtype(import_module("ml_dtypes").bfloat16)
     BY_NUMPY[found] = bfloat16
     if found not in HALVES:
@@ -167,8 +167,8 @@ def _load_bfloat16() -> np.dtype[Any]:
     return found
 
 
-TOLD_BFLOAT16: list[Callable[[np.dtype[Any]], Any]] = []      # who wants to know the NumPy type of bfloat16 once there is one
-if "ml_dtypes" in sys.modules:            # then arrays of this type may come from elsewhere
+TOLD_BFLOAT16: list[Callable[[np.dtype[Any]], Any]] = []      # called with the NumPy type of bfloat16 when it is loaded
+if "ml_dtypes" in sys.modules:            # arrays of this type may already exist
     _load_bfloat16()
 
 
@@ -199,7 +199,7 @@ _default_complex: dtype = complex64
 
 
 def get_default_dtype() -> dtype:
-    """The type that Python floats take.
+    """The dtype of Python floats.
 
     >>> get_default_dtype()
     torch.float32
@@ -208,7 +208,7 @@ def get_default_dtype() -> dtype:
 
 
 def get_default_complex_dtype() -> dtype:
-    """The type that Python complex numbers take, which follows the default dtype.
+    """The dtype of Python complex numbers, which follows the default dtype.
 
     >>> get_default_complex_dtype()
     torch.complex64
@@ -217,7 +217,7 @@ def get_default_complex_dtype() -> dtype:
 
 
 def set_default_dtype(d: dtype) -> None:
-    """Make `d` the type that Python floats take, in the whole process.
+    """Set the dtype of Python floats for the whole process.
 
     >>> set_default_dtype(float64); get_default_complex_dtype()
     torch.complex128
@@ -232,7 +232,7 @@ def set_default_dtype(d: dtype) -> None:
 
 
 def as_dtype(spec: Any) -> dtype:
-    """What a `dtype=` argument names: a dtype itself, or one of the Python types bool, int, float and complex.
+    """The dtype for a `dtype=` argument: a dtype, or one of the Python types bool, int, float and complex.
 
     >>> as_dtype(float)
     torch.float64
@@ -264,7 +264,7 @@ def dtype_of(value: Any) -> dtype:
     >>> dtype_of([1, 2.5]), dtype_of(True), dtype_of(np.float64(1))
     (torch.float32, torch.bool, torch.float64)
     """
-    # The Python types themselves are accepted too, so that dtype_of(float) says what a Python float becomes.
+    # The Python types themselves are accepted too: dtype_of(float) is the default dtype.
     found = _of_python_number(value if isinstance(value, type) else type(value))
     if found is not None:
         return found
@@ -342,7 +342,7 @@ def _join(a: dtype, b: dtype) -> dtype:
         raise RuntimeError("Promotion for uint16, uint32, uint64 types is not supported, "
                            f"attempted to promote {a.legacy} and {b.legacy}")
     if low.itemsize == high.itemsize and low.category == high.category:
-        # Two different types of one size: neither holds the other, the next larger one holds both.
+        # Two different types of one size: the next larger type holds both.
         return int16 if high.category == INTEGRAL else float32
     return complex128 if low is float64 and high is complex64 else high
 
@@ -355,7 +355,7 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     """
     if type(from_) is not dtype or type(to) is not dtype:
         from_, to = _as_dtypes("can_cast", from_=from_, to=to)
-    # All integral types accept each other; otherwise only the category may not go down.
+    # All integral types cast to each other; otherwise the category must not decrease.
     return from_.category <= to.category
 
 
@@ -378,7 +378,7 @@ def _joined(types: Iterable[dtype]) -> dtype | None:
 
 
 def number_dtype(value: Any) -> dtype:
-    """The type with which a Python or NumPy number takes part in an op.
+    """The dtype of a Python or NumPy number in type promotion.
 
     >>> number_dtype(1), number_dtype(np.float64(1))
     (torch.int64, torch.float32)
@@ -425,7 +425,7 @@ def result_type_of(dim_dtypes: Iterable[dtype], zero_dim_dtypes: Iterable[dtype]
     return result
 
 
-_results: dict[Any, dtype] = {}         # of few operands, so that there are not many
+_results: dict[Any, dtype] = {}         # cached for calls with few operands only, which bounds its size
 _PYTHON_NUMBERS = frozenset((bool, int, float, complex))
 
 

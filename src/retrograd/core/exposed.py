@@ -1,4 +1,4 @@
-"""Which memory other code can write to without an op: that of arrays which NumPy programs have been given or have given."""
+"""Tracks memory that code outside of ops can write to: arrays shared with NumPy in either direction."""
 from __future__ import annotations
 
 from typing import Any
@@ -19,7 +19,7 @@ def forget(reference: Any) -> None:
 
 
 def expose(array: Any) -> Any:
-    """Note that others hold this array from now on; the array itself."""
+    """Mark `array` as shared with code outside of ops, and return it."""
     owner = array if array.base is None else owner_of(array)
     key = id(owner)
     if key not in exposed and isinstance(owner, ndarray):
@@ -28,7 +28,7 @@ def expose(array: Any) -> Any:
 
 
 def is_exposed(array: Any) -> bool:
-    """Whether code that is no op may write to the memory of an array."""
+    """Whether code outside of ops may write to the memory of an array."""
     owner = owner_of(array)
     if owner.base is not None:
         return True

@@ -1,4 +1,4 @@
-"""Puts the compiled kernels behind the ops, where they were built. See codegen/README.md for what a kernel promises."""
+"""Installs the compiled kernels on the ops, where they were built; codegen/README.md states a kernel's contract."""
 from __future__ import annotations
 
 import os
@@ -10,11 +10,11 @@ from retrograd.core import algorithms, dtypes
 from retrograd.core.opdef import KERNEL_INSTALLERS, OPS, OpDef
 from retrograd.core.recipe import quick_kind
 
-ALGORITHM = "@native."      # what `lower` says of rows whose kernel is a function of core/native
-PRODUCTS = ("matmul", "bmm", "addmm")       # what `lower` says of rows that codegen/small_kernels.py computes
+ALGORITHM = "@native."      # prefix of `lower` in rows whose kernel is a function of core/native
+PRODUCTS = ("matmul", "bmm", "addmm")       # `lower` of rows that codegen/small_kernels.py computes
 products: Any = None      # small matrix products (codegen/small_kernels.py)
 native: Any = None        # the generated loops (codegen/table.py)
-probe: Any = None         # functions of other libraries as kernels
+probe: Any = None         # kernels that are functions of other libraries
 try:
     from retrograd.core import _kernels
     products = _kernels
@@ -32,7 +32,7 @@ except ImportError:
 
 
 def use() -> bool:
-    """Give ops their kernels, if there are any: to those in use now, to the others when they are prepared for use."""
+    """Install kernels, if there are any: now on the ops in use, on the others when they are prepared for use."""
     if products is None and native is None:
         return False
     if native is not None:
@@ -72,7 +72,7 @@ def install_kernel(op: OpDef) -> None:
     name = kernel_name(op)
     if op.overload == "Scalar" and native is not None and name not in native.kernels:
         tensor = getattr(OPS.get(op.name), "Tensor", None)
-        if tensor is not None and tensor.lower == op.lower:        # whose kernel takes numbers in the place of `other`
+        if tensor is not None and tensor.lower == op.lower:        # the Tensor overload's kernel accepts a number as `other`
             name = kernel_name(tensor)
     if op.lower in PRODUCTS:
         compiled = getattr(products, name, None)
@@ -86,7 +86,7 @@ def install_kernel(op: OpDef) -> None:
     elif native is not None and name in native.kernels:
         op.native = native.kernels[name]
         if op.multiple or op.is_view or op.is_inplace or op.has_lists or getattr(op.check, "asks_more", False):
-            return                            # only behind the check, or not by the tensors alone
+            return                            # the op needs its check first, or depends on more than its tensors
         op.fast, op.into = op.native, op.native.inplace
     else:
         return

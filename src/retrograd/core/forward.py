@@ -4,10 +4,10 @@ NOTE [Dual tensors]
 A dual tensor carries its tangent in `_extra.tangent` and FLAG_DUAL in `_flags`. While a level is open, the slow path of
 dispatch runs ops through `run`, around autograd: formulas see primals (the same value and history, no tangent), so
 tangents have a graph of their own. A tangent has its primal's layout down to the storage, which makes every view of the
-one a possible view of the other. Results of view ops take the same view of the tangent. An in-place op writes the
-tangent in place; if a view had none, its base gets one and the view's becomes a view of that. Views are not told when
-their base gets a tangent by a write: once that happens (`levels.lends`) tensors without a tangent ask their base, and
-until the level ends every op of the thread takes the slow path.
+one a possible view of the other. Results of view ops take the same view of the tangent. An in-place op writes the tangent
+in place; if a view had none, its base gets one and the view's becomes a view of that. A write that gives a base a tangent
+does not update its existing views: once that happens (`levels.lends`) tensors without a tangent look it up on their base,
+and every op of the thread takes the slow path until the level ends.
 """
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ class Levels:
 
     def __init__(self) -> None:
         self.current: int = -1
-        self.lends: bool = False              # some tensor may have to ask its base for a tangent
-        # By id, so that the entry of a tensor that is gone is replaced by the one that takes its place in memory.
+        self.lends: bool = False              # some tensor may have to look up its tangent on its base
+        # Keyed by id: a new tensor at the address of a freed one replaces its entry.
         self.duals: dict[int, Any] = {}
 
     def close(self) -> None:
-        """Leave the level: nothing has a tangent any more."""
+        """Leave the level and drop all tangents."""
         self.current = -1
         if self.lends:
             self.lends = False
@@ -68,11 +68,11 @@ class Levels:
 
 
 levels = Levels()
-here = levels                             # the same, under a name that compiled code knows the type of
+here = levels                             # alias with a static type in the compiled module
 
 
 class Boundary:
-    """The step of a view that forward mode does not see through: the tensor it made has tangents of its own."""
+    """A view step that forward mode does not follow: its result has tangents of its own."""
 
     __slots__ = ("tensor",)
 
@@ -106,7 +106,7 @@ def own_tangent(t: Tensor) -> Any:
 
 
 def attach(t: Tensor, tangent: Any) -> Any:
-    """Make `tangent` the tangent of `t`, as it is."""
+    """Set `tangent` as the tangent of `t`, without a copy."""
     extra = t._extra
     if extra is None:
         extra = t._extra = Extra()
@@ -117,7 +117,7 @@ def attach(t: Tensor, tangent: Any) -> Any:
 
 
 def give_tangent(t: Tensor, tangent: Any, written: bool = False) -> None:
-    """Make `tangent`, or a copy in the layout of `t`, its tangent; `written`: by an in-place op, so its base gets it too."""
+    """Set `tangent`, or a copy in the layout of `t`, as its tangent; with `written` (an in-place op) also on its base."""
     if tangent._flags & FLAG_DUAL and tangent_of(tangent) is not None:
         raise RuntimeError("Setting a forward grad that itself has a forward gradient at the same "
                            f"level{levels.current} is not supported.")
@@ -163,7 +163,7 @@ def twin_of(t: Tensor) -> Any:
 
 
 def way_from_base(t: Tensor) -> tuple[Any, list[View]]:
-    """The tensor whose tangent the one of view `t` is part of, and the steps from there; (None, ...) if `t` is no view."""
+    """The tensor whose tangent contains that of view `t`, and the view steps from there; (None, ...) if `t` is not a view."""
     steps: list[View] = []
     view = t._view
     while view is not None:
@@ -177,7 +177,7 @@ def way_from_base(t: Tensor) -> tuple[Any, list[View]]:
 
 
 def retrace(steps: list[View], t: Tensor) -> Any:
-    """Take the views that `steps` (last first) describe, of `t`."""
+    """Apply view `steps` (last first) to `t`."""
     for step in reversed(steps):
         t = apply_step(step, t)
     return t
@@ -185,7 +185,7 @@ def retrace(steps: list[View], t: Tensor) -> Any:
 
 # ---- layout
 def same_layout(a: Any, b: Any) -> bool:
-    """Whether two tensors lie alike in memory, so that each view of one is possible of the other."""
+    """Whether two tensors have the same memory layout, so that every view of one is possible on the other."""
     if (a._flags ^ b._flags) & (FLAG_CONJ | FLAG_NEG):
         return False
     x, y = a.array, b.array
@@ -193,7 +193,7 @@ def same_layout(a: Any, b: Any) -> bool:
         return bool(x.shape == y.shape and x.strides == y.strides)
     if x.shape != y.shape:
         return False
-    # the storage of a batched tensor holds all examples, whose tangents share it in their own way
+    # the storage of a batched tensor holds all examples, and that of its tangents may be laid out differently
     if storage_length(x) != storage_length(y) and not (a._flags | b._flags) & FLAG_WRAPPER:
         return False
     if x.size == 0:
@@ -209,7 +209,7 @@ def storage_length(array: Any) -> int:
 
 
 def zeros_in_layout(tangent: Any, t: Tensor) -> Any:
-    """Zeros of the tangent's dtype that lie in memory as `t` does, in a storage as long as that of `t`."""
+    """Zeros of the tangent's dtype with the strides, offset and storage size of `t`."""
     if tangent._flags & FLAG_WRAPPER:
         return hooks.batched_zeros(tangent, t)
     array = t.array
@@ -220,17 +220,17 @@ def zeros_in_layout(tangent: Any, t: Tensor) -> Any:
 
 
 def zeros_of(value: Any) -> Any:
-    """The tangent of something that has none: zeros for tensors and numbers, item by item for lists."""
+    """The tangent of an argument that has none: zeros for tensors and numbers, item by item for lists."""
     if isinstance(value, Tensor):
         return new_tensor(np.zeros_like(value.array))
     if isinstance(value, (list, tuple)):
         return [zeros_of(item) for item in value]
-    return value if value is None else 0j if isinstance(value, complex) else 0       # which makes real tangents complex
+    return value if value is None else 0j if isinstance(value, complex) else 0       # makes real tangents complex
 
 
 # ---- running ops
 def run(op: OpDef, args: Any, autograd: Call) -> Any:
-    """Run `op` on the layer of autograd; if an input has a tangent, so will the differentiable outputs."""
+    """Run `op` on the autograd layer; if an input has a tangent, the differentiable outputs get one."""
     if not tls.fwd_grad_enabled:
         return autograd(op, args)
     tangents = tangents_among(args, op.inputs if op.differentiable and not op.is_out else op.tensor_args)
@@ -241,7 +241,7 @@ def run(op: OpDef, args: Any, autograd: Call) -> Any:
                            "function")
     if not op.differentiable:
         result = autograd(op, args)
-        if op.is_inplace and tangents[0] is not None:     # the new value depends on nothing smoothly
+        if op.is_inplace and tangents[0] is not None:     # the op is not differentiable: the new value has derivative zero
             tangents[0].zero_()
         return result
     if op.jvp is None or op.vjp == NOT_IMPLEMENTED:
@@ -264,7 +264,7 @@ def run(op: OpDef, args: Any, autograd: Call) -> Any:
 
 
 def run_again(op: OpDef, values: Any) -> Any:
-    """Run the op on other values of the same kinds; past binding where there is nothing to bind."""
+    """Run the op on other values of the same types, without binding where no argument needs it."""
     if op.shortcut == 1 and not op.tail:
         return operators.dispatcher.unary(op, values[0])
     if op.shortcut == 2 and not op.tail and isinstance(values[0], Tensor) and isinstance(values[1], Tensor):
@@ -273,7 +273,7 @@ def run_again(op: OpDef, values: Any) -> Any:
 
 
 def recorded(op: Any, args: Any, tangents: Any) -> bool:
-    """Whether something here requires grad, so that histories matter."""
+    """Whether any of these requires grad, so that their histories matter."""
     if not grad_enabled():
         return False
     for i in op.inputs:
@@ -297,7 +297,7 @@ def any_wants_grad(value: Any) -> bool:
 
 
 def batched_among(tangents: Any, default: Any) -> Any:
-    """A batched one of the tangents, else `default`: what batched tangents are written to must be batched."""
+    """A batched tangent if there is one, else `default`: the target of batched tangents must be batched."""
     for tangent in tangents:
         if isinstance(tangent, Tensor) and tangent._flags & FLAG_WRAPPER:
             return tangent
@@ -325,7 +325,7 @@ def tangents_among(args: Any, places: Any) -> Any:
 
 
 def settle(op: OpDef, result: Any, nr: int, tangent: Any) -> None:
-    """Give output `nr` its tangent, and also what the node saved of it: gradients taken at this level have tangents too."""
+    """Set the tangent of output `nr` and of its saved copy: gradients taken at this level have tangents too."""
     if result is None or tangent is None or result.array.dtype.kind not in "fcV":
         return
     if op.is_view or (tangent._flags | result._flags == 0 and tangent._view is None and same_layout(tangent, result)):
@@ -334,7 +334,7 @@ def settle(op: OpDef, result: Any, nr: int, tangent: Any) -> None:
         if tangent.array.shape != result.array.shape:
             tangent = tangent.expand(result.array.shape)
         give_tangent(result, tangent)
-        tangent = own_tangent(result)      # which may be a copy that lies as the result does
+        tangent = own_tangent(result)      # may be a copy in the layout of the result
     if op.saves_result and result._node is not None:
         share_with_saved(op, result._node, nr, tangent)
 
@@ -357,11 +357,11 @@ def run_inplace(op: OpDef, args: Any, tangents: Any, autograd: Call) -> Any:
         values[0] = made
         operators.dispatcher.call(op, values)
     else:
-        # formulas want the value that the write destroys; it may stand in more than one place
+        # formulas need the value that the write destroys; it may be more than one argument
         before = primal_of(target).clone()
         values = primals([before if value is target else value for value in args])
         if own is not None and recorded(op, args, tangents):
-            tangents[0] = own.clone()         # the graph of the tangent may save what is about to be written
+            tangents[0] = own.clone()         # the graph of the tangent may save the memory that is about to be written
         autograd(op, args)
         functional = op.functional or op
         if not functional._ready:
@@ -406,7 +406,7 @@ def tangents_of(op: OpDef, args: Any, tangents: Any, result: Any) -> Any:
 
 
 def substituted(op: Any, args: Any, tangents: Any) -> list[Any]:
-    """The arguments with tangents in the place of the differentiable ones."""
+    """The arguments with the differentiable ones replaced by their tangents."""
     values = list(args)
     for i in op.inputs:
         values[i] = complete(args[i], tangents[i])
@@ -429,7 +429,7 @@ def primals(args: Any) -> list[Any]:
 
 
 def bare(args: Any) -> list[Any]:
-    """`primals` where histories do not matter."""
+    """`primals` without their histories where these do not matter."""
     values = []
     for a in args:
         if isinstance(a, Tensor):
@@ -460,7 +460,7 @@ def multilinear(op: Any, args: Any, tangents: Any) -> Any:
 
 
 def summed(total: Any, op: Any, args: Any, tangents: Any) -> Any:
-    """A sum over the inputs of which some have no tangent: in a graph it is a sum all the same, as in PyTorch."""
+    """The sum over the inputs' tangents, including missing ones where a graph is recorded, as in PyTorch."""
     if isinstance(total, Tensor) and total.requires_grad and any([tangents[i] is None and args[i] is not None
                                                                   for i in op.inputs]):
         return total + 0
@@ -480,7 +480,7 @@ def plus(a: Any, b: Any) -> Any:
 
 def elementwise(op: Any, args: Any, tangents: Any, result: Any) -> Any:
     """For an op on elements the Jacobian is diagonal: J t = conj(J^H conj(t)), and the vjp rule gives J^H."""
-    outcome = twin_of(result) if op.saves_result else None    # a tangent's graph with the result in it would be a cycle
+    outcome = twin_of(result) if op.saves_result else None    # the result in its own tangent's graph would be a cycle
     total = None
     for rule in op.declared_rules:
         for k, place in enumerate(rule.targets):
@@ -511,7 +511,7 @@ def elementwise(op: Any, args: Any, tangents: Any, result: Any) -> Any:
 
 
 def rule_value(op: OpDef, kind: int, index: int, grad: Any, values: Any, result: Any, place: int) -> Any:
-    """The argument of a vjp rule that is called without a node."""
+    """The value of a vjp rule's parameter when the rule runs without a node."""
     if kind == GRAD:
         return grad
     if kind == SAVED:
@@ -523,7 +523,7 @@ def rule_value(op: OpDef, kind: int, index: int, grad: Any, values: Any, result:
 
 
 def fact(kind: int, value: Any, extra: int) -> Any:
-    """What a rule calls `<input>_sym_sizes` and so on, read off the argument."""
+    """The value of a rule parameter such as `<input>_sym_sizes`, computed from the argument."""
     if not isinstance(value, Tensor):
         return () if kind in (SIZES, STRIDES) else 0 if kind == NDIM else None
     if kind == SIZES:
@@ -548,12 +548,12 @@ SOURCES: dict[Any, Any] = {}          # op -> where each parameter of its formul
 
 
 def by_formula(op: OpDef, args: Any, tangents: Any, result: Any) -> Any:
-    """The tangents that the op's own formula gives."""
+    """The tangents computed by the op's own jvp formula."""
     sources = SOURCES.get(op)
     if sources is None:
         sources = SOURCES[op] = formula_sources(op)
     values = []
-    partial = getattr(op.jvp, "partial", False)          # whether it takes None for a missing tangent
+    partial = getattr(op.jvp, "partial", False)          # whether it accepts None for a missing tangent
     for kind, index in sources:
         if kind == TANGENT:
             values.append(tangents[index] if partial else complete(args[index], tangents[index]))
@@ -566,7 +566,7 @@ def by_formula(op: OpDef, args: Any, tangents: Any, result: Any) -> Any:
 
 
 def formula_sources(op: OpDef) -> tuple[tuple[int, int], ...]:
-    """Where the parameters of the op's formula come from, by their names."""
+    """The source of each parameter of the op's formula, derived from its name."""
     index = {p.name: i for i, p in enumerate(op.schema.params)}
     outputs = {(r.name or "result"): i for i, r in enumerate(op.schema.returns)}
     outputs.update({"result": 0}, **{f"result{i}": i for i in range(len(op.schema.returns))})

@@ -1,13 +1,13 @@
-"""FunctionSchema: an operator's declaration as users write it, read strictly and shown as PyTorch shows it.
+"""FunctionSchema: a user-written operator declaration, parsed strictly and printed as in PyTorch.
 
-`schema.Schema` reads the library's own tables and trusts them. Here every mistake is an error that points at it.
+`schema.Schema` trusts the library's own tables; here every mistake raises an error that points at it.
 """
 from __future__ import annotations
 
 import re
 from typing import Any, Final
 
-# How a type is shown by the type of an Argument.
+# The printed names of argument types.
 TYPES: Final = {
     "Tensor": "Tensor", "int": "int", "SymInt": "int", "float": "float", "bool": "bool", "SymBool": "bool", "str": "str",
     "Scalar": "number", "complex": "complex", "ScalarType": "int", "Layout": "int", "MemoryFormat": "int", "Device": "Device",
@@ -16,7 +16,7 @@ TYPES: Final = {
 }
 UNKNOWN_TYPE = ("\nunknown type specifier. Common valid schema types include Tensor, SymInt, int, float, bool, Scalar; for a "
                 "full list, please see https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/README.md#func ")
-# Names that stand for numbers as defaults.
+# Named constants that are allowed as numeric defaults.
 ENUMS: Final = {"Mean": 1, "Sum": 2, "float": 6, "double": 7, "long": 4, "contiguous_format": 0, "strided": 0}
 TOKEN = (r"\s*(?:(?P<ident>[A-Za-z_]\w*)|(?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?)|"
          r"(?P<string_literal>'[^']*'|\"[^\"]*\")|(?P<arrow>->)|(?P<mark>::|\.\.\.|[()\[\],*=?!.|-]))")
@@ -35,7 +35,7 @@ class AliasInfo:
 
 
 class SchemaType:
-    """The type of an argument: a base type, and what is around it, from the inside out ("?" and "[N]")."""
+    """The type of an argument: a base type and its suffixes ("?" and "[N]"), innermost first."""
 
     def __init__(self, base: str, around: tuple[str, ...]) -> None:
         self.base, self.around = base, around
@@ -125,7 +125,7 @@ class FunctionSchema:
 
 
 def parse_schema(text: str) -> FunctionSchema:
-    """Read a declaration such as "ns::name.overload(Tensor x) -> Tensor"; RuntimeError if it is none."""
+    """Read a declaration such as "ns::name.overload(Tensor x) -> Tensor"; RuntimeError if it is malformed."""
     return Reader(text).schema()
 
 
@@ -135,7 +135,7 @@ class Reader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.tokens: list[tuple[str, str, int]] = []
-        token = re.compile(TOKEN)     # here, since few programs declare operators and compiling it takes a while
+        token = re.compile(TOKEN)     # compiled lazily, since few programs declare operators
         at = 0
         while text[at:].strip():
             match = token.match(text, at)
@@ -170,7 +170,7 @@ class Reader:
         return True
 
     def marked(self, at: int, length: int) -> str:
-        """The text with a mark under the place that is meant."""
+        """The text with a marker under the position of the error."""
         return f"\n{self.text}" + (f"\n{' ' * at}{'~' * length} <--- HERE\n" if length else "")
 
     def wrong(self, what: str) -> RuntimeError:
@@ -230,7 +230,7 @@ class Reader:
             raise self.wrong(UNKNOWN_TYPE)
         base = self.take("ident")
         alias = self.alias() if self.taken("(") else None
-        if alias is None and self.taken("!"):       # written to, with no name for its memory
+        if alias is None and self.taken("!"):       # written to, without an alias name
             alias = AliasInfo(True, {f"${self.next}"}, set())
         around: list[str] = []
         while self.kind in ("?", "["):
@@ -258,7 +258,7 @@ class Reader:
                 return found
 
     def default(self, kind: SchemaType) -> tuple[Any, str]:
-        """The value of a default and how it is shown."""
+        """The value of a default and its printed form."""
         if self.taken("None"):
             return None, "None"
         if kind.is_list and self.taken("["):
@@ -289,7 +289,7 @@ class Reader:
             return number, str(number)
         sign = "-" if self.taken("-") else ""
         if self.kind != "number":
-            self.next += self.kind != "eof"           # PyTorch points behind it
+            self.next += self.kind != "eof"           # PyTorch's marker is one token further
             raise self.wrong("\ninvalid numeric default value")
         word = sign + self.take("number")
         if base == "float" or any([c in word for c in ".eE"]):

@@ -8,11 +8,11 @@ later nodes first. `_saved` holds tensors (see saved.py), `_attrs` the other val
 tuples. All of these are private because a custom Function's ctx is its node, and users put attributes on it.
 
 NOTE [Accumulators]
-A leaf's gradients end in its AccumulateGrad, which owns the leaf. The leaf knows it only weakly, so the pair dies with
-the last graph that uses it; hooks that must outlive it are stored on the leaf.
-That would make an accumulator for every op on a leaf, so as long as only the library has seen it the roles are changed:
-the leaf owns the accumulator, which knows the leaf weakly, and the nodes that lead to it own the leaf (`_leaves`). The
-moment it is shown to somebody (`show`) it becomes the owner.
+A leaf's gradients end in its AccumulateGrad, which owns the leaf. The leaf refers to it weakly, so the pair dies with the
+last graph that uses it; hooks that must outlive it are stored on the leaf.
+That would create an accumulator for every op on a leaf, so until user code obtains it the ownership is reversed: the leaf
+owns the accumulator, which refers to the leaf weakly, and the nodes that lead to it own the leaf (`_leaves`). When it is
+handed to user code (`show`) it becomes the owner.
 """
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Sequence:
 
 
 sequence = Sequence()
-numbers = sequence        # the same under a name that is a C variable when compiled
+numbers = sequence        # alias that is a C variable in the compiled module
 
 
 class NodeHooks:
@@ -71,7 +71,7 @@ class Node:
         self._versions: Any = None
         self._attrs: Any = None
         self._leaves: Any = None
-        self._op: Any = None              # the op of the table that it is a node of, if it is one
+        self._op: Any = None              # the op that recorded it, if it is a table row
         self._hooks: Any = None
         self._metadata: Any = None
 
@@ -80,10 +80,10 @@ class Node:
         raise NotImplementedError
 
     def _release(self) -> None:
-        """Let go of the saved tensors."""
+        """Release the saved tensors."""
 
     def _shown(self, nr: int) -> tuple[Any, int]:
-        """What users see in the place of output `nr` of this node: a node, and a number of an output."""
+        """The (node, output number) shown to users for output `nr` of this node."""
         return self, nr
 
     def name(self) -> str:
@@ -132,7 +132,7 @@ class Node:
         return register(self, "pre", hook)
 
     def _register_hook_dict(self, hooks: Any) -> None:
-        """Run the hooks of a dict after the node, those that it gets later as well."""
+        """Run the hooks of a dict after the node, including hooks added to the dict later."""
         register(self, "post", lambda inputs, outputs: last_of(hooks, inputs, outputs))
 
 
@@ -142,7 +142,7 @@ def name_of(node: Any) -> str:
 
 
 def forward_name(node: Any) -> str:
-    """What error texts call the op of a node: Mul for MulBackward0, Pow1 for PowBackward1."""
+    """The op's name in error texts: Mul for MulBackward0, Pow1 for PowBackward1."""
     name = name_of(node)
     stem, found, number = name.rpartition("Backward")
     if not found or not (number == "" or number.isdigit()):
@@ -154,7 +154,7 @@ class InputMetadata:
     """What a node expects of one incoming gradient."""
 
     def __init__(self, shape: Any, dtype: Any) -> None:
-        symbolic = getattr(shape, "symbolic", None)      # of a nested tensor (see nested/parts.py)
+        symbolic = getattr(shape, "symbolic", None)      # set for nested tensors (see nested/parts.py)
         self.shape: Any = list(shape) if symbolic is None else Size(symbolic)
         self.dtype = dtypes.BY_NUMPY[dtype]
         self.device = devices.CPU
@@ -168,13 +168,13 @@ class AccumulateGrad(Node):
     __slots__ = ("owned", "weak")
 
     def __init__(self, variable: Any) -> None:
-        self.owned: Any = None              # the leaf, once somebody has seen this node
+        self.owned: Any = None              # the leaf, once user code holds this node
         self.weak: Any = ref(variable)
         self._seq = LAST
         self._next = ()
         self._count = 1
         self._nrs = self._saved = self._versions = self._attrs = self._leaves = self._hooks = self._metadata = self._op = None
-        self._shape = self._dtype = None    # asked of the variable, whose data may be replaced
+        self._shape = self._dtype = None    # read from the variable, whose data may be replaced
 
     @property
     def variable(self) -> Any:
@@ -191,7 +191,7 @@ def leaf_of(node: Any) -> Any:
 
 
 def show(node: Any) -> Any:
-    """Get a node ready to be seen: an accumulator must own its leaf from now on."""
+    """Prepare a node for user code: an accumulator must own its leaf from now on."""
     if type(node) is AccumulateGrad:
         sink = node
         if sink.owned is None:
@@ -213,7 +213,7 @@ def shape_dtype(node: Any, nr: int) -> Any:
 
 
 def accumulator(t: Any) -> Any:
-    """The AccumulateGrad of leaf `t`: the living one, or a new one."""
+    """The AccumulateGrad of leaf `t`, created if there is none alive."""
     return show(unseen_accumulator(t))
 
 
@@ -282,7 +282,7 @@ def set_history(t: Any, node: Any, nr: int) -> None:
 
 
 def describe_outputs(node: Any, outputs: Any) -> None:
-    """Note shape and dtype of the outputs that `node` stands for (None where an output is no tensor)."""
+    """Set the shapes and dtypes of the outputs of `node` (None where an output is not a tensor)."""
     if len(outputs) == 1 and outputs[0] is not None:
         array = outputs[0].array
         node._shape, node._dtype = array.shape, array.dtype
@@ -292,7 +292,7 @@ def describe_outputs(node: Any, outputs: Any) -> None:
         node._dtype = tuple([None if t is None else t.array.dtype for t in outputs])
 
 
-# ---- hooks on nodes; how they are run is hooks.py's and the engine's
+# ---- hooks on nodes; hooks.py and the engine run them
 next_hook_id = count().__next__
 
 
@@ -308,16 +308,16 @@ class RemovableHandle:
     tensor([11., 11.])
     """
 
-    __module__ = "retrograd.utils.hooks"       # where users know it from
+    __module__ = "retrograd.utils.hooks"       # the public location
 
     def __init__(self, hooks: dict[int, Any], owner: Any = None, *, extra_dict: Any = None) -> None:
         self.hooks_dict = hooks
-        self.owner = owner            # some stores may be dropped with their owner while the handle lives
+        self.owner = owner            # the dict may be dropped with its owner while the handle lives
         self.extra_dicts = () if extra_dict is None else tuple(extra_dict) if isinstance(extra_dict, list) else (extra_dict,)
         self.id = next_hook_id()
 
     def remove(self) -> None:
-        """Take the hook off; doing so twice is fine.
+        """Remove the hook; removing it twice is allowed.
 
         >>> import retrograd as torch
         >>> x = torch.ones(2, requires_grad=True)
@@ -326,7 +326,7 @@ class RemovableHandle:
         >>> x.sum().backward()          # nothing is printed
         """
         self.hooks_dict.pop(self.id, None)
-        for marks in self.extra_dicts:            # what else is known about the hook, by its id
+        for marks in self.extra_dicts:            # other dicts keyed by the hook's id
             marks.pop(self.id, None)
 
     def __enter__(self) -> Any:
@@ -350,7 +350,7 @@ def register(node: Any, kind: str, hook: Any) -> RemovableHandle:
 
 
 def last_of(hooks: Any, inputs: Any, outputs: Any) -> Any:
-    """What the hooks of a dict make of the gradients of a node, one after the other."""
+    """Pass the gradients of a node through the hooks of a dict in order."""
     given = outputs
     for hook in list(hooks.values()):
         changed = hook(inputs, given)
@@ -359,5 +359,5 @@ def last_of(hooks: Any, inputs: Any, outputs: Any) -> Any:
 
 
 def run_node(node: Any, grads: list[Any]) -> Any:
-    """Run one node alone, as calling it does."""
+    """Run one node alone, for `node(grad)`."""
     return node._run(grads, None)

@@ -75,12 +75,12 @@ class Hooks:
         self.compressed_like: Service = later("retrograd.ops.sparse", "compressed_like")
         self.resize_compressed: Service = later("retrograd.ops.sparse", "resize_compressed")   # (tensor, size)
         self.missing_method: Service = later("retrograd.ops.sparse", "missing_method")
-        # ---- nested tensors: absent until retrograd.nested is imported
+        # ---- nested tensors: None until retrograd.nested is imported
         self.nested: Service | None = None                                                     # (op, args) -> formula or None
         self.nested_answers: dict[str, Service] = {}
         self.nested_shape: Service = later("retrograd.nested", "nested_shape")
         self.to_padded: Service = later("retrograd.nested", "to_padded")      # (tensor, padding, output_size)
-        # ---- kernels of users for built-in ops: absent until one is registered (library/replaced.py)
+        # ---- user-registered kernels for built-in ops: None until one is registered (library/replaced.py)
         self.replaced: Service | None = None                                                   # (op, args, backend)
         # ---- the backward pass (autograd/anomaly.py)
         self.anomaly: Service = later("retrograd.autograd.anomaly", "anomaly")                 # (node, grads, wanted)

@@ -1,9 +1,9 @@
-"""Index expressions: turns what stands in ``x[...]`` into view steps plus the index tensors of advanced indexing.
+"""Index expressions: turns the index of ``x[...]`` into view steps plus the index tensors of advanced indexing.
 
-NOTE [How an index is taken apart]
+NOTE [Parsing an index]
 Ints, slices, None and Ellipsis become steps: select, slice and unsqueeze, applied in order, each naming a dimension of
 the tensor as the steps before it left it. Index tensors (and lists, ranges and arrays, which are turned into index
-tensors) are put down for the dimension they meet, for ``aten::index`` to apply after all the steps. A mask of n
+tensors) are collected per dimension, for ``aten::index`` to apply after all the steps. A mask of n
 dimensions covers n of them but is one entry of the list. Bools are masks of no dimension: they add one of size 1 or 0.
 """
 
@@ -35,7 +35,7 @@ _SEQUENCE_WARNING: Final = (
 
 
 def as_index_tensor(value: Any) -> Any:
-    """Turn a list, a range or an array into an index tensor; the tensor module replaces this.
+    """Convert a list, a range or an array to an index tensor; the tensor module replaces this.
 
     Bools make a bool tensor; any other numbers, floats too, make an int64 one, and so does an empty list.
     """
@@ -70,7 +70,7 @@ class _Parser:
         self.shape = list(shape)
         self.items = items
         self.dim = 0
-        self.position = 0  # of the item in the index: error messages call this the dimension
+        self.position = 0  # position of the item in the index, "dimension" in error messages
         self.steps: list[Step] = []
         self.tensors: dict[int, Any] = {}
 
@@ -110,7 +110,7 @@ class _Parser:
 
     def add_slice(self, item: slice) -> None:
         rank = len(self.shape)
-        past_end = self.dim >= rank  # a second Ellipsis can lead there; taking everything of nothing is still allowed
+        past_end = self.dim >= rank  # possible after a second Ellipsis; a full slice is still allowed there
         step = _slice(0 if past_end else self.shape[self.dim], self.dim, item)
         if step is not None:
             if past_end:
@@ -128,7 +128,7 @@ class _Parser:
         self.shape.insert(self.dim, 1)
 
     def add_bool(self, value: bool) -> None:
-        """Add a dimension and take all of it, or nothing."""
+        """Add a dimension of size 1 (True) or 0 (False)."""
         self.add_unsqueeze()
         self.tensors[self.dim] = as_index_tensor(np.zeros(1 if value else 0, dtype=np.int64))
         self.dim += 1
@@ -139,13 +139,14 @@ class _Parser:
         if rank == 0 and dtype in _MASK_DTYPES:
             self.add_bool(bool(tensor.item()))
         elif rank == 0 and dtype in _SELECT_DTYPES and not getattr(tensor, "_flags", 0) & FLAG_WRAPPER:
-            self.add_select(int(tensor.item()))     # a batched tensor has no one number and stays a tensor
+            self.add_select(int(tensor.item()))     # a batched tensor has no single value and stays a tensor
         else:
             self.tensors[self.dim] = tensor
             self.dim += rank if dtype in _MASK_DTYPES else 1
 
     def index_list(self) -> list[Any] | None:
-        """One entry for each dimension up to the last index tensor; a mask's entry stands for all it covers."""
+        """One entry for each dimension up to the last index tensor; a mask has one entry for all dimensions that it
+        covers."""
         if not self.tensors:
             return None
         entries: list[Any] = []
@@ -213,7 +214,7 @@ def _out_of_range(dim: int, rank: int) -> IndexError:
 
 
 def _select(shape: Sequence[int], dim: int, position: int, named_dim: int) -> Step:
-    """``named_dim`` is what an error calls the dimension."""
+    """``named_dim`` is the dimension's name in errors."""
     size = shape[dim] if dim < len(shape) else 0
     if not -size <= position < size:
         if not shape and position == 0:
@@ -226,7 +227,7 @@ def _select(shape: Sequence[int], dim: int, position: int, named_dim: int) -> St
 
 
 def _slice(size: int, dim: int, item: slice) -> Step | None:
-    """The step for a slice, its bounds clamped to the dimension; None when it takes everything and starts at its first."""
+    """The step for a slice, its bounds clamped to the dimension; None when it selects the whole dimension."""
     start, stop, step = _bound(item.start), _bound(item.stop), _bound(item.step)
     if step is not None and step < 0:
         raise ValueError("step must be greater than zero")

@@ -1,9 +1,9 @@
-"""From tensors to arrays and back: dtype promotion, running an op's kernel, writing results in place.
+"""Runs kernels on tensors: dtype promotion, the kernel call, in-place results.
 
 NOTE [Kernels]
-A kernel sees NumPy arrays (or numbers) in schema order and returns new arrays or views. What all kernels share is done
-here: operands are brought to the op's common dtype (`promote`), half precision is computed in float32 where the op says
-so (`widen`), and errors of NumPy about shapes become PyTorch's.
+A kernel gets NumPy arrays (or numbers) in schema order and returns new arrays or views. The steps shared by all kernels are
+here: operands are cast to the op's common dtype (`promote`), half precision is computed in float32 where the op says so
+(`widen`), and NumPy's errors about shapes become PyTorch's.
 """
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
 def compute_arrays(op: Any, args: Any) -> Any:
-    """The arrays that the op's kernel makes of the arguments."""
+    """Run the op's kernel on the arrays of the arguments."""
     values = list(args)
     for i in op.tensor_args:
         values[i] = array_of(args[i])
@@ -36,7 +36,7 @@ def compute_arrays(op: Any, args: Any) -> Any:
 
 
 def run_kernel(op: Any, args: Any, values: Any) -> Any:
-    """Run the kernel on `values`, the arguments with arrays in the place of tensors."""
+    """Run the kernel on `values`, the arguments with tensors replaced by their arrays."""
     uniform = alike = uniformity(op, values)
     if op.is_inplace:
         if uniform:
@@ -64,8 +64,8 @@ def run_kernel(op: Any, args: Any, values: Any) -> Any:
             return result
     elif op.checks and op.fast is not None and len(values) == len(op.tensor_args) and not op.multiple:
         try:
-            result = op.fast(*values)         # a product that the fast path computes in this way, with these bits
-        except (ValueError, TypeError):       # the kernel knows PyTorch's words
+            result = op.fast(*values)         # the function that the fast path uses for products, for bitwise equal results
+        except (ValueError, TypeError):       # the kernel raises PyTorch's error
             result = None
         if result is not None:
             return result
@@ -104,7 +104,7 @@ def run_kernel(op: Any, args: Any, values: Any) -> Any:
             result = op.compute(np, *values)
     except (ValueError, IndexError, TypeError) as error:
         raise explain(op, args, error) from None
-    if op.is_inplace and "apart" in op.traits and op.name != "index_put_":     # which has checked, since it writes as it goes
+    if op.is_inplace and "apart" in op.traits and op.name != "index_put_":     # it has checked already
         check_apart(args[0].array, [args[i] for i in op.tensor_args[1:]])
     if narrow is not None:
         result = narrowed(result, narrow)
@@ -114,12 +114,12 @@ def run_kernel(op: Any, args: Any, values: Any) -> Any:
 
 
 def said_first(error: Exception) -> bool:
-    """Whether an error about a dtype comes before all others: what an op says itself, and not its kernel."""
+    """Whether a dtype error comes before all others: one raised by the op itself, not by its kernel."""
     return hasattr(error, "first") or '" not implemented for' not in str(error)
 
 
 def check_before_dtypes(op: OpDef, args: Any, values: Any) -> None:
-    """Raise what else is wrong with the arguments of an op that has no kernel for their dtype: PyTorch looks there first."""
+    """Raise the other errors in the arguments of an op without a kernel for their dtype: PyTorch reports those first."""
     if op.promote is not None:
         if op.is_inplace:
             check_writable(args[0].array)
@@ -138,7 +138,7 @@ def check_before_dtypes(op: OpDef, args: Any, values: Any) -> None:
 
 
 def written(op: Any, args: Any, values: Any, uniform: int) -> Any:
-    """What an in-place op writes, or its target once that is written; None if only the long way can tell."""
+    """The value that an in-place op writes, or its target once written; None if only the slow path can compute it."""
     pure, target = op.pure, values[0]
     if op.native is not None and op.check is None and not op.dtype_args:
         made = op.native(*values)
@@ -149,7 +149,7 @@ def written(op: Any, args: Any, values: Any, uniform: int) -> Any:
     if op.check is not None and not (uniform == 2 and op.checks_dtypes):
         try:
             op.check(*args)
-        except NotImplementedError:           # the long way knows what to say first
+        except NotImplementedError:           # the slow path raises the right error
             return None
     for i in op.dtype_args:
         if values[i] is not None:
@@ -161,7 +161,7 @@ def written(op: Any, args: Any, values: Any, uniform: int) -> Any:
             return None
     native = pure.native
     if native is not None:
-        into = getattr(native, "into", None)           # products have none
+        into = getattr(native, "into", None)           # absent for products
         made = None if into is None else into(target, *values)
         if made is None:
             made = native(*values)
@@ -173,14 +173,14 @@ def written(op: Any, args: Any, values: Any, uniform: int) -> Any:
         return None
     try:
         pure.ufunc(*arrays, out=target)
-    except TypeError:             # a dtype that NumPy refuses
+    except TypeError:             # NumPy does not support the dtype
         return None
     return target
 
 
 def plain_uniformity(op: Any, values: Any) -> int:
-    """0 if the operands need promotion or widening or decide on the memory order of the result, else 1; 2 if they are
-    all float32 or float64 besides."""
+    """0 if the operands need promotion or widening or determine the memory order of the result; 2 if they are all float32
+    or float64; else 1."""
     common = None
     answer = 2
     alike = op.promote is not None or op.elementwise
@@ -209,7 +209,7 @@ def plain_uniformity(op: Any, values: Any) -> int:
 
 
 def run_native(op: OpDef, args: Any, values: Any) -> Any:
-    """The result of the op's compiled kernel; None if it has none, or none for these arguments."""
+    """The result of the op's compiled kernel; None if there is none for these arguments."""
     source = op.pure if op.is_inplace else op if op.functional is None else op.functional
     if source is None or source.native is None:
         return None
@@ -222,7 +222,8 @@ def run_native(op: OpDef, args: Any, values: Any) -> Any:
 
 
 def run_direct(op: OpDef, arrays: Any) -> Any:
-    """A kernel that is one xp function; by the compiled kernel if there is one, so that all ways give the same bits."""
+    """Run a kernel that is one xp function, through the compiled kernel if there is one, so that all paths are bitwise
+    equal."""
     source = op if op.functional is None else op.functional
     result = source.fast(*arrays) if source.checks and source.native is None else None
     if result is None:
@@ -231,7 +232,7 @@ def run_direct(op: OpDef, arrays: Any) -> Any:
 
 
 def check_shapes(op: Any, args: Any) -> None:
-    """Operands that do not broadcast, or not to the target of an in-place op, are an error before any dtype is."""
+    """Check broadcasting, also to the target of an in-place op; shape errors come before dtype errors."""
     shapes = [args[i].array.shape for i in op.tensor_args if isinstance(args[i], Tensor)]
     if len(shapes) < 2 or shapes.count(shapes[0]) == len(shapes):
         return
@@ -248,7 +249,8 @@ def check_shapes(op: Any, args: Any) -> None:
 
 
 def orders(op: Any, args: Any, values: Any) -> Any:
-    """What decides on the memory order of an elementwise op's result: the operands, those that were cast as new copies."""
+    """The arrays that determine the memory order of an elementwise op's result: the operands, or the copies of those that
+    were cast."""
     found = []
     plain = True
     for i in op.tensor_args:
@@ -267,12 +269,12 @@ def orders(op: Any, args: Any, values: Any) -> Any:
 
 
 def is_row_major(array: Any) -> bool:
-    """Whether the strides are those of a new array, also along the dimensions of size 1, where NumPy does not look."""
+    """Whether the strides are those of a new array, including dimensions of size 1, which NumPy ignores."""
     return bool(storage.strides_of(array) == storage.contiguous_strides(array.shape))
 
 
 def in_order(op: OpDef, operands: Any, result: Any) -> Any:
-    """The result of an elementwise op in the memory order of its operands (arrays or numbers), the first counting most."""
+    """The result of an elementwise op in the memory order of its operands (arrays or numbers), the first having priority."""
     arrays = [a for a in operands if type(a) is ndarray]
     if len(operands) == 2 and result.flags.c_contiguous and is_spread(operands[0], operands[1], result):
         return result
@@ -298,7 +300,8 @@ def in_order(op: OpDef, operands: Any, result: Any) -> Any:
 
 
 def is_spread(x: Any, y: Any, result: Any) -> bool:
-    """Whether `x` is one number expanded, and `y` a contiguous array of the result's shape, which so decides on the order."""
+    """Whether `x` is one expanded number and `y` a contiguous array of the result's shape, which then determines the
+    order."""
     return (type(x) is ndarray and type(y) is ndarray and y.flags.c_contiguous and not any(x.strides)
             and y.shape == result.shape and 1 not in y.shape)
 
@@ -317,7 +320,7 @@ def array_of(value: Any) -> Any:
 
 
 def promoted_dtype(op: OpDef, operands: Any) -> Any:
-    """The dtype in which an op computes, from tensors and numbers, by PyTorch's categories."""
+    """The dtype in which an op computes, promoted from tensors and numbers by PyTorch's categories."""
     dimensioned, scalars, numbers = [], [], []
     for t in operands:
         if isinstance(t, Tensor):
@@ -331,7 +334,7 @@ def promoted_dtype(op: OpDef, operands: Any) -> Any:
 
 
 def promote_operands(op: Any, args: Any, values: Any) -> None:
-    """Bring the tensor operands in `values` to their common dtype."""
+    """Cast the tensor operands in `values` to their common dtype."""
     tensors = []
     for i in op.tensor_args:
         if isinstance(args[i], (list, tuple)):
@@ -341,7 +344,7 @@ def promote_operands(op: Any, args: Any, values: Any) -> None:
     tensors.extend([args[i] for i in op.scalar_args])
     joint = promoted_dtype(op, tensors)
     if op.is_inplace and op.promote != "compare" and not dtypes.can_cast(joint, args[0].dtype):
-        if op.out.startswith("cast: "):            # in its own words
+        if op.out.startswith("cast: "):            # with its own error text
             raise RuntimeError(op.out[6:].format(out=args[0].dtype.legacy))
         raise RuntimeError(f"result type {joint.legacy} can't be cast to the desired output type {args[0].dtype.legacy}")
     common = joint.numpy
@@ -349,7 +352,7 @@ def promote_operands(op: Any, args: Any, values: Any) -> None:
     for i in op.tensor_args:
         value = values[i]
         if exact and not isinstance(value, list) and value is not None and np.ndim(value) == 0:
-            # a number keeps its digits, and so does a tensor of no dimensions that is not the first operand
+            # a number keeps its precision, and so does a 0-d tensor that is not the first operand
             if type(value) is not ndarray or (value.dtype != common and i != op.tensor_args[0]):
                 values[i] = np.asarray(value).astype(FLOAT32)
                 continue
@@ -363,7 +366,7 @@ def promote_operands(op: Any, args: Any, values: Any) -> None:
 
 
 def widen(op: Any, values: Any) -> Any:
-    """Turn half-precision operands into float32; return the dtype to go back to, None if there was none."""
+    """Cast half-precision operands to float32; return the original dtype, None if nothing was cast."""
     narrow = None
     for i in op.tensor_args:
         value = values[i]
@@ -374,7 +377,7 @@ def widen(op: Any, values: Any) -> Any:
                     value[k] = v.astype(FLOAT32)
         elif type(value) is ndarray and value.dtype in HALVES:
             narrow = value.dtype
-            values[i] = value.astype(FLOAT32, "C" if 0 in value.strides else "K")      # expanded dimensions have no order
+            values[i] = value.astype(FLOAT32, "C" if 0 in value.strides else "K")      # stride 0 gives no order to preserve
     return narrow
 
 
@@ -388,7 +391,7 @@ def narrowed(result: Any, dtype: Any) -> Any:
 def write_into(op: OpDef, target: Any, result: Any) -> None:
     """Copy the result of an in-place op into its target, if dtype and shape allow."""
     array = target.array
-    if result is array:           # the kernel has written it itself
+    if result is array:           # the kernel has written it
         return
     check_writable(array)
     if result.dtype is not array.dtype and not dtypes.can_cast(BY_NUMPY[result.dtype], target.dtype):
@@ -414,7 +417,7 @@ def check_overlap(target: Any, operands: Any) -> None:
 
 
 def check_apart(target: Any, operands: Any) -> None:
-    """Refuse to write to memory that is read; of memory with gaps nobody can tell."""
+    """Refuse to write to memory that is read; memory with gaps is not checked."""
     for value in operands:
         array = value.array if isinstance(value, Tensor) else value
         if isinstance(array, ndarray) and (array is target or target.size and np.may_share_memory(target, array) and all(
@@ -424,7 +427,7 @@ def check_apart(target: Any, operands: Any) -> None:
 
 
 def is_shared(array: Any) -> bool:
-    """Whether several elements of an array are one in memory, as after `expand`."""
+    """Whether several elements of an array share one memory location, as after `expand`."""
     return bool(array.size and 0 in array.strides and any([s == 0 and n > 1 for s, n in zip(array.strides, array.shape,
                                                                                            strict=True)]))
 
@@ -437,7 +440,7 @@ def check_writable(array: Any) -> None:
 
 
 def explain(op: Any, args: Any, error: Exception) -> Exception:
-    """PyTorch's error for what NumPy complained about."""
+    """PyTorch's error for an error raised by NumPy."""
     if isinstance(error, TypeError) and "complex" in str(error) and any([isinstance(a, complex) for a in args]):
         return RuntimeError("value cannot be converted to type double without overflow")
     if isinstance(error, ValueError) and (op.promote is not None or "broadcast" in str(error)):
@@ -451,7 +454,7 @@ def explain(op: Any, args: Any, error: Exception) -> Exception:
 
 
 def broadcast_problem(a: Any, b: Any) -> str | None:
-    """Why two shapes do not broadcast, in PyTorch's words; None if they do."""
+    """PyTorch's text for two shapes that do not broadcast; None if they do."""
     for k in range(1, min(len(a), len(b)) + 1):
         if a[-k] != b[-k] and a[-k] != 1 and b[-k] != 1:
             return (f"The size of tensor a ({a[-k]}) must match the size of tensor b ({b[-k]}) at non-singleton "

@@ -1,9 +1,9 @@
-"""An in-place op on each tensor of a list, without a call of the dispatcher for each.
+"""Applies an op to each tensor of a list without one dispatcher call per tensor.
 
 NOTE [Writing to lists]
-Optimizers change hundreds of small parameters by the same few ops. Where nothing is recorded or watched, the op's compiled
-kernel writes into the arrays one after the other; whatever it does not take (other dtypes, memory that is shared, a core
-without kernels) goes to the dispatcher as a single call would.
+Optimizers update hundreds of small parameters with the same few ops. Where nothing is recorded and no mode is on, the op's
+compiled kernel writes into the arrays one after the other; unsupported cases (other dtypes, shared memory, a core without
+kernels) go to the dispatcher as a single call would.
 """
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ from retrograd.core.tensor import FLAG_SUBCLASS, Tensor, bump, new_tensor
 
 
 class Each:
-    """A list op as it is called: for lists in order the op of one tensor runs on each, all else goes to `whole`.
-
-    `single` makes that op when it is first needed. The first `width` arguments are columns, lists or one number for all
-    (with `spreads` also a tensor without dimensions); the others come after them in each call, or `tail` if there are none.
-    With `bare` this is for calls that record nothing; with `writes` the op writes to the tensors of the first list, and
-    `tail` are its defaults.
+    """The callable of a list op: for valid lists the single-tensor op runs on each item, every other call goes to `whole`.
+    `single` creates that op on first use. The first `width` arguments are columns, lists or one number for all (with
+    `spreads` also a 0-d tensor); further arguments, or `tail` if there are none, follow them in each call. `bare` restricts
+    this to calls that record nothing; with `writes` the op writes to the tensors of the first list, and `tail` are its
+    defaults.
     """
 
     __slots__ = ("bare", "op", "single", "spreads", "tail", "whole", "width", "writes")
@@ -47,7 +46,7 @@ class Each:
         return map_each(self.op, columns, tail)
 
     def columns(self, args: Any) -> Any:
-        """The lists of what belongs together; None if the call is not for here."""
+        """The argument columns as lists of equal length; None if the call does not qualify."""
         if switches.any_mode and slow_path() or len(args) < self.width or has_subclass(args):
             return None
         first = args[0]
@@ -135,12 +134,12 @@ def map_each(op: OpDef, columns: Any, tail: Any) -> list[Any]:
 
 
 def is_bare(t: Tensor, records: bool) -> bool:
-    """Whether a tensor is no more than its array, whose memory it shares with no other one."""
+    """Whether a tensor has no flags, owns its memory and is not recorded."""
     return t._flags == 0 and t.array.base is None and not (records and t._requires)
 
 
 def has_subclass(args: Any) -> bool:
-    """Whether a list among the arguments holds a tensor of a class that takes part in the protocols."""
+    """Whether a list among the arguments holds a tensor subclass that overrides functions or dispatch."""
     for value in args:
         if isinstance(value, (list, tuple)):
             for item in value:
@@ -153,7 +152,7 @@ def has_subclass(args: Any) -> bool:
 
 def gradient_lists(params: Any, elements: int) -> Any:
     """The tensors of `params` that have gradients and those gradients, as pairs of lists of about `elements` elements each;
-    None if one of them is not a dense tensor of real numbers, is of a class of the user's, or comes twice."""
+    None if one of them is not a dense real tensor, is of a user-defined class, or occurs twice."""
     made = []
     seen = set()
     count = elements

@@ -1,9 +1,9 @@
-"""Dispatch modes and `__torch_dispatch__` subclasses: who sees an op below autograd, and how it is shown to them.
+"""Dispatch modes and `__torch_dispatch__` subclasses: which handler gets an op below autograd, and in which form.
 
 NOTE [Below autograd]
-A handler is called in the place of the kernel, when autograd has already recorded the op. What it calls in turn must not
-be recorded again, so while it runs `tls.below` sends ops straight to the next mode or to the kernel. The mode whose handler
-is running is off its stack; it sees nothing of what the handler does.
+A handler replaces the kernel, after autograd has recorded the op. Ops that it calls must not be recorded again, so while it
+runs `tls.below` sends ops straight to the next mode or to the kernel. A mode is off the stack while its handler runs, so it
+does not see the handler's own ops.
 """
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class TorchDispatchMode:
     aten.mul.Tensor
     """
 
-    _process: Any = None          # takes (op, arguments in schema order) in the place of `__torch_dispatch__`
-    _is_hidden = False            # the library's own: programs that ask for the modes are not told of it
+    _process: Any = None          # replaces `__torch_dispatch__`; takes (op, arguments in schema order)
+    _is_hidden = False            # internal: not listed among the modes that programs can query
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError
@@ -67,7 +67,7 @@ class BaseTorchDispatchMode(TorchDispatchMode):
 
 
 def push_mode(mode: Any) -> None:
-    """Put `mode` on; `pop_mode` takes it off.
+    """Push `mode` onto the stack; `pop_mode` removes it.
 
     >>> from retrograd.utils._python_dispatch import BaseTorchDispatchMode, _get_current_dispatch_mode, _pop_mode, _push_mode
     >>> mode = BaseTorchDispatchMode()
@@ -82,7 +82,7 @@ def push_mode(mode: Any) -> None:
 
 
 def pop_mode() -> Any:
-    """Take the innermost mode off, and return it.
+    """Remove the innermost mode and return it.
 
     >>> from retrograd.utils._python_dispatch import BaseTorchDispatchMode, _get_current_dispatch_mode, _pop_mode, _push_mode
     >>> _push_mode(BaseTorchDispatchMode())
@@ -97,7 +97,7 @@ def pop_mode() -> Any:
 
 
 def remove_mode(mode: Any) -> None:
-    """Take `mode` off, wherever it is on the stack."""
+    """Remove `mode` from any place in the stack."""
     modes = tls.dispatch_modes
     place = len(modes) - 1
     while place >= 0 and modes[place] is not mode:
@@ -133,9 +133,9 @@ def current_modes() -> list[Any]:
     return [mode for mode in tls.dispatch_modes if is_shown(mode)]
 
 
-# ---- showing an op to a handler
+# ---- calling handlers
 def through_mode(op: OpDef, args: Any, types: tuple[Any, ...] = ()) -> Any:
-    """Let the innermost mode do the op."""
+    """Run the op through the innermost mode."""
     modes = tls.dispatch_modes
     process = getattr(modes[-1], "_process", None)
     if process is not None:
@@ -158,7 +158,7 @@ def through_mode(op: OpDef, args: Any, types: tuple[Any, ...] = ()) -> Any:
 
 
 def through_subclass(op: OpDef, args: Any) -> Any:
-    """Let the arguments that override dispatch do the op, subclasses before their bases."""
+    """Run the op through the arguments that override dispatch, subclasses before their bases."""
     op, args = number_form(op, args)
     overriding = overriding_arguments(args)
     types = tuple([type(t) for t in overriding])
@@ -184,7 +184,7 @@ def refused_by(op: OpDef, handlers: list[str]) -> TypeError:
 
 
 def checked_result(op: OpDef, result: Any) -> Any:
-    """What a handler returned, if it is what the op returns: a tensor where the schema has one."""
+    """The result of a handler, checked to be a tensor where the schema returns one."""
     if result is None or isinstance(result, Tensor) or op.multiple or op.schema.returns[0].type != "Tensor":
         return result
     raise RuntimeError(f"Unable to cast {result} to Tensor")
@@ -195,7 +195,7 @@ def overrides_dispatch(cls: Any) -> bool:
 
 
 def disabled_torch_dispatch(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-    """The `__torch_dispatch__` of tensors that do not override it: the op itself, which no subclass sees any more."""
+    """The default `__torch_dispatch__`: run the op without further subclass dispatch."""
     was = tls.dispatch_disabled
     tls.dispatch_disabled = True
     try:
@@ -205,7 +205,7 @@ def disabled_torch_dispatch(func: Any, types: Any, args: Any = (), kwargs: Any =
 
 
 def overriding_arguments(args: Any) -> list[Any]:
-    """One argument of each type that overrides dispatch, in the order in which they are asked."""
+    """One argument of each type that overrides dispatch, in order of precedence."""
     found: list[Any] = []
     for value in args:
         for t in value if isinstance(value, (list, tuple)) else (value,):
@@ -221,7 +221,7 @@ def overriding_types(args: Any) -> tuple[Any, ...]:
 
 
 def number_form(op: Any, args: Any) -> Any:
-    """The overload and arguments that PyTorch calls when a number stands where `op` has a tensor."""
+    """The overload and arguments that PyTorch calls when a number is given for a tensor argument of `op`."""
     if op.numbers or not any([type(args[i]) in NUMBERS for i in op.tensor_args]):
         return op, args
     form = getattr(op.packet, "Scalar", None) if op.overload == "Tensor" else None
@@ -254,9 +254,9 @@ def as_called(op: Any, args: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
             if not is_default(param, value):
                 needed = len(positional)
     if tls.task is not None and keywords.get("pin_memory") is False and op.tensor_args:
-        del keywords["pin_memory"]            # formulas say nothing of it, public functions do
+        del keywords["pin_memory"]            # public functions pass it, formulas do not
     if op.device_arg >= 0 and not op.tensor_args:
-        # A factory called from Python always says where and how the memory is to be.
+        # A factory called from Python always passes device and pin_memory.
         if "device" not in keywords:
             keywords["device"] = CPU
         if any([p.name == "pin_memory" for p in op.schema.params]):
@@ -278,15 +278,15 @@ def is_default(param: Any, value: Any) -> bool:
 
 # ---- scopes
 class Guard:
-    """A scope that begins when the object is made, and ends with its `with` block or with the object."""
+    """A scope that begins when the object is created and ends with its `with` block or with the object."""
 
     ended = False
 
     def begin(self, *args: Any) -> Any:
-        """Change something; returns what `end` needs to change it back."""
+        """Make the change; return what `end` needs to undo it."""
 
     def end(self, before: Any) -> None:
-        """Change it back."""
+        """Undo the change."""
 
     def __init__(self, *args: Any) -> None:
         self.before = self.begin(*args)
@@ -305,7 +305,7 @@ class Guard:
 
 
 class no_dispatch(Guard):
-    """Within this scope no mode and no `__torch_dispatch__` sees anything."""
+    """Disable modes and `__torch_dispatch__` within this scope."""
 
     def begin(self, *args: Any) -> Any:
         before = tls.dispatch_modes, tls.dispatch_disabled
@@ -318,7 +318,7 @@ class no_dispatch(Guard):
 
 @contextmanager
 def disable_current_modes() -> Generator[list[Any], None, None]:
-    """Within this scope the modes that are on now see nothing.
+    """Disable the currently active modes within this scope.
 
     >>> from retrograd.utils._python_dispatch import BaseTorchDispatchMode, _disable_current_modes, _get_current_dispatch_mode
     >>> with BaseTorchDispatchMode(), _disable_current_modes():
@@ -334,7 +334,7 @@ def disable_current_modes() -> Generator[list[Any], None, None]:
 
 @contextmanager
 def enable_reentrant_dispatch() -> Generator[None, None, None]:
-    """Within this scope, inside a handler, ops are recorded by autograd again.
+    """Let autograd record ops again within this scope, inside a handler.
 
     >>> import retrograd as torch
     >>> class Gradient(torch.utils._python_dispatch.TorchDispatchMode):
@@ -356,12 +356,12 @@ def enable_reentrant_dispatch() -> Generator[None, None, None]:
 
 
 class SeenDetach(Watcher):
-    """Shows a mode or subclass how autograd keeps the output of an op."""
+    """Makes the detach of saved outputs visible to modes and subclasses."""
 
     op: Any = None
 
     def detach(self, t: Any) -> Any:
-        if t._flags & FLAG_WRAPPER:              # of a transform: modes and subclasses see only what is below all of them
+        if t._flags & FLAG_WRAPPER:              # belongs to a transform: modes and subclasses run below all transforms
             twin = new_tensor(t.array)
             twin._flags, twin._extra, twin._counter = t._flags, t._extra, counter_of(t)
             return twin
@@ -380,7 +380,7 @@ class SeenDetach(Watcher):
 
 
 def install_detach(op: OpDef) -> None:
-    """Use `op` to keep outputs while a mode is on."""
+    """Use `op` to save outputs while a mode is on."""
     op.prepare()
     SeenDetach.op = op
     saved.watcher = SeenDetach()

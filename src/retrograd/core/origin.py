@@ -1,14 +1,14 @@
-"""Origins: the lines of a program that made, saved, cut off or changed a value, kept only while somebody asks for them.
+"""Origins: the source lines that made, saved, detached or modified a value, recorded only on request.
 
 NOTE [Origins]
-`tls.origins` says what this thread keeps: LINES while `autograd.trace_origins` is on, STACKS (and lines) in anomaly mode.
+`tls.origins` says what this thread records: LINES while `autograd.trace_origins` is on, STACKS (and lines) in anomaly mode.
 Either sets `slow_path`, so every op takes the slow path through dispatch, which calls `note_call`; with neither,
-nothing here is ever reached. A line is that of the innermost frame outside of this package.
+none of this code runs. A line is that of the innermost frame outside of this package.
 Nodes keep theirs in their metadata, version counters the last writes, tensors a `Trail` in their `_extra`. All of these
 hold texts and numbers, never tensors or nodes, and die with what they belong to. (The stack and the parent node that
 anomaly mode adds are PyTorch's.)
-A tensor that needs no gradient has causes: the lines that cut it, or what it was computed from, off from everything that
-needs one. They are handed on from op to op, a few at most, so that a long loop does not grow a long history.
+A tensor that does not require grad has causes: the lines that detached it, or its inputs, from everything that requires
+grad. Causes propagate from op to op, a few at most, so that a long loop does not grow a long history.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from retrograd.core.tensor import Tensor, extra_of, wants_grad
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 LINES, STACKS = 1, 2
-# why a value has no gradient, in the words of error texts
+# reasons for a missing gradient, as they appear in error texts
 DETACHED = "detached by {}"
 DATA = "taken through .data"
 NO_GRAD = "computed by {} under no_grad"
@@ -31,7 +31,7 @@ INFERENCE = "computed by {} in inference mode"
 CONSTANT = "computed by {}, which has no derivative,"
 MADE = "made by {} with requires_grad=False"
 SWITCHED_OFF = "set to requires_grad=False"
-KEPT = 4              # causes, cuts and writes that are kept of each tensor
+KEPT = 4              # maximum number of causes, cuts and writes per tensor
 
 
 class Origin:
@@ -48,7 +48,7 @@ class Origin:
         self.file = file
         self.line = line
         self.function = function
-        self.parent: Origin | None = parent       # for what a backward pass recorded: the origin of the node that was running
+        self.parent: Origin | None = parent       # for nodes recorded during a backward pass: the origin of the running node
 
     @property
     def place(self) -> str:
@@ -64,7 +64,7 @@ class Origin:
         return linecache.getline(self.file, self.line).strip()
 
     def told(self, deed: str) -> str:
-        """The line after a few words on what it did; `{}` in them stands for the op."""
+        """The line preceded by a description of what it did, in which `{}` is the op's name."""
         text = self.text
         parent = "" if self.parent is None else self.parent.told(", while running the backward of {}")
         return f"{deed.format(self.op)} at {self.place}" + (f": {text}" if text else "") + parent
@@ -77,18 +77,18 @@ class Origin:
 
 
 class Trail:
-    """What is known of a tensor: where it was made, why it needs no gradient, where its own gradient was cut off."""
+    """The trace of a tensor: where it was made, why it does not require grad, where its gradient was cut off."""
 
     __slots__ = ("causes", "cuts", "made")
 
     def __init__(self) -> None:
         self.made: Origin | None = None
-        self.causes: tuple[Any, ...] = ()         # (why, Origin) of a tensor that needs no gradient
-        self.cuts: tuple[Any, ...] = ()           # (why, Origin) of uses that no gradient comes back from
+        self.causes: tuple[Any, ...] = ()         # (why, Origin) of a tensor that does not require grad
+        self.cuts: tuple[Any, ...] = ()           # (why, Origin) of uses that send no gradient back
 
 
 def here(op: str) -> Origin:
-    """The line that is running now, outside of this package."""
+    """The source line running now, outside of this package."""
     frame: Any = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame = frame.f_back
@@ -97,7 +97,7 @@ def here(op: str) -> Origin:
 
 # ---- nodes
 def remember(node: Node, name: str = "") -> None:
-    """Note in the node's metadata where it came from (and that error texts call its op `name`); it dies with the node."""
+    """Store the node's origin (and the op's `name` for error texts) in its metadata."""
     task = tls.task
     parent = None if task is None else task.node
     origin = node.metadata["origin_"] = here(name or forward_name(node))
@@ -107,7 +107,7 @@ def remember(node: Node, name: str = "") -> None:
         return
     import traceback  # seldom needed, and slow to import
 
-    # how an op gets recorded, or an engine gets to call a backward, is of no use to whoever reads this
+    # frames of the recorder and the engine do not help the user
     frames = [frame for frame in traceback.extract_stack() if not frame.filename.startswith(PACKAGE)]
     node.metadata["traceback_"] = traceback.StackSummary.from_list(frames).format()
     if parent is not None:
@@ -115,7 +115,7 @@ def remember(node: Node, name: str = "") -> None:
 
 
 def origin_of_node(node: Any) -> Any:
-    """The line that recorded `node`, None if nobody kept it."""
+    """The line that recorded `node`, None if origins were off."""
     return None if node is None or node._metadata is None else node._metadata.get("origin_")
 
 
@@ -140,22 +140,22 @@ def each(value: Any) -> list[Any]:
 
 
 def is_quiet() -> bool:
-    """Whether ops are nobody's lines now: a handler below autograd runs them, or formulas that record nothing."""
+    """Whether ops have no source line of their own: a handler below autograd or a formula runs them."""
     return tls.below or (tls.task is not None and not tls.grad_enabled)
 
 
 def note_call(op: OpDef, args: Any, result: Any) -> None:
-    """Note what a call of `op` made, wrote to and cut off."""
+    """Record what a call of `op` made, wrote to and detached."""
     results = each(result)
     if not op.schema.mutable and all([wants_grad(t) for t in results]):
-        return                            # the node knows its line
+        return                            # the node holds its line
     quiet = is_quiet()
     if quiet and not op.schema.mutable:
         return
     origin = here(op.name)
     written = [t for param, value in zip(op.schema.params, args, strict=True) if param.writes
                for t in each(value)] if op.schema.mutable else []
-    if quiet:                             # a hook may write to what another node has saved
+    if quiet:                             # a hook may write to a tensor that another node has saved
         for t in written:
             note_write(t, origin)
     else:
@@ -179,7 +179,7 @@ def note_results(origin: Any, inputs: Any, results: Any, written: Any) -> None:
         causes = merged([cause for t in inputs for cause in causes_of(t)]) if inputs else ((MADE, origin),)
     for t in lost:
         trail = trail_of(t)
-        if id(t) in known:                # written to: what it was before still counts
+        if id(t) in known:                # written in place: earlier causes still apply
             trail.causes = merged([*causes, *trail.causes])
         else:
             trail.made, trail.causes = origin, causes
@@ -196,13 +196,13 @@ def cuts_of(t: Tensor) -> tuple[Any, ...]:
 
 
 def merged(causes: list[Any]) -> tuple[Any, ...]:
-    """A few of `causes`, one per line; where a gradient was cut off says more than where a constant was made."""
+    """A few of `causes`, one per line; where a gradient was cut off is preferred over where a constant was made."""
     found = {(why, origin.op, origin.file, origin.line): (why, origin) for why, origin in causes}
     return tuple(sorted(found.values(), key=lambda cause: cause[0] == MADE)[:KEPT])
 
 
 def note_made(t: Tensor, name: str) -> None:
-    """Note where a tensor was made out of something else than tensors."""
+    """Record where a tensor was made from non-tensor data."""
     if is_quiet():
         return
     trail = trail_of(t)
@@ -211,7 +211,7 @@ def note_made(t: Tensor, name: str) -> None:
 
 
 def note_detached(source: Any, made: Any, why: str, name: str) -> None:
-    """Note that `made` is `source` without its history."""
+    """Record that `made` is `source` without its history."""
     if is_quiet():
         return
     origin = here(name)
@@ -224,7 +224,7 @@ def note_detached(source: Any, made: Any, why: str, name: str) -> None:
 
 
 def note_cut(t: Tensor, why: str, origin: Any) -> None:
-    """Note that a use of `t` takes no gradient back to it; of the uses in one line the outermost op is kept."""
+    """Record that a use of `t` sends no gradient back to it; of the uses in one line the outermost op is kept."""
     trail = trail_of(t)
     others = [cut for cut in trail.cuts if (cut[1].file, cut[1].line) != (origin.file, origin.line)]
     trail.cuts = (*others, (why, origin))[-KEPT:]
@@ -232,7 +232,7 @@ def note_cut(t: Tensor, why: str, origin: Any) -> None:
 
 # ---- writes
 def note_write(t: Tensor, origin: Any) -> None:
-    """Note who made the present version of `t`; inside an op that is made of others, the innermost did."""
+    """Record the op that wrote the current version of `t`: within a composite op, the innermost."""
     counter = t._counter
     if counter is None or not counter.n:
         return
@@ -243,12 +243,12 @@ def note_write(t: Tensor, origin: Any) -> None:
 
 
 def written_lines(counter: Any) -> list[str]:
-    """What a counter knows of its last writes, as text: other objects would put every counter on the collector's list."""
-    return (getattr(counter, "writes", None) or "").splitlines()       # in plain Python the slot is empty until the first one
+    """The last writes stored on a counter, as text: object references would make every counter garbage-collector tracked."""
+    return (getattr(counter, "writes", None) or "").splitlines()       # plain core: the slot is empty until the first write
 
 
 def writes_of(counter: Any) -> list[tuple[int, Origin]]:
-    """The last writes that were noted: the version that each made, and its origin."""
+    """The last recorded writes: the version that each made, and its origin."""
     found = []
     for text in written_lines(counter):
         version, op, line, function, file = text.split("\t", 4)
@@ -257,7 +257,7 @@ def writes_of(counter: Any) -> list[tuple[int, Origin]]:
 
 
 def explain_write(t: Tensor, expected: int, saver: Any) -> str:
-    """The two lines that an error about a changed saved tensor is about: who saved it, who changed it."""
+    """The two lines for an error about a modified saved tensor: where it was saved, where it was modified."""
     saved = origin_of_node(saver)
     changed = [origin for version, origin in writes_of(t._counter) if version > expected]
     if saved is None and not changed:

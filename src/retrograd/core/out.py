@@ -1,10 +1,10 @@
-"""The out= forms of ops: what they refuse and in which order, and how results get into the tensors that were given.
+"""The out= forms of ops: the checks and their order, and how results are written to the given tensors.
 
-NOTE [Order of refusals]
-An op that autograd knows asks for gradients first; then come memory that is written and read, shapes, dtypes, and last the
-dtypes that its kernel has no code for. An op that is made of others ("composite") checks its own arguments, and it is one
-of its parts that asks for gradients. Two kinds of ops take operands that require grad: those that compute and then copy
-("out_copied") and those that autograd has no formula for ("out_untracked"); their results are recorded as copies.
+NOTE [Order of checks]
+An op with a derivative checks requires_grad first; then come overlapping memory, shapes, dtypes, and
+last the dtypes that its kernel does not support. A composite op checks its own arguments, and one of its parts checks
+requires_grad. Two kinds of ops accept operands that require grad: those that compute and then copy ("out_copied") and those
+without a derivative ("out_untracked"); their results are recorded as copies.
 """
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def write_out(op: OpDef, args: Any) -> Any:
 
 
 def refuse_gradients(op: OpDef, inputs: Any, outs: Any) -> bool:
-    """Refuse operands and outputs that require grad, as far as the op does; whether the results are recorded."""
+    """Refuse operands and outputs that require grad where the op does; return whether the results are recorded."""
     function = op.functional
     operands = [t for a in inputs for t in (a if isinstance(a, (list, tuple)) else (a,)) if isinstance(t, Tensor)]
     written = any([wants_grad(t) for t in outs])
@@ -74,7 +74,7 @@ def refuse_gradients(op: OpDef, inputs: Any, outs: Any) -> bool:
 
 
 def check_first(op: OpDef, inputs: Any, outs: Any) -> None:
-    """Refuse out= tensors by their dtypes before anything else is looked at: results have that of the first operand."""
+    """Check the dtypes of out= tensors before everything else: results have the dtype of the first operand."""
     if op.check is not None:
         op.check(*inputs)
     first = next(t for i in op.tensor_args for t in [inputs[i]] if isinstance(t, Tensor)).dtype
@@ -93,8 +93,8 @@ def rule_of(op: OpDef, i: int) -> str:
 
 
 class Parts(TorchDispatchMode):
-    """Runs an op that is made of others up to the part whose out= form refuses gradients: what views and the op itself find
-    wrong comes before that, what other parts find wrong after it."""
+    """Runs a composite op up to the part whose out= form refuses gradients: errors from views and from the op itself come
+    before it, errors from other parts after it."""
 
     _is_hidden = True
 
@@ -126,12 +126,12 @@ def compute_out(op: OpDef, args: Any) -> Any:
     outs, inputs = args[op.out_arg:], args[:op.out_arg]
     out = outs[0]
     check_out_memory(function, inputs, outs)
-    # an output that is an input as well is written in place, and refused in the words of an in-place op
+    # an output that is also an input is written in place, with the errors of an in-place op
     rule = "cast" if function.out == "found" and any([t is out for t in inputs]) else None
     try:
         result = dispatch.compute(function, inputs)
     except NotImplementedError as error:
-        if '" not implemented for' not in str(error):           # which the op says itself, and first
+        if '" not implemented for' not in str(error):           # raised by the op itself, before the other checks
             raise
         if function.promote is None:
             check_before_dtypes(op, inputs, outs)
@@ -148,7 +148,7 @@ def compute_out(op: OpDef, args: Any) -> Any:
 
 
 def check_before_kernel(op: OpDef, inputs: Any, out: Any, rule: Any) -> None:
-    """What is wrong with an out= tensor is said before a dtype is that the kernel of an elementwise op lacks."""
+    """Check the out= tensor before an elementwise op's kernel reports an unsupported dtype."""
     operands = [inputs[i] for i in op.tensor_args if isinstance(inputs[i], Tensor)]
     check_shapes(op, inputs)
     if any([t is out for t in operands]):
@@ -166,7 +166,7 @@ def check_before_kernel(op: OpDef, inputs: Any, out: Any, rule: Any) -> None:
 
 
 def check_before_dtypes(op: OpDef, inputs: Any, outs: Any) -> None:
-    """Refuse out= tensors by their dtypes, for an op whose kernel has no code for that of its operands."""
+    """Check the dtypes of out= tensors for an op whose kernel does not support the operands' dtype."""
     function = op.functional
     operands = [inputs[i] for i in function.tensor_args if isinstance(inputs[i], Tensor)]
     refused = operands[0].dtype
@@ -182,40 +182,40 @@ def check_before_dtypes(op: OpDef, inputs: Any, outs: Any) -> None:
 
 
 def check_out_memory(op: OpDef, inputs: Any, outs: Any) -> None:
-    """Refuse out= tensors in memory that the op may not write while it reads its operands."""
+    """Refuse out= tensors whose memory overlaps operands in a way that the op does not support."""
     traits = op.traits
     if op.has_lists:
         inputs = [t for a in inputs for t in (a if isinstance(a, (list, tuple)) else (a,))]
     if traits and "out_apart" in traits:
         for out in outs:
             check_apart(out.array, inputs[:1] if "guarded" in traits else inputs)
-            if "guarded" in traits:            # of the others it may read what it writes
+            if "guarded" in traits:            # it may read the memory of other operands that it writes
                 check_overlap(out.array, inputs[1:])
-    elif traits and "apart" in traits:         # its first operand is what it writes to
+    elif traits and "apart" in traits:         # its first operand is the target
         check_overlap(outs[0].array, inputs[:1])
         check_apart(outs[0].array, inputs[1:])
     elif op.promote is not None or op.elementwise or traits and "guarded" in traits:
         for out in outs:
-            if op.elementwise and not out._flags & FLAG_SPARSE:       # whose array has no memory
+            if op.elementwise and not out._flags & FLAG_SPARSE:       # the array of a sparse tensor holds no data
                 check_writable(out.array)
             check_overlap(out.array, inputs)
 
 
 def check_out_shape(out: Any, inputs: Any, shape: Any) -> None:
-    """An out= tensor that is an input as well cannot be resized."""
+    """Refuse to resize an out= tensor that is also an input."""
     if out.array.shape != shape and any([t is out for t in inputs]):
         raise RuntimeError(f"output with shape {list(out.array.shape)} doesn't match the broadcast shape {list(shape)}")
 
 
 def assign_out(op: OpDef, outs: Any, result: Any, rule: Any = None) -> Any:
-    """Put the results of an op into its out= tensors."""
+    """Write the results of an op to its out= tensors."""
     for i, (out, value) in enumerate(zip(outs, result if op.functional.multiple else (result,), strict=True)):
         hooks.assign_out(out, value, op.name, rule or rule_of(op.functional, i), op.schema.params[op.out_arg + i].name)
     return given(op, outs)
 
 
 def given(op: OpDef, outs: Any) -> Any:
-    """What a call with out= returns."""
+    """The return value of a call with out=."""
     return op.result_type(*outs) if op.functional.multiple and op.result_type else (
         tuple(outs) if len(outs) > 1 else outs[0])
 

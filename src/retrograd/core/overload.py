@@ -1,4 +1,4 @@
-"""What PyTorch's `OpOverload` and `OpOverloadPacket` offer besides calls, on the rows of the op tables."""
+"""The attributes and methods of PyTorch's `OpOverload` and `OpOverloadPacket`, for the rows of the op tables."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from retrograd.core.tensor import put_into
 
 
 class Derived:
-    """An attribute that is derived from a row until the row itself has one."""
+    """An attribute derived from the row unless the row sets it."""
 
     def __init__(self, derive: Any) -> None:
         self.derive = derive
@@ -24,7 +24,7 @@ TAGS = {"reads_values": Tag.data_dependent_output, "inplace_view": Tag.inplace_v
 
 
 def tags_of(op: OpDef) -> list[Any]:
-    """What PyTorch's tags say of an op, as far as its row does."""
+    """The PyTorch tags of an op that can be derived from its row."""
     ready(op)
     found = []
     if op.is_inplace:
@@ -48,19 +48,19 @@ def ready(op: OpDef) -> Any:
 
 
 def can_decompose(op: OpDef) -> bool:
-    """Whether the op is made of other ops."""
+    """Whether the op is composite."""
     return bool(op.composite)
 
 
 def decompose(op: OpDef, *args: Any, **kwargs: Any) -> Any:
-    """Run the op as the ops that it is made of; NotImplemented if it is not made of others."""
+    """Run the op as its component ops; NotImplemented if it is not composite."""
     if not op.composite:
         return NotImplemented
     return op.kernel(*ready(op).schema.bind(args, kwargs))
 
 
 def redispatch(op: OpDef, keyset: Any, *args: Any, **kwargs: Any) -> Any:
-    """Run the op, of which the layers outside of `keyset` have seen enough."""
+    """Run the op without the layers that are not in `keyset`."""
     return op(*args, **kwargs)
 
 

@@ -1,4 +1,4 @@
-"""How tensors print: the text of `repr(tensor)`, and the options that steer it.
+"""Printing of tensors: the text of `repr(tensor)` and its options.
 
 NOTE [Printing a tensor]
 1. `_visible` cuts the array down to what will be shown, so that a huge tensor costs no more than a small one.
@@ -107,7 +107,7 @@ class NumberFormat:
             self.width = max(map(len, map(str, shown.ravel().tolist())))
 
     def _choose_notation(self, shown: npt.NDArray[Any]) -> None:
-        # Zeros, infinities and nans look the same in every notation, so they have no say.
+        # Zeros, infinities and NaNs print the same in every notation, so they are ignored.
         telling = shown[np.isfinite(shown) & (shown != 0)].astype(np.float64)
         if telling.size:
             sizes = np.abs(telling)
@@ -203,7 +203,7 @@ def _contents(array: Any, shape: tuple[int, ...], indent: int) -> str:
         number: NumberFormat | ComplexFormat = ComplexFormat(shown)
     else:
         if shown.dtype.kind not in "biuf" or shown.dtype.itemsize == 2 and shown.dtype.kind == "f":
-            shown = shown.astype(np.float32)  # the half precisions; bfloat16 is not NumPy's own
+            shown = shown.astype(np.float32)  # half precision; bfloat16 is not a built-in NumPy type
         number = NumberFormat(shown)
     return _nested_brackets(shown.tolist(), shape, indent, summarise, number)
 
@@ -225,7 +225,7 @@ def _grad_fn_name(t: Tensor) -> str | None:
     try:
         node = t.grad_fn
     except RuntimeError:
-        # A view whose base was changed where that is forbidden has no node; it must still print.
+        # An invalidated view raises when its node is read; it must still print.
         return "Invalid"
     return None if node is None else type(node).__name__
 
@@ -239,7 +239,7 @@ def _add_history(suffixes: list[str], t: Tensor) -> None:
 
 
 def parts_str(t: Tensor, parts: list[tuple[str, Any]], count: int, layout: Any, own_line: bool) -> str:
-    """The text of a tensor that consists of other arrays; `own_line`: what else there is to say starts a new line."""
+    """The text of a tensor made of several arrays (sparse, nested); with `own_line` the suffixes start a new line."""
     indent, outlined = len("tensor("), t.device.type == "meta"
     lines = []
     for name, array in parts:
@@ -275,7 +275,7 @@ def tensor_str(t: Any, *, tensor_contents: str | None = None) -> str:
     if device.type != "cpu":
         suffixes.append(f"device='{device}'")
     if device.type == "meta" or 0 in shape:
-        # No numbers to tell the shape and type from; a 1-d [] alone says its shape.
+        # No numbers from which to infer shape and dtype; only a 1-d [] implies its shape.
         if device.type == "meta" or len(shape) != 1:
             suffixes.append(f"size={shape}")
         if dtype is not dtypes.get_default_dtype():
@@ -283,7 +283,7 @@ def tensor_str(t: Any, *, tensor_contents: str | None = None) -> str:
         contents = "..." if device.type == "meta" else "[]"
     else:
         if not options.edgeitems:
-            # A summary would then show no numbers at all, and its brackets would not tell the shape.
+            # A summary would then show no numbers, and its brackets would not determine the shape.
             suffixes.append(f"size={shape}")
         if dtype not in (dtypes.get_default_dtype(), dtypes.get_default_complex_dtype(), dtypes.int64, dtypes.bool_):
             suffixes.append(f"dtype={dtype}")

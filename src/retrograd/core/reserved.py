@@ -1,6 +1,6 @@
-"""Arrays that have a geometry but no memory: address space is reserved for them, and no page of it is ever written.
+"""Arrays with a geometry but no memory: reserved address space whose pages are never written.
 
-Tensors on the meta device and wrapper subclasses lie there. Nothing should read them; code that does finds zeros.
+Meta tensors and wrapper subclasses use them. Nothing should read them; code that does finds zeros.
 """
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ PRIVATE: int = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_ANONYMOUS", 
 
 
 class AddressSpace(mmap.mmap):
-    """Reserved addresses, as distinct from a file or from memory that processes share."""
+    """Reserved address space, a type distinct from file-backed and shared memory."""
 
 
 class InvalidStorage(UntypedStorage):
-    """The storage of a wrapper subclass: it has a size and an identity, and no bytes that anybody may see."""
+    """The storage of a wrapper subclass: it has a size and an identity, but no accessible bytes."""
 
     __slots__ = ()
 
@@ -61,7 +61,7 @@ def reserved_array(shape: Any, strides: Any, dtype: Any, offset: int = 0) -> Any
         count += (n - 1) * s
     steps = tuple([s * dtype.itemsize for s in strides])
     memory = reserve(count * dtype.itemsize)
-    if memory is None:                # more than there are addresses
+    if memory is None:                # larger than the address space
         return np.lib.stride_tricks.as_strided(np.zeros(1, dtype), tuple(shape), steps)
     whole = np.ndarray((count * dtype.itemsize,), np.uint8, memory)
     return np.ndarray(tuple(shape), dtype, whole if count else memory, offset * dtype.itemsize if count else 0, steps)
@@ -73,7 +73,7 @@ def contiguous_array(shape: Any, dtype: Any) -> Any:
 
 
 def reserve(size: int) -> Any:
-    """Address space of that many bytes, or None where there is not so much."""
+    """Reserve `nbytes` of address space; None if that fails."""
     try:
         options = {"flags": PRIVATE} if hasattr(mmap, "MAP_PRIVATE") else {}
         return AddressSpace(-1, max(size, 1), **options)

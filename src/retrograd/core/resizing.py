@@ -1,4 +1,4 @@
-"""`UntypedStorage.resize_`: moves a storage to memory of another size, with all tensors that lie in it."""
+"""`UntypedStorage.resize_`: moves a storage to memory of another size, with all tensors on it."""
 from __future__ import annotations
 
 import gc
@@ -15,8 +15,8 @@ from retrograd.core.tensor import Tensor
 def resize_storage(stored: UntypedStorage, nbytes: int, memory: Any = None) -> None:
     """Move `stored` to memory of `nbytes` bytes: new memory, or some that is given.
 
-    NumPy arrays do not see their memory move, so every tensor gets a new array. Tensors that no longer fit wait for the
-    storage to grow again; until then they have their shape, and zeros for values.
+    A NumPy array cannot follow its memory, so every tensor gets a new array. Tensors that no longer fit keep their shape
+    and read zeros until the storage grows again.
     """
     old = stored.owner
     memory = np.zeros(nbytes, np.uint8) if memory is None else memory
@@ -50,7 +50,7 @@ def resize_storage(stored: UntypedStorage, nbytes: int, memory: Any = None) -> N
         KEPT.pop(id(stored), None)
 
 
-KEPT: dict[int, UntypedStorage] = {}          # storages that tensors wait for, which do not refer to them
+KEPT: dict[int, UntypedStorage] = {}          # storages with tensors that do not fit; those tensors hold no reference to them
 
 
 def tensors_on(owner: Any) -> list[Any]:

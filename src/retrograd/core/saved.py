@@ -1,12 +1,12 @@
-"""Saved tensors: what a node keeps for its backward, packed when it is recorded and checked when it is used.
+"""Saved tensors: values that a node keeps for its backward, packed when recorded and checked when used.
 
 NOTE [Saved inputs and outputs]
-An input is kept as the very object, with the version it had. An output is kept as an alias without history (the output
-itself would make a cycle: node -> output -> node) and gets its history back when it is unpacked. Packed by hooks, either
-becomes whatever the pack hook returned. Most nodes keep bare tensors in `node._saved` and their versions in
-`node._versions`; a `SavedTensor` stands in a slot only once hooks are involved or Python asks for it.
-Of an output that nobody has written to or made a view of, the bare array is enough; it becomes an alias when the output
-gets its version counter (`share_counter`).
+An input is kept as the object itself, with its version. An output is kept as an alias without history (the output
+itself would make a cycle: node -> output -> node) and gets its history back when it is unpacked. With saved-tensor hooks,
+the result of the pack hook is kept instead. Most nodes keep bare tensors in `node._saved` and their versions in
+`node._versions`; a slot holds a `SavedTensor` only once hooks are involved or Python asks for it. For an output without
+views and in-place writes the bare array is enough; it becomes an alias when the output gets its version counter
+(`share_counter`).
 """
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def alias(t: Tensor) -> Any:
 
 
 class Watcher:
-    """Makes the aliases of saved outputs when a dispatch mode is to see it; modes.py installs the real one."""
+    """Creates the aliases of saved outputs while a dispatch mode must see the detach; modes.py installs the real one."""
 
     def detach(self, t: Tensor) -> Any:
         return alias(t)
@@ -69,10 +69,10 @@ watcher = Watcher()
 
 
 def kept(t: Tensor) -> Any:
-    """What is kept of an output."""
+    """The alias or object to save for an output."""
     if t._requires and (t._flags & FLAG_SUBCLASS or (switches.any_mode and tls.dispatch_modes)):
         return watcher.detach(t)
-    if t._flags & FLAG_SUBCLASS and not t._requires and t._node is None:      # without history there is no cycle to avoid
+    if t._flags & FLAG_SUBCLASS and not t._requires and t._node is None:      # without history there is no cycle
         counter_of(t)
         return t
     return alias(t)
@@ -100,7 +100,7 @@ def save_input(node: Node, slot: int, t: Any) -> None:
 
 def save_output(node: Node, slot: int, t: Any, nr: int) -> None:
     """Keep output `nr` of `node` in `slot`, without holding the output itself."""
-    # Only an output that leads to `node` shares its counter later; of any other the alias carries the counter from now on.
+    # Only an output whose grad_fn is `node` shares its counter later; otherwise the alias carries the counter from now on.
     if t._node is node and t._counter is None and t._flags == 0 and type(t) is Tensor and (
             switches.any_mode == 0 or run_flags() <= 1):
         node._saved[slot] = t.array
@@ -116,7 +116,7 @@ def save_output(node: Node, slot: int, t: Any, nr: int) -> None:
 
 
 def share_counter(t: Any) -> None:
-    """Let the node of `t`, if it has saved that output, have one counter with `t`, which has just been given one."""
+    """Share the new version counter of `t` with its node, if that has saved the output."""
     node = t._node
     if node._saved is None:
         return
@@ -131,7 +131,7 @@ def share_counter(t: Any) -> None:
 
 
 def kept_alias(node: Node, slot: int) -> Any:
-    """What is kept in `slot` once Python has seen it: an alias with a counter, not the bare array of an output."""
+    """The content of `slot` in the form shown to Python: an alias with a counter, not the bare array of an output."""
     item = node._saved[slot]
     if type(item) is ndarray:
         item = node._saved[slot] = new_tensor(item)
@@ -147,7 +147,7 @@ def note_version(node: Node, slot: int, t: Tensor) -> None:
 
 
 def unpack_slot(node: Node, slot: int) -> Any:
-    """The value saved in `slot`, refused when it was changed since."""
+    """The value saved in `slot`; raises if it was modified since."""
     if node._saved is None:
         raise RuntimeError(FREED)
     t = node._saved[slot]
@@ -171,7 +171,7 @@ def unpack_slot(node: Node, slot: int) -> Any:
 
 
 def restore_output(t: Tensor, node: Any, nr: int) -> Any:
-    """A saved output with its history again."""
+    """A saved output with its history restored."""
     op = None if node is None else node._op
     differentiable = t.array.dtype.kind in "fcV" and (op is None or nr not in op.constant)
     if t._flags & FLAG_SUBCLASS and not differentiable:
@@ -194,7 +194,7 @@ def restore_output(t: Tensor, node: Any, nr: int) -> Any:
 
 
 def restore_array(array: Any, node: Node, nr: int) -> Any:
-    """A saved output of which the bare array was kept, with its history."""
+    """A saved output whose bare array was kept, with its history restored."""
     twin = new_tensor(array)
     if switches.any_mode and tls.dispatch_modes:
         return restore_output(twin, node, nr)
@@ -217,7 +217,7 @@ def modified(node: Node, slot: int, t: Tensor) -> RuntimeError:
     """The error about a saved tensor that was written to."""
     expected = 0 if node._versions is None else node._versions[slot]
     output = node._op.saved_outputs[slot] if node._op is not None else -1
-    if output >= 0 and (t.dtype.category < 2 or output in node._op.constant):      # no gradient comes from it
+    if output >= 0 and (t.dtype.category < 2 or output in node._op.constant):      # the output is not differentiable
         return modified_error(t, expected, None, 0, node)
     if output < 0 and t._view is not None:
         operators.dispatcher.refresh(t)
@@ -225,7 +225,7 @@ def modified(node: Node, slot: int, t: Tensor) -> RuntimeError:
 
 
 def type_name(dtype: Any) -> str:
-    """What error texts call the type of a tensor: dtypes without a class of old have another form of name."""
+    """The tensor type in error texts: dtypes without a legacy tensor class have another form of name."""
     return f"CPU{dtype.legacy}Type" if dtype.is_complex or dtype.legacy in ("BFloat16",
                                                                             "Bool") else f"torch.{dtype.legacy}Tensor"
 
@@ -251,7 +251,7 @@ def pack(t: Any, is_output: bool, nr: int, hooks: Any) -> Any:
     self = SavedTensor.__new__(SavedTensor)
     self._hooks = None
     self._packed = None
-    self._producer = None         # weakly, the node whose output this is, if it is not the one that holds this object
+    self._producer = None         # weak reference to the node whose output this is, unless that node holds this object
     self._released = False
     self._is_output = is_output
     if is_output:
@@ -276,7 +276,7 @@ def pack(t: Any, is_output: bool, nr: int, hooks: Any) -> Any:
 
 
 def pack_by(self: Any, hooks: Any, t: Tensor) -> None:
-    """Keep what the first of `hooks` makes of `t`."""
+    """Keep the result of the pack hook, the first of `hooks`, for `t`."""
     from_version = 0 if t._counter is None else t._counter.n
     was = set_grad_enabled(False)
     try:
@@ -284,7 +284,7 @@ def pack_by(self: Any, hooks: Any, t: Tensor) -> None:
     finally:
         try:
             set_grad_enabled(was)
-        except BaseException:             # an interrupt that came before the switch
+        except BaseException:             # interrupted before the switch
             set_grad_enabled(was)
             raise
     if (0 if t._counter is None else t._counter.n) != from_version:
@@ -297,7 +297,7 @@ def pack_by(self: Any, hooks: Any, t: Tensor) -> None:
 
 
 class SavedTensor:
-    """A saved tensor as Python sees it; hooks on it decide what is really kept.
+    """A saved tensor as Python sees it, whose hooks determine what is kept.
 
     >>> import retrograd as torch
     >>> x = torch.tensor([3.0], requires_grad=True)
@@ -324,7 +324,7 @@ class SavedTensor:
 
     @staticmethod
     def without_history(t: Tensor) -> Any:
-        """`t` without its history, as what is kept of an output; inside of transforms, without that of the innermost one."""
+        """`t` without its history, for saving an output; inside transforms, without that of the innermost level."""
         return kept(t)
 
     @staticmethod
@@ -337,7 +337,7 @@ class SavedTensor:
         return self
 
     def register_hooks(self, *hooks: Any) -> None:
-        """Pack the tensor now with the first hook; the second must turn the result into a tensor again."""
+        """Pack the tensor now with the first hook; the second one must return a tensor for it."""
         if len(hooks) != 2 or not callable(hooks[0]) or not callable(hooks[1]):
             raise TypeError("register_hooks(): incompatible function arguments. The following argument types are supported:\n"
                             "    1. (self: torch._C._autograd.SavedTensor, arg0: collections.abc.Callable, arg1: "
@@ -357,7 +357,7 @@ class SavedTensor:
 
     @property
     def data(self) -> Any:
-        """What is kept: the packed object, or the tensor."""
+        """The saved value: the packed object, or the tensor."""
         if self._hooks is not None:
             return self._packed
         t = self._tensor
@@ -388,7 +388,7 @@ class SavedTensor:
         return self.with_history(self._hooks[1](self._packed), owner)
 
     def with_history(self, t: Any, owner: Any) -> Any:
-        """What the unpack hook returned, with the history of the tensor that was packed; `owner` saved it."""
+        """The result of the unpack hook with the history of the packed tensor, which `owner` saved."""
         if self._producer is not None:
             owner = self._producer()
         if not isinstance(t, Tensor):
@@ -399,7 +399,7 @@ class SavedTensor:
         seen = t._flags & FLAG_SUBCLASS or (switches.any_mode and tls.dispatch_modes)
         twin = watcher.detach(t) if seen else alias(t)
         if self._leaf:
-            # a leaf packed by hooks comes back as a stand-in that still sends its gradient to the leaf
+            # a leaf packed by hooks is unpacked as a different tensor that still sends its gradient to the leaf
             if self._requires and self._node is not None:
                 twin._requires, twin._sink = True, ref(self._node)
             return twin

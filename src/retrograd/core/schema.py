@@ -26,10 +26,10 @@ class _Required:
 
 
 REQUIRED: Final = _Required()
-# Words for a call that does not fit; `arguments`, which is built on schemas, puts its function here.
+# Explains a call that does not fit; set by `arguments`, which depends on this module.
 explainers: list[Callable[..., str]] = []
 
-# Spellings of other array libraries that PyTorch also takes, by the name they stand for.
+# NumPy-style argument names that PyTorch also accepts, keyed by PyTorch's name.
 KEYWORD_SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
     "dim": ("axis",),
     "keepdim": ("keepdims",),
@@ -188,7 +188,7 @@ class Schema:
 
     @property
     def takes_self(self) -> bool:
-        """Whether this overload can be a method, that is, has a tensor to be called on."""
+        """Whether this overload can be a method, that is, has a tensor receiver."""
         return self._self_index >= 0
 
     @property
@@ -201,7 +201,7 @@ class Schema:
         return self._varargs_method if is_method else self._varargs_function
 
     def keywords(self, is_method: bool) -> Mapping[str, int]:
-        """The keywords a call may use, and the index of the parameter each one stands for."""
+        """The keywords a call may use, and the parameter index of each."""
         return self._method_keywords if is_method else self._function_keywords
 
     def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], is_method: bool = False) -> list[Any]:
@@ -302,7 +302,7 @@ def _keywords(params: Sequence[Param], self_index: int, is_method: bool) -> dict
 
 
 def _split_signature(text: str) -> tuple[str, str]:
-    """What stands between the parentheses of the parameters, and what follows the arrow."""
+    """The text of the parameters, and the text after the arrow."""
     start = text.index("(") + 1
     # The last arrow: one inside "Tensor(a -> *)" marks aliasing, not the returns.
     arrow = text.rfind(") -> ")

@@ -1,8 +1,8 @@
-"""Fields of Tensor whose names a subclass uses for something of its own: the library sees the field, programs their own.
+"""Fields of Tensor that a subclass redefines: library code sees the field, programs see the subclass's attribute.
 
-A tensor keeps its values in the field `array`, a name that PyTorch's Tensor does not have, so that subclasses are free to
-define it. `Shadowed` takes the place of such a definition. It gives the field to code of this library, and what the subclass
-defined to an attribute access that is written in a program. Compiled modules have no frames: an access that the current
+A tensor keeps its values in the field `array`, a name that PyTorch's Tensor does not have, so subclasses may define it.
+`Shadowed` replaces such a definition. It returns the field to code of this library, and the subclass's attribute to
+attribute accesses written in a program. Compiled modules have no frames: an access that the current
 instruction of the calling frame does not name comes from one of them.
 """
 from __future__ import annotations
@@ -21,7 +21,7 @@ EXTENDED = dis.opmap["EXTENDED_ARG"]
 
 
 class Shadowed:
-    """A field of Tensor and what a subclass defines under its name."""
+    """A field of Tensor and the attribute that a subclass defines under its name."""
 
     def __init__(self, name: str, field: Any, own: Any) -> None:
         self.name, self.field, self.own = name, field, own
@@ -55,12 +55,12 @@ def is_access(frame: FrameType, name: str) -> bool:
     while before >= 0 and text[before] == EXTENDED:
         number |= text[before + 1] << shift
         before, shift = before - 2, shift + 8
-    candidates = {number, number >> 1, number >> 2}       # versions of Python keep flags in the lowest bits
+    candidates = {number, number >> 1, number >> 2}       # some Python versions keep flags in the lowest bits
     return any([n < len(code.co_names) and code.co_names[n] == name for n in candidates])
 
 
 def shadow_fields(cls: Any, base: Any) -> None:
-    """Let a subclass of `base` define names that `base` has fields of."""
+    """Let a subclass of `base` redefine names of fields of `base`."""
     for name in FIELDS:
         field = getattr(base, name)
         own = next((vars(parent)[name] for parent in cls.__mro__ if name in vars(parent)), field)

@@ -13,11 +13,11 @@ opened: WeakValueDictionary[tuple[int, int], Any] = WeakValueDictionary()       
 
 
 def new_shared(nbytes: int) -> Any:
-    """New bytes, all zero, that other processes can be let into."""
+    """New zero bytes that can be shared with other processes."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("retrograd", os.MFD_CLOEXEC)
     else:
-        import tempfile  # not on Linux
+        import tempfile  # needed only where there is no memfd_create
         descriptor, path = tempfile.mkstemp(prefix="retrograd")
         os.unlink(path)
     os.ftruncate(descriptor, max(nbytes, 1))
@@ -25,7 +25,7 @@ def new_shared(nbytes: int) -> Any:
 
 
 def open_shared(descriptor: int, nbytes: int) -> Any:
-    """The bytes behind a file descriptor, which now belongs to them; the same array each time for the same file."""
+    """The bytes of a file descriptor, which the array then owns; the same array each time for the same file."""
     status = os.fstat(descriptor)
     key = status.st_dev, status.st_ino
     found = opened.get(key)
@@ -48,5 +48,5 @@ def close(identity: int, descriptor: int) -> None:
 
 
 def descriptor_of(owner: Any) -> int | None:
-    """The file descriptor behind the array that owns some memory; None if the memory is this process's own."""
+    """The file descriptor of an array's memory; None if the memory is not shared."""
     return descriptors.get(id(owner))

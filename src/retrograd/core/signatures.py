@@ -1,4 +1,4 @@
-"""What `inspect.signature`, `help` and editors show of a public function: its overloads as one signature.
+"""The signature that `inspect.signature`, `help` and editors show for a public function: its overloads merged.
 
 >>> import inspect, retrograd
 >>> str(inspect.signature(retrograd.cumsum))
@@ -15,7 +15,8 @@ KINDS = {False: Parameter.POSITIONAL_OR_KEYWORD, True: Parameter.KEYWORD_ONLY}
 
 
 def signature_of(schemas: Any, is_method: bool) -> Signature | None:
-    """The parameters of the longest overload, then what others have besides, by keyword; what not all ask for has a default."""
+    """The parameters of the longest overload, then those of other overloads as keyword-only; optional unless all require
+    it."""
     forms = [s for s in schemas if not s.is_out and not s.hidden and not any([p.type == "Dimname" for p in s.params])
              and (s.takes_self or not is_method)]
     if not forms:

@@ -3,8 +3,8 @@
 NOTE [Two-step switches]
 Reading a thread-local costs as much as a small op's bookkeeping, so the fast path first reads `switches.any_mode`, a
 process-wide count of scopes that differ from the default (any thread inside no_grad, a mode, a transform...).
-Zero means that grad mode is on and nothing watches, in every thread. Otherwise the thread's own `tls` decides:
-`tls.slow_path` counts what only the slow path of `dispatch` knows (modes, transforms, anomaly,
+Zero means that grad mode is on and no mode is active in any thread. Otherwise the thread's own `tls` decides:
+`tls.slow_path` counts features that only the slow path of `dispatch` handles (modes, transforms, anomaly,
 traced origins, inference mode, a forward-AD level, a profiler); `tls.grad_enabled` is the grad mode; `tls.run_flags` is both
 in one read.
 Code that needs several of a thread's switches at once takes them off `tls.__dict__`, which is one such read; compiled code
@@ -28,7 +28,7 @@ except ImportError:                 # nothing is compiled
 
 
 class Tape:
-    """What ops are written down on while they wait (see compile/tape.py): None for one that must run now."""
+    """Records deferred ops (see compile/tape.py); returns None for an op that must run now."""
 
     def unary(self, op: OpDef, a: Any) -> Any:
         return None
@@ -41,14 +41,14 @@ class Tape:
 
 
 class Switches:
-    """What the fast path tests before anything else; one instance, `switches`."""
+    """The process-wide switches that the fast path tests first; one instance, `switches`."""
 
     __slots__ = ("any_mode", "function_modes", "tape")
 
     def __init__(self) -> None:
         self.any_mode: int = 0
-        self.function_modes: int = 0      # how many TorchFunctionModes are on, in all threads
-        self.tape: Tape | None = None     # where ops wait, if they do
+        self.function_modes: int = 0      # number of active TorchFunctionModes in all threads
+        self.tape: Tape | None = None     # records deferred ops; None while nothing is deferred
 
 
 switches = Switches()
@@ -66,16 +66,16 @@ class ThreadState(_local):
     view_replay: bool = False
     check_nan: bool = True
     anomaly: bool = False
-    origins: int = 0                      # what is kept of the lines that ran (see core/origin.py)
+    origins: int = 0                      # which source lines are recorded (see core/origin.py)
     dual_level: int = -1                  # the current forward-AD level, -1 outside of one
     task: Any = None                      # the graph task that this thread is running
     backward_depth: int = 0
-    below: bool = False                   # inside a __torch_dispatch__ handler: autograd has been passed already
-    dispatch_disabled: bool = False       # __torch_dispatch__ is not honoured
-    profiler: Any = None                  # the recorder that sees what this thread runs (see autograd/recorder.py)
+    below: bool = False                   # inside a __torch_dispatch__ handler, below autograd
+    dispatch_disabled: bool = False       # __torch_dispatch__ is ignored
+    profiler: Any = None                  # the recorder of this thread's ops (see autograd/recorder.py)
     autocast: Any = None                  # the dtype that autocast computes in, None if it is off
-    deferrer: Any = None                  # the scope in which ops of this thread wait (see compile/deferred.py)
-    function_disabled: int = 0            # __torch_function__ is not honoured: 1 of subclasses, 2 of modes either
+    deferrer: Any = None                  # the scope in which this thread's ops are deferred (see compile/deferred.py)
+    function_disabled: int = 0            # __torch_function__ is ignored: 1 on subclasses, 2 on modes too
 
     def __init__(self) -> None:
         # NumPy reports floating-point errors through warnings; PyTorch's contract is silent inf and nan.
@@ -98,17 +98,17 @@ if thread_flags is not None:
 
 
 def slow_path() -> int:
-    """How many features of this thread need the slow path through dispatch."""
+    """The number of features active in this thread that need the slow path of dispatch."""
     return tls.slow_path
 
 
 def run_flags() -> int:
-    """Bit 0: grad mode is off; the rest counts what asks for the slow path, and saved-tensor hooks."""
+    """Bit 0: grad mode is off; the rest counts slow-path features and saved-tensor hooks."""
     return tls.run_flags
 
 
 def grad_enabled() -> bool:
-    """Whether this thread records."""
+    """Whether grad mode is on in this thread."""
     return tls.grad_enabled
 
 
@@ -129,20 +129,20 @@ def set_grad_enabled(enabled: bool) -> bool:
 
 
 def add_slow_path(count: int) -> None:
-    """Note that `count` more (or fewer) features of this thread need the slow path through dispatch."""
+    """Change the number of this thread's slow-path features by `count`."""
     switches.any_mode += count
     tls.slow_path += count
     tls.run_flags += 2 * count
 
 
 def add_saved_hooks(count: int) -> None:
-    """Note that `count` more (or fewer) pairs of saved-tensor hooks are on: only what records need know of them."""
+    """Change the number of active pairs of saved-tensor hooks by `count`: they matter only to recorded ops."""
     switches.any_mode += count
     tls.run_flags += 2 * count
 
 
 def swap_saved_hooks(hooks: list[Any]) -> list[Any]:
-    """Put other saved-tensor hooks in the place of this thread's; return those."""
+    """Replace this thread's saved-tensor hooks; return the old ones."""
     was: list[Any] = tls.saved_hooks
     tls.saved_hooks = hooks
     if was or hooks:

@@ -1,8 +1,8 @@
 """Memory: strides and offsets in elements, arrays over the same memory, and the Storage objects that users see.
 
 NOTE [Storages]
-A tensor's memory is whatever owns its NumPy array's data (the end of the `base` chain). Nothing is made for it until
-somebody asks: then one Storage per owner, found again as long as it lives.
+A tensor's memory is the owner of its NumPy array's data (the end of the `base` chain). Storage objects are created on
+demand, one per owner, and found again while they live.
 """
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ try:
 except ImportError:     # not built, or RETROGRAD_PLAIN hides them
     pass
 
-native_strided: Any = None          # the same as `strided` below for most geometries
+native_strided: Any = None          # compiled form of `strided` below for most geometries
 try:
     from retrograd.core import _loops  # type: ignore[attr-defined, unused-ignore]
     native_strided = _loops.kernels["as_strided_default"]
@@ -37,7 +37,7 @@ one_byte = c_char.from_buffer
 
 
 class Memory:
-    """Owns a range of foreign memory for an array, so that the array's storage starts where the range does."""
+    """Owns a range of external memory for an array, so that the array's storage starts at the range's start."""
 
     def __init__(self, array: Any) -> None:
         self.keeps = array
@@ -55,7 +55,7 @@ def adopt(array: Any) -> Any:
 
 def address_of(array: Any) -> int:
     """The address of the first element."""
-    try:                                  # four times as fast, for arrays that can be written to and have no gaps
+    try:                                  # four times faster, but only for writable contiguous arrays
         return addressof(one_byte(array))
     except (TypeError, ValueError, BufferError):
         return array.__array_interface__["data"][0]
@@ -91,7 +91,7 @@ def contiguous_strides(shape: Any) -> tuple[int, ...]:
 def element_strides(array: Any) -> tuple[int, ...]:
     """The strides of `array` in elements."""
     if array.size == 0 and not any(array.strides):
-        return contiguous_strides(array.shape)      # NumPy gives new arrays without elements no strides
+        return contiguous_strides(array.shape)      # NumPy's strides of empty arrays are arbitrary
     item = array.itemsize
     return tuple([s // item for s in array.strides])
 
@@ -100,7 +100,7 @@ strides_of = element_strides if compiled is None else compiled.strides_of
 
 
 def reshaped_array(array: Any, size: Any) -> Any:
-    """A view of `array` in another shape; None where that, or what strides it would have, needs a closer look."""
+    """A view of `array` in another shape; None where viewability or the strides need the general computation."""
     shape = array.shape
     if 1 in shape or 0 in shape or not size or not array.flags.c_contiguous:
         return None
@@ -134,7 +134,7 @@ def strided(array: Any, size: Any, stride: Any, offset: Any = None) -> Any:
             return np.ndarray(tuple(size), array.dtype, array, 0, tuple([s * item for s in stride]))
     owner = owner_of(array)
     start = offset_of(array) if offset is None else offset
-    shift = address(array) - address(owner) if offset is None else offset * item       # the memory may begin anywhere
+    shift = address(array) - address(owner) if offset is None else offset * item       # the owner may start at any address
     count = 1
     for n in size:
         count *= n
@@ -150,7 +150,7 @@ def strided(array: Any, size: Any, stride: Any, offset: Any = None) -> Any:
     place = shift if count else min(shift, owner.nbytes)
     steps = tuple([s * item for s in stride])
     if not count and not any(steps) and item > 1:
-        steps = (1,) * len(steps)                   # less than an element, so that they are not taken for NumPy's none
+        steps = (1,) * len(steps)                   # smaller than an element, so that NumPy does not replace them
     made = np.ndarray(tuple(size), array.dtype, memory, place, steps)
     if not array.flags.writeable:
         made.flags.writeable = False
@@ -182,7 +182,7 @@ def is_non_overlapping_and_dense(shape: Any, strides: Any) -> bool:
 
 
 def partly_overlap(a: Any, b: Any) -> bool:
-    """Whether two arrays share some memory without being the same elements in the same order; only dense ones can be told."""
+    """Whether two dense arrays share memory without being the same elements in the same order; False for others."""
     if a is b or not a.size or not b.size or owner_of(a) is not owner_of(b):
         return False
     if not (dense_order(a.shape, strides_of(a)) is not None and dense_order(b.shape, strides_of(b)) is not None):
@@ -193,8 +193,8 @@ def partly_overlap(a: Any, b: Any) -> bool:
 
 
 def joint_strides(shape: Any, arrays: Any) -> tuple[int, ...]:
-    """Dense strides for the result of an elementwise op: dimensions in the order that the arrays agree on or, where they
-    do not, in that of the first array that has an opinion (a broadcast dimension has none)."""
+    """Dense strides for the result of an elementwise op: dimensions in the common order of the arrays or, where they
+    disagree, in that of the first array in which the dimension is not broadcast."""
     rank = len(shape)
     steps = []
     for array in arrays:
@@ -245,7 +245,7 @@ def empty_strided(shape: Any, strides: Any, dtype: Any) -> Any:
         return np.empty(shape, dtype)
     size = 0 if count == 0 else 1 + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])
     memory = np.empty(size, dtype)
-    if native_strided is not None or memory.dtype.kind == "V":          # bfloat16 does not speak the buffer protocol
+    if native_strided is not None or memory.dtype.kind == "V":          # bfloat16 does not support the buffer protocol
         return strided(memory, shape, strides, 0)
     return np.ndarray(tuple(shape), dtype, memory, 0, tuple([s * memory.itemsize for s in strides]))
 
@@ -256,11 +256,11 @@ class UntypedStorage:
     __slots__ = ("__weakref__", "filename", "meta", "owner", "parked", "waiting")
 
     def __init__(self, owner: Any = 0, *, device: Any = None) -> None:
-        self.meta = device is not None and parse_device(device).type == "meta"      # a size without values
-        self.filename: str | None = None      # of a shared file in memory
-        self.parked: Any = None               # what tensors refer to that do not fit into the storage since it was resized,
-        self.waiting: list[Any] = []          # and how they lie in it once they fit again
-        # users give a number of bytes, or the bytes; the library the array that owns the memory
+        self.meta = device is not None and parse_device(device).type == "meta"      # a size without data
+        self.filename: str | None = None      # name of the shared-memory file
+        self.parked: Any = None               # memory of the tensors that do not fit since the storage was resized,
+        self.waiting: list[Any] = []          # and their geometries for when they fit again
+        # users pass a number of bytes or the bytes, the library passes the array that owns the memory
         if isinstance(owner, int):
             owner = np.zeros(self._checked_size(owner), np.uint8)
         elif not isinstance(owner, ndarray):
@@ -334,7 +334,7 @@ class UntypedStorage:
         return self
 
     def get_device(self) -> None:
-        """The number of the device: the cpu has none."""
+        """The device index, None for cpu."""
 
     def type(self) -> str:
         return "torch.storage.UntypedStorage"
@@ -343,7 +343,7 @@ class UntypedStorage:
         return UntypedStorage(0)
 
     def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
-        """A copy on a device; the storage itself if it is there."""
+        """A copy on a device; the storage itself if it is already there."""
         if str(device) != "cpu":
             raise RuntimeError(f"storages are in the memory of the cpu, not on {device}")
         return self
@@ -370,7 +370,7 @@ class UntypedStorage:
     @classmethod
     def from_buffer(cls, buffer: Any, byte_order: str = "native", count: int = -1, offset: int = 0, *,
                     dtype: Any = None) -> UntypedStorage:
-        """The bytes of elements in a buffer, which are copied and put into this machine's order."""
+        """A copy of the elements in a buffer, converted to native byte order."""
         if byte_order not in ("native", "little", "big"):
             raise ValueError(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')")
         width = 1 if dtype is None else dtype.itemsize
@@ -408,7 +408,7 @@ class UntypedStorage:
         return self
 
     def pin_memory(self, device: Any = None) -> UntypedStorage:
-        """Without an accelerator no memory can be pinned."""
+        """Raise: pinning memory needs an accelerator."""
         if self.meta:
             raise TypeError("cannot pin 'torch.storage.UntypedStorage' only CPU memory can be pinned")
         raise RuntimeError("Cannot access accelerator device when none is available.")
@@ -427,7 +427,7 @@ class UntypedStorage:
 
     @classmethod
     def from_file(cls, filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
-        """The bytes of a file in memory; writes reach the file if `shared` is true, which also makes or extends it."""
+        """A memory-mapped file; with `shared` writes reach the file, which is created or extended."""
         path = os.fspath(filename)
         try:
             with open(path, ("r+b" if os.path.exists(path) else "w+b") if shared else "rb") as file:
@@ -445,13 +445,13 @@ class UntypedStorage:
         return made
 
     def _fix_weakref(self) -> None:
-        """Weak references to a storage that lives are valid: nothing is to be done."""
+        """No-op: weak references to a live storage are valid."""
 
     def resizable(self) -> bool:
         return self.meta or self.owner.base is None
 
     def resize_(self, size: int) -> UntypedStorage:
-        """Give the storage another size; tensors on it move with it, and read zeros while they do not fit."""
+        """Resize the storage; tensors on it move with it, and read zeros while they do not fit."""
         if not self.resizable():
             raise RuntimeError("Trying to resize storage that is not resizable")
         if self._checked_size(size) != len(self):
@@ -469,7 +469,7 @@ class UntypedStorage:
         return cls(new_shared(size))
 
     def share_memory_(self) -> UntypedStorage:
-        """Move the storage, and the tensors on it, to memory that other processes can be let into."""
+        """Move the storage, and the tensors on it, to shared memory."""
         if self.meta:
             raise RuntimeError("_share_fd_: only available on CPU")
         if not self.is_shared():

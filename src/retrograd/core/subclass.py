@@ -1,8 +1,8 @@
-"""Subclasses of Tensor and the `__torch_function__` protocol: who may replace a public function, and how instances are made.
+"""Subclasses of Tensor and the `__torch_function__` protocol: overriding public functions, and creating instances.
 
 NOTE [What a subclass costs]
-Nothing, to those who have none. Instances carry FLAG_SUBCLASS, so the tests that dispatch makes anyway find them; the plain
-attributes of Tensor, which make no such test, are overlaid on each new subclass by ones that do. A class that
+Nothing for programs without subclasses. Instances carry FLAG_SUBCLASS, which dispatch tests anyway; the plain attributes of
+Tensor, which make no such test, are overlaid on each new subclass by ones that do. A class that
 switches the protocol off (`__torch_function__ = disabled_torch_function`, as Parameter does) and does not override
 `__torch_dispatch__` gets neither: its instances are as fast as plain tensors.
 """
@@ -40,9 +40,9 @@ from retrograd.core.tensor import (
 )
 
 
-# ---- calling what overrides
+# ---- calling overrides
 def through_function(function: Any, args: Any, kwargs: Any, types: tuple[Any, ...] | None = None) -> Any:
-    """Call a public function by way of the modes and arguments that override it; `types`: what modes are told of."""
+    """Call a public function through the modes and arguments that override it; `types` are passed to modes."""
     result = ask(function, args, kwargs, types)
     if result is NotImplemented:
         raise TypeError(f"Multiple dispatch failed for '{resolve_name(function)}'; all __torch_function__ handlers returned "
@@ -54,7 +54,7 @@ def through_function(function: Any, args: Any, kwargs: Any, types: tuple[Any, ..
 
 
 def through_operator(op: OpDef, args: Any) -> Any:
-    """The same for an operator, which may be refused."""
+    """`through_function` for an operator, whose handler may return NotImplemented."""
     if not (tls.function_modes and tls.function_disabled < 2) and not overriding_arguments(args, {}):
         return call(op, [*args, *op.tail])
     name = OPERATOR_NAMES.get(op.name, op.name)
@@ -65,14 +65,14 @@ OPERATOR_NAMES = {"eq": "__eq__", "rsub": "__rsub__", "mm": "matmul"}
 
 
 def through_special(name: str, args: Any) -> Any:
-    """The same for a special method that is no op of its own: `x[0]`, `2 ** x`, `int(x)`."""
+    """`through_function` for a special method that is not an op of its own: `x[0]`, `2 ** x`, `int(x)`."""
     if not (tls.function_modes and tls.function_disabled < 2) and (tls.function_disabled or not overriding_arguments(args, {})):
         return FUNCTIONS_BY_NAME[name](*args)
     function = getattr(Tensor, SEEN_AS.get(name, name))
     return ask(function, args, {}) if len(args) == 2 and name != "__getitem__" else through_function(function, args, {})
 
 
-# Special methods that are seen as the methods they stand for.
+# Special methods that handlers see as the corresponding method.
 SEEN_AS = {f"__{name}__": name for name in ("ne", "lt", "le", "gt", "ge")} | {
     "__mod__": "remainder", "__iadd__": "add_", "__isub__": "sub_", "__imul__": "mul_", "__itruediv__": "div_",
     "__ifloordiv__": "floor_divide_", "__imod__": "remainder_"}
@@ -112,13 +112,13 @@ def overriding_arguments(args: Any, kwargs: Any) -> list[Any]:
 
 
 def overrides_function(cls: Any) -> bool:
-    """Whether instances of `cls` take part in the protocol."""
+    """Whether instances of `cls` override functions."""
     handler = getattr(cls, "__torch_function__", None)
     return handler is not None and cls is not Tensor and handler is not disabled_torch_function
 
 
 def disabled_torch_function(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-    """The `__torch_function__` of classes that do not want to see anything.
+    """The `__torch_function__` of classes that switch the protocol off.
 
     >>> import retrograd as torch
     >>> class Plain(torch.Tensor):
@@ -151,12 +151,12 @@ def converted(result: Any, cls: Any) -> Any:
 
 
 def nowrap_functions() -> set[Any]:
-    """What gives a tensor that is not to be made an instance of the subclass."""
+    """The functions whose results are not converted to the subclass."""
     return {Tensor._base.__get__, Tensor.grad.__get__}
 
 
 def resolve_name(function: Any) -> str:
-    """How a user would write the function.
+    """The public spelling of a function.
 
     >>> import retrograd as torch
     >>> torch.overrides.resolve_name(torch.Tensor.sin), torch.overrides.resolve_name(torch.sin)
@@ -178,7 +178,7 @@ def resolve_name(function: Any) -> str:
 
 
 class DisableTorchFunctionSubclass:
-    """Within this scope, subclasses see no function calls; modes still do.
+    """Disable `__torch_function__` of subclasses, not of modes, within this scope.
 
     >>> import retrograd as torch
     >>> class Marked(torch.Tensor):
@@ -202,7 +202,7 @@ class DisableTorchFunctionSubclass:
 
 
 class DisableTorchFunction(DisableTorchFunctionSubclass):
-    """Within this scope, neither subclasses nor modes see function calls."""
+    """Disable `__torch_function__` of subclasses and modes within this scope."""
 
     level = 2
 
@@ -221,7 +221,7 @@ class TorchFunctionMode:
     add
     """
 
-    watches_attributes = True         # whether reading attributes of tensors, and what is as quick, is to be seen
+    watches_attributes = True         # whether attribute reads and trivial methods of tensors are shown to the mode
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError
@@ -260,16 +260,16 @@ class BaseTorchFunctionMode(TorchFunctionMode):
 
 
 class Watching:
-    """Attributes and quick methods of Tensor in two forms: as they are, and as they are while a function mode is on."""
+    """Attributes and trivial methods of Tensor in two forms: plain, and visible to function modes."""
 
-    modes = 0                          # how many modes are on, in all threads
+    modes = 0                          # number of active modes in all threads
     plain: dict[str, Any] = {}
     watched: dict[str, Any] = {}
 
 
 def watch_attributes(count: int) -> None:
-    """Put the other form of attributes on Tensor when the first mode comes or the last one goes; what a program has put in
-    their place stays."""
+    """Switch the attributes of Tensor between the two forms when the first mode starts or the last one ends; attributes
+    that a program has replaced stay."""
     before, Watching.modes = Watching.modes, Watching.modes + count
     if bool(before) is bool(Watching.modes):
         return
@@ -279,7 +279,7 @@ def watch_attributes(count: int) -> None:
 
 
 # ---- making instances
-bare = Tensor.__new__         # before `construct` takes its place: an object without any state
+bare = Tensor.__new__         # the original, before `construct` replaces it: an object without state
 
 
 def instance(cls: Any, t: Tensor) -> Any:
@@ -293,13 +293,13 @@ def instance(cls: Any, t: Tensor) -> Any:
     made._counter, made._view = t._counter, t._view
     if t._flags & FLAG_SPARSE:
         extra_of(made).sparse = t._extra.sparse.copy()
-    if t._flags & FLAG_WRAPPER:              # the value of a transform's level goes with it
+    if t._flags & FLAG_WRAPPER:              # the value at the transform's level is kept
         extra_of(made).batch = t._extra.batch
     return made
 
 
 def instance_over(cls: Any, t: Any) -> Any:
-    """`t` as an instance of `cls`; what a `__torch_dispatch__` has made is its object already, and stays of its class."""
+    """`t` as an instance of `cls`; an object returned by `__torch_dispatch__` keeps its class."""
     if not t._flags & FLAG_SUBCLASS or tls.dispatch_disabled or not overrides_dispatch(type(t)):
         return instance(cls, t)
     if not issubclass(type(t), cls):
@@ -315,7 +315,7 @@ def as_subclass(self: Any, cls: Any) -> Any:
         return instance_over(cls, call(ALIAS[0], [self]))
 
 
-ALIAS: list[Any] = []         # the op that as_subclass records, given by the table that has it
+ALIAS: list[Any] = []         # the op that as_subclass records, set by its table
 
 
 def make_subclass(cls: Any, data: Any, require_grad: bool = False, *, dispatch_sizes_strides_policy: Any = None,
@@ -343,7 +343,7 @@ def make_wrapper_subclass(cls: Any, size: Any = None, strides: Any = None, stora
                           memory_format: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
                           pin_memory: bool = False, requires_grad: bool = False, dispatch_sizes_strides_policy: Any = None,
                           dispatch_device: bool = False, dispatch_layout: bool = False, **kwargs: Any) -> Any:
-    """An instance of `cls` that has a geometry and a dtype, but whose values are its own business."""
+    """An instance of `cls` with a geometry and a dtype but no data."""
     check_class(cls)
     if not overrides_dispatch(cls):
         raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
@@ -385,7 +385,7 @@ def construct(cls: Any, *args: Any, **kwargs: Any) -> Any:
 
 # ---- defining classes
 class Subclasses:
-    """Whether anybody has defined a subclass that takes part; the engine asks."""
+    """Whether a subclass that overrides functions or dispatch has been defined; read by the engine."""
 
     defined = False
 
@@ -401,7 +401,7 @@ def set_attributes(self: Any, attributes: dict[str, Any]) -> None:
 
 
 get_attributes: Any = Tensor.__dict__["__dict__"].__get__ if COMPILED else None
-ATTRIBUTES = property(lambda self: get_attributes(self), set_attributes)     # a compiled class lets `__dict__` only be read
+ATTRIBUTES = property(lambda self: get_attributes(self), set_attributes)     # `__dict__` of a compiled class is read-only
 
 
 def init_subclass(cls: Any, /, **kwargs: Any) -> None:
@@ -412,7 +412,7 @@ def init_subclass(cls: Any, /, **kwargs: Any) -> None:
     if cls.__init__ is Tensor.__init__:
         cls.__init__ = ignore_arguments
     if overrides_dispatch(cls) and getattr(cls.__torch_function__, "__func__", None) is default_torch_function:
-        cls.__torch_function__ = disabled_torch_function      # whoever overrides the one is not wrapped by the other
+        cls.__torch_function__ = disabled_torch_function      # its `__torch_dispatch__` wraps the results already
     if overrides_function(cls):
         Subclasses.defined = True
         for name, overlay in OVERLAYS.items():
@@ -421,10 +421,10 @@ def init_subclass(cls: Any, /, **kwargs: Any) -> None:
 
 
 def ignore_arguments(self: Any, *args: Any, **kwargs: Any) -> None:
-    """`__new__` has done everything."""
+    """`__new__` has set everything."""
 
 
-OVERLAYS: dict[str, Any] = {}         # attributes of Tensor as its subclasses have them (see watching.py)
+OVERLAYS: dict[str, Any] = {}         # the attributes overlaid on subclasses (see watching.py)
 
 
 def find_alias() -> None:

@@ -1,4 +1,4 @@
-"""The exchange of two tensors' contents: each becomes the other, for everybody who holds it."""
+"""`swap_tensors`: exchanges the contents of two tensors for all their references."""
 from __future__ import annotations
 
 from typing import Any
@@ -33,5 +33,5 @@ def swap(a: Any, b: Any) -> None:
 
 
 def own_attributes(t: Tensor) -> dict[str, Any]:
-    """What was set on the instance from outside."""
+    """The attributes that users set on the instance."""
     return {name: value for name, value in t.__dict__.items() if name not in FIELDS}

@@ -1,4 +1,4 @@
-"""Tags: what is said of an operator besides its schema."""
+"""Tags: properties of an operator that are not part of its schema."""
 from __future__ import annotations
 
 from enum import IntEnum

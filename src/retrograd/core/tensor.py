@@ -1,10 +1,10 @@
 """The Tensor: a NumPy array, a version counter, and its place in the autograd graph.
 
 NOTE [What a tensor costs]
-A tensor is made for every op, so it holds only what every op needs; everything else is made on demand.
-`_flags` gathers in one integer all that takes a tensor off the fast path (see the FLAG_* flags): ordinary tensors have 0.
-`_counter` (the version counter, shared by all aliases) is made by the first view, save or write. `_view` says that the
-tensor is a view. `_extra` holds hooks, tangents and other rarities.
+Every op creates a tensor, so it holds only what every op needs; everything else is created on demand. `_flags` combines in
+one integer all properties that take a tensor off the fast path (FLAG_*): ordinary tensors have 0.
+`_counter` (the version counter, shared by all aliases) is created by the first view, save or write. `_view` is set on
+views. `_extra` holds hooks, tangents and other rare state.
 """
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ FLAG_DUAL = 16         # has forward-mode tangents
 FLAG_META = 32         # no data: the array's memory must not be touched
 FLAG_WRAPPER = 64      # belongs to a transform (batched, functional, ...)
 FLAG_SPARSE = 128      # not strided: the array is not the data
-FLAG_WRITABLE = 512    # was detached from an inference tensor outside of inference mode: writes to it are not refused
-FLAG_PENDING = 256     # the array will be written later: ask `hooks.settle` before reading it (see compile/deferred.py)
+FLAG_WRITABLE = 512    # detached from an inference tensor outside of inference mode: writes are allowed
+FLAG_PENDING = 256     # the array is computed later: call `hooks.settle` before reading it (see compile/deferred.py)
 
 
 class Counter:
-    """The number of in-place writes to some memory, shared by the tensors that alias it."""
+    """The number of in-place writes to memory, shared by the tensors that alias it."""
 
     __slots__ = ("n", "writes")       # `writes` is set while origins are traced (see origin.py)
 
@@ -44,22 +44,22 @@ class Counter:
 
 
 class View:
-    """How a view came to be: its root `base`, the last view op and its arguments, and the views before it."""
+    """The history of a view: its root `base`, the last view op and its arguments, and the views before it."""
 
     __slots__ = ("args", "base", "creation", "depth", "op", "output", "parent", "version")
 
     base: Any
-    op: Any               # the op that made this view out of `parent` (or of the base)
-    args: Any             # its arguments after the tensor; None: `op` is a function of the tensor alone
-    output: int           # which of the op's results it is, -1 if there is but one
-    parent: Any           # the View of the tensor it was taken of, None if that was the base
+    op: Any               # the op that made this view from `parent` (or from the base)
+    args: Any             # its arguments after the tensor; None if `op` is a function of the tensor alone
+    output: int           # the index of the op's result, -1 if there is only one
+    parent: Any           # the View of its source tensor, None if that was the base
     creation: int
-    depth: int            # how many views there are before it; see views.shorten
-    version: int          # the version at which the view's grad_fn was made
+    depth: int            # the number of views before it; see views.shorten
+    version: int          # the version at which the view's grad_fn was created
 
 
 def new_view(base: Any, op: Any, args: Any, output: int, parent: Any, creation: int, version: int) -> Any:
-    """A View; views are made as often as tensors, so this skips the way through `__init__`."""
+    """A new View; views are as frequent as tensors, so this skips `__init__`."""
     view = View.__new__(View)
     view.base = base
     view.op = op
@@ -83,18 +83,18 @@ class Extra:
         self.post_hooks: Any = None       # post-accumulate-grad hooks of a leaf, {id: fn}
         self.retains_grad: bool = False
         self.tangent: Any = None          # at the open forward-mode level
-        self.batch: Any = None            # for a tensor with FLAG_WRAPPER: what it stands for (see transforms/batching.py)
+        self.batch: Any = None            # for a tensor with FLAG_WRAPPER: the value it wraps (see transforms/batching.py)
         self.sparse: Any = None           # for a tensor with FLAG_SPARSE: its indices and values (see ops/sparse/coo.py)
         self.name: Any = None
         self.grad_dtype: Any = None
         self.grad_dtype_set: bool = False
         self.backward_hooks: Any = None
         self.detached: bool = False       # detach_ was called on it
-        self.trail: Any = None            # where it came from, while origins are traced (see origin.py)
+        self.trail: Any = None            # its origins, while they are traced (see origin.py)
 
 
 class Size(tuple[int, ...]):
-    """A tensor's shape: a tuple that knows its number of elements.
+    """A tensor's shape: a tuple with `numel()`.
 
     >>> Size([2, 3]).numel()
     6
@@ -135,7 +135,7 @@ class Size(tuple[int, ...]):
 
 
 class Dispatcher:
-    """The entrances of dispatch that Tensor's operators call; `dispatch` installs the real one."""
+    """The entry points of dispatch that Tensor's operators call; `dispatch` installs the real one."""
 
     def unary(self, op: Any, a: Any) -> Any:
         raise NotImplementedError
@@ -160,7 +160,7 @@ class Dispatcher:
 
 
 class Operators:
-    """The ops behind Python's operators, filled in by the op tables (`matmul` is that of two matrices); and the dispatcher."""
+    """The ops behind Python's operators, set by the op tables (`matmul` is the op on two matrices), and the dispatcher."""
 
     __slots__ = ("dispatcher", "add", "sub", "rsub", "mul", "div", "matmul", "neg")
 
@@ -178,11 +178,11 @@ class Operators:
 # Ops and Python's operators by name, for `Tensor`'s special methods and `ops.late`; a `Later` until first used.
 FUNCTIONS_BY_NAME: dict[str, Any] = {}
 operators = Operators()
-table = operators         # the same under a name that is a C variable when compiled
+table = operators         # alias that is a C variable in the compiled module
 
 
 class Tensor:
-    """A multi-dimensional array that remembers how it was computed."""
+    """A multi-dimensional array with autograd history."""
 
     __slots__ = ("__dict__", "__weakref__", "_cell", "_counter", "_extra", "_grad", "_node", "_nr", "_flags", "_requires",
                  "_sink", "_view", "array")
@@ -197,10 +197,10 @@ class Tensor:
     _grad: Any
     _sink: Any            # weak reference to a leaf's AccumulateGrad
     _extra: Any
-    _cell: Any            # with FLAG_PENDING: its place on a tape (see compile/tape.py); else of no meaning
+    _cell: Any            # with FLAG_PENDING: its place on a tape (see compile/tape.py); otherwise unused
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        # Of a subclass, `__new__` has done everything; so has that of this class where it is written in Python.
+        # For a subclass `__new__` has set everything; so it has for this class in the plain core.
         if type(self) is Tensor and getattr(self, "array", None) is None:
             hooks.construct(self, args, kwargs)
 
@@ -416,7 +416,7 @@ class Tensor:
             return bool(self.array)
         return table.dispatcher.function("__bool__", (self,))
 
-    # These are declared here, although `methods` installs them, because a compiled class finds them by its C slots only.
+    # Declared here, although `methods` installs them, because a compiled class finds them only through its C slots.
     def __int__(self) -> int:
         return int(table.dispatcher.function("__int__", (self,)))
 
@@ -435,7 +435,7 @@ class Tensor:
     def __repr__(self) -> str:
         return table.dispatcher.function("__repr__", (self,))
 
-    # ---- what it is; of a subclass, whoever overrides the attribute is asked first
+    # ---- properties; a subclass may override them
     @property
     def shape(self) -> Any:
         if self._flags and self._flags & (FLAG_SUBCLASS | FLAG_SPARSE):
@@ -469,7 +469,7 @@ class Tensor:
 
     @property
     def _recorded(self) -> Any:
-        """The node as the engine knows it, which may stand for several."""
+        """The node as the engine sees it, which may represent several."""
         if self._view is not None:
             table.dispatcher.refresh(self)
         if self._flags & FLAG_PENDING and hooks.settle is not None:
@@ -500,7 +500,7 @@ class Tensor:
 
 
 def asked(t: Any, name: str, get: Any) -> Any:
-    """An attribute of `t`, by way of its class if that overrides it; else by `get`."""
+    """An attribute of `t`: through `__torch_function__` if its class overrides it, else by `get`."""
     if t._flags & FLAG_SUBCLASS and not tls.function_disabled and hooks.overrides_function(type(t)):
         return hooks.torch_function(getattr(Tensor, name).__get__, (t,), {})
     if t._flags & FLAG_SUBCLASS and "_described" in t.__dict__:
@@ -510,11 +510,11 @@ def asked(t: Any, name: str, get: Any) -> Any:
     return get(t)
 
 
-FACTS = {"shape": "size", "ndim": "dim"}        # what classes are asked about when these are read
+FACTS = {"shape": "size", "ndim": "dim"}        # the property requested from the class when these are read
 
 
 def shape_of(t: Any) -> Any:
-    if t._flags & FLAG_SPARSE and t.is_nested:     # `methods` puts that property here
+    if t._flags & FLAG_SPARSE and t.is_nested:     # a property installed by `methods`
         return hooks.nested_shape(t)
     return Size(t.array.shape)
 
@@ -552,7 +552,7 @@ def version_of(t: Any) -> int:
 
 
 def length(t: Any) -> int:
-    """What `len` gives."""
+    """The result of `len`."""
     shape = t.array.shape
     if t._flags & FLAG_SUBCLASS and "_described" in t.__dict__:
         shape = hooks.described(t, "size") or shape
@@ -562,12 +562,13 @@ def length(t: Any) -> int:
 
 
 def is_foreign(left: Any) -> bool:
-    """Whether no operator of tensors takes such a left operand, so that Python is to say so."""
+    """Whether tensor operators do not support a left operand of this type, so that Python raises."""
     return left is None or isinstance(left, (str, bytes, list, tuple, dict, set))
 
 
 def was_asked_first(t: Any, left: Any) -> bool:
-    """Whether `t` answers for the tensor on its left: of a compiled class, Python asks subclasses first."""
+    """Whether Python called the reflected method of `t` first because it is a subclass of the left operand's compiled
+    class."""
     return type(t) is not type(left) and isinstance(t, type(left))
 
 
@@ -586,7 +587,7 @@ def init_tensor(t: Any, array: Any) -> None:
 
 
 def new_tensor(array: Any) -> Any:
-    """A tensor on `array`; what every op makes, so it skips `Tensor.__init__`, which is for users."""
+    """A tensor on `array`, without the cost of `Tensor.__init__`, since every op creates one."""
     t = Tensor.__new__(Tensor) if NATIVE else object.__new__(Tensor)
     t.array = array
     t._flags = t._nr = 0
@@ -596,7 +597,7 @@ def new_tensor(array: Any) -> Any:
 
 
 def counter_of(t: Any) -> Any:
-    """The version counter of `t`, made now if it has none yet."""
+    """The version counter of `t`, created if it has none."""
     counter = t._counter
     if counter is None and t._flags & FLAG_PENDING and hooks.settle is not None:
         hooks.settle(t)
@@ -610,7 +611,7 @@ def counter_of(t: Any) -> Any:
 
 
 def bump(t: Any) -> None:
-    """Count one in-place write to `t` and all that alias it."""
+    """Count one in-place write to `t` and its aliases."""
     counter = t._counter
     if counter is None:
         counter = counter_of(t)
@@ -618,7 +619,7 @@ def bump(t: Any) -> None:
 
 
 def extra_of(t: Any) -> Any:
-    """The rare state of `t`, made now if it has none yet."""
+    """The rare state of `t`, created if it has none."""
     if t._extra is None:
         t._extra = Extra()
     return t._extra
@@ -653,12 +654,12 @@ def conj(value: Any) -> Any:
 
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
-NATIVE: bool = type(Tensor.__dict__["__init__"]) is not type(Size.__dict__["numel"])      # the same, for compiled code
+NATIVE: bool = type(Tensor.__dict__["__init__"]) is not type(Size.__dict__["numel"])      # as a C variable in compiled code
 COMPILED: bool = type(Tensor.__dict__["__init__"]) is not type(Size.__dict__["numel"])
 
 
 def install(cls: Any, members: Any) -> None:
-    """Add methods and properties to Tensor, also when it is compiled and its dictionary is closed."""
+    """Add methods and properties to Tensor, also when it is compiled and immutable."""
     if not COMPILED:
         for name, member in members.items():
             setattr(cls, name, member)
@@ -667,58 +668,58 @@ def install(cls: Any, members: Any) -> None:
 
 
 def put_into(cls: Any, members: Any) -> None:
-    """Add members to a class by way of its dictionary."""
+    """Add members to a class through its dictionary."""
     gc.get_referents(cls.__dict__)[0].update(members)
     ctypes.pythonapi.PyType_Modified(ctypes.py_object(cls))
 
 
-FLAGS_WORD = 21             # where `tp_flags` lies in CPython's type objects, in words
+FLAGS_WORD = 21             # word offset of `tp_flags` in CPython's type objects
 IMMUTABLE_TYPE = 1 << 8     # Py_TPFLAGS_IMMUTABLETYPE
 
 
 def open_class(cls: Any) -> None:
-    """Let programs set attributes of a compiled class, as they can of a class in Python: `Tensor.name = function`."""
+    """Make a compiled class mutable, like a class written in Python: `Tensor.name = function`."""
     flags = ctypes.c_ulong.from_address(id(cls) + FLAGS_WORD * ctypes.sizeof(ctypes.c_void_p))
-    if flags.value == cls.__flags__:        # else this Python has another layout, and the class stays closed
+    if flags.value == cls.__flags__:        # otherwise this Python has another layout, and the class stays immutable
         flags.value &= ~IMMUTABLE_TYPE
 
 
-NAME_WORD = 3                # where `tp_name` lies in CPython's type objects, in words
+NAME_WORD = 3                # word offset of `tp_name` in CPython's type objects
 HEAP_TYPE = 1 << 9           # Py_TPFLAGS_HEAPTYPE
-NEW_NAMES: list[bytes] = []  # what `tp_name` points to must stay
+NEW_NAMES: list[bytes] = []  # keeps the targets of `tp_name` alive
 
 
 def name_class(cls: Any, module: str) -> None:
-    """Show a class as one of `module`, where users know it from: `<class 'torch.Tensor'>`."""
+    """Show a class under its public module: `<class 'torch.Tensor'>`."""
     if cls.__flags__ & HEAP_TYPE:
         cls.__module__ = module
         return
     slot = ctypes.c_char_p.from_address(id(cls) + NAME_WORD * ctypes.sizeof(ctypes.c_void_p))
-    if slot.value == f"{cls.__module__}.{cls.__qualname__}".encode():     # else this Python has another layout
+    if slot.value == f"{cls.__module__}.{cls.__qualname__}".encode():     # otherwise this Python has another layout
         NEW_NAMES.append(f"{module}.{cls.__qualname__}".encode())
         slot.value = NEW_NAMES[-1]
 
 
 def refusal(symbol: str, left: Any, right: Any) -> TypeError:
-    """Python's error about operands that an operator does not take; a compiled class would be named with its module."""
+    """Python's error for unsupported operands; a compiled class would be named with its module."""
     names = [operand_name(type(operand)) for operand in (left, right)]
     return TypeError(f"unsupported operand type(s) for {symbol}: '{names[0]}' and '{names[1]}'")
 
 
 def operand_name(cls: Any) -> str:
-    """How Python names the class of an operand: those of C modules, other than this one, in full."""
+    """The name of an operand's class in Python's errors: qualified for classes of C modules other than this one."""
     module = cls.__module__
     if cls.__flags__ & HEAP_TYPE or module == "builtins" or issubclass(cls, Tensor):
         return str(cls.__name__)
     return f"{module}.{cls.__qualname__}"
 
 
-DESCRIPTOR_NAME_WORD = 3     # where `d_name` lies in CPython's descriptors of C attributes; `d_qualname` follows
+DESCRIPTOR_NAME_WORD = 3     # word offset of `d_name` in CPython's descriptors of C attributes; `d_qualname` follows
 
 
 def name_descriptor(descriptor: Any, qualname: str) -> None:
-    """Give an attribute of a compiled class another qualified name."""
-    before = descriptor.__qualname__                  # made when it is first asked for
+    """Change the qualified name of an attribute of a compiled class."""
+    before = descriptor.__qualname__                  # created on first access
     words = (ctypes.c_void_p * (DESCRIPTOR_NAME_WORD + 2)).from_address(id(descriptor))
     if words[DESCRIPTOR_NAME_WORD] == id(descriptor.__name__) and words[DESCRIPTOR_NAME_WORD + 1] == id(before):
         NEW_QUALNAMES.append(qualname)

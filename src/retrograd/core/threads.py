@@ -1,4 +1,4 @@
-"""How many threads ops use: the pool of the compiled kernels, and the BLAS libraries that NumPy and SciPy have loaded."""
+"""The number of threads that ops use: the pool of the compiled kernels, and the BLAS libraries loaded by NumPy and SciPy."""
 from __future__ import annotations
 
 import ctypes
@@ -17,7 +17,7 @@ SETTERS = ("scipy_openblas_set_num_threads64_", "scipy_openblas_set_num_threads"
 
 
 class Threads:
-    """What was asked for."""
+    """The requested numbers of threads."""
 
     count = fast_kernels.default_threads()
 
@@ -27,7 +27,7 @@ def get_threads() -> int:
 
 
 def set_threads(number: int) -> None:
-    """Let kernels and matrix products use `number` threads."""
+    """Set the number of threads for kernels and matrix products."""
     Threads.count = number
     if fast_kernels.native is not None:
         fast_kernels.native.set_threads(number)
@@ -36,12 +36,12 @@ def set_threads(number: int) -> None:
 
 
 def blas_setters() -> list[Any]:
-    """The functions by which the loaded BLAS libraries are told their number of threads."""
+    """The functions that set the number of threads of the loaded BLAS libraries."""
     return [setter for _, setter in blas_functions()]
 
 
 def tell_algorithms() -> None:
-    """Let compiled algorithms hold the BLAS to one thread while several of theirs call it."""
+    """Let compiled algorithms limit the BLAS to one thread while several of their threads call it."""
     found = []
     for path, setter in blas_functions():
         getter = getattr(ctypes.CDLL(path), setter.__name__.replace("_set_", "_get_"), None)
@@ -67,7 +67,7 @@ def blas_functions() -> list[tuple[str, Any]]:
 
 
 def blas_libraries() -> list[str]:
-    """Where the BLAS libraries of this process lie."""
+    """The paths of the BLAS libraries loaded in this process."""
     if sys.platform == "linux":
         with open("/proc/self/maps") as maps:
             files = {line.split()[-1] for line in maps if "/" in line}

@@ -1,12 +1,12 @@
-"""Views and in-place writes: who shares memory with whom, and how a write through one is seen by the others.
+"""Views and in-place writes: which tensors share memory, and how a write through one affects the others.
 
 NOTE [Views]
-A view is (base, recipe, creation): the root tensor whose memory it shares, how to get from there to here, and under
-which circumstances it was made. An in-place write bumps the version that base and views share and, when a gradient is
-wanted, rewrites the history of the *base*: its node becomes a CopySlices, which hides the written op. Views find out
-lazily: when the node of a view is asked for and the version has moved on since it was made, a new one is made out of
-the base's (`refresh`). Writes through views whose recipe cannot be trusted (made under no_grad, by a multi-output
-function, in a custom Function, in inference mode) are errors.
+A view is (base, recipe, creation): the root tensor whose memory it shares, the view ops from the base to it, and the
+context in which it was made. An in-place write bumps the version that base and views share and, when a gradient is
+wanted, rewrites the history of the *base*: its node becomes a CopySlices, which wraps the writing op. Views are updated
+lazily: when the node of a view is read and the version has changed since it was made, a new one is derived from the base's
+(`refresh`). Writes through views whose history cannot be rewritten (made under no_grad, by a multi-output function, in a
+custom Function, in inference mode) are errors.
 """
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from retrograd.core.tensor import (
 
 DEFAULT, IN_CUSTOM_FUNCTION, MULTI_OUTPUT_NODE, NO_GRAD_MODE, INFERENCE_MODE = range(5)
 
-LONGEST = 64              # views of views from which recipes are made short
+LONGEST = 64              # number of chained views from which recipes are shortened
 NEVER = -(1 << 30)
 
 LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
@@ -44,7 +44,7 @@ INFERENCE_WRITE = ("Inplace update to inference tensor outside InferenceMode is 
 
 
 def mark_view(op: OpDef | None, args: Any, source: Any, view: Any, creation: int = DEFAULT, output: int = -1) -> None:
-    """Note that `view` was made out of `source` by `op` with `args` (those after the tensor), as result `output` of many."""
+    """Mark `view` as made from `source` by `op` with `args` (those after the tensor), as result number `output`."""
     counter = source._counter
     if counter is None:
         counter = counter_of(source)
@@ -62,7 +62,7 @@ def mark_view(op: OpDef | None, args: Any, source: Any, view: Any, creation: int
 
 
 class Window:
-    """A view op made of many: the part of a tensor's memory that they led to."""
+    """A chain of view ops merged into one: the resulting geometry on the base's memory."""
 
     __slots__ = ("offset", "size", "stride")
 
@@ -75,7 +75,8 @@ class Window:
 
 
 def shorten(t: Tensor) -> Any:
-    """The recipe of view `t` as one step where strides can say it, so that views of views do not keep all before them."""
+    """Merge the recipe of view `t` into one step where strides can express it, so that chains of views do not keep all
+    their predecessors."""
     view = t._view
     base = view.base
     if t._flags or base._flags or t.array.dtype is not base.array.dtype:
@@ -83,7 +84,7 @@ def shorten(t: Tensor) -> Any:
     step = view
     while step is not None:
         if step.args is None and type(step.op) is not Window:
-            view.depth = NEVER                # a custom Function, or a place where tangents change
+            view.depth = NEVER                # a custom Function, or a forward-mode boundary
             return view
         step = step.parent
     return new_view(base, Window(t, base), None, -1, None, view.creation, view.version)
@@ -91,7 +92,7 @@ def shorten(t: Tensor) -> Any:
 
 # ---- reading a view's node
 def refresh(t: Tensor) -> None:
-    """Bring the node of view `t` up to date with the last write to its base."""
+    """Update the node of view `t` after the last write to its base."""
     view = t._view
     counter = t._counter
     if view.version == counter.n:
@@ -110,7 +111,7 @@ def refresh(t: Tensor) -> None:
 
 
 def regenerate(t: Tensor, base: Any) -> Any:
-    """A node that leads from view `t` to the present history of its base."""
+    """A node that leads from view `t` to the current history of its base."""
     if tls.view_replay or t.array.dtype is not base.array.dtype or t._flags or base._flags:
         was = set_grad_enabled(True)
         try:
@@ -121,7 +122,7 @@ def regenerate(t: Tensor, base: Any) -> Any:
 
 
 class Replayer:
-    """What views need of dispatch; installed by it, so that this file stays below it."""
+    """The functions that views need from dispatch, which installs them, so that this module does not import it."""
 
     as_strided: Any = None        # the op
 
@@ -175,7 +176,7 @@ def alter(value: Any, param: Any, text: str, on_size: Any, on_tensor: Any) -> An
 
 
 def replay_strided(view: Any, base: Any) -> Any:
-    """`replay` where only steps that strides cannot say are taken as they are; the others become as_strided."""
+    """`replay` with as_strided in place of all steps that strides can express."""
     steps = []
     while view is not None:
         steps.append(view)
@@ -192,7 +193,7 @@ def replay_strided(view: Any, base: Any) -> Any:
         finally:
             set_grad_enabled(was)
         if t is base:
-            before = made         # the steps before the first such one are one
+            before = made         # the steps before the first inexpressible one are merged
         else:
             t = strided_like(t, made)
     return t if before is None else strided_like(t, before)
@@ -204,7 +205,7 @@ def strided_like(t: Tensor, view: Any) -> Any:
 
 
 def apply_step(step: Any, t: Tensor) -> Any:
-    """Take of `t` the view that `step` is of the tensor before it."""
+    """Apply the view `step` to `t`."""
     return view_by(step.op, step.args, step.output, t)
 
 
@@ -218,7 +219,7 @@ def view_by(op: OpDef, args: Any, output: int, t: Tensor) -> Any:
 
 # ---- writing in place
 def check_inplace(t: Tensor, wanted: bool) -> None:
-    """Refuse an in-place write to `t` that its history could not describe; `wanted`: a gradient is wanted of the result."""
+    """Refuse an in-place write to `t` that autograd cannot record; `wanted`: the result requires grad."""
     if t._flags & FLAG_INFERENCE and not t._flags & FLAG_WRITABLE and not inference():
         raise RuntimeError(INFERENCE_WRITE)
     if not wanted or not grad_enabled():
@@ -227,14 +228,14 @@ def check_inplace(t: Tensor, wanted: bool) -> None:
     if view is not None:
         if view.creation != DEFAULT:
             raise RuntimeError(creation_error(t, view.creation, write=True, indirect=False))
-        if view.base._node is None and wants_grad(t):     # the base, or a view of it that was made a leaf
+        if view.base._node is None and wants_grad(t):     # the base is a leaf, or a view of it was made one
             raise RuntimeError(VIEW_OF_LEAF)
     if wants_grad(t) and t._node is None:
         raise RuntimeError(LEAF)
 
 
 def creation_error(t: Tensor, creation: int, write: bool, indirect: bool) -> str:
-    """Why a write through (or an out-of-date history of) a view is refused."""
+    """The error text for a refused write through a view, or for reading its outdated history."""
     modified = ("is being modified inplace" if write
                 else "its base or another view of its base has been modified inplace")
     node = t._node
@@ -261,7 +262,7 @@ def creation_error(t: Tensor, creation: int, write: bool, indirect: bool) -> str
 
 
 def rebase(t: Tensor, node: Node) -> None:
-    """Make `node`, which an in-place op on `t` recorded, the history of `t`."""
+    """Set `node`, recorded by an in-place op on `t`, as the history of `t`."""
     view = t._view
     if view is None:
         retained = take_retained(t)
@@ -281,7 +282,8 @@ def rebase(t: Tensor, node: Node) -> None:
 
 
 class CopySlices(Node):
-    """The node of a base that was written through a view: the written part takes the inner node, the rest passes."""
+    """The node of a base that was written through a view: gradients of the written part go through the inner node, the rest
+    pass."""
 
     __slots__ = ("inner", "place", "strides", "view")
 
@@ -291,12 +293,12 @@ class CopySlices(Node):
         self._shape, self._dtype = array.shape, array.dtype
         self.strides = strides_of(array)
         self.inner = inner
-        # where the written part lies in the base; as a recipe where strides cannot say it
+        # the geometry of the written part in the base; a recipe where strides cannot express it
         if tls.view_replay or t.array.dtype is not array.dtype or t._flags or base._flags:
             self.place: Any = None
             self.view = t._view
         else:
-            # by where they lie in their storages, which are two if one of them has been given other `.data`
+            # offsets within the storages, which differ if `.data` of one of them was replaced
             self.place = (t.array.shape, strides_of(t.array), offset_of(t.array) - offset_of(array))
             self.view = None
         producer = edge_of(base)
@@ -340,7 +342,7 @@ class CopySlices(Node):
         return results
 
     def run_plain(self, grad: Any, needed: Any, results: Any) -> Any:
-        """`_run` on bare memory, when nobody watches and no graph is wanted."""
+        """`_run` on bare arrays, when no mode is on and no graph is wanted."""
         size, stride, offset = self.place
         whole = empty_strided(self._shape, self.strides, grad.array.dtype)
         whole[...] = grad.array
@@ -367,7 +369,7 @@ class CopySlices(Node):
 
 # ---- retain_grad moves with the tensor
 def take_retained(t: Tensor) -> Any:
-    """Remove the retains-grad hook of `t` from its present node."""
+    """Remove the retains-grad hook of `t` from its current node."""
     node = t._node
     if node is None or t._extra is None or not t._extra.retains_grad or node._hooks is None or node._hooks.retain is None:
         return None
@@ -375,7 +377,7 @@ def take_retained(t: Tensor) -> Any:
 
 
 def give_retained(t: Tensor, hook: Any) -> None:
-    """Put a retains-grad hook on the present node of `t`."""
+    """Add a retains-grad hook to the current node of `t`."""
     node = t._node
     if node._hooks is None:
         node._hooks = NodeHooks()
@@ -389,14 +391,14 @@ def is_view(t: Tensor) -> bool:
 
 
 def detach_inplace(t: Tensor) -> None:
-    """Cut `t` off its history."""
+    """Detach `t` from its history."""
     if t._view is not None:
         raise RuntimeError("Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel "
                            "(DDP) for training, and gradient_as_bucket_view is set as True, gradients are views of DDP "
                            "buckets, and hence detach_() cannot be called on these gradients. To fix this error, please "
                            "refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution.")
     if t._recorded is not None:
-        counter_of(t)                     # its node learns of later writes through it
+        counter_of(t)                     # through it, its node detects later writes
         extra_of(t).detached = True       # graphs that saved it must refuse it
     if t._flags & FLAG_DUAL:
         t._flags &= ~FLAG_DUAL

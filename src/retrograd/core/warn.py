@@ -5,14 +5,14 @@ import warnings
 
 
 class Shown:
-    """Which one-time warnings were given, and whether they are given always."""
+    """The one-time warnings given so far, and whether warnings are repeated."""
 
     always: bool = False
     texts: set[str] = set()
 
 
 def set_warn_always(b: bool, /) -> None:
-    """Whether warnings that are otherwise given once per process are given every time.
+    """Set whether one-time warnings are given every time.
 
     >>> set_warn_always(False)
     """
@@ -31,7 +31,7 @@ def is_warn_always_enabled() -> bool:
 
 
 def warn_once(text: str, stacklevel: int) -> None:
-    """Give a warning unless this process has had it."""
+    """Warn once per process."""
     if Shown.always or text not in Shown.texts:
         Shown.texts.add(text)
         warnings.warn(text, UserWarning, stacklevel=stacklevel + 1)

@@ -1,8 +1,9 @@
-"""Attributes and plain methods of Tensor whose use subclasses and modes see; see NOTE [What a subclass costs] in subclass.py.
+"""Attributes and plain methods of Tensor in the form that subclasses and modes can override; see NOTE [What a subclass
+costs] in subclass.py.
 
-An attribute is read by way of its descriptor's C slot, which knows nothing of subclasses: these have descriptors of their own.
-`Tensor.grad.__get__` is an entry in the descriptor's dictionary, which Python finds before the slot's, and which asks the class
-of the tensor that it is given.
+An attribute is read through its descriptor's C slot, which ignores subclasses: these have descriptors of their own.
+`Tensor.grad.__get__` is an entry in the descriptor's dictionary, which Python finds before the slot and which dispatches to
+the class of its tensor.
 """
 from __future__ import annotations
 
@@ -19,20 +20,21 @@ SPECIAL = ("__get__", "__set__", "__delete__")
 
 
 def is_watched(t: Any) -> bool:
-    """Whether a mode, or the class of `t`, is to see what is done with `t`."""
+    """Whether a mode or the class of `t` overrides functions."""
     if tls.function_modes and tls.function_disabled < 2:
         return True
     return not tls.function_disabled and overrides_function(type(t))
 
 
 class Attribute(property):
-    """An attribute of tensors that knows its name, as PyTorch's do: `TensorBase.grad`."""
+    """An attribute of tensors with a qualified name, as in PyTorch: `TensorBase.grad`."""
 
     __qualname__: str
 
 
 def attribute(name: str, declared: property) -> Attribute:
-    """The descriptor of an attribute of Tensor, whose `__get__` and `__set__`, if called as such, ask subclasses."""
+    """The descriptor of an attribute of Tensor, whose `__get__` and `__set__`, when called explicitly, dispatch to
+    subclasses."""
     made = named(name, Attribute(declared.fget, declared.fset, declared.fdel, declared.__doc__))
 
     def special(method: str, plain: Any) -> Any:
@@ -53,12 +55,12 @@ def attribute(name: str, declared: property) -> Attribute:
 
 
 def named(name: str, descriptor: Attribute) -> Attribute:
-    descriptor.__qualname__ = f"Tensor.{name}" if name.startswith("__") else f"TensorBase.{name}"      # written in Python there
+    descriptor.__qualname__ = f"Tensor.{name}" if name.startswith("__") else f"TensorBase.{name}"      # Python code in PyTorch
     return descriptor
 
 
 def seen_method(name: str, method: Any) -> Any:
-    """A method of Tensor whose calls subclasses and modes see."""
+    """A method of Tensor that subclasses and modes can override."""
     def seen(self: Any, *args: Any, **kwargs: Any) -> Any:
         if (self._flags & FLAG_SUBCLASS or switches.function_modes) and is_watched(self):
             return through_function(seen, (self, *args), kwargs, (type(self),))
@@ -69,14 +71,14 @@ def seen_method(name: str, method: Any) -> Any:
     return seen
 
 
-# ---- what modes see and plain tensors answer quickly
+# ---- attributes and methods that are trivial on plain tensors
 LAYERS = ("core", "ops", "autograd", "transforms", "compile")
 HOME = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 INSIDE = tuple([os.path.join(HOME, layer) for layer in LAYERS])
 
 
 def is_inside(depth: int) -> bool:
-    """Whether the caller is of the library's own layers, which read attributes where PyTorch's C++ does."""
+    """Whether the caller is internal code, which reads attributes where PyTorch uses C++."""
     return sys._getframe(depth + 1).f_code.co_filename.startswith(INSIDE)
 
 
@@ -85,7 +87,7 @@ class WatchedAttribute(Attribute):
 
 
 def watched_attribute(name: str, plain: Any) -> WatchedAttribute:
-    """The attribute `plain` in the form that modes see."""
+    """The attribute `plain` in the form that modes can override."""
     def through(t: Any, method: str, *args: Any) -> Any:
         special = getattr(plain, method)
         if is_inside(2) or not is_watched(t):
@@ -101,7 +103,7 @@ def watched_attribute(name: str, plain: Any) -> WatchedAttribute:
 
 
 class WatchedMethod:
-    """A quick method of tensors while a function mode is on; programs that ask the class find the method itself."""
+    """A trivial method of tensors while a function mode is on; access through the class gives the method itself."""
 
     def __init__(self, plain: Any, typed: bool) -> None:
         self.plain, self.typed = plain, typed
@@ -118,7 +120,7 @@ class WatchedMethod:
 
 
 def watch(attributes: Any, methods: Any, untyped: Any) -> None:
-    """Prepare the form in which modes see attributes and methods, of Tensor as it is now; of `untyped` no types are told."""
+    """Build the mode-visible forms of Tensor's current attributes and methods; those in `untyped` pass no types."""
     members = vars(Tensor)
     Watching.plain.update({name: members[name] for name in (*attributes, *methods)})
     Watching.watched.update({name: watched_attribute(name, members[name]) for name in attributes})

@@ -109,7 +109,7 @@ def normal(
     if std != 1.0 or mean != 0.0:
         result = fma_float32(result, float(np.float32(std)), float(np.float32(mean)))
     else:
-        # The kernel always adds the mean, which turns -0 into 0; a ragged draw also gets memory of its own length so.
+        # The kernel always adds the mean, which turns -0 into 0; for a ragged draw this also allocates the right length.
         result = np.add(result, np.float32(0.0), out=result if result.base is None else None)
     return result.astype(dtype, copy=False).reshape(shape)
 

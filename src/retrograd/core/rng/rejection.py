@@ -83,7 +83,7 @@ def _gamma(alpha: float, inverse: float, d: float, source: _NormalSource) -> flo
 def binomial(gen: Generator, count: Array, prob: Array) -> Array:
     """The number of successes among `count` trials: `binomial`. Both arrays have the same shape and dtype."""
     source = Rewindable(gen, expected=4 * count.size + 16)
-    # Of success and failure the rarer one is counted; which way is decided in the tensor's own precision.
+    # The rarer of success and failure is counted; the comparison uses the tensor's own precision.
     rarer = np.where(prob > 0.5, 1 - prob, prob)
     many = count * rarer >= 10
     columns: list[list[Any]] = [array.ravel().tolist() for array in (count, prob, rarer, many)]

@@ -85,7 +85,7 @@ def multinomial(gen: Generator, probs: Array, num_samples: int, replacement: boo
 
 
 def _without_replacement(gen: Generator, rows: Array, num_samples: int) -> NDArray[np.int64]:
-    """The largest ratios of weight to exponential noise, in falling order: a race that the heavy mostly win."""
+    """The indices of the largest ratios of weight to exponential noise, in descending order."""
     wide = rows.astype(np.float64)
     if not bool((np.isfinite(wide) & (wide >= 0)).all()):
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")

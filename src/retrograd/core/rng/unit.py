@@ -11,7 +11,7 @@ from retrograd.core.rng.mersenne import Generator
 if TYPE_CHECKING:      # numpy.typing takes long to import
     from numpy.typing import NDArray
 
-FEW = 64                # so many draws cost less with NumPy than a look at the twister's memory
+FEW = 64                # up to this many draws NumPy is faster than reading the twister's memory
 _LOW_24_BITS = np.uint64((1 << 24) - 1)
 _LOW_21_BITS = np.uint64((1 << 21) - 1)
 _HALF_WORD = np.uint64(32)
