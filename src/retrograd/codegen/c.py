@@ -1,9 +1,10 @@
 """From programs to C: one function per program and computing type, which treats one run of elements in blocks.
 
-Computing types are float (for float32, bfloat16 and float16), double, and int64_t (for integers and bools); programs that wrap
-around alike in any width are there as int32_t and uint8_t too, for integers of at most 32 bits and for bytes, but not for the
-oldest instruction set. A block's operands are plain pointers: the arrays themselves, or buffers that the shared loads fill
-(native/block.h); so one inner loop serves every layout and dtype, and the compiler vectorises it. native/kernel.c calls these
+Computing types are float (for float32, bfloat16 and float16), double, and int64_t (for integers and bools); programs whose
+wrap-around is the same in any width also exist as int32_t and uint8_t, for integers of at most 32 bits and for bytes,
+except for the oldest instruction set. A block's operands are plain pointers: the arrays themselves, or buffers filled by
+shared loads (native/block.h); so one inner loop serves every layout and dtype, and the compiler vectorises it.
+native/kernel.c calls these
 functions.
 """
 from __future__ import annotations
@@ -62,7 +63,7 @@ def number_lines(p: Program, c: str) -> str:
 
 
 def narrows(p: Program) -> bool:
-    """Whether integers of any width give the same: sums and products wrap around, and only operands are compared."""
+    """Whether integers of any width give the same result: sums and products wrap around, and only operands are compared."""
     wraps = (ast.Add, ast.Sub, ast.Mult, ast.BitAnd, ast.BitOr, ast.BitXor)
 
     def fits(e: Any) -> bool:
@@ -102,7 +103,7 @@ def is_linear(p: Program) -> bool:
 
 
 def rare_branch(p: Program, c: str) -> tuple[str, str] | None:
-    """For a choice between something dear and something cheap: C text of the test for the cheap one, and of its value."""
+    """For a choice between an expensive and a cheap branch: the C text of the test for the cheap one, and of its value."""
     final = p.steps[-1][1]
     if len(p.steps) != 1 or c not in "fd" or not isinstance(final, ast.IfExp) or far_test(p.steps, c):
         return None
@@ -129,7 +130,7 @@ def pointwise(p: Program, c: str) -> str:
     out, k = [], len(p.inputs)
     emit = out.append
     emit(f"static void {p.name}_{c}(char **p, const long *s, const char *t, long n, const Number *num) {{")
-    # a power that is the same for all elements keeps gcc from vectorising the loop: it is read from memory like the others
+    # a loop-invariant exponent keeps gcc from vectorising the loop: read it from memory like the other operands
     powers = {a.id for _, e in p.steps for n in ast.walk(e) if called(n) == "pow" for a in n.args if isinstance(a, ast.Name)}
     powers &= set(p.numbers) if c == "f" else set()
     lines = number_lines(p, c)
@@ -180,7 +181,7 @@ def pointwise(p: Program, c: str) -> str:
 
 
 def reduction(p: Program, c: str) -> str:
-    """Three functions: one row, four rows at a time down the columns, and the end that makes results of accumulators."""
+    """Three functions: one row, four rows at a time down the columns, and the final step from accumulators to results."""
     out, k, r = [], len(p.inputs), REDUCE[p.reducer]
     emit = out.append
     D = "int64_t" if c == "l" else "double"
@@ -227,7 +228,7 @@ def reduction(p: Program, c: str) -> str:
     emit(f"        SIMD for (long j = 0; j < m; j++) {{ {loads} const T k0 = (T){term}; sums[j] = "
          f"{join.format(a='sums[j]', b='k0')}; }} }}")
     emit(f"      SIMD for (long j = 0; j < m; j++) acc[b + j] = {wide.format(a='acc[b + j]', b=f'({D})sums[j]')}; }} }} }}")
-    # the end
+    # the final step
     e = "l" if c == "l" else "d"
     finish = expression(p.finish, e).replace("(T)", f"({D})")
     numbers = number_lines(p, e).replace("T v_", f"{D} v_").replace("(T)", f"({D})")
@@ -240,7 +241,7 @@ def reduction(p: Program, c: str) -> str:
 
 
 def row(p: Program, c: str) -> str:
-    """One row, in as many passes as its reductions ask for; values that are dear and wanted again are kept in a buffer."""
+    """One row, in as many passes as its reductions need; expensive values that are used again are buffered."""
     out, steps, where = [], dict(p.steps), {n: i for i, n in enumerate(p.operands)}
     last = {n: p.current[n] for n, _ in p.outputs}
     emit = out.append
@@ -449,7 +450,7 @@ def across(p: Program, c: str) -> str:
 
 
 def row_writer(p: Program, c: str) -> str:
-    """A row, and where that can be, rows side by side."""
+    """A row and, where possible, rows side by side."""
     return row(p, c) + ("\n" + across(p, c) if goes_across(p) else "")
 
 

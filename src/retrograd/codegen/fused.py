@@ -1,8 +1,8 @@
 """C text of fused regions: many ops, one loop over their elements.
 
 A region is a list of statements. Each has the program of an op (see loops.py), the names of the values that its operands are,
-and the number of the value it makes. Values that are wanted outside are stored; the others live in registers. Names are made
-here from numbers: nothing of a user's program gets into the text.
+and the number of the value it makes. Values used outside are stored; the others live in registers. Names are generated from
+numbers: no text of a user's program enters the source.
 """
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Region(NamedTuple):
     """Statements over arrays of one shape, all in one computing type ("f" or "d")."""
 
     type: str
-    inputs: tuple[tuple[int, str], ...]           # (value, dtype) of what is loaded
-    outputs: tuple[tuple[int, str], ...]          # and of what is stored
+    inputs: tuple[tuple[int, str], ...]           # (value, dtype) of each load
+    outputs: tuple[tuple[int, str], ...]          # and of each store
     statements: tuple[Statement, ...]
-    sums: tuple[Statement, ...]                   # reductions of what the statements make, in the dtypes of the region
+    sums: tuple[Statement, ...]                   # reductions of the statements' values, in the dtypes of the region
     single: frozenset[int]                        # inputs that have one element
-    scalar: bool = False                          # so have all arrays: there is nothing to be gained by vectors
+    scalar: bool = False                          # all arrays have one element: vectorisation gains nothing
 
     def numbers(self) -> list[int]:
         """The numbers that the region uses, in order."""
@@ -44,7 +44,7 @@ class Region(NamedTuple):
 
 
 class Rename(ast.NodeTransformer):
-    """Names of a program become those of the region."""
+    """Renames the variables of a program to those of the region."""
 
     def __init__(self, names: dict[str, str]) -> None:
         self.names = names
@@ -100,7 +100,7 @@ def region_text(region: Region, name: str) -> str:
     zero = f"    T {', '.join([f'{part} = 0' for part in parts])};" if parts else ""
     added = f" reduction(+:{', '.join(parts)})" if parts else ""
     simd, wide = ("", "") if region.scalar else (f'_Pragma("omp simd{added}")', f'_Pragma("omp simd reduction(|:far){added}")')
-    if far:                                        # an argument of sin that is too large: once more, with the C library's
+    if far:                                        # an argument of sin is too large: run again with the C library's function
         tests = " | ".join([f"!(abs_{c}({a}) < (T)TRIG_LIMIT)" for a in far])
         exact = re.sub(rf"\b(sin|cos|tan)_{c}\(", rf"\1_{c}_exact(", body)
         emit(f'{zero}    int far = 0; {wide} for (long j = 0; j < m; j++) {{')
@@ -130,10 +130,10 @@ def region_text(region: Region, name: str) -> str:
 
 
 class Sequence(NamedTuple):
-    """Regions that run one after the other; values are numbered anew: those given by pointers, then those between regions."""
+    """Regions that run in sequence; values are renumbered: those passed by pointer first, then those between regions."""
 
     regions: list[Region]
-    operands: list[list[int]]                     # of each region: values by their new numbers
+    operands: list[list[int]]                     # for each region, its values by their new numbers
     given: int
     between: int
 

@@ -1,8 +1,8 @@
-"""From C text to a loaded library: compiled once for each text, kept in a cache directory that processes share.
+"""Compiles C text to a loaded library, cached by hash in a directory shared between processes.
 
-The directory is RETROGRAD_CACHE_DIR, or retrograd in XDG_CACHE_HOME or ~/.cache; where that cannot be written, a temporary
+The directory is RETROGRAD_CACHE_DIR, or retrograd in XDG_CACHE_HOME or ~/.cache; where that is not writable, a temporary
 one of this process. A library is named by the hash of its text, of the headers, of the flags and of the instruction set; it
-is written under another name and then renamed, so that processes never see half of one.
+is written under a temporary name and then renamed, so that processes never see a partial file.
 """
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def compiler() -> list[str] | None:
 
 @cache
 def target_flags() -> list[str]:
-    """What the machine is told to the compiler as: the level of x86-64 that eager kernels use too."""
+    """The compiler flags for the instruction set: the x86-64 level that eager kernels use too."""
     level = instruction_set()
     if level == "plain":
         return []
@@ -76,7 +76,7 @@ def pool() -> int:
 
 @cache
 def directory() -> Path:
-    """Where libraries are kept."""
+    """The cache directory."""
     home = os.environ.get("RETROGRAD_CACHE_DIR")
     base = Path(home) if home else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "retrograd"
     try:
@@ -90,7 +90,7 @@ def directory() -> Path:
 
 @cache
 def fingerprint() -> bytes:
-    """What every library depends on besides its own text."""
+    """The inputs of a library other than its own text."""
     texts = [path.read_bytes() for path in sorted(HEADERS.glob("*.h"))]
     return hashlib.sha256(b"\0".join([*texts, " ".join([*(compiler() or []), *FLAGS, *target_flags()]).encode()])).digest()
 
@@ -99,7 +99,7 @@ loaded: dict[str, Any] = {}
 
 
 def load(text: str) -> Any:
-    """The library of a C text; None, and a warning the first time, if it cannot be made."""
+    """The library for a C text; None, with a warning the first time, if compilation fails."""
     if text in loaded:
         return loaded[text]
     loaded[text] = library = build(text)

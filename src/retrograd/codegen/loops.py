@@ -1,4 +1,4 @@
-"""The language of loops: reads an op's `lower` column and says which passes over the data compute it.
+"""The language of loops: parses an op's `lower` column into passes over the data.
 
 NOTE [Lower]
 An alternative of `lower` is Python text over the op's arguments:
@@ -7,7 +7,7 @@ An alternative of `lower` is Python text over the op's arguments:
     "sum(self * self)"  "sqrt(sum(self * self))"               one reduction over the dims that the call names
     "x -> z | e = exp(x - max(x)); z = e / sum(e)"             a row: several passes along one dimension
 
-Statements are separated by `;`, the value of the last one is the result. Known are + - * / & | ^ ~, comparisons, `and`,
+Statements are separated by `;`, the value of the last one is the result. Supported are + - * / & | ^ ~, comparisons, `and`,
 `or`, `not`, `a if c else b`, the functions of FUNCTIONS, the formulas of FORMULAS (inlined), and the reductions sum, mean,
 prod, max, min, any, all. `numel` is the number of elements of `self`, `largest` the largest finite number of its dtype. A
 text that begins with "by rows: " has a row-major result; otherwise elements lie in the order of the operands. A tensor that
@@ -44,7 +44,7 @@ FORMULAS = {
 
 
 class Inline(ast.NodeTransformer):
-    """Replaces calls of formulas, `any` and `all` by what they stand for."""
+    """Inlines calls of formulas, `any` and `all`."""
 
     def visit_Call(self, node: ast.Call) -> Any:
         self.generic_visit(node)
@@ -94,7 +94,7 @@ def statements(text: str) -> list[tuple[str, Any]]:
 
 
 def inlined(parts: list[tuple[str, Any]]) -> Any:
-    """The last statement with the values of the earlier ones in the place of their names."""
+    """The last statement with the earlier ones substituted."""
     known: dict[str, Any] = {}
 
     class Put(ast.NodeTransformer):
@@ -117,10 +117,9 @@ def guards(text: str) -> dict[str, Any]:
 
 
 class Program:
-    """One alternative, read: operands, numbers, steps in order, and for rows which pass computes what.
-
-    `kinds` says of each tensor whether it is "elem", "mask", "col", "row" or "idx"; `what` of each value whether there is
-    one per element ("e") or per row ("r") and how many row reductions it waits for.
+    """One parsed alternative: operands, numbers, steps in order and, for rows, the pass of each step. `kinds` maps each
+    tensor to "elem", "mask", "col", "row" or "idx"; `what` maps each value to one per element ("e") or per row ("r") and
+    the number of row reductions it depends on.
     """
 
     def __init__(self, name: str, text: str, kinds: dict[str, str], numbers: list[str]) -> None:
@@ -131,7 +130,7 @@ class Program:
         self.inputs = list(kinds)
         self.numbers = numbers
         self.steps: list[tuple[str, Any]] = []
-        self.sinks: dict[str, str] = {}                # an output summed over the rows, and the value that is summed
+        self.sinks: dict[str, str] = {}                # output summed over the rows -> the summed value
         head, arrow, body = text.partition("|")
         self.family = "row" if "->" in head and arrow else "point"
         self.outputs = [("out", "elem")]
@@ -212,7 +211,7 @@ class Program:
         return fresh
 
     def hoist(self, expr: Any) -> Any:
-        """Names become those of the latest values; a reduction and what is the same for a whole row become steps."""
+        """Rename variables to their latest values, and turn reductions and per-row values into steps."""
         program = self
 
         def own(node: Any) -> Any:
@@ -236,7 +235,7 @@ class Program:
                 return own(node) if isinstance(node.op, ast.Div) and row_only(node) else node
         return Hoist().visit(expr)
 
-    # ---- facts
+    # ---- properties of expressions
     @property
     def is_boolean(self) -> bool:
         """Whether the result is a truth value."""
@@ -255,7 +254,7 @@ class Program:
 
     @property
     def takes_bools(self) -> bool:
-        """Whether bools may be computed with as the integers 0 and 1; what PyTorch refuses (negation, -) is left out."""
+        """Whether bools can be computed as the integers 0 and 1; False for what PyTorch refuses (negation, -)."""
         return self.takes_ints and not any(isinstance(c, (ast.Sub, ast.USub, ast.Invert, ast.LShift, ast.RShift))
                                            or called(c) in ("abs", "sign",
              "floor", "ceil", "trunc", "rint")
@@ -269,7 +268,7 @@ def truth(e: Any) -> bool:
 
 
 def integral(e: Any) -> bool:
-    """Whether an expression has a meaning for integers, the same as for numbers; a constant like 1.0 says that it has not."""
+    """Whether an expression is valid for integers with the same meaning; a constant such as 1.0 makes it invalid."""
     for c in ast.walk(e):
         if isinstance(c, ast.BinOp) and isinstance(c.op, (ast.Div, ast.Pow, ast.FloorDiv, ast.Mod)):
             return False
@@ -283,6 +282,6 @@ def integral(e: Any) -> bool:
 
 
 def only_integral(e: Any) -> bool:
-    """Whether an expression has a meaning for integers alone: the bits of a number."""
+    """Whether an expression is valid for integers only: bitwise operations."""
     return any(isinstance(c, ast.Invert) or (isinstance(c, ast.BinOp) and not truth(c) and isinstance(
         c.op, (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift))) for c in ast.walk(e))

@@ -1,7 +1,7 @@
-"""Writes the C kernels for small matrix products, and for what the library asks of arrays all the time.
+"""Writes the C kernels for small matrix products and for frequent array queries.
 
-A product of small matrices takes NumPy longer to prepare than to compute. A kernel takes two arrays; it returns None when
-they need promotion, so that dispatch takes the slow path, and hands larger ones to the NumPy function it stands for.
+NumPy's setup dominates the product of small matrices. A kernel takes two arrays; it returns None when they need promotion,
+so that dispatch takes the slow path, and passes larger ones to the NumPy function.
 """
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ static inline PyArrayObject *new_shaped(PyArray_Descr *d, int n, npy_intp *dims)
 }
 """
 
-# What the library asks of arrays all the time; through NumPy's attributes each question makes a Python object or two.
+# Frequent array queries; NumPy's attributes create Python objects for each.
 QUESTIONS = r"""
 static PyObject *address(PyObject *self, PyObject *o) {
   if (!PyArray_Check(o)) return PyErr_Format(PyExc_TypeError, "not an array");
@@ -173,7 +173,7 @@ static PyObject *{name}(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 }}
 """
 
-# A stack of products: small ones, and outer products of any size, which are but a loop over the result.
+# Batched products: small ones, and outer products of any size, which are one loop over the result.
 BMM = r"""
 static PyObject *np_{name};
 #define MULTIPLY_ALL(T) {{ T *z = PyArray_DATA(r); npy_intp i, j, p; \
@@ -235,7 +235,7 @@ def kernel_source(name: str, op: OpDef) -> str:
 
 
 def write_kernels(path: str) -> bool:
-    """Write the C file; whether there was anything to write."""
+    """Write the C file; return whether there was anything to write."""
     ops = lowered()
     names = [name for name, _ in ops]
     bindings = "\n".join(f'  if (strcmp(name, "{n}") == 0) {{ Py_INCREF(function); np_{n} = function; Py_RETURN_NONE; }}'

@@ -1,6 +1,5 @@
-"""From the op table to C files: reads every op's `lower`, writes the loops and the description of each kernel.
-
-`write(folder)` makes a few C files of loops (each compiled once per instruction set) and kernels_info.h, which
+"""Generates C files from the op table: the loops of every op's `lower`, and a description of each kernel. `write(folder)`
+writes the C files of loops (each compiled once per instruction set) and kernels_info.h, which
 native/kernel.c includes. It runs at build time, from the sources.
 """
 from __future__ import annotations
@@ -16,11 +15,11 @@ from retrograd.core.fast_kernels import ALGORITHM, PRODUCTS, is_lowered
 from retrograd.core.opdef import OPS, OpDef
 from retrograd.core.schema import REQUIRED
 
-FILES = 8                          # files of loops, compiled side by side
+FILES = 8                          # files of loops, compiled in parallel
 FLOATS, DOUBLES, INTS, BOOLS = 1, 2, 4, 8
 REDUCERS = {"sum": "+", "prod": "*", "max": ">", "min": "<"}
 NUMBERS = ("Scalar", "float", "int", "bool")
-# What native/native.h is made of: programs without an op. The tensors are named first, then the numbers.
+# Programs without an op, for native/native.h. The tensors are named first, then the numbers.
 INTERNAL = {
     "copy": ("x", "", "x"),
     "sum": ("x", "", "sum(x)"),
@@ -61,7 +60,7 @@ def alternatives(lower: Any) -> list[tuple[dict[str, Any], str]]:
 
 
 class Kernel:
-    """One alternative of an op's `lower`, with what native/kernel.c has to know of it."""
+    """One alternative of an op's `lower`, with the metadata for native/kernel.c."""
 
     def __init__(self, op: OpDef, number: int, guard: dict[str, Any], text: str) -> None:
         self.op: Any = op
@@ -79,14 +78,14 @@ class Kernel:
         widens = reducing and p.reducer in ("sum", "prod")
         self.out = "i" if counts else "b" if truth or op.promote == "compare" else "l" if widens else "s"
         count = len(params) - len(op.fast_for or ())
-        given = dict(zip([q.name for q in params[count:]], op.fast_for or (), strict=True))      # what stands in for defaults
+        given = dict(zip([q.name for q in params[count:]], op.fast_for or (), strict=True))      # the fixed arguments
         self.params = [self.param(q, given.get(q.name, q.default)) for q in params]
 
     def allowed(self, p: Program) -> int:
         op = self.op
         floats_only = op.promote == "float" or "reduction" in self.guard or (op.widen and not op.exact and p.family == "point")
         if p.family == "point" and any(only_integral(e) for _, e in p.steps):
-            numbers = any(q.type == "Scalar" for q in op.schema.params)          # which make integers of bools
+            numbers = any(q.type == "Scalar" for q in op.schema.params)          # a Scalar promotes bools to integers
             return INTS | (BOOLS if p.takes_bools and op.check is None and not numbers else 0)
         types = FLOATS | DOUBLES
         if p.family == "row":
@@ -103,7 +102,7 @@ class Kernel:
         return "".join(letter for letter, bits in (("f", FLOATS), ("d", DOUBLES), ("l", INTS | BOOLS)) if self.types & bits)
 
     def param(self, q: Any, default: Any) -> str:
-        """A parameter's row: its kind, which operand or number it is, and its default."""
+        """A parameter's table row: its kind, its operand or number index, and its default."""
         p, name = self.program, q.name
         optional = int(default is not REQUIRED)
         value = float(default) if isinstance(default, (bool, int, float)) else 0.0
@@ -122,7 +121,7 @@ class Kernel:
             kind, slot = "N", p.numbers.index(name)
             optional = int(optional and isinstance(default, (bool, int, float)))
         elif p.family in ("reduce", "row") and name == "dim":
-            kind, slot = "D", int(q.is_list and q.list_size is None)       # any.dims and all.dims take () for no dimension
+            kind, slot = "D", int(q.is_list and q.list_size is None)       # for any.dims and all.dims () means no dimension
         elif p.family in ("reduce", "row") and name == "keepdim":
             kind = "K"
         elif p.family in ("reduce", "row") and q.type == "ScalarType":
@@ -154,7 +153,7 @@ class Kernel:
 
 
 class Internal(Kernel):
-    """A program that native functions call."""
+    """A program called by native functions."""
 
     def __init__(self, name: str, tensors: str, numbers: str, text: str) -> None:
         self.name, self.guard = f"_{name}", {}
@@ -164,7 +163,7 @@ class Internal(Kernel):
 
 
 class Plain:
-    """Stands in for the op of an internal program."""
+    """Placeholder for the op of an internal program."""
 
     leading = 0
     exact = False
@@ -186,7 +185,7 @@ def number(value: float) -> str:
 
 
 def kernels() -> list[Any]:
-    """All alternatives of all ops, those of one op in a row; then the internal programs."""
+    """All alternatives of all ops, grouped by op; then the internal programs."""
     found: list[Any] = []
     for packet in OPS.values():
         for op in packet.overloads_:
@@ -205,7 +204,7 @@ def write(folder: str) -> list[str]:
     place: dict[int, tuple[int, int]] = {}
     for kernel in made:
         if not isinstance(kernel, Hand):
-            file = crc32(kernel.name.encode()) % FILES      # a new op changes one file, and only that is compiled again
+            file = crc32(kernel.name.encode()) % FILES      # a new op changes, and recompiles, one file only
             place[id(kernel)] = file, len(files[file])
             files[file].append(kernel)
     for f, group in enumerate(files):
@@ -228,6 +227,6 @@ def write(folder: str) -> list[str]:
 
 
 def write_if_changed(path: Path, text: str) -> None:
-    """An unchanged file keeps its date, so that nothing is compiled again."""
+    """Leave an unchanged file's timestamp, so that it is not recompiled."""
     if not path.exists() or path.read_text() != text:
         path.write_text(text)

@@ -1,11 +1,11 @@
-"""`argnums`: which arguments a derivative is taken of."""
+"""`argnums`: the arguments to differentiate with respect to."""
 from __future__ import annotations
 
 from typing import Any
 
 
 def argument_paths(argnums: Any, args: tuple[Any, ...]) -> tuple[int, ...]:
-    """The places that `argnums` names, checked and counted from the front."""
+    """The positions in `argnums`, checked and non-negative."""
     if not isinstance(argnums, (int, tuple)):
         raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
     if isinstance(argnums, int):
@@ -33,7 +33,7 @@ def select_arguments(args: tuple[Any, ...], argnums: Any, places: tuple[int, ...
 
 
 def replace_arguments(args: tuple[Any, ...], argnums: Any, places: tuple[int, ...], new: Any) -> tuple[Any, ...]:
-    """All arguments, with `new` in the places of those that `select_arguments` gave."""
+    """All arguments, with `new` replacing those selected by `select_arguments`."""
     values = list(args)
     for place, value in zip(places, (new,) if isinstance(argnums, int) else new, strict=True):
         values[place] = value

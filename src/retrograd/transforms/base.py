@@ -1,12 +1,13 @@
-"""Transforms: interpreters that stand above autograd, innermost first.
+"""Transforms: interpreters above autograd, innermost first.
 
 NOTE [The stack of transforms]
-`tls.transforms` holds the transforms that are running in this thread, outermost first. An op goes to the innermost one
-that it concerns; while that one runs its rule, only those outside of it are in force. Batching concerns an op only if
-one of its tensors is batched at that level. An op that concerns no transform goes to forward mode and autograd with the
-whole stack left in place: what they call in turn (the tangent of an ordinary tensor may be a batched one) is asked again.
-Saved-tensor hooks belong to the transform in which they were set: they see what that one's own graph saves. One that has
-no graph, as vmap, saves nothing, so hooks set in it see nothing (and a checkpoint in it keeps everything).
+`tls.transforms` holds the active transforms of this thread, outermost first. The innermost one that applies to an op
+handles it; while its rule runs, only the transforms outside of it are active. Batching applies to an op only if one of its
+tensors is batched at that level. An op to which no transform applies goes to forward mode and autograd with the whole stack
+in place, so that the ops they call (the tangent of an ordinary tensor may be batched) go through it again.
+Saved-tensor hooks belong to the transform in which they were set: they get what that transform's own graph saves. A
+transform without a graph, such as vmap, saves nothing, so hooks set in it are not called (and a checkpoint in it keeps
+everything).
 """
 from __future__ import annotations
 
@@ -19,18 +20,18 @@ from retrograd.core.state import switches, tls
 
 
 class Transform:
-    """One transform that is running; subclasses say what ops mean inside of it."""
+    """An active transform; subclasses define how ops run inside it."""
 
     level: int = 0            # 1 for the outermost
-    stays: bool = False       # it is in force while it runs its rule, and puts itself out of force where that goes below
-    legacy: bool = False      # the older vmap, under which custom Functions run as they are
+    stays: bool = False       # it stays active while its rule runs, and deactivates itself for calls to the level below
+    legacy: bool = False      # the older vmap, under which custom Functions run unchanged
     is_forward: bool = False  # it carries tangents
-    requires_grad_allowed: bool = False       # `requires_grad_` may be called inside of it
+    requires_grad_allowed: bool = False       # `requires_grad_` is allowed inside it
     hooks_below: Any = ()     # the saved-tensor hooks of the transform (or the program) around it
 
     @property
     def no_backward(self) -> str:
-        """Why `backward` is refused while this is the innermost transform: it would accumulate what has no place."""
+        """The error text for `backward` while this is the innermost transform, where `.grad` cannot be accumulated."""
         if self.legacy:
             return ("backward() called inside torch.vmap. This is not supported, please call backward() outside "
                     "torch.vmap or instead use torch.autograd.grad inside torch.vmap")
@@ -38,11 +39,11 @@ class Transform:
                 "functorch.vjp instead or call backward() outside of functorch transforms.")
 
     def concerns(self, op: OpDef, args: Any) -> bool:
-        """Whether this op means something else inside the transform."""
+        """Whether the transform applies to this op."""
         return True
 
     def run(self, op: OpDef, args: Any) -> Any:
-        """Run an op that concerns this transform; only the transforms outside of it are in force (see `stays`)."""
+        """Run an op to which this transform applies; only the transforms outside of it are active (see `stays`)."""
         raise NotImplementedError
 
     def apply_function(self, cls: Any, args: Any) -> Any:
@@ -55,7 +56,7 @@ class Transform:
 
 
 def process(op: OpDef, args: Any) -> Any:
-    """Run an op at the innermost transform that it concerns."""
+    """Run an op at the innermost transform that applies to it."""
     stack = tls.transforms
     count = len(stack)
     for depth in range(count - 1, -1, -1):
@@ -65,7 +66,7 @@ def process(op: OpDef, args: Any) -> Any:
             hidden = count - kept
             if not hidden:
                 return level.run(op, args)
-            # What `only_outer` does, for every op, and without calls: an interrupt comes between all of it or none.
+            # `only_outer` inlined, since every op runs it; without calls, so that an interrupt cannot leave it half done.
             outer, hooks, below = stack[:kept], tls.saved_hooks, stack[kept].hooks_below
             more = len(below) - len(hooks)
             switches.any_mode += more - hidden
@@ -86,10 +87,10 @@ def process(op: OpDef, args: Any) -> Any:
     return autograd(op, args)
 
 
-# Classes and not generators: these are entered for every op. What they switch is switched without calls, so that an interrupt
-# finds all of it done or nothing.
+# Classes rather than generators, since every op enters them. They switch state without calls, so that an interrupt cannot
+# leave it half done.
 class only_outer:
-    """Put all but the outermost `depth` transforms out of force."""
+    """Deactivate all but the outermost `depth` transforms."""
 
     def __init__(self, depth: int) -> None:
         self.depth = depth
@@ -126,7 +127,7 @@ class running:
         inner = [*stack, transform]
         transform.hooks_below = self.hooks = tls.saved_hooks
         none: list[Any] = []
-        less = self.less = len(self.hooks) - 1                # one transform more, so many saved-tensor hooks less
+        less = self.less = len(self.hooks) - 1                # hooks that the new transform hides
         switches.any_mode -= less
         tls.slow_path += 1
         tls.run_flags -= 2 * less

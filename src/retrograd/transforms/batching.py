@@ -1,10 +1,10 @@
-"""The batching interpreter: runs ops on tensors that stand for many examples, by the ops' `batch` column.
+"""The batching interpreter: runs ops on batched tensors by the ops' `batch` column.
 
 NOTE [Batched tensors]
 A batched tensor looks like one example: its shape, strides and dtype are those of an example, and it requires no grad.
 It holds the tensor of all examples (`value`, which may be batched again at an outer level and does have a history),
-the dimension that counts them and the transform that it belongs to. Its `array` gives the geometry and is never read:
-it is the first example, write-protected. Everything that is not an op and asks for data must test FLAG_WRAPPER.
+the batch dimension and the transform that it belongs to. Its `array`, the write-protected first example, gives the geometry
+and is never read. All code other than ops that reads data must test FLAG_WRAPPER.
 """
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CARRIED = FLAG_CONJ | FLAG_NEG | FLAG_META | FLAG_INFERENCE
 
 
 class Batch:
-    """What a batched tensor stands for."""
+    """The state of a batched tensor."""
 
     __slots__ = ("dim", "owner", "value")
 
@@ -51,7 +51,7 @@ class Batch:
 
 
 def make_batched(value: Any, dim: int, owner: Any) -> Any:
-    """One tensor for all examples in `value`, counted by its dimension `dim`."""
+    """A batched tensor over `value`, whose batch dimension is `dim`."""
     t = new_tensor(example_geometry(value.array, dim))
     t._flags = FLAG_WRAPPER | value._flags & CARRIED
     extra = t._extra = Extra()
@@ -100,12 +100,12 @@ def any_batched(op: Any, args: Any, owner: Any) -> bool:
     return False
 
 
-# in-place ops that PyTorch refuses in these words; the others name themselves
+# in-place ops that PyTorch refuses with this text; the others use their own name
 ARITHMETIC = frozenset(("add_", "sub_", "mul_", "div_", "copy_"))
 
 
 class Vmap(Transform):
-    """Runs a function once for all examples."""
+    """The vmap transform: runs a function once for all examples."""
 
     loops: bool = True                # ops without a rule run in a loop over the examples
     warns_of_loops: bool = True       # and warn
@@ -113,7 +113,7 @@ class Vmap(Transform):
     def __init__(self, size: int, randomness: str = "error", legacy: bool = False) -> None:
         self.size = size
         self.randomness = randomness
-        self.legacy = legacy          # behave as the older vmap under batched gradients: no random ops, other error texts
+        self.legacy = legacy          # the older vmap behind batched gradients: no random ops, other error texts
 
     def concerns(self, op: OpDef, args: Any) -> bool:
         return any_batched(op, args, self) or op.random
@@ -146,7 +146,7 @@ class Vmap(Transform):
         return self.wrap_results(op, result, where)
 
     def is_right(self, op: OpDef, args: Any) -> bool:
-        """Whether the first example alone is accepted: a rule that fails then is at fault itself."""
+        """Whether the first example alone is accepted, so that a failure comes from the batching rule."""
         if not self.size or op.batch is None or op.batch is families.loop:
             return False
         try:
@@ -167,7 +167,7 @@ class Vmap(Transform):
         return t, None
 
     def unwrap_dual(self, t: Any) -> tuple[Any, Any]:
-        """An ordinary tensor whose tangent is batched, as a dual tensor of all examples."""
+        """An unbatched tensor with a batched tangent, as a dual tensor of all examples."""
         tangent = forward.tangent_of(t)
         if not is_batched(tangent, self):
             return t, None
@@ -189,7 +189,7 @@ class Vmap(Transform):
         return values, dims
 
     def keep_promotion(self, op: Any, args: Any, values: Any, dims: Any) -> None:
-        """An example of no dimensions is weak in dtype promotion, but all examples together have one: cast them first."""
+        """Cast 0-d examples first: they are weak in dtype promotion, but the batched value has a dimension."""
         weak = [i for i in op.tensor_args if dims[i] is not None and not isinstance(args[i], (list, tuple))
                 and args[i].array.ndim == 0]
         if not weak:
@@ -201,7 +201,7 @@ class Vmap(Transform):
                 values[i] = values[i].to(common)
 
     def check_shapes(self, op: OpDef, args: Any) -> None:
-        """Refuse ops whose result would have another shape for every example."""
+        """Refuse ops whose result shape would differ between examples."""
         if op.name == "masked_select" and is_batched(args[1], self):
             raise RuntimeError("vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this "
                                "because for each batch this would return a differently shaped Tensor. Please file an issue at "
@@ -213,7 +213,7 @@ class Vmap(Transform):
                                "to batch over indexing with a boolean mask.")
 
     def check_memory(self, t: Any, size: Any, stride: Any, offset: Any) -> None:
-        """An example must not reach into the memory of the others."""
+        """Refuse geometries in which an example reaches into the memory of another."""
         start = offset_of(t.array)
         first = start if offset is None else offset
         if 0 in size:
@@ -258,7 +258,7 @@ class Vmap(Transform):
 
     # ---- in place
     def run_inplace(self, op: OpDef, args: Any, values: Any, dims: Any) -> Any:
-        """Write through to the examples; a tensor that all of them share cannot be written by each."""
+        """Write to the examples; an unbatched tensor cannot take a batched write."""
         target = args[0]
         if dims[0] is None:
             raise RuntimeError(self.shared_target(op))
@@ -286,11 +286,11 @@ class Vmap(Transform):
                 "the PyTorch framework, please file a bug report instead.")
 
 
-# ---- what is not an op
+# ---- services other than ops
 def change_geometry(t: Any, op: OpDef, args: Any) -> Any:
-    """An in-place view op such as `unsqueeze_` on a batched tensor: what holds all the examples changes in place too."""
+    """Run an in-place view op such as `unsqueeze_` on a batched tensor; the batched value changes in place too."""
     batch = t._extra.batch
-    made = call(op, [t, *args])                      # which also checks the arguments
+    made = call(op, [t, *args])                      # this also checks the arguments
     value, at = batch.value, batch.dim % batch.value.array.ndim
     with only_outer(batch.owner.level - 1):
         moved = change_examples(value, at, op, args)
@@ -305,13 +305,12 @@ def change_geometry(t: Any, op: OpDef, args: Any) -> Any:
 
 
 def change_examples(value: Any, at: int, op: OpDef, args: Any) -> int | None:
-    """The in-place view op on the tensor of all examples, counted by dimension `at`; where this one is then.
-
-    None, and nothing done, for an op that is not about single dimensions.
+    """Run the in-place view op on the tensor of all examples with batch dimension `at`; return the new batch dimension.
+    None, without a change, for an op that does not act on single dimensions.
     """
     rank = value.array.ndim - 1
     if not rank and op.name != "unsqueeze":
-        return at                     # numbers have no dimensions that could change
+        return at                     # 0-d examples have no dimensions to change
 
     def place(dim: int, count: int = rank) -> int:
         dim = families.wrap_dim(dim, count)
@@ -339,7 +338,7 @@ def change_examples(value: Any, at: int, op: OpDef, args: Any) -> int | None:
 
 
 def refuse_item(t: Any, what: str = "item") -> Any:
-    """Taking a number out of a batched tensor would give another one for every example."""
+    """Refuse `item()` on a batched tensor, whose value differs between examples."""
     if t._extra.batch.owner.legacy:
         kind = "is_nonzero" if what == "bool" else "item"
         error = RuntimeError(f"Batching rule not implemented for aten::{kind}. We could not generate a fallback.")
@@ -363,7 +362,7 @@ def refuse_alias(t: Any) -> Any:
 
 
 def describe(t: Any) -> str:
-    """How a batched tensor is printed."""
+    """The printed form of a batched tensor."""
     batch = t._extra.batch
     inner = repr(batch.value).replace("\n", "\n    ")
     return f"BatchedTensor(lvl={batch.owner.level}, bdim={batch.dim}, value=\n    {inner}\n)"
@@ -382,7 +381,7 @@ def refuse_escaped(op: OpDef, args: Any) -> Any:
 
 
 def new_like(t: Any, shape: Any, strides: Any) -> Any:
-    """A new batched tensor whose examples have this geometry, each in memory of its own; see `copy_to_layout`."""
+    """A new batched tensor whose examples have this geometry and do not share memory; see `copy_to_layout`."""
     packet = find_packet("new_empty_strided")
     assert packet is not None
     batch = t._extra.batch
@@ -395,7 +394,7 @@ def new_like(t: Any, shape: Any, strides: Any) -> Any:
 
 
 def zeros_in_layout(t: Any, like: Any) -> Any:
-    """Batched zeros whose examples lie in memory as `like` does, each in a storage as long as that of `like`."""
+    """Batched zeros whose examples have the layout and storage size of `like`."""
     batch = t._extra.batch
     length = forward.storage_length(like.array)
     strides, offset = strides_of(like.array), offset_of(like.array)

@@ -1,9 +1,9 @@
-"""Levels that carry something beside every value, by rules for functional ops alone: writes and views are taken away first.
+"""Levels that carry data with every value, by rules for functional ops only: writes and views are functionalized first.
 
-NOTE [What is carried]
-A level that carries runs its function by `run_functional`, so it sees neither writes nor memory that is shared, and its
-rules need not know of them. What it carries of a tensor (the coefficients of a series, a Jacobian, a pattern) is in the
-`tangent` of the lifted tensor, None if the tensor does not depend on the inputs.
+NOTE [Carried data]
+A carrying level runs its function through `run_functional`, so its rules never see in-place writes or
+shared memory. The data carried with a tensor (Taylor coefficients, a Jacobian, a sparsity pattern) is in the `tangent` of
+the lifted tensor, None if the tensor does not depend on the inputs.
 """
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from retrograd.transforms.trees import flatten, unflatten
 
 
 class Carrying(Level):
-    """Runs ops on values, and rules on what is carried beside them."""
+    """Runs ops on values, and rules on the data carried with them."""
 
     def carry(self, op: OpDef, values: Any, carried: Any, result: Any) -> Any:
-        """What the result carries, a list of that if there are several; `carried` is as long as `values`."""
+        """The data carried with the result, a list if there are several; `carried` is as long as `values`."""
         raise NotImplementedError
 
     def carried_by(self, t: Any) -> Any:
-        """What `t` carries at this level, None if nothing."""
+        """The data carried with `t` at this level, or None."""
         return t._extra.batch.tangent if self.owns(t) else None
 
     def carried_among(self, op: OpDef, args: Any) -> Any:
-        """What the differentiable arguments carry, in a list as long as `args`; None if nothing."""
+        """The data carried with the differentiable arguments, in a list as long as `args`; None if there is none."""
         return gathered(args, op.inputs, self.carried_by)
 
     def run(self, op: OpDef, args: Any) -> Any:
         if op.is_inplace:
             return self.run_inplace(op, args)
-        if op.is_out:                         # to a tensor from outside: those of the function are written functionally
+        if op.is_out:                         # `out` comes from outside: writes to inner tensors are functionalized
             self.check_captured(op, args[op.out_arg:])
         values = self.unwrap_arguments(op, args)
         result = call(op, values)
@@ -51,7 +51,7 @@ class Carrying(Level):
         return outputs if op.returns_list else op.result_type(*outputs) if op.result_type else tuple(outputs)
 
     def apply_function(self, cls: Any, args: Any) -> Any:
-        """A custom Function: its value on the level below; what its outputs carry, by `of_function`."""
+        """Run a custom Function on the level below; `of_function` computes the data carried with its outputs."""
         leaves, spec = flatten(args)
         values = [self.unwrap(leaf) for leaf in leaves]
         carried = [self.carried_by(leaf) for leaf in leaves]
@@ -63,7 +63,7 @@ class Carrying(Level):
         return unflatten([self.with_carried(out, one) for out, one in zip(outputs, made, strict=True)], out_spec)
 
     def of_function(self, cls: Any, spec: Any, out_spec: Any, values: Any, carried: Any, outputs: Any) -> Any:
-        """What each output of a custom Function carries; some of its arguments carry something."""
+        """The data carried with each output of a custom Function, at least one argument of which carries data."""
         raise NotImplementedError
 
     def with_carried(self, result: Any, carried: Any) -> Any:
@@ -72,7 +72,7 @@ class Carrying(Level):
         return lift(result, self, carried if result.dtype.category >= 2 else None)
 
     def run_inplace(self, op: OpDef, args: Any) -> Any:
-        """The write to an input that was put off until the function had returned."""
+        """Perform the deferred write to an input after the function has returned."""
         self.check_captured(op, args[:1])
         functional = functional_form(op)
         if not functional._ready:
@@ -86,11 +86,11 @@ class Carrying(Level):
 
     @contextmanager
     def started(self) -> Iterator[None]:
-        """This level is the innermost one."""
+        """Make this level the innermost one."""
         with running(self), living(self):
             yield
 
     def call(self, func: Any, *args: Any) -> Any:
-        """Run `func` at this level, whoever called."""
+        """Run `func` at this level, from any caller."""
         with self.started():
             return run_functional(func, args, {})

@@ -1,4 +1,4 @@
-"""Colorings of sparsity patterns: columns (or rows) of one color are computed at once and still told apart."""
+"""Colorings of sparsity patterns: columns (or rows) of one color are computed together and remain separable."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Coloring:
 
     @property
     def count(self) -> int:
-        """How many products with the Jacobian the coloring takes."""
+        """The number of Jacobian products that the coloring needs."""
         return int(self.colors.max(initial=-1)) + 1
 
 
@@ -27,7 +27,7 @@ def color_jacobian(pattern: Any, mode: str = "auto") -> Coloring:
     """Give columns that share no row the same color, or rows that share no column.
 
     "forward" colors columns, for products with tangents; "reverse" rows, for products with gradients, which cost about
-    twice as much each; "auto" takes what is cheaper.
+    twice as much each; "auto" chooses the cheaper one.
 
     >>> from scipy.sparse import eye_array
     >>> color_jacobian(eye_array(4)).count
@@ -40,7 +40,7 @@ def color_jacobian(pattern: Any, mode: str = "auto") -> Coloring:
         return Coloring(rows, greedy(rows, columns.shape[1]), "reverse")
     forward = greedy(columns, rows.shape[0])
     if mode == "auto":
-        # a coloring of the rows has at least as many colors as the fullest column has elements
+        # a row coloring needs at least as many colors as the densest column has elements
         fullest = int(np.diff(columns.indptr).max(initial=0))
         if 2 * fullest < forward.max(initial=-1) + 1:
             reverse = greedy(rows, columns.shape[1])
@@ -50,7 +50,7 @@ def color_jacobian(pattern: Any, mode: str = "auto") -> Coloring:
 
 
 def greedy(lines: Any, crossing: int) -> Any:
-    """The first free color for each line (a column or a row); the colors that are taken are bits of the lines it crosses."""
+    """The first free color for each line (a column or a row); used colors are bits of the lines that it crosses."""
     taken = [0] * crossing
     bounds, crossed = lines.indptr.tolist(), lines.indices.tolist()
     colors = np.zeros(len(bounds) - 1, np.int64)
@@ -67,7 +67,7 @@ def greedy(lines: Any, crossing: int) -> Any:
 
 
 def color_hessian(pattern: Any) -> Coloring:
-    """Color a symmetric pattern so that each element can be read off one of its two places.
+    """Color a symmetric pattern so that each element can be recovered from one of its two positions.
 
     Neighbors differ, and no path over four elements has only two colors (a star coloring).
 
@@ -80,9 +80,9 @@ def color_hessian(pattern: Any) -> Coloring:
     size = rows.shape[0]
     bounds, places = rows.indptr.tolist(), rows.indices.tolist()
     neighbors = [[w for w in places[bounds[v]:bounds[v + 1]] if w != v] for v in range(size)]
-    bits = [0] * size                         # the color of each, as a bit; 0: it has none yet
+    bits = [0] * size                         # the color of each, as a bit; 0 if not yet colored
     once = [0] * size                         # colors among the neighbors
-    twice = [0] * size                        # those that more than one neighbor has
+    twice = [0] * size                        # colors of more than one neighbor
     for v in range(size):
         used = 0
         for w in neighbors[v]:

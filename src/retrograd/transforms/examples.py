@@ -1,10 +1,10 @@
-"""One example checked as an op would check it alone: batching rules must not take the batch dimension for one of the example's.
+"""Checks one example as an unbatched op would: batching rules must not mistake the batch dimension for one of the example's.
 
 NOTE [Examples are checked]
-A batching rule runs an op on all examples at once, with a dimension more than an example has. A kernel that asks for two
-dimensions is content then, although an example has only one. So an op runs once on the first example by itself, for every
-combination of shapes and `dim` arguments that it is called with; what that raises, vmap raises. The other way round, a rule
-that fails although the example is right (an operand that is not batched where the rule expects one) gives way to the loop.
+A batching rule runs an op on all examples at once, with one dimension more than an example has. A kernel that requires two
+dimensions then accepts examples with only one. So an op runs once on the first example alone, for every combination of
+shapes and `dim` arguments that it is called with; vmap raises the error of that run. Conversely, a rule that fails on a
+valid example (an unbatched operand where the rule expects a batched one) falls back to the loop.
 """
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from retrograd.core.tensor import FLAG_META, Tensor, new_tensor
 
 MOST = 512                       # combinations kept for each op
 
-# For each op: which arguments name dimensions, and the combinations that are right.
+# For each op: the arguments that name dimensions, and the valid combinations.
 known: dict[Any, tuple[tuple[int, ...], set[Any]]] = {}
 
 
 def is_known(op: Any, args: Any) -> bool:
-    """Whether an example with these shapes and dims has passed; otherwise it is noted that it has."""
+    """Whether an example with these shapes and dims has passed; records the combination if it is new."""
     found = known.get(op)
     if found is None:
         found = known[op] = dim_arguments(op), set()
@@ -73,7 +73,7 @@ def run_example(op: Any, args: Any) -> None:
 
 
 def with_arrays(op: OpDef, args: Any, change: Any) -> list[Any]:
-    """The arguments with plain tensors on changed arrays."""
+    """The arguments with tensors replaced by plain ones on changed arrays."""
     def plain(value: Any) -> Any:
         if isinstance(value, (list, tuple)):
             return [plain(item) for item in value]
@@ -82,7 +82,7 @@ def with_arrays(op: OpDef, args: Any, change: Any) -> list[Any]:
 
 
 def check_example(op: OpDef, args: Any) -> None:
-    """Raise what an example alone would raise, unless one of its kind has passed."""
+    """Raise the error of a single example, unless its combination has passed."""
     if is_known(op, args):
         return
     try:

@@ -1,11 +1,11 @@
-"""`functionalize`: a function run without its writes, and without its views if that is asked for.
+"""`functionalize`: runs a function without in-place writes and, on request, without views.
 
 NOTE [Functional tensors]
-Inside of the transform memory is a `Cell`: the present value of all that lies in it. Tensors that share memory share a
-cell and hold the view ops that lead from it to them. A write computes a new value with the functional form of the op
-and puts that back into the cell through the inverses of the views; other tensors of the cell find that their value is
-out of date when they are read, and take their views again. What the level below sees is free of writes. Inputs that
-were written get their last value by one `copy_` each when the function has returned.
+Inside the transform, memory is a `Cell` with its current value. Tensors that share memory share a cell and hold the view
+ops that lead from it to them. A write computes a new value with the functional form of the op and stores it in the cell
+through the inverses of the views; other tensors of the cell detect on their next read that they are out of date, and replay
+their views. The level below sees no writes. Modified inputs get their final value by one `copy_` each after the function
+has returned.
 """
 from __future__ import annotations
 
@@ -29,9 +29,8 @@ __all__ = ["functionalize"]
 
 
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
-    """A function that does what `func` does in ops that write nothing; inputs that it changes are updated at the end.
-
-    With `remove='mutations_and_views'` ops that give views are replaced by ones that copy, too.
+    """A function equivalent to `func` that uses functional ops only; modified inputs are updated at the end. With
+    `remove='mutations_and_views'` view ops are replaced by copying ones, too.
 
     >>> import retrograd as torch
     >>> x = torch.zeros(3)
@@ -73,7 +72,7 @@ def run_functional(func: Any, args: Any, kwargs: Any, copies: bool = False) -> A
 
 
 class Cell:
-    """Memory: its present value, of the level below, and how often it was written."""
+    """Memory: its current value, of the level below, and its number of writes."""
 
     __slots__ = ("value", "writes")
 
@@ -83,7 +82,7 @@ class Cell:
 
 
 class Aliasing(Lifted):
-    """What a functional tensor stands for: a cell seen through views."""
+    """The state of a functional tensor: a cell and the views of it."""
 
     __slots__ = ("cell", "held", "seen", "steps")
 
@@ -92,7 +91,7 @@ class Aliasing(Lifted):
         self.steps = steps            # ((view op, (arguments after the tensor, which result)), ...)
         self.owner = owner
         self.held = value
-        self.seen = seen              # the writes that `held` knows of
+        self.seen = seen              # the number of writes that `held` includes
         self.tangent = self.parent = self.source = None
         self.captured = False
 
@@ -106,7 +105,7 @@ class Aliasing(Lifted):
 
 
 class Functional(Level):
-    """Turns writes into new values of cells."""
+    """The functionalization transform: turns writes into new values of cells."""
 
     def __init__(self, copies: bool) -> None:
         self.copies = copies          # views are copied too
@@ -115,7 +114,7 @@ class Functional(Level):
         return f"FunctionalTensor(lvl={level}, value=\\\n{value!r})"
 
     def wrap(self, value: Any) -> Any:
-        """A tensor of this level in memory of its own."""
+        """A tensor of this level in a new cell."""
         if not isinstance(value, Tensor):
             return value
         made = lift(value, self)
@@ -137,13 +136,13 @@ class Functional(Level):
     def run_view(self, op: OpDef, args: Any) -> Any:
         source = args[0]
         held = source._extra.batch
-        # a view of an old value is as old as that: both are taken again when they are read
+        # a view of an outdated value is outdated too: both are replayed when read
         rest = [self.unwrap(a) for a in args[1:]]
         result = call(self.view_op(op), [held.held, *rest])
         if not op.multiple and result is held.held:
             return source
         shown: Any = result
-        if self.copies:               # a copy lies in memory in its own way; the tensor looks like the view all the same
+        if self.copies:               # the copy has its own layout; the tensor still has the view's geometry
             shown = compute(op, [new_tensor(source.array), *rest])
         made = []
         for nr, (value, like) in enumerate(zip(result, shown, strict=True) if op.multiple else [(result, shown)]):
@@ -167,7 +166,7 @@ class Functional(Level):
         return op if packet is None else getattr(packet, op.overload)
 
     def replay(self, value: Any, steps: Any) -> Any:
-        """The views of `value` that `steps` describe."""
+        """Apply the view `steps` to `value`."""
         for op, (rest, nr) in steps:
             made = call(self.view_op(op), [value, *rest])
             value = made if nr is None else made[nr]
@@ -175,7 +174,7 @@ class Functional(Level):
 
     # ---- writes
     def write(self, op: Any, args: Any) -> Any:
-        """Compute what an in-place or out= op would write, and make it the new value of its targets."""
+        """Compute the result of an in-place or out= op functionally, and store it in its targets."""
         targets = args[:1] if op.is_inplace else args[op.out_arg:]
         if not any([self.owns(t) for t in targets]):
             if any([self.owns(t) for i in op.tensor_args
@@ -196,7 +195,7 @@ class Functional(Level):
 
     def compute_new(self, op: OpDef, values: Any) -> list[Any]:
         functional = functional_form(op)
-        if functional is None:        # the only way is to write, to a copy
+        if functional is None:        # no functional form: write to a copy
             return [call(op, [values[0].clone(), *values[1:]])]
         if op.is_out:
             result = call(functional, values[:op.out_arg])
@@ -210,7 +209,7 @@ class Functional(Level):
         return [new]
 
     def replace(self, target: Any, new: Any) -> None:
-        """Make `new` the value of a tensor, and so of the part of its cell that it shows."""
+        """Set the value of a tensor to `new`, and so that part of its cell."""
         held = target._extra.batch
         if new.dtype is not target.dtype:
             if not dtypes.can_cast(new.dtype, target.dtype):
@@ -234,7 +233,7 @@ class Functional(Level):
         bump(target)
 
     def put_back(self, op: OpDef, base: Any, new: Any, rest: Any, nr: Any) -> Any:
-        """The value of `base` when its view has become `new`."""
+        """The value of `base` after its view was replaced by `new`."""
         if not self.copies and op.name == "unfold":
             raise RuntimeError(
                 "While executing unfold, functionalization encountered a tensor being mutated that has internal overlap. When "
@@ -253,7 +252,7 @@ class Functional(Level):
 
 
 def cast_back(name: str, new: Any, dtype: Any) -> Any:
-    """The value that an in-place op leaves in a tensor of `dtype`, out of one that was computed in another dtype."""
+    """The value that an in-place op stores in a tensor of `dtype`, cast from the computed dtype."""
     if dtypes.can_cast(new.dtype, dtype) or name == "mul_" or name in ("add_", "sub_") and new.dtype.is_complex:
         return new.to(dtype)
     if name in ("add_", "sub_"):
@@ -267,7 +266,7 @@ def cast_back(name: str, new: Any, dtype: Any) -> Any:
 
 
 def functional_form(op: OpDef) -> Any:
-    """The op that computes what an in-place or out= op writes."""
+    """The functional op of an in-place or out= op."""
     if op.functional is not None:
         return op.functional
     packet = find_packet(NAMES.get(op.name, op.name.removesuffix("_")))

@@ -1,4 +1,4 @@
-"""Custom Functions under transforms: by their own `vmap` rule, or by a rule made out of their other parts."""
+"""Custom Functions under transforms: by their own `vmap` rule, or by a rule generated from their other methods."""
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ SEE = "For more details, please see https://pytorch.org/docs/main/notes/extendin
 
 
 class VmapInfo(NamedTuple):
-    """What a Function's `vmap` is told about the vmap that it runs in."""
+    """The `info` argument of a Function's `vmap`."""
 
     batch_size: int
     randomness: str
@@ -44,12 +44,12 @@ hooks.transform_function = apply_function
 
 
 def apply_anywhere(cls: Any, args: Any) -> Any:
-    """`cls.apply(*args)` with or without transforms, for a Function that has been found fit for them."""
+    """`cls.apply(*args)` with or without transforms, for a Function already checked to support them."""
     return apply_function(cls, args) if tls.transforms else run_function(cls, args, True)
 
 
 def apply_batched(cls: Any, args: Any, level: Any, depth: int) -> Any:
-    """Run a Function some of whose arguments are batched."""
+    """Run a Function with batched arguments."""
     own = cls.vmap is not Function.vmap
     if cls.generate_vmap_rule and own:
         raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overridden "
@@ -89,7 +89,7 @@ def wrapped(values: Any, dims: Any, level: Vmap) -> list[Any]:
 
 
 class BatchedCtx:
-    """The ctx that a Function's parts see under vmap: what they save is batched, what is kept is not."""
+    """The ctx of a Function's methods under vmap: the tensors it shows are batched, the ones it stores are not."""
 
     def __init__(self, ctx: Any, level: Vmap, dims: dict[str, Any]) -> None:
         self.__dict__.update(_inner=ctx, _level=level, _dims=dims)
@@ -121,11 +121,11 @@ class BatchedCtx:
 
 
 def generated(cls: Any, in_dims: list[Any], spec: Any, size: int, randomness: str) -> Any:
-    """A Function of all examples whose parts are those of `cls` under vmap."""
+    """A Function on all examples whose methods run those of `cls` under vmap."""
     kept: dict[str, Any] = {}
 
     class Vmapped(Function):
-        generate_vmap_rule = True             # inside of another vmap
+        generate_vmap_rule = True             # inside another vmap
         out_dims: list[Any] = []
 
         @staticmethod
@@ -146,7 +146,7 @@ def generated(cls: Any, in_dims: list[Any], spec: Any, size: int, randomness: st
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
-            if kept.get("backward"):          # a second pass finds them gone, whether the rule looks at them or not
+            if kept.get("backward"):          # a second pass raises even if the rule does not read them
                 assert ctx.saved_tensors is not None
             with running(Vmap(size, randomness)) as level:
                 rule = cls.vjp if cls.vjp is not Function.vjp else cls.backward
@@ -170,7 +170,7 @@ def generated(cls: Any, in_dims: list[Any], spec: Any, size: int, randomness: st
 
 
 def fitted(value: Any, dim: Any, wanted: Any, size: int) -> Any:
-    """A gradient with its batch dimension where that of its tensor is; summed if the examples share that tensor."""
+    """A gradient with its batch dimension moved to that of its tensor; summed over examples if the tensor is unbatched."""
     if not isinstance(value, Tensor) or dim == wanted:
         return value
     if wanted is None:

@@ -32,11 +32,11 @@ __all__ = ["grad", "grad_and_value", "vjp"]
 class Grad(Level):
     """Records a graph of lifted tensors."""
 
-    stays = True              # recording may itself run ops of this level: clones, views that are made again
+    stays = True              # recording may itself run ops of this level: clones, regenerated views
 
     def __init__(self) -> None:
         self.mode_below: bool = tls.grad_enabled
-        self.watchers: Any = None     # the dispatch modes, which only see what is below all levels
+        self.watchers: Any = None     # the dispatch modes, which run below all levels
 
     def run(self, op: OpDef, args: Any) -> Any:
         if op.is_inplace or op.is_out:
@@ -61,24 +61,24 @@ class Grad(Level):
     def record(self, op: OpDef, args: Any) -> Any:
         if op.is_out and not (tls.grad_enabled and any([wants_grad(t) for t in args if isinstance(t, Tensor)])):
             return self.lower(op, args)
-        return autograd(op, args)     # which comes back to `lower` where the kernel would run
+        return autograd(op, args)     # calls `lower` in place of the kernel
 
     def lifted(self, t: Any) -> Any:
         """`t` as a tensor of this level: a constant if it comes from below."""
         if self.owns(t) or not isinstance(t, Tensor):
             return t
-        t = LOST.unwrap(t)            # what a level inside of this one has left behind may be this one's own
+        t = LOST.unwrap(t)            # the value of an exited inner level may belong to this one
         return t if self.owns(t) else lift(self.unwrap(t), self)
 
     def beneath(self) -> Any:
         return beneath(self)
 
     def apply_function(self, cls: Any, args: Any) -> Any:
-        """A custom Function: its forward runs on the level below, its other parts on this one."""
+        """Run a custom Function: its forward on the level below, its other methods on this one."""
         leaves, spec = flatten(args)
         inputs = [self.lifted(leaf) for leaf in leaves]
         level = self
-        recording = tls.grad_enabled          # here; a forward runs without, which is not the level below's business
+        recording = tls.grad_enabled          # of this level; forward runs with it off, which must not affect the level below
 
         def forward(*given: Any) -> Any:
             flat, structure = flatten(given)
@@ -116,9 +116,8 @@ def lifted_arguments(level: Grad, op: Any, args: Any) -> Any:
 
 
 class beneath(only_outer):
-    """The level below is in force, with its own grad mode and the dispatch modes that watch it.
-
-    A `no_grad` inside of this level is inside of the one below too; one around this level is none of this level's business.
+    """Activate the level below, with its own grad mode and dispatch modes. A `no_grad` inside this level applies to the one
+    below too; one around this level does not apply to this level.
     """
 
     def __init__(self, level: Grad) -> None:
@@ -202,7 +201,7 @@ def run_grad(func: Any, argnums: Any, has_aux: bool, args: Any, kwargs: Any) -> 
                                f"{output.array.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?")
         if output.array.dtype.kind == "c" and output.requires_grad:
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {output.dtype}")
-        with DisableTorchFunction():          # modes see the calls of the program alone
+        with DisableTorchFunction():          # function modes see only the program's own calls
             first = late.ones_like(output, memory_format=preserve_format)
         grads = pull_back(level, [output_edge(output, level)], leaf_edges(leaves), leaves, [first], False)
         value = level.unwrap(output)
@@ -262,7 +261,7 @@ def run_vjp(func: Any, primals: Any, argnums: Any, has_aux: bool) -> Any:
                 raise TypeError(f"gradients can be either Tensors or None, but got {type(cotangent).__name__}")
             if cotangent is not None:
                 check_gradient(out, cotangent, out.array.shape, out.array.dtype, i, False)
-        # The level is over, but its graph is not: it runs inside of whatever transforms are running now.
+        # The level has ended, but its graph is alive: it runs inside the transforms active now.
         with reverse_level(level):
             grads = pull_back(level, roots, targets, leaves, [level.lifted(c) for c in flat], retain_graph)
         return unflatten(grads, in_spec)
@@ -272,7 +271,7 @@ def run_vjp(func: Any, primals: Any, argnums: Any, has_aux: bool) -> Any:
 
 
 def short(spec: Any) -> str:
-    """A structure as cotangents' errors show it."""
+    """The form of a structure in the error about cotangents."""
     if spec.kind is None:
         return "*"
     inner = ", ".join([short(child) for child in spec.children])
@@ -288,7 +287,7 @@ def short(spec: Any) -> str:
 
 # ---- parts
 def leaf_of(t: Any, level: Grad) -> Any:
-    """An input whose gradient is wanted, as a leaf of this level: another object than any that the function may hold."""
+    """An input as a new leaf of this level, distinct from every object that the function may hold."""
     if not isinstance(t, Tensor):
         raise ValueError(f"Thing passed to transform API must be Tensor, got {type(t)}")
     if t.array.dtype.kind not in "fcV":
@@ -303,7 +302,7 @@ def leaf_edges(leaves: list[Any]) -> list[Any]:
 
 
 def output_edge(t: Any, level: Grad) -> Any:
-    """Where the gradient of an output goes: None if it depends on no input."""
+    """The gradient edge of an output; None if it depends on no input."""
     return input_edge(t) if level.owns(t) and wants_grad(t) else None
 
 
@@ -312,8 +311,8 @@ def pull_back(level: Grad, roots: Any, targets: Any, leaves: Any, grads: Any, ke
     used = [(root, g) for root, g in zip(roots, grads, strict=True) if root is not None and g is not None]
     found: Any = [None] * len(leaves)
     if used:
-        # With a graph, although nobody will see it: formulas take short cuts where none is wanted, by saved values that
-        # have no derivatives on the level below.
+        # With create_graph, although the graph is not returned: without it formulas use saved values that have no
+        # derivatives on the level below.
         found = run_backward([root for root, _ in used], [g for _, g in used], keep, True, targets, False)
     return [level.unwrap(late.zeros_like(t) if g is None else g) for t, g in zip(leaves, found, strict=True)]
 

@@ -1,4 +1,4 @@
-"""Jacobians of functions: one row after the other by `vjp`, one column by `jvp`, all of them at once by `vmap`.
+"""Jacobians of functions: rows by `vjp`, columns by `jvp`, batched by `vmap`.
 
     >>> import retrograd as torch
     >>> jacrev(lambda x: x * x)(torch.tensor([1.0, 2.0]))
@@ -26,8 +26,8 @@ def jacrev(func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False,
            _preallocate_and_copy: bool = False) -> Callable[..., Any]:
     """A function that returns the Jacobian of `func` with respect to its arguments `argnums`, by reverse mode.
 
-    `chunk_size` is how many of its rows are computed at once. A Jacobian has the structure of the outputs; in each of
-    their places that of the inputs.
+    `chunk_size` is the number of rows computed at once. A Jacobian has the structure of the outputs, with the structure of
+    the inputs in place of each leaf.
 
     >>> import retrograd as torch
     >>> jacrev(torch.sin)(torch.zeros(2))
@@ -87,7 +87,7 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
             seen[:] = [spec, aux_spec, len(tangents_out)]
             return tangents_out + aux
 
-        # the second output of the function does not depend on the direction: that of the first one is as good as any
+        # the aux output does not depend on the direction: take that of the first one
         total = sum(sizes)
         columns = map_basis(column, standard_basis(inputs), total, chunk_size, randomness)
         out_spec, aux_spec, count = seen
@@ -137,7 +137,7 @@ def standard_basis(tensors: list[Any]) -> list[Any]:
 
 def map_basis(func: Any, basis: list[Any], total: int, chunk_size: int | None, randomness: str) -> list[Any]:
     """`func` of every direction, the results stacked."""
-    if total == 1 and randomness == "error":      # one direction needs no vmap, which costs as much as all the rest
+    if total == 1 and randomness == "error":      # one direction does not need vmap, which would double the cost
         return [part.unsqueeze(0) for part in func([part[0] for part in basis])]
     if chunk_size != 1:
         return list(vmap(func, randomness=randomness, chunk_size=chunk_size)(basis))

@@ -1,11 +1,11 @@
 """Taylor mode: `jet` pushes the series of its inputs through a function, to any order.
 
 NOTE [Series through ops]
-Linear ops take every coefficient by itself, products are convolutions, and common functions have recurrences (series.py).
-Every other differentiable op goes by y' = J(x) x': its `jvp` column is a formula made of ops, and that formula is
-evaluated in series of one order less, with the series of x and of x'. Its coefficients, divided by 1, 2, 3, ..., are
-those of y. If the formula asks for the result y, it is evaluated once per order, with as much of y as is known then. So
-the one column that gives forward mode gives all orders, in polynomial time wherever formulas do not refer to themselves.
+Linear ops map each coefficient separately, products are convolutions, and common functions have recurrences (series.py).
+Every other differentiable op uses y' = J(x) x': its `jvp` column is a formula made of ops, which is evaluated in series of
+one order less, with the series of x and of x'. Its coefficients, divided by 1, 2, 3, ..., are those of y. If the formula
+uses the result y, it is evaluated once per order, with the coefficients of y known so far. So the column for forward mode
+gives all orders, in polynomial time unless formulas refer to themselves.
 """
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def jet(func: Callable[..., Any], primals: Any, series: Any) -> Any:
 
 
 def with_series(x: Any, given: Any, level: Jet) -> Any:
-    """An input: a value with the Taylor coefficients that belong to the given derivatives."""
+    """An input: a value with the Taylor coefficients for the given derivatives."""
     if not isinstance(x, Tensor):
         raise RuntimeError(f"jet(f, primals, series): Expected primals to only contain Tensors, got {type(x)}")
     check_floating("primal", x)
@@ -88,7 +88,7 @@ def with_series(x: Any, given: Any, level: Jet) -> Any:
 
 
 def derivatives(value: Any, coefficients: Any, order: int) -> list[Any]:
-    """The derivatives that belong to Taylor coefficients."""
+    """The derivatives for Taylor coefficients."""
     coefficients = [None] * order if coefficients is None else coefficients
     return [late.zeros_like(value) if c is None else c if k == 1 else c * float(math.factorial(k))
             for k, c in enumerate(coefficients, 1)]
@@ -114,11 +114,11 @@ class Jet(Carrying):
         return collected(op, made, result)
 
     def of_first_order(self, op: OpDef, values: Any, tangents: Any, result: Any) -> Any:
-        """What a linear op makes of the coefficients of one order."""
+        """Apply a linear op to the coefficients of one order."""
         if tangents is None:
             return None
         if op.name in RESHAPING and op.overload == "default":
-            return late.reshape(tangents[0], values[1])         # which may lie otherwise in memory than the value
+            return late.reshape(tangents[0], values[1])         # its layout may differ from the value's
         if op.jvp == "linear":
             return call(op, forward.substituted(op, values, tangents))
         return forward.tangents_of(op, values, tangents, result)
@@ -169,7 +169,7 @@ class Jet(Carrying):
         return lift(first, self, tuple(rest))
 
     def coefficient(self, t: Any, k: int) -> Any:
-        """A coefficient of what a formula gave."""
+        """A coefficient of a formula's result."""
         if isinstance(t, (list, tuple)):
             return [self.coefficient(item, k) for item in t]
         if not isinstance(t, Tensor):
@@ -188,7 +188,7 @@ class Jet(Carrying):
 
     @contextmanager
     def truncated(self, order: int) -> Iterator[None]:
-        """Series are of this order."""
+        """Truncate series to this order."""
         was, self.order = self.order, order
         try:
             yield
@@ -197,7 +197,7 @@ class Jet(Carrying):
 
     # ---- custom Functions
     def of_function(self, cls: Any, spec: Any, out_spec: Any, values: Any, carried: Any, outputs: Any) -> Any:
-        """The coefficients by its `jvp`, as for ops."""
+        """The coefficients of a custom Function by its `jvp`, as for ops."""
         def rate(xs: Any, tangents: Any, ys: Any) -> Any:
             ctx = TangentCtx()
             cls.setup_context(ctx, unflatten(xs, spec), unflatten(ys, out_spec))
@@ -215,7 +215,7 @@ class Jet(Carrying):
 
 
 def coefficients_at(carried: Any, k: int) -> Any:
-    """The coefficients of one order, in the places of their arguments; None if all are zero."""
+    """The coefficients of one order, one per argument; None if all are zero."""
     found = [None if one is None else coefficient_at(one, k) for one in carried]
     return None if all([one is None for one in found]) else found
 
@@ -228,7 +228,7 @@ def coefficient_at(one: Any, k: int) -> Any:
 
 
 def zeros_at(values: Any, carried: Any) -> list[Any]:
-    """Zero rates of all that is not constant: formulas want at least one."""
+    """Zero rates for all non-constant arguments: formulas need at least one."""
     return [None if one is None else forward.zeros_of(value) for value, one in zip(values, carried, strict=True)]
 
 
@@ -251,7 +251,7 @@ def fitting(coefficients: Any, value: Any) -> Any:
 
 
 def in_shape(c: Any, value: Any) -> Any:
-    """A coefficient that lies in memory as its value does, if that is possible: some views go by that."""
+    """A coefficient in the memory layout of its value, if possible: some view ops depend on it."""
     c = c if c.dtype is value.dtype else c.to(value.dtype)
     if 0 in value.array.strides:
         return c if c.array.shape == value.array.shape else c.expand(value.array.shape)

@@ -76,7 +76,7 @@ def run_jvp(func: Any, primals: Any, tangents: Any, argnums: Any, strict: bool, 
 
 
 def linearize(func: Callable[..., Any], *primals: Any) -> Any:
-    """The value of `func` and the function that is its derivative there, as a function of the direction.
+    """The value of `func` and its derivative there as a function of the direction.
 
     The derivative runs `func` again for every direction; it takes only tensors of the shapes and dtypes of `primals`.
 
@@ -87,7 +87,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> Any:
     """
     output = func(*primals)
     flat, spec = flatten(primals)
-    fixed = [t.detach() for t in flat]        # the derivative is a linear function: the point is a constant of it
+    fixed = [t.detach() for t in flat]        # the derivative is linear in the direction; the point is constant
 
     def jvp_fn(*tangents: Any) -> Any:
         directions, direction_spec = flatten(tangents)
@@ -140,13 +140,13 @@ def dual(t: Any, tangent: Any, level: Jvp) -> Any:
                            f"gradient is of size {list(tangent.array.shape)}.")
     with level.beneath():
         if t._flags & FLAG_WRAPPER and not tangent._flags & FLAG_WRAPPER:
-            tangent = late.zeros_like(t) + tangent      # what may be written for each example must be each one's own
+            tangent = late.zeros_like(t) + tangent      # a tangent that may be written per example must be batched
         return lift(call(alias, [t]) if wants_grad(t) else t, level, in_layout(tangent, t))
 
 
-# ---- `forward_ad.dual_level` inside of a transform that differentiates: its tangents are tensors of that transform
+# ---- `forward_ad.dual_level` inside a grad transform: its tangents are tensors of that transform
 def inner_forward_level() -> Any:
-    """A scope with a level of its own; None where no transform takes gradients."""
+    """A scope with a new level; None outside of grad transforms."""
     return forward_level() if any([isinstance(level, Grad) for level in tls.transforms]) else None
 
 

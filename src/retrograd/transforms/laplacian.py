@@ -1,9 +1,9 @@
 """`laplacian`: the sum of second derivatives in one forward pass.
 
 NOTE [Collapsed second order]
-A Laplacian sums the second derivative along every direction. What is linear can be summed early: beside a value travel
-its first derivatives along all directions, and one tensor for the sum of its second ones. A linear op maps that sum as
-it maps a value; any other op adds what its own curvature makes of the first derivatives.
+A Laplacian sums the second derivative along every direction. Linear parts can be summed early: each value carries its first
+derivatives along all directions, and one tensor for the sum of its second ones. A linear op maps that sum as it maps a
+value; any other op adds the term of its own curvature and the first derivatives.
 """
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def laplacian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
 
 
 class Laplace(Carrying):
-    """Carries the first derivatives along all directions, stacked, and the sum of the second ones (None: it is zero)."""
+    """Carries the first derivatives along all directions, stacked, and the sum of the second ones (None for zero)."""
 
     def __init__(self, directions: int) -> None:
         self.directions = directions
@@ -112,7 +112,7 @@ class Laplace(Carrying):
         return first, None if second is None else in_shape(second, result)
 
     def of_elements(self, op: OpDef, values: Any, place: int, carried: Any, result: Any) -> Any:
-        """One slope and one curvature per element serve all directions."""
+        """Elementwise ops: one slope and one curvature per element apply to all directions."""
         first, second = carried
         given: list[Any] = [None] * len(values)
         given[place] = (late.ones_like(values[place]), None)
@@ -126,7 +126,7 @@ class Laplace(Carrying):
         return self.pair(late.zeros_like(first) if slope is None else slope * first, total, result)
 
     def of_pairs(self, op: OpDef, values: Any, firsts: Any, places: list[int]) -> Any:
-        """What the curvature of a product adds: it is in every pair of factors."""
+        """The curvature term of a product: a sum over pairs of factors."""
         total = None
         for i, j in itertools.combinations(places, 2):
             def both(given: Any, i: int = i, j: int = j) -> Any:
@@ -143,7 +143,7 @@ class Laplace(Carrying):
             return stacked(made, level)
 
     def of_function(self, cls: Any, spec: Any, out_spec: Any, values: Any, carried: Any, outputs: Any) -> Any:
-        """As for an op that has only its `jvp`."""
+        """A custom Function, treated like an op that has only a `jvp`."""
         firsts, seconds = parts(carried, 0), parts(carried, 1)
 
         def curve(given: Any) -> Any:
@@ -156,7 +156,7 @@ class Laplace(Carrying):
 
 
 def with_nothing(given: Any, count: int) -> list[Any]:
-    """First coefficients as series with `count` zeros behind."""
+    """First coefficients as series, followed by `count` zeros."""
     return [None if one is None else [None if item is None else (item, *[None] * count) for item in one]
             if isinstance(one, list) else (one, *[None] * count) for one in given]
 
@@ -170,7 +170,7 @@ def curved(op: OpDef, values: Any, given: Any, result: Any) -> Any:
 
 
 def parts(carried: Any, which: int) -> Any:
-    """One of the two things that are carried, in the places of the arguments; None if it is nowhere."""
+    """One of the two carried tensors, one per argument; None if no argument has it."""
     found = [None if one is None else [None if item is None else item[which] for item in one] if isinstance(one, list)
              else one[which] for one in carried]
     nothing = [one is None or isinstance(one, list) and all([item is None for item in one]) for one in found]

@@ -1,13 +1,13 @@
-"""Lifted tensors: what a differentiating transform makes of the tensors of the level below.
+"""Lifted tensors: the wrappers that differentiating transforms put around tensors of the level below.
 
 NOTE [Levels of differentiation]
-Every `grad`, `vjp` and `jvp` that is running is a level of the stack of transforms (see base.py). Inside of it all
-results of ops are lifted: a wrapper that looks like the tensor of the level below which it holds (`value`) and whose
-derivatives are those of its own level. In reverse mode these are its place in a graph of wrappers; in forward mode the
-`tangent` beside the value. A rule at one level computes with ops of the level below, so levels nest in any order, with
+Every active `grad`, `vjp` and `jvp` is a level of the stack of transforms (see base.py). Inside it all results of ops are
+lifted: wrappers with the geometry of the tensor of the level below which they hold (`value`), and with derivatives of their
+own level. In reverse mode these are the wrapper's node in a graph of wrappers; in forward mode the `tangent`. A rule at one
+level computes with ops of the level below, so levels nest in any order, with
 vmap too, and derivatives of one level never mix with another's: a tensor of an outer level is a constant to this one.
 Grad mode belongs to a level: the no_grad of this level's backward must not silence the level below.
-The `array` of a lifted tensor gives its geometry and is not to be read; it is write-protected.
+The `array` of a lifted tensor only gives its geometry; it is write-protected.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from retrograd.transforms.batching import CARRIED
 
 
 class Lifted:
-    """What a lifted tensor stands for."""
+    """The state of a lifted tensor."""
 
     __slots__ = ("captured", "owner", "parent", "source", "tangent", "value")
 
@@ -34,17 +34,17 @@ class Lifted:
         self.value = value
         self.owner = owner
         self.tangent = tangent        # in forward mode: of the level below, None if there is none
-        self.parent = parent          # in forward mode, of a view: (what it is a view of, op, arguments, which result)
-        self.source = source          # the tangent of the parent that the tangent of a view was taken of
-        self.captured: Any = False    # it is a view of a tensor that comes from below
+        self.parent = parent          # of a view in forward mode: (its source, op, arguments, result number)
+        self.source = source          # of a view: the parent's tangent that its tangent is a view of
+        self.captured: Any = False    # a view of a tensor of the level below
 
 
 def lift(value: Any, owner: Any, tangent: Any = None, parent: Any = None, source: Any = None) -> Any:
-    """A tensor of the level `owner` that stands for `value`, which is of the level below."""
+    """A tensor of the level `owner` that wraps `value`, of the level below."""
     array = value.array.view()
     array.flags.writeable = False
     t = new_tensor(array)
-    # Whatever inference mode says of the level below: this one records.
+    # This level records even if the level below is in inference mode.
     t._flags = FLAG_WRAPPER | value._flags & (CARRIED & ~FLAG_INFERENCE | FLAG_SPARSE)
     extra = t._extra = Extra()
     extra.batch = Lifted(value, owner, tangent, parent, source)
@@ -58,7 +58,7 @@ def is_lifted(t: Any) -> bool:
 
 
 class Level(Transform):
-    """A transform whose tensors are lifted; it concerns every op."""
+    """A transform whose tensors are lifted; it applies to every op."""
 
     alive: bool = False               # it is running
 
@@ -66,17 +66,17 @@ class Level(Transform):
         return isinstance(t, Tensor) and bool(t._flags & FLAG_WRAPPER) and t._extra.batch.owner is self
 
     def unwrap(self, t: Any) -> Any:
-        """The tensor of the level below; what is not of this level is that itself."""
+        """The wrapped tensor of the level below; values that are not of this level are returned unchanged."""
         return unwrapped(self, t)
 
     def unwrap_arguments(self, op: OpDef, args: Any) -> list[Any]:
         return unwrapped_arguments(self, op, args)
 
     def check_captured(self, op: OpDef, targets: Any) -> None:
-        """Refuse a write to a tensor of the level below: it would be seen outside, without its derivatives."""
+        """Refuse a write to a tensor of the level below: it would be visible outside, without its derivatives."""
         for t in targets:
             if not self.owns(t) or t._extra.batch.captured:
-                # the ops behind in-place view ops go by the name of their functional form
+                # in-place view ops are named after their functional form
                 name = op.name if op.name.endswith("_") or op.overload.endswith("out") else f"{op.name}_"
                 overload = "" if op.overload == "default" else f".{op.overload}"
                 raise RuntimeError("During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call "
@@ -92,28 +92,28 @@ class Level(Transform):
         return source._extra.batch.captured if self.owns(source) else True
 
     def mark_captured(self, result: Any) -> Any:
-        """Say that writes to the results of a view op would be seen outside."""
+        """Mark the results of a view op as aliases of a tensor from outside, which must not be written."""
         for t in result if isinstance(result, (list, tuple)) else (result,):
             if self.owns(t):
                 t._extra.batch.captured = True
         return result
 
     def detach(self, t: Any) -> Any:
-        """The same value at this level without derivatives of it."""
+        """The same value at this level without derivatives."""
         return lift(hooks.detach(t._extra.batch.value), self)
 
     def replace(self, t: Any, value: Any) -> None:
-        """Make `t` stand for another value, of the level below."""
+        """Replace the wrapped value of `t`."""
         made = lift(value, self)
         t._extra, t.array = made._extra, made.array
 
     def describe(self, value: Any, level: int) -> str:
-        """How a tensor of this level that stands for `value` is printed."""
+        """The printed form of a tensor of this level that wraps `value`."""
         inner = repr(value).replace("\n", "\n    ")
         return f"GradTrackingTensor(lvl={level}, value=\n    {inner}\n)"
 
     def beneath(self) -> Any:
-        """A context in which the level below is in force; this one is the innermost."""
+        """A context in which the level below is active; this one must be the innermost."""
         return only_outer(len(tls.transforms) - 1)
 
     def lower(self, op: OpDef, args: Any) -> Any:
@@ -135,7 +135,7 @@ class Level(Transform):
         return made if op.returns_list else op.result_type(*made) if op.result_type else tuple(made)
 
 
-# Functions and not methods: every op goes through them, and compiled they have types.
+# Functions rather than methods: every op calls them, and the compiled ones are typed.
 def unwrapped(level: Any, value: Any) -> Any:
     """See `Level.unwrap`."""
     while isinstance(value, Tensor):
@@ -150,7 +150,7 @@ def unwrapped(level: Any, value: Any) -> Any:
 
 
 def unwrapped_arguments(level: Any, op: Any, args: Any) -> list[Any]:
-    """The arguments with what their tensors stand for on the level below."""
+    """The arguments with their tensors unwrapped."""
     values = list(args)
     for i in op.tensor_args:
         value = values[i]
@@ -162,7 +162,7 @@ def unwrapped_arguments(level: Any, op: Any, args: Any) -> list[Any]:
 
 
 class living:
-    """While the level runs, its tensors stand for themselves; afterwards for their values."""
+    """Scope in which the level is alive; after it, its tensors unwrap to their values."""
 
     def __init__(self, level: Level) -> None:
         self.level = level
@@ -176,7 +176,7 @@ class living:
 
 
 def debug_unwrap(tensor: Any, *, recurse: bool = True) -> Any:
-    """What a tensor inside of a transform stands for, to look at in a debugger and for nothing else.
+    """The value wrapped by a tensor inside a transform, for debuggers only.
 
     >>> import retrograd as torch
     >>> torch.vmap(lambda x: print(debug_unwrap(x)) or x)(torch.ones(2))
@@ -192,9 +192,9 @@ def debug_unwrap(tensor: Any, *, recurse: bool = True) -> Any:
     return tensor
 
 
-# ---- what is not an op, and an op that no transform took
+# ---- services other than ops, and ops that no transform handled
 def escaped(op: OpDef, args: Any) -> Any:
-    """An op on wrappers below autograd: the way down from a level, or tensors that have left theirs."""
+    """Run an op on wrappers below autograd: a call down from a level, or tensors whose level has ended."""
     if tls.transforms and isinstance(tls.transforms[-1], Level):
         return tls.transforms[-1].lower(op, args)
     values = LOST.unwrap_arguments(op, args)
@@ -204,7 +204,7 @@ def escaped(op: OpDef, args: Any) -> Any:
     return args[0] if op.is_inplace else result
 
 
-LOST = Level()                # owns nothing: unwraps what has left its level
+LOST = Level()                # owns no tensor; unwraps tensors of ended levels
 refuse_escaped = hooks.escaped
 
 
@@ -213,7 +213,7 @@ def value_of(t: Any) -> Any:
 
 
 def describe(t: Any) -> str:
-    """How a lifted tensor is printed."""
+    """The printed form of a lifted tensor."""
     owner = t._extra.batch.owner
     return owner.describe(value_of(t), owner.level if owner.alive else -2)
 
@@ -236,20 +236,20 @@ def refuse_numpy(t: Any) -> Any:
 
 
 def check_captured(op: OpDef, t: Any) -> None:
-    """Before an in-place view op: see `Level.check_captured`."""
+    """`Level.check_captured` for an in-place view op."""
     if isinstance(tls.transforms[-1], Level):
         tls.transforms[-1].check_captured(op, [t])
 
 
 def change_geometry(t: Any, op: OpDef, args: Any) -> Any:
-    """An in-place view op such as `unsqueeze_`: the wrapper becomes what the view would be."""
-    # what t was stays behind under another name: a view t becomes a view of that, not of itself
+    """Run an in-place view op such as `unsqueeze_`: the wrapper takes the state of the view."""
+    # keep the old state in another tensor: the view refers to that one, not to itself
     was_view = t._view is not None
     before = new_tensor(t.array)
     before._flags, before._extra, before._counter = t._flags, t._extra, counter_of(t)
     before._node, before._nr, before._requires, before._view = t._node, t._nr, t._requires, t._view
     made = call(op, [before, *args])
-    t._extra = made._extra        # not what it holds: that is shared with what nodes have saved
+    t._extra = made._extra        # replace the object, not its fields: saved tensors share it
     t.array, t._flags = made.array, made._flags
     t._node, t._nr, t._requires, t._view, t._counter = made._node, made._nr, made._requires, made._view, made._counter
     bump(t)
@@ -303,7 +303,7 @@ def unpack_dual(unpack: Any, t: Any) -> tuple[Any, Any]:
 
 
 def either(on_batched: Any, on_lifted: Any, place: int = 0) -> Any:
-    """A function for both kinds of wrappers; the wrapper is its argument at `place`."""
+    """A function that handles both kinds of wrappers; its argument at `place` is the wrapper."""
     def choose(*args: Any) -> Any:
         return (on_lifted if isinstance(args[place]._extra.batch, Lifted) else on_batched)(*args)
     return choose
@@ -326,7 +326,7 @@ hooks.escaped = escaped
 
 
 def gathered(args: Any, places: Any, of: Any) -> Any:
-    """What `of` says of the tensors at `places`, lists item by item, in a list as long as `args`; None if it is nothing."""
+    """`of` applied to the tensors at `places`, lists item by item, in a list as long as `args`; None if all are None."""
     found: Any = None
     for i in places:
         value = args[i]

@@ -1,4 +1,5 @@
-"""Modules as functions of their parameters: `functional_call`, `stack_module_state`, and norms that keep no record."""
+"""Modules as functions of their parameters: `functional_call`, `stack_module_state`, and batch norms without running
+statistics."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -13,9 +14,8 @@ __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_s
 
 def functional_call(module: Any, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: Any = None, *,
                     tie_weights: bool = True, strict: bool = False) -> Any:
-    """Call a module with other parameters and buffers than its own; the module stays as it is.
-
-    A buffer that the call assigns anew is put into the dict it came from.
+    """Call a module with other parameters and buffers; the module itself is unchanged. A buffer that the call reassigns is
+    stored in the dict it came from.
 
     >>> import retrograd as torch
     >>> layer = torch.nn.Linear(2, 1)
@@ -29,7 +29,7 @@ def functional_call(module: Any, parameter_and_buffer_dicts: Any, args: Any = No
 
 
 def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The parameters and the buffers of several like modules, those of the same name stacked: for `vmap` over the modules.
+    """The parameters and buffers of several modules of one structure, stacked by name, for `vmap` over the modules.
 
     >>> import retrograd as torch
     >>> parameters, buffers = stack_module_state([torch.nn.Linear(2, 3) for _ in range(4)])
@@ -49,7 +49,7 @@ def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def replace_all_batch_norm_modules_(root: Any) -> Any:
-    """Make the batch norms in a module forget their running statistics, which `vmap` could not write; return the module.
+    """Remove the running statistics of the batch norms in a module, which `vmap` cannot write; return the module.
 
     >>> import retrograd as torch
     >>> layers = replace_all_batch_norm_modules_(torch.nn.Sequential(torch.nn.BatchNorm1d(2)))
@@ -62,8 +62,8 @@ def replace_all_batch_norm_modules_(root: Any) -> Any:
 
 
 def forget_statistics(module: Any) -> None:
-    """Make a module forget its running statistics if it is a batch norm."""
-    # by name, since transforms know no modules
+    """Remove the running statistics of a module if it is a batch norm."""
+    # by name, since transforms do not import modules
     if "_BatchNorm" in [kind.__name__ for kind in type(module).__mro__] and module.track_running_stats:
         module.running_mean = module.running_var = module.num_batches_tracked = None
         module.track_running_stats = False
@@ -79,7 +79,7 @@ def stacked(name: str, tensors: Sequence[Any]) -> Any:
 
 
 def merged(dicts: Any) -> Any:
-    """The one dict of what is to be replaced."""
+    """The dict of all tensors to replace."""
     if isinstance(dicts, dict):
         return dicts
     if not isinstance(dicts, Sequence):
@@ -96,7 +96,7 @@ def merged(dicts: Any) -> Any:
 
 @contextmanager
 def replaced(module: Any, given: dict[str, Any], tie_weights: bool, strict: bool) -> Iterator[None]:
-    """Put the given tensors into the module; afterwards its own again."""
+    """Replace tensors of the module within this scope."""
     values = with_tied(module, given) if tie_weights else dict(given)
     if strict:
         check_names(module, values)
@@ -133,7 +133,7 @@ def put(module: Any, name: str, value: Any) -> tuple[Any, str, str, Any]:
         kept = getattr(owner, store)
         if key in kept:
             old = kept[key]
-            kept[key] = value             # past the checks: a lifted or batched tensor is no Parameter
+            kept[key] = value             # bypasses the checks: a lifted or batched tensor is not a Parameter
             return owner, key, store, old
     old = owner.__dict__.get(key)
     if old is not None and not isinstance(old, Tensor):
@@ -155,7 +155,7 @@ def named_tensors(module: Any) -> list[tuple[str, Any]]:
 
 
 def with_tied(module: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """The given tensors also under the other names of the tensors that they replace."""
+    """The given tensors, repeated under the other names of tied tensors."""
     names: dict[int, list[str]] = {}
     for name, t in named_tensors(module):
         names.setdefault(id(t), []).append(name)

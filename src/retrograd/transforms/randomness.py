@@ -20,7 +20,7 @@ DIFFERENT_INPLACE = ("vmap: Cannot ask for different inplace randomness on an un
 
 
 def run(vmap: Any, op: OpDef, args: Any) -> Any:
-    """Run a random op as the vmap's randomness says."""
+    """Run a random op according to the vmap's `randomness`."""
     if vmap.legacy:
         raise RuntimeError(LEGACY)
     if vmap.randomness == "error":
@@ -65,7 +65,7 @@ def run_inplace(vmap: Any, op: OpDef, args: Any, values: Any, dims: Any, differe
 
 
 def run_different(vmap: Any, op: Any, values: Any) -> Any:
-    """A draw for each example where no argument has one: a longer shape, longer inputs, or one call after the other."""
+    """A separate draw for each example of an op with unbatched arguments: a longer shape, longer inputs, or one call each."""
     for i, parameter in enumerate(op.schema.params):
         if parameter.name == "size" and isinstance(values[i], (tuple, list)):
             longer = [*values[:i], (vmap.size, *values[i]), *values[i + 1:]]

@@ -11,7 +11,7 @@ from retrograd.ops import late
 
 __all__ = ["rearrange"]
 
-ELLIPSIS, JOINED = "…", "⋯"    # "..." as one sign: as dimensions of their own, and in parentheses
+ELLIPSIS, JOINED = "…", "⋯"    # "..." as one character: outside and inside parentheses
 
 
 class DimensionBindError(Exception):
@@ -19,10 +19,9 @@ class DimensionBindError(Exception):
 
 
 def rearrange(tensor: Any, pattern: str, **axes_lengths: int) -> Any:
-    """The tensor with its dimensions in the order of the right side of `pattern`, which the left side names.
-
-    Names in parentheses are one dimension; `...` stands for all that are not named, 1 or () for a dimension of size 1. Sizes
-    of which a product is split are given by name. A list of tensors is stacked first.
+    """The tensor with the dimensions named on the left side of `pattern` in the order of the right side. Names in
+    parentheses form one dimension; `...` is all unnamed dimensions, 1 or () a dimension of size 1. The sizes for splitting
+    a dimension are given by name. A list of tensors is stacked first.
 
     >>> import retrograd as torch
     >>> rearrange(torch.arange(6), "(rows columns) -> columns rows", rows=2)
@@ -52,7 +51,7 @@ def rearrange(tensor: Any, pattern: str, **axes_lengths: int) -> Any:
 
 
 def parsed(side: str) -> list[list[str]]:
-    """One side of a pattern: a list of the names in every dimension."""
+    """Parse one side of a pattern into a list of names per dimension."""
     if "." in side:
         if "..." not in side:
             raise ValueError("Expression may contain dots only inside ellipsis (...)")
@@ -85,7 +84,7 @@ def parsed(side: str) -> list[list[str]]:
 
 
 def checked_name(word: str) -> str:
-    """The name of an axis; nothing for one of size 1."""
+    """The checked name of an axis; empty for size 1."""
     if word.isdecimal():
         if int(word) != 1:
             raise ValueError("rearrange only supports unnamed axes of size 1")
@@ -116,7 +115,7 @@ def check_sides(left: Any, right: Any, pattern: str, lengths: dict[str, int]) ->
 
 
 def unfolded(side: list[list[str]], extra: int) -> list[list[str]]:
-    """The ellipsis written out as names of its own."""
+    """The ellipsis expanded to generated names."""
     many = [f"{ELLIPSIS}{i}" for i in range(extra)]
     made: list[list[str]] = []
     for group in side:
@@ -128,7 +127,7 @@ def unfolded(side: list[list[str]], extra: int) -> list[list[str]]:
 
 
 def bind(group: list[str], size: int, lengths: dict[str, int], sizes: dict[str, int], numbers: dict[str, str]) -> None:
-    """Find the sizes of the axes that make up one dimension: at most one of them is not given."""
+    """Determine the sizes of the axes that form one dimension: at most one of them is unknown."""
     open_names = [name for name in group if name not in lengths]
     if len(open_names) > 1:
         first, second = open_names[:2]

@@ -1,9 +1,9 @@
-"""Taylor coefficients of ops: the direct recurrences for common ones, and what jet.py needs to know about the others.
+"""Taylor coefficients of ops: direct recurrences for common ops, and helpers of jet.py for the others.
 
 NOTE [Taylor coefficients]
 The series of x is x[0] + x[1] t + x[2] t^2 + ...; a list of tensors with None for zeros. If y = f(x) then
 y' = f'(x) x', and k y[k] is the coefficient k - 1 of that product. Where f' is a simple expression in y itself this gives
-y[k] out of what came before, by products alone. All of the recurrences here are of that kind.
+y[k] from the earlier coefficients, by products alone. All of the recurrences here are of that kind.
 """
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def times(a: Any, b: Any) -> Any:
 
 
 def product(a: Series, b: Series, k: int, start: int = 0) -> Any:
-    """The coefficient k of a product; `start`: without the first coefficients of `a`."""
+    """Coefficient k of a product, skipping the first `start` coefficients of `a`."""
     total = None
     for j in range(start, k + 1):
         total = plus(total, times(a[j], b[k - j]))
@@ -42,7 +42,7 @@ def product(a: Series, b: Series, k: int, start: int = 0) -> Any:
 
 
 def square(a: Series, k: int) -> Any:
-    """The coefficient k of a square: each product of two once."""
+    """Coefficient k of a square, computing each product of two coefficients once."""
     total = None
     for j in range((k + 1) // 2):
         total = plus(total, times(a[j], a[k - j]))
@@ -81,7 +81,7 @@ def exp2_slope(y: Series, k: int) -> Any:
 
 
 def with_partner(partner: str, sign: int) -> Rule:
-    """The rule for sine and cosine of both kinds: each is the slope of the other."""
+    """The rule for sin and cos, sinh and cosh: each is the slope of the other."""
     def rule(op: OpDef, given: Any, args: Any, result: Any, order: int) -> Series:
         x, y, g = given[0], [result], [getattr(late, partner)(args[0])]
         mine, other = (1, sign) if op.name in ("sin", "sinh") else (sign, 1)
@@ -118,7 +118,7 @@ def inverse(op: OpDef, given: Any, args: Any, result: Any, order: int) -> Series
 def root(op: OpDef, given: Any, args: Any, result: Any, order: int) -> Series:
     x, y = given[0], [result]
     for k in range(1, order + 1):
-        y.append(None)                       # so that the square is that of what is known
+        y.append(None)                       # so that the square uses the known coefficients only
         rest = minus(x[k], square(y, k))
         y[k] = None if rest is None else rest / (2 * result)
     return y
@@ -145,7 +145,7 @@ def log1p(op: OpDef, given: Any, args: Any, result: Any, order: int) -> Series:
 
 
 def power(op: OpDef, given: Any, args: Any, result: Any, order: int) -> Any:
-    """A small whole power is a product; others are left to their derivative, which is right at zero too."""
+    """A small integer power is a product; others use the derivative, which is also right at zero."""
     exponent = args[1]
     if exponent != 2 and exponent != 3:
         return NotImplemented
@@ -169,7 +169,7 @@ def summed(y: Series, dim: Any) -> Series:
 def softmax(op: OpDef, given: Any, args: Any, result: Any, order: int) -> Any:
     if args[2]:
         return NotImplemented
-    y = exponentials(given[0], result, order)         # of the exponentials over their sum at the start
+    y = exponentials(given[0], result, order)         # normalised by the sum at t = 0
     return divide(y, summed(y, args[1]), result, order)
 
 
@@ -273,7 +273,7 @@ def rule_for(op: OpDef) -> Rule | None:
 
 
 def formula_uses_result(op: OpDef) -> bool:
-    """Whether the op's derivative is written in terms of its result."""
+    """Whether the op's derivative formula uses its result."""
     if op.jvp == "elementwise":
         return bool(op.saves_result)
     sources = forward.SOURCES.get(op)

@@ -1,4 +1,4 @@
-"""Sparse Jacobians and Hessians: find the pattern, color it, multiply with a few vectors, and put the numbers in place.
+"""Sparse Jacobians and Hessians: find the pattern, color it, multiply with a few vectors, and decompress.
 
     >>> import retrograd as torch
     >>> sparse_jacobian(lambda x: x[1:] * x[:-1])(torch.tensor([1.0, 2.0, 3.0])).toarray()
@@ -27,11 +27,11 @@ __all__ = ["hessian_pattern", "jacobian_pattern", "sparse_hessian", "sparse_jaco
 
 
 def jacobian_pattern(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
-    """A function that returns where the Jacobian of `func` may have something other than zeros.
+    """A function that returns the sparsity pattern of the Jacobian of `func`.
 
     The result is a boolean `csr_array` of SciPy: a row for each element of the outputs, a column for each element of the
-    arguments `argnums`. It holds as long as the function takes the same way: an `if` on a value, `where` or `sort` may
-    take another one at other arguments.
+    arguments `argnums`. It holds while the control flow is the same: an `if` on a value, `where` or `sort` may choose
+    differently at other arguments.
 
     >>> import retrograd as torch
     >>> jacobian_pattern(lambda x: x[1:] * x[:-1])(torch.ones(3)).toarray()
@@ -65,10 +65,10 @@ def sparse_jacobian(func: Callable[..., Any], argnums: Any = 0, *, coloring: Col
                     chunk_size: int | None = None) -> Callable[..., Any]:
     """A function that returns the Jacobian of `func` as a `csr_array` of SciPy.
 
-    Outputs and inputs are flat in it: the element [i, j] is that of the i-th output element by the j-th input element. With
+    Outputs and inputs are flattened: element [i, j] is the derivative of output element i by input element j. With
     several outputs or inputs there is a matrix for each pair of them, in the structure that `jacrev` gives. `coloring` is
-    what `color_jacobian` makes of the pattern; without it both are found at every call. `chunk_size` is how many vectors
-    the Jacobian is multiplied with at once.
+    the result of `color_jacobian` for the pattern; without it both are computed at every call. `chunk_size` is the number
+    of vectors multiplied at once.
 
     >>> import retrograd as torch
     >>> jacobian = sparse_jacobian(lambda x: x[1:] * x[:-1])(torch.ones(1000))
@@ -95,7 +95,7 @@ def sparse_hessian(func: Callable[..., Any], argnums: int = 0, *, coloring: Colo
                    chunk_size: int | None = None) -> Callable[..., Any]:
     """A function that returns the matrix of second derivatives of the scalar `func` as a `csr_array` of SciPy.
 
-    `coloring` is what `color_hessian` makes of `hessian_pattern`; without it both are found at every call.
+    `coloring` is the result of `color_hessian` for `hessian_pattern`; without it both are computed at every call.
 
     >>> import retrograd as torch
     >>> sparse_hessian(lambda x: (x[1:] * x[:-1] ** 2).sum())(torch.tensor([1.0, 2.0, 3.0])).toarray()
@@ -124,7 +124,7 @@ def sparse_hessian(func: Callable[..., Any], argnums: int = 0, *, coloring: Colo
 
 # ---- parts
 def chosen(args: Any, argnums: Any) -> tuple[list[Any], Any]:
-    """The tensors among the arguments `argnums`, and a function that gives all arguments with others in their places."""
+    """The tensors among the arguments `argnums`, and a function that returns all arguments with those replaced."""
     paths = argument_paths(argnums, args)
     inputs, spec = flatten(select_arguments(args, argnums, paths))
 
@@ -176,7 +176,7 @@ def pushed(func: Any, args: Any, argnums: Any, inputs: list[Any], coloring: Colo
         refuse_complex("sparse_jacobian", "outputs", flat)
         seen[:] = [spec]
         return flat
-    if coloring.count == 0:                   # there is nothing to find, except how large it is
+    if coloring.count == 0:                   # empty pattern: only the shape is needed
         outputs, spec = flatten(func(*args))
         return None, [out.array.size for out in outputs], spec
     products = vmap(column, chunk_size=chunk_size)(seeds(coloring, inputs))
@@ -213,7 +213,7 @@ def decompressed(coloring: Coloring, compressed: Any) -> Any:
     elif coloring.mode == "forward":
         data = compressed[colors[columns], rows]
     else:
-        # where two neighbors in a row have one color the element is alone in its other place
+        # where two neighbors in a row share a color, the element is unique in its mirrored position
         count = coloring.count
         key = rows * count + colors[columns]
         alone = np.bincount(key, minlength=pattern.shape[0] * count)[key] == 1

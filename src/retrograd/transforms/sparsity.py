@@ -1,15 +1,15 @@
-"""Which inputs each output depends on: a level that carries a sparse boolean matrix beside every value.
+"""Sparsity patterns: a level that carries, with every value, a boolean matrix of the inputs that it depends on.
 
 NOTE [Patterns]
 The pattern of a tensor has a row for each of its elements and a column for each element of the inputs. Rules go by the
-kind of op: one element after the other, elements that move, sums over dimensions, products. To find out where elements
-go, an op that moves them is run once more, on their numbers (from 1 on; 0 is what comes from nowhere). An op that no
-rule knows makes every output depend on all that it was given: a pattern may be too large, never too small. It holds at
-the point it was taken at: an `if` on a value, `where` or `sort` may take another way elsewhere.
+kind of op: elementwise, moving elements, sums over dimensions, products. To trace the movement of elements, an op is run
+again on their indices (from 1; 0 marks elements without a source). For an op without a rule every output depends on all
+inputs: a pattern may be too large, never too small. It holds at the point where it was taken: an `if` on a value, `where`
+or `sort` may choose differently elsewhere.
 
-An op's `pattern` column says which rule is its own; views and elementwise ops need none:
-"constant" no operand changes the result; "elements" element by element, with broadcasting; "moves" elements in other
-places; "choices" elements in places that depend on values; "dims" all elements along the op's dimensions;
+An op's `pattern` column selects its rule; views and elementwise ops need none: "constant" the result depends on no operand;
+"elements" elementwise with broadcasting; "moves" elements change position; "choices" positions depend on values; "dims" all
+elements along the op's dimensions;
 ("product", i, j) a matrix product of the operands i and j; ("scatter", i, reader, arguments) the elements of operand i are
 added in the places where the op `reader` would read them, given `arguments`.
 """
@@ -43,7 +43,7 @@ def sparse_arrays() -> ModuleType:
 
 
 def trace(func: Any, args: Any, inputs: list[Any], replace: Any) -> tuple[list[Any], Any, list[Any]]:
-    """Run `func` with `inputs` in their places: its outputs, their structure, and their patterns (None: empty)."""
+    """Run `func` on `inputs`: its outputs, their structure, and their patterns (None if empty)."""
     sparse = sparse_arrays()
     for t in inputs:
         if not isinstance(t, Tensor):
@@ -78,7 +78,7 @@ class Sparsity(Carrying):
 
     def carry(self, op: OpDef, values: Any, carried: Any, result: Any) -> Any:
         found = None
-        # an index or a shape that a rule did not think of: the op is then one that no rule knows
+        # the rule does not support this index or shape: treat the op as one without a rule
         with contextlib.suppress(IndexError, KeyError, RuntimeError, TypeError, ValueError):
             found = self.by_rule(op, values, carried, result)
         outputs = list(result) if op.multiple else [result]
@@ -94,7 +94,7 @@ class Sparsity(Carrying):
             return [None] * len(outputs)
         if op.elementwise or kind == "elements":
             return [self.of_elements(values, carried, r) for r in outputs]
-        if op.name == "scatter" and "reduce" in op.overload:         # a number combined with what is there, or other elements
+        if op.name == "scatter" and "reduce" in op.overload:         # combines with the existing elements
             return [carried[0]] if op.overload == "value_reduce" else None
         if op.is_view or kind == "moves":
             return self.of_moves(op, values, carried, outputs)
@@ -125,13 +125,13 @@ class Sparsity(Carrying):
         return self.sparse.csr_array((rows, self.columns), dtype=bool)
 
     def grouped(self, pattern: Any, groups: Any, count: int) -> Any:
-        """For each group the union of its rows; `groups` says which group each row is in."""
+        """The union of the rows of each group; `groups` is the group of each row."""
         size = groups.size
         into = self.sparse.csr_array((np.ones(size, bool), (groups, np.arange(size))), shape=(count, size))
         return into @ pattern
 
     def of_everything(self, carried: Any, outputs: list[Any]) -> list[Any]:
-        """Every output depends on all that was given."""
+        """Every output depends on all inputs."""
         total: Any = None
         for pattern in every(carried):
             total = self.union(total, self.grouped(pattern, np.zeros(pattern.shape[0], np.int64), 1))
@@ -152,7 +152,7 @@ class Sparsity(Carrying):
         return total
 
     def of_moves(self, op: Any, values: Any, carried: Any, outputs: list[Any]) -> Any:
-        """Elements that each come from one place: the op itself says which, when it is run on their numbers."""
+        """Ops whose output elements each have one source, found by running the op on element indices."""
         patterns = [self.empty(1)]
         given = list(values)
         start = 1
@@ -180,11 +180,11 @@ class Sparsity(Carrying):
         return [pattern[flat_array(m)] for m in (moved if op.multiple else [moved])]
 
     def of_choices(self, op: OpDef, values: Any, carried: Any, result: Any) -> Any:
-        """Elements that an op has found, and says where."""
+        """Ops that select elements and return their indices."""
         chosen, places = result[0].array, result[1].array
         array = values[0].array
         numbers = np.arange(array.size).reshape(array.shape)
-        if "pool" in op.name:                 # places are counted in the plane
+        if "pool" in op.name:                 # indices are relative to the plane
             inner = 3 if "3d" in op.name else 2
             outer = array.shape[:array.ndim - inner]
             found = np.take_along_axis(numbers.reshape((*outer, -1)), places.reshape((*outer, -1)), -1)
@@ -219,7 +219,7 @@ class Sparsity(Carrying):
         return made
 
     def of_product(self, values: Any, carried: Any, result: Any, first: int, second: int) -> Any:
-        """Matrices multiplied, and perhaps something added; the zeros of a factor that is constant are zeros of the sum."""
+        """Matrix products, optionally with an addend; zeros of a constant factor are zeros of the pattern."""
         a, b = values[first].array, values[second].array
         left, right = carried[first], carried[second]
         # a and b as stacks of matrices
@@ -253,7 +253,7 @@ class Sparsity(Carrying):
 
     def of_scatter(self, op: Any, values: Any, carried: Any, outputs: list[Any], place: int, reader: str,
                    arguments: tuple[int, ...]) -> Any:
-        """Elements that are added where an index says: reading there says where each goes."""
+        """Ops that add elements at indices; the reading op gives the targets."""
         if op.name == "unfold_backward":
             shape, rest = values[1], list(values[2:])
             own = None
@@ -296,7 +296,8 @@ class Sparsity(Carrying):
             windows = np.lib.stride_tricks.sliding_window_view(padded, spans, axis=axes)  # type: ignore[call-overload]
             windows = windows[(slice(None),) * 3 + tuple([slice(None, None, s) for s in stride])
                               + tuple([slice(None, None, d) for d in dilation])]
-            # (count, groups, channels in, places out..., kernel...) -> a row of inputs for each of (count, group, place out)
+            # (batch, groups, channels in, positions out..., kernel...) -> a row of inputs for each (batch, group, position
+            # out)
             last = tuple(range(3, 3 + len(kernel)))
             order = (0, 1, *last, 2, *range(3 + len(kernel), windows.ndim))
             inner = shape[1] // groups * int(np.prod(kernel, dtype=np.int64))
@@ -316,17 +317,17 @@ class Sparsity(Carrying):
         return [total if carried[2] is None else self.union(total, carried[2][channel])]
 
     def of_function(self, cls: Any, spec: Any, out_spec: Any, values: Any, carried: Any, outputs: Any) -> Any:
-        """Its outputs depend on all that it was given."""
+        """The outputs of a custom Function depend on all its inputs."""
         return self.of_everything(carried, outputs)
 
 
-# ---- numbers
+# ---- element indices
 def every(carried: Any) -> list[Any]:
     return [p for one in carried for p in (one if isinstance(one, list) else [one]) if p is not None]
 
 
 def numbers_like(value: Any, start: int, counted: bool) -> Any:
-    """A tensor of the shape and layout of `value` with the numbers of its elements, or zeros."""
+    """A tensor of the shape and layout of `value` holding its element indices, or zeros."""
     array = value.array
     numbers = np.arange(start, start + array.size).reshape(array.shape) if counted else np.zeros(array.shape, np.int64)
     if array.flags.c_contiguous:
@@ -342,7 +343,7 @@ def flat_array(t: Any) -> Any:
 
 
 def dims_of(op: OpDef, values: Any) -> tuple[int, ...]:
-    """The dimensions that an op's argument `dim` names; all of them if it names none."""
+    """The dimensions of an op's argument `dim`; all of them if it is None or empty."""
     rank = values[op.tensor_args[0]].array.ndim
     for parameter, value in zip(op.schema.params, values, strict=True):
         if parameter.name == "dim" and value is not None:
@@ -353,14 +354,14 @@ def dims_of(op: OpDef, values: Any) -> tuple[int, ...]:
 
 
 def groups_along(shape: tuple[int, ...], dims: Any) -> tuple[Any, int]:
-    """For each element the number of its group, where the elements along `dims` are one; and how many groups there are."""
+    """The group of each element, where elements along `dims` form one group; and the number of groups."""
     kept = tuple([1 if i in dims else n for i, n in enumerate(shape)])
     count = int(np.prod(kept, dtype=np.int64))
     return np.broadcast_to(np.arange(count).reshape(kept), shape).ravel(), count
 
 
 def core_dims(op: OpDef, values: Any) -> int | None:
-    """How many of the last dimensions an op mixes; None if that is not known."""
+    """The number of trailing dimensions that an op mixes; None if unknown."""
     name = op.name
     if name == "native_layer_norm":
         return len(values[1])

@@ -1,4 +1,4 @@
-"""The level of forward mode: every op runs on values and, by its `jvp` column, on their tangents."""
+"""The forward-mode level: every op runs on values and, by its `jvp` column, on their tangents."""
 from __future__ import annotations
 
 from typing import Any
@@ -21,7 +21,7 @@ from retrograd.transforms.trees import flatten, unflatten
 
 
 class Jvp(Level):
-    """Carries a tangent beside every value that depends on the inputs."""
+    """Carries a tangent with every value that depends on the inputs."""
 
     is_forward = True
 
@@ -79,12 +79,12 @@ class Jvp(Level):
 
     # ---- writes
     def run_inplace(self, op: OpDef, args: Any, values: Any, tangents: Any) -> Any:
-        """Write the value and the tangent in place, so that views of both go on to agree."""
+        """Write the value and the tangent in place, so that views of both stay consistent."""
         target = args[0]
         held = target._extra.batch
         if tangents is None or not op.differentiable:
             call(op, values)
-            if tangents is not None and tangents[0] is not None:      # the new value depends on nothing smoothly
+            if tangents is not None and tangents[0] is not None:      # the op is not differentiable: zero derivative
                 tangents[0].zero_()
         elif op.jvp == "linear":
             check_formula(op)
@@ -96,7 +96,7 @@ class Jvp(Level):
             before = values[0].clone()
             old = [before if value is values[0] else value for value in values]
             made = demanded(held, flat(values) + flat(tangents))
-            tangents[0] = None if tangents[0] is None else made.clone()       # which the level below may save
+            tangents[0] = None if tangents[0] is None else made.clone()       # a copy: the level below may save it
             call(op, values)
             functional = op.functional or op
             if not functional._ready:
@@ -117,7 +117,7 @@ class Jvp(Level):
 
     # ---- custom Functions
     def apply_function(self, cls: Any, args: Any) -> Any:
-        """A custom Function: it runs on the level below, and its `jvp` there too."""
+        """Run a custom Function and its `jvp` on the level below."""
         leaves, spec = flatten(args)
         values = [self.unwrap(leaf) for leaf in leaves]
         tangents = [self.tangent_of(leaf) if tls.fwd_grad_enabled else None for leaf in leaves]
@@ -160,10 +160,10 @@ class TangentCtx:
         self.materialized = value
 
     def mark_dirty(self, *tensors: Any) -> None:
-        """The write has been seen on the level below."""
+        """No-op: the level below has handled the write."""
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
-        """Such outputs have no tangent anyway."""
+        """No-op: these outputs have no tangent."""
 
 
 def check_formula(op: OpDef) -> None:
@@ -172,7 +172,7 @@ def check_formula(op: OpDef) -> None:
 
 
 def own_tangent(held: Lifted) -> Any:
-    """The tangent of what is lifted; that of a view is the same view of its base's, as that is now."""
+    """The tangent of a lifted tensor; for a view, the same view of its base's current tangent."""
     if held.parent is None:
         return held.tangent
     parent, op, args, output = held.parent
@@ -184,9 +184,8 @@ def own_tangent(held: Lifted) -> Any:
 
 
 def demanded(held: Lifted, others: list[Any]) -> Any:
-    """The tangent that a write needs: zeros at first, in the base of a view so that all its views have it.
-
-    It must be batched wherever `others`, which are to be written to it, are.
+    """The tangent needed by a write, created as zeros on the base of a view so that all its views have it. It is batched
+    wherever `others`, which will be written to it, are.
     """
     root = held
     while root.parent is not None:
@@ -203,7 +202,7 @@ def demanded(held: Lifted, others: list[Any]) -> Any:
 
 
 def batched_by(t: Any) -> set[Any]:
-    """The vmaps that a tensor differs under."""
+    """The vmap levels at which a tensor is batched."""
     found = set()
     while t._flags & FLAG_WRAPPER:
         held = t._extra.batch
@@ -219,7 +218,7 @@ def flat(values: Any) -> list[Any]:
 
 
 def in_layout(tangent: Any, value: Any) -> Any:
-    """The tangent with the shape and strides of its value, so that each view of one is possible of the other."""
+    """The tangent with the shape and strides of its value, so that every view of one is possible on the other."""
     shape = value.array.shape
     if tangent.array.shape != shape:
         tangent = tangent.expand(shape)

@@ -1,4 +1,4 @@
-"""Nested tuples, lists and dicts of values: taking them apart and putting them together again."""
+"""Nested tuples, lists and dicts of values: flattening and unflattening."""
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
@@ -58,12 +58,12 @@ def parts(value: Any) -> tuple[Any, Any, list[Any]] | None:
     return None
 
 
-# containers of users: class -> (take apart, put together)
+# user-defined containers: class -> (flatten, unflatten)
 REGISTERED: dict[Any, tuple[Any, Any]] = {}
 
 
 class namedtuple_kind:
-    """Stands for `collections.namedtuple` as the kind of a container."""
+    """The container kind of all named tuples."""
 
 
 namedtuple_kind.__name__ = "namedtuple"

@@ -76,17 +76,17 @@ def _vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0,
 
 
 def batched_grads(one: Callable[..., Any], grads: Any, allow_unused: bool) -> Any:
-    """What `grad(is_grads_batched=True)` calls: one backward pass with a gradient for every example."""
+    """`grad(is_grads_batched=True)`: one backward pass with a gradient for every example."""
     def vjp(grads: Any) -> Any:
         return tuple(one(*grads))
     return _vmap(vjp, 0, 0, allow_none_pass_through=True)(tuple(grads))
 
 
-assert functions and lifted       # importing them teaches custom Functions, and what is not an op, about transforms
+assert functions and lifted       # importing them registers transforms with custom Functions and the hooks
 
 
 def sparse_jacobian(func: Callable[..., Any], inputs: Any) -> Any:
-    """What `functional.jacobian(sparse=True)` calls."""
+    """`functional.jacobian(sparse=True)`."""
     from retrograd.transforms import sparse
     return sparse.sparse_jacobian(func, tuple(range(len(inputs))))(*[t.detach() for t in inputs])
 
@@ -108,11 +108,11 @@ def run(func: Any, leaves: Any, dims: Any, spec: TreeSpec, size: int, out_dims: 
 
 def in_chunks(func: Any, leaves: Any, dims: Any, spec: TreeSpec, size: int, chunk: int, out_dims: Any, randomness: str,
               kwargs: Any) -> Any:
-    """Run `chunk` examples at a time and put the results together."""
+    """Run `chunk` examples at a time and concatenate the results."""
     results = []
     drawn_from = default_generator.get_state() if randomness == "same" else None
     for start in range(0, size, chunk):
-        if drawn_from is not None:          # every chunk draws what the first one drew
+        if drawn_from is not None:          # every chunk draws the same numbers as the first one
             default_generator.set_state(drawn_from)
         length = min(chunk, size - start)
         part = [leaf if dim is None else leaf.narrow(dim, start, length) for leaf, dim in zip(leaves, dims, strict=True)]
@@ -129,7 +129,7 @@ def wrap_inputs(leaves: Any, dims: Any, level: Vmap) -> list[Any]:
 
 
 def remove_batch(out: Any, dim: int, level: Vmap) -> Any:
-    """The tensor of all examples with its batch dimension at `dim`: the very one inside if it is there already."""
+    """The tensor of all examples with its batch dimension at `dim`; the wrapped tensor itself if it is there already."""
     dim = wrap_dim(dim, out.array.ndim + 1)
     if is_batched(out, level):
         batch = out._extra.batch
@@ -150,7 +150,7 @@ def unwrap_output(func: Any, out: Any, dim: int | None, level: Vmap) -> Any:
     return remove_batch(out, dim, level)
 
 
-# ---- checking what the user gave
+# ---- checking arguments
 def name_of(func: Any) -> str:
     return func.__name__ if hasattr(func, "__name__") else repr(func)
 
@@ -210,7 +210,7 @@ def check_out_dims(out_dims: Any, func: Any) -> None:
 
 
 def match_outputs(func: Any, out_dims: Any, outputs: Any, spec: TreeSpec) -> list[Any]:
-    """Where the batch dimension of every output goes."""
+    """The batch dimension of every output."""
     if isinstance(outputs, Tensor):
         if out_dims is None or isinstance(out_dims, int):
             return [out_dims]
@@ -227,7 +227,7 @@ def match_outputs(func: Any, out_dims: Any, outputs: Any, spec: TreeSpec) -> lis
 
 
 def check_outputs(outputs: Any, func: Any) -> None:
-    """The older vmap takes a tensor or a tuple of tensors."""
+    """Check that the results of the older vmap are a tensor or a tuple of tensors."""
     if isinstance(outputs, Tensor):
         return
     name = name_of(func)
