@@ -1,4 +1,5 @@
-"""Compiling programs. The package and the function `compile` have one name: importing the package gives the function."""
+"""Compilation of programs; the package and the function `compile` share a name, and importing the package gives the
+function."""
 from __future__ import annotations
 
 import sys
@@ -10,10 +11,9 @@ from typing import Any
 def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False, dynamic: bool | None = None,
             backend: Any = None, mode: str | None = None, options: dict[str, Any] | None = None,
             disable: bool = False) -> Any:
-    """Compile a function or module; also a decorator. A compiled function does what the function does.
-
-    Its ops are recorded and given to `backend` as fx graphs, one for each sequence that occurs. What a graph cannot hold
-    splits it, unless `fullgraph` makes that an error.
+    """Compile a function or module, keeping its behaviour; also a decorator. Its ops are recorded and passed to `backend`
+    as fx graphs, one for each sequence that occurs. Anything that a graph cannot hold splits it, or is an error with
+    `fullgraph`.
 
     >>> import retrograd as torch
     >>> @torch.compile
@@ -41,11 +41,11 @@ def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False,
     return import_module(f"{PACKAGE}.api").compiled(model, backend, fullgraph, dynamic, options)
 
 
-# The function takes the module's place, as what `import` finds and as the attribute of the package.
+# The function replaces the module, both in `sys.modules` and as the attribute of the package.
 PACKAGE = __name__
 compile.compile = compile           # type: ignore[attr-defined]
 module = sys.modules[__name__]
-compile.__name__ = __name__         # `from retrograd.compile import recorder` goes by it
+compile.__name__ = __name__         # needed by `from retrograd.compile import recorder`
 for name in ("__path__", "__spec__", "__file__", "__package__", "__loader__"):
     setattr(compile, name, getattr(module, name))
 sys.modules[__name__] = compile     # type: ignore[assignment]

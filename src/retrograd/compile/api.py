@@ -34,28 +34,27 @@ backward_state = compiled_autograd.ours
 STEADY_LIMIT = 1000
 MOST_MISSES = 20
 FIRST_PAUSE, LONGEST_PAUSE = 8, 128
-FIRST_DISTANCE, LONGEST_DISTANCE = 100, 3200      # calls between those of one kind that are recorded
+FIRST_DISTANCE, LONGEST_DISTANCE = 100, 3200      # calls between two recorded calls of one kind
 LIMIT_HIT = "torch._dynamo hit config.recompile_limit"
 
 
 class Steady:
-    """A kind of call that has been recorded before without anything new.
-
-    What a built-in backend makes of a graph gives what the ops give, so recording them again would only cost time. After two
-    calls without anything new, calls with such arguments run as they are, or with their ops deferred and fused where that
-    pays (see deferred.py); the hundredth is recorded still, and others at distances that grow.
+    """A kind of call that was recorded before without anything new. The graphs of built-in backends give the same results
+    as the ops, so recording them again would only cost time. After two calls without anything new, calls with such
+    arguments run unrecorded, or with their ops deferred and fused where that pays (see deferred.py); the hundredth is
+    recorded again, and later ones at growing intervals.
     """
 
     def __init__(self) -> None:
         self.hits = 0
         self.calls = 0
         self.recorded_next = FIRST_DISTANCE
-        self.variant: Variant | None = None       # the segment that the whole call is, if it is one
-        self.fuses = False                        # its arrays are so large that ops had better wait for one another
-        self.misses = 0                           # calls with ops that had not been seen at their place, more or less in a row
+        self.variant: Variant | None = None       # the segment of the whole call, if it is a single one
+        self.fuses = False                        # its arrays are large enough to defer and fuse ops
+        self.misses = 0                           # score of recent calls with ops that were new at their position
 
     def note(self, misses: int) -> None:
-        """Note how many ops of a call were new to the tape: where every call has other ops, they had better not wait."""
+        """Record how many ops of a call were new to the tape: deferring does not pay where every call differs."""
         self.misses = self.misses + 1 if misses else self.misses // 2
 
     def is_due(self) -> bool:
@@ -68,25 +67,25 @@ class Steady:
 
 
 class Program:
-    """A function together with the settings that it was compiled with."""
+    """A function with its compile settings."""
 
     def __init__(self, function: Callable[..., Any], backend: Any, fullgraph: bool, dynamic: bool | None,
                  options: dict[str, Any] | None) -> None:
         self.function, self.backend = function, backend
-        self.is_named = isinstance(backend, str | None)       # one of ours: it gives what the ops give
+        self.is_named = isinstance(backend, str | None)       # a built-in backend, whose results equal those of the ops
         self.compiler = find_backend(backend)
         self.fullgraph, self.dynamic, self.options = fullgraph, dynamic, options
-        self.compiled_autograd = bool(state.config.compiled_autograd)     # as it is now, whatever it will be
+        self.compiled_autograd = bool(state.config.compiled_autograd)     # the setting at compile time
         owner = getattr(function, "__self__", None)
         notes = owner.meta if isinstance(owner, GraphModule) else {}
         self.steals: list[str] = notes.get("steal_args", [])
         if dynamic is None and (notes.get("symbolic_sizes") or not state.config.assume_static_by_default):
             self.dynamic = True
 
-        self.reasons: list[Any] | None = None     # gathers why graphs end, if somebody wants to know
+        self.reasons: list[Any] | None = None     # collects the reasons of graph breaks, on request
         self.steady: dict[Any, Steady] = {}       # by signature of the arguments
-        self.pause = FIRST_PAUSE                  # calls that go unrecorded when others would not be compiled any more
-        self.idle = 0                             # how many of them are left
+        self.pause = FIRST_PAUSE                  # calls to run unrecorded once the recompile limit is reached
+        self.idle = 0                             # remaining ones
 
     # ---- calling
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -105,9 +104,9 @@ class Program:
         return result
 
     def run(self, args: Any, kwargs: Any) -> Any:
-        """Run the function, recorded or, where nothing new is to be expected, as it is (see `Steady`)."""
+        """Run the function, recorded or, where nothing new is expected, unrecorded (see `Steady`)."""
         if recorders.count and recorders.is_recording() or active.all and active.here():
-            return self.function(*args, **kwargs)     # inside of another one: its ops are that one's
+            return self.function(*args, **kwargs)     # inside another compiled function, which records the ops
         if not self.is_named:
             return self.record(args, kwargs)[0]
         if not state.backend_config.fusion_threshold and self.compiler is compile_graph and tls.slow_path == tls.inference:
@@ -156,7 +155,7 @@ class Program:
         return result, recorder
 
     def backward_scope(self) -> AbstractContextManager[None]:
-        """Compiled autograd for the time of the call, if it was on when the function was compiled."""
+        """Compiled autograd during the call, if it was on when the function was compiled."""
         if not self.compiled_autograd or compiled_autograd.in_region():
             return nullcontext()
         dynamic = self.dynamic if self.dynamic is not None else not state.config.assume_static_by_default
@@ -166,7 +165,7 @@ class Program:
 
     # ---- compiling
     def finish(self, segment: Segment, recorder: Recorder) -> None:
-        """Find the variant of a segment that has been recorded, or make one."""
+        """Find or create the variant of a recorded segment."""
         known = known_programs.setdefault(code_of(self.function), Known())
         key = tuple(segment.key)
         place = (self.compiler, self.fullgraph, self.dynamic, compiled_autograd.is_enabled(), recorder.segments)
@@ -191,7 +190,7 @@ class Program:
                     known.is_full = True
                     state.recompiles_log.warning("%s (%s)\n   function: %s", LIMIT_HIT, state.config.recompile_limit,
                                                  self.name())
-                if not variants:                  # what is different every time must not pile up
+                if not variants:                  # segments that never repeat must not accumulate
                     del known.variants[settings]
                 recorder.is_refused = True
                 return
@@ -201,7 +200,7 @@ class Program:
             recorder.is_new = True
             try:
                 self.compile_variant(segment, variant)
-            except BackendCompilerFailed:         # so will the next call
+            except BackendCompilerFailed:         # the next call fails in the same way
                 variants.remove(variant)
                 known.compiled[place] -= 1
                 raise
@@ -213,7 +212,7 @@ class Program:
         spans.add(segment.first_node, sequence.n, variant)
 
     def is_new_break(self, place: int, reason: str) -> bool:
-        """Whether a graph break has not been seen at its place."""
+        """Whether a graph break is new at its position."""
         seen = known_programs.setdefault(code_of(self.function), Known()).breaks
         if (place, reason) in seen:
             return False
@@ -224,10 +223,9 @@ class Program:
         return f"'{getattr(self.function, '__qualname__', self.function)}'"
 
     def run_compiled(self, segment: Segment, variant: Variant) -> None:
-        """Run what a program's own backend made of a segment, and take the values of its results.
-
-        The ops have run already, as they came: only what can be run again without changing anything is. Results that differ
-        are taken only if the recorded graph itself gives what the ops gave: else something that is no op had a part in it.
+        """Run the function that a user's backend returned for a segment, and take over its results. The ops have already
+        run eagerly, so only segments without side effects run again. Differing results are taken only if the recorded graph
+        itself reproduces the eager results: otherwise code other than ops contributed to them.
         """
         graph = variant.graph
         args = graph.arguments_of(segment) if segment.is_pure() else None
@@ -236,7 +234,7 @@ class Program:
         before = default_generator.get_state().array.copy()
         with ungraded(), DisableTorchFunction(), disable_current_modes():
             results = variant.compiled(*args)
-            if not np.array_equal(default_generator.get_state().array, before):       # random numbers are drawn once
+            if not np.array_equal(default_generator.get_state().array, before):       # random numbers must be drawn only once
                 default_generator.set_state(new_tensor(before))
                 return
             tensors = [segment.results[number]() if number in segment.results else None for number in graph.living]
@@ -251,7 +249,7 @@ class Program:
         return SegmentGraph(segment, variant, "inputs" in self.steals)
 
     def symbolic(self, known: Known, key: Any, segment: Segment) -> list[int | None]:
-        """The sizes that a new variant is for."""
+        """The sizes of a new variant."""
         changed = known.symbols.setdefault(key, set())
         before = known.sizes.get(key)
         if before is not None:
@@ -286,7 +284,7 @@ class Program:
 
 @contextmanager
 def ungraded() -> Iterator[None]:
-    """`no_grad` that function modes are not shown."""
+    """`no_grad` hidden from function modes."""
     was = set_grad_enabled(False)
     try:
         yield
@@ -295,7 +293,7 @@ def ungraded() -> Iterator[None]:
 
 
 def is_same(t: Any, result: Any) -> bool:
-    """Whether a result is what a tensor of the program holds already, or cannot be put there."""
+    """Whether a result equals the tensor's current value, or cannot be stored in it."""
     if t is None or not isinstance(result, Tensor) or result is t or t._flags or result._flags:
         return True
     if t.array.shape != result.array.shape or t.array.dtype != result.array.dtype:
@@ -304,7 +302,7 @@ def is_same(t: Any, result: Any) -> bool:
 
 
 def code_of(function: Any) -> Any:
-    """What a function's segments are kept by."""
+    """The cache key of a function's segments."""
     while isinstance(function, functools.partial):
         function = function.func
     function = getattr(function, "__func__", function)
@@ -318,7 +316,7 @@ compilers: dict[Any, Callable[[GraphModule], Any]] = {}
 
 
 def backward_compiler(backend: Any, fullgraph: bool, dynamic: bool | None) -> Callable[[GraphModule], Any]:
-    """What compiles captured backward passes with the settings of a compiled function."""
+    """The compiler of captured backward passes with the settings of a compiled function."""
     key = (backend, fullgraph, dynamic)
     if key not in compilers:
         def compile_backward(module: GraphModule) -> Any:
@@ -349,7 +347,7 @@ def compiled(function: Any, backend: Any, fullgraph: bool, dynamic: bool | None,
 
 
 class OptimizedModule(Module):
-    """A compiled module: calls are recorded, everything else is the original's."""
+    """A compiled module: calls are recorded, all other attributes are the original's."""
 
     def __init__(self, module: Module, program: Program) -> None:
         super().__init__()

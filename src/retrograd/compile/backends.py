@@ -1,4 +1,4 @@
-"""Backends: what turns a captured graph into something that can be called."""
+"""Backends: functions that turn a captured graph into a callable."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -62,7 +62,7 @@ BACKENDS: dict[str, Backend] = {"eager": eager, "aot_eager": aot_eager, "inducto
 
 
 def register_backend(compiler_fn: Backend | None = None, name: str | None = None, tags: Any = ()) -> Any:
-    """Give a backend a name, under which `compile` finds it.
+    """Register a backend under a name for `compile`.
 
     >>> import retrograd as torch
     >>> @torch.compiler.register_backend
@@ -80,7 +80,7 @@ def register_backend(compiler_fn: Backend | None = None, name: str | None = None
 
 
 class Default:
-    """The backend that is taken if none is named."""
+    """The default backend."""
 
     backend: Any = "inductor"
 

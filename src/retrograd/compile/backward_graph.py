@@ -1,4 +1,4 @@
-"""From a collected backward pass to an fx GraphModule that does it, in the engine's order."""
+"""Builds an fx GraphModule of a collected backward pass, in the engine's order."""
 from __future__ import annotations
 
 import operator
@@ -50,7 +50,7 @@ class Builder:
         return node
 
     def value(self, template: Any) -> Any:
-        """What stands in the graph for a template."""
+        """The graph's value for a template."""
         if type(template) is Ref:
             key = template.place, str(template.number)
             if key not in self.items:
@@ -115,7 +115,7 @@ class Builder:
         return grads
 
     def listed(self, grads: list[Any], hooks: list[Ref]) -> list[Any]:
-        """Gradients after hooks that take and give all of them."""
+        """Gradients after hooks that take and return all of them."""
         current: Any = list(grads)
         for ref in hooks:
             current = self.call(steps.call_hook, (self.value(ref), current), hook_type="pre_hook")

@@ -1,4 +1,4 @@
-"""Why a graph ends: PyTorch's words for it, and what asks a tensor for its value."""
+"""Graph breaks: PyTorch's texts for their reasons, and the operations that read a tensor's value."""
 from __future__ import annotations
 
 import dis
@@ -27,7 +27,7 @@ def left_out(function: Any, reason: str | None) -> str:
 
 
 class GraphCompileReason(NamedTuple):
-    """Why a graph ended, and where in the program."""
+    """The reason of a graph break and its place in the program."""
 
     reason: str
     user_stack: list[Any]
@@ -39,7 +39,7 @@ BRANCHES = {number for name, number in dis.opmap.items() if "JUMP" in name or na
 
 
 def is_branch() -> bool:
-    """Whether the program's innermost frame, which asks for a value, is at an instruction that branches on one."""
+    """Whether the program's innermost frame reads the value at a branch instruction."""
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(HOME):
         frame = frame.f_back

@@ -1,4 +1,4 @@
-"""Functions that are called before and after something is compiled."""
+"""Callbacks before and after compilations."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class CallbackTrigger(Enum):
-    """Why something is compiled."""
+    """The reason of a compilation."""
 
     DYNAMO = 1
     LAZY_BACKWARD = 2
@@ -18,7 +18,7 @@ class CallbackTrigger(Enum):
 
 
 class CallbackArgs(NamedTuple):
-    """What callbacks are told."""
+    """The arguments of callbacks."""
 
     callback_trigger: CallbackTrigger
     compile_id: str
@@ -28,13 +28,13 @@ Callback = Callable[[CallbackArgs], None]
 
 
 class CompilationCallbackHandler:
-    """The callbacks of a process. They are called around the outermost compilation only."""
+    """The callbacks of the process, called around the outermost compilation only."""
 
     def __init__(self) -> None:
         self.start_callbacks: list[Callback] = []
         self.end_callbacks: list[Callback] = []
         self.lock = Lock()
-        self.running = 0                          # compilations that have begun and not ended
+        self.running = 0                          # compilations in progress
 
     def register_start_callback(self, callback: Callback) -> Callback:
         self.start_callbacks.append(callback)
@@ -64,7 +64,7 @@ class CompilationCallbackHandler:
 
     @contextmanager
     def install_callbacks(self, trigger: CallbackTrigger, compile_id: str) -> Iterator[None]:
-        """A scope in which something is compiled."""
+        """The scope of a compilation."""
         args = CallbackArgs(trigger, compile_id)
         with self.lock:
             self.running += 1
@@ -85,7 +85,7 @@ callback_handler = CompilationCallbackHandler()
 
 
 def on_compile_start(callback: Callback) -> Callback:
-    """Have a function called whenever something is going to be compiled; also a decorator.
+    """Register a function to call before each compilation; also a decorator.
 
     >>> import retrograd as torch
     >>> heard = on_compile_start(lambda args: print(args.callback_trigger.name))
@@ -98,5 +98,5 @@ def on_compile_start(callback: Callback) -> Callback:
 
 
 def on_compile_end(callback: Callback) -> Callback:
-    """Have a function called whenever something has been compiled; also a decorator."""
+    """Register a function to call after each compilation; also a decorator."""
     return callback_handler.register_end_callback(callback)

@@ -1,10 +1,10 @@
-"""Going over the nodes of a backward pass without running them: what each needs, and what its graph depends on.
+"""Collects the nodes of a backward pass without running them: their inputs, and the cache key of the graph.
 
-NOTE [What is in a key]
-Two passes share one graph if they go over the same kinds of nodes with the same constants, wired in the same way. Whatever
-may differ from pass to pass is lifted into lists that the graph takes: tensors, sizes, numbers, hooks (functions, contexts
-of custom Functions and nodes that only they themselves can run) and what saved-tensor hooks packed. A `Ref` stands for an
-item of such a list. A tensor is lifted once however often it occurs; which ones are the same is part of the key, together
+NOTE [The cache key]
+Two passes share one graph if they have the same kinds of nodes with the same constants and edges. Values that may differ
+between passes are lifted into lists that the graph takes: tensors, sizes, numbers, hooks (functions, contexts of custom
+Functions and opaque nodes) and values packed by saved-tensor hooks. A `Ref` refers to an item of such a list. A tensor is
+lifted once however often it occurs; which ones are the same is part of the key, together
 with dtype, number of dimensions and whether they require grad.
 """
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Ref(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """A saved tensor that a hook must unpack: the hook, what was packed, the SavedTensor and its node."""
+    """A saved tensor that a hook must unpack: the hook, the packed value, the SavedTensor and its node."""
 
     hook: Ref
     packed: Ref
@@ -55,9 +55,9 @@ class NodeCall:
         self.runs = True
         self.kind = "node"                        # "op", "function", "accumulate" or "node"
         self.name: str = name_of(node)
-        self.number = 0                           # by which PyTorch's logs call it: see `number_calls`
+        self.number = 0                           # its number in PyTorch's logs: see `number_calls`
         self.edges: list[Any] = []                # (number of a call, output number) or None
-        self.expected: list[Any] = []             # what each edge's gradient is to be like
+        self.expected: list[Any] = []             # the expected metadata of each edge's gradient
         self.me: Any = None                       # the variable, the ctx or the node itself
         self.saved: Any = []
         self.attributes: Any = []
@@ -82,7 +82,7 @@ class Collector:
         self.scalars: list[Any] = []
         self.hooks: list[Any] = []
         self.packed_data: list[Any] = []
-        self.places: dict[int, Ref] = {}          # id of a lifted object -> where it is
+        self.places: dict[int, Ref] = {}          # id of a lifted object -> its Ref
         self.numbers: dict[Any, int] = {}         # node -> the number of its call
         self.calls: list[NodeCall] = []
         self.root_grads: list[Any] = []
@@ -127,7 +127,7 @@ class Collector:
         return value
 
     def constant(self, value: Any) -> Any:
-        """A constant that can be in a key and in a graph; others are lifted as they are."""
+        """A constant that is part of the key and the graph; other objects are lifted unchanged."""
         if isinstance(value, Tensor):
             return self.tensor(value)
         if isinstance(value, list | tuple):
@@ -163,12 +163,12 @@ class Collector:
                 if waiting[n] == 0:
                     order -= 1
                     heappush(ready, (LAST - n._seq, order, n))
-        for call in self.calls:                   # now that every node has its number
+        for call in self.calls:                   # every node has its number now
             call.edges = [None if n is None or n not in self.numbers else (self.numbers[n], nr) for n, nr in call.edges]
             call.key = key_of(self, call)
 
     def number_calls(self) -> None:
-        """Give calls the numbers that PyTorch gives them, which goes depth first, last edge first."""
+        """Number the calls as PyTorch does: depth first, last edge first."""
         waiting = dict(self.task.waiting)
         stack = [node for node in dict.fromkeys([node for node, _ in self.roots]) if waiting[node] == 0]
         number = 0
@@ -247,7 +247,7 @@ class Collector:
             call.attributes.append([list(starts), list(counts)])
 
     def used_slots(self, op: Any, node: Any, edges: list[bool]) -> set[int]:
-        """The slots that the rules which will run ask for."""
+        """The slots used by the rules that will run."""
         if op.has_lists:
             return set(range(len(op.saved_names)))
         rules = [rule for rule in op.rules if any([edges[i] for i in rule.targets])]
@@ -302,7 +302,7 @@ def mixes(node: Any) -> bool:
 
 # ---- keys
 def key_of(collector: Collector, call: NodeCall) -> Any:
-    """What the graph of one call depends on."""
+    """The key of one call."""
     node = call.node
     what: Any = (type(node), node._op if isinstance(node, OpNode) else None, call.kind, call.runs, node._count,
                  variant_number(collector.variant_of(node)))
@@ -317,7 +317,7 @@ def key_of(collector: Collector, call: NodeCall) -> Any:
 
 
 def frozen(collector: Collector, value: Any) -> Any:
-    """A template as a hashable value: references to tensors with what is known of the tensors, other ones without index."""
+    """A template as a hashable value: references to tensors with their metadata, other ones without index."""
     if type(value) is Ref:
         if type(value.number) is slice:
             return value.place, value.number.stop - value.number.start
@@ -330,7 +330,7 @@ def frozen(collector: Collector, value: Any) -> Any:
     if isinstance(value, list | tuple):
         return tuple([frozen(collector, item) for item in value])
     if isinstance(value, float | complex | int):
-        return type(value), repr(value)           # a NaN is the same constant as another
+        return type(value), repr(value)           # all NaNs are the same constant
     return value
 
 

@@ -1,11 +1,11 @@
 """Compiled autograd: the engine's walk over the nodes, captured as a graph, compiled once and used again.
 
 NOTE [The cache]
-A trie: from the root, one step for every node call with its key (see collect.py). A compiled pass hangs at the end of its
-path, so that a miss can be put down to the first node that differs. There is one trie for each compiler and for each
-setting of anomaly mode. Sizes are not in the keys. With `dynamic=False` a pass also remembers the sizes it was made for;
-those that turn out to change are symbolic from then on, at the price of one capture more.
-While a compiled pass runs, compiled autograd is off: a backward inside of it is the engine's.
+A trie: from the root, one step for every node call with its key (see collect.py). A compiled pass is stored at the end of
+its path, so that a miss can be attributed to the first node that differs. There is one trie for each compiler and for each
+setting of anomaly mode. Sizes are not in the keys. With `dynamic=False` a pass also stores the sizes it was made for; sizes
+that change become symbolic, at the cost of one more capture. While a compiled pass runs, compiled autograd is off: the
+engine runs a nested backward.
 """
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Entry:
 
     def __init__(self, compiled: Callable[..., Any], module: Any, sizes: list[int | None], number: int) -> None:
         self.compiled, self.module, self.number = compiled, module, number
-        self.sizes = sizes                        # what a size must be; None: anything
+        self.sizes = sizes                        # the required sizes; None for any
         self.hits = 0
 
 
@@ -62,24 +62,24 @@ class State:
     def __init__(self) -> None:
         self.compiler: Any = None
         self.dynamic = False
-        self.depth = 0                            # how many scopes are open
-        self.disabled_depth = 0                   # how many of those that switch it off
-        self.running: int | None = None           # the thread in which a compiled pass runs
-        self.lock = threading.RLock()             # held by the thread that captures or runs one
+        self.depth = 0                            # number of open scopes
+        self.disabled_depth = 0                   # number of open `disable` scopes
+        self.running: int | None = None           # the thread that runs a compiled pass
+        self.lock = threading.RLock()             # held by the thread that captures or runs a pass
         self.roots: dict[Any, Step] = {}
         self.verbose = False
         self.last_miss: str | None = None
-        self.fuses = False                        # the next pass goes over nodes of a function whose ops were fused
+        self.fuses = False                        # the next pass belongs to a function whose ops were fused
 
 
 ours = State()
-compiled_autograd_enabled = False                 # whether some scope has switched it on; programs read it
+compiled_autograd_enabled = False                 # whether a scope has switched it on; read by programs
 COMPILE_COUNTER: Iterator[int] = itertools.count()       # numbers the graphs
 
 
 # ---- switching it on and off
 def set_compiler(compiler: Any, dynamic: bool) -> tuple[Any, bool]:
-    """Install a compiler (None: none); return what was there before."""
+    """Install a compiler (None to remove it); return the previous one."""
     before = ours.compiler, ours.dynamic
     ours.compiler, ours.dynamic = compiler, bool(dynamic) if compiler is not None else False
     update_service()
@@ -87,12 +87,12 @@ def set_compiler(compiler: Any, dynamic: bool) -> tuple[Any, bool]:
 
 
 def update_service() -> None:
-    """Let the engine hand over its passes if there is a compiler, or somebody records ops and must know of them."""
+    """Redirect the engine's passes if there is a compiler, or a recorder that must see them."""
     services.compiled_backward = run if ours.compiler is not None or recorders.active or ours.fuses else None
 
 
 def fuse_next(on: bool) -> None:
-    """Let the ops of the next backward pass wait for one another as well (see deferred.py)."""
+    """Defer and fuse the ops of the next backward pass too (see deferred.py)."""
     if on is not ours.fuses:
         ours.fuses = on
         update_service()
@@ -143,7 +143,7 @@ def enable(compiler_fn: Callable[[GraphModule], Callable[..., Any]], dynamic: bo
 
 @contextmanager
 def disable() -> Iterator[None]:
-    """A scope in which backward passes are the engine's, also in functions that were compiled with compiled autograd.
+    """A scope in which the engine runs backward passes, also in functions compiled with compiled autograd.
 
     >>> from retrograd.compile import compiled_autograd
     >>> with compiled_autograd.disable():
@@ -195,7 +195,7 @@ state.when_reset.append(reset)
 
 # ---- running
 def run(roots: Any, grads: Any, keep_graph: bool, create_graph: bool, inputs: Any, accumulate_grad: bool) -> Any:
-    """The engine's `run_backward`, by way of a graph."""
+    """The engine's `run_backward`, through a captured graph."""
     recorder = recorders.current()
     if recorder is not None and recorder.recording:
         with recorder.suspended(BACKWARD):
@@ -206,7 +206,7 @@ def run(roots: Any, grads: Any, keep_graph: bool, create_graph: bool, inputs: An
         fuse_next(False)
         with Deferrer():
             return run_pass(roots, grads, keep_graph, create_graph, inputs, accumulate_grad)
-    if not ours.lock.acquire(blocking=False):     # another thread's is on its way: this one is the engine's
+    if not ours.lock.acquire(blocking=False):     # another thread captures or runs one: the engine runs this pass
         return run_pass(roots, grads, keep_graph, create_graph, inputs, accumulate_grad)
     try:
         if ours.compiler is None:
@@ -219,7 +219,7 @@ def run(roots: Any, grads: Any, keep_graph: bool, create_graph: bool, inputs: An
 
 
 def run_captured(roots: Any, grads: Any, keep_graph: bool, create_graph: bool, inputs: Any, accumulate_grad: bool) -> Any:
-    """A pass by way of its graph."""
+    """Run a pass through its graph."""
     task = GraphTask(keep_graph, create_graph)
     count_dependencies(task, roots)
     if inputs is not None:
@@ -238,7 +238,7 @@ def run_captured(roots: Any, grads: Any, keep_graph: bool, create_graph: bool, i
 
 
 def find(collector: Collector) -> Entry:
-    """The compiled pass for what was collected; a new one if there is none."""
+    """The compiled pass for the collected nodes; a new one if there is none."""
     anomaly = (tls.anomaly, tls.check_nan)
     step = ours.roots.setdefault((compiler_key(ours.compiler), anomaly), Step())
     miss = None
@@ -254,7 +254,7 @@ def find(collector: Collector) -> Entry:
                         f"sizes={before}")
             following = step.following[key] = Step()
         step = following
-    # the sizes of nodes that a compiled forward with symbolic sizes has made are symbolic too
+    # nodes recorded by a compiled forward with symbolic sizes have symbolic sizes too
     sizes: list[int | None] = [None if ours.dynamic or i in collector.symbolic else size
                                for i, size in enumerate(collector.sizes)]
     entry = step.entry
@@ -275,7 +275,7 @@ def find(collector: Collector) -> Entry:
 
 
 def compiler_key(compiler: Any) -> Any:
-    """What a compiler is known by: two closures of the same code over the same values are the same compiler."""
+    """The key of a compiler: closures of the same code over the same values count as one."""
     if isinstance(compiler, functools.partial):
         return (compiler_key(compiler.func), tuple([compiler_key(a) for a in compiler.args]),
                 tuple([(name, compiler_key(a)) for name, a in compiler.keywords.items()]))
@@ -289,7 +289,7 @@ def compiler_key(compiler: Any) -> Any:
 
 
 class Same:
-    """An object as a key: itself, however it compares."""
+    """An object as a key, compared by identity."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -306,7 +306,7 @@ def key_size(key: Any) -> int:
 
 
 def capture(collector: Collector, sizes: list[int | None]) -> Entry:
-    """Make the graph and give it to the compiler."""
+    """Build the graph and pass it to the compiler."""
     number = next(COMPILE_COUNTER)
     module = Builder(collector, number).build()
     module.meta["symbolic_sizes"] = None in sizes
@@ -319,7 +319,7 @@ def capture(collector: Collector, sizes: list[int | None]) -> Entry:
 
 
 def execute(entry: Entry, collector: Collector) -> Any:
-    """Run a compiled pass. Its list of inputs is handed over: whoever runs it may empty it."""
+    """Run a compiled pass, which owns its list of inputs and may empty it."""
     check = tls.anomaly and tls.check_nan
     leaves = [call.me for call in collector.calls if call.kind == "accumulate"]
     watched = [(ref, collector.inputs[ref.number]) for ref in leaves] if check else []
@@ -363,7 +363,7 @@ def release(collector: Collector) -> None:
             call.node._release()
 
 
-# ---- asking
+# ---- queries
 def cache_info() -> list[Entry]:
     """All compiled passes."""
     found: list[Entry] = []
@@ -377,11 +377,11 @@ def cache_info() -> list[Entry]:
 
 
 def last_miss() -> str | None:
-    """Why the last capture was needed."""
+    """The reason of the last capture."""
     return ours.last_miss
 
 
 def __getattr__(name: str) -> Any:
-    if name == "in_compiled_autograd_region":         # which programs read as a variable
+    if name == "in_compiled_autograd_region":         # programs read it as a variable
         return in_region()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

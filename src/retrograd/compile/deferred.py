@@ -1,15 +1,15 @@
-"""Deferred execution: ops that are computed element by element wait, and run together as one loop when a value is asked for.
+"""Deferred execution: elementwise ops are queued and run together as one loop when a value is needed.
 
-NOTE [What may wait]
-Python runs as it always does, and so does autograd: what waits is the kernel. An op waits if its arithmetic is known (the
-column `lower`), its operands are float32 or float64 (masks: bool) and the layout of its result has been seen before: then it
+NOTE [Deferred ops]
+Python and autograd run as usual; only the kernel is deferred. An op is deferred if its arithmetic is known (the column
+`lower`), its operands are float32 or float64 (masks: bool) and the layout of its result has been seen before: then it
 cannot fail. Its result is a tensor over memory that has not been written yet, marked by FLAG_PENDING. Everything else runs
-at once; what waits runs before it if it is an operand, or if the op writes to memory. Values that nobody holds any more when
-the others are asked for are never stored.
+immediately, after the deferred ops if one of them is an operand or the op writes to memory. Values without references at
+that time are never stored.
 
-Memory that code outside of ops can write to (core/exposed.py) is not read later than in an uncompiled program: ops over
-it do not wait. Starting a thread ends the wait. While there are others, the tensors that will be read are marked like those
-that will be written: whoever touches one, in any thread, lets everything run first.
+Memory that code outside of ops can write to (core/exposed.py) is not read later than in an uncompiled program: ops on it
+are not deferred. Starting a thread runs all deferred ops. While there are other threads, the tensors that will be read are
+marked like those that will be written: any access, in any thread, runs the deferred ops first.
 """
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from retrograd.core.tensor import FLAG_INFERENCE, FLAG_PENDING, Tensor, new_tens
 from retrograd.ops.create.generators import default_generator
 
 MOST_CODES = 2000
-LONG_STRETCH = 16         # ops in a row that pay for one call, if their nodes need not be made
+LONG_STRETCH = 16         # consecutive ops from which one fused call pays off, if it replaces their nodes
 
 facts: dict[Any, tuple[list[Choice], bool]] = {}      # op -> its choices, and whether it writes to its arguments
-codes: dict[Any, Any] = {}        # what has been compiled: plans, and (ops that waited, values that are wanted)
+codes: dict[Any, Any] = {}        # compiled code by plan, and by (deferred ops, wanted values)
 
 
 state.when_reset.append(codes.clear)
@@ -49,14 +49,14 @@ state.when_reset.append(joint.compiled.clear)
 
 
 class Active:
-    """The deferrers that are on, in all threads."""
+    """The active deferrers of all threads."""
 
     def __init__(self) -> None:
         self.all: list[Deferrer] = []
         self.start = threading._start_new_thread      # type: ignore[attr-defined]
 
     def here(self) -> bool:
-        """Whether ops of this thread wait."""
+        """Whether ops of this thread are deferred."""
         return bool(self.all) and any([isinstance(mode, Deferrer) for mode in tls.dispatch_modes])
 
     def enter(self, deferrer: Deferrer) -> None:
@@ -73,7 +73,7 @@ active = Active()
 
 
 def start_thread(*args: Any) -> Any:
-    """What starts a thread while ops may wait: they do not wait any longer."""
+    """Replaces `Thread.start` while ops may be deferred: runs them first."""
     settle()
     for deferrer in active.all:
         deferrer.waiting.alone = False
@@ -83,7 +83,7 @@ def start_thread(*args: Any) -> Any:
 
 
 def settle(*tensors: Any) -> None:
-    """Run whatever waits; none of `tensors` is pending afterwards."""
+    """Run all deferred ops; none of `tensors` is pending afterwards."""
     for deferrer in list(active.all):
         deferrer.flush()
     for t in tensors:
@@ -95,20 +95,20 @@ hooks.settle = settle
 
 
 class Deferrer(TorchDispatchMode):
-    """A scope in which ops wait."""
+    """A scope in which ops are deferred."""
 
     _is_hidden = True
 
     def __init__(self, records: bool = True) -> None:
-        self.records = records                    # on a tape, where nothing else watches
+        self.records = records                    # uses a tape, where no other mode is on
         self.waiting = Waiting(facts, facts_of, self.run, self.flush)
         self.waiting.alone = _count() == (threading.current_thread() is not threading.main_thread())
         self.lock = threading.RLock()
-        self.sources: list[str] | None = None     # gathers the C of what runs, if somebody wants it
+        self.sources: list[str] | None = None     # collects the C sources that run, on request
         self.before: Any = None
         self.tape: Any = None
-        self.plans: list[Any] = []                # what is to be compiled in the end
-        self.misses = 0                           # ops that were unknown at their place
+        self.plans: list[Any] = []                # plans to compile at the end
+        self.misses = 0                           # ops that were unknown at their position
 
     def __enter__(self) -> Any:
         active.enter(self)
@@ -128,7 +128,7 @@ class Deferrer(TorchDispatchMode):
             self.tape = None
 
     def __exit__(self, *exc: Any) -> None:
-        remove_mode(self)                         # which need not be the innermost: a program may have left one of its own
+        remove_mode(self)                         # not necessarily the innermost: a program may have left a mode of its own
         tls.deferrer = self.before
         try:
             self.flush()
@@ -144,23 +144,24 @@ class Deferrer(TorchDispatchMode):
 
     # ---- ops
     def attempt(self, op: OpDef, args: Any, records: bool) -> Any:
-        """The result of an op if it can wait, else None. Nothing but the list of what waits is locked: ops may run anything."""
+        """The result of an op if it can be deferred, else None; only the queue is locked, since ops may run arbitrary
+        code."""
         if self.waiting.alone:
             return self.waiting.attempt(op, args, records)
         with self.lock:
             return self.waiting.attempt(op, args, records)
 
     def _process(self, op: OpDef, args: Any) -> Any:
-        """Do an op that autograd has seen, now or later; `args` are in the order of the schema."""
+        """Run or defer an op below autograd; `args` are in schema order."""
         if self.tape is not None:
             return self.run(op, args, (facts.get(op) or facts_of(op))[1])
         result = self.attempt(op, args, False)
         return self.run(op, args, facts[op][1]) if result is None else result
 
     def take(self, op: OpDef, args: Any) -> Any:
-        """Do an op that autograd has not seen, where this mode is all that watches."""
+        """Run or defer an op above autograd, where no other mode is on."""
         tape = self.tape
-        if tape is not None:                      # which has not taken it
+        if tape is not None:                      # it did not accept the op
             self.settle_arguments(args)
             unknown = tape.unknown_of(op, args)
             result = dispatch.call_layers(op, args)
@@ -171,11 +172,11 @@ class Deferrer(TorchDispatchMode):
         return dispatch.call_layers(op, args) if result is None else result
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.flush()                              # an op that is not of the table
+        self.flush()                              # not a table row
         return func(*args, **(kwargs or {}))
 
     def run(self, op: OpDef, args: Any, writes: bool) -> Any:
-        """Do an op now, below autograd."""
+        """Run an op now, below autograd."""
         tape = self.tape
         if tape is not None and tape.arrays and (writes or self.touches(args)) or self.waiting.events and (
                 writes or self.touches(args)):
@@ -196,7 +197,7 @@ class Deferrer(TorchDispatchMode):
                 switches.tape = self.tape
 
     def touches(self, args: Any) -> bool:
-        """Whether arguments are waited for or read by what waits, or are such that one cannot tell."""
+        """Whether arguments are results or operands of deferred ops, or may be."""
         find = self.waiting.find
         tape = self.tape
         for value in args:
@@ -207,15 +208,15 @@ class Deferrer(TorchDispatchMode):
         return False
 
     def settle_arguments(self, args: Any) -> None:
-        """Let what an op is given have its value and node."""
+        """Compute the values and nodes of an op's arguments."""
         for value in args:
             for t in value if isinstance(value, list | tuple) else (value,):
                 if isinstance(t, Tensor) and t._flags & FLAG_PENDING:
                     settle(t)
 
-    # ---- the end of the wait
+    # ---- running deferred ops
     def flush(self) -> None:
-        """Compute what waits."""
+        """Run the deferred ops."""
         if self.tape is not None:
             self.tape.flush()
         waiting = self.waiting
@@ -237,7 +238,7 @@ class Deferrer(TorchDispatchMode):
     def compute(self, events: Any, held: Any, numbers: Any, values: Any, key: Any, wanted: Any) -> None:
         found = (key, tuple(wanted))
         code = codes.get(found, 0)
-        if code == 0:                             # what comes once only is not compiled
+        if code == 0:                             # a sequence is compiled from its second occurrence on
             if len(codes) >= MOST_CODES:
                 codes.clear()
             codes[found] = None
@@ -259,15 +260,15 @@ def facts_of(op: OpDef) -> tuple[list[Choice], bool]:
 
 
 class Trace(Deferrer):
-    """The mode in which a backward is traced: every op must be one that can wait. See NOTE [Joint graphs] in joint.py."""
+    """The mode in which a backward is traced: every op must be deferrable. See NOTE [Joint graphs] in joint.py."""
 
     def __init__(self) -> None:
         super().__init__()
         self.waiting = Waiting(facts, facts_of, self.learn, self.flush)
         self.waiting.alone = True
         self.waiting.longest = 1 << 30
-        self.expanded: dict[int, Any] = {}        # id of an array -> (what it was expanded from, itself)
-        self.kept: list[Any] = []                 # no array may be another's successor at its address
+        self.expanded: dict[int, Any] = {}        # id of an array -> (its unexpanded source, the array)
+        self.kept: list[Any] = []                 # keeps arrays alive, so that ids stay unique
 
     def __enter__(self) -> Any:
         self.before, tls.deferrer = tls.deferrer, self
@@ -284,7 +285,7 @@ class Trace(Deferrer):
         raise CannotTrace
 
     def learn(self, op: OpDef, args: Any, writes: bool) -> Any:
-        """The result of an op for its layout."""
+        """Run an op to learn the layout of its result."""
         return dispatch.compute(op, [new_tensor(a.array) if isinstance(a, Tensor) else a for a in args])
 
     def take(self, op: OpDef, args: Any) -> Any:
@@ -293,11 +294,11 @@ class Trace(Deferrer):
         if op.name == "expand":
             return self.expand(args[0], args[1])
         if op.overload == "Scalar" and hasattr(op.packet, "Tensor"):
-            op = op.packet.Tensor                 # a number in a tensor's place
+            op = op.packet.Tensor                 # a number given for a tensor
             args = [*args, *op.tail[len(args) - 2:]]
         events = len(self.waiting.events)
         result = self.waiting.attempt(op, args, True)
-        if result is not None and len(self.waiting.events) == events:      # learnt: now it can wait
+        if result is not None and len(self.waiting.events) == events:      # its layout is known now: defer it
             result = self.waiting.attempt(op, args, True)
         if result is None or len(self.waiting.events) == events:
             raise CannotTrace
@@ -328,18 +329,18 @@ Tracer.mode = Trace
 
 
 class Weight:
-    """What is to be gained by letting the ops of a call wait: passes over the results that others of them take up."""
+    """The estimated gain of deferring the ops of a call: passes over intermediate results that fusion saves."""
 
     def __init__(self) -> None:
         self.ops = self.elements = 0
-        self.waits = 0                            # ops that can wait, and have nodes
-        self.stretches = 1                        # how often they are followed by others that cannot
+        self.waits = 0                            # deferrable ops that record nodes
+        self.stretches = 1                        # number of runs of deferrable ops, separated by others
         self.last = False
-        self.made: set[int] = set()               # ids of arrays; one that is used again for another array does no harm
+        self.made: set[int] = set()               # ids of arrays; reuse of an id is harmless
 
     def add(self, op: OpDef, args: Any, result: Any) -> None:
         self.ops += 1
-        if op.overload == "Scalar" and hasattr(op.packet, "Tensor"):      # which a number in a tensor's place makes of it
+        if op.overload == "Scalar" and hasattr(op.packet, "Tensor"):      # the overload for a number given for a tensor
             op = op.packet.Tensor
         can_wait = isinstance(result, Tensor) and bool((facts.get(op) or facts_of(op))[0])
         self.waits += can_wait and tls.grad_enabled and any([isinstance(t, Tensor) and wants_grad(t) for t in args])
@@ -355,12 +356,12 @@ class Weight:
 
 
 def can_defer() -> bool:
-    """Whether there is anything to gain: without a compiler, ops run as they come."""
+    """Whether deferring can pay off: without a compiler, ops run immediately."""
     return compiler() is not None
 
 
 def fused_source(graph: Any, inputs: Any) -> list[str]:
-    """The C that the ops of a graph are compiled to for these inputs; none if running the graph would change something."""
+    """The C source of a graph's fused ops for these inputs; empty if running the graph has side effects."""
     ops = [node.target for node in graph.graph.nodes if node.op == "call_function"]
     if tls.slow_path or any([getattr(op, "_schema", None) is None or op._schema.is_mutable for op in ops]):
         return []
@@ -368,7 +369,7 @@ def fused_source(graph: Any, inputs: Any) -> list[str]:
     numbers = default_generator.get_state()
     was = set_grad_enabled(False)
     try:
-        for _ in range(3):                        # the first time, the layouts of results are found out
+        for _ in range(3):                        # the first run learns the layouts of results
             with Deferrer(records=False) as deferrer:
                 deferrer.sources = sources
                 results = graph(*inputs)

@@ -6,7 +6,7 @@ from typing import Any
 
 
 class TorchDynamoException(RuntimeError):
-    """Something went wrong while a program was compiled."""
+    """Base class of compilation errors."""
 
 
 class InternalTorchDynamoError(TorchDynamoException):
@@ -37,7 +37,7 @@ class UserErrorType(Enum):
 
 
 class UserError(TorchDynamoException):
-    """A mistake of the program, which is of some kind.
+    """A user error of a given kind.
 
     >>> error = UserError(UserErrorType.INVALID_INPUT, "no tensors")
     >>> error.error_type.name, str(error)
@@ -54,15 +54,15 @@ class TorchRuntimeError(TorchDynamoException):
 
 
 class UncapturedHigherOrderOpError(TorchDynamoException):
-    """The functions of a higher-order operator cannot be captured, or do not fit together."""
+    """The functions of a higher-order operator cannot be captured, or do not match."""
 
 
 class RestartAnalysis(TorchDynamoException):
-    """Compiling has to begin again."""
+    """Compilation must start again."""
 
 
 class SkipFrame(TorchDynamoException):
-    """A function is not to be compiled."""
+    """A function must not be compiled."""
 
 
 class ResetRequired(TorchDynamoException):
@@ -74,7 +74,7 @@ class ResetRequired(TorchDynamoException):
 
 
 class ShortenTraceback(TorchDynamoException):
-    """An error whose traceback is of use from some frame of the program on."""
+    """An error whose traceback is shortened to the program's frames."""
 
 
 class BackendCompilerFailed(ShortenTraceback):
@@ -98,8 +98,8 @@ class InvalidBackend(TorchDynamoException):
 
 
 class RecompileError(TorchDynamoException):
-    """A recompilation, where the configuration makes that an error."""
+    """A recompilation where the configuration forbids it."""
 
 
 class FailOnRecompileLimitHit(Exception):
-    """A function that would have been compiled too often, where the configuration makes that an error."""
+    """A function reached the recompile limit where the configuration forbids it."""

@@ -1,6 +1,6 @@
-"""Fake tensors: shapes, dtypes and devices without data. Ops on them infer what the results would be like.
+"""Fake tensors: shapes, dtypes and devices without data; ops on them infer those of their results.
 
-A FakeTensor is a meta tensor that says that it is on the device of the tensor it stands for.
+A FakeTensor is a meta tensor that reports the device of the real tensor.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from retrograd.nn import Parameter
 
 
 class DataDependentOutputException(RuntimeError):
-    """An op asks for a value that a fake tensor does not have."""
+    """An op reads a value that a fake tensor does not have."""
 
     def __init__(self, func: Any) -> None:
         super().__init__(str(func))
@@ -24,7 +24,7 @@ class DataDependentOutputException(RuntimeError):
 
 
 class DynamicOutputShapeException(RuntimeError):
-    """An op gives a result whose shape depends on values that a fake tensor does not have."""
+    """The result shape of an op depends on values that a fake tensor does not have."""
 
     def __init__(self, func: Any) -> None:
         super().__init__(str(func))
@@ -112,7 +112,7 @@ class FakeTensorMode(TorchDispatchMode):
         return self.run(func, args, kwargs or {})
 
     def run(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-        """Do an op without data."""
+        """Run an op without data."""
         tensors = tensors_in((args, kwargs))
         if tensors and "reads_values" in getattr(func, "traits", ()):
             raise DataDependentOutputException(func)
@@ -124,7 +124,7 @@ class FakeTensorMode(TorchDispatchMode):
         if "device" in kwargs or not tensors:
             device = kwargs.get("device") or device
             kwargs = {**kwargs, "device": make_device("meta")}
-        written: dict[int, Any] = {}          # the plain tensors that an op may write to -> the fake ones
+        written: dict[int, Any] = {}          # plain tensors that an op may write to -> the fake ones
 
         def plain(t: Any) -> Any:
             made = meta_of(t)

@@ -1,16 +1,16 @@
-"""What a sequence of waiting ops is computed by, and the one node that a stretch of them has in the graph.
+"""Plans that compute deferred ops, and the joint node that represents several of them in the graph.
 
 NOTE [Joint graphs]
-A plan is made for ops that come in one order with the same values wanted. The second time, it is compiled: their forward is
-one C file, and so is their backward, which is found by tracing: the ops run once more on placeholders, autograd records them
-and goes backward over them, while the ops of both are written down. What the backward uses of the forward is either saved, or
-computed again where all that it takes are element-by-element ops on what is saved anyway.
-A value that a program still holds may have hooks later, or its gradient be asked for. So no joint node reaches across one:
-the ops are cut there, and each part has a node of its own.
-Where the backward cannot be traced, the ops have their usual nodes; so they have as long as nothing is compiled.
+There is one plan for each sequence of ops and set of wanted values. It is compiled the second time: the forward is one C
+file, and so is the backward, which is traced: the ops run again on placeholders, autograd records them and runs backward,
+and the ops of both are recorded. Forward values that the backward uses are either saved, or recomputed where elementwise
+ops on saved values suffice.
+A value that a program still holds may later get hooks, or its gradient be requested. So no joint node spans such a value:
+the ops are split there, and each part has its own node. Where the backward cannot be traced, or as long as nothing is
+compiled, the ops have their usual nodes.
 
 NOTE [Double backward]
-A joint node that is asked for a graph of its gradients runs its ops again with autograd, on its inputs.
+With create_graph, a joint node runs its ops again with autograd, on its inputs.
 """
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from retrograd.core.state import set_grad_enabled, swap_saved_hooks, switches, t
 from retrograd.core.tensor import FLAG_PENDING, Counter, Tensor, new_tensor, wants_grad
 from retrograd.ops import late
 
-SMALL = 512               # bytes of arrays that are kept for later use
-MOST_PLANS = 500          # that are compiled
+SMALL = 512               # bytes; arrays up to this size are kept for reuse
+MOST_PLANS = 500          # maximum number of compiled plans
 
 
 class Compiled:
-    """How many plans have been compiled since everything was forgotten."""
+    """The number of plans compiled since the last reset."""
 
     count = 0
 
@@ -52,7 +52,7 @@ compiled = Compiled()
 
 # ---- plans
 class Plan:
-    """How the wanted values of a sequence of ops are computed."""
+    """Computes the wanted values of a sequence of ops."""
 
     def __init__(self, spot: Spot, wanted: tuple[int, ...]) -> None:
         self.steps = spot.path()
@@ -61,13 +61,13 @@ class Plan:
         self.seen = 0
         self.code: Any = None
         self.parts: list[Part] = []
-        self.nodes = any([step.records for step in self.steps])      # ops have nodes of their own
+        self.nodes = any([step.records for step in self.steps])      # whether ops record nodes
         self.stored: set[int] = set(wanted)
-        self.spare: list[Any] = []                # ops whose results are never stored, and are small
-        self.watched: list[int] = []              # wanted values that the nodes of an uncompiled program save
+        self.spare: list[Any] = []                # ops with small results that are never stored
+        self.watched: list[int] = []              # wanted values that the usual nodes save
 
     def compile(self, numbers: list[float], compiles: bool) -> None:
-        """Have the plan compiled."""
+        """Compile the plan."""
         compiled.count += 1
         steps = self.steps
         values: dict[int, Layout] = {}
@@ -117,7 +117,7 @@ class Plan:
 
 
 def divided(steps: list[Any], wanted: tuple[int, ...], needs: dict[int, bool]) -> list[Part]:
-    """The parts of a sequence of ops: each ends with a value that requires grad, is wanted, and is used again."""
+    """Split a sequence of ops into parts: each ends with a wanted value that requires grad and is used again."""
     last: dict[int, int] = {}                     # slot -> the last op that uses it
     for k, step in enumerate(steps):
         last.update(dict.fromkeys([o for o in step.event.operands if o >= 0], k))
@@ -138,7 +138,7 @@ def divided(steps: list[Any], wanted: tuple[int, ...], needs: dict[int, bool]) -
 
 
 def connected(steps: list[Any]) -> list[list[Any]]:
-    """Ops by the graphs that they belong to, in order: a backward pass over one of them leaves the others alone."""
+    """Group ops by independent graph, in order: a backward pass over one does not affect the others."""
     graphs: dict[int, list[Any]] = {}             # value that requires grad -> the ops of its graph
     made = {step.event.value: step for step in steps}
     for step in steps:
@@ -156,7 +156,7 @@ def connected(steps: list[Any]) -> list[list[Any]]:
     found = []
     for graph in {id(graph): graph for graph in graphs.values()}.values():
         needed = {step.event.value for step in graph}
-        for step in reversed(steps):              # what it computes from values without grad belongs to every graph
+        for step in reversed(steps):              # values computed without grad belong to every graph that uses them
             if step.event.value in needed:
                 needed.update([o for o in step.event.operands if o in made and o not in graphs])
         found.append([step for step in steps if step.event.value in needed])
@@ -164,7 +164,7 @@ def connected(steps: list[Any]) -> list[list[Any]]:
 
 
 def finish(plans: Any, spot: Any, wanted: Any, arrays: Any, cells: Any, tensors: Any, numbers: Any, node: Any) -> Any:
-    """Compute what has waited on a tape; `plans` gathers what is worth compiling. Returns ops whose arrays are free."""
+    """Run the ops of a tape; `plans` collects those worth compiling. Returns ops whose arrays are free."""
     plan = spot.plans.get(wanted)
     if plan is None:
         plan = spot.plans[wanted] = Plan(spot, wanted)
@@ -195,14 +195,14 @@ def compute_steps(plan: Any, arrays: Any, numbers: Any) -> None:
 
 
 def release_inputs(tensors: Any) -> None:
-    """Inputs have been read: whoever wants to write to them may."""
+    """Mark the inputs as read, so that they may be written."""
     for t in tensors:
         if t is not None and t._flags & FLAG_PENDING:
             resolve(t)
 
 
 def record_steps(plan: Any, arrays: Any, cells: Any, tensors: Any, numbers: Any) -> None:
-    """Give ops the nodes that they have in an uncompiled program."""
+    """Record the usual nodes of ops."""
     values = list(tensors)
     saved_hooks = swap_saved_hooks([])
     try:
@@ -226,7 +226,7 @@ def record_steps(plan: Any, arrays: Any, cells: Any, tensors: Any, numbers: Any)
 
 
 def replace_counter(t: Any, counter: Any) -> None:
-    """Let a tensor, and what its node has saved of it, have the version counter of another one."""
+    """Give a tensor, and its node's saved copy of it, the version counter of another one."""
     before, t._counter = t._counter, counter
     if t._node is not None:
         share_counter(t)
@@ -236,13 +236,13 @@ def replace_counter(t: Any, counter: Any) -> None:
 
 
 def is_watched() -> bool:
-    """Whether something else than deferred execution sees the ops of this thread: a mode, a profiler, anomaly mode..."""
+    """Whether another feature sees the ops of this thread: a mode, a profiler, anomaly mode..."""
     return bool(tls.slow_path > (tls.deferrer is not None and tls.deferrer in tls.dispatch_modes))
 
 
 # ---- the node
 class Boundary(Node):
-    """Where a pass over part of a graph ends: it keeps the gradient that arrives."""
+    """The end of a partial pass: keeps the gradient that arrives."""
 
     def __init__(self, layout: Any) -> None:
         super().__init__()
@@ -268,7 +268,7 @@ class CompiledFunctionBackward(Node):
         self.part, self.numbers = part, numbers
         self._count, self._shape, self._dtype = len(part.outputs), part.shape, part.dtype
         self.inputs: Any = [tensors[slot] for slot in part.inputs]
-        self.between: Any = None                  # slot -> (array, node, number) of inputs that are other parts' outputs
+        self.between: Any = None                  # slot -> (array, node, number) of inputs that are outputs of other parts
         edges: list[Any] = []
         nrs = []
         copies = {slot: arrays[slot].copy("K") for slot in part.copied} if part.copied else {}
@@ -285,20 +285,20 @@ class CompiledFunctionBackward(Node):
         self._next, self._nrs = tuple(edges), nrs
         self.arrays: Any = [copies.get(slot, arrays[slot]) for slot, _ in part.backward.saved]
         self.versions: Any = [0 if t is None or t._counter is None else t._counter.n for t in self.inputs]
-        self.counters = [(slot, counters[slot]) for slot in part.watched if slot in counters]      # of what programs hold too
-        self.usual: Any = None                    # the nodes in its place, once somebody has looked at it
-        self.ran: Any = None                      # the outputs that the last backward pass went over, if not all
+        self.counters = [(slot, counters[slot]) for slot in part.watched if slot in counters]      # also held by programs
+        self.usual: Any = None                    # the usual nodes, once user code has inspected this one
+        self.ran: Any = None                      # the outputs that the last backward pass covered, if not all
         self.done: Any = None                     # the values whose nodes have been released, if not all
-        self.pictures: Any = None                 # nodes that can be looked at, but not run
+        self.pictures: Any = None                 # nodes for inspection only
 
     def _shown(self, nr: int) -> tuple[Any, int]:
-        """The node of the op that made output `nr`: whoever looks at a graph sees the one of an uncompiled program."""
+        """The usual node of the op that made output `nr`, shown to user code."""
         if self.usual is None:
             released = self.arrays is None
             if not released:
                 try:
                     self.check(True, None)
-                except RuntimeError:              # they cannot be made any more: only what they look like
+                except RuntimeError:              # they can no longer be recorded: show released ones
                     if self.pictures is None:
                         self.pictures = self.released_nodes()
                     return self.pictures[nr]
@@ -315,7 +315,7 @@ class CompiledFunctionBackward(Node):
         return self.usual[nr]
 
     def released_nodes(self) -> list[Any]:
-        """The nodes in its place as they are after a backward pass: without what they had saved."""
+        """The usual nodes in their state after a backward pass: without saved tensors."""
         inputs, between = self.inputs, self.between
         self.make_dummies()
         values = self.values_again(False)
@@ -326,7 +326,7 @@ class CompiledFunctionBackward(Node):
         return [(values[slot]._node, values[slot]._nr) for slot in self.part.outputs]
 
     def _release(self) -> None:
-        """Forget what was saved for the outputs that a backward pass went over; the others may have one of their own."""
+        """Release the values saved for the outputs that a backward pass covered; the others may still have a pass."""
         if self.ran is not None and self.arrays is not None:
             self.done = self.part.behind(self.ran) | (self.done or set())
             if any([slot not in self.done for slot in self.part.outputs]):
@@ -334,7 +334,7 @@ class CompiledFunctionBackward(Node):
         self.arrays = self.inputs = self.between = None
 
     def check(self, again: bool, outputs: Any) -> None:
-        """Refuse what has been written to; with `again`, also what ops that run again for `outputs` (or all) depend on."""
+        """Raise if a saved value was modified; with `again`, also the inputs of ops that run again for `outputs` (or all)."""
         part = self.part
         kept = part.kept if outputs is None else part.saved_by(part.behind(outputs))
         needed = (part.matters if outputs is None else part.before(kept, part.stored)) if again else kept
@@ -363,7 +363,7 @@ class CompiledFunctionBackward(Node):
         self.check(False, None)
         backward = self.part.backward
         values: list[Any] = [None] * backward.count
-        tensors: dict[int, Any] = {}              # one for each value: whoever keeps a gradient must see who else has it
+        tensors: dict[int, Any] = {}              # one tensor per value, so that reference counts show sharing
         for (_, number), array in zip(backward.saved, self.arrays, strict=True):
             values[number] = array
             tensors[number] = None
@@ -388,13 +388,13 @@ class CompiledFunctionBackward(Node):
             number, shape = found
             if number not in tensors:
                 tensors[number] = new_tensor(values[number])
-            elif tensors[number] is None:         # what was saved may be used once more
+            elif tensors[number] is None:         # saved values may be used again
                 tensors[number] = new_tensor(values[number].copy("K"))
             made.append(tensors[number] if shape is None else new_tensor(np.broadcast_to(values[number], shape)))
         return made
 
     def run_usual(self, grads: Any) -> Any:
-        """The gradients by way of the nodes in its place: a pass over those that have gradients, as far as they go."""
+        """The gradients through the usual nodes: a pass from those that have gradients."""
         own: set[Any] = set()
         todo = [node for node, _ in self.usual]
         behind = [(n, 0 if nr is None else nr) for n, nr in zip(self._next, self._nrs, strict=True)]
@@ -422,7 +422,7 @@ class CompiledFunctionBackward(Node):
         return [ends.pop(edge).grad if edge in ends else None for edge in behind]
 
     def make_dummies(self) -> None:
-        """Inputs in the place of those that have been released: gradients that depend on no values can still be had."""
+        """Placeholders for released inputs: gradients that depend on no values can still be computed."""
         self.inputs = []
         for layout, edge, nr in zip(self.part.layouts, self._next, self._nrs, strict=True):
             t = new_tensor(np.ones(layout.shape, layout.dtype))
@@ -431,10 +431,10 @@ class CompiledFunctionBackward(Node):
             self.inputs.append(t)
 
     def values_again(self, fresh: bool) -> dict[int, Any]:
-        """The values of the ops, which run again with autograd; with `fresh`, their inputs are new tensors on the old."""
+        """The values of the ops, run again with autograd; with `fresh` on new tensors that alias their inputs."""
         was, saved_hooks, tape = set_grad_enabled(True), swap_saved_hooks([]), switches.tape
         below, autocast, modes = tls.below, tls.autocast, tls.dispatch_modes
-        switches.tape = tls.autocast = None       # as when they ran the first time, whoever watches now
+        switches.tape = tls.autocast = None       # as in the first run, whatever is active now
         tls.below, tls.dispatch_modes = False, []
         try:
             values: dict[int, Any] = {}
@@ -455,7 +455,7 @@ class CompiledFunctionBackward(Node):
                 out = values[slot] = dispatch.call(step.op, arguments(step, values, self.numbers))
                 if slot in saved:                 # inputs may have been written to since
                     out.array[...] = saved[slot].reshape(out.array.shape)
-                if slot in counters:              # who writes to the program's tensor is found out as always
+                if slot in counters:              # the program's tensor keeps its version counter, so that writes are detected
                     replace_counter(out, counters[slot])
                 if slot in self.part.outputs and (self._hooks is not None or not fresh):
                     self.lead_back(out, self.part.outputs.index(slot))
@@ -467,7 +467,7 @@ class CompiledFunctionBackward(Node):
             switches.tape = tape if tape is not None and tape.open else None      # type: ignore[attr-defined]
 
     def lead_back(self, out: Any, nr: int) -> None:
-        """Let the op that made output `nr` save it with this node's history: hooks on the program's tensor are here."""
+        """Let the op that made output `nr` save it with this node's history, which has the hooks of the program's tensor."""
         node = out._node
         if node is None or not isinstance(node, OpNode) or node._saved is None or not node._op.saves_result:
             return
@@ -477,7 +477,7 @@ class CompiledFunctionBackward(Node):
                 saved._producer = ref(self)
 
     def run_again(self, grads: Any, create_graph: bool) -> Any:
-        """The gradients by way of the ops themselves, with a graph of them if one is wanted."""
+        """The gradients by running the ops again, with create_graph if requested."""
         released = self.arrays is None
         if released:
             self.make_dummies()
@@ -486,7 +486,7 @@ class CompiledFunctionBackward(Node):
         values = self.values_again(True)
         if released:
             self._release()
-        for slot in self.part.behind(self.part.outputs) if released else self.done or ():      # who uses them is told so
+        for slot in self.part.behind(self.part.outputs) if released else self.done or ():      # using them raises
             if values[slot]._node is not None:
                 values[slot]._node._release()
         needs = self.part.needs

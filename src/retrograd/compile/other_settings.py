@@ -1,4 +1,4 @@
-"""Settings of PyTorch's compiler that mean nothing here, with their defaults: programs read and set them."""
+"""Settings of PyTorch's compiler that have no effect here, with their defaults: programs read and set them."""
 from __future__ import annotations
 
 from typing import Any

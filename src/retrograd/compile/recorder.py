@@ -1,16 +1,15 @@
-"""The recorder: while a compiled function runs, its ops are written down and matched with what has been seen before.
+"""The recorder: records the ops of a compiled function and matches them with earlier calls.
 
 NOTE [Python always runs]
-A compiled function runs as the Python it is, every time; ops run as they come, so results, errors and side effects are
-those of an uncompiled call. What is written down is cut into segments, at the places where Python asks for a value or does
-something that a graph cannot hold (a graph break). A segment that has not been seen before becomes an fx graph and is given
-to the backend.
+A compiled function runs as Python every time, and its ops run eagerly, so results, errors and side effects are those of an
+uncompiled call. The record is split into segments where Python reads a value or does something that a graph cannot hold (a
+graph break). A new segment becomes an fx graph and goes to the backend.
 
 NOTE [Sizes of a segment]
-The key of a segment has its ops, how they are connected, dtypes, numbers of dimensions and constants. The sizes of its
-inputs and the integers among its arguments are a list beside it. A Variant is a segment with its list of sizes, in which None
-stands for a symbol. With `dynamic=None` all sizes are fixed at first and those that are seen to change are symbols in
-the next variant; with `dynamic=True` they are symbols from the start. Sizes of 0 and 1 are never symbols.
+The key of a segment has its ops, their connections, dtypes, numbers of dimensions and constants. The sizes of its inputs
+and the integers among its arguments are a separate list. A Variant is a segment with its list of sizes, in which None is a
+symbol. With `dynamic=None` all sizes are fixed at first and those that change are symbols in the next variant; with
+`dynamic=True` they are symbols from the start. Sizes of 0 and 1 are never symbols.
 """
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ from retrograd.core.tensor import Tensor, wants_grad
 
 
 class Event:
-    """One op: what was called, with what; tensors are numbers of values."""
+    """One op call: the op and its arguments, with tensors as value numbers."""
 
     __slots__ = ("args", "function", "kwargs", "line", "result")
 
@@ -63,7 +62,7 @@ class Size:
 
 
 class Variant:
-    """A segment that has been compiled, for sizes that are fixed or symbols (None)."""
+    """A compiled segment, for sizes that are fixed or symbolic (None)."""
 
     def __init__(self, sizes: list[int | None], number: int) -> None:
         self.sizes, self.number = sizes, number
@@ -77,19 +76,19 @@ class Variant:
 
 
 class Segment:
-    """Ops in a row."""
+    """A sequence of ops between graph breaks."""
 
     def __init__(self) -> None:
-        self.first_node = sequence.n              # the number of the last node that was recorded before it
+        self.first_node = sequence.n              # the number of the last node recorded before it
         self.events: list[Event] = []
         self.key: list[Any] = []
         self.sizes: list[int] = []
-        self.marked: set[int] = set()             # sizes that the program has declared to be symbols
-        self.fixed: set[int] = set()              # and those that it has declared not to change
-        self.count = 0                            # how many values there are
-        self.known: dict[int, tuple[int, Any]] = {}       # id of a tensor -> its number, and what gives it while it lives
-        self.inputs: dict[int, Any] = {}          # number -> a tensor that comes from outside
-        self.results: dict[int, Any] = {}         # number -> a weak reference to a tensor that was computed
+        self.marked: set[int] = set()             # sizes that the program declared dynamic
+        self.fixed: set[int] = set()              # and those that it declared static
+        self.count = 0                            # number of values
+        self.known: dict[int, tuple[int, Any]] = {}       # id of a tensor -> its number and a reference to it
+        self.inputs: dict[int, Any] = {}          # number -> a tensor from outside
+        self.results: dict[int, Any] = {}         # number -> a weak reference to a computed tensor
 
     def find(self, t: Any) -> int | None:
         found = self.known.get(id(t))
@@ -114,7 +113,7 @@ class Segment:
         return Value(number)
 
     def template(self, value: Any) -> Any:
-        """An argument as it is written down."""
+        """The recorded form of an argument."""
         if isinstance(value, Tensor):
             return self.number_of(value)
         if isinstance(value, tuple | list):
@@ -144,7 +143,7 @@ class Segment:
         return [self.note(item) for item in result] if isinstance(result, tuple | list) else result
 
     def is_pure(self) -> bool:
-        """Whether running the ops once more would change nothing."""
+        """Whether running the ops again has no side effects."""
         return not any([event.function._schema.is_mutable for event in self.events])
 
     def living(self) -> list[int]:
@@ -166,17 +165,17 @@ def frozen(template: Any) -> Any:
     return template if getattr(type(template), "__hash__", None) is not None else (type(template), id(template))
 
 
-# ---- what is known of a program
+# ---- the cache of a program
 class Known:
-    """What has been seen of one code object."""
+    """The recorded segments of one code object."""
 
     def __init__(self) -> None:
         self.variants: dict[Any, list[Variant]] = {}      # (settings, key of a segment) -> its variants
-        self.sizes: dict[Any, list[int]] = {}             # key of a segment -> the sizes that it had last
+        self.sizes: dict[Any, list[int]] = {}             # key of a segment -> its last sizes
         self.symbols: dict[Any, set[int]] = {}            # key of a segment -> sizes that have changed
-        self.is_full = False                              # there are as many as there may be
-        self.compiled: Counter[Any] = Counter()           # (settings, place in the call) -> how many variants there are
-        self.breaks: set[Any] = set()                     # (place in the call, reason) of graph breaks
+        self.is_full = False                              # the recompile limit is reached
+        self.compiled: Counter[Any] = Counter()           # (settings, position in the call) -> number of variants
+        self.breaks: set[Any] = set()                     # (position in the call, reason) of graph breaks
 
 
 known_programs: weakref.WeakKeyDictionary[Any, Known] = weakref.WeakKeyDictionary()
@@ -184,12 +183,12 @@ variant_numbers: Iterator[int] = itertools.count()
 
 
 class Spans:
-    """Which compiled segment the nodes of the graph were recorded in, by their sequence numbers."""
+    """Maps the sequence numbers of nodes to the compiled segment that recorded them."""
 
     LIMIT = 100_000
 
     def __init__(self) -> None:
-        self.items: list[tuple[int, int, Variant]] = []       # the numbers after the first up to the second
+        self.items: list[tuple[int, int, Variant]] = []       # (after this number, up to this one, variant)
 
     def add(self, start: int, end: int, variant: Variant) -> None:
         if end > start:
@@ -212,7 +211,7 @@ spans = Spans()
 
 
 def variant_of(node: Any) -> Variant | None:
-    """The compiled segment that a node was recorded in."""
+    """The compiled segment that recorded a node."""
     return spans.find(node._seq)
 
 
@@ -232,14 +231,14 @@ class OfThread(threading.local):
 
 
 class Active:
-    """How many recorders there are, and who wants to know."""
+    """The number of active recorders, and the callbacks on changes."""
 
     def __init__(self) -> None:
         self.count = 0
         self.changed: Callable[[], None] = lambda: None
         self.by_thread = OfThread()
         self.lock = threading.Lock()
-        self.print: Any = builtins.print          # what `print` is while nothing is recorded
+        self.print: Any = builtins.print          # the original `print`
 
     @property
     def active(self) -> bool:
@@ -275,7 +274,7 @@ recorders = Active()
 
 
 def seen_print(*args: Any, **kwargs: Any) -> None:
-    """`print` while something is recorded: a graph cannot hold it."""
+    """`print` during recording: a graph break."""
     recorder = recorders.current()
     if recorder is None or not recorder.recording:
         recorders.print(*args, **kwargs)
@@ -285,21 +284,21 @@ def seen_print(*args: Any, **kwargs: Any) -> None:
 
 
 class Recorder(TorchDispatchMode):
-    """Writes down the ops of one call of a compiled function."""
+    """Records the ops of one call of a compiled function."""
 
     _is_hidden = True
 
     def __init__(self, program: Any) -> None:
-        self.program = program                    # what compiles segments: see api.py
+        self.program = program                    # compiles segments: see api.py
         self.segment = Segment()
         self.recording = True
         self.breaks = 0
-        self.variants: list[Variant] = []         # those of the segments so far
+        self.variants: list[Variant] = []         # variants of the segments so far
         self.is_new = False                       # one of them had to be compiled
-        self.is_refused = False                   # one of them was not compiled: there are too many of them
-        self.segments = 0                         # how many have ended
+        self.is_refused = False                   # one of them exceeded the recompile limit
+        self.segments = 0                         # number of finished segments
         self.weight = Weight()
-        self.outer: Recorder | None = None        # the recorder of this thread that is suspended meanwhile
+        self.outer: Recorder | None = None        # the suspended recorder of this thread
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -308,7 +307,7 @@ class Recorder(TorchDispatchMode):
         if func.__name__ in VALUES_ASKED:
             self.ask_for_value(func)
             return func(*args, **kwargs)
-        self.recording = False                    # what a kernel calls is no op of the program
+        self.recording = False                    # ops called by a kernel do not belong to the program
         try:
             result = func(*args, **kwargs)
         finally:
@@ -322,7 +321,7 @@ class Recorder(TorchDispatchMode):
 
     # ---- segments
     def ask_for_value(self, func: Any) -> None:
-        """End the segment at a value that Python wants; that is an error only if the program goes by it."""
+        """End the segment where Python reads a value; an error in strict mode only if the program branches on it."""
         if breaks.is_branch():
             self.break_graph(breaks.BRANCH.format(op=func))
         elif self.is_strict():
@@ -336,7 +335,7 @@ class Recorder(TorchDispatchMode):
         return self.program.fullgraph if strict is None else strict
 
     def break_graph(self, reason: str) -> None:
-        """End the segment because of something that no graph can hold."""
+        """End the segment at something that a graph cannot hold."""
         if self.is_strict():
             raise Unsupported(f"{reason}\n\nfrom user code:\n{user_lines()}\nThe function was compiled with "
                               "fullgraph=True: take the cause out of it, or compile it without.", reason.partition("\n")[0])
@@ -352,7 +351,7 @@ class Recorder(TorchDispatchMode):
         self.end_segment()
 
     def stop(self, reason: str) -> None:
-        """Record nothing more of this call."""
+        """Stop recording this call."""
         if self.is_strict():
             raise Unsupported(f"{reason}\n\nfrom user code:\n{user_lines()}", reason.partition("\n")[0])
         self.end_segment()
@@ -371,7 +370,7 @@ class Recorder(TorchDispatchMode):
 
     @contextmanager
     def off(self) -> Iterator[None]:
-        """A scope in which this mode sees nothing."""
+        """A scope in which this mode is off."""
         modes = tls.dispatch_modes
         place = modes.index(self) if self in modes else -1
         if place >= 0:
@@ -386,7 +385,7 @@ class Recorder(TorchDispatchMode):
 
     @contextmanager
     def suspended(self, reason: str) -> Iterator[None]:
-        """A graph break with something in it that is not recorded."""
+        """A graph break whose body is not recorded."""
         self.break_graph(reason)
         self.recording = False
         try:
@@ -423,7 +422,7 @@ steps.graph_breaks.is_broken = is_current_broken
 
 
 def user_frames() -> list[traceback.FrameSummary]:
-    """The innermost frames of the program, without this library's."""
+    """The innermost frames of the program, excluding this library's."""
     return [frame for frame in traceback.extract_stack() if not frame.filename.startswith(breaks.HOME)][-2:]
 
 

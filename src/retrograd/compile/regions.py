@@ -1,4 +1,4 @@
-"""From ops that wait to one call of compiled code: which of them share a loop, what is stored, and where the arrays lie."""
+"""Compiles deferred ops into one call: which of them share a loop, which values are stored, and the arrays' geometry."""
 from __future__ import annotations
 
 import ctypes
@@ -16,14 +16,14 @@ from retrograd.core.opdef import OpDef
 from retrograd.core.storage import address
 from retrograd.core.tensor import wrap
 
-LONGEST = 32                      # ops in one loop: compilers take more than twice the time for twice as many
-MANY = 512                        # of single elements
+LONGEST = 32                      # maximum ops in one loop: compile time grows faster than linearly
+MANY = 512                        # the same for single elements
 
 empty, uint8 = np.empty, np.uint8
 
 
 def choices_of(op: OpDef) -> list[Choice]:
-    """The alternatives of an op that regions can hold; none if it is neither computed element by element nor a sum."""
+    """The alternatives of an op that regions support; none if it is neither elementwise nor a sum."""
     if not op.lower or op.functional is not None or op.is_inplace or op.is_out or op.multiple or op.composite:
         return []
     if isinstance(op.lower, str) and (op.lower.startswith("@") or op.lower in PRODUCTS):
@@ -48,19 +48,18 @@ class Call:
 
 
 def geometry(shape: tuple[int, ...], layouts: list[Layout], inner: list[int]) -> list[int]:
-    """How to walk over arrays that broadcast to `shape`, in as few and as long rows as they allow (see native/fused.h).
-
-    `inner` has for each sum the number of dims at the end that it goes over: then dims are walked over in their order.
+    """The iteration over arrays that broadcast to `shape`, in as few and as long rows as possible (see native/fused.h).
+    `inner` has the number of trailing dims of each sum; with it, dims are iterated in order.
     """
     strides = []
     for layout in layouts:
         missing = len(shape) - len(layout.shape)
         strides.append([0] * missing + [0 if n == 1 else s for n, s in zip(layout.shape, layout.strides, strict=True)])
     order = list(range(len(shape)))
-    if not inner:                                    # the order in which the result lies in memory
+    if not inner:                                    # the memory order of the result
         order.sort(key=lambda d: -strides[-1][d])
-    ends = {len(shape) - n for n in inner}           # a row must not reach from one result into the next
-    dims: list[list[Any]] = []                       # [size, strides of the operands, the first of the dims it is made of]
+    ends = {len(shape) - n for n in inner}           # a row must not span two results
+    dims: list[list[Any]] = []                       # [size, strides of the operands, the first of its merged dims]
     for d in order:
         if shape[d] == 1:
             continue
@@ -70,7 +69,7 @@ def geometry(shape: tuple[int, ...], layouts: list[Layout], inner: list[int]) ->
             dims[-1] = [dims[-1][0] * shape[d], steps, dims[-1][2]]
         else:
             dims.append([shape[d], steps, d])
-    if not dims or inner and dims[-1][2] < max(ends):      # nothing to walk over at the end: a row is one element
+    if not dims or inner and dims[-1][2] < max(ends):      # no trailing dim to iterate: a row is one element
         dims.append([1, [0] * len(layouts), len(shape)])
     n, steps, _ = dims.pop()
     rows = 1
@@ -83,19 +82,19 @@ def geometry(shape: tuple[int, ...], layouts: list[Layout], inner: list[int]) ->
         for size, _, first in dims:
             group *= size if first >= len(shape) - count else 1
         groups.append(group)
-    sums = [0] * len(inner)                          # whose results are found by the number of the row
+    sums = [0] * len(inner)                          # their results are indexed by row
     outer += [0] * (len(inner) * len(dims))
     return [len(layouts) + len(inner), len(dims), rows, n, *steps, *sums, *[size for size, _, _ in dims], *outer, *groups]
 
 
 class Lifted(NamedTuple):
-    """A Python number of a program, by its place among them."""
+    """A Python number of a program, by its index."""
 
     place: int
 
 
 def renumbered(events: list[Event], numbers: Any) -> tuple[list[Event], list[Any]]:
-    """The events with those numbers only that they use, each once."""
+    """The events with only the numbers that they use, deduplicated."""
     places: dict[Any, int] = {}
     made = []
     for event in events:
@@ -109,7 +108,7 @@ def renumbered(events: list[Event], numbers: Any) -> tuple[list[Event], list[Any
 
 
 class Code:
-    """What a sequence of waiting ops has been compiled to. `run` computes the values that are wanted."""
+    """The compiled code of a sequence of deferred ops; `run` computes the wanted values."""
 
     def __init__(self, events: list[Event], layouts: dict[int, Layout], wanted: set[int], compiles: bool = True,
                  numbers: Any = None) -> None:
@@ -121,7 +120,7 @@ class Code:
         self.lifted = [(i, n.place) for i, n in enumerate(used_numbers) if type(n) is Lifted]
         self.calls, temporary = plan(events, layouts, wanted)
         used = dict.fromkeys([value for call in self.calls for value in call.values if value not in temporary])
-        self.order = list(used)                   # the values that are given, or wanted
+        self.order = list(used)                   # the given and wanted values
         number = {value: i for i, value in enumerate([*self.order, *temporary])}
         program = Sequence([call.region for call in self.calls], [[number[v] for v in call.values] for call in self.calls],
                           len(self.order), len(temporary))
@@ -157,7 +156,7 @@ class Code:
 
 
 def interpret(events: list[Event], arrays: list[Any], numbers: list[float]) -> None:
-    """Compute op by op what is not compiled."""
+    """Run the ops one by one, without compiled code."""
     for event in events:
         choice = event.choice
         args: list[Any] = [None] * len(choice.op.schema.params)
@@ -171,7 +170,7 @@ def interpret(events: list[Event], arrays: list[Any], numbers: list[float]) -> N
         for i, operand in zip(places, event.operands, strict=True):
             args[i] = wrap(arrays[operand]) if operand >= 0 else numbers[-1 - operand]
         result = dispatch.compute(choice.op, args).array
-        if result.size != event.layout.size:      # operands that were expanded are not
+        if result.size != event.layout.size:      # the operands are passed unexpanded
             result = np.broadcast_to(result, event.layout.shape)
         if arrays[event.value] is None:
             arrays[event.value] = result.reshape(event.layout.shape)
@@ -180,7 +179,7 @@ def interpret(events: list[Event], arrays: list[Any], numbers: list[float]) -> N
 
 
 def plan(events: list[Event], layouts: dict[int, Layout], wanted: set[int]) -> tuple[list[Call], list[int]]:
-    """The calls that compute `wanted`, and the values between them that nobody else wants."""
+    """The calls that compute `wanted`, and their internal intermediate values."""
     needed = set(wanted)
     for event in reversed(events):
         if event.value in needed:

@@ -1,4 +1,4 @@
-"""From a recorded segment to an fx GraphModule, which a backend gets."""
+"""Builds the fx GraphModule of a recorded segment for a backend."""
 from __future__ import annotations
 
 import operator
@@ -24,9 +24,9 @@ class SegmentGraph:
         self.graph = Graph()
         self.values: dict[int, Node] = {}
         self.examples: list[Any] = []
-        self.arguments: list[tuple[str, Any]] = []        # where each comes from in a segment: see `arguments_of`
+        self.arguments: list[tuple[str, Any]] = []        # the source of each in a segment: see `arguments_of`
         self.symbols: dict[int, Node] = {}
-        self.others: dict[int, Node] = {}         # objects that no code can write down, such as random generators
+        self.others: dict[int, Node] = {}         # objects without a source form, such as random generators
         self.add_inputs(boxed)
         for event in segment.events:
             node = self.graph.call_function(event.function, tuple(self.fill(event.args)), self.fill(event.kwargs),
@@ -47,7 +47,7 @@ class SegmentGraph:
             self.values[number] = self.argument(f"arg{i}_1", t, ("input", number))
 
     def argument(self, name: str, example: Any, source: tuple[str, Any]) -> Node:
-        """One more argument, after those that there are."""
+        """Append an argument."""
         places = [node for node in self.graph.nodes if node.op == "placeholder"]
         with self.graph.inserting_after(places[-1]) if places else self.graph.inserting_before():
             made = self.graph.placeholder(name)
@@ -57,7 +57,7 @@ class SegmentGraph:
         return made
 
     def fill(self, template: Any) -> Any:
-        """What stands in the graph for an argument that was written down."""
+        """The graph's value for a recorded argument."""
         if type(template) is Value:
             return self.values[template.number]
         if type(template) is Size:
@@ -81,7 +81,7 @@ class SegmentGraph:
         return self.symbols[number]
 
     def arguments_of(self, segment: Segment) -> list[Any] | None:
-        """The arguments of the graph as another run of the segment has them; None if they cannot be known."""
+        """The arguments of the graph in another run of the segment; None if they cannot be determined."""
         made: list[Any] = []
         for kind, key in self.arguments:
             if kind == "object":
@@ -91,11 +91,11 @@ class SegmentGraph:
         return made
 
     def forget_tensors(self) -> None:
-        """Let go of the run that the graph was made of."""
+        """Release the tensors of the run that the graph was built from."""
         self.segment, self.examples, self.others = Segment(), [], {}
 
     def take(self, result: Any, node: Node) -> None:
-        """Note which values the results of a node are."""
+        """Assign value numbers to the results of a node."""
         if type(result) is Value:
             self.values[result.number] = node
         elif isinstance(result, list):

@@ -1,15 +1,15 @@
-"""The signature of a call: what its ops may depend on, as far as the arguments show it."""
+"""The signature of a call: the properties of its arguments on which its ops may depend."""
 from __future__ import annotations
 
 from typing import Any
 
 from retrograd.core.tensor import Tensor, wants_grad
 
-DEEPEST = 4               # containers in containers that are looked into
+DEEPEST = 4               # maximum depth of nested containers
 
 
 def signature_of(value: Any, depth: int) -> Any:
-    """The signature of an argument, a tuple that can be hashed."""
+    """The signature of an argument, a hashable tuple."""
     if isinstance(value, Tensor):
         t = value
         array = t.array

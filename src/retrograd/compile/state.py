@@ -1,4 +1,4 @@
-"""What programs can ask and set about compiling: counters, configuration, stance, logs."""
+"""The user-visible state of compilation: counters, configuration, stance, logs."""
 from __future__ import annotations
 
 import copy
@@ -19,7 +19,7 @@ counters: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
 
 class Config(ModuleType):
-    """Settings by name, as attributes of a module; those that mean nothing here are kept, since programs read them back."""
+    """Settings as attributes of a module; those without effect here are stored, since programs read them back."""
 
     def __init__(self, name: str, **values: Any) -> None:
         super().__init__(name)
@@ -34,13 +34,13 @@ class Config(ModuleType):
         return Patch(self, values)
 
     def find(self, name: str) -> tuple[dict[str, Any], str]:
-        """Where the value of a setting is kept, which may be one of a group ("triton.cudagraphs")."""
+        """The storage of a setting, which may belong to a group ("triton.cudagraphs")."""
         group, dot, last = name.partition(".")
         found = self.__dict__.get(group)
         return found.find(last) if dot and isinstance(found, Config) else (self.__dict__, name)
 
     def shallow_copy_dict(self) -> dict[str, Any]:
-        """The settings by name; those of a group have its name in front."""
+        """The settings by name; those of a group are prefixed with its name."""
         found: dict[str, Any] = {}
         for name, value in self.__dict__.items():
             if isinstance(value, Config) and value is not self:
@@ -53,11 +53,11 @@ class Config(ModuleType):
         return copy.deepcopy(self.shallow_copy_dict())
 
     def save_config(self) -> bytes:
-        """The settings as bytes, which `load_config` takes."""
+        """The settings as bytes for `load_config`."""
         return pickle.dumps({name: value for name, value in self.shallow_copy_dict().items() if not callable(value)})
 
     def load_config(self, data: Any) -> None:
-        """Take over settings that were saved, or a dict of them."""
+        """Restore saved settings, or a dict of them."""
         for name, value in (data if isinstance(data, dict) else pickle.loads(data)).items():
             kept, key = self.find(name)
             kept[key] = value
@@ -67,7 +67,7 @@ MISSING = object()
 
 
 class Patch(ContextDecorator):
-    """Other values for a while."""
+    """A scope with other values."""
 
     def __init__(self, config: Config, values: dict[str, Any]) -> None:
         self.config, self.values = config, values
@@ -89,7 +89,7 @@ class Patch(ContextDecorator):
                 kept[key] = value
 
     def __call__(self, function: Any) -> Any:
-        if isinstance(function, type):            # every test of a class
+        if isinstance(function, type):            # decorates every test method of a class
             for name, member in list(vars(function).items()):
                 if name.startswith("test") and callable(member):
                     setattr(function, name, self(member))
@@ -112,8 +112,8 @@ backend_config = Config("config", **other_settings.BACKEND,
                         **{name: Config(name, **values) for name, values in other_settings.GROUPS.items()},
                         post_grad_custom_post_pass=None, post_grad_custom_pre_pass=None,
                         enable_auto_functionalized_v2=True, fallback_random=False, max_autotune=False,
-                        fusion_threshold=32768,       # elements per op from which on ops are deferred and fused; 0: always
-                        fusion_code=True)             # whether what was deferred is compiled, or runs op by op
+                        fusion_threshold=32768,       # minimum elements per op for deferring and fusing; 0: always
+                        fusion_code=True)             # whether deferred ops are compiled, or run one by one
 
 
 class Stance:
@@ -127,7 +127,7 @@ stance = Stance()
 
 
 class Strictness(threading.local):
-    """Whether graph breaks are errors; None: in functions that were compiled with fullgraph=True."""
+    """Whether graph breaks are errors; None: only in functions compiled with fullgraph=True."""
 
     value: bool | None = None
 
@@ -158,7 +158,7 @@ def set_logs(**levels: Any) -> None:
 
 
 def get_artifact_logger(module: str, name: str) -> logging.Logger:
-    """The log that is called `name`, whichever module asks for it."""
+    """The logger of the artifact `name`, shared by all modules."""
     return LOGS.setdefault(name, logging.getLogger(f"{module}.__{name}"))
 
 
@@ -171,7 +171,7 @@ when_reset: list[Callable[[], None]] = []
 
 
 class Generation:
-    """How often everything has been forgotten."""
+    """The number of resets."""
 
     number = 0
 
@@ -180,7 +180,7 @@ generation = Generation()
 
 
 def reset() -> None:
-    """Forget everything that has been compiled."""
+    """Discard everything that has been compiled."""
     generation.number += 1
     for forget in when_reset:
         forget()

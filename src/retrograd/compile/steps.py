@@ -1,6 +1,6 @@
 """The functions that the graph of a backward pass calls: formulas, hooks, checks of gradients, accumulation.
 
-A gradient may be None at any of these places, as in the engine: which ones are is found out when the graph runs.
+Any gradient may be None, as in the engine; this is determined when the graph runs.
 """
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class BackwardOp:
 
 
 def arguments(rule: Any, grads: Any, saved: Any, attributes: Any, edges: list[bool]) -> list[Any]:
-    """What a rule asks for by the names of its parameters."""
+    """The arguments of a rule, by the names of its parameters."""
     found = {GRAD: lambda i: grads[0], GRADS: lambda i: grads, SAVED: lambda i: saved[i], ATTR: lambda i: attributes[i],
              NEEDED: lambda i: list(edges)}
     return [found[kind](index) for kind, index in rule.sources]
@@ -95,26 +95,26 @@ def call_backward(ctx: Any, saved_tensors: Any, *grads: Any) -> Any:
         results = ctx._run(list(grads), None)
     finally:
         ctx._given_tensors = before
-    if graph_breaks.count != breaks:          # what follows belongs to another frame than what came after the break
+    if graph_breaks.count != breaks:          # the code after the break belongs to another frame
         graph_breaks.end_segment()
     return results
 
 
 @has_side_effect
 def call_node(node: Any, wanted: Any, *grads: Any) -> Any:
-    """A node that is run as it is, because only it knows what it does."""
+    """Run an opaque node."""
     tls.task.node = node
     return node._run(list(grads), wanted)
 
 
 class GraphBreaks:
-    """How often recording had to stop, and the recorder's way of ending a segment (filled in by recorder.py)."""
+    """The number of graph breaks, and the recorder's function that ends a segment (set by recorder.py)."""
 
     def __init__(self) -> None:
         self.count = 0
         self.end_segment: Any = lambda: None
         self.break_graph: Any = lambda reason: None
-        self.is_broken: Any = lambda: False       # whether the pass that is recorded consists of several graphs
+        self.is_broken: Any = lambda: False       # whether the recorded pass consists of several graphs
 
 
 graph_breaks = GraphBreaks()
@@ -123,7 +123,7 @@ graph_breaks = GraphBreaks()
 # ---- hooks
 @has_side_effect
 def call_hook(hook: Any, *args: Any, hook_type: str, **facts: Any) -> Any:
-    """Run one hook; what it returns takes the place of what it was given, unless it is None."""
+    """Run one hook; a result other than None replaces its argument."""
     if hook_type == "tensor_pre_hook":
         grad = args[0]
         result = hook(grad)
@@ -144,20 +144,20 @@ def call_hook(hook: Any, *args: Any, hook_type: str, **facts: Any) -> Any:
         saved, node = facts["saved"], facts["node"]
         tls.task.node = node
         return saved.with_history(hook(args[0]), node)
-    hook(args[0])                             # the one that fills .grad of a tensor that retains it
+    hook(args[0])                             # the retains-grad hook
     return args[0]
 
 
-# ---- gradients on their way
+# ---- gradients
 def add_gradients(old: Any, new: Any) -> Any:
-    """The sum of two gradients that arrive at one place."""
+    """The sum of two gradients of one value."""
     if old is None or new is None:
         return new if old is None else old
     return new + old if old._flags & FLAG_SPARSE else old + new
 
 
 def validate_outputs(grads: Any, expected: Any, sender: str, mixes: bool) -> list[Any]:
-    """Gradients in the shapes and dtypes that they are expected in; `expected` has (shape, dtype, leaf) or None for each."""
+    """Convert gradients to the expected shapes and dtypes; `expected` has (shape, dtype, leaf) or None for each."""
     return [grad if grad is None or facts is None else fit(grad, facts, sender, mixes, i)
             for i, (grad, facts) in enumerate(zip(grads, expected, strict=True))]
 

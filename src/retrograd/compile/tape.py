@@ -1,13 +1,13 @@
-"""The tape: ops that wait, matched one by one with what has waited before (trie.py). See NOTE [What may wait] in deferred.py.
+"""The tape: deferred ops, matched one by one with earlier sequences (trie.py). See NOTE [Deferred ops] in deferred.py.
 
-NOTE [Nodes of ops that wait]
-The nodes of ops that wait are made when they are computed. Until then their results lead to one node for all of them, which
-passes gradients on (see `Forwarder`). Tensors learn of their nodes when they are settled: a cell, which a tensor with
-FLAG_PENDING shares with the tape, has them. A cell that nobody else holds says that its tensor is gone.
+NOTE [Nodes of deferred ops]
+The nodes of deferred ops are created when the ops run. Until then all their results lead to one node, which forwards
+gradients (see `Forwarder`). Tensors get their nodes when they are settled, from a cell that a tensor with FLAG_PENDING
+shares with the tape. A cell referenced only by the tape means that its tensor is gone.
 
 NOTE [Other threads]
-A tape is its thread's. While there are other threads it is locked, and the tensors that will be read are pending like those
-that will be written: whoever touches one, in any thread, lets everything run first.
+A tape belongs to one thread. While there are other threads it is locked, and the tensors that will be read are pending like
+those that will be written: any access, in any thread, runs the deferred ops first.
 """
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from retrograd.core.state import Tape, switches, tls
 from retrograd.core.tensor import FLAG_PENDING, Tensor, new_tensor, wants_grad
 
 PENDING = FLAG_PENDING
-LONGEST = 128             # ops that wait at most
-ENOUGH = 96               # ops after which the wait ends where one value is held only: in loops, at the end of a round
+LONGEST = 128             # maximum number of deferred ops
+ENOUGH = 96               # ops after which the tape is flushed where only one value is held (at the end of a loop's iteration)
 MOST_STEPS = 50_000       # in the trie
-MOST_CHOICES = 64         # at one place of it: they are looked through one by one
-MOST_SPARE = 128          # arrays of one layout that are kept for later use
+MOST_CHOICES = 64         # at one spot: they are searched linearly
+MOST_SPARE = 128          # arrays of one layout kept for reuse
 INPUT, NUMBER, WATCHED, CONSTANT = trie.NEW_INPUT, trie.LIFTED, trie.COMPARED, trie.FIXED     # C variables when compiled
 known = trie.known
 
@@ -41,7 +41,7 @@ next_epoch = count(1).__next__
 
 
 class Cell:
-    """What a pending tensor and the tape share: where its value is, and its node once there is one."""
+    """Shared by a pending tensor and the tape: the slot of its value, and its node once it exists."""
 
     __slots__ = ("counter", "epoch", "node", "nr", "slot")
 
@@ -53,7 +53,7 @@ class Cell:
 
 
 class Forwarder(Node):
-    """The node of all ops that wait, while they do: passes gradients on to the nodes that they have been given."""
+    """The temporary node of all deferred ops: forwards gradients to their nodes once these exist."""
 
     def _run(self, grads: Any, needed: Any) -> Any:
         return [grads[slot] for slot in self.slots]
@@ -72,7 +72,7 @@ class Forwarder(Node):
 
 
 def resolve(t: Any) -> None:
-    """Let a tensor that waits no more have its node."""
+    """Give a settled tensor its node."""
     t._flags &= ~PENDING
     cell = t._cell
     t._cell = None
@@ -90,17 +90,17 @@ class Recording(Tape):
 
     def __init__(self, owner: Any, facts: Any, find_facts: Any, finish: Any, shared: bool) -> None:
         self.owner: Any = owner
-        self.shared: bool = shared                # there are other threads
+        self.shared: bool = shared                # whether there are other threads
         self.open: bool = True
-        self.misses: int = 0                      # ops that came at their place for the first time
+        self.misses: int = 0                      # ops that were new at their position
         self.lock: Any = RLock()
         self.facts: dict[Any, Any] = facts        # op -> its choices, and whether it writes to its arguments
         self.find_facts: Any = find_facts
-        self.finish: Any = finish                 # computes what waits; returns ops whose results were not wanted
+        self.finish: Any = finish                 # runs the deferred ops; returns those whose results were not wanted
         self.ident: int = get_ident()
         self.state: dict[str, Any] = tls.__dict__      # this thread's switches
         self.grad: bool = False
-        self.unknown: Any = None                  # what is to be learnt from the op that runs now
+        self.unknown: Any = None                  # the layout to learn from the op that runs now
         self.reset()
 
     def reset(self) -> None:
@@ -114,7 +114,7 @@ class Recording(Tape):
         self.numbers: list[float] = []
         self.node: Any = None
 
-    # ---- the entrances
+    # ---- entry points
     def unary(self, op: OpDef, a: Any) -> Any:
         if self.shared or not self.is_on():
             return self.call_locked(op, (a,), False) if self.shared else None
@@ -147,14 +147,14 @@ class Recording(Tape):
         return self.search(op, args, True) if self.is_on() else None
 
     def call_locked(self, op: OpDef, args: Any, whole: bool) -> Any:
-        """An op, while there are other threads."""
+        """`call` while there are other threads."""
         if get_ident() != self.ident:
             return None
         with self.lock:
             return self.search(op, args, whole) if self.is_on() else None
 
     def is_on(self) -> bool:
-        """Whether ops of this thread may wait now: this scope's mode is all that watches."""
+        """Whether ops of this thread may be deferred now: only this scope's mode is on."""
         self.unknown = None
         if get_ident() != self.ident or switches.function_modes or not self.open:
             return False
@@ -167,7 +167,7 @@ class Recording(Tape):
         return True
 
     def search(self, op: OpDef, args: Any, whole: bool) -> Any:
-        """The result of an op if it can wait, else None; without `whole`, further arguments have their defaults."""
+        """The result of an op if it can be deferred, else None; without `whole`, further arguments have their defaults."""
         facts = self.facts.get(op)
         if facts is None:
             facts = self.find_facts(op)
@@ -183,7 +183,7 @@ class Recording(Tape):
         return self.extend(op, list(args) if whole else [*args, *op.tail], facts[0])
 
     def fits(self, step: Any, args: Any, whole: bool) -> bool:
-        """Whether an op is what `step` says; its new inputs and numbers are on the tape then."""
+        """Whether an op matches `step`; if so, its new inputs and numbers are added to the tape."""
         if step.grad != self.grad or not (whole or step.plain):
             return False
         made, given = len(self.arrays), len(self.numbers)
@@ -196,7 +196,7 @@ class Recording(Tape):
         return True
 
     def accepts(self, step: Any, i: int, value: Any) -> bool:
-        """Whether an argument is what `step` says; it is on the tape then."""
+        """Whether an argument matches `step`; if so, it is added to the tape."""
         kind = step.kinds[i]
         if isinstance(value, Tensor):
             t = value
@@ -220,7 +220,7 @@ class Recording(Tape):
         return True
 
     def undo(self, made: int, given: int) -> None:
-        """Take inputs and numbers off the tape again."""
+        """Remove inputs and numbers from the tape."""
         if len(self.arrays) == made and len(self.numbers) == given:
             return
         for t in self.tensors[made:]:
@@ -230,7 +230,7 @@ class Recording(Tape):
         del self.arrays[made:], self.cells[made:], self.tensors[made:], self.numbers[given:]
 
     def slot_of(self, t: Any) -> int:
-        """Where the value of a tensor is on the tape, -1 if it is not, -2 if it has got a node or a tangent of its own."""
+        """The slot of a tensor's value on the tape, -1 if it has none, -2 if the tensor has its own node or tangent."""
         if t._flags & PENDING:
             if t._flags != PENDING:
                 return -2
@@ -244,14 +244,14 @@ class Recording(Tape):
         return -1 if found is None else found
 
     def holds(self, array: Any) -> bool:
-        """Whether an array is read or made by what waits."""
+        """Whether an array is an operand or result of deferred ops."""
         for other in self.arrays:
             if other is array:
                 return True
         return False
 
     def enter(self, t: Any) -> int:
-        """The slot of a new input; -1 if it must not be read later."""
+        """The slot of a new input; -1 if reading it later is not allowed."""
         array = t.array
         if t._flags or self.holds(array) or not is_readable(array):
             return -1
@@ -297,9 +297,9 @@ class Recording(Tape):
             self.flush()
         return out
 
-    # ---- what is new
+    # ---- new ops
     def extend(self, op: OpDef, args: Any, choices: Any) -> Any:
-        """The result of an op that comes at this place for the first time; None if it must not wait."""
+        """The result of an op that is new at this position; None if it must not be deferred."""
         for choice in choices:
             if choice.fits(args):
                 break
@@ -333,7 +333,7 @@ class Recording(Tape):
         return self.make(step)
 
     def new_step(self, op: Any, args: Any, choice: Any) -> Any:
-        """The step of an op, whose new inputs and numbers are put on the tape; None if it must not wait."""
+        """The step of an op, adding its new inputs and numbers to the tape; None if it must not be deferred."""
         kind = ""
         kinds: list[int] = [CONSTANT] * len(args)
         values = list(args)
@@ -398,13 +398,13 @@ class Recording(Tape):
         return step
 
     def unknown_of(self, op: OpDef, args: Any) -> Any:
-        """What is to be learnt of an op that has just been refused; None if nothing is."""
+        """The layout to learn of an op that was just refused; None if there is none."""
         found, self.unknown = self.unknown, None
         return found if found is not None and found[0] is op and len(args) == len(found[1]) and all(
             [a is b for a, b in zip(args, found[1], strict=True)]) else None
 
     def learn(self, unknown: Any, result: Any) -> None:
-        """Note the layout of the result of an op that could not wait because that was unknown."""
+        """Store the result layout of an op that could not be deferred because it was unknown."""
         _, _, choice, key, kind = unknown
         fits = type(result) is Tensor and result._flags & ~PENDING == 0 and (
             result.array.dtype.char == ("?" if choice.program.is_boolean else kind)) and result.array.size > 0 and (
@@ -413,9 +413,9 @@ class Recording(Tape):
             layouts.clear()
         layouts[key] = layout_of(result.array) if fits else None
 
-    # ---- the end of the wait
+    # ---- running deferred ops
     def is_through(self) -> bool:
-        """Whether at most one of the tensors that were made is still held."""
+        """Whether at most one of the result tensors is still referenced."""
         found = 0
         for slot in range(len(self.cells) - 1, -1, -1):
             if self.cells[slot] is not None and holders(self.cells, slot) > UNHELD:
@@ -425,7 +425,7 @@ class Recording(Tape):
         return True
 
     def flush(self) -> None:
-        """Compute what waits."""
+        """Run the deferred ops."""
         if self.shared:
             with self.lock:
                 self.run()
@@ -442,19 +442,19 @@ class Recording(Tape):
         if waits:
             wanted = tuple([slot for slot in range(len(cells)) if is_held(cells, arrays, slot)])
             unused = self.finish(spot, wanted, arrays, cells, tensors, numbers, node)
-            for event in unused:                  # nobody else has had their arrays
+            for event in unused:                  # their arrays were never visible
                 spare = event.layout.spare
                 if len(spare) < MOST_SPARE:
                     spare.append(arrays[event.value])
 
 
 def is_readable(array: Any) -> bool:
-    """Whether an array may be read later, by C."""
+    """Whether C code may read an array later."""
     return bool(not is_exposed(array) and array.flags.aligned and array.dtype.byteorder != ">")
 
 
 def is_held(cells: list[Any], arrays: list[Any], slot: int) -> bool:
-    """Whether anybody but the tape has a value that was made: its tensor, or its array."""
+    """Whether the tensor or array of a result is referenced outside of the tape."""
     return cells[slot] is not None and (holders(cells, slot) > UNHELD or holders(arrays, slot) > UNHELD)
 
 

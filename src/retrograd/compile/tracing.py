@@ -1,4 +1,5 @@
-"""Finding the backward of waiting ops: they and their rules run once on placeholders. See NOTE [Joint graphs] in joint.py."""
+"""Traces the backward of deferred ops by running them and their rules on placeholders. See NOTE [Joint graphs] in
+joint.py."""
 from __future__ import annotations
 
 import ast
@@ -13,11 +14,11 @@ from retrograd.core.graph import edge_of
 from retrograd.core.state import set_grad_enabled
 from retrograd.core.tensor import Tensor, new_tensor
 
-LIGHT = 65536             # bytes of a value that is in the cache when it is computed again
+LIGHT = 65536             # bytes; smaller values are recomputed even by math functions: their operands are in the CPU cache
 
 
 class CannotTrace(Exception):
-    """A backward is not made of ops that can wait."""
+    """A backward contains ops that cannot be deferred."""
 
 
 def arguments(step: Any, values: Any, numbers: Any) -> list[Any]:
@@ -33,7 +34,7 @@ def arguments(step: Any, values: Any, numbers: Any) -> list[Any]:
 
 
 class Part:
-    """Ops in a row that have one node."""
+    """A run of ops with one joint node."""
 
     def __init__(self, steps: list[Any], given: list[int], outputs: list[int]) -> None:
         self.steps, self.outputs = steps, outputs
@@ -42,15 +43,15 @@ class Part:
         self.backward: Any = None
         self.shape: Any = None                    # of the outputs, as nodes have them
         self.dtype: Any = None
-        self.kept: set[int] = set()               # slots that the nodes of an uncompiled program save
-        self.watched: list[int] = []              # those of them that programs hold too, and may write to
-        self.stored: set[int] = set()             # values that are kept, and need not be computed again
-        self.matters: set[int] = set()            # slots whose values these nodes depend on
-        self.copied: set[int] = set()             # slots that only we save: whoever holds them may write to them
+        self.kept: set[int] = set()               # slots that the usual nodes save
+        self.watched: list[int] = []              # those of them that programs also hold, and may write to
+        self.stored: set[int] = set()             # values that are kept and not recomputed
+        self.matters: set[int] = set()            # slots whose values the usual nodes depend on
+        self.copied: set[int] = set()             # slots that only the joint node saves: programs may write to them
         self.layouts: list[Any] = []              # of the inputs
 
     def behind(self, outputs: list[int]) -> set[int]:
-        """The values of the ops whose nodes a backward pass from `outputs` goes over."""
+        """The values of the ops whose nodes a backward pass from `outputs` covers."""
         return self.before(set(outputs)) & {step.event.value for step in self.steps if step.records}
 
     def describe(self, layouts: dict[int, Layout], wanted: Any) -> None:
@@ -67,7 +68,7 @@ class Part:
         self.matters = self.before(self.kept, self.stored)
 
     def before(self, values: set[int], stored: Any = ()) -> set[int]:
-        """All that `values` are computed from, and themselves; what is `stored` is not computed."""
+        """`values` and all values that they are computed from, stopping at `stored` ones."""
         found = set(values)
         for step in reversed(self.steps):
             if step.event.value in found and step.event.value not in stored:
@@ -75,7 +76,7 @@ class Part:
         return found
 
     def saved_by(self, values: set[int]) -> set[int]:
-        """What the nodes of those ops save that make `values`."""
+        """The slots saved by the nodes of the ops that make `values`."""
         needs = dict(zip(self.inputs, self.needs, strict=True))
         found: set[int] = set()
         for step in self.steps:
@@ -96,9 +97,9 @@ class Backward:
     def __init__(self) -> None:
         self.code: Any = None
         self.count = 0                            # how many values there are
-        self.saved: list[tuple[int, int]] = []    # (slot, number of the value): what it takes of the forward
+        self.saved: list[tuple[int, int]] = []    # (slot, value number) of forward values that it uses
         self.grads: list[tuple[int, Any]] = []    # (number, layout) of the gradients of the outputs
-        self.numbers: list[Any] = []              # of the program (Lifted), and constants
+        self.numbers: list[Any] = []              # numbers of the program (Lifted), and constants
         self.results: list[Any] = []              # for each input: (number, shape to expand it to or None), or None
         self.layouts: dict[int, Layout] = {}
 
@@ -112,7 +113,7 @@ def traced(part: Part, layouts: dict[int, Layout], numbers: list[float], compile
     except CannotTrace:
         return None
     if first.numbers != second.numbers or first.results != second.results or first.saved != second.saved:
-        touched.update(range(len(numbers)))       # something has been computed from the numbers behind our back
+        touched.update(range(len(numbers)))       # untracked code has computed with the numbers
     for step in part.steps:
         for i, place in step.numbers:
             if place in touched and step.kinds[i] == LIFTED:
@@ -121,7 +122,7 @@ def traced(part: Part, layouts: dict[int, Layout], numbers: list[float], compile
 
 
 class Tracer:
-    """Runs ops on placeholders and keeps what they are; see deferred.py for the mode that it works by."""
+    """Runs ops on placeholders and records them, through the mode `Trace` of deferred.py."""
 
     mode: Any = None                              # the class of that mode
 
@@ -169,14 +170,14 @@ def placeholder(layout: Layout) -> Any:
 
 
 def assembled(part: Part, mode: Any, values: Any, grads: Any, results: Any, forward: int, compiles: bool) -> Backward:
-    """A Backward of the ops that were traced; the first `forward` of them are the part's own."""
+    """A Backward of the traced ops, of which the first `forward` are the part's own."""
     waiting, made = mode.waiting, Backward()
-    for t in [*values.values(), *grads]:          # what nothing was computed from may be a result
+    for t in [*values.values(), *grads]:          # unused values may be results
         if waiting.find(t.array) < 0:
             waiting.read(t.array, ())
     events: list[Event] = [Event(e.choice, e.operands, e.value, e.layout, e.type, e.inner) for e in waiting.events]
     by_array = {id(array): number for number, array in enumerate(mode.arrays())}
-    base = dict(enumerate(range(len(by_array))))  # a value that is another one, expanded
+    base = dict(enumerate(range(len(by_array))))  # value -> the value that it is an expansion of
     for number, array in enumerate(mode.arrays()):
         if id(array) in mode.expanded:
             root = mode.expanded[id(array)][0]
@@ -185,7 +186,7 @@ def assembled(part: Part, mode: Any, values: Any, grads: Any, results: Any, forw
             base[number] = base.get(by_array[id(root)], by_array[id(root)])
     for event in events:
         if event.inner >= 0 and any([base[o] != o for o in event.operands if o >= 0]):
-            raise CannotTrace                     # the shape of what is summed counts
+            raise CannotTrace                     # the result depends on the shape of the summed value
         event.operands = tuple([base.get(o, o) if o >= 0 else o for o in event.operands])
     of_slot = {slot: by_array.get(id(t.array), -1) for slot, t in values.items()}
     of_number = {number: slot for slot, number in of_slot.items() if number >= 0}
@@ -197,7 +198,7 @@ def assembled(part: Part, mode: Any, values: Any, grads: Any, results: Any, forw
         if event.value in needed:
             needed.update([o for o in event.operands if o >= 0])
     used = [number for number in sorted(needed) if number in of_number]
-    # What is used of the forward is computed again from what is saved anyway, if element-by-element ops do that cheaply.
+    # Recompute forward values from saved ones where elementwise ops do so cheaply.
     given = {number for number in used if number not in own}
     again: set[int] = set()
     for event in events[:forward]:
@@ -219,7 +220,7 @@ def assembled(part: Part, mode: Any, values: Any, grads: Any, results: Any, forw
 
 
 def calls_functions(event: Event) -> bool:
-    """Whether an op is more than arithmetic: an exponential costs more than to load its value."""
+    """Whether an op calls a math function, which costs more than loading its value."""
     return any([isinstance(part, ast.Call) for _, e in event.choice.program.steps for part in ast.walk(e)])
 
 

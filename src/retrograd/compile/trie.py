@@ -1,10 +1,10 @@
-"""The trie of programs: every sequence of ops that has waited, as places and the steps between them.
+"""The trie of programs: every sequence of deferred ops, as spots and the steps between them.
 
 NOTE [The trie]
-A Spot is a place in a program: the ops that have been taken since the tape was empty. A Step leads from one spot to the next;
-it has an op and what each argument is: a value on the tape, a new input of some layout, a number, or a constant. An op that
-fits a known step costs a comparison, an array and a tensor. What is computed for a sequence of ops (compile/joint.py) hangs
-on the spot where it ends.
+A Spot is a position in a program: the ops deferred since the tape was empty. A Step leads from one spot to the next; it has
+an op and the kind of each argument: a value on the tape, a new input of some layout, a number, or a constant. An op that
+matches a known step costs a comparison, an array and a tensor. The plans for a sequence of ops (compile/joint.py) are
+stored on the spot where it ends.
 """
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from typing import Any
 
 from retrograd.core.opdef import OpDef
 
-# What an argument is, if not the number of a value: a new input, a number that may change, one that is compared, a constant.
+# The kind of an argument that is not a value number: a new input, a variable number, a compared number, a constant.
 NEW_INPUT, LIFTED, COMPARED, FIXED = -1, -2, -3, -4
 
 
 class Step:
-    """An op at some place of a program. `kinds` says what each argument is, `values` what it must be like."""
+    """An op at a position of a program; `kinds` are the kinds of its arguments, `values` what they must match."""
 
     def __init__(self, op: OpDef, kinds: Any, values: Any, requires: Any, grad: bool, records: bool, event: Any) -> None:
         self.op: Any = op
         self.kinds: list[int] = kinds
         self.values: list[Any] = values
-        self.requires: list[bool] = requires      # of each argument
+        self.requires: list[bool] = requires      # for each argument
         self.grad: bool = grad                    # grad mode
-        self.records: bool = records              # the op has a node
+        self.records: bool = records              # whether the op records a node
         self.event: Any = event
         self.layout: Any = event.layout
-        self.checks: Any = event.choice.checks if LIFTED in kinds else None       # what else they look at is known
+        self.checks: Any = event.choice.checks if LIFTED in kinds else None       # the other conditions are known to hold
         self.numbers: list[Any] = []              # for each Python number: (argument, its place on the tape or -1)
         start = len(values) - len(op.tail)
         self.plain: bool = all([value is default for value, default in zip(values[start:], op.tail, strict=True)])
@@ -36,15 +36,15 @@ class Step:
 
 
 class Spot:
-    """A place in a program, after some ops."""
+    """A position in a program, after some ops."""
 
     def __init__(self, before: Any, step: Any) -> None:
         self.before: Any = before
-        self.step: Any = step                     # what led here
-        self.steps: list[Any] = []                # what has come next
-        self.last: Any = None                     # the one that came last time
+        self.step: Any = step                     # the step that leads here
+        self.steps: list[Any] = []                # the known next steps
+        self.last: Any = None                     # the most recent one
         self.numbers: list[Any] = []              # for each Python number so far: (its place on the tape or -1, its value)
-        self.plans: dict[Any, Any] = {}           # values that were wanted -> how they are computed
+        self.plans: dict[Any, Any] = {}           # wanted values -> their plan
 
     def path(self) -> list[Any]:
         found = []
@@ -56,7 +56,7 @@ class Spot:
 
 
 class Trie:
-    """All places that are known."""
+    """All known spots."""
 
     def __init__(self) -> None:
         self.root: Any = Spot(None, None)

@@ -1,6 +1,5 @@
-"""The list of ops that wait: one per scope of deferred execution. See NOTE [What may wait] in deferred.py.
-
-This is the part that every op of a compiled function goes through, so it is compiled where a C compiler is there.
+"""The queue of deferred ops, one per scope of deferred execution. See NOTE [Deferred ops] in deferred.py. Every op of a
+compiled function goes through it, so this module is part of the compiled core.
 """
 from __future__ import annotations
 
@@ -19,13 +18,13 @@ from retrograd.core.tensor import FLAG_INFERENCE, FLAG_PENDING, Tensor, wants_gr
 ndarray = np.ndarray
 empty = np.empty
 PENDING, INFERENCE = FLAG_PENDING, FLAG_INFERENCE
-LONGEST = 128                     # ops that wait at most
-LARGEST = 3.4028234663852886e38   # of float32: larger numbers are errors or overflow
+LONGEST = 128                     # maximum number of deferred ops
+LARGEST = 3.4028234663852886e38   # of float32: larger numbers raise or overflow
 PLAIN = (int, float, str)
 
 
 class Layout:
-    """Shape, strides in bytes and dtype of arrays; one object for each that occurs."""
+    """Shape, strides in bytes and dtype of arrays; one shared object for each combination."""
 
     def __init__(self, array: Any) -> None:
         self.shape: Any = array.shape
@@ -34,16 +33,16 @@ class Layout:
         self.char: str = array.dtype.char
         self.size: int = array.size
         self.steps: Any = strides_of(array)
-        self.spare: list[Any] = []                # arrays that nobody uses any more
+        self.spare: list[Any] = []                # unused arrays
         self.span: int = array.dtype.itemsize * (1 + sum([(n - 1) * s for n, s in zip(self.shape, self.steps, strict=True)]))
         self.contiguous: bool = self.steps == contiguous_strides(array.shape)
 
     def is_of(self, array: Any) -> bool:
-        """Whether an array is laid out like this."""
+        """Whether an array has this layout."""
         return array.shape == self.shape and array.strides == self.strides and array.dtype.char == self.char
 
     def new(self) -> Any:
-        """A new array that is laid out like this."""
+        """A new array with this layout."""
         return empty(self.shape, self.dtype) if self.contiguous else empty_strided(self.shape, self.steps, self.dtype)
 
 
@@ -61,19 +60,19 @@ def layout_of(array: Any) -> Any:
 
 
 class Choice:
-    """One alternative of an op's `lower` that is computed element by element or sums up: what it takes from the arguments."""
+    """One alternative of an op's `lower` that is elementwise or a sum, and its use of the arguments."""
 
     def __init__(self, op: OpDef, program: Any, guard: Any, kinds: str) -> None:
         self.op: Any = op
         self.program: Any = program
-        self.kinds: str = kinds                               # the dtypes that it computes in, as NumPy's characters
+        self.kinds: str = kinds                               # its computing dtypes, as NumPy's characters
         self.tensors: list[Any] = []                          # (position, name, whether it is a mask of bools)
         self.numbers: list[Any] = []                          # (position, name)
-        self.guards: list[Any] = []                           # (position, value): arguments that must be equal to it
-        self.fixed: list[Any] = []                            # (position, value): arguments that must be this
+        self.guards: list[Any] = []                           # (position, value): arguments that must equal it
+        self.fixed: list[Any] = []                            # (position, value): arguments that must be identical to it
         self.checks: Any = op.check
         self.sums: bool = program.family == "reduce"
-        self.dim: int = -1                                    # where the dims of a sum stand, and `keepdim`
+        self.dim: int = -1                                    # positions of the dims of a sum, and of `keepdim`
         self.keepdim: int = -1
         for i, p in enumerate(op.schema.params):
             if p.name in guard:
@@ -102,7 +101,7 @@ class Choice:
 
 
 class Event:
-    """An op that waits: its choice, and for each operand the number of a value, or of a Python number (as -1 - number)."""
+    """A deferred op: its choice, and for each operand a value number, or the number of a Python number (as -1 - number)."""
 
     def __init__(self, choice: Any, operands: Any, value: int, layout: Any, type: str, inner: int) -> None:
         self.choice: Any = choice
@@ -110,21 +109,21 @@ class Event:
         self.value: int = value
         self.layout: Any = layout
         self.type: str = type
-        self.inner: int = inner                   # how many dims at the end a sum goes over; -1: one element for each
+        self.inner: int = inner                   # number of trailing dims of a sum; -1 for elementwise
 
 
-layouts: dict[Any, Any] = {}      # (choice, operands' layouts) -> the layout of the result, None if the op must not wait
+layouts: dict[Any, Any] = {}      # (choice, operands' layouts) -> the layout of the result, None if the op must not be deferred
 
 
 class Waiting:
-    """What waits in one scope."""
+    """The deferred ops of one scope."""
 
     def __init__(self, facts: Any, find_facts: Any, run: Any, flush: Any) -> None:
         self.facts: dict[Any, Any] = facts        # op -> its choices, and whether it writes to its arguments
         self.find_facts: Any = find_facts
-        self.run: Any = run                       # (op, args, writes): does an op now
+        self.run: Any = run                       # (op, args, writes): runs an op now
         self.flush: Any = flush
-        self.alone: bool = False                  # no other thread can be interested
+        self.alone: bool = False                  # there is no other thread
         self.longest: int = LONGEST
         self.clear()
 
@@ -135,10 +134,10 @@ class Waiting:
         self.places: dict[Any, Any] = {}          # id of an array -> the number of its value
         self.arrays: list[Any] = []               # by number: an array that is read, or a weak reference to one that is made
         self.layouts: list[Any] = []
-        self.tensors: list[Any] = []              # weak references to the tensors that are pending
+        self.tensors: list[Any] = []              # weak references to the pending tensors
 
     def attempt(self, op: OpDef, args: Any, records: bool) -> Any:
-        """The result of an op if it can wait, else None; `records`: autograd has not seen the op yet."""
+        """The result of an op if it can be deferred, else None; with `records` autograd still has to record the op."""
         known = self.facts.get(op)
         if known is None:
             known = self.find_facts(op)
@@ -151,7 +150,7 @@ class Waiting:
         return None
 
     def note(self, op: Any, args: Any, out: Any) -> None:
-        """Record an op that waits (or has just run), as dispatch does."""
+        """Record a deferred (or just executed) op, as dispatch does."""
         mask = 0
         bit = 1
         for i in op.inputs:
@@ -170,7 +169,7 @@ class Waiting:
             save_results(op, node, mask, (out,))
 
     def find(self, array: Any) -> int:
-        """The number of an array among those that are read or made; -1 if it is not one of them."""
+        """The value number of an array, -1 if it has none."""
         number = self.places.get(id(array))
         if number is None:
             return -1
@@ -180,7 +179,7 @@ class Waiting:
         return number if held is array else -1
 
     def defer(self, choice: Any, args: Any) -> Any:
-        """The result of an op that waits; None if it must not."""
+        """The result of a deferred op; None if it must not be deferred."""
         kind = ""
         operands: list[Any] = []                  # arrays and numbers
         signature: list[Any] = [choice]
@@ -236,7 +235,7 @@ class Waiting:
 
     def complete(self, signature: list[Any], choice: Any, args: Any, layout: Any) -> int:
         """Add the numbers and the sum of an op to its signature: the elements of a sum, -1 if there is none, -2 if the op
-        must not wait."""
+        must not be deferred."""
         for i, _ in choice.numbers:
             value = args[i]
             if not is_number(value):
@@ -253,7 +252,7 @@ class Waiting:
         return inner
 
     def read(self, array: Any, args: Any) -> int:
-        """Number an array that ops will read; -1 if they must not read it later."""
+        """The value number of a new operand; -1 if reading it later is not allowed."""
         if is_exposed(array) or not array.flags.aligned or array.dtype.byteorder == ">":
             return -1
         if not self.alone:
@@ -273,7 +272,7 @@ class Waiting:
         return number
 
     def summed(self, choice: Any, args: Any, layout: Any) -> int:
-        """How many dims at the end of its operand a sum goes over; -1 if it goes over others or nothing is to be summed."""
+        """The number of trailing dims of a sum; -1 for other dims or if there is nothing to sum."""
         rank = len(layout.shape)
         if not layout.size or not rank or len(choice.tensors) != 1:
             return -1
@@ -301,7 +300,7 @@ class Waiting:
         return out
 
     def learn(self, choice: Any, args: Any, key: Any, kind: str) -> Any:
-        """Find out the layout of an op's result, by letting it run; None, since it is to run as if it had not been asked."""
+        """Learn the layout of an op's result by running it; returns None, so that the op runs normally."""
         result = self.run(choice.op, args, False)
         fits = type(result) is Tensor and result._flags & ~INFERENCE == 0 and (
             result.array.dtype.char == ("?" if choice.program.is_boolean else kind)) and result.array.size > 0 and (
@@ -313,8 +312,8 @@ class Waiting:
 
 
 class Num(float):
-    """A Python number of a program that is being traced. What is computed from it, or decided by it, holds for this number
-    alone: `touched` has it then."""
+    """A Python number of a traced program; computing with it or branching on it adds it to `touched`, since the result then
+    holds for this number only."""
 
     index: int
     touched: set[int]
