@@ -10,7 +10,7 @@ NOT_NAMESPACES = ("__", "pytest", "setup", "setUp", "teardown", "tearDown")
 
 
 def __getattr__(name: str) -> Any:
-    # a table that is not imported yet, or what Python and test runners ask every module for
+    # a table that is not imported yet, or a dunder that Python and test runners look up on every module
     if name.startswith(NOT_NAMESPACES) or PathFinder.find_spec(f"{__name__}.{name}", __path__):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = globals()[name] = getattr(api.ops, name)

@@ -8,13 +8,13 @@ from typing import Any
 
 Item = tuple[str, str, str]         # the kind of entry, its name, the overload
 
-# Imported with the package whatever a program does: what they give the core needs no announcement.
+# Always imported with the package: their names need no announcement.
 ALWAYS = ("retrograd.core.", "retrograd.autograd.", "retrograd.methods")
-PACKAGES = ("sparse",)              # tables of several modules, of which none works without the others
+PACKAGES = ("sparse",)              # tables of several modules that work only together
 
 
 def entries() -> set[Item]:
-    """All that is declared so far."""
+    """All declarations so far."""
     opdef, api = sys.modules.get("retrograd.core.opdef"), sys.modules.get("retrograd.core.api")
     tensor: Any = sys.modules.get("retrograd.core.tensor")
     found: set[Item] = set()
@@ -30,8 +30,8 @@ def entries() -> set[Item]:
 
 
 def declarations() -> dict[str, set[Item]]:
-    """What each module declares itself, the modules it imports aside. The package itself is already imported, so the
-    modules that it imports are run once more, under watch."""
+    """The declarations of each module, excluding those of modules that it imports. The package itself is already imported,
+    so the modules that it imports are executed again to observe them."""
     found: dict[str, set[Item]] = {}
     claimed: set[Item] = set()
     execute = SourceFileLoader.exec_module

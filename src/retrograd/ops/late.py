@@ -1,6 +1,6 @@
 """Ops by name, for rules and composites that need an op declared in a module that imports theirs: `late.where(...)`.
 
-An attribute is the public function of that name, or else the method; it is made on first use and stays in this module.
+An attribute is the public function of that name, or else the method; it is created on first use and cached in this module.
 """
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which modules declare public names, and when they are imported: a few with the package, the others on first use."""
+"""The modules that declare public names: a few are imported with the package, the others on first use."""
 from __future__ import annotations
 
 from importlib import import_module
@@ -22,12 +22,12 @@ TABLES = """
 """.split()
 
 
-# What is not a table and declares names too.
+# Modules other than tables that declare names.
 OTHERS = ("legacy", "rare_methods", "storage", "transforms.vmap")
 
 
 def announce() -> None:
-    """Let the names of all modules be known."""
+    """Register the names of all modules."""
     api.announce(names(), "retrograd.")
 
 
@@ -40,6 +40,6 @@ def import_all() -> None:
 
 
 def load_all() -> None:
-    """Import every module and make every name, for those who want to see all there is."""
+    """Import every module and create every name, for code that lists all names."""
     import_all()
     api.bind_all()

@@ -1,9 +1,9 @@
-"""Which names each module declares: functions, methods of Tensor, ops that are neither, and what `ops.late` has besides.
+"""The names that each module declares: functions, methods of Tensor, other ops, and further entries of `ops.late`.
 
 NOTE [Derived names]
-`import retrograd` imports a few tables only, and has to know what the others declare. That list is derived from the
-tables: by the build, which stores it as `_names.py` in the package, and in a source tree by the first import after a
-table has changed. Deriving it imports every table in a process of its own and notes what each module adds.
+`import retrograd` imports a few tables only, and must know the names that the others declare. That list is derived from the
+tables: by the build, which stores it as `_names.py` in the package, and in a source tree by the first import after a table
+has changed. Deriving it imports every table in a separate process and records what each module adds.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 stored: Any
 try:
     import retrograd.ops._names as stored  # type: ignore[no-redef, import-not-found, unused-ignore]
-except ImportError:                 # a source tree that nothing was run in yet
+except ImportError:                 # a fresh source tree
     stored = None
 
 Names = dict[str, tuple[str, str, str, str]]
@@ -25,7 +25,7 @@ DERIVING = "RETROGRAD_DERIVES_NAMES"
 
 
 def names() -> Names:
-    """The list, derived anew if a table of a source tree has changed since it was stored."""
+    """The list, derived again if a table of a source tree has changed since it was stored."""
     if DERIVING in os.environ:
         return {}
     if stored is None or stored.STAMP is not None and stored.STAMP != stamp():
@@ -38,7 +38,7 @@ def names() -> Names:
 
 
 def stamp() -> tuple[int, int]:
-    """What changes when a module that declares names does: how many files there are, and the date of the newest."""
+    """A stamp that changes with the modules: the number of files, and the date of the newest."""
     package = os.path.dirname(HERE)
     folders = [package, os.path.join(package, "core"), os.path.join(package, "transforms"), HERE,
                *[entry.path for entry in os.scandir(HERE) if entry.is_dir()]]
@@ -59,7 +59,7 @@ def derived(mark: Any = None) -> str:
 
 
 def write(text: str) -> None:
-    """Store the list if the folder can be written to; several processes may do so at once."""
+    """Store the list if the folder is writable; safe for concurrent processes."""
     draft = f"{STORED}.{os.getpid()}"
     try:
         with open(draft, "w") as file:

@@ -43,10 +43,9 @@ NO_PINNED = ("pin_memory=True requires a CUDA or other accelerator backend; no p
 
 # ---- from public calls to ops
 def public(name: str, forms: Any, *, fast: Any = None, method: bool = False, plain: bool = True, out: bool = True) -> Any:
-    """Make `name` callable: `forms` lists (op, its own parameters as schema text, in the order they are tried).
-
-    The options that are no part of the op (requires_grad, out) are handled here. `fast(args, dtype)` makes the array of
-    the most common calls, or returns None.
+    """Make `name` callable: `forms` lists (op, its own parameters as schema text), in the order they are tried. Options
+    that are not arguments of the op (requires_grad, out) are handled here. `fast(args, dtype)` returns the array of the
+    most common calls, or None.
     """
     schemas = []
     orders = []
@@ -116,7 +115,7 @@ def quick(fast: Any, args: Any, kwargs: Any) -> Any:
 
 
 def argument_order(op: Any, schema: Schema) -> Any:
-    """Where each argument of the op, then `out` and `requires_grad`, are among the public arguments."""
+    """The positions of the op's arguments, then of `out` and `requires_grad`, among the public arguments."""
     index = {p.name: i for i, p in enumerate(schema.params)}
     return [index[p.name] for p in op.schema.params], index.get("out"), index["requires_grad"], index["dtype"]
 
@@ -131,7 +130,7 @@ def make(op: OpDef, order: Any, bound: Any) -> Any:
     if out is not None:
         made = fill_out(op, args, out, bound[dtype_place])
         if made._node is None:
-            made._requires = False               # which is what the call asks for, unless it says otherwise
+            made._requires = False               # the default of a factory call
     else:
         made = call(op, args)
     if bound[requires_place]:
@@ -143,7 +142,7 @@ SEQUENCES = ("arange", "linspace", "logspace", "range")
 
 
 def fill_out(op: Any, args: Any, out: Any, dtype: Any) -> Any:
-    """The out= form: what the op makes in the dtype of `out`, put there."""
+    """The out= form: run the op in the dtype of `out`, and copy the result there."""
     if grad_enabled() and wants_grad(out):
         if op.name == "empty":
             raise RuntimeError("cannot resize variables that require grad")
@@ -161,7 +160,7 @@ def fill_out(op: Any, args: Any, out: Any, dtype: Any) -> Any:
     for i in op.dtype_args:
         args[i] = out.dtype
     made = call(op, args)
-    if op.name in SEQUENCES and out.array.size == made.array.size:       # in the shape that `out` has
+    if op.name in SEQUENCES and out.array.size == made.array.size:       # keep the shape of `out`
         made = late.view(made, out.array.shape)
     if out.array.shape != made.array.shape:
         if op.name == "arange" and out.array.size not in (0, made.array.size):
@@ -170,7 +169,7 @@ def fill_out(op: Any, args: Any, out: Any, dtype: Any) -> Any:
                           "occur as a result of rounding error. The out tensor will be resized to a tensor of shape "
                           f"({made.array.size},).", UserWarning, stacklevel=4)
         late.resize_(out, made.array.shape)
-        counter_of(out).n -= op.name != "empty"         # of what is written, only the write is counted
+        counter_of(out).n -= op.name != "empty"         # only the write itself is counted
     if op.name == "empty":
         return out
     hooks.assign_out(out, made, op.name)
@@ -195,7 +194,7 @@ def check_size(size: Any) -> Any:
 
 
 def plain_size(args: Any) -> Any:
-    """The size in a call such as zeros(2, 3) or zeros((2, 3)); None if it needs a closer look."""
+    """The size in a call such as zeros(2, 3) or zeros((2, 3)); None for arguments that need full binding."""
     if len(args) == 1:
         kind = type(args[0])
         if kind is not int:
@@ -296,7 +295,7 @@ def as_element(value: Any, dtype: Any) -> Any:
 
 
 def holds(value: Any, dtype: Any) -> bool:
-    """Whether a number fits into a dtype: unsigned types take negative numbers modulo their range."""
+    """Whether a number fits a dtype: unsigned types accept negative numbers modulo their range."""
     kind = dtype.kind
     if (type(value) is int or type(value) is float) and -127 <= value <= 127:
         return True
@@ -361,7 +360,7 @@ def arange_kernel(xp: Any, start: Any, end: Any, step: Any, dtype: Any) -> Any:
 
 
 def stepped(xp: Any, first: float, by: float, count: int, dtype: Any) -> Any:
-    """first + i * by. The last bits tell how the reference computes it: in runs of lanes that start at a rounded value."""
+    """first + i * by, computed like the reference, bit by bit: in runs of lanes that start at a rounded value."""
     if native is not None and dtype.char in "fd":
         made = xp.empty(count, dtype)
         if native.stepped(made, first, by):
@@ -425,7 +424,7 @@ REALS = frozenset((int, float))
 
 
 def bound_numbers(op: str, start: Any, end: Any) -> Any:
-    """Python numbers out of bounds that may be 0-d arrays."""
+    """Bounds, which may be 0-d arrays, as Python numbers."""
     if type(start) in NUMBERS and type(end) in NUMBERS:
         return start, end
     bounds = {"start": start, "end": end}
@@ -499,7 +498,7 @@ def eye_kernel(xp: Any, n: int, m: int, dtype: Any) -> Any:
 
 # ---- the `_like` forms
 def like_array(self: Any, dtype: Any, memory_format: Any, made: Any) -> Any:
-    """An array of the geometry of `self`; `made(shape, dtype)` makes it where the layout is the plain one."""
+    """An array with the geometry of `self`; `made(shape, dtype)` creates it where the layout is contiguous."""
     dtype = dtype or self.dtype
     if memory_format is None and self.size and 0 not in self.strides:
         if self.flags.c_contiguous:
@@ -530,7 +529,7 @@ def fast_like(made: Any) -> Any:
 
 
 def turned_like(array: Any, made: Any) -> Any:
-    """A new array of the geometry of one without gaps whose dimensions lie in another order; None for others."""
+    """A new array with the geometry of a dense, permuted one; None for others."""
     found = np.empty_like(array)
     if found.strides != array.strides:
         return None
@@ -547,13 +546,13 @@ def fast_full_like(args: Any, dtype: Any) -> Any:
 
 
 def is_small_number(value: Any) -> bool:
-    """Whether every dtype of 64 and 32 bits holds this number, rounded or cut as NumPy does it."""
+    """Whether every 64- and 32-bit dtype can hold this number, rounded or truncated as NumPy does."""
     kind = type(value)
     return (kind is float or kind is int) and -60000 < value < 60000
 
 
 def simply_filled(array: Any, value: Any) -> Any:
-    """The array filled with a small number; None for dtypes in which that takes a closer look."""
+    """The array filled with a small number; None for dtypes that need the general conversion."""
     if array.dtype.char not in ("fd" if type(value) is float else "fdl"):
         return None
     array.fill(value)
@@ -603,7 +602,7 @@ def fast_logspace(args: Any, dtype: Any) -> Any:
 
 
 def fast_empty_strided(args: Any, dtype: Any) -> Any:
-    """Strides of arrays without gaps, in the order of rows or of columns."""
+    """`empty_strided` for dense row- or column-major strides."""
     if len(args) != 2 or type(args[0]) is int or type(args[1]) is int:
         return None
     size, stride = plain_size(args[:1]), plain_size(args[1:])
@@ -655,7 +654,7 @@ def new_meta(xp: Any, self: Any, size: Any, *rest: Any) -> Any:
 
 
 def batched_new(op: OpDef, args: Any, dims: Any, size: int) -> Any:
-    """The `new_` forms: the new tensor has the batch dimension in front."""
+    """The batching rule of the `new_` forms: the batch dimension comes first."""
     return call(op, [families.move_to_front(args[0], dims[0]), (size, *args[1]), *args[2:]]), 0
 
 
@@ -722,7 +721,7 @@ arange_step = defop(
     kernel=lambda xp, start, end, step, dtype, layout, device, pin_memory: arange_kernel(xp, start, end, step, dtype),
     variants="",
 )
-# `range` includes its end, and is kept for old programs.
+# `range` includes its end; deprecated in PyTorch.
 range_step = defop(
     f"range.step(Scalar start, Scalar end, Scalar step=1, *, {OPTIONS}) -> Tensor",
     kernel=lambda xp, start, end, step, dtype, layout, device, pin_memory: range_kernel(xp, start, end, step, dtype),

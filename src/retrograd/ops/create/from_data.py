@@ -1,4 +1,4 @@
-"""Tensors made of existing data: tensor(), as_tensor, from_numpy, frombuffer and their relatives."""
+"""Tensors from existing data: tensor(), as_tensor, from_numpy, frombuffer and related functions."""
 from __future__ import annotations
 
 import warnings
@@ -98,7 +98,7 @@ def from_data(data: Any, dtype: Any, device: Any, pin_memory: bool, requires_gra
 
 
 def taken(array: Any, name: str) -> Any:
-    """A tensor on an array that no op has made."""
+    """A tensor on an array that does not come from an op."""
     made = wrap(array)
     if switches.any_mode and tls.origins:
         note_made(made, name)
@@ -192,7 +192,7 @@ def sequence_array(data: Any, dtype: Any) -> Any:
         if kind is int:
             try:
                 return np.array(data, np.int64)
-            except OverflowError:             # said in PyTorch's words below
+            except OverflowError:             # reported with PyTorch's text below
                 pass
     shape = sequence_shape(data) if isinstance(data, Sequence) and not isinstance(data, (str, bytes)) else ()
     if isinstance(data, str) and dtype is not None:
@@ -246,7 +246,7 @@ def flatten(data: Any, shape: Any, depth: int, values: list[Any]) -> None:
 
 
 def single_value(item: Any) -> Any:
-    """The number that one item stands for."""
+    """The number of one item."""
     if type(item) in PYTHON_NUMBERS:
         return item
     if isinstance(item, Tensor):
@@ -303,7 +303,7 @@ def values_array(values: list[Any], target: Any) -> Any:
 
 # ---- sharing memory
 def check_array(array: Any) -> None:
-    """Refuse arrays whose memory a tensor cannot describe."""
+    """Refuse arrays whose memory a tensor cannot represent."""
     if not array.dtype.isnative:
         raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte "
                          "orders is currently not supported.")
@@ -443,11 +443,11 @@ def frombuffer(*args: Any, **kwargs: Any) -> Any:
 
 @expose(method=False, seen=False)
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: Any = None) -> Any:
-    """A tensor over the memory of any object that speaks DLPack, or of a capsule."""
+    """A tensor over the memory of an object that supports DLPack, or of a capsule."""
     if isinstance(ext_tensor, Tensor) and not overridden((ext_tensor,), {}):
         ext_tensor.__dlpack_device__()
         check_exportable(ext_tensor)
-        made = wrap(storage.adopt(exposed.expose(ext_tensor.detach().array)))         # whose writes are counted on their own
+        made = wrap(storage.adopt(exposed.expose(ext_tensor.detach().array)))         # with a version counter of its own
     else:
         if hasattr(ext_tensor, "__dlpack_device__"):
             ext_tensor.__dlpack_device__()
@@ -458,7 +458,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: Any = None) -> Any
 
 
 def array_of_capsule(exported: Any) -> Any:
-    """The array over the memory of an object that speaks DLPack, or of what such an object has exported."""
+    """The array over the memory of an object that supports DLPack, or of an exported capsule."""
     if not hasattr(exported, "__dlpack__"):
         if type(exported).__name__ != "PyCapsule":
             raise RuntimeError(INVALID_CAPSULE)

@@ -44,7 +44,7 @@ def source_of(given: Any) -> Any:
 
 
 def filled(kind: int, array: Any, gen: Any, a: Any = 0.0, b: Any = 0.0) -> bool:
-    """Whether compiled code has filled the array; it does not if anything about the call is unusual."""
+    """Fill the array with compiled code; False for calls that it does not support."""
     return native is not None and native.draw(kind, default_generator if gen is None else gen, array, a, b) is not None
 
 
@@ -209,7 +209,7 @@ def integer_values(array: Any, low: int, high: int | None, gen: Any) -> Any:
 
 
 def representable(low: int, high: int, dtype: Any) -> tuple[int, int]:
-    """Bounds moved inwards to where rounding to the dtype cannot leave the range."""
+    """Bounds moved inwards so that rounding to the dtype cannot leave the range."""
     bits = EXACT_BITS[dtypes.BY_NUMPY[dtype].name]
     first, last = int(float(np.float64(low + 1).astype(dtype))), int(float(np.float64(high - 1).astype(dtype)))
     if first < low:
@@ -250,7 +250,7 @@ def any_integer_values(array: Any, gen: Any) -> Any:
     return drawn(array, lambda shape: generator.random_full(source_of(gen), shape, array.dtype))
 
 
-# ---- in-place fills: the old values do not matter, so their gradient is zero
+# ---- in-place fills: the result does not depend on the old values, so their gradient is zero
 def batched_fill(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     return call(op, [families.move_to_front(args[0], dims[0]), *args[1:]]), 0
 
@@ -475,7 +475,7 @@ def fast_randn(args: Any, dtype: Any) -> Any:
 
 
 def fast_like(values: Any) -> Any:
-    """The `_like` form of a factory of floating-point numbers where the tensor alone says what to make."""
+    """The `_like` form of a floating-point factory where the tensor alone determines the result."""
     def fast(args: Any, dtype: Any) -> Any:
         array = fast_empty_like(args, dtype)
         if array is None or array.dtype.kind != "f":

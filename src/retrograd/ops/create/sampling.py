@@ -81,7 +81,7 @@ def dirichlet_kernel(xp: Any, self: Any, generator: Any) -> Any:
 
 @cache
 def ends_of(dtype: Any) -> tuple[Any, Any]:
-    """The least number above 0 with all its digits, and the largest below 1."""
+    """The smallest normal number, and the largest number below 1."""
     return np.finfo(dtype).tiny, np.nextafter(dtype.type(1), dtype.type(0))
 
 
@@ -91,7 +91,7 @@ def dirichlet_grad_kernel(xp: Any, x: Any, alpha: Any, total: Any) -> Any:
 
 
 def dirichlet_slope(self: Any, result: Any) -> Any:
-    """How far each share moves with its own concentration, before the others make room."""
+    """The derivative of each component by its own concentration, before renormalisation."""
     total = self.sum(-1, True).expand_as(self)
     return call(dirichlet_grad_, [result, self, total])
 

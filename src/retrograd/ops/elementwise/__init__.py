@@ -1,1 +1,1 @@
-"""Ops on elements: arithmetic, functions of mathematics, comparisons, Python's operators."""
+"""Elementwise ops: arithmetic, mathematical functions, comparisons, Python's operators."""

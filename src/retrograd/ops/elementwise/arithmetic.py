@@ -1,4 +1,4 @@
-"""Arithmetic on elements: the four operations and their relatives, remainders, interpolation, bounds."""
+"""Elementwise arithmetic: the four operations and related ones, remainders, interpolation, clamping."""
 from __future__ import annotations
 
 from typing import Any
@@ -154,7 +154,7 @@ reciprocal = defop(
 def check_integer_zero(self: Any, other: Any) -> None:
     if other.dtype.kind in "iu" and other.size and self.size and not other.all():
         if not all([m == n or 1 in (m, n) for m, n in zip(self.shape[::-1], other.shape[::-1], strict=False)]):
-            return                            # that the shapes do not fit is found out first
+            return                            # a shape mismatch is reported first
         raise RuntimeError(ZERO_DIVISION)
 
 
@@ -267,9 +267,9 @@ defop(
 )
 
 
-# ---- the larger and the smaller; a tie gives each operand half of the gradient
+# ---- maximum and minimum; at a tie each operand gets half of the gradient
 def tie_rules(loses: str, wins: str) -> Any:
-    """The rules of maximum and minimum; `loses` and `wins` say how the first operand compares when it is (not) chosen."""
+    """The rules of maximum and minimum; `loses` and `wins` compare the first operand with the second."""
     def rule(grad: Any, self: Any, other: Any, comparison: str) -> Any:
         return blanked(where(self.eq(other), over(grad, 2), grad), getattr(self, comparison)(other))
     return dict(self=lambda grad, self, other: rule(grad, self, other, loses),
@@ -277,7 +277,7 @@ def tie_rules(loses: str, wins: str) -> Any:
 
 
 def nan_rules(wins: str) -> Any:
-    """The rules of fmax and fmin, which choose the operand that is a number; a tie goes to the first."""
+    """The rules of fmax and fmin, which ignore NaN; at a tie the first operand is chosen."""
     def chosen(self: Any, other: Any) -> Any:
         return getattr(self, wins)(other).logical_or(other.isnan())
     return dict(self=lambda grad, self, other: grad.masked_fill(chosen(self, other).logical_not(), 0),
@@ -285,7 +285,7 @@ def nan_rules(wins: str) -> Any:
 
 
 def tie_tangent(wins: str) -> Any:
-    """The tangent of maximum or minimum; where the operands do not compare it is the second one's."""
+    """The tangent of maximum or minimum; at a NaN it is the second one's."""
     def tangent(self_p: Any, self_t: Any, other_p: Any, other_t: Any) -> Any:
         share = where(self_p.eq(other_p), 0.5, getattr(self_p, wins)(other_p))
         return other_t + (self_t - other_t) * share
@@ -293,7 +293,7 @@ def tie_tangent(wins: str) -> Any:
 
 
 def fmax_tangent(self_p: Any, self_t: Any, other_p: Any, other_t: Any) -> Any:
-    """Forward mode gives a tie to the second operand, backward mode to the first: PyTorch's formulas differ so."""
+    """At a tie forward mode chooses the second operand, backward mode the first, as PyTorch's formulas do."""
     return where(self_p.gt(other_p).logical_or(other_p.isnan()), self_t, other_t)
 
 
@@ -307,7 +307,7 @@ for extreme, rules, tangent in (("maximum", tie_rules("lt", "gt"), tie_tangent("
     )
 
 
-# ---- bounds: the gradient passes where the bound is not exceeded, also when it is just reached
+# ---- clamping: the gradient passes where the bound is not exceeded, including equality
 COMPLEX_CLAMP = "clamp is not supported for complex types"
 NO_BOUNDS = "torch.clamp: At least one of 'min' or 'max' must not be None"
 
@@ -378,7 +378,7 @@ def clamp_backward_max(grad: Any, self: Any, min: Any, max: Any) -> Any:
 
 
 def clamp_tangent(self_p: Any, self_t: Any, min_p: Any, min_t: Any, max_p: Any, max_t: Any) -> Any:
-    """With one bound a tie is the bound's; with both it is the tensor's."""
+    """At a tie the bound is chosen if there is one bound, the tensor if there are both."""
     if max_p is None:
         return where(self_p.gt(min_p), self_t, min_t)
     if min_p is None:
@@ -450,7 +450,7 @@ def check_same_dtypes(self: Any, end: Any, weight: Any) -> None:
 
 
 def lerp_kernel(xp: Any, self: Any, end: Any, weight: Any) -> Any:
-    """From whichever end is nearer, so that weights 0 and 1 give the ends exactly."""
+    """Computed from the nearer end, so that weights 0 and 1 give the ends exactly."""
     return xp.where(xp.less(xp.abs(weight), 0.5), self + weight * (end - self), end - (end - self) * (1 - weight))
 
 
@@ -489,7 +489,7 @@ VALUE_NAMES = {"float32": "float", "float64": "double", "int32": "int", "complex
 
 
 def fitting(xp: Any, self: Any, value: Any) -> Any:
-    """The number in the dtype of the tensor, which must be able to hold it."""
+    """The number in the dtype of the tensor; raises if it does not fit."""
     if isinstance(value, complex) or not -128 < value < 128:
         dtype = self.dtype
         limit = xp.finfo(dtype).max if dtype.kind in "fc" else xp.iinfo(dtype).max

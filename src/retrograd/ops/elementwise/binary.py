@@ -35,7 +35,7 @@ FLOATS = "fV"
 
 # ---- powers
 def integer_power(xp: Any, base: Any, exponent: Any) -> Any:
-    """Integer powers that wrap on overflow; a negative power is 0 except of 1 and -1."""
+    """Integer powers that wrap on overflow; a negative power is 0 except for bases 1 and -1."""
     result = xp.power(base, xp.maximum(exponent, 0))
     negative = xp.less(exponent, 0)
     if negative.any():
@@ -57,7 +57,7 @@ power_in_float32 = in_float32(power)
 
 
 def scalar_power(xp: Any, self: Any, exponent: Any) -> Any:
-    """The exponents that have exact shortcuts are computed by them."""
+    """`pow` with a scalar exponent, using exact shortcuts where they exist."""
     one = number_like(xp, self, 1)
     if exponent == 0:
         return xp.full_like(self, one)
@@ -103,7 +103,7 @@ def nonnegative(exponent: Any) -> Any:
 
 
 def pow_backward_exponent(grad: Any, self: Any, exponent: Any, result: Any) -> Any:
-    """The power of 0 does not change with the exponent, as long as that is not negative."""
+    """The gradient of the exponent, which is zero for base 0 and non-negative exponents."""
     flat = self.eq(0).logical_and(nonnegative(exponent))
     joint = dtypes.binary_dtype(self.dtype, self.ndim, exponent.dtype, exponent.ndim)
     return grad * where(flat, 0, conj(result * self.to(joint).log()))
@@ -209,7 +209,7 @@ defop(
 
 # ---- signs
 def sign_kernel(xp: Any, self: Any) -> Any:
-    """1, 0 or -1; of nan 0."""
+    """1, 0 or -1; 0 for NaN."""
     if self.dtype.kind == "b":
         return self.copy(order="K")
     if self.dtype.kind == "u":
@@ -225,7 +225,7 @@ def sgn_kernel(xp: Any, self: Any) -> Any:
 
 
 def sgn_backward(grad: Any, self: Any, result: Any) -> Any:
-    """A complex sign moves only along the unit circle; a real one does not move."""
+    """The derivative of a complex sign is tangential to the unit circle; that of a real one is zero."""
     if self.array.dtype.kind != "c":
         return self.new_zeros(self.shape)
     size = self.abs()
@@ -349,7 +349,7 @@ def check_exponent(self: Any, other: Any) -> None:
 
 
 def xlogy_kernel(xp: Any, self: Any, other: Any) -> Any:
-    """self * log(other), and 0 where self is 0, whatever the logarithm."""
+    """self * log(other), and 0 where self is 0."""
     product = xp.where(xp.equal(self, 0), number_like(xp, self, 0), self * xp.log(other))
     return xp.where(xp.isnan(other), number_like(xp, self, math.nan), product)
 
@@ -440,7 +440,7 @@ def dist_kernel(xp: Any, self: Any, other: Any, p: Any) -> Any:
 
 
 def norm_backward(grad: Any, difference: Any, p: Any, norm: Any) -> Any:
-    """The gradient of a p-norm over all elements; 0 where the norm has a corner."""
+    """The gradient of a p-norm over all elements; 0 where the norm is not differentiable."""
     if p == 0:
         return None
     if p == 1:

@@ -44,7 +44,7 @@ for symbol, function, long_name, sign in (("eq", "equal", "eq", "=="), ("ne", "n
         kernel=comparing_number(symbol, function), batch=families.pointwise, promote="compare", scalars=("other",),
         lower=f"self {sign} other",
     )
-    # In place the result is a number again, and has a gradient: zero.
+    # In place the result has the tensor's dtype, and a zero gradient.
     defop(
         f"{symbol}_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
         kernel=comparing(symbol, function), batch=families.pointwise, promote="compare", variants="method", out=False,
@@ -88,7 +88,7 @@ NO_BATCHES = {
 
 
 def seen_whole(name: str, kernel: Any) -> Any:
-    """A comparison made of other ops that dispatch modes and `__torch_dispatch__` see as one op."""
+    """A composite comparison that dispatch modes and `__torch_dispatch__` see as one op."""
     def compare(*args: Any) -> Any:
         if not args[0]._flags and not args[1]._flags and not (switches.any_mode and tls.slow_path):
             return kernel(*args)
@@ -126,7 +126,7 @@ defop("equal(Tensor self, Tensor other) -> bool", kernel=seen_whole("equal", equ
       traits=("reads_values",))
 
 
-# ---- logic: any number is true unless it is zero
+# ---- logic: nonzero is true
 def logical(name: str) -> Any:
     return lambda xp, self, other: getattr(xp, name)(xp.not_equal(self, 0), xp.not_equal(other, 0))
 
@@ -146,7 +146,7 @@ defop(
 
 # ---- bits
 def shifted(name: str, function: str) -> Any:
-    """A shift by more bits than there are, or by a negative number, pushes all of them out."""
+    """A shift by at least the number of bits, or by a negative number, shifts all bits out."""
     def kernel(xp: Any, self: Any, other: Any) -> Any:
         if self.dtype.kind not in "iu":
             raise unsupported(name, self.dtype)
@@ -169,7 +169,7 @@ def bit_rows(name: str, kernel: Any, scalar: str, lower: str | None = None) -> N
 
 for name, sign in (("bitwise_and", "&"), ("bitwise_or", "|"), ("bitwise_xor", "^")):
     bit_rows(name, limited(f"{name}_cpu", "biu", ufunc(name)), "Scalar", f"self {sign} other")
-INSIDE = "other >= 0 and other < 64"        # the bits of what loops compute in; narrower results lose the others
+INSIDE = "other >= 0 and other < 64"        # the width in which loops compute; narrower results are truncated
 bit_rows("bitwise_left_shift", shifted("lshift_cpu", "left_shift"), "Tensor_Scalar", f"self << other if {INSIDE} else 0")
 bit_rows("bitwise_right_shift", shifted("rshift_cpu", "right_shift"), "Tensor_Scalar",
          f"self >> other if {INSIDE} else self >> 63")

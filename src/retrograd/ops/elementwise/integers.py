@@ -1,4 +1,4 @@
-"""Divisors, steps and exponents: gcd, lcm, heaviside, frexp."""
+"""gcd, lcm, heaviside and frexp."""
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""What Python's operators do with operands that are not plain tensors: numbers, arrays, and things they refuse."""
+"""Python's operators on operands other than plain tensors: numbers, arrays, and unsupported types."""
 from __future__ import annotations
 
 from typing import Any
@@ -14,7 +14,7 @@ NUMBERS = (int, float, complex, np.number, np.bool_)
 
 
 def binary(op: OpDef, a: Any, b: Any) -> Any:
-    """A binary operator whose right operand is neither tensor nor number: an array takes over, the rest is refused."""
+    """A binary operator whose right operand is neither tensor nor number: arrays are handled, other types are refused."""
     return unsupported({"div": "truediv"}.get(op.name, op.name), a, b)
 
 
@@ -23,8 +23,8 @@ SIGNS = dict(add="+", sub="-", mul="*", truediv="/", floordiv="//", mod="%", pow
 
 
 def unsupported(symbol: str, a: Any, b: Any, inplace: bool = False) -> Any:
-    """What an operator that does not apply ends with: Python's own error, in which a compiled class has its full name, so that
-    it is raised here, unless the right operand may know better."""
+    """The outcome of an unsupported operator: NotImplemented if the right operand may handle it, else Python's error,
+    raised here because Python would print a compiled class with its module."""
     sign = SIGNS.get(symbol)
     if sign is None or any([f"__r{symbol}__" in vars(kind) for kind in type(b).__mro__]):
         return NotImplemented
@@ -33,7 +33,7 @@ def unsupported(symbol: str, a: Any, b: Any, inplace: bool = False) -> Any:
 
 
 def comparison(name: str) -> Any:
-    """`==` and the like: what cannot be compared is not an error here, Python decides."""
+    """`==` and other comparisons: NotImplemented for operands that cannot be compared."""
     op = find_packet(name).Tensor           # type: ignore[union-attr]
     op.prepare()
 

@@ -31,7 +31,7 @@ def functions() -> Any:
 
 
 def by_scipy(name: str, scipy_name: str, halves: bool = False) -> Any:
-    """A kernel that is one function of SciPy; `name` is for the error about other dtypes."""
+    """A kernel that is one SciPy function; `name` is used in the error for unsupported dtypes."""
     found: list[Any] = []
 
     def kernel(xp: Any, *arrays: Any) -> Any:
@@ -93,7 +93,7 @@ defop("special_ndtr(Tensor self) -> Tensor", composite=True, variants="",
 
 # ---- incomplete gamma functions
 def missing(what: str) -> Any:
-    """A rule for a derivative that is no known function."""
+    """A rule for a derivative that is not implemented, as in PyTorch."""
     def rule(grad: Any) -> Any:
         raise NotImplementedError(f"the derivative for '{what}' is not implemented.")
     rule.missing = True  # type: ignore[attr-defined]
@@ -262,7 +262,7 @@ POLYNOMIALS: dict[str, tuple[Any, Any]] = {
 }
 
 
-# Chebyshev polynomials between -1 and 1 are functions of the angle: (beyond which degree, value).
+# Chebyshev polynomials between -1 and 1 as functions of the angle: (minimum degree, value).
 ANGLES: dict[str, tuple[int, Any]] = {
     "chebyshev_polynomial_t": (6, lambda xp, n, angle: xp.cos(n * angle)),
     "chebyshev_polynomial_u": (8, lambda xp, n, angle: xp.sin((n + 1) * angle) / xp.sin(angle)),
@@ -277,7 +277,7 @@ ENDS: dict[str, tuple[Any, Any]] = {
     "chebyshev_polynomial_w": (lambda n: 2 * n + 1, lambda n: 1 + 0 * n),
     "legendre_polynomial_p": (lambda n: 1 + 0 * n, lambda n: 1 + 0 * n),
 }
-MOST_STEPS = 10**6               # of a recurrence; more of them would take minutes
+MOST_STEPS = 10**6               # maximum steps of a recurrence; more would take minutes
 
 
 def polynomial_kernel(name: str, first: Any, step: Any, shifted: bool) -> Any:
@@ -343,7 +343,7 @@ for name, (first, step) in POLYNOMIALS.items():
                   batch=families.pointwise, variants="", scalars=numbers, lower=f"@{full}")
 
 
-# ---- names in torch.special of ops that are elsewhere
+# ---- torch.special names of ops declared elsewhere
 ALIASES = {"digamma": "digamma", "erf": "erf", "erfc": "erfc", "erfinv": "erfinv", "exp2": "exp2", "expit": "sigmoid",
            "expm1": "expm1", "gammaln": "lgamma", "i0": "i0", "log1p": "log1p", "psi": "digamma", "sinc": "sinc"}
 for name, original in ALIASES.items():

@@ -1,4 +1,4 @@
-"""The functions of mathematics on elements: trigonometric, exponential, special, rounding; and what kind of number it is."""
+"""Elementwise mathematical functions: trigonometric, exponential, special, rounding; and tests such as isnan."""
 from __future__ import annotations
 
 import math
@@ -38,7 +38,7 @@ def function(name: str, kernel: Any, rule: Any, lower: str = "", **columns: Any)
                  **{**dict(jvp="elementwise", batch=families.pointwise, promote="float", inplace="function"), **columns})
 
 
-# ---- circles and hyperbolas
+# ---- trigonometric and hyperbolic functions
 function("sin", "sin", lambda grad, self: grad * conj(self.cos()), "sin(self)", traits=("keeps_zero",))
 function("cos", "cos", lambda grad, self: grad * -conj(self.sin()), "cos(self)")
 function("tan", "tan", lambda grad, result: grad * conj(plus(result.pow(2), 1)), "tan(self)", traits=("keeps_zero",))
@@ -55,7 +55,7 @@ function("atanh", "arctanh", lambda grad, self: times(grad, 1) / conj(less_from(
 
 
 def acosh_rule(grad: Any, self: Any) -> Any:
-    """Two roots for complex numbers, which keeps to the right branch."""
+    """Uses two square roots for complex numbers, to stay on the principal branch."""
     if self.array.dtype.kind == "c":
         return grad * conj(plus(self, 1).rsqrt() * minus(self, 1).rsqrt())
     return grad * minus(self * self, 1).rsqrt()
@@ -77,7 +77,7 @@ def exp2_kernel(xp: Any, self: Any) -> Any:
 
 
 def log1p_kernel(xp: Any, self: Any) -> Any:
-    """Complex numbers by parts, so that small ones keep their digits."""
+    """Complex numbers by parts, to keep the precision of small ones."""
     if self.dtype.kind != "c":
         return xp.log1p(self)
     x, y = self.real, self.imag
@@ -138,7 +138,7 @@ logit_backward = defop(
 
 
 def logit_rule(grad: Any, self: Any, eps: Any) -> Any:
-    """The one op, or a formula that can be differentiated again if that is asked for."""
+    """The backward op, or a differentiable formula for double backward."""
     if not tls.grad_enabled:
         return call(logit_backward, [grad, self, eps])
     slope = grad / (self * less_from(1.0, self))
@@ -342,7 +342,7 @@ defop(
 alias_rows("fix", "trunc", "(Tensor self)", inplace="function")
 
 
-# ---- numbers that are none
+# ---- NaN and infinity
 def nan_to_num_kernel(xp: Any, self: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     if self.dtype.kind in "biu":
         return self.copy(order="K")

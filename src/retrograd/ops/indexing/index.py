@@ -25,7 +25,7 @@ from retrograd.ops.shared.geometry import view_strides
 from retrograd.ops.views.slicing import select, slice_
 
 ndarray = np.ndarray
-LAST = 2**63 - 1                       # what an open end of a slice is called
+LAST = 2**63 - 1                       # the value of an open slice end
 INT64 = np.dtype(np.int64)
 INDEX_DTYPES = (INT64, np.dtype(np.int32))
 WRONG_INDEX_DTYPE = "tensors used as indices must be long, int, byte or bool tensors"
@@ -65,7 +65,7 @@ def check_mask(shape: Any, mask: Any, start: int) -> None:
 
 
 class Place:
-    """Where index tensors lead: NumPy's index for it, the shape of what lies there, where the indexed part begins."""
+    """The target of index tensors: NumPy's index, the shape of the result, the position of the indexed part."""
 
     __slots__ = ("broadcast", "dims", "front", "given", "index", "shape")
 
@@ -93,7 +93,7 @@ class Place:
         """Refuse positions outside of a tensor of this shape."""
         if 0 not in self.broadcast and any([shape[d] == 0 for d in self.dims]):
             raise IndexError("index is out of bounds for dimension with size 0")
-        if 0 in self.shape:                   # nothing is read or written
+        if 0 in self.shape:                   # no element is accessed
             return
         for k, (dim, given) in enumerate(zip(self.dims, self.given, strict=True)):
             size = shape[dim]
@@ -102,7 +102,7 @@ class Place:
                 raise IndexError(f"index {wrong} is out of bounds for dimension {k} with size {size}")
 
     def strides(self, array: Any) -> tuple[int, ...]:
-        """The strides of what is taken out of `array` here."""
+        """The strides of the result of indexing `array`."""
         steps = [s for d, s in enumerate(storage.strides_of(array)) if d not in self.dims]
         after = len(steps) - self.front
         operands = [[*steps[:self.front], *[0] * len(self.broadcast), *steps[self.front:]]]
@@ -118,7 +118,7 @@ class Place:
 def iteration_strides(shape: Any, operands: Any) -> tuple[int, ...]:
     """The strides of a new result that is computed elementwise from operands with these strides (0: broadcast).
 
-    The result's dimensions lie in memory as those of the first operand that can tell two of them apart.
+    The result's dimensions have the memory order of the first operand whose strides distinguish them.
     """
     rank = len(shape)
     order = list(range(rank - 1, -1, -1))
@@ -140,7 +140,7 @@ def iteration_strides(shape: Any, operands: Any) -> tuple[int, ...]:
 
 
 def compare_dims(shape: Any, operands: Any, inner: int, outer: int) -> int:
-    """1 if `inner` must lie outside of `outer`, -1 if it is right as it is, 0 if nothing tells."""
+    """1 if `inner` must come before `outer` in memory, -1 if the order is right, 0 if undetermined."""
     for strides in operands:
         a, b = strides[inner], strides[outer]
         if a == 0 or b == 0:
@@ -174,13 +174,13 @@ def index_kernel(xp: Any, self: Any, indices: Any) -> Any:
         try:
             return take_rows(self, first)
         except IndexError:
-            pass                              # the general way has the right words for it
+            pass                              # the general path raises the right error
     if first is not None and first.dtype.kind == "b" and first.ndim and first.shape == self.shape[:first.ndim] and (
             self.flags.c_contiguous):
         return keep(self, first)
     if not any([i is not None for i in indices]):
         return self.copy()
-    if len(indices) > 1:                      # the dtypes of all come before the shape of any
+    if len(indices) > 1:                      # dtypes are checked before shapes
         for index in indices:
             if index is not None and index.dtype not in INDEX_DTYPES and index.dtype.kind != "b" and index.dtype != np.uint8:
                 raise IndexError(WRONG_INDEX_DTYPE)
@@ -199,7 +199,7 @@ def index_backward(grad: Any, self_sym_sizes: Any, indices: Any) -> Any:
 
 
 def front_position(indices: Any) -> int:
-    """Where the indexed part begins in the result, masks counted as the dimensions they cover."""
+    """The position of the indexed part in the result, counting masks as the dimensions they cover."""
     dims: list[int] = []
     dim = 0
     for index in indices:
@@ -211,7 +211,7 @@ def front_position(indices: Any) -> int:
 
 
 def batched_indices(indices: Any, dims: Any, size: int) -> tuple[list[Any], int]:
-    """The indices behind an index for the batch dimension, and the number of their dimensions without it."""
+    """The indices preceded by one for the batch dimension, and their number of dimensions without it."""
     rank = max([i.ndim - (d is not None) for i, d in zip(indices, dims, strict=True) if i is not None])
     made = []
     for index, dim in zip(indices, dims, strict=True):
@@ -263,7 +263,7 @@ unsafe_index = defop(
 
 # ---- index_put
 def put(self: Any, indices: Any, values: Any, accumulate: bool) -> Any:
-    """Write `values` to where the indices lead, or add them there; all checks come before the first write."""
+    """Write or add `values` at the indices; all checks come before the first write."""
     if not accumulate and values.size == 1 and put_by_mask(self, indices, values):
         return self
     place = Place(self.shape, indices) if any([i is not None for i in indices]) else None
@@ -291,7 +291,7 @@ def put(self: Any, indices: Any, values: Any, accumulate: bool) -> Any:
 
 
 def put_by_mask(self: Any, indices: Any, values: Any) -> bool:
-    """One value for all that a single mask picks: no positions need to be found. False if this is not that case."""
+    """Write one value where a single mask is set, without computing positions; False if the call is not of that form."""
     given = [i for i in indices if i is not None]
     if len(given) != 1 or given[0].dtype.kind not in "bu":
         return False
@@ -331,9 +331,8 @@ def add_at(target: Any, index: Any, values: Any) -> None:
 
 
 def add_rows(target: Any, places: Any, values: Any) -> bool:
-    """`add_at` for whole rows: first the first occurrence of every place, then the second, and so on.
-
-    False, and nothing done, if some place occurs so often that this would be slow.
+    """`add_at` for whole rows: first the first occurrence of every index, then the second, and so on. False, without a
+    change, if an index occurs so often that this would be slow.
     """
     places = np.where(places < 0, places + len(target), places)
     counts = np.bincount(places)
@@ -373,7 +372,7 @@ def index_put_kernel(xp: Any, self: Any, indices: Any, values: Any, accumulate: 
 def index_put_self(grad: Any, indices: Any, accumulate: bool) -> Any:
     if accumulate:
         return grad
-    # a single zero may be put by bool masks only
+    # only bool masks accept a single zero
     masks = [i.to(bool_) if i is not None and i.dtype is uint8 else i for i in indices]
     return grad.index_put(masks, grad.new_zeros(()))
 
@@ -451,9 +450,9 @@ unsafe_index_put = defop(
 )
 
 
-# ---- indices that may lie outside where a mask says so
+# ---- indices that may be out of range where a mask is false
 def within(self: Any, indices: Any) -> list[Any]:
-    """The indices, those outside moved to an end of their dimension."""
+    """The indices, clamped to their dimension."""
     return [None if i is None else np.minimum(np.maximum(i, -self.shape[d]), self.shape[d] - 1) for d, i in enumerate(indices)]
 
 
@@ -506,7 +505,7 @@ def select_at(self: Any, dim: int, position: int, named_dim: int) -> Any:
 
 
 def slice_at(self: Any, dim: int, item: slice, keep_whole: bool) -> Any:
-    """`self` sliced along one dimension; with `keep_whole` a slice that takes everything is no op at all."""
+    """`self` sliced along one dimension; with `keep_whole` a full slice returns `self`."""
     array = self.array
     size = array.shape[dim]
     start, stop, step = item.start, item.stop, item.step
@@ -532,7 +531,7 @@ BASIC = frozenset({int, slice, type(None), type(Ellipsis)})
 
 
 def basic_views(self: Any, items: Any) -> Any:
-    """Ints, slices, None and Ellipsis, one view after the other; `self` itself if they change nothing."""
+    """Apply ints, slices, None and Ellipsis as successive views; `self` itself if they change nothing."""
     specified = 0
     for item in items:
         if type(item) is int or type(item) is slice:
@@ -574,7 +573,7 @@ def follow(self: Any, steps: Any) -> Any:
 
 
 def sliced(self: Any, index: Any) -> tuple[Any, Any]:
-    """What the views in an index make of `self`, and the index tensors that remain to be applied."""
+    """The result of the view part of an index on `self`, and the remaining index tensors."""
     if type(index) is tuple and BASIC.issuperset(map(type, index)):
         result = basic_views(self, index)
         if result is not None:
@@ -597,7 +596,7 @@ def getitem(self: Any, index: Any) -> Any:
         start, stop = index.start, index.stop
         if (index.step is None and (start is None or type(start) is int) and (stop is None or type(stop) is int)
                 and not self._flags and (not switches.any_mode or not slow_path())):
-            view = array[index]                       # the commonest slice, without a step more than it needs
+            view = array[index]                       # the most common slice, on its fastest path
             if view.size:
                 return make_view(slice_, self, (0, 0 if start is None else start, LAST if stop is None else stop, 1), view)
         return slice_at(self, 0, index, False)
@@ -616,7 +615,7 @@ def getitem(self: Any, index: Any) -> Any:
 
 
 def no_slices(self: Any, index: Any) -> Exception:
-    """The error about a slice of a tensor without dimensions; of an example under vmap, PyTorch's is about its batch."""
+    """The error for slicing a 0-d tensor; under vmap PyTorch's error is about the batched tensor."""
     if type(index.step) is int and index.step <= 0:
         return ValueError("step must be greater than zero")
     if self._flags & FLAG_WRAPPER and getattr(self._extra.batch, "dim", None) is not None:
@@ -629,7 +628,7 @@ def whole(self: Any) -> Any:
 
 
 def is_index_tensor(self: Any, index: Any) -> bool:
-    """Whether `index` is a tensor of positions or a mask that needs no taking apart."""
+    """Whether `index` is a tensor of positions or a mask that needs no parsing."""
     if type(index) is not Tensor:
         return False
     array = index.array
@@ -677,7 +676,7 @@ def setitem(self: Any, index: Any, value: Any) -> None:
 
 
 def write_number(self: Any, index: Any, value: Any) -> bool:
-    """A number into part of a tensor that needs no history: straight into memory. False if this is not that case."""
+    """Write a number directly to memory where nothing is recorded; False if the call is not of that form."""
     array = self.array
     kind = type(value)
     if (kind is not float and kind is not int or not -LIMIT <= value <= LIMIT or not is_ordinary(self) or wants_grad(self)
@@ -711,13 +710,13 @@ def as_value(self: Any, value: Any) -> Any:
     elif not isinstance(value, (int, float, complex)):
         raise TypeError(f"can't assign a {type_name(value)} to a torch.{self.dtype.legacy}Tensor")
     dtype = self.array.dtype
-    if dtype.itemsize == 2 and dtype.kind in "fV":      # half precisions are not checked for room
+    if dtype.itemsize == 2 and dtype.kind in "fV":      # half precision is not checked for overflow
         return fresh(number_array(value, np.dtype(np.float64)).astype(dtype))
     return fresh(number_array(value, dtype))
 
 
 def fresh(array: Any) -> Any:
-    """A tensor of data that come from the program, which dispatch modes see."""
+    """A tensor from the program's data, created by an op that dispatch modes see."""
     made = new_tensor(array)
     return hooks.lifted(made) if switches.any_mode and tls.dispatch_modes else made
 
@@ -729,7 +728,7 @@ C_NAMES = {"bool": "bool", "uint8": "uint8_t", "int8": "int8_t", "int16": "int16
 
 
 def number_array(value: Any, dtype: Any) -> Any:
-    """A Python number as a 0-d array, refused when the dtype has no room for it."""
+    """A Python number as a 0-d array; raises if the dtype cannot hold it."""
     if (type(value) is int or type(value) is float and dtype.kind in "fcV") and 0 <= value <= 127 and dtype.kind != "b":
         return np.asarray(value, dtype if dtype.kind != "V" else np.float32).astype(dtype, copy=False)
     if dtype.kind == "b":

@@ -37,7 +37,7 @@ def where_kernel(xp: Any, condition: Any, self: Any, other: Any) -> Any:
         raise RuntimeError("where expected condition to be a boolean tensor, but got a tensor with dtype "
                            f"{BY_NUMPY[condition.dtype].legacy}")
     self, other = promoted(self, other)
-    if where.native is not None and self.ndim == other.ndim == 0:      # of two numbers
+    if where.native is not None and self.ndim == other.ndim == 0:      # both operands are numbers
         made = where.native(condition, self, other)
         if made is not None:
             return made
@@ -84,7 +84,7 @@ where = defop(
 
 
 def where_numbers(condition: Any, self: Any, other: Any) -> Any:
-    """`where` with numbers: whoever watches ops sees tensors of one dtype."""
+    """`where` with numbers: modes see tensors of one dtype."""
     if is_ordinary(condition) or not (tls.dispatch_modes or condition._flags & FLAG_SUBCLASS):
         return call(where, [condition, self, other])
     dtype = late.result_type(self, other)
@@ -158,7 +158,7 @@ nonzero_static = defop(
 )
 
 # ---- masked_fill
-LARGEST = 3.4e38            # numbers up to it fit any float but a half
+LARGEST = 3.4e38            # numbers up to it fit any float type except half precision
 SHARED = ("Use of {0} on expanded tensors is deprecated. Please clone() the tensor before performing this operation. This also "
           "applies to advanced indexing e.g. tensor[mask] = scalar")
 
@@ -169,7 +169,7 @@ def fill_in_place(xp: Any, self: Any, mask: Any, value: Any) -> Any:
     if shape != self.shape or mask.dtype.kind != "b" or not is_shared(self):
         return filled(xp, self, mask, value)
     warnings.warn(SHARED.format("masked_fill_"), UserWarning, stacklevel=2)
-    xp.copyto(self, number_array(value, self.dtype), where=mask)          # an element is filled if any that shares it is
+    xp.copyto(self, number_array(value, self.dtype), where=mask)          # a shared element is filled if any position is
     return self
 
 
@@ -204,7 +204,7 @@ def fill_tensor_kernel(xp: Any, self: Any, mask: Any, value: Any) -> Any:
 
 def fill_tensor_in_place(xp: Any, self: Any, mask: Any, value: Any) -> Any:
     if value.ndim:
-        return fill_tensor_kernel(xp, self, self, value)      # the value is looked at before the mask
+        return fill_tensor_kernel(xp, self, self, value)      # the value is checked before the mask
     return fill_in_place(xp, self, mask, value.item())
 
 
@@ -248,7 +248,7 @@ def masked_select_kernel(xp: Any, self: Any, mask: Any) -> Any:
 
 def masked_select_backward(grad: Any, self: Any, mask: Any) -> Any:
     shape = lean.broadcast_shapes(self.array.shape, mask.array.shape)
-    made = late.zeros_like(self.expand(shape))         # written in place, it keeps the memory order of the input
+    made = late.zeros_like(self.expand(shape))         # an in-place write keeps the memory order of the input
     return made.masked_scatter(mask, grad) if must_not_write(made, grad) or mask._flags else made.masked_scatter_(mask, grad)
 
 
@@ -403,7 +403,7 @@ embedding_renorm_ = defop(
 
 
 def stands_for_many(t: Any) -> bool:
-    """Whether a tensor inside of transforms is a batch of examples at one of their levels."""
+    """Whether a tensor inside transforms is batched at one of their levels."""
     while t._flags & FLAG_WRAPPER:
         if hasattr(t._extra.batch, "dim"):
             return True
@@ -412,7 +412,7 @@ def stands_for_many(t: Any) -> bool:
 
 
 def readable(t: Any) -> Any:
-    """The tensor below all transforms, for a look at its values."""
+    """The tensor below all transforms, for reading its values."""
     while t._flags & FLAG_WRAPPER:
         t = t._extra.batch.value
     return t
@@ -421,7 +421,7 @@ def readable(t: Any) -> Any:
 def one_hot_of(self: Any, num_classes: int = -1) -> Any:
     if self.dtype is not dtypes.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if self._flags & FLAG_WRAPPER and stands_for_many(self):      # whose values cannot be looked at
+    if self._flags & FLAG_WRAPPER and stands_for_many(self):      # its values cannot be read
         if num_classes <= 0:
             raise RuntimeError("When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes "
                                "argument.")

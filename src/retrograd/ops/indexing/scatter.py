@@ -1,4 +1,4 @@
-"""Reading and writing along one dimension: gather, scatter and its reductions, index_select and its kin, take, put."""
+"""Reading and writing along one dimension: gather, scatter and its reductions, index_select and related ops, take, put."""
 from __future__ import annotations
 
 import warnings
@@ -52,7 +52,7 @@ def copy_of(array: Any) -> Any:
 
 # ---- positions along one dimension
 def grid(index: Any, dim: int) -> tuple[Any, ...]:
-    """NumPy's index for: element [i, j, k] of the index tensor stands for its value in dimension `dim` at i, j, k."""
+    """NumPy's index in which element [i, j, k] of the index tensor replaces coordinate `dim` of [i, j, k]."""
     rank, xp = index.ndim, lean.namespace_of(index)
     places: list[Any] = [xp.arange(n).reshape((-1,) + (1,) * (rank - d - 1)) for d, n in enumerate(index.shape)]
     places[dim] = xp.ascontiguousarray(index)
@@ -82,7 +82,7 @@ def check_scatter(name: str, self: Any, dim: int, index: Any, src: Any) -> None:
         raise RuntimeError("Index tensor must have the same number of dimensions as "
                            f"{'input' if name == 'gather' else 'self'} tensor")
     if src is not None and index.ndim > src.ndim and all([i <= s for i, s in zip(index.shape, src.shape, strict=False)]):
-        wrap_dim(src.ndim, src.ndim)          # the sizes are compared dimension by dimension, and here one is missing
+        wrap_dim(src.ndim, src.ndim)          # sizes are compared by dimension, and `src` lacks one
     if src is not None and index.ndim != src.ndim:
         raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
     others = [d for d in range(index.ndim) if d != dim and index.shape[d] > self.shape[d]]
@@ -164,7 +164,7 @@ gather = defop(
 # ---- scatter
 def scatter_into(name: str, self: Any, dim: int, index: Any, src: Any, reduce: str | None = None,
                  include_self: bool = True) -> Any:
-    """A copy of `self` into which `src` (None stands for no shape of its own) was written or reduced."""
+    """A copy of `self` into which `src` (None if it has no shape of its own) was written or reduced."""
     dim = wrap_dim(dim, self.ndim)
     value = src if src.ndim == 0 and name == "scatter value" else None
     source = src if value is not None else src[tuple([slice(n) for n in index.shape])] if src.ndim == index.ndim else None
@@ -187,7 +187,7 @@ def scatter_into(name: str, self: Any, dim: int, index: Any, src: Any, reduce: s
 
 
 def reduced_elements(target: Any, index: Any, source: Any, dim: int, reduce: str | None, include_self: bool) -> bool:
-    """The same for an index per element, in C; False, and the target is of no use any more, if it was not done."""
+    """`scatter_into` for an index per element, in C; False, with the target's content undefined, if unsupported."""
     if reduce is None:
         return put_elements(target, index, source, dim, "=")
     if not include_self and not put_elements(target, index, neutral(reduce, target.dtype), dim, "="):
@@ -209,7 +209,7 @@ def divide_by(target: Any, counts: Any) -> None:
 
 
 def reduce_at(target: Any, places: Any, source: Any, reduce: str, include_self: bool) -> None:
-    """Reduce `source` into `target` at `places`; without `include_self` the old values there do not count."""
+    """Reduce `source` into `target` at `places`; without `include_self` the old values there are ignored."""
     if not include_self:
         target[places] = neutral(reduce, target.dtype)
     name = REDUCTIONS[reduce]
@@ -231,7 +231,7 @@ def reduce_at(target: Any, places: Any, source: Any, reduce: str, include_self: 
 
 
 def neutral(reduce: str, dtype: Any) -> Any:
-    """What a reduction starts with."""
+    """The neutral element of a reduction."""
     if reduce in ("sum", "mean"):
         return np.zeros((), dtype)
     if reduce == "prod":
@@ -246,7 +246,7 @@ def neutral(reduce: str, dtype: Any) -> Any:
 
 def scatter_value_kernel(xp: Any, self: Any, dim: int, index: Any, value: Any, reduce: str | None = None) -> Any:
     if isinstance(value, complex) and self.dtype.kind != "c" or not value * 0 == 0 and self.dtype.kind in "iu":
-        scatter_into("scatter value", self, dim, index, number_array(0, self.dtype))      # what is wrong elsewhere comes first
+        scatter_into("scatter value", self, dim, index, number_array(0, self.dtype))      # other errors come first
     return scatter_into("scatter value", self, dim, index, number_array(value, self.dtype), reduce)
 
 
@@ -280,7 +280,7 @@ def scatter_reduced_tangent(self_p: Any, self_t: Any, dim: int, index: Any, src_
 
 
 def scaled_by_value(t: Any, dim: int, index: Any, value: Any, reduce: str) -> Any:
-    """What a tangent or gradient of `self` becomes: sums leave it, products multiply it as often as the index says."""
+    """The tangent or gradient of `self`: unchanged for sums, multiplied once per index for products."""
     return t if reduce == "add" else scatter_reduced_value(t, dim, index, value, reduce="multiply")
 
 
@@ -319,7 +319,7 @@ scatter_add = defop(
 
 # ---- scatter_reduce
 class Error(Node):
-    """A node whose gradient PyTorch does not know: going through it is an error."""
+    """A node without a derivative in PyTorch: backward through it raises."""
 
     __slots__ = ("message",)
 
@@ -328,7 +328,7 @@ class Error(Node):
 
 
 def refused(t: Any, message: str) -> Any:
-    """The same values as `t`, behind a node that refuses to be differentiated."""
+    """The same values as `t`, with a node that raises in backward."""
     if not wants_grad(t):
         return t
     node = Error()
@@ -350,7 +350,8 @@ def scatter_reduce_kernel(xp: Any, self: Any, dim: int, index: Any, src: Any, re
 
 
 class Along:
-    """How a reduction along a dimension reads, adds and reduces: by an index per element, or by a vector of rows."""
+    """The read, add and reduce operations of a reduction along a dimension: by an index per element, or by a vector of
+    rows."""
 
     def __init__(self, dim: int, index: Any, by_rows: bool) -> None:
         self.dim, self.index, self.by_rows = dim, index, by_rows
@@ -385,7 +386,7 @@ def reduction_backward(along: Along, grad: Any, self: Any, src: Any, reduce: str
         grad_self = grad / counts
         grad_src = along.read(grad) / along.read(counts)
     else:
-        # equal extremes share the gradient evenly, wherever they come from
+        # equal extremes share the gradient evenly, both of `self` and of `src`
         self_is_result = (self == result).to(self.dtype)
         src_is_result = (src == along.read(result)).to(src.dtype)
         shared = grad / along.add(self_is_result, src_is_result)
@@ -427,7 +428,7 @@ def reduction_tangent(along: Along, self: Any, self_t: Any, src: Any, src_t: Any
         src_is_result = (src == along.read(result)).to(src.dtype)
         counts = along.add(self_is_result, src_is_result)
         return along.add(self_is_result * self_t, src_is_result * src_t) / counts.masked_fill(counts == 0, 1)
-    # every product with one factor replaced by its tangent is a derivative of the backward formula's
+    # the tangent of a product is the derivative of the backward formula
     ones = late.ones_like(result)
     grad_self, grad_src = product_backward(along, ones, self, src, include_self, result)
     grad_self = grad_self if include_self else along.clear(grad_self)
@@ -455,7 +456,8 @@ def check_rows(index: Any, size: int) -> None:
 
 
 def check_selected(index: Any, shape: Any, dim: int) -> None:
-    """The same for a dimension of a tensor; the kernel for all but the first, and for nothing, has words of its own."""
+    """Check positions along a dimension; the kernels for dimensions other than the first and for empty tensors have other
+    texts."""
     size = shape[dim]
     if not lean.within(index, 0, size):
         if not size and len(shape) > 1:
@@ -540,7 +542,7 @@ def index_add_kernel(xp: Any, self: Any, dim: int, index: Any, source: Any, alph
 
 
 def read_rows(grad: Any, dim: int, index: Any, source: Any, source_dim: int) -> Any:
-    """The gradient of what was put into the rows."""
+    """The gradient of the source rows."""
     if source_dim:
         return grad.index_select(dim, index).expand_as(source)
     return grad.index_select(dim, index.squeeze(0) if index.ndim else index)
@@ -693,7 +695,7 @@ index_reduce = defop(
 )
 
 
-# ---- take and put: the tensor as if it were a vector
+# ---- take and put: the flattened tensor
 def check_flat(name: str, self: Any, index: Any) -> None:
     if index.dtype != INT64:
         raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {legacy(index)}")
@@ -719,7 +721,7 @@ def take_backward(grad: Any, self: Any, index: Any) -> Any:
 
 
 def batched_take(op: OpDef, args: Any, dims: Any, size: int) -> Any:
-    """Each example's elements are looked up among those of all."""
+    """The batching rule of take: indices are offset into the flattened batch."""
     self, index = args
     if dims[0] is None:
         return call(op, args), dims[1]

@@ -1,4 +1,4 @@
-"""Products made of other ops: matmul with its folding rules, linear, tensordot, multi_dot, bilinear."""
+"""Composite products: matmul with its folding rules, linear, tensordot, multi_dot, bilinear."""
 from __future__ import annotations
 
 from typing import Any
@@ -46,7 +46,7 @@ def matmul_tensors(self: Any, other: Any) -> Any:
 
 
 def should_fold(self: Any, other: Any) -> bool:
-    """Whether a stack of matrices times a matrix or vector becomes one large matrix times it."""
+    """Whether a batch of matrices times a matrix or vector is folded into one large matrix product."""
     larger = self.array.ndim >= other.array.ndim
     big, small = (self, other) if larger else (other, self)
     if not (big.array.ndim >= 3 and small.array.ndim <= 2):
@@ -125,7 +125,7 @@ def linear_tensors(input: Any, weight: Any, bias: Any) -> Any:
     """input @ weight.T + bias."""
     rank = input.array.ndim
     if rank == 0 or weight.array.ndim == 0:
-        name = "matmul" if (input._flags | weight._flags) & FLAG_WRAPPER else "linear"           # made of it for examples
+        name = "matmul" if (input._flags | weight._flags) & FLAG_WRAPPER else "linear"           # matmul under vmap
         raise RuntimeError(f"both arguments to {name} need to be at least 1D, but they are {rank}D and {weight.array.ndim}D")
     if bias is None:
         return matmul_tensors(input, weight.t())
@@ -181,7 +181,7 @@ bilinear = defop("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? 
                  kernel=bilinear_tensors, composite=True, variants="function", out=False)
 
 
-# ---- tensordot and its relatives
+# ---- tensordot and related products
 def tensordot_tensors(self: Any, other: Any, dims_self: Any, dims_other: Any) -> Any:
     """Sum over pairs of dimensions, as one matrix product."""
     if len(dims_self) != len(dims_other):
@@ -283,7 +283,7 @@ def inner_tensors(self: Any, other: Any) -> Any:
     if a.ndim == b.ndim == 2 and a.dtype is b.dtype and len(a) + len(b) > 2 and (
             is_ordinary(self) and is_ordinary(other)) and not (families.will_differentiate(self) or families.will_differentiate(
             other)):
-        return call(mm, [self, new_tensor(b.T)]).view((len(a), len(b)))          # the same without the views that lead to it
+        return call(mm, [self, new_tensor(b.T)]).view((len(a), len(b)))          # equivalent, without the intermediate views
     return tensordot_tensors(self, other, [-1], [-1])
 
 
@@ -356,7 +356,7 @@ def multiply_chain(chain: Any) -> Any:
 
 
 def cheapest_splits(sizes: Any, count: int) -> dict[tuple[int, int], int]:
-    """Where to split each stretch of the chain, by dynamic programming."""
+    """The split position of each subchain, by dynamic programming."""
     cost = {(i, i): 0 for i in range(count)}
     splits: dict[tuple[int, int], int] = {}
     for length in range(1, count):

@@ -59,7 +59,7 @@ def distance_slopes(difference: Any, distance: Any, p: float) -> Any:
 
 
 def slope_bends(difference: Any, distance: Any, p: float) -> tuple[Any, Any]:
-    """The derivatives of `distance_slopes` by the differences and by the distances."""
+    """The derivatives of `distance_slopes` with respect to the differences and the distances."""
     distance = distance.unsqueeze(-1)
     if p in (0, 1) or math.isinf(p):
         return late.zeros_like(difference), late.zeros_like(difference)
@@ -298,7 +298,7 @@ def check_pdist_backward(grad: Any, self: Any, p: float, pdist: Any) -> None:
 
 
 def only_doubles(name: str, self: Any) -> None:
-    """Some kernels are there for single and double precision only."""
+    """Check for kernels that support single and double precision only."""
     if self.array.dtype.char not in "fd":
         raise unsupported(name, self.array.dtype)
 

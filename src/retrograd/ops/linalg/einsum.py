@@ -13,7 +13,7 @@ DOTS = "..."
 
 
 def parse_part(text: str, offset: int, what: str) -> list[str]:
-    """The labels of one operand (or of the output), an ellipsis as one label."""
+    """The labels of one operand (or of the output), with an ellipsis as one label."""
     labels: list[str] = []
     i = 0
     while i < len(text):
@@ -40,7 +40,7 @@ def parse_part(text: str, offset: int, what: str) -> list[str]:
 
 
 def parse(equation: str, operands: Any) -> tuple[list[list[str]], Any]:
-    """Labels of the operands and of the output; None for an output that the equation leaves open."""
+    """Labels of the operands and of the output; None for an implicit output."""
     left, arrow, right = equation.partition("->")
     inputs = []
     offset = 0
@@ -56,7 +56,7 @@ def parse(equation: str, operands: Any) -> tuple[list[list[str]], Any]:
 
 
 def check_ranks(inputs: Any, operands: Any) -> int:
-    """The number of dimensions that the ellipsis stands for."""
+    """The number of dimensions of the ellipsis."""
     covered = 0
     for i, (labels, t) in enumerate(zip(inputs, operands, strict=True)):
         named = len([label for label in labels if label != DOTS])
@@ -222,7 +222,7 @@ def pair(left: Any, right: Any, sums: Any) -> Any:
 
 
 def find_path(equation: str, operands: Any) -> Any:
-    """The order of contractions that opt_einsum recommends, flat; None if it is not installed."""
+    """The contraction path of opt_einsum, flattened; None if it is not installed."""
     try:
         import opt_einsum
     except ImportError:
@@ -247,7 +247,7 @@ def from_sublists(args: Any) -> tuple[str, Any]:
 
 
 def written_out(args: Any) -> Any:
-    """The equation and the operands one by one, also of a call with subscript lists or with a list of operands."""
+    """The equation and separate operands, also for a call with subscript lists or a list of operands."""
     if len(args) < 2:
         return args
     named = isinstance(args[0], str) or not isinstance(args[1], (list, tuple))
@@ -266,7 +266,7 @@ def einsum(*args: Any) -> Any:
     else:
         equation, operands = args[0], args[1:]
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
-        return EXTRA_FUNCTIONS["einsum"](equation, *operands[0])       # as a call of its own, which others may take over
+        return EXTRA_FUNCTIONS["einsum"](equation, *operands[0])       # a separate public call, which can be overridden
     if not isinstance(equation, str):
         raise TypeError(f"einsum(): argument 'equation' (position 1) must be str, not {type(equation).__name__}")
     for i, operand in enumerate(operands):

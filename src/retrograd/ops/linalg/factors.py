@@ -1,4 +1,4 @@
-"""What kernels of linear algebra share: checks of their operands, texts of their errors, layouts of their results."""
+"""Shared parts of linear algebra kernels: checks of operands, error texts, layouts of results."""
 from __future__ import annotations
 
 from typing import Any
@@ -44,7 +44,7 @@ def check_floating(name: str, array: Any, low_precision: bool = True) -> None:
 
 
 def supported(kernel: str, array: Any, even_empty: bool = True) -> None:
-    """LAPACK has routines for single and double precision only; some are not asked when there are no elements."""
+    """Check for LAPACK's dtypes, single and double precision; some ops skip it for empty inputs."""
     if array.dtype.char not in "fdFD" and (even_empty or array.size):
         raise NotImplementedError(f'"{kernel}" not implemented for \'{legacy(array)}\'')
 

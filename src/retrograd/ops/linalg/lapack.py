@@ -1,7 +1,7 @@
 """Factorizations and solvers of LAPACK over stacks of matrices, through the routines that SciPy carries.
 
-All functions work along the last two dimensions. A matrix that cannot be factorized is no error here: `info` says where
-the trouble began (1-based, 0 for none), and the numbers are what LAPACK leaves there.
+All functions work along the last two dimensions. A matrix that cannot be factorized is not an error here: `info` is the
+first failing position (1-based, 0 for success), and the values are what LAPACK leaves there.
 """
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from retrograd.core.threads import get_threads, set_threads, tell_algorithms
 from retrograd.ops.shared.triangles import cleared, lower_part, upper_part
 
 INT32 = np.dtype(np.int32)
-LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}       # of the routines' names, by NumPy's letters of dtypes
-BLOCK = 64                                               # columns that LAPACK treats at once, for the size of its workspace
+LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}       # prefix of LAPACK's routines by NumPy's dtype character
+BLOCK = 64                                               # LAPACK's block size, for workspace sizes
 
 
 @cache
 def libraries() -> tuple[Any, Any]:
-    """SciPy's LAPACK and BLAS, which are loaded here and told how many threads to use."""
+    """SciPy's LAPACK and BLAS, loaded here with their number of threads set."""
     from scipy.linalg import cython_blas, cython_lapack
     set_threads(get_threads())
     tell_algorithms()
@@ -33,7 +33,7 @@ def libraries() -> tuple[Any, Any]:
 
 @cache
 def address_of(name: str) -> int:
-    """Where a routine such as dgetrf is: all its operands are pointers."""
+    """The address of a routine such as dgetrf, whose operands are all pointers."""
     cython_lapack, cython_blas = libraries()
     library = cython_lapack if name in cython_lapack.__pyx_capi__ else cython_blas
     capsule = library.__pyx_capi__[name]
@@ -43,17 +43,17 @@ def address_of(name: str) -> int:
     return int(pointer_of(capsule, name_of(capsule)))
 
 
-SMALL: dict[str, int] = {}                               # routines of our own for matrices of at most so many rows and columns
+SMALL: dict[str, int] = {}                               # hand-written routines, with the maximum size of their matrices
 MOST_SMALL = 16
 if native is not None:
-    native.find_routines(address_of)                     # for kernels that are compiled whole
+    native.find_routines(address_of)                     # for fully compiled kernels
     SMALL = native.small_routines()
 
 
 def run(name: str, dtype: Any, count: int, *operands: Any, size: int = MOST_SMALL + 1) -> None:
     """Call a routine for each of `count` matrices, which have at most `size` rows and columns.
 
-    An int or a letter is passed as such; an array moves on along its first dimension, an array in a tuple stays.
+    An int or a letter is passed as is; an array advances along its first dimension, an array in a tuple does not.
     """
     full = LETTERS[dtype.char] + name
     routine = SMALL.get(full) if size <= MOST_SMALL else None
@@ -66,7 +66,7 @@ def run(name: str, dtype: Any, count: int, *operands: Any, size: int = MOST_SMAL
 
 
 def run_from_python(routine: int, count: int, operands: Any) -> None:
-    kept: list[Any] = []                                  # what the pointers point at
+    kept: list[Any] = []                                  # keeps the pointers' targets alive
     places = []
     for operand in operands:
         if isinstance(operand, (int, str)):
@@ -108,7 +108,7 @@ def matrices(work: Any, batch: Any) -> Any:
 
 
 def operand(a: Any, batch: Any) -> Any:
-    """The stack of matrices stored by columns, to be read only: without a copy where that is possible."""
+    """The batch of matrices stored by columns, read-only: without a copy where possible."""
     stored = a.swapaxes(-1, -2)
     if a.ndim == 2 and not batch and stored.flags.c_contiguous:
         return stored[None]
@@ -260,9 +260,9 @@ def cholesky(xp: Any, a: Any, upper: bool) -> tuple[Any, Any]:
     work = by_columns(a)
     info = np.zeros(len(work), INT32)
     run("potrf", a.dtype, len(work), "U" if upper else "L", n, work, n, info, size=n)
-    last = work.item(-1) if len(work) == 1 else np.add.reduce(work[:, -1, -1])        # no number if any pivot is none
+    last = work.item(-1) if len(work) == 1 else np.add.reduce(work[:, -1, -1])        # NaN if any pivot is NaN
     wrong = np.isnan(work.reshape((len(work), n * n))[:, ::n + 1].real) if last != last else None
-    if wrong is not None and wrong.any():         # a pivot that is not a number is not positive, which not every LAPACK says
+    if wrong is not None and wrong.any():         # a NaN pivot is not positive, which not every LAPACK reports
         info = np.where((info == 0) & wrong.any(1), wrong.argmax(1) + 1, info).astype(INT32)
     return matrices(cleared(work, 0, upper), batch), info.reshape(batch)
 
@@ -285,7 +285,7 @@ def cholesky_inverse(xp: Any, factor: Any, upper: bool) -> tuple[Any, Any]:
     info = np.zeros(len(work), INT32)
     if work.size:
         run("potri", factor.dtype, len(work), "U" if upper else "L", n, work, n, info)
-        half = lower_part(work, -1) if upper else upper_part(work, 1)       # work has columns for rows
+        half = lower_part(work, -1) if upper else upper_part(work, 1)       # `work` is transposed
         whole = half + adjoint(half)
         diagonal = np.arange(n)
         whole[:, diagonal, diagonal] = work[:, diagonal, diagonal]
@@ -359,7 +359,7 @@ def reflect(xp: Any, vectors: Any, tau: Any, other: Any, left: bool, transpose: 
 # ---- eigenvalues and singular values
 @cache
 def wanted_space(name: str, dtype: Any, *sizes: Any) -> tuple[int, int, int]:
-    """The sizes of the workspaces (own, real, whole numbers) that a routine asks for: it says so when -1 is given for them."""
+    """The workspace sizes (own type, real, integer) of a routine, queried by passing -1."""
     own, real, whole = np.empty(1, dtype), np.empty(1, dtype.type(0).real.dtype), np.empty(1, INT32)
     nothing, info = (np.empty(1, dtype),), (np.zeros(1, INT32),)
     if name == "gesdd":
@@ -427,7 +427,7 @@ def least_squares(xp: Any, a: Any, b: Any, driver: str, rcond: float) -> tuple[A
     head = ("N", *shape) if driver == "gels" else (*shape, *own)
     real = (np.empty(1, values.dtype),) if a.dtype.kind == "c" and driver != "gels" else ()
     whole = (np.empty(1, INT32),) if driver == "gelsd" else ()
-    # with -1 for its size, the routine says what workspace it wants
+    # workspace query: size -1
     space, info = np.empty(1, a.dtype), np.zeros(1, INT32)
     run(driver, a.dtype, 1, *head, (space,), -1, *[(x,) for x in (*real, *whole)], (info,))
     size = max(1, int(space[0].real))

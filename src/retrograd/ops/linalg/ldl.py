@@ -80,9 +80,9 @@ def ldl_solve_kernel(xp: Any, LD: Any, pivots: Any, B: Any, hermitian: bool) -> 
 
 
 def check_exchanges(pivots: Any, n: int) -> None:
-    """LAPACK believes what the pivots say: rows that there are, and negative numbers in pairs."""
+    """Check the pivots, which LAPACK trusts: valid rows, and negative numbers in pairs."""
     rows = pivots.reshape(-1, n) if n else pivots.reshape(0, 0)
-    if rows.size and rows.min() >= 1 and rows.max() <= n:            # no blocks of two
+    if rows.size and rows.min() >= 1 and rows.max() <= n:            # no 2x2 blocks
         return
     sound = bool(((abs(rows) >= 1) & (abs(rows) <= n)).all())
     opened = np.zeros(len(rows), np.bool_)

@@ -22,7 +22,7 @@ from retrograd.ops.shared.families import conj
 
 
 def words(array: Any) -> str:
-    """What C++ calls the type of an array's elements."""
+    """The C++ name of an array's element type."""
     return elementwise.C_NAMES[dtypes.BY_NUMPY[array.dtype].name]
 
 
@@ -41,7 +41,7 @@ def no_bool(name: str, array: Any) -> None:
 
 
 def refuse_bool(name: str, self: Any, left: Any, right: Any) -> None:
-    """Of bools there are no products, and of products without terms no multiples of bools to add them to."""
+    """Raise for bool matmul, and for bool `self` added to an empty product."""
     if self.dtype.kind == "b" and not (left.size and right.size):
         raise RuntimeError("result type Long can't be cast to the desired output type Bool")
     no_bool(name, self)
@@ -74,7 +74,7 @@ EXACT = 2.0 ** 53             # integers up to this are exact in double precisio
 
 
 def any_product(xp: Any, a: Any, b: Any) -> Any:
-    """A product; one of integers by that of doubles where it is exact, since BLAS has no other."""
+    """A product; integers are multiplied as doubles where that is exact, since BLAS has no integer product."""
     if a.dtype.kind in "iu" and b.ndim > 1 and a.size and b.size and a.size * b.shape[-1] >= 4096:
         bound = [max(abs(float(m.max())), abs(float(m.min()))) for m in (a, b)]
         if bound[0] * bound[1] * a.shape[-1] < EXACT:
@@ -103,19 +103,19 @@ def product(xp: Any, a: Any, b: Any) -> Any:
 
 
 def fast_mm(a: Any, b: Any) -> Any:
-    """`mm` of the usual dtypes; None for everything that needs a closer look."""
+    """`mm` of the usual dtypes; None for all other cases."""
     if a.ndim == 2 and b.ndim == 2 and a.dtype is b.dtype and a.dtype.char in "fdFD":
-        return np.dot(a, b)               # for two matrices the same as matmul, by a shorter way
+        return np.dot(a, b)               # same as matmul for two matrices, with less overhead
     return None
 
 
 def fits(self: Any, first: Any, second: Any) -> bool:
-    """Whether all have one dtype that needs no closer look."""
+    """Whether all share one dtype that needs no conversion."""
     return self.dtype is first.dtype and first.dtype is second.dtype and self.dtype.char in "fd"
 
 
 def combined(xp: Any, self: Any, made: Any, beta: Any, alpha: Any) -> Any:
-    """beta * self + alpha * made; nothing of `self` is read when beta is 0, not even its NaNs."""
+    """beta * self + alpha * made; `self` is ignored when beta is 0, including its NaNs."""
     kept = self.dtype
     made = wide(made)
     if alpha != 1:
@@ -127,7 +127,7 @@ def combined(xp: Any, self: Any, made: Any, beta: Any, alpha: Any) -> Any:
 
 
 def added(xp: Any, self: Any, made: Any, beta: Any, alpha: Any) -> Any:
-    """The same for real numbers of one dtype; `made` is new, and becomes the result."""
+    """`combined` for real arrays of one dtype, in place in the new array `made`."""
     if alpha != 1:
         xp.multiply(made, made.dtype.type(as_number(alpha, made.dtype)), made)
     if beta != 0:
@@ -170,7 +170,7 @@ def addmm_kernel(xp: Any, self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any
     dtype = self.dtype
     if (beta == 1 and alpha == 1 and dtype.char in "fd" and mat1.dtype is dtype and mat2.dtype is dtype and mat1.ndim == 2
             and mat2.ndim == 2 and self.ndim == 1 and mat1.shape[1] == mat2.shape[0] and self.shape[0] == mat2.shape[1]):
-        made = xp.matmul(mat1, mat2)      # a linear layer: nothing to check or convert
+        made = xp.matmul(mat1, mat2)      # a linear layer: no check or conversion needed
         made += self
         return made
     if self.dtype != mat2.dtype:
@@ -188,7 +188,7 @@ def addmm_kernel(xp: Any, self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any
 
 
 def in_its_place(kernel: Any) -> Any:
-    """The kernel of an in-place sum, whose result has the shape that the tensor had."""
+    """The kernel of an in-place sum, whose result keeps the tensor's shape."""
     def in_place(xp: Any, self: Any, *rest: Any) -> Any:
         result = kernel(xp, self, *rest)
         if result.shape != self.shape:
@@ -228,7 +228,7 @@ def fast_bmm(a: Any, b: Any) -> Any:
 
 
 def stacked(a: Any, b: Any) -> Any:
-    """The products of two stacks of matrices; large ones several at a time."""
+    """The products of two batches of matrices; large ones in parallel."""
     if native is not None and a.dtype.char in GEMM and a.size * b.shape[2] >= LARGE_STACK and len(a) == len(b) > 1 and (
             a.shape[2] == b.shape[1] and a.dtype == b.dtype):
         made = np.empty((len(a), a.shape[1], b.shape[2]), a.dtype)
@@ -238,8 +238,8 @@ def stacked(a: Any, b: Any) -> Any:
 
 
 GEMM = {"f": "sgemm", "d": "dgemm", "F": "cgemm", "D": "zgemm"}
-LARGE_STACK = 1 << 18         # multiplications from which on several threads pay
-OUTER_PRODUCTS = 1024         # results as large as this are made faster by a plain loop than by a matrix product for each
+LARGE_STACK = 1 << 18         # multiplications from which threads pay off
+OUTER_PRODUCTS = 1024         # result size from which a plain loop is faster than a matrix product each
 
 
 def baddbmm_kernel(xp: Any, self: Any, batch1: Any, batch2: Any, beta: Any, alpha: Any) -> Any:
@@ -399,7 +399,7 @@ def mat2_gradient(grad: Any, mat1: Any, sizes: Any, strides: Any, alpha: Any) ->
 
 # ---- batching
 def check_ranks(name: str, args: Any, dims: Any, *expected: int) -> None:
-    """Refuse factors whose examples are no vectors or matrices: a product of stacks would accept them."""
+    """Refuse factors whose examples are not vectors or matrices: a batched product would accept them."""
     found = families.example_ranks(args, dims)
     if found != list(expected):
         if name == "dot":
@@ -533,13 +533,13 @@ def sum_batch(name: str, args: Any, dims: Any, size: int) -> Any:
 
 
 def batched_addbmm(op: OpDef, args: Any, dims: Any, size: int) -> Any:
-    """The matrices of all examples at once, summed for each."""
+    """Multiply the matrices of all examples at once, and sum for each."""
     check_ranks("bmm", args[1:3], dims[1:3], 3, 3)
     self, left, right = [families.move_to_front(t, d) if d is not None else t.unsqueeze(0)
                          for t, d in zip(args[:3], dims[:3], strict=True)]
     made = plainly(late.matmul(left, right).sum(1), args[4])
     self = self.reshape((self.shape[0], *[1] * (3 - self.ndim), *self.shape[1:]))
-    if args[3] == 0:                      # what `self` holds does not count, not even NaN
+    if args[3] == 0:                      # `self` is ignored, including its NaNs
         return made.expand((size, *made.shape[1:])), 0
     return (made + plainly(self, args[3])).expand((size, *made.shape[1:])), 0
 
@@ -623,7 +623,7 @@ vdot = defop(
 # ---- three-way products
 @lru_cache(maxsize=256)
 def order_of(shapes: Any, kept: Any, result: Any) -> Any:
-    """In which order three arrays of these shapes, which have these dimensions, are multiplied."""
+    """The multiplication order of three arrays with these shapes and dimensions."""
     operands: list[Any] = []
     for shape, dims in zip(shapes, kept, strict=True):
         operands += [np.broadcast_to(np.zeros(1), shape), list(dims)]
@@ -644,7 +644,7 @@ def trilinear_kernel(xp: Any, i1: Any, i2: Any, i3: Any, expand1: Any, expand2: 
 
 def trilinear_gradient(grad: Any, i1: Any, i2: Any, i3: Any, expand1: Any, expand2: Any, expand3: Any, sumdim: Any,
                        needed: Any) -> Any:
-    """Each gradient is a product of the same kind, with the sum and one expansion in exchanged roles."""
+    """Each gradient is a trilinear product with the sum and one expansion exchanged."""
     return (trilinear(grad, i2, i3, sumdim, expand2, expand3, expand1) if needed[0] else None,
             trilinear(i1, grad, i3, expand1, sumdim, expand3, expand2) if needed[1] else None,
             trilinear(i1, i2, grad, expand1, expand2, sumdim, expand3) if needed[2] else None)

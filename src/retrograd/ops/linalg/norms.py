@@ -1,4 +1,4 @@
-"""Linear algebra that is made of other ops (norms, ranks, powers), products of reflections, the matrix exponential."""
+"""Composite linear algebra (norms, ranks, powers), Householder products, the matrix exponential."""
 from __future__ import annotations
 
 import math
@@ -46,7 +46,7 @@ def householder_kernel(xp: Any, input: Any, tau: Any) -> Any:
 
 
 def reflection_vector(vectors: Any, k: int) -> Any:
-    """The k-th vector: zeros, then 1, then what the matrix has below its diagonal."""
+    """The k-th reflection vector: zeros, then 1, then the column below the diagonal."""
     below = vectors[..., k + 1:, k:k + 1]
     head = below.new_zeros((*vectors.shape[:-2], k + 1, 1))
     return late.cat([head + late.eye(k + 1, dtype=vectors.dtype)[:, k:], below], -2)
@@ -172,7 +172,7 @@ def matrix_exp_kernel(xp: Any, self: Any) -> Any:
 
 
 def exp_derivative(matrix: Any, change: Any) -> Any:
-    """The derivative of the exponential in a direction: a block of the exponential of a matrix of twice the size."""
+    """The directional derivative of the exponential: a block of the exponential of a matrix of twice the size."""
     n = matrix.shape[-1]
     cat = late.cat
     upper = cat([matrix, change.expand(matrix.shape)], -1)
@@ -245,14 +245,14 @@ def order_to_back(ndim: int, first: int, second: int) -> tuple[int, ...]:
 
 
 def put_back(t: Any, first: int, second: int) -> Any:
-    """The result of a reduction that kept its dimension, with the dimensions of the matrix where they were."""
+    """The result of a keepdim reduction with the matrix dimensions moved back."""
     t = t.unsqueeze(-1)
     order = order_to_back(t.ndim, first, second)
     return t.permute(tuple([order.index(d) for d in range(t.ndim)]))
 
 
 def largest_or_zero(t: Any, dim: int, keepdim: bool) -> Any:
-    """The maximum along a dimension, of nothing 0."""
+    """The maximum along a dimension, 0 for an empty one."""
     if t.shape[dim]:
         return late.amax(t, dim, keepdim)
     dim %= t.ndim
@@ -395,7 +395,7 @@ def cond(self: Any, p: Any) -> Any:
 
 
 def finite_or_infinite(t: Any) -> Any:
-    """A matrix without an inverse has an infinite condition number, whatever the product of norms came to."""
+    """The condition number, infinite for a singular matrix."""
     return late.nan_to_num(t, nan=math.inf, posinf=math.inf, neginf=-math.inf)
 
 

@@ -39,7 +39,7 @@ from retrograd.ops.shared.triangles import lower_part, upper_part
 
 # ---- batching
 def stacked(*ranks: int) -> Any:
-    """The rule for ops on stacks of matrices or vectors (`ranks`, of each tensor): examples are more of the stack."""
+    """The batching rule for ops on batches of matrices or vectors (`ranks` of each tensor): examples extend the batch."""
     def rule(op: OpDef, args: Any, dims: Any, size: int) -> Any:
         return run_stacked(op, args, dims, size, ranks)
     return rule
@@ -61,7 +61,7 @@ def run_stacked(op: Any, args: Any, dims: Any, size: int, ranks: tuple[int, ...]
     result = call(op, moved)
     if not op.multiple:
         return result, 0
-    # what an op leaves out is empty, and no stack
+    # an omitted output is empty, without batch dimensions
     return result, tuple([0 if t.ndim > 1 or tuple(t.shape) == (size,) else None for t in result])
 
 
@@ -81,7 +81,7 @@ def trace_of(t: Any) -> Any:
 
 
 def scaled_identity(factor: Any, n: int) -> Any:
-    """A stack of multiples of the identity."""
+    """A batch of multiples of the identity."""
     return factor.unsqueeze(-1).expand((*factor.shape, n)).diag_embed(0, -2, -1)
 
 
@@ -264,7 +264,7 @@ defop("inverse(Tensor self) -> Tensor",
 
 # ---- systems of equations
 def has_vector(a_shape: Any, b_shape: Any) -> bool:
-    """Whether the right side is one vector for each matrix, not a matrix."""
+    """Whether the right-hand side is one vector per matrix."""
     return len(b_shape) == 1 or (len(a_shape) - 1 == len(b_shape) and tuple(b_shape) == tuple(a_shape[:-1]))
 
 
@@ -304,7 +304,7 @@ def solve_kernel(xp: Any, A: Any, B: Any, left: bool, check_errors: bool) -> Any
 
 
 def solve_gradients(grad: Any, A: Any, LU: Any, pivots: Any, result: Any, left: bool, needed: Any) -> Any:
-    """With a graph to be made of this, the solution of another system of A; without, A need not be factorized again."""
+    """The gradients of a solve: with create_graph by another differentiable solve, else from the saved factors."""
     vector = has_vector(A.shape, result.shape)
     if vector:
         grad, result = grad.unsqueeze(-1), result.unsqueeze(-1)
@@ -480,7 +480,7 @@ def slogdet_kernel(xp: Any, A: Any) -> Any:
 
 
 def perturbed(LU: Any) -> Any:
-    """Factors of a matrix nearby that is not singular: the determinant is smooth, so its slope there will do."""
+    """Factors of a nearby non-singular matrix: the determinant is smooth, so its gradient there is a good approximation."""
     diagonal = LU.diagonal(0, -2, -1)
     tiny = float(np.finfo(LU.array.dtype).eps)
     return LU + late.where(diagonal == 0, tiny, 0.0).to(LU.dtype).diag_embed(0, -2, -1)
@@ -500,7 +500,7 @@ def det_gradient(grad: Any, A: Any, result: Any, LU: Any, pivots: Any) -> Any:
     if not A.numel():
         return late.zeros_like(A)
     n = A.shape[-1]
-    if n == 1:                            # the matrix is its determinant, singular or not
+    if n == 1:                            # a 1x1 matrix is its own determinant
         return grad.unsqueeze(-1).unsqueeze(-1).expand(A.shape)
     if not is_watched():
         right = scaled_identity(grad * result.conj(), n)
@@ -508,7 +508,7 @@ def det_gradient(grad: Any, A: Any, result: Any, LU: Any, pivots: Any) -> Any:
     singular = np.abs(everything(result)) < 100 * np.finfo(A.array.dtype).eps
     if not singular.any():
         return linalg_solve(A.mH, scaled_identity(grad * result.conj(), n))
-    if singular.all() or result._flags & FLAG_WRAPPER:       # examples of a batch cannot be told apart
+    if singular.all() or result._flags & FLAG_WRAPPER:       # batched examples cannot be inspected one by one
         return cofactors(grad, A)
     flag = late.tensor(singular)
     grad = grad.expand(result.shape)
@@ -634,7 +634,7 @@ def unpacked(xp: Any, lu: Any, pivots: Any, data: bool, permutation: bool) -> An
 
 
 def lu_gradient(gL: Any, gU: Any, P: Any, L: Any, U: Any) -> Any:
-    """The gradient of A = P L U; what a rectangular matrix has beyond its leading square depends on that square too."""
+    """The gradient of A = P L U; the part of a rectangular matrix beyond its leading square depends on that square too."""
     rows, columns, k = L.shape[-2], U.shape[-1], L.shape[-1]
     zeros = late.zeros_like
     gL = zeros(L) if gL is None else gL
@@ -825,7 +825,7 @@ OLD_LU_WARNING = (
 
 @expose
 def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
-    """L and U in one matrix and the row exchanges, with `get_infos` also where it met a zero."""
+    """L and U in one matrix and the row exchanges, with `get_infos` also the position of the first zero pivot."""
     deprecated(OLD_LU_WARNING)()
     made = linalg_lu_factor_ex(A, pivot=pivot)[:3 if get_infos else 2]
     if out is None:

@@ -39,7 +39,7 @@ def diagonal_of(t: Any) -> Any:
 
 
 def with_diagonal(fresh: Any, diagonal: Any) -> Any:
-    """The matrix, which nobody else has, with another diagonal."""
+    """The matrix, which must be unshared, with another diagonal, in place."""
     if must_not_write(fresh, diagonal):
         return fresh - diagonal_of(fresh).diag_embed(0, -2, -1) + diagonal.diag_embed(0, -2, -1)
     diagonal_of(fresh).copy_(diagonal)
@@ -173,7 +173,7 @@ def eigh_kernel(xp: Any, A: Any, UPLO: str, compute_v: bool) -> Any:
 
 
 def where_failed(xp: Any, A: Any) -> str:
-    """Which matrix of a stack an algorithm could not treat: the first that is not finite."""
+    """The index of the first non-finite matrix of a batch, for the error."""
     if A.ndim == 2:
         return ""
     return f"(Batch element {int(xp.argmin(xp.isfinite(A).all((-2, -1)).reshape(-1)))}): "
@@ -192,7 +192,7 @@ def eigh_gradient(grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     inner = eigenvectors.mH @ gV
     if inner.is_complex():
         check_phase("linalg_eigh_backward", "eigenvectors", "quantity, so it is ill-defined.", diagonal_of(inner))
-    inner = times(inner - inner.mH, 0.5) / gaps(eigenvalues)        # along the unitary matrices
+    inner = times(inner - inner.mH, 0.5) / gaps(eigenvalues)        # tangent to the unitary matrices
     along = late.zeros_like(eigenvalues) if gL is None else gL
     return eigenvectors @ (with_diagonal(inner, along.to(inner.dtype)) @ eigenvectors.mH)
 
@@ -381,7 +381,7 @@ def svd_gradient(grads: Any, U: Any, S: Any, Vh: Any, full_matrices: bool) -> An
 def svd_tangent(A_t: Any, U: Any, S: Any, Vh: Any, full_matrices: bool) -> Any:
     k, rows, columns = S.shape[-1], U.shape[-2], Vh.shape[-1]
     if full_matrices and rows != columns:
-        # Vectors beyond the singular values are any basis of the rest: they count as constants.
+        # Vectors beyond the singular values are an arbitrary basis of the complement: treated as constants.
         dU, values, dVh = svd_tangent(A_t, U.narrow(-1, 0, k), S, Vh.narrow(-2, 0, k), False)
         return (late.cat([dU, late.zeros_like(U.narrow(-1, k, rows - k))], -1), values,
                 late.cat([dVh, late.zeros_like(Vh.narrow(-2, k, columns - k))], -2))

@@ -1,4 +1,4 @@
-"""Ops over lists of tensors: `_foreach_add` and its like do to each tensor of a list what `add` does to one.
+"""Ops over lists of tensors: `_foreach_add` and similar ops apply `add` to each tensor of a list.
 
 Every tensor gets a node of its own, named after the list op. Those nodes belong to copies of the single ops' rows,
 which have no public name.
@@ -26,7 +26,7 @@ ITEMS: dict[str, Any] = {}            # node name -> the row that makes it
 
 
 def item(base: Any, node: str, check: Any = None) -> Any:
-    """A copy of an op's row whose nodes have another name, perhaps with another check."""
+    """A copy of an op's row with another node name and, optionally, another check."""
     made = ITEMS.get(node)
     if made is None:
         made = ITEMS[node] = OpDef(base.schema, base.kernel, vjp=base.vjp, jvp=base.jvp, batch=base.batch, promote=base.promote,
@@ -40,7 +40,7 @@ def row(name: str, overload: str) -> Any:
     return getattr(find_packet(name), overload)
 
 
-# ---- what all lists must be
+# ---- checks of lists
 def check_lists(first: Any, *others: Any) -> None:
     if not len(first):
         raise RuntimeError("Tensor list must have at least one tensor.")
@@ -57,7 +57,7 @@ def check_scalars(first: Any, scalars: Any) -> None:
 
 
 def number_of(other: Any) -> Any:
-    """A scalar given as a tensor, which must have no dimensions."""
+    """The number of a scalar given as a 0-d tensor."""
     if other.ndim != 0 or other.numel() != 1:
         raise RuntimeError(f"scalar tensor expected to be 0 dim but it has {other.ndim} dimensions and {other.numel()} "
                            "elements.")
@@ -76,13 +76,13 @@ def listed(schema: str, compute: Any, variants: str = "function") -> None:
 
 def one_by_one(compute: Any, single: Any, width: int, tail: tuple[Any, ...] = (), spreads: bool = False,
                bare: bool = False) -> Any:
-    """Say what `compute` does to lists that are in order (see `Each`)."""
+    """Declare the single-tensor op of `compute` for valid lists (see `Each`)."""
     compute.each = (single, width, tail, spreads, bare, False)
     return compute
 
 
 def seen_whole(op: list[Any], compute: Any) -> Any:
-    """A list op that dispatch modes and `__torch_dispatch__` see as one, unless derivatives are recorded for each tensor."""
+    """A list op that dispatch modes and `__torch_dispatch__` see as one op, unless autograd records each tensor."""
     def run(*args: Any) -> Any:
         if switches.any_mode and tls.slow_path or has_subclass(args):
             watched = tls.dispatch_modes and getattr(tls.dispatch_modes[-1], "_process", None) is None
@@ -97,17 +97,18 @@ def tensors_in(args: Any) -> list[Any]:
 
 
 def overridden(args: Any) -> bool:
-    """Whether a class among those of the tensors sees ops now."""
+    """Whether a class of the tensors overrides dispatch."""
     return not tls.dispatch_disabled and any([type(t).__torch_dispatch__ is not Tensor.__torch_dispatch__
                                               for t in tensors_in(args) if t._flags & FLAG_SUBCLASS])
 
 
 def in_place(name: str, overload: str, arguments: str, single: str, spread: Any = None, node: str = "") -> None:
-    """Declare the form that writes: `single` is the in-place op for one tensor, which gets the items of lists. `spread` makes
-    a list of the last argument, a tensor of numbers. `node` is the name of the nodes, if not that of the single op's."""
+    """Declare the in-place form: `single` is the in-place op for one tensor, called with the items of lists. `spread` turns
+    the last argument, a tensor of numbers, into a list. `node` is the name of the nodes, by default that of the single
+    op."""
     def kernel(self: Any, *rest: Any) -> Any:
         recorded = [t for t in self if wants_grad(t)] if tls.grad_enabled else []
-        for t in recorded:                    # of all tensors, before the first is written to
+        for t in recorded:                    # check all tensors before the first write
             check_inplace(t, True)
         for argument in rest:
             if isinstance(argument, (list, tuple)):
@@ -240,7 +241,7 @@ for name in ("add", "sub", "mul", "div"):
     full, stem = f"_foreach_{name}", f"Foreach{camel(name)}Backward"
     tail: tuple[Any, ...] = (1,) if name in ("add", "sub") else ()
     alpha = ", *, Scalar alpha=1" if tail else ""
-    if name in ("mul", "div"):             # a tensor that could be a number is a tensor
+    if name in ("mul", "div"):             # a 0-d tensor is treated as a tensor, not as a number
         listed(f"{full}.Tensor(Tensor[] self, Tensor other) -> Tensor[]", with_tensor(name, stem + "0Tensor"))
     listed(f"{full}.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]", with_scalar(name, "Scalar", stem + "1Scalar", tail))
     listed(f"{full}.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]",
@@ -278,7 +279,7 @@ in_place("_foreach_pow", "ScalarList", ", Scalar[] exponent", "pow_.Scalar")
 in_place("_foreach_pow", "List", ", Tensor[] exponent", "pow_.Tensor")
 
 
-# ---- the larger and the smaller of a tensor and a number; their nodes keep all numbers of the list
+# ---- maximum and minimum of a tensor and a number; their nodes keep all numbers of the list
 def extreme_rows(name: str, sign: int) -> tuple[Any, Any]:
     def gradient(grad: Any, self: Any, limit: Any) -> Any:
         beaten = self < limit if sign > 0 else self > limit

@@ -1,7 +1,7 @@
-"""Updates of optimizers for whole lists of parameters: `_fused_adam_` and `_fused_adamw_`, one pass over memory each.
+"""Optimizer updates for lists of parameters: `_fused_adam_` and `_fused_adamw_`, one pass over memory each.
 
 The compiled core has a loop for each formula (INTERNAL in codegen/table.py), which runs over all parameters in one
-parallel region; tensors that it does not take (gaps, mixed dtypes, complex numbers) get the same formula op by op.
+parallel region; unsupported tensors (non-contiguous, mixed dtypes, complex) get the same formula op by op.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from retrograd.ops.lists.foreach import check_lists
 
 
 def native_update(name: str, lists: Any, numbers: tuple[float, ...]) -> bool:
-    """Whether the compiled loop has changed the tensors of `lists`, position by position."""
+    """Run the compiled loop on the tensors of `lists`; False if it does not support them."""
     native = fast_kernels.native
     if native is None or not all(is_ordinary(t) for tensors in lists for t in tensors):
         return False
@@ -26,7 +26,7 @@ def native_update(name: str, lists: Any, numbers: tuple[float, ...]) -> bool:
 def adam(self: Any, grads: Any, exp_avgs: Any, exp_avg_sqs: Any, max_exp_avg_sqs: Any, state_steps: Any, lr: float,
          beta1: float, beta2: float, weight_decay: float, eps: float, amsgrad: bool, maximize: bool, grad_scale: Any,
          found_inf: Any, decoupled: bool) -> None:
-    """One step of Adam for each parameter; the steps have been counted already."""
+    """One step of Adam for each parameter, after the step counters were incremented."""
     check_lists(self, grads, exp_avgs, exp_avg_sqs, state_steps)
     if found_inf is not None and found_inf.item():
         return
@@ -69,7 +69,7 @@ def one_adam(param: Any, grad: Tensor, average: Any, squares: Any, largest: Any,
 
 
 def declare(name: str, decoupled: bool, doc: str) -> None:
-    """Make Adam public under a name of its own for each kind of weight decay."""
+    """Publish Adam under a separate name for each kind of weight decay."""
     def update(self: Any, grads: Any, exp_avgs: Any, exp_avg_sqs: Any, max_exp_avg_sqs: Any, state_steps: Any, *, lr: float,
                beta1: float, beta2: float, weight_decay: float, eps: float, amsgrad: bool, maximize: bool,
                grad_scale: Any = None, found_inf: Any = None) -> None:

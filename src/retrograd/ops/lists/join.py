@@ -27,12 +27,12 @@ from retrograd.ops.views.slicing import slice_
 
 # ---- cat and stack
 def is_skipped(shape: Any) -> bool:
-    """1-D tensors without elements may be joined with anything; they are left out."""
+    """Whether cat skips a tensor: empty 1-D tensors are compatible with anything."""
     return len(shape) == 1 and shape[0] == 0
 
 
 def check_cat(arrays: Any, dim: int) -> tuple[int, Any]:
-    """The dimension counted from the front and the arrays that take part."""
+    """The non-negative dimension and the arrays that are not skipped."""
     for i, a in enumerate(arrays):
         if a.ndim == 0:
             raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
@@ -68,7 +68,7 @@ def cat_kernel(xp: Any, tensors: Any, dim: int) -> Any:
 
 
 def joined(xp: Any, arrays: Any, dim: int) -> Any:
-    """Arrays one behind the other along a dimension, row-major."""
+    """Arrays concatenated along a dimension, row-major."""
     if sum([a.size for a in arrays]) <= max(SMALL, 1024 * len(arrays)):
         made = xp.concatenate(arrays, dim)
         return made if made.flags.c_contiguous else xp.ascontiguousarray(made)
@@ -166,7 +166,7 @@ def refuse_empty_stack(tensors: Any, dim: int) -> None:
 
 
 def stack_rule(grad: Any, dim: int, needed: Any) -> Any:
-    if is_ordinary(grad) and not is_watched():       # the same views, of which nothing need be known
+    if is_ordinary(grad) and not is_watched():       # plain views, without view tracking
         rows = lean.moveaxis(grad.array, dim, 0)
         return [new_tensor(rows[i, ...]) if wanted else None for i, wanted in enumerate(needed)]
     return [grad.select(dim, i) if wanted else None for i, wanted in enumerate(needed)]
@@ -183,7 +183,7 @@ stack = defop(
 
 def stacked(name: str, least: int, prepare: Any, dim_of: Any) -> None:
     def kernel(tensors: Any) -> Any:
-        """cat along one dimension of tensors that are first given enough of them."""
+        """cat along one dimension, after adding missing dimensions."""
         if not tensors:
             raise RuntimeError(f"{'vstack' if name == 'row_stack' else name} expects a non-empty TensorList")
         ready = list(tensors)
@@ -258,7 +258,7 @@ def block_diag(*tensors: Any) -> Any:
 
 @expose(method=False)
 def cartesian_prod(*tensors: Any) -> Any:
-    """All combinations of one element of each 1-D tensor, one to a row."""
+    """The Cartesian product of 1-D tensors, one combination per row."""
     tensors = unpacked(tensors)
     for t in tensors:
         if t.array.ndim != 1:
@@ -269,7 +269,7 @@ def cartesian_prod(*tensors: Any) -> Any:
 
 
 def combinations_kernel(self: Any, r: int, with_replacement: bool) -> Any:
-    """All subsets of `r` elements of a 1-D tensor, one to a row."""
+    """All `r`-element combinations of a 1-D tensor, one per row."""
     if self.array.ndim != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(self.array.shape)}")
     if r < 0:
@@ -449,7 +449,7 @@ def roll_kernel(xp: Any, self: Any, shifts: Any, dims: Any) -> Any:
 
 
 def rolled(xp: Any, array: Any, shifts: Any, dims: Any) -> Any:
-    """The elements moved on along some dimensions: every dimension in two pieces that change places."""
+    """The elements rolled along some dimensions, each by swapping two pieces."""
     made = xp.empty(array.shape, array.dtype)
     total = [0] * array.ndim
     for shift, dim in zip(shifts, dims, strict=True):
@@ -643,7 +643,7 @@ Supported combinations for non-constant padding:
 
 
 def written_in_a_circle(self: Any, pad: Any) -> Any:
-    """Padding from the other end, written into a new tensor piece by piece, as programs see in versions and graphs."""
+    """Circular padding, written into a new tensor piece by piece; the writes are visible in versions and graphs."""
     sizes = self.array.shape
     dims = [(len(sizes) - 1 - i, pad[2 * i], pad[2 * i + 1]) for i in range(len(pad) // 2)]
     if any([max(before, after) > sizes[d] for d, before, after in dims]):
@@ -666,7 +666,7 @@ def written_in_a_circle(self: Any, pad: Any) -> Any:
 
 
 def padded_in_a_circle(self: Any, pad: Any) -> Any:
-    """Padding with elements from the other end, one dimension after the other; negative padding cuts off first."""
+    """Circular padding, dimension by dimension; negative padding is cropped first."""
     ndim = self.array.ndim
     if any([p < 0 for p in pad]):
         for i in range(len(pad) // 2):
@@ -696,7 +696,7 @@ defop('pad(Tensor self, SymInt[] pad, str mode="constant", float? value=None) ->
 
 
 def chunks_side_by_side(tensors: Any, dim: int, num_chunks: int) -> Any:
-    """Each tensor cut into as many chunks, padded with zeros; the i-th chunks of all lie one after another."""
+    """Each tensor split into zero-padded chunks; the i-th chunks of all tensors are concatenated."""
     if not tensors:
         raise RuntimeError("_chunk_cat expects a non-empty input tensor list")
     if num_chunks < 1:

@@ -1,4 +1,4 @@
-"""Losses made of other ops: cross entropy, L1, Kullback-Leibler, margins, distances."""
+"""Composite losses: cross entropy, L1, Kullback-Leibler, margins, distances."""
 from __future__ import annotations
 
 import math
@@ -13,7 +13,7 @@ from retrograd.ops.shared.families import anywhere, wrap_dim
 
 
 def composite(schema: str, kernel: Any, variants: str = "", autocast: str | None = "float32") -> Any:
-    """Declare a loss made of other ops; autocast computes losses in float32."""
+    """Declare a composite loss; autocast computes losses in float32."""
     return defop(schema, kernel=kernel, composite=True, out=False, variants=variants, autocast=autocast)
 
 
@@ -239,7 +239,7 @@ def cosine_similarity_tensors(x1: Any, x2: Any, dim: int, eps: float) -> Any:
 
 
 def length(x: Any, dim: int, eps: float) -> Any:
-    """The length of vectors along `dim`, at least `eps`; the gradient is that of the length all the same."""
+    """The length of vectors along `dim`, at least `eps`; the gradient is that of the unclamped length."""
     found = norm_along(x, 2, dim, True)
     raised = found.detach()
     return found + (raised.clamp_min(eps) - raised)

@@ -1,4 +1,4 @@
-"""Connectionist temporal classification: how likely frames of class probabilities spell a target, however it is aligned.
+"""Connectionist temporal classification: the likelihood of a target given frames of class probabilities, over all alignments.
 
 NOTE [Trellis]
 The states of an example are its labels with a blank before, between and after them. A path stays in a state or goes on to
@@ -29,7 +29,7 @@ NEVER = -1e30
 
 
 class OverArrays:
-    """What a trellis does with arrays."""
+    """The trellis's operations on arrays."""
 
     exp, log, maximum, where, stack = np.exp, np.log, np.maximum, np.where, np.stack
     constant = staticmethod(lambda values: values)
@@ -42,7 +42,7 @@ class OverArrays:
 
 
 class OverTensors:
-    """What it does with tensors."""
+    """The trellis's operations on tensors."""
 
     exp = staticmethod(lambda x: x.exp())
     log = staticmethod(lambda x: x.log())
@@ -96,7 +96,7 @@ class Trellis:
         return over.join([pairs, over.constant(lean.full((self.batch, 1), blank))], 1)
 
     def emitted(self, frames: Any) -> Any:
-        """What each frame says of the label of each state."""
+        """The log-probability of each state's label in each frame."""
         return self.over.pick(frames, self.labels)
 
     def possible(self, x: Any) -> Any:
@@ -115,7 +115,7 @@ class Trellis:
         return self.over.join([edge, x[:, :-steps]] if steps > 0 else [x[:, -steps:], edge], 1)
 
     def ways(self, x: Any, sign: int, fill: float) -> list[Any]:
-        """What is in the states from which a state is reached: itself, its neighbour, and the one beyond if allowed."""
+        """The values of a state's predecessors: itself, its neighbour, and the one beyond if allowed."""
         allowed = self.one[:, :min(2, self.width)] != self.one[:, :min(2, self.width)]
         if self.width > 2:
             allowed = self.over.join([allowed, self.over_blank] if sign > 0 else [self.over_blank, allowed], 1)
@@ -129,7 +129,7 @@ class Trellis:
         return self.possible(self.sum_logs(self.ways(before, sign, NEVER)))
 
     def step_tangent(self, before: Any, before_t: Any, sign: int) -> Any:
-        """The tangent of a step: a mean of the tangents of the ways."""
+        """The tangent of a step: a weighted mean of the predecessors' tangents."""
         ways, tangents = self.ways(before, sign, NEVER), self.ways(before_t, sign, 0.0)
         total = self.sum_logs(ways)
         return sum([self.over.exp(w - total) * t for w, t in zip(ways, tangents, strict=True)])
@@ -176,13 +176,13 @@ class Trellis:
                                self.over.like(self.over.constant(empty), total), total)
 
     def posterior(self) -> Any:
-        """How likely each frame is in a state of each class."""
+        """The posterior probability of each class in each frame."""
         ahead, behind = self.run_ahead()[0], self.run_behind()[0]
         total = self.likelihood(ahead)
         return self.by_class([self.over.exp(a + b - s - total) for a, b, s in zip(ahead, behind, self.scores, strict=True)])
 
     def posterior_tangent(self, direction: Any) -> Any:
-        """How the posterior changes with the frames."""
+        """The tangent of the posterior."""
         emitted = self.emitted(direction)
         (ahead, ahead_t), (behind, behind_t) = self.run_ahead(emitted), self.run_behind(emitted)
         total = self.likelihood(ahead)
@@ -192,7 +192,7 @@ class Trellis:
                               zip(ahead, behind, self.scores, ahead_t, behind_t, emitted, strict=True)])
 
     def inside(self) -> Any:
-        """Which frames belong to the examples, as (frames, batch, 1)."""
+        """The mask of valid frames, as (frames, batch, 1)."""
         return self.over.constant((np.arange(self.frames)[:, None] < self.lengths)[:, :, None])
 
 
@@ -271,14 +271,14 @@ def aligned(xp: Any, log_probs: Any, arrays: Any, blank: int) -> Any:
 
 
 def as_arrays(targets: Any, input_lengths: list[int], target_lengths: list[int]) -> tuple[Any, Any, Any, Any]:
-    """Labels, where those of each example begin, and lengths, as the compiled passes read them."""
+    """Labels, the offset of each example's labels, and lengths, for the compiled passes."""
     counts = np.array(target_lengths, np.int64)
     starts = counts.cumsum() - counts if targets.ndim == 1 else np.arange(len(counts)) * targets.shape[1]
     return np.ascontiguousarray(targets, np.int64).reshape(-1), starts, np.array(input_lengths, np.int64), counts
 
 
 def lost(xp: Any, x: Any) -> Any:
-    """What is impossible, as it is written outside."""
+    """Impossible states as -inf, for results."""
     return xp.where(x < NEVER / 2, -xp.inf, x).astype(x.dtype)
 
 
@@ -287,7 +287,7 @@ def backward_kernel(xp: Any, grad: Any, log_probs: Any, targets: Any, input_leng
     input_lengths, target_lengths = numbers(input_lengths), numbers(target_lengths, "target_lengths")
     check(log_probs, targets, input_lengths, target_lengths, blank, "ctc_loss_backward_cpu")
     arrays = as_arrays(targets, input_lengths, target_lengths)
-    ahead = aligned(xp, log_probs, arrays, blank)        # a function of the frames alone, as the trellis is
+    ahead = aligned(xp, log_probs, arrays, blank)        # a function of the frames alone, like the trellis
     if ahead is not None:
         made = xp.empty(log_probs.shape, log_probs.dtype)
         loss = xp.where(xp.isinf(neg_log_likelihood), neg_log_likelihood, ahead[0])
@@ -345,7 +345,7 @@ def backward_tangent(grad_p: Any, grad_t: Any, log_probs_p: Any, log_probs_t: An
 
 
 def rows(overload: str, lengths: str, node: str) -> Any:
-    """Declare the op and its backward, for lengths of a kind."""
+    """Declare the op and its backward for one type of lengths."""
     columns: Any = dict(batch=families.loop, variants="")
     backward = defop(
         f"_ctc_loss_backward{overload}(Tensor grad, Tensor log_probs, Tensor targets, {lengths} input_lengths, {lengths} "

@@ -1,4 +1,4 @@
-"""Losses with derivatives of their own: of two tensors element by element, cross entropies, and negative log likelihood.
+"""Losses with their own derivatives: pairwise losses, binary cross entropies, negative log likelihood.
 
 NOTE [Losses of pairs]
 mse, smooth L1, Huber and soft margin loss are a function of each pair of elements and then a reduction (0 none, 1 mean,
@@ -40,7 +40,7 @@ def reduced_array(xp: Any, loss: Any, reduction: int) -> Any:
 
 
 def share(t: Any, reduction: int, count: int) -> Any:
-    """What reaches each element of the gradient of a reduced loss."""
+    """The gradient of a reduced loss that reaches each element."""
     return over(t, count) if reduction == MEAN else t
 
 
@@ -67,7 +67,7 @@ def batch_pairs(op: Any, args: Any, dims: Any, size: int) -> Any:
 
 # ---- losses of pairs
 def weighted(xp: Any, slope: Any, grad_output: Any, reduction: int, count: int) -> Any:
-    """The slope times what reaches each element; of integers (slopes of squares) the factor 2 / count is one too."""
+    """The slope times each element's gradient; for integers (slopes of squares) the factor 2 / count is an integer too."""
     if reduction != MEAN:
         return slope * grad_output
     if slope.dtype.kind in "iu":
@@ -85,7 +85,7 @@ def by_reduction(text: str, guard: str = "") -> dict[str, str]:
 
 
 def by_share(text: str, guard: str = "", order: str = "") -> dict[str, str]:
-    """The same for a slope: what reaches each element of the gradient of a mean is divided by their number."""
+    """`by_reduction` for a slope: the gradient of a mean is divided by the number of elements."""
     *steps, slope = text.split("; ")
     before = order + "".join([f"{step}; " for step in steps])
     rest = f", {guard}" if guard else ""
@@ -151,7 +151,7 @@ def pair_loss(name: str, extra: str, kernel_name: str, value: Any, slope: Any, c
 
 
 def named(last: str, rules: dict[str, tuple[str, Any]]) -> dict[str, Any]:
-    """Rules with written-out parameters: the given ones and, if there is one, the loss's own."""
+    """Rules with explicit parameter names: the given ones and, if there is one, the loss's own."""
     made = {}
     for key, (parameters, rule) in rules.items():
         text = f"{parameters}, {last}" if last else parameters
@@ -258,7 +258,7 @@ def check_soft_margin(*args: Any) -> None:
     if problem is not None:
         raise RuntimeError(problem)
     shape = lean.broadcast_shapes(self.array.shape, target.array.shape)
-    if shape != self.array.shape:                 # the loss is computed in place of the input
+    if shape != self.array.shape:                 # the loss is computed in the shape of the input
         raise RuntimeError(f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(shape)}")
     if len(args) == 3 and args[0].array.dtype.kind in "biu" and args[1].array.dtype.kind not in "biu":
         kinds = kinds[:1]
@@ -308,7 +308,7 @@ def check_probabilities(self: Any, target: Any, *rest: Any) -> None:
         return
     wrong = [(int(np.argmax(~inside)), name) for name, t in (("input", self), ("target", target))
              if t.array.size and not (inside := ((t.array >= 0) & (t.array <= 1)).reshape(-1)).all()]
-    if wrong:           # elements are looked at one after the other
+    if wrong:           # the first invalid element is reported
         raise RuntimeError(f"all elements of {min(wrong, key=lambda w: w[0])[1]} should be between 0 and 1")
 
 
@@ -565,7 +565,7 @@ def batch_rows(op: OpDef, args: Any, dims: Any, size: int) -> Any:
 
 
 def batch_rows_backward(op: OpDef, args: Any, dims: Any, size: int) -> Any:
-    """The same for the slopes: what reaches each row is its part of what reaches its example."""
+    """`batch_rows` for the slopes: each row gets its share of its example's gradient."""
     grad, self, target, weight, reduction, ignore_index, total = args
     rows = rows_of_examples(self, target, dims[1:3], size) if dims[3] is None else None
     if rows is None:

@@ -1,4 +1,4 @@
-"""Losses that want the score of the right classes above all others by a margin.
+"""Multi-class margin losses: the scores of the right classes should exceed all others by a margin.
 
 Both are sums of hinges over pairs of a right class and another; their slopes are declared once over tensors, so that rules
 can be differentiated, and once over arrays.
@@ -41,7 +41,7 @@ def reduced_rows(xp: Any, losses: Any, reduction: int, shape: Any) -> Any:
 
 
 def given_to_rows(grad_output: Any, count: int, reduction: int) -> Any:
-    """What reaches each example, as a column."""
+    """The gradient of each example, as a column."""
     rows = grad_output.reshape((-1, 1)) if reduction == NONE else grad_output
     return rows / count if reduction == MEAN and count else rows
 
@@ -99,7 +99,7 @@ class Hinges:
         return self.paired(2 * self.active * (direction - (direction * self.right).sum(-1)[:, None]))
 
     def paired(self, slopes: Any) -> Any:
-        """What raises another class lowers the right one."""
+        """The gradient of the right class: minus the sum over the others."""
         return slopes - self.right * slopes.sum(-1)[:, None]
 
 
@@ -186,7 +186,7 @@ def check_labels(kernel: str, self: Any, target: Any) -> None:
 
 
 def labelled(xp: Any, scores: Any, target: Any) -> tuple[Any, Any]:
-    """Which places of `target` count, and which classes are right."""
+    """The valid positions of `target`, and the mask of right classes."""
     valid = xp.logical_and.accumulate(target >= 0, axis=-1)
     right = xp.zeros(scores.shape, bool)
     batch, place = xp.nonzero(valid)

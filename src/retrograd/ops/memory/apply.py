@@ -1,4 +1,4 @@
-"""Writes element by element: fill_diagonal_, Python functions applied to elements; and yes-or-no questions about tensors."""
+"""Elementwise writes: fill_diagonal_, Python functions applied to elements; and predicates of tensors."""
 from __future__ import annotations
 
 from typing import Any
@@ -63,19 +63,19 @@ def apply_to_elements(name: str, self: Any, others: Any, function: Any) -> Any:
 
 @expose(plain=False)
 def apply_(self: Any, callable: Any) -> Any:
-    """Replace each element by what a Python function makes of it."""
+    """Replace each element by the result of a Python function of it."""
     return apply_to_elements("apply_", self, (), callable)
 
 
 @expose(plain=False)
 def map_(self: Any, tensor: Any, callable: Any) -> Any:
-    """Replace each element by what a Python function makes of it and of another tensor's."""
+    """Replace each element by the result of a Python function of it and another tensor's."""
     return apply_to_elements("map_", self, (tensor,), callable)
 
 
 @expose(plain=False)
 def map2_(self: Any, x: Any, y: Any, callable: Any) -> Any:
-    """Replace each element by what a Python function makes of it and of two other tensors'."""
+    """Replace each element by the result of a Python function of it and two other tensors'."""
     return apply_to_elements("map2_", self, (x, y), callable)
 
 

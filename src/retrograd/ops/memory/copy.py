@@ -43,7 +43,7 @@ from retrograd.ops.shared.out_dtypes import check_dtype
 
 
 class memory_format:
-    """How the elements of a tensor lie in memory, such as `contiguous_format` or `channels_last`."""
+    """The memory format of a tensor, such as `contiguous_format` or `channels_last`."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -144,7 +144,7 @@ def clone_kernel(xp: Any, self: Any, memory_format: Any) -> Any:
 
 
 def clone_examples(op: OpDef, args: Any, dims: Any, size: int) -> Any:
-    """Examples have no memory format of their own; a copy keeps the place of the batch dimension, unless it is contiguous."""
+    """The batching rule of clone: the copy keeps the position of the batch dimension, unless it is contiguous."""
     self, memory_format = args
     name = getattr(memory_format, "name", "preserve_format")
     if name not in ("contiguous_format", "preserve_format"):
@@ -181,7 +181,7 @@ def only_value(self: Any) -> Any:
     return self.item()
 
 
-local_scalar_dense = defop(     # what a dispatch mode sees of `item`
+local_scalar_dense = defop(     # the op that dispatch modes see for `item`
     "_local_scalar_dense(Tensor self) -> Scalar", kernel=only_value, composite=True, variants="", out=False,
     traits=("reads_values",),
 )
@@ -210,7 +210,7 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def suggested_format(array: Any) -> str:
-    """The name of the memory format that an array is taken to have; whatever is not channels-last counts as contiguous."""
+    """The name of an array's memory format; anything that is not channels-last counts as contiguous."""
     if array.ndim in (4, 5) and geometry.channels_last_like(array):
         return "channels_last" if array.ndim == 4 else "channels_last_3d"
     return "contiguous_format"
@@ -267,7 +267,7 @@ def change_device(self: Any, dtype: Any, device: Any) -> Any:
 
 
 def meta_array(shape: Any, strides: Any, dtype: Any) -> Any:
-    """An array that has a geometry but no memory: nothing may ever read it."""
+    """An array with a geometry but no memory, which must never be read."""
     return reserved_array(shape, strides, dtype)
 
 
@@ -306,7 +306,7 @@ def contiguous(self: Any, memory_format: Any = contiguous_format) -> Any:
         return self
     if self._flags & FLAG_SPARSE and not self.is_nested:
         if hooks.layout_name(self) != "Sparse":
-            self.is_contiguous(memory_format)         # which refuses to answer
+            self.is_contiguous(memory_format)         # raises for compressed layouts
         return call(clone, [self, memory_format])
     if self.is_contiguous(memory_format):
         return self
@@ -323,7 +323,7 @@ def is_channels_last(self: Any, form: Any) -> bool:
     return all(n == 1 or s == w for n, s, w in zip(self.array.shape, strides, wanted, strict=True))
 
 
-# ---- what the core asks for
+# ---- services for the core
 def detached(self: Any) -> Any:
     """The same memory and version counter, no history."""
     if self._flags & FLAG_WRAPPER:
@@ -364,7 +364,7 @@ def sum_to_size(grad: Any, size: Any) -> Any:
     dims = [*range(extra), *[i + extra for i, n in enumerate(size) if n == 1 and shape[i + extra] != 1]]
     if dims and grad.array.size <= 65536 and is_ordinary(grad) and grad.array.dtype.char in "fd" and not (
             grad_enabled() and wants_grad(grad)):
-        made = native_sum(grad.array, dims)                     # nobody watches: a way past the ops
+        made = native_sum(grad.array, dims)                     # no mode is on: bypasses the ops
         return new_tensor((made if made.flags.c_contiguous else made.copy("C")).reshape(size))
     if dims:
         grad = grad.sum(dims, keepdim=True)
@@ -383,7 +383,7 @@ def copy_to_layout(grad: Any, shape: Any, strides: Any) -> Any:
 
 
 def assign_out(out: Any, value: Any, name: str, rule: str = "cast", output: str = "out") -> None:
-    """Put the result of an op into its out= tensor."""
+    """Write the result of an op to its out= tensor."""
     if (out._flags | value._flags) & FLAG_SPARSE:
         hooks.assign_sparse(out, value)
         bump(out)
@@ -409,8 +409,8 @@ def record_out(out: Any, value: Any, rule: str, output: str) -> None:
 
 
 def first_gradient(variable: Any, grad: Any, strides: Any, alone: bool) -> Any:
-    """The first gradient of a leaf when something watches: a `detach` that dispatch modes see if it is held by nobody else,
-    or a copy."""
+    """The first gradient of a leaf while a mode is on: a `detach` that dispatch modes see if it has no other references,
+    else a copy."""
     if grad._flags & (FLAG_CONJ | FLAG_NEG):
         grad = grad.resolve_conj().resolve_neg()
     if alone and storage.strides_of(grad.array) == strides:

@@ -1,4 +1,4 @@
-"""The functional twins of ops that are declared in place: `copy`, `zero`, `uniform` and their like give a new tensor."""
+"""The functional forms of ops that are declared in place: `copy`, `zero`, `uniform` and similar ops return a new tensor."""
 from __future__ import annotations
 
 from typing import Any
@@ -13,7 +13,7 @@ NAMES = {"normal_": "normal_functional"}
 
 
 def on_a_copy(kernel: Any, gaps: bool) -> Any:
-    """The kernel of an in-place op with its target left as it was; the copy may have the gaps of the original."""
+    """The kernel of an in-place op applied to a copy of its target, which keeps its strides."""
     def copied(xp: Any, self: Any, *args: Any) -> Any:
         keeps_gaps = gaps and 0 not in self.strides
         made = storage.empty_strided(self.shape, storage.strides_of(self), self.dtype) if keeps_gaps else xp.array(self)
@@ -26,7 +26,7 @@ def on_a_copy(kernel: Any, gaps: bool) -> Any:
 
 
 def expanding(op: OpDef, args: Any, dims: Any, size: int) -> Any:
-    """The rule for ops whose result has the shape of the first argument: that has a batch dimension, so must this."""
+    """The batching rule for ops whose result has the shape of the first argument, which must be batched."""
     first = families.move_to_front(args[0], dims[0])
     if dims[0] is None:
         first = first.expand((size, *first.array.shape))

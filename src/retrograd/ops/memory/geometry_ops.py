@@ -1,4 +1,4 @@
-"""What a tensor says of itself, as ops: handlers of `__torch_dispatch__` name them, and classes may answer in their place."""
+"""Tensor metadata as ops (size, stride, device, ...), which `__torch_dispatch__` handlers see and may override."""
 from __future__ import annotations
 
 from typing import Any
@@ -10,7 +10,7 @@ from retrograd.ops.shared import geometry
 
 
 def about(schema: str, kernel: Any) -> Any:
-    """Declare an op whose result is no tensor."""
+    """Declare an op whose result is not a tensor."""
     return defop(schema, kernel=kernel, composite=True, variants="", out=False)
 
 
@@ -28,18 +28,18 @@ about("is_contiguous.memory_format(Tensor self, MemoryFormat memory_format) -> b
 about("is_strides_like_format(Tensor self, MemoryFormat memory_format) -> bool",
       lambda self, memory_format: has_channels_last(self, memory_format))
 about("is_non_overlapping_and_dense(Tensor self) -> bool", lambda self: is_dense(self))
-about("device(Tensor a) -> Device", lambda a: a.device)          # of the namespace `prim`
+about("device(Tensor a) -> Device", lambda a: a.device)          # in the namespace `prim`
 about("layout(Tensor a) -> Layout", lambda a: a.layout)
 
 
 def has_channels_last(t: Any, memory_format: Any) -> bool:
-    """Whether the strides say that channels lie innermost; strides that fit several formats count as contiguous."""
+    """Whether the strides are channels-last; strides that fit several formats count as contiguous."""
     rank = {"channels_last": 4, "channels_last_3d": 5}.get(memory_format.name)
     return t.dim() == rank and bool(geometry.channels_last_like(t.array))
 
 
 def is_dense(t: Any) -> bool:
-    """Whether the elements lie in one piece of memory, each in a place of its own."""
+    """Whether the elements fill one block of memory without gaps or overlap."""
     expected = 1
     for stride, n in sorted([(stride, n) for stride, n in zip(t.stride(), t.size(), strict=True) if n != 1]):
         if n == 0:
@@ -50,13 +50,13 @@ def is_dense(t: Any) -> bool:
     return True
 
 
-# ---- data that come from outside
+# ---- data from outside
 defop("lift(Tensor self) -> Tensor", kernel=lambda self: self, composite=True, variants="", out=False)
 lift_fresh = defop("lift_fresh(Tensor(a) self) -> Tensor(a)", kernel=lambda self: self, composite=True, variants="", out=False)
 
 
 def lifted(t: Any) -> Any:
-    """A tensor that was made of data, shown to the dispatch mode in force."""
+    """A tensor made from data, passed through the active dispatch mode."""
     if getattr(tls.dispatch_modes[-1], "_process", None) is not None:
         return t
     lift_fresh.prepare()

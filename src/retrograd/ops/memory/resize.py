@@ -1,4 +1,4 @@
-"""Writing one value everywhere, and giving a tensor other memory or another size in place."""
+"""fill_ and zero_, and in-place changes of a tensor's memory or size."""
 from __future__ import annotations
 
 import sys
@@ -32,7 +32,7 @@ from retrograd.ops.memory.copy import cast_array, channels_last_strides, format_
 from retrograd.ops.shared import families
 
 
-# ---- one value everywhere
+# ---- filling
 def write_number(xp: Any, self: Any, value: Any) -> Any:
     self[...] = as_element(value, self.dtype)
     return self
@@ -65,7 +65,7 @@ def filled_with(self_t: Any, value_t: Any) -> Any:
 
 
 def batch_fill(op: OpDef, args: Any, dims: Any, size: int) -> Any:
-    """A value for each example, which the op itself, with its one value, cannot write."""
+    """The batching rule of fill_ with a batched value."""
     target, value = args
     if dims[1] is None:
         return families.pointwise(op, args, dims, size)
@@ -109,8 +109,8 @@ zero_ = defop(
 
 # ---- other memory, another size
 def replace_array(self: Any, array: Any) -> None:
-    """Give a tensor other memory; gradients of the old shape must not reach it, so it starts a new accumulator."""
-    counter_of(self)                  # before the node that may have saved it loses sight of it
+    """Replace a tensor's memory; gradients of the old shape must not reach it, so it gets a new accumulator."""
+    counter_of(self)                  # create it first, so that a node that saved the tensor shares it
     self.array = array
     self._sink = None
 
@@ -153,7 +153,7 @@ def resize(self: Any, size: Any, memory_format: Any = None) -> Any:
 
 
 def set_geometry(self: Any, size: Any, strides: Any) -> None:
-    """Another size for a tensor that stays at its place in memory; views of memory that is too small move with it."""
+    """Set another size at the same memory; if it is too small, all tensors on it move."""
     if self._flags & FLAG_META:
         self.array = meta_array(size, strides, self.array.dtype)
         return
@@ -161,7 +161,7 @@ def set_geometry(self: Any, size: Any, strides: Any) -> None:
     if self._flags & FLAG_SUBCLASS and is_reserved(array):
         self.array = reserved_array(size, strides, array.dtype, storage.offset_of(array))
         return
-    # Other tensors on the same memory hold its array; the tensor itself, this function and the call hold it thrice.
+    # Other tensors on the same memory reference its array; three references are the tensor's, this function's and the call's.
     shared = self._view is not None or sys.getrefcount(array) > 3
     stored = storage.storage_of(array) if shared else None
     last = storage.offset_of(array) + 1 + sum([(n - 1) * s for n, s in zip(size, strides, strict=True)])
@@ -199,7 +199,7 @@ resize_as_ = defop(
 
 
 def resize_out(out: Any, value: Any) -> None:
-    """Give an out= tensor the shape of the result; it stays where it is in its memory."""
+    """Resize an out= tensor to the shape of the result, keeping its storage offset."""
     if out.array.size:
         warn_resized(out, value)
     shape, strides = value.array.shape, storage.strides_of(value.array)
@@ -256,7 +256,7 @@ def set_tensor(self: Any, source: Any) -> Any:
 
 
 def type_words(t: Any) -> str:
-    """What C++ calls the type of a tensor's elements."""
+    """The C++ name of a tensor's element type."""
     return C_WORDS.get(t.dtype.name) or C_NAMES[t.dtype.name]
 
 

@@ -1,4 +1,4 @@
-"""Ops that forward mode gives a name: memory for the tangent of a tensor."""
+"""Ops used by forward mode: memory for the tangent of a tensor."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,7 +9,7 @@ from retrograd.ops.shared import families
 
 
 def zeros_with_same_meta(xp: Any, self: Any, other: Any, self_num_batch_dims: int) -> Any:
-    """Zeros that lie in memory as `other` does, once for each index of the leading dimensions of `self`."""
+    """Zeros in the memory layout of `other`, repeated for the leading dimensions of `self`."""
     batch = tuple(self.shape[:self_num_batch_dims])
     length = storage.owner_of(other).nbytes // other.itemsize
     strides, step = [], length

@@ -1,4 +1,4 @@
-"""The nonlinearities of neural networks, and the ops that their derivatives are made of."""
+"""Activation functions, and the ops of their derivatives."""
 from __future__ import annotations
 
 import math
@@ -34,7 +34,7 @@ COMPLEX_CLAMP = "clamp is not supported for complex types"
 
 
 def backward_op(schema: str, kernel: Any, rules: Any, **columns: Any) -> Any:
-    """Declare an op that derivatives call: elementwise, without a public name."""
+    """Declare an elementwise backward op without a public name."""
     return defop(schema, kernel=kernel, vjp=rules,
                  **{**dict(jvp="elementwise", batch=families.pointwise, promote="common", variants="", out=False), **columns})
 
@@ -101,7 +101,7 @@ def check_relu(self: Any) -> None:
 
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
-SINGLE_ZERO, DOUBLE_ZERO = np.zeros((), SINGLE), np.zeros((), DOUBLE)   # NumPy takes its time to make them of Python numbers
+SINGLE_ZERO, DOUBLE_ZERO = np.zeros((), SINGLE), np.zeros((), DOUBLE)   # faster than converting Python numbers each time
 
 
 def fast_relu(self: Any) -> Any:
@@ -124,12 +124,12 @@ def fast_threshold_backward(grad: Any, self: Any) -> Any:
     return made
 
 
-MANY = 1024           # from here on it pays to look at bits
+MANY = 1024           # elements from which bit operations are faster
 ONE = lean.ones((), np.int8)
 
 
 def masked_bits(array: Any, lost: Any) -> Any:
-    """0 where `lost`, without a branch for each element: 1 - 1 has no bit set, 0 - 1 has all of them."""
+    """0 where `lost`, without branches: the mask `lost - 1` has no bit set for 1, all bits for 0."""
     integers = np.int32 if array.itemsize == 4 else np.int64
     return np.bitwise_and(array.view(integers), np.subtract(lost.view(np.int8), ONE)).view(array.dtype)
 
@@ -284,7 +284,7 @@ def celu_kernel(xp: Any, self: Any, alpha: Any) -> Any:
 
 
 def inverse(alpha: Any) -> float:
-    """One over alpha; the derivatives take alpha in single precision."""
+    """One over alpha rounded to single precision, as in PyTorch's derivatives."""
     return 1.0 / float(np.float32(alpha))
 
 
@@ -381,7 +381,7 @@ defop(
 )
 
 
-# ---- silu and mish: one op when gradients of gradients are not asked for, otherwise a formula
+# ---- silu and mish: one backward op, or a differentiable formula for double backward
 def silu_backward_kernel(xp: Any, grad_output: Any, self: Any) -> Any:
     one = number_like(xp, self, 1)
     sigmoid = sigmoid_kernel(xp, self)

@@ -1,7 +1,7 @@
 """Scaled dot product attention.
 
-The op for four-dimensional inputs keeps only its inputs and recomputes the weights in backward; what it refuses (other ranks,
-dropout) is made of matrix products. Its derivative is written with the same products, so that it can be derived again.
+The op for four-dimensional inputs saves only its inputs and recomputes the weights in backward; unsupported cases (other
+ranks, dropout) use matrix products. Its derivative is written with the same products, so that it is differentiable again.
 """
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def scale_of(query: Any, scale: float | None) -> float:
 
 
 def as_bias(mask: Any, dtype: Any) -> Any:
-    """A mask of booleans as what is added to the scores."""
+    """A bool mask as an additive bias of the scores."""
     if mask.dtype.name != "bool":
         return mask
     return late.zeros(tuple(mask.shape), dtype=dtype).masked_fill(mask.logical_not(), -math.inf)
@@ -86,13 +86,13 @@ def singles(xp: Any, *arrays: Any) -> list[Any]:
 
 
 def by_rows(array: Any) -> Any:
-    """The array, copied unless matrix products can read its last two dimensions row by row."""
+    """The array, copied unless its last two dimensions are row-major."""
     rows, columns = array.strides[-2:]
     return array if columns == array.itemsize and rows >= columns * array.shape[-1] else np.ascontiguousarray(array)
 
 
 def as_added(mask: Any, dtype: Any, shape: Any) -> Any:
-    """The mask as numbers to be added to scores of this shape."""
+    """The mask as an additive bias for scores of this shape."""
     if mask is None:
         return None
     if mask.dtype.kind == "b":
@@ -153,7 +153,7 @@ def flash_rule(grads: Any, query: Any, key: Any, value: Any, output: Any, logsum
     grad = grads[0]
     if grad is None:
         return None, None, None
-    if not families.is_watched():           # no graph is made of this, so the weights need not be kept
+    if not families.is_watched():           # without create_graph the weights are not kept
         return call(flash_backward, [grad, query, key, value, output, logsumexp, dropout_p, is_causal, attn_mask, scale])
     weights, factor = weights_of(query, key, is_causal, attn_mask, scale), scale_of(query, scale)
     to_weights = grad.matmul(value.transpose(-2, -1))
@@ -208,7 +208,7 @@ def attention_and_weights(query: Any, key: Any, value: Any, attn_mask: Any, drop
     scores = times(query, factor).matmul(times(key.transpose(-2, -1), factor))
     if attn_mask is not None:
         scores = scores + as_bias(attn_mask, scores.dtype)
-    weights = call(safe_softmax, [scores, -1, None])          # a row that sees nothing attends to nothing
+    weights = call(safe_softmax, [scores, -1, None])          # a fully masked row has zero weights
     if dropout_mask is not None:
         weights = late.masked_fill(weights, late.logical_not(dropout_mask), 0.0)
         return weights.matmul(times(value, 1 / (1 - dropout_p))).to(query.dtype), weights.to(query.dtype)
@@ -218,7 +218,7 @@ def attention_and_weights(query: Any, key: Any, value: Any, attn_mask: Any, drop
 
 
 def for_every_head(query: Any, key: Any, value: Any) -> tuple[Any, Any]:
-    """Keys and values repeated, so that there are as many heads of them as of queries."""
+    """Keys and values repeated to the number of query heads."""
     if any([t.shape[-3] == 0 or query.shape[-3] % t.shape[-3] for t in (key, value)]):
         raise RuntimeError("Number of heads in key and value must divide the number of heads in query, which has "
                            f"{query.shape[-3]}; they have {key.shape[-3]} and {value.shape[-3]}")

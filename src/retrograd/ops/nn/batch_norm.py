@@ -29,7 +29,7 @@ FLOAT32 = np.dtype(np.float32)
 
 
 class View:
-    """How a norm sees its input: shape, dimensions of the statistics, shape of gamma, dimensions along which it repeats."""
+    """A norm's view of its input: shape, dimensions of the statistics, shape of gamma, dimensions along which it repeats."""
 
     def __init__(self, shape: Any, axes: Any, gamma: Any, spread: Any, fixed: bool = False) -> None:
         self.shape, self.axes, self.gamma, self.spread, self.fixed = shape, axes, gamma, spread, fixed
@@ -44,7 +44,7 @@ class View:
         return rstd * (u - self.mean(u) - normal * self.mean(u * normal))
 
     def followed(self, x: Any, mean: Any, rstd: Any) -> tuple[Any, Any]:
-        """The statistics of `x` that an op gave as constants, as functions of `x` where derivatives may be asked for."""
+        """The statistics of `x`, saved as constants, recomputed as functions of `x` where derivatives may be needed."""
         if self.fixed or not self.axes or not will_differentiate(x):
             return mean, rstd
         middle = self.mean(x)
@@ -57,7 +57,7 @@ class View:
         return u if weight is None else u * weight.reshape(self.gamma)
 
     def gathered(self, t: Any, like: Any) -> Any:
-        """A gradient of gamma or beta: what reaches all places where it is used."""
+        """The gradient of gamma or beta, summed over all positions where it is used."""
         return (t.sum(self.spread) if self.spread else t).reshape(like)
 
 
@@ -69,7 +69,7 @@ def backward(view: View, grad: Any, normal: Any, rstd: Any, weight: Any, needed:
 
 
 def double_backward(view: View, grads: Any, grad_out: Any, normal: Any, rstd: Any, weight: Any) -> tuple[Any, Any, Any]:
-    """The gradients of grad_out, input and gamma, from those of what `backward` gave."""
+    """The gradients of grad_out, input and gamma from those of the results of `backward`."""
     to_input, to_weight, to_bias = grads
     for_grad, for_input, for_weight = late.zeros_like(grad_out), None, None
     if to_input is not None:
@@ -106,7 +106,7 @@ def tangents(view: View, x_t: Any, normal: Any, rstd: Any, weight: Any, weight_t
 
 def backward_tangents(view: View, grad: Any, grad_t: Any, x_t: Any, normal: Any, rstd: Any, weight: Any, weight_t: Any,
                       mask: Any, shape: Any = None) -> tuple[Any, Any, Any]:
-    """The tangents of what `backward` gives; `shape` is that of a weight, whether there is one or not."""
+    """The tangents of the results of `backward`; `shape` is that of a weight, whether or not there is one."""
     x_t = x_t.reshape(view.shape)
     g, g_t = view.scaled(grad, weight), view.scaled(grad_t, weight)
     if weight_t is not None:
@@ -270,7 +270,7 @@ def batch_backward_tangent(grad_out_p: Any, grad_out_t: Any, input_p: Any, input
 
 
 def batched_batch_norm(op: OpDef, args: Any, dims: Any, size: int) -> Any:
-    """Example by example; statistics that all of them share cannot be updated by each."""
+    """The batching rule: example by example; unbatched running statistics cannot be updated by each."""
     shared = any([args[i] is not None and dims[i] is None for i in (3, 4)])
     if args[5] and shared and dims[0] is not None:
         raise RuntimeError("Batch norm got a batched tensor as input while the running_mean or running_var, which will be "
@@ -304,7 +304,7 @@ native_batch_norm_backward = defop(
 )
 
 
-# The forms in which the statistics are arguments that are always there, or never, or always updated.
+# The forms in which the running statistics are required, absent, or always updated.
 NORMALIZED, RESULTS = "Tensor input, Tensor? weight, Tensor? bias", "(Tensor, Tensor, Tensor"
 defop(
     f"_native_batch_norm_legit({NORMALIZED}, Tensor running_mean, Tensor running_var, bool training, float momentum, "
@@ -350,7 +350,7 @@ def batch_norm_tensors(input: Any, weight: Any, bias: Any, running_mean: Any, ru
             raise RuntimeError(f"{name} must be defined in evaluation mode")
     if input.ndim < 2 and input.numel():
         families.wrap_dim(1, input.ndim, scalar_ok=False)
-    if input.numel() == 0:              # an empty batch says nothing about its statistics
+    if input.numel() == 0:              # an empty batch has no statistics
         made = input.clone() if weight is None else input * weight[0]
         return made if bias is None else made + bias[0]
     return call(native_batch_norm, [input, weight, bias, running_mean, running_var, training, momentum, eps])[0]
@@ -378,7 +378,7 @@ def instance_norm_tensors(input: Any, weight: Any, bias: Any, running_mean: Any,
 
 
 def keep_means(kept: Any, each: Any, shape: Any) -> None:
-    """Write the means of all instances' statistics; like those of batches, they are no part of what is differentiated."""
+    """Update the running statistics with the mean over instances; not differentiated, as in batch norm."""
     if kept._flags:
         kept.detach().copy_(each.view(shape).mean(0, False))
     else:

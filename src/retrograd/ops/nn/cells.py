@@ -45,7 +45,7 @@ for name in ("tanh", "relu"):
           variants="function")
 
 
-# ---- conditions that are checked when their values are there
+# ---- assertions on tensor values
 def check_nonzero(self: Any, message: str = "Expected Tensor with single nonzero value, but got zero") -> None:
     if not bool(self):
         raise RuntimeError(message)

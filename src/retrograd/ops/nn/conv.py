@@ -45,7 +45,7 @@ def known_geometry(*settings: Any) -> Geometry:
 
 
 def geometry_of(kernel: Any, *settings: Any) -> Geometry:
-    """The settings, made once for each that is used."""
+    """The cached geometry for these settings."""
     return known_geometry(kernel, *[tuple(v) if isinstance(v, list) else v for v in settings])
 
 
@@ -73,7 +73,7 @@ def as_rows(array: Any, groups: int) -> Any:
 
 
 def plus(made: Any, bias: Any) -> Any:
-    """The outputs with the bias of their channels added in place."""
+    """The outputs with the channel bias added in place."""
     if bias is not None:
         made += bias.reshape((-1,) + (1,) * (made.ndim - 2))
     return made
@@ -131,7 +131,7 @@ def convolution_kernel(xp: Any, input: Any, weight: Any, bias: Any, stride: Any,
 
 
 def in_order_of(xp: Any, made: Any, input: Any, weight: Any) -> Any:
-    """Channels come last in the result's memory if they do in the input's or the weight's."""
+    """The result in channels-last format if the input or the weight is."""
     return following(made, input if channels_last(input) else weight) if made.ndim == 4 else made
 
 
@@ -151,7 +151,7 @@ def convolution_backward_kernel(xp: Any, grad_output: Any, input: Any, weight: A
 
 
 def check_kernel(input: Any, dilation: Any, transposed: bool, backward: bool) -> None:
-    """The kernels are made for different dtypes, and those for one dimension are those for two."""
+    """Check the dtypes; the kernels for one dimension are those for two."""
     rank = max(input.ndim - 2, 2)
     if transposed:
         name, letters = f"slow_conv_transpose{rank}d_{'backward_' * backward}out_cpu", "FH" if backward else "FHL"
@@ -170,7 +170,7 @@ def check_convolution_backward(grad_output: Any, input: Any, weight: Any, bias_s
         check_kernel(grad_output, dilation, transposed, True)
 
 
-FITTING: set[Any] = set()          # shapes, dtypes and settings that nothing was wrong with
+FITTING: set[Any] = set()          # shapes, dtypes and settings that passed the checks
 MOST_FITTING = 1000
 
 
@@ -254,7 +254,7 @@ def check_settings(input: Any, weight: Any, bias: Any, stride: Any, padding: Any
 
 
 def in_two(values: Any, alone: int) -> tuple[int, ...]:
-    """Settings of one dimension as those of two, the first of which is not moved along."""
+    """One-dimensional settings as two-dimensional ones with a trivial first dimension."""
     return (alone, *values) if len(values) == 1 else tuple(values)
 
 
@@ -332,7 +332,7 @@ def convolution_double(grads: Any, grad_output: Any, input: Any, weight: Any, st
 
 
 def double_of_input(grad_output: Any, input: Any, to_weight: Any, settings: Any) -> Any:
-    """How the gradient of the weight changes with the input, by convolutions that can be derived again."""
+    """The derivative of the weight's gradient with respect to the input, by differentiable convolutions."""
     stride, padding, dilation, transposed, _, groups = settings
     stride, padding, dilation = (widened(v, input.ndim - 2) for v in (stride, padding, dilation))
     extra = [0] * (input.ndim - 2)
@@ -344,7 +344,7 @@ def double_of_input(grad_output: Any, input: Any, to_weight: Any, settings: Any)
 
 
 def double_of_weight(grad_output: Any, to_input: Any, weight: Any, settings: Any) -> Any:
-    """How the gradient of the input changes with the weight; examples and channels change places for the time."""
+    """The derivative of the input's gradient with respect to the weight, with examples and channels temporarily swapped."""
     stride, padding, dilation, transposed, _, groups = settings
     pairs = zip(shares(to_input.transpose(0, 1), 0, groups), shares(grad_output.transpose(0, 1), 0, groups), strict=True)
     found = [call(convolution, [*((g, x) if transposed else (x, g)), None, dilation, padding, stride, False,
@@ -358,7 +358,7 @@ def shares(t: Any, axis: int, groups: int) -> list[Any]:
 
 
 def cut(t: Any, like: Any) -> Any:
-    """As much of `t` as the other has along the dimensions of space."""
+    """`t` cropped to the spatial sizes of the other."""
     for d in range(2, t.ndim):
         t = t.narrow(d, 0, like.shape[d]) if t.shape[d] > like.shape[d] else t
     return t
@@ -377,7 +377,7 @@ def convolution_backward_tangent(grad_output_p: Any, grad_output_t: Any, input_p
 
 # ---- batching: an example with a weight of its own is a group of channels of its own
 def as_groups(t: Any, dim: Any, size: int, axis: int) -> Any:
-    """The examples side by side along `axis`."""
+    """The examples concatenated along `axis`."""
     t = families.move_to_front(t, dim) if dim is not None else t.expand((size, *t.shape))
     t = t.movedim(0, axis)
     return t.reshape((*t.shape[:axis], size * t.shape[axis + 1], *t.shape[axis + 2:]))
@@ -425,7 +425,7 @@ convolution_backward = defop(
 
 
 def convolved(input: Any, weight: Any, bias: Any, *settings: Any) -> Any:
-    """The convolution; of complex numbers it is made of three of real ones."""
+    """The convolution; a complex one uses three real ones."""
     if input.array.dtype.kind == "c" and weight.dtype is not input.dtype:
         words = [("CPU{}Type" if t.dtype.is_complex or t.dtype.name == "bool" else "torch.{}Tensor").format(t.dtype.legacy)
                  for t in (input, weight)]
@@ -451,7 +451,7 @@ def parts(t: Any) -> tuple[Any, Any]:
     return pairs.select(-1, 0), pairs.select(-1, 1)
 
 
-# ---- by number of dimensions; an input without a batch dimension gets one for the time
+# ---- by number of dimensions; an unbatched input temporarily gets a batch dimension
 def check_rank(name: str, rank: int, input: Any) -> None:
     if input.ndim not in (rank + 1, rank + 2):
         raise RuntimeError(f"Expected {rank + 1}D (unbatched) or {rank + 2}D (batched) input to {name}, but got input of size: "
@@ -481,7 +481,7 @@ def plain(rank: int) -> Any:
 
 
 def by_name(rank: int) -> Any:
-    """Padding "valid" is none, "same" as much as keeps the size; an odd amount is put at the end."""
+    """Padding by name: "valid" is none, "same" keeps the size, with an odd amount added at the end."""
     def kernel(input: Any, weight: Any, bias: Any, stride: Any, padding: str, dilation: Any, groups: int) -> Any:
         stride, dilation = widened(stride, rank), widened(dilation, rank)
         if padding == "valid":
@@ -501,7 +501,7 @@ def by_name(rank: int) -> Any:
 
 
 def check_same(sizes: Any, kernel: Any, stride: Any, dilation: Any) -> None:
-    """What must fit for the padding that keeps the size."""
+    """Check the settings for padding="same"."""
     rank = len(kernel)
     if rank < 3:
         raise RuntimeError("weight should have at least three dimensions")
@@ -538,7 +538,7 @@ for rank in (1, 2, 3):
           **{**columns_of, "lower": f"@native.conv_transpose{rank}d"})
 
 
-# What traces of convolutions hold; the flags are about libraries that are not there.
+# The ops in traces of convolutions; their flags concern libraries that are not used here.
 FLAGS = "bool benchmark, bool deterministic, bool cudnn_enabled"
 convolution_of_backends = defop(
     f"_convolution(Tensor input, Tensor weight, Tensor? bias, {SETTINGS}, {FLAGS}, bool allow_tf32) -> Tensor",

@@ -1,4 +1,4 @@
-"""Dropout in its kinds: elements, features, and the variants that keep mean and variance."""
+"""Dropout of elements and features, and alpha dropout."""
 from __future__ import annotations
 
 import math
@@ -33,7 +33,7 @@ def dropped(input: Any, p: float, train: bool, inplace: bool, feature: bool = Fa
         noise = late.empty(shape, dtype=input.dtype)
     else:
         noise = late.empty_like(input)
-    # Under vmap all examples share new memory, which each of them may need a draw of its own for: not in place.
+    # Not in place under vmap: each example may need its own draw, but unbatched new memory is shared.
     noise = late.bernoulli(noise, 1 - p) if tls.transforms else noise.bernoulli_(1 - p)
     if not alpha:
         noise.div_(1 - p)

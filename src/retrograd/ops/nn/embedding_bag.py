@@ -29,7 +29,7 @@ def bag_kernel(xp: Any, weight: Any, indices: Any, offsets: Any, scale_grad_by_f
     rows = take_rows(weight, indices)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights[:, None].astype(rows.dtype)
-    sizes = xp.zeros(count, indices.dtype)      # sums need no sizes, and the quick ones do not say what is in which bag
+    sizes = xp.zeros(count, indices.dtype)      # sums need no sizes, and the fast path does not compute bag membership
     if len(indices) and mode != SUM:
         sizes = xp.bincount(bag_of if kept is None else bag_of[kept], minlength=count).astype(indices.dtype)
     made = xp.zeros((count, weight.shape[1]), weight.dtype)
@@ -92,7 +92,7 @@ def check_bag(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool,
 
 
 def bags_of(indices: Any, offsets: Any, bag_of: Any) -> Any:
-    """Which bag each index is in, found again if the forward did not need to know."""
+    """The bag of each index, computed if the forward did not need it."""
     if bag_of.numel() or not indices.numel():
         return bag_of
     places = late.arange(indices.numel(), dtype=offsets.dtype)
@@ -100,7 +100,7 @@ def bags_of(indices: Any, offsets: Any, bag_of: Any) -> Any:
 
 
 def gradient_of_rows(grad: Any, bag_of: Any, sizes: Any, mode: int, per_sample_weights: Any) -> Any:
-    """What each row that was looked up gets of its bag's gradient."""
+    """The gradient of each looked-up row from its bag's gradient."""
     each = grad.index_select(0, bag_of)
     if mode == MEAN:
         each = each / sizes.clamp(min=1).index_select(0, bag_of).unsqueeze(1).to(grad.dtype)

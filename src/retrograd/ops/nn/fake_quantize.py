@@ -1,4 +1,4 @@
-"""Fake quantization: numbers rounded to the levels that a quantized tensor has, with gradients as if they were not.
+"""Fake quantization: values rounded to the levels of a quantized tensor, with straight-through gradients.
 
 A level is `rint(x / scale) + zero_point`, between `quant_min` and `quant_max`. Where it lies between them, gradients pass
 unchanged; elsewhere they are zero. The learnable forms have gradients for scale and zero point as well.
@@ -27,7 +27,7 @@ def check_floating(self: Any, kernel: str) -> None:
 
 
 def widened(self: Any) -> Any:
-    """The numbers in a type that levels are computed in: at least float32."""
+    """The values in the type in which levels are computed: at least float32."""
     return self if self.dtype.itemsize > 2 else self.astype("float32")
 
 
@@ -42,7 +42,7 @@ def check_zero_point(low: Any, high: Any, quant_min: int, quant_max: int) -> Non
 
 
 def rounded(xp: Any, self: Any, level: Any, scale: Any, zero_point: Any, quant_min: int, quant_max: int) -> tuple[Any, Any]:
-    """The numbers of levels, and which of the levels exist."""
+    """The quantized levels, and the mask of those within range."""
     level = xp.where(xp.isnan(level), quant_min - 1, level)
     exists = (level >= quant_min) & (level <= quant_max)
     return ((xp.clip(level, quant_min, quant_max) - zero_point) * scale).astype(self.dtype), exists
@@ -133,7 +133,7 @@ def per_channel(xp: Any, self: Any, scale: Any, zero_point: Any, axis: int, quan
     level = widened(self) * (1 / scale)
     if zero.dtype.kind == "i":
         level = xp.rint(level) + zero
-    else:                               # a zero point between two levels shifts the numbers before they are rounded
+    else:                               # a fractional zero point shifts the values before rounding
         zero = zero.astype("float32")
         level = xp.rint(level + zero)
     return rounded(xp, self, level, scale, zero, quant_min, quant_max)
@@ -156,7 +156,7 @@ for kind in ("tensor", "channel"):
 
 # ---- scales and zero points that are learned
 def learned(self: Any, scale: Any, zero_point: Any, axis: int | None, quant_min: int, quant_max: int) -> tuple[Any, Any, Any]:
-    """What each element counts for in the gradients of itself, of its scale and of its zero point."""
+    """The contribution of each element to the gradients of the input, the scale and the zero point."""
     shape = [1] * self.dim()
     if axis is not None:
         shape[axis] = -1

@@ -1,4 +1,4 @@
-"""Fractional max pooling: maxima of windows whose places are drawn at random.
+"""Fractional max pooling: maxima of windows at random positions.
 
 Along each dimension the windows start at `trunc((i + u) a) - trunc(u a)`, where u is the sample and a the mean distance; the
 last one ends at the end of the input.
@@ -22,7 +22,7 @@ WORDS = {2: ("height", "width"), 3: ("time", "height", "width")}
 
 
 def check(name: str, rank: int, self: Any, kernel: Any, output: Any, samples: Any) -> None:
-    """Refuse what PyTorch refuses, in its words."""
+    """Check the arguments, with PyTorch's error texts."""
     place = f"{name}()" if rank == 2 else f"{name}_out()"
     for what, value in (("kernel_size", kernel), ("output_size", output)):
         if not isinstance(value, int) and len(value) != rank:
@@ -76,7 +76,7 @@ def fractional_rows(rank: int) -> Any:
         planes, inner = self.shape[:-rank], self.shape[-rank:]
         samples = random_samples[:self.shape[0]] if self.ndim == rank + 2 else random_samples[0]
         index = xp.zeros((*planes, *[1] * (2 * rank)), xp.int64)
-        for d in range(rank):                  # one dimension of places and one inside windows for each
+        for d in range(rank):                  # for each, one dimension of positions and one inside windows
             sample = samples[..., rank - 1 - d] if rank == 2 else samples[..., d]
             at = starts(xp, sample, inner[d], windows[d], output[d])
             shape = [1] * (2 * rank)

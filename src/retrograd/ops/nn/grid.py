@@ -1,9 +1,9 @@
-"""Images and volumes sampled where a grid says, and the grids of affine maps.
+"""grid_sample and affine_grid: images and volumes sampled at the positions of a grid.
 
 NOTE [Taps]
 Along each dimension a sample is a sum over a few neighbouring elements (taps), weighted by polynomials in the distance to
 the first of them; a sample is the sum over all combinations of taps. Every derivative by the grid is the same sum with
-derivatives of the polynomials, so one class serves values, gradients and what is differentiated again. It runs over
+derivatives of the polynomials, so one class serves values, gradients and double backward. It runs over
 arrays in kernels and over tensors in rules.
 """
 from __future__ import annotations
@@ -40,7 +40,7 @@ TAPS: dict[int, Any] = {
 
 
 class OverArrays:
-    """What a sampler does with arrays."""
+    """The sampler's operations on arrays."""
 
     floor, rint, abs, fmod, where = np.floor, np.rint, np.abs, np.fmod, np.where
     whole = staticmethod(lambda x: x.astype(np.int64))
@@ -63,7 +63,7 @@ class OverArrays:
 
 
 class OverTensors:
-    """What it does with tensors."""
+    """The sampler's operations on tensors."""
 
     floor = staticmethod(lambda x: x.floor())
     rint = staticmethod(lambda x: x.round())
@@ -94,7 +94,7 @@ class Sampler:
         self.taps = TAPS.get(mode, TAPS[BICUBIC])
 
     def bounded(self, x: Any, size: int) -> tuple[Any, Any]:
-        """Coordinates brought inside the image, and their slopes."""
+        """Coordinates moved into the image by the padding mode, and their derivatives."""
         slope: Any = 1
         if self.padding == REFLECTION:
             low, span = (0.0, float(size - 1)) if self.align_corners else (-0.5, float(size))
@@ -105,7 +105,7 @@ class Sampler:
             extra, odd = self.over.fmod(far, span), self.over.fmod(self.over.floor(far / span), 2.0) != 0
             x = self.over.where(odd, span - extra, extra) + low
             slope = (1 - 2 * self.over.like(moved < 0, x)) * (1 - 2 * self.over.like(odd, x))
-        # written so that what is not a number becomes 0
+        # written so that NaN becomes 0
         inside = (x > 0) & (x < size - 1)
         return self.over.where(inside, x, self.over.like(x >= size - 1, x) * (size - 1)), self.over.like(inside, x) * slope
 
@@ -151,17 +151,17 @@ class Sampler:
         return total.reshape((*input.shape[:2], *self.grid.shape[1:-1]))
 
     def spread(self, grad: Any, orders: Any) -> Any:
-        """The transpose: what each sample hands to the elements that it was made of."""
+        """The transpose of `sample`: adds each sample's gradient to its source elements."""
         flat = grad.reshape((*grad.shape[:2], math.prod(self.grid.shape[1:-1])))
         total = added([self.over.spread(self.count, index, flat * weight) for index, weight in self.corners(orders)])
         return total.reshape((*grad.shape[:2], *self.sizes))
 
     def once(self, d: int, base: Any = None) -> tuple[int, ...]:
-        """One derivative more by coordinate `d` of the grid, whose first one is that of the last dimension."""
+        """The orders with one more derivative by coordinate `d` of the grid, whose first is that of the last dimension."""
         return tuple([n + (i == self.rank - 1 - d) for i, n in enumerate(base or self.plain)])
 
     def along_grid(self, input: Any, tangent: Any) -> Any:
-        """The derivative of the samples where the grid moves."""
+        """The tangent of the samples for a tangent of the grid."""
         return sum([self.sample(input, self.once(d)) * tangent[..., d].unsqueeze(1) for d in range(self.rank)])
 
 
@@ -181,7 +181,7 @@ def check_shapes(input: Any, grid: Any) -> None:
 
 
 def wide(array: Any) -> Any:
-    """bfloat16 is computed in float32: numbers would make it that anyway."""
+    """bfloat16 as float32, in which it is computed."""
     return array.astype(np.float32) if array.dtype.kind == "V" else array
 
 
@@ -223,7 +223,7 @@ def rows(rank: int) -> Any:
             if native.grid_sample(*arrays[:2], mode, padding, align_corners, arrays[2], *made):
                 return made
         sampler = Sampler(OverArrays, input.shape[2:], wide(grid), mode, padding, align_corners)
-        to_input, to_grid = None, xp.zeros(grid.shape, grid.dtype)       # the second is made whether it was asked for or not
+        to_input, to_grid = None, xp.zeros(grid.shape, grid.dtype)       # the second is always computed
         if output_mask[0]:
             to_input = (xp.zeros(input.shape, input.dtype) if empty else
                         xp.ascontiguousarray(sampler.spread(wide(grad_output), sampler.plain), input.dtype))
@@ -294,7 +294,7 @@ sampler_of = {4: rows(2), 5: rows(3)}
 
 
 def grid_sampler_tensors(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
-    if input.array.ndim == grid.array.ndim and input.array.ndim in sampler_of:         # the op looks at their sizes
+    if input.array.ndim == grid.array.ndim and input.array.ndim in sampler_of:         # the op checks their sizes
         return call(sampler_of[input.array.ndim], [input, grid, interpolation_mode, padding_mode, align_corners])
     for t in (input, grid):
         if not t.array.ndim:
@@ -361,7 +361,7 @@ def affine_backward_tensors(grad: Any, size: Any, align_corners: bool) -> Any:
 
 
 def fold_affine(op: OpDef, args: Any, dims: Any, size: int) -> Any:
-    """The examples are more images."""
+    """The batching rule: examples are additional images."""
     first = families.move_to_front(args[0], dims[0])
     batch, sizes = first.shape[1], args[1]
     made = call(op, [first.reshape((size * batch, *first.shape[2:])), (size * sizes[0], *sizes[1:]), *args[2:]])

@@ -1,4 +1,4 @@
-"""Layer, group and RMS norm; NOTE [One normalization] in norm.py says how they are computed."""
+"""Layer, group and RMS norm; see NOTE [One normalization] in batch_norm.py."""
 from __future__ import annotations
 
 import math
@@ -118,13 +118,13 @@ def layer_backward_tangent(grad_out_p: Any, grad_out_t: Any, input_p: Any, input
                              tuple(normalized_shape))
 
 
-# ---- batching: examples are more rows; what they do not share of gamma and beta is applied apart from the norm
+# ---- batching: examples are additional rows; batched gamma and beta are applied after the norm
 def front(t: Any, dim: Any, size: int) -> Any:
     return families.move_to_front(t, dim) if dim is not None else t.expand((size, *t.shape))
 
 
 def for_rows(t: Any, dim: Any, gamma: Any) -> Any:
-    """A gamma or beta that meets the examples: one for all, or one for each."""
+    """A gamma or beta broadcast to the examples: one for all, or one for each."""
     return families.move_to_front(t, dim).reshape((-1, *gamma)) if dim is not None else t.reshape((1, *gamma))
 
 
@@ -232,7 +232,7 @@ def group_backward_kernel(xp: Any, grad_out: Any, input: Any, mean: Any, rstd: A
 
 def group_rule(grads: Any, input: Any, weight: Any, N: int, C: int, HxW: int, group: int, eps: float, result1: Any,
                result2: Any, needed: Any) -> Any:
-    """The one op, or a formula of the statistics, which have derivatives of their own, if those are asked for."""
+    """The backward op, or a differentiable formula of the statistics for double backward."""
     grad, to_mean, to_rstd = grads
     if to_mean is None and to_rstd is None and not families.is_watched():
         return call(native_group_norm_backward, [grad.contiguous(), input, result1, result2, weight, N, C, HxW, group,
@@ -276,7 +276,7 @@ def group_backward_tangent(grad_out_p: Any, grad_out_t: Any, input_p: Any, input
 
 
 def rows_of(t: Any, dim: Any, size: int) -> Any:
-    """The examples as more rows."""
+    """The examples as additional rows."""
     t = front(t, dim, size)
     return t.reshape((-1, *t.shape[2:]))
 
@@ -346,7 +346,7 @@ defop("group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bia
       "bool cudnn_enabled=True) -> Tensor", kernel=group_norm_tensors, composite=True, variants="function", out=False)
 
 
-# ---- RMS norm, made of other ops
+# ---- RMS norm, a composite
 def rms_norm_tensors(input: Any, normalized_shape: Any, weight: Any, eps: float | None) -> Any:
     if weight is None and len(normalized_shape) > input.ndim:
         raise ValueError(f"Input tensor must have at least {len(normalized_shape)} dimensions, but got {input.ndim}")

@@ -1,4 +1,4 @@
-"""Padded sequences packed: the rows of each step that belong to a sequence, one step after the other."""
+"""Packing of padded sequences: for each time step, the rows of the sequences that have it."""
 from __future__ import annotations
 
 from typing import Any
@@ -29,7 +29,7 @@ def pack_kernel(xp: Any, input: Any, lengths: Any, batch_first: bool) -> Any:
         raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {len(lengths)} "
                            f"(batch_size={steps.shape[1]})")
     counts = lengths.tolist()
-    if counts[-1] <= 0:           # the last is the shortest, if they are in order
+    if counts[-1] <= 0:           # the last is the shortest if they are sorted
         raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0")
     if counts != sorted(counts, reverse=True):
         raise RuntimeError("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
@@ -89,7 +89,7 @@ def pad_tensors(data: Any, batch_sizes: Any, batch_first: bool, padding_value: A
                              f"total_length={total_length} and max sequence length being {longest}")
         longest = total_length
     made, start = data.new_full((longest, sizes[0], *data.shape[1:]), padding_value), 0
-    bare = bare and data.array.ndim > 0 and sum(sizes) <= len(data.array)         # else an op says what is wrong
+    bare = bare and data.array.ndim > 0 and sum(sizes) <= len(data.array)         # otherwise an op raises
     target, source = (made.array, data.array) if bare else (made, data)
     for t, size in enumerate(sizes):
         target[t, :size] = source[start:start + size]

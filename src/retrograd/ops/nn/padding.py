@@ -1,4 +1,4 @@
-"""Padding with elements of the tensor itself: mirrored at its ends, or its ends repeated."""
+"""Reflection and replication padding."""
 from __future__ import annotations
 
 from typing import Any
@@ -16,7 +16,7 @@ from retrograd.ops.shared.elementwise import unsupported
 
 
 def mirrored(size: int, before: int, after: int) -> Any:
-    """Which elements of a dimension stand at the positions of the padded one."""
+    """The source positions of a padded dimension."""
     places = np.abs(np.arange(-before, size + after))
     return np.where(places >= size, 2 * (size - 1) - places, places)
 

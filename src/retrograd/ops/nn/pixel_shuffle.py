@@ -1,4 +1,4 @@
-"""Rearranged pixels and channels: pixel_shuffle, pixel_unshuffle, channel_shuffle."""
+"""pixel_shuffle, pixel_unshuffle and channel_shuffle."""
 from __future__ import annotations
 
 from typing import Any

@@ -38,14 +38,14 @@ from retrograd.ops.shared.images import adapted_edges, edges, pool, pooled
 
 
 def packed(array: Any) -> Any:
-    """The array without gaps, and with the usual strides even where a size is 1."""
+    """A contiguous array, with regular strides even where a size is 1."""
     if not array.size:
         return np.empty(array.shape, array.dtype)
     return array.copy() if 1 in array.shape or not array.flags.c_contiguous else array
 
 
 def following(array: Any, source: Any, rank: int = 2) -> Any:
-    """The array with its channels last in memory if the source, of `rank` dimensions of space, has them there."""
+    """The array in channels-last format if the source, with `rank` spatial dimensions, is."""
     if rank == 1 or not channels_last(source, rank):
         return array
     made = empty_strided(array.shape, channels_last_strides(array.shape), array.dtype)
@@ -64,7 +64,7 @@ def channels_last(array: Any, rank: int = 2) -> bool:
 
 
 def output_size(n: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -> int:
-    """How many windows fit; with `ceil_mode` the last may overhang, if it starts inside."""
+    """The number of windows; with `ceil_mode` the last may extend beyond the input if it starts inside."""
     size = (n + 2 * p - d * (k - 1) - 1 + (s - 1 if ceil_mode else 0)) // s + 1
     return size - 1 if ceil_mode and (size - 1) * s >= n + p else size
 
@@ -89,7 +89,7 @@ class Windows:
             raise RuntimeError(f"Given input size: ({ranked}). Calculated output size: ({made}). Output size is too small")
 
     def divisors(self, count_include_pad: bool, divisor_override: Any, dtype: Any) -> Any:
-        """What the sum of each window is divided by, as a new or a known array that nobody writes to."""
+        """The divisor of each window's sum, as a read-only, possibly cached array."""
         key = count_include_pad, divisor_override, dtype
         made = self.known.get(key)
         if made is None:
@@ -97,7 +97,7 @@ class Windows:
         return made
 
     def edges(self) -> list[Any]:
-        """Where the windows begin and end inside of the image, along each dimension."""
+        """The start and end of the windows inside the image, along each dimension."""
         return [edges(*values) for values in
                 zip(self.sizes, self.kernel, self.stride, self.padding, self.dilation, self.output, strict=True)]
 
@@ -119,7 +119,7 @@ class Windows:
 
 @lru_cache(maxsize=512)
 def settled(*settings: Any) -> Windows:
-    """The same for settings that were seen before; what is refused is looked at again."""
+    """`Windows` cached by settings; invalid settings are checked again."""
     return Windows(*settings)
 
 
@@ -142,12 +142,12 @@ def max_pool_kernel(rank: int) -> Any:
             return following(made, self, rank), following(index, self, rank)
         least = -xp.inf if self.dtype.kind in "fV" else xp.iinfo(self.dtype).min
         flat = w.of(xp, w.padded(xp, self, least)).reshape(*w.lead, *w.output, math.prod(w.kernel))
-        # among equals the first counts, but the first must be inside: padding is never chosen, even against -inf
+        # the first of equal elements is chosen, but never padding, even against -inf
         inside = w.of(xp, w.padded(xp, lean.ones(self.shape, bool), False)).reshape(flat.shape)
         best = xp.where(inside, flat, least).argmax(-1)
         if self.dtype.kind == "f":
             blank = lean.flip(flat != flat, -1)
-            best = xp.where(blank.any(-1), flat.shape[-1] - 1 - blank.argmax(-1), best)      # of several NaNs the last
+            best = xp.where(blank.any(-1), flat.shape[-1] - 1 - blank.argmax(-1), best)      # the last of several NaNs
         lost = ~xp.take_along_axis(inside, best[..., None], -1)[..., 0]
         best = xp.where(lost, inside.argmax(-1), best)
         values = xp.take_along_axis(flat, best[..., None], -1)[..., 0]
@@ -238,7 +238,7 @@ def check_max_pool1d(self: Any, kernel_size: Any, stride: Any, padding: Any, dil
 
 
 def unrecorded(what: str, self: Any, *settings: Any) -> Any:
-    """Pooling in one dimension of a plain tensor, where nothing is recorded; None if it is not so."""
+    """One-dimensional pooling of a plain tensor without recording; None for other calls."""
     if not is_ordinary(self) or families.will_differentiate(self):
         return None
     return pooled(what, self.array, 1, *settings)
@@ -266,10 +266,10 @@ def max_pool1d(self: Any, *settings: Any) -> Any:
     if done is not None:
         made = new_tensor(np.ascontiguousarray(done[0]))
         if self.ndim == 2:
-            bump(made)                   # PyTorch takes the batch dimension off again
+            bump(made)                   # PyTorch removes the batch dimension in place
         return made
     check_max_pool1d(self, *settings)
-    if self.array.dtype.kind not in "fV" and not families.will_differentiate(self):      # a kernel of its own
+    if self.array.dtype.kind not in "fV" and not families.will_differentiate(self):      # has its own kernel
         raise unsupported("max_pool1d_impl", self.array.dtype)
     result = max_pool1d_pair(self, *settings)[0]
     if not families.will_differentiate(self):
@@ -285,7 +285,7 @@ defop(f"max_pool1d(Tensor self, {WINDOW1}) -> Tensor", kernel=max_pool1d, compos
 
 # ---- the mean
 def divisors(xp: Any, w: Windows, count_include_pad: bool, divisor_override: Any, dtype: Any) -> Any:
-    """What the sum of each window is divided by."""
+    """The divisor of each window's sum."""
     if divisor_override is not None:
         return xp.asarray(divisor_override, dtype)
     total = lean.ones((), xp.int64)
@@ -299,12 +299,12 @@ def divisors(xp: Any, w: Windows, count_include_pad: bool, divisor_override: Any
 
 
 def everywhere(xp: Any, divisor: Any, w: Windows) -> Any:
-    """The divisors as an array of their own for each window."""
+    """The divisors expanded to one for each window."""
     return xp.ascontiguousarray(lean.broadcast_to(divisor, w.output))
 
 
 def divided(xp: Any, total: Any, count: Any) -> Any:
-    """The mean; of integers it is rounded towards zero."""
+    """The mean, rounded towards zero for integers."""
     mean = total / count
     return mean if mean.dtype == total.dtype else xp.trunc(mean).astype(total.dtype)
 
@@ -355,7 +355,7 @@ def avg_pool_rows(rank: int) -> Any:
     settings = (f"int[{rank}] kernel_size, int[{rank}] stride, int[{rank}] padding, bool ceil_mode, bool count_include_pad, "
                 "int? divisor_override")
     columns: Any = dict(batch=families.folded, widen=True)
-    # only the kernels of two dimensions know half precision
+    # only the two-dimensional kernels support half precision
     letters, suffix = ("FHL", "") if rank == 2 else ("FL", "_out_frame")
     backward = defop(
         f"avg_pool{rank}d_backward(Tensor grad_output, Tensor self, {settings}) -> Tensor",
@@ -404,7 +404,7 @@ def bins(n: int, out: int) -> list[tuple[int, int]]:
 
 @lru_cache(maxsize=256)
 def bin_sizes(sizes: Any, output: Any, dtype: Any) -> Any:
-    """How many elements each of the bins has."""
+    """The number of elements of each bin."""
     total = lean.ones((), dtype)
     for n, out in zip(sizes, output, strict=True):
         total = total[..., None] * np.array([end - start for start, end in bins(n, out)], dtype)
@@ -426,7 +426,7 @@ def through_matrices(xp: Any, array: Any, matrices: Any) -> Any:
         axis, matrix = array.ndim - rank + d, xp.asarray(matrix)
         with xp.errstate(all="ignore"):
             mixed = xp.tensordot(array, matrix, ([axis], [1]))
-            if not xp.isfinite(mixed.sum()):          # infinities and NaNs may not reach where the matrix has no weights
+            if not xp.isfinite(mixed.sum()):          # infinities and NaNs must not spread through zero weights
                 last = lean.moveaxis(array, axis, -1)
                 for i, columns in enumerate(matrix != 0):
                     mixed[..., i] = last[..., columns] @ matrix[i, columns]
@@ -578,7 +578,7 @@ defop("adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)"
       composite=True, variants="function", out=False)
 
 
-# ---- maxima put back where they were
+# ---- max unpooling
 def max_unpool_rows(rank: int) -> Any:
     words = {2: "two elements (height, width)", 3: "three elements (depth, height, width)"}[rank]
 

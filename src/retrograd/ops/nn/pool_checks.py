@@ -1,8 +1,8 @@
-"""What pooling ops refuse: settings of the wrong number or sign, and inputs that have no images to pool.
+"""Argument checks of pooling ops: number and sign of settings, and shapes of inputs.
 
-NOTE [Order of refusals]
-Several things may be wrong at once; the first that PyTorch finds is what is said. It looks at the number of settings, then at
-what the sizes of the outputs are computed from, then at signs, then at the input, and at last at the sizes of the outputs.
+NOTE [Order of pooling checks]
+The first error that PyTorch finds is reported. It checks the number of settings, then the
+values that determine the output sizes, then signs, then the input, and last the output sizes.
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def listed(letter: str, rank: int, values: Any) -> str:
 
 
 def check_counts(kind: str, rank: int, **settings: Any) -> None:
-    """That each setting is one number, or one for each dimension."""
+    """Check that each setting is one number, or one for each dimension."""
     for name, value in settings.items():
         if isinstance(value, int) or len(value) in (1, rank) or (name == "stride" and not len(value)):
             continue
@@ -38,7 +38,7 @@ def check_counts(kind: str, rank: int, **settings: Any) -> None:
 
 
 def check_one(function: str, **settings: Any) -> None:
-    """That each setting of pooling in one dimension is one number."""
+    """Check that each setting of one-dimensional pooling is one number."""
     for name, value in settings.items():
         if not isinstance(value, int) and len(value) != 1 and not (name == "stride" and not len(value)):
             raise RuntimeError(f"{function}() argument '{name}' should contain one int (got {len(value)})")
@@ -51,7 +51,7 @@ def check_rank_of_one(function: str, ndim: int) -> None:
 
 
 def check_windows(kind: str, rank: int, shape: Any, kernel: Any, stride: Any, padding: Any, dilation: Any) -> None:
-    """Everything but the sizes of the outputs; the settings are widened."""
+    """Check everything but the output sizes; returns settings for all dimensions."""
     if kind == "avg" and rank == 2:
         wrap_dim(-3, len(shape), scalar_ok=False)
     elif len(shape) not in (rank + 1, rank + 2):
@@ -88,7 +88,7 @@ def check_windows(kind: str, rank: int, shape: Any, kernel: Any, stride: Any, pa
 
 
 def check_filled(function: str, name: str, shape: Any, first: int = 1) -> None:
-    """That no dimension is empty from `first` on, which is the one after that of the batch."""
+    """Check that no dimension after the batch, from `first` on, is empty."""
     for d in range(first, len(shape)):
         if shape[d] == 0:
             raise RuntimeError(f"{function}(): Expected {name} to have non-zero size for non-batch dimensions, but {name} has "
@@ -96,7 +96,7 @@ def check_filled(function: str, name: str, shape: Any, first: int = 1) -> None:
 
 
 def check_adaptive(kind: str, rank: int, shape: Any, output: Any) -> None:
-    """The input and the wanted sizes of pooling to given sizes."""
+    """Check the input and output sizes of adaptive pooling."""
     function = f"adaptive_{kind}_pool{rank}d"
     if kind == "avg" and len(output) != rank:
         raise RuntimeError(f"{function}: output_size must be {rank}")

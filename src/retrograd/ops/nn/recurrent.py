@@ -1,6 +1,5 @@
-"""A layer of an LSTM over all steps: one matrix product for the inputs, one for each step, and the gates in one pass.
-
-Where a graph is made of its gradient, or in forward mode, the same recurrence is written with ops that are differentiated.
+"""An LSTM layer over all steps: one matrix product for the inputs, one for each step, and the gates in one pass. With
+create_graph and in forward mode the recurrence is expressed by differentiable ops.
 """
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from retrograd.ops.memory.copy import meta_array
 from retrograd.ops.shared import families
 from retrograd.ops.shared.images import GEMM
 
-LSTM = 2                      # the number of the mode
+LSTM = 2                      # mode number
 
 
 # ---- over arrays
@@ -102,7 +101,7 @@ def layer_backward_kernel(xp: Any, input: Any, weight1: Any, weight2: Any, weigh
 
 # ---- over tensors
 def recurrence(input: Any, weight: Any, h: Any, c: Any, reverse: bool, added: Any) -> list[Any]:
-    """For every step: its place, the gates, the cells before and after it, and the hidden state before and after it."""
+    """For every step: its index, the gates, the cell states and the hidden states before and after it."""
     made = []
     places = range(input.shape[0])
     for t in reversed(places) if reverse else places:

@@ -41,7 +41,7 @@ def rrelu_kernel(xp: Any, self: Any, noise: Any, lower: float, upper: float, tra
 
 
 def by_noise(lower: float, upper: float, training: bool) -> bool:
-    """Whether slopes were drawn; from bounds that are as good as equal, they need not be."""
+    """Whether slopes were drawn; not for nearly equal bounds."""
     return training and upper - lower > 1e-6
 
 

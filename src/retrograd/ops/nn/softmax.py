@@ -84,7 +84,7 @@ def log_softmax_output(grad: Any, grad_output: Any, output: Any, dim: int) -> An
 
 
 def batch_along(op: OpDef, args: Any, dims: Any, size: int) -> Any:
-    """For ops along a dimension whose tensors all have one shape; an example that is 0-d gets a dimension for the time."""
+    """For ops along a dimension whose tensors all have one shape; a 0-d example temporarily gets a dimension."""
     rank = next(a.ndim - (d is not None) for a, d in zip(args, dims, strict=True) if isinstance(a, Tensor))
     moved = []
     for a, d, p in zip(args, dims, op.schema.params, strict=True):

@@ -1,4 +1,4 @@
-"""Sliding blocks of images: im2col lays them out as columns, col2im adds columns up to an image."""
+"""im2col and col2im: sliding blocks of images as columns, and columns summed to images."""
 from __future__ import annotations
 
 import math
@@ -66,7 +66,7 @@ def im2col_kernel(xp: Any, self: Any, kernel_size: Any, dilation: Any, padding: 
 
 
 def window(image: Any, place: Any, counts: Any, dilation: Any, stride: Any) -> Any:
-    """What one place of the kernel sees of the image, as a view."""
+    """The view of the image at one kernel position."""
     rows, columns = (slice(k * d, k * d + s * (n - 1) + 1, s) for k, d, s,
                      n in zip(place, dilation, stride, counts, strict=True))
     return image[..., rows, columns]
@@ -114,7 +114,7 @@ def im2col_shape(xp: Any, self: Any, kernel_size: Any, dilation: Any, padding: A
 
 
 def batched(rank: int) -> Any:
-    """Examples with a batch of their own are joined with it; examples without become one."""
+    """The batching rule: examples are merged into the images' batch dimension, or become it."""
     def rule(op: OpDef, args: Any, dims: Any, size: int) -> Any:
         x = families.move_to_front(args[0], dims[0])
         if x.ndim - 1 == rank:

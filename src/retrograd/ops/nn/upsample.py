@@ -1,7 +1,7 @@
 """Resizing images and sequences: nearest, linear in one, two and three dimensions, cubic in two, and pixel shuffling.
 
-Every kind is a mixture of a few inputs along each dimension, a sparse matrix (see NOTE [Separable means] in pool.py), so that
-backward applies the transposed.
+Every kind combines a few inputs along each dimension, a sparse matrix (see NOTE [Separable means] in pool.py), and backward
+applies the transpose.
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def step(n: int, out: int, scale: Any) -> float:
     return 1 / scale if scale is not None and scale > 0 else n / out
 
 
-# The kinds of resizing, as which inputs each output is a mixture of: outputs, inputs and weights, side by side.
+# The kinds of resizing as sparse matrices: parallel arrays of outputs, inputs and weights.
 def nearest(n: int, out: int, scale: Any, exact: bool, dtype: Any) -> Any:
     """The input under each output."""
     size = np.float32(step(n, out, scale))
@@ -52,7 +52,7 @@ def linear(n: int, out: int, scale: Any, align_corners: bool, dtype: Any) -> Any
 
 
 def places_of(n: int, out: int, scale: Any, align_corners: bool, work: Any) -> Any:
-    """Where the outputs lie among the inputs, outside of them too."""
+    """The positions of the outputs in input coordinates, possibly outside."""
     places: Any = np.arange(out).astype(work)
     if align_corners:
         return places * work((n - 1) / (out - 1) if out > 1 else 0)
@@ -77,7 +77,7 @@ def ripple(x: Any) -> Any:
 
 
 def cubic(n: int, out: int, scale: Any, align_corners: bool, dtype: Any) -> Any:
-    """The four nearest inputs; at the ends the last one stands for those that are missing."""
+    """The four nearest inputs; missing ones at the ends repeat the last."""
     work: Any = np.float64 if dtype == np.float64 else np.float32
     source = places_of(n, out, scale, align_corners, work)
     first = np.floor(source)
@@ -87,7 +87,7 @@ def cubic(n: int, out: int, scale: Any, align_corners: bool, dtype: Any) -> Any:
 
 
 def smoothed(kernel: Any, width: int) -> Any:
-    """The same for kernels that are as wide as the steps, so that nothing is passed over; they add up to 1."""
+    """The antialiased form: kernels widened to the step, with normalised weights."""
     def mixture(n: int, out: int, scale: Any, align_corners: bool, dtype: Any) -> Any:
         work: Any = np.float64 if dtype == np.float64 else np.float32
         size = float(work((n - 1) / (out - 1) if out > 1 else 0)) if align_corners else float(work(step(n, out, scale)))
@@ -107,7 +107,7 @@ def smoothed(kernel: Any, width: int) -> Any:
 
 @lru_cache(maxsize=64)
 def plan(mixture: Any, n: int, out: int, scale: Any, align_corners: Any, dtype: Any) -> Any:
-    """What `mix` of core/native takes to resize, and to do the transposed."""
+    """The arguments of `mix` in core/native for resizing, and for its transpose."""
     rows, places, weights = mixture(n, out, scale, align_corners, dtype)
     kept = weights != 0
     rows, places, weights = rows[kept], places[kept], weights[kept]
@@ -127,7 +127,7 @@ def as_matrix(mixture: Any, n: int, out: int, scale: Any, align_corners: Any, dt
 
 
 def mixed(array: Any, plans: Any, sizes: Any) -> Any:
-    """The array resized along its last dimensions; None where nothing is compiled. What is larger in the end is done last."""
+    """The array resized along its last dimensions; None without compiled code. Growing dimensions are resized last."""
     if native is None or array.dtype.char not in "fd" or not array.size:
         return None
     rank = len(sizes)
@@ -159,7 +159,7 @@ def check_sizes(rank: int, shape: Any, output_size: Any) -> tuple[int, ...]:
 
 
 def bytes_through_matrices(xp: Any, array: Any, matrices: Any) -> Any:
-    """Mixtures of bytes with weights of 16 bits, as PyTorch and Pillow do it: each dimension is rounded, the last one first.
+    """Resizing of bytes with 16-bit weights, as in PyTorch and Pillow: rounded after each dimension, the last one first.
 
     The weights of a dimension are multiples of the same power of two, the smallest that keeps the largest below 2 ** 15. Sums
     of products are integers below 2 ** 53, so that float64 has them exactly.
@@ -176,7 +176,7 @@ def bytes_through_matrices(xp: Any, array: Any, matrices: Any) -> Any:
 
 
 def unexpected(rank: int, d: int, shape: Any, expected: Any) -> str:
-    """What is wrong with the shape of a gradient."""
+    """The error for a gradient of the wrong shape."""
     if rank > 1 and len(shape) != rank + 2:
         return f"Expected grad_output to be a tensor of dimension {rank + 2} but got: dimension {len(shape)}"
     if rank == 1:

@@ -58,7 +58,7 @@ def full_extreme_kernel(name: str, reduce: str) -> Any:
 
 
 def widened(kernel: Any) -> Any:
-    """A kernel of one array on its own: without the widening that the slow path does."""
+    """A kernel of one array for direct use, without the widening of the slow path."""
     def fast(x: Any) -> Any:
         return kernel(np, x.astype(FLOAT32)).astype(x.dtype) if x.dtype.kind == "V" else kernel(np, x)
     return fast
@@ -233,7 +233,7 @@ def ambiguous_rows(xp: Any, x: Any, indices: Any) -> list[tuple[int, ...]]:
 
 
 def median_positions(xp: Any, self: Any, axis: int, ignore_nan: bool) -> Any:
-    """Where the median is along `axis`, kept with size 1: of two middle elements the lower; NaN if there is one."""
+    """The position of the median along `axis`, kept with size 1: the lower of two middle elements; NaN if there is one."""
     x = self if axis == self.ndim - 1 else lean.moveaxis(self, axis, -1)
     blank = x != x
     if x.size and not blank.any():
@@ -259,7 +259,7 @@ def median_positions(xp: Any, self: Any, axis: int, ignore_nan: bool) -> Any:
 def median_kernel(ignore_nan: bool) -> Any:
     def kernel(xp: Any, self: Any) -> Any:
         if self.size == 0:
-            # NaN, or what becomes of it in an integer
+            # NaN, or its conversion to an integer
             wide_integer = self.dtype.kind == "i" and self.itemsize >= 4
             blank = 0 if self.dtype.kind in "iu" else float("nan")
             return xp.asarray(xp.iinfo(self.dtype).min if wide_integer else blank).astype(self.dtype)
@@ -329,7 +329,7 @@ def mode_kernel(xp: Any, self: Any, dim: int, keepdim: bool) -> Any:
     fresh = lean.ones(x.shape, bool)
     fresh[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
     start = xp.maximum.accumulate(xp.where(fresh, place, 0), -1)
-    # The first of the longest runs ends where its length is first reached, which is also the element to report.
+    # The first of the longest runs ends where its length is first reached; that element is reported.
     end = xp.argmax(place - start, -1, keepdims=True)
     indices = lean.moveaxis(xp.take_along_axis(order, end, -1), -1, axis)
     return taken(xp, self, indices, axis, keepdim)
@@ -371,7 +371,7 @@ kthvalue = defop(
     real_only=True, traits=("out_apart",), pattern="choices",
 )
 
-# ---- the gradient of the ops above, which PyTorch has as an op
+# ---- the backward op of the ops above
 value_selecting_reduction_backward = defop(
     "value_selecting_reduction_backward(Tensor grad, int dim, Tensor indices, SymInt[] sizes, bool keepdim) -> Tensor",
     composite=True, variants="", out=False, kernel=spread_selected,

@@ -1,7 +1,7 @@
 """Histograms.
 
-Counts do not change while elements stay in their bins, so they have derivatives by the weights alone; a density also by
-the widths of the bins, and the edges by whatever they were made of.
+Counts are piecewise constant in the elements, so they have derivatives only by the weights; a density also by the bin
+widths, and the edges by the values that determine them.
 """
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def check_histogram(self: Any, weight: Any) -> None:
 
 
 def counted(xp: Any, values: Any, edges: Any, density: bool) -> Any:
-    """How many of the values lie between edges that increase; the last bin has both of its edges."""
+    """The counts of values between increasing edges; the last bin includes both of its edges."""
     ordered = xp.sort(values)
     places = ordered.searchsorted(edges, "left")
     places[-1] = ordered.searchsorted(edges[-1], "right")
@@ -80,7 +80,7 @@ def histogram_count(xp: Any, self: Any, bins: int, range: Any, weight: Any, dens
 
 # ---- derivatives
 class Bins:
-    """Which elements are in which bins, and how much is in each."""
+    """The bin of each element, and the weight of each bin."""
 
     def __init__(self, self_: Any, weight: Any, edges: Any) -> None:
         values = self_.detach().reshape(-1)
@@ -88,7 +88,7 @@ class Bins:
         last = bounds.shape[0] - 2
         place = late.bucketize(values, bounds, right=True) - 1
         self.inside = (place >= 0).logical_and(values <= bounds[-1])
-        self.place = place.clamp(0, last)             # the last bin has both its edges
+        self.place = place.clamp(0, last)             # the last bin includes both its edges
         self.widths = edges[1:] - edges[:-1]
         self.total = self.count(late.ones_like(values) if weight is None else weight.reshape(-1)).sum()
 
@@ -125,7 +125,7 @@ def histogram_tangents(self: Any, edges_t: Any, weight: Any, weight_t: Any, dens
 
 
 def extent_gradient(grad: Any, self: Any, edges: Any, range: Any) -> Any:
-    """The gradient of the elements, which have a say in the edges by the smallest and the largest of them."""
+    """The gradient of the elements: the edges depend on the smallest and the largest."""
     if range is not None or not self.numel():
         return late.zeros_like(self)
     share = late.linspace(0, 1, edges.shape[0], dtype=edges.dtype)
@@ -219,7 +219,7 @@ def grid_edges_kernel(xp: Any, self: Any, bins: Any, range: Any, weight: Any, de
 
 
 def grid_counts_kernel(xp: Any, self: Any, bins: Any, weight: Any, density: bool) -> Any:
-    """How much is in each bin of a grid with the given edges."""
+    """The weight of each bin of a grid with the given edges."""
     check_grid(self, bins, weight)
     points, shape = self.reshape(-1, len(bins)), tuple([len(b) - 1 for b in bins])
     inside, place = lean.ones(len(points), np.bool_), []
@@ -227,7 +227,7 @@ def grid_counts_kernel(xp: Any, self: Any, bins: Any, weight: Any, density: bool
         values = points[:, d]
         inside &= (values >= edges[0]) & (values <= edges[-1])
         found = edges.searchsorted(values, "right") - 1
-        place.append(xp.minimum(xp.maximum(found, 0), shape[d] - 1))          # the last bin has both its edges
+        place.append(xp.minimum(xp.maximum(found, 0), shape[d] - 1))          # the last bin includes both its edges
     amounts = lean.ones(len(points), self.dtype) if weight is None else weight.reshape(-1)
     made = xp.zeros(shape, self.dtype)
     np.add.at(made, tuple([p[inside] for p in place]), amounts[inside])
@@ -253,7 +253,7 @@ def grid_of_counts(self: Any, bins: Any, range: Any, weight: Any, density: bool)
 
 histogramdd = defop(f"histogramdd(Tensor self, int[] bins, {GRID}) -> (Tensor hist, Tensor[] bin_edges)",
                     kernel=grid_of_counts, composite=True, variants="function", out=False)
-histogramdd.prepare()                 # the other overloads return what it returns
+histogramdd.prepare()                 # the other overloads share its return type
 defop(f"histogramdd.int_bins(Tensor self, int bins, {GRID}) -> (Tensor hist, Tensor[] bin_edges)",
       kernel=lambda self, bins, range, weight, density: grid_of_counts(
           self, [bins] * (self.shape[-1] if self.ndim else 1), range, weight, density),

@@ -76,7 +76,7 @@ def cumprod_backward(grad: Any, self: Any, result: Any, dim: int, self_scalar_ty
         return reversed_cumsum(weighted, dim) / conj(self)
     if is_watched():
         return cumprod_backward_by_element(grad, conj(self), dim)
-    # Before the first zero the division is safe; at it, the product of the others counts; behind it nothing does.
+    # Before the first zero division is safe; at the zero the product of the others is used; after it the gradient is zero.
     zeros_so_far = zero.cumsum(dim)
     before = zeros_so_far == 0
     first = zero.logical_and(zeros_so_far == 1)
@@ -88,7 +88,7 @@ def cumprod_backward(grad: Any, self: Any, result: Any, dim: int, self_scalar_ty
 
 
 def cumprod_backward_by_element(grad: Any, x: Any, dim: int) -> Any:
-    """The same without division, one element after the other: slow, and differentiable everywhere."""
+    """The gradient without division, element by element: slow, but differentiable everywhere."""
     cat = late.cat
     count = x.shape[dim]
     rows = []
@@ -103,7 +103,7 @@ def cumprod_backward_by_element(grad: Any, x: Any, dim: int) -> Any:
 
 
 def cumprod_jvp(self_p: Any, self_t: Any, result: Any, dim: int, dtype: Any) -> Any:
-    """The tangent is a running sum as long as there is no zero; zeros take the product rule, step by step."""
+    """The tangent: a running sum without zeros, else the product rule step by step."""
     if self_p.ndim == 0:
         return self_t.to(result.dtype)
     if not anywhere(self_p == 0):
@@ -137,7 +137,7 @@ def running_extreme(name: str, reduce: str) -> Any:
     def kernel(xp: Any, self: Any, dim: int) -> Any:
         if self.ndim == 0 and dim not in (0, -1):
             raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
-        if not self.size:                     # of no elements no dimension is looked at
+        if not self.size:                     # for empty tensors `dim` is not checked
             return self.copy(), xp.zeros(self.shape, INT64)
         axis = wrap_dim(dim, self.ndim)
         if self.ndim:
@@ -145,7 +145,7 @@ def running_extreme(name: str, reduce: str) -> Any:
         x = as_row(self)
         values = getattr(xp, reduce).accumulate(x, axis)
         place = xp.arange(x.shape[axis]).reshape([-1 if i == axis else 1 for i in range(x.ndim)])
-        # Of equal elements the last counts; after a NaN only another NaN does.
+        # The last of equal elements is chosen; after a NaN only another NaN.
         chosen = (x == values) | (x != x)
         indices = xp.maximum.accumulate(xp.where(chosen, place, 0), axis)
         return dense(values).reshape(self.shape), dense(indices).reshape(self.shape)
@@ -212,9 +212,9 @@ def logcumsumexp_backward(grad: Any, self: Any, result: Any, dim: int) -> Any:
         return grad
     if grad.is_complex():
         return conj((reversed_logcumsumexp(conj(grad).log() - result, dim) + self).exp())
-    # Logarithms of the positive and of the negative part; what is 0 gets the lowest number.
+    # Logarithms of the positive and of the negative part; 0 maps to the lowest number.
     size = grad.abs()
-    if is_watched():              # which log has no derivative at
+    if is_watched():              # log is not differentiable at 0
         size = size.masked_fill(grad == 0, 1)
     size = size.log()
     where = late.where

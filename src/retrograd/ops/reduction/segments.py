@@ -1,4 +1,4 @@
-"""Reductions of the segments that lie one after another along a dimension: `torch._segment_reduce`."""
+"""Reductions of consecutive segments along a dimension: `torch._segment_reduce`."""
 from __future__ import annotations
 
 import math
@@ -48,7 +48,7 @@ def check_segments(data: Any, reduce: str, lengths: Any, indices: Any, offsets: 
 
 
 def bounds(lengths: Any, offsets: Any) -> Any:
-    """Where segments begin, and where the last one ends."""
+    """The segment offsets, including the end of the last one."""
     if offsets is not None:
         return np.asarray(offsets)
     made = np.zeros((*lengths.shape[:-1], lengths.shape[-1] + 1), np.int64)
@@ -88,7 +88,7 @@ def segment_meta(xp: Any, data: Any, reduce: str, lengths: Any, indices: Any, of
 
 
 def segments_of(data: Any, lengths: Any, offsets: Any) -> tuple[Any, Any, int]:
-    """For each element the number of its segment, one more for those of none; and the lengths of segments.
+    """The segment number of each element (the count of segments for elements outside), and the segment lengths.
 
     Written with ops, so that examples of a batch may have segments of their own.
     """
@@ -105,7 +105,7 @@ def segments_of(data: Any, lengths: Any, offsets: Any) -> tuple[Any, Any, int]:
 
 
 def spread(values: Any, where: Any, axis: int) -> Any:
-    """To each element what its segment has, 0 to elements of no segment."""
+    """The value of each element's segment, 0 for elements outside."""
     pad = [0] * (2 * (values.ndim - axis))
     pad[-1] = 1
     return late.constant_pad_nd(values, pad).gather(axis, where)
@@ -143,7 +143,7 @@ def others(data: Any, where: Any, output: Any, axis: int, reduce: str, lengths: 
 
 def segment_tangent(data_p: Any, data_t: Any, result: Any, reduce: str, lengths: Any, offsets: Any, axis: int,
                     initial: Any) -> Any:
-    """Every element adds to its own segment only: the sum of elements' tangents times what the gradient gives them."""
+    """The tangent: each element contributes to its own segment only, by the gradient's coefficient."""
     share = segment_backward_tensors(late.ones_like(result), result, data_p, reduce, lengths, offsets, axis, initial)
     return call(segment_reduce, [share * data_t, "sum", lengths, None, offsets, axis, True, None])
 

@@ -1,4 +1,4 @@
-"""Selection and sorting algorithms whose choice among equal elements is visible in the indices they return.
+"""Selection and sorting algorithms that reproduce the reference's choice among equal elements, visible in the indices.
 
 Where a value occurs once, any algorithm finds the same index, and the ops use NumPy. Where it does not, these are run.
 All of them rearrange a list of positions; `before(i, j)` says whether the element at position i must come before that at j.
@@ -23,7 +23,7 @@ def descending(values: Any) -> Before:
 
 
 def nth_element(order: list[int], nth: int, before: Before) -> None:
-    """Bring to position `nth` the element that belongs there; smaller ones before it, larger ones behind it."""
+    """Partition so that position `nth` has its sorted element, with smaller ones before and larger ones after."""
     first, last = 0, len(order)
     if nth >= last:
         return

@@ -143,7 +143,7 @@ topk = defop(
 
 # ---- unique
 def unique_kernel(xp: Any, self: Any, return_inverse: bool, return_counts: bool) -> Any:
-    """Values in ascending order, where each element went, how often each value occurs; NaNs are all different."""
+    """Sorted unique values, the inverse indices, and the counts; NaNs are all distinct."""
     refuse("unique", self, "c")
     x = wide(self)
     flat = x.reshape(-1)
@@ -163,7 +163,7 @@ def unique_kernel(xp: Any, self: Any, return_inverse: bool, return_counts: bool)
 
 
 def runs(xp: Any, rows: Any) -> tuple[Any, Any, Any]:
-    """Of rows of a matrix: where runs of equal rows begin, which run each row is in, the lengths of the runs."""
+    """For the rows of a matrix: the starts of runs of equal rows, the run of each row, the run lengths."""
     fresh = xp.ones(len(rows), bool)
     fresh[1:] = (rows[1:] != rows[:-1]).any(1)
     starts = xp.flatnonzero(fresh)
@@ -184,7 +184,7 @@ def rows_of(xp: Any, self: Any, dim: int) -> tuple[Any, Any]:
 
 
 def unique_dim_kernel(xp: Any, self: Any, dim: int, consecutive: bool) -> Any:
-    """The inverse and the counts are given whether they were asked for or not."""
+    """unique along a dimension; the inverse and the counts are always computed."""
     refuse("unique_dim", self, "c")
     slices, rows = rows_of(xp, self, dim)
     order = xp.arange(len(rows)) if consecutive else xp.lexsort(rows.T[::-1])
@@ -253,7 +253,7 @@ unique_dim_consecutive = defop(
 
 
 def asked_for(results: Any, return_inverse: bool, return_counts: bool) -> Any:
-    """The values alone, or with what else was asked for."""
+    """The values alone, or with the requested extra outputs."""
     chosen = [results[0]] + ([results[1]] if return_inverse else []) + ([results[2]] if return_counts else [])
     return tuple(chosen) if len(chosen) > 1 else chosen[0]
 
@@ -279,7 +279,7 @@ def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: 
 
 # ---- searching
 def check_search(bounds: Any, x: Any, right: bool, side: Any, sorter: Any) -> bool:
-    """Whether to search from the right; an error if the arguments contradict each other."""
+    """Whether to search from the right; raises for contradictory arguments."""
     name = "torch.searchsorted(): "
     if side is not None and side not in ("left", "right"):
         raise RuntimeError(f"{name}side can only be 'left' or 'right' but got {side}")
@@ -306,7 +306,7 @@ def check_search(bounds: Any, x: Any, right: bool, side: Any, sorter: Any) -> bo
 
 
 def search(xp: Any, bounds: Any, x: Any, out_int32: bool, right: bool) -> Any:
-    """Where each of `x` would be inserted among `bounds`, row by row if there are rows."""
+    """The insertion position of each of `x` in `bounds`, row by row if there are rows."""
     if not x.size:
         return xp.empty(x.shape, xp.int32 if out_int32 else INT64)
     refuse("searchsorted_out_cpu", x, "c" if bounds.dtype.kind == "f" else "cb")
@@ -328,14 +328,14 @@ def searchsorted_kernel(xp: Any, sorted_sequence: Any, self: Any, out_int32: boo
 
 def bucketize_kernel(xp: Any, self: Any, boundaries: Any, out_int32: bool, right: bool) -> Any:
     if not hasattr(self, "ndim"):
-        refuse("searchsorted_out_cpu", boundaries, "c")       # the number is taken in their dtype
+        refuse("searchsorted_out_cpu", boundaries, "c")       # the number is converted to their dtype
     if boundaries.ndim != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
     return search(xp, boundaries, self if hasattr(self, "ndim") else xp.asarray(self), out_int32, right)
 
 
 def batched_search(op: OpDef, args: Any, dims: Any, size: int) -> Any:
-    """One sequence serves all examples; a sequence for each takes one list of values each."""
+    """The batching rule: an unbatched sequence is shared, a batched one is searched example by example."""
     sequence, values, *options, sorter = args
     if dims[0] is None and sequence.ndim == 1 and dims[-1] is None:
         return call(op, args), dims[1]

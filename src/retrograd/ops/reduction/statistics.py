@@ -1,4 +1,4 @@
-"""Numerical analysis and statistics made of other ops: differences, integrals, quantiles, covariances."""
+"""Composite numerical analysis and statistics: differences, integrals, quantiles, covariances."""
 from __future__ import annotations
 
 import math
@@ -39,14 +39,14 @@ def diff(self: Any, n: int, dim: int, prepend: Any, append: Any) -> Any:
                                f"{t.shape[d]}")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
-    if n == 0:                            # PyTorch leaves out what was to be put before and after
+    if n == 0:                            # PyTorch ignores `prepend` and `append`
         return late.zeros_like(self).copy_(self)
     parts = [t for t in (prepend, self, append) if t is not None]
     if len(parts) > 1:
         self = late.cat(parts, axis)
     for _ in range(min(n, self.shape[axis])):
         length = self.shape[axis]
-        if is_ordinary(self) and not families.will_differentiate(self):      # without the marks of views
+        if is_ordinary(self) and not families.will_differentiate(self):      # without view tracking
             before = (slice(None),) * axis
             later, earlier = (new_tensor(self.array[(*before, ends)]) for ends in (slice(1, None), slice(None, length - 1)))
         else:
@@ -71,7 +71,7 @@ def neighbours(y: Any, dim: int) -> tuple[Any, Any]:
 
 
 def widths(name: str, y: Any, x: Any, dim: int) -> Any:
-    """The distances of the sample points, in a shape that goes with y."""
+    """The distances of the sample points, in a shape that broadcasts with y."""
     no_bool(name, x=x, y=y)
     if x.ndim == 1:
         if x.shape[0] != y.shape[dim]:
@@ -144,7 +144,7 @@ def grid_derivative(self: Any, axis: int, spacing: Any, edge_order: int) -> Any:
 
 
 def uneven_derivative(self: Any, axis: int, points: Any, edge_order: int) -> Any:
-    """The same for points at any distance: the parabola through three neighbours."""
+    """`grid_derivative` for uneven points: the parabola through three neighbours."""
     n = self.shape[axis]
     shape = [1] * self.ndim
     shape[axis] = -1
@@ -235,7 +235,7 @@ def check_quantile(self: Any, q: Any, interpolation: str) -> None:
 
 
 def ranks_in(ordered: Any, q: Any, ignore_nan: bool) -> Any:
-    """Where the quantiles are among sorted values, as fractions of positions; where a NaN counts, at the last one."""
+    """The fractional positions of the quantiles among sorted values; the last one where a NaN decides."""
     if ignore_nan:
         ranks = q * (ordered.isnan().logical_not().sum(-1, True) - 1)
         return ranks.masked_fill(ranks < 0, 0)
@@ -245,7 +245,7 @@ def ranks_in(ordered: Any, q: Any, ignore_nan: bool) -> Any:
 
 
 def quantiles_at_once(name: str, self: Any, q: Any, dim: Any, keepdim: bool, interpolation: str) -> Any:
-    """The quantiles of a few elements, where nothing records or watches; None if they are for the ops below."""
+    """The quantiles of a few elements on bare arrays, where no mode is on; None for the general path."""
     if native is None or not is_ordinary(self) or will_differentiate(self):
         return None
     array = getattr(native, name)(self.array, q, dim, keepdim, interpolation)
@@ -253,7 +253,7 @@ def quantiles_at_once(name: str, self: Any, q: Any, dim: Any, keepdim: bool, int
         return None
     made = new_tensor(array)
     several = not isinstance(q, float) and q.ndim > 0
-    counter_of(made).n = (3 if several else 1) + (interpolation in ("linear", "midpoint"))   # as often as ops write to it
+    counter_of(made).n = (3 if several else 1) + (interpolation in ("linear", "midpoint"))   # PyTorch's in-place writes
     return made
 
 
@@ -385,7 +385,7 @@ defop("corrcoef(Tensor self) -> Tensor", kernel=corrcoef, composite=True, out=Fa
 # ---- shapes and positions
 @expose(seen=False)
 def broadcast_shapes(*shapes: Any) -> Any:
-    """The shape that tensors of these shapes have together."""
+    """The broadcast shape of several shapes."""
     sizes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
     joint = [1] * max([len(s) for s in sizes], default=0)
     for index, shape in enumerate(sizes):

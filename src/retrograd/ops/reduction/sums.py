@@ -43,7 +43,7 @@ from retrograd.ops.shared.reductions import (
 
 # ---- sum
 def sum_of_parts(self: Any, axes: Any, keepdim: bool) -> Any:
-    """The sum of complex numbers by the kernel that adds up real ones; None where nothing is compiled, and for few."""
+    """The complex sum through the real kernel; None without compiled code, and for few elements."""
     if sum_dims.native is None or self.size < 64 or type(self) is not np.ndarray or not self.flags.c_contiguous:
         return None
     axes = tuple(range(self.ndim)) if axes is None else axes
@@ -69,7 +69,7 @@ def sum_kernel(xp: Any, self: Any, dtype: Any) -> Any:
 
 
 def fast_sum(self: Any) -> Any:
-    """A few numbers are added sooner by Python than by NumPy."""
+    """Sum with Python for few numbers, where NumPy is slower."""
     if self.size <= 8 and self.dtype.char in "fd":
         return np.array(builtins.sum(self.tolist() if self.ndim == 1 else self.ravel().tolist()), self.dtype)
     return sum_kernel(np, self, None)
@@ -206,7 +206,7 @@ def prod_dims_kernel(xp: Any, self: Any, dim: Any, keepdim: bool, dtype: Any) ->
 
 
 def product_of_others(grad: Any, x: Any, dim: int) -> Any:
-    """The gradient of a product without division: what is before an element times what is behind it."""
+    """The gradient of a product without division: the products before and after each element."""
     count = x.shape[dim]
     if x.numel() == 0 or count == 1:
         return grad.expand(x.shape) if x.numel() == 0 else grad
@@ -224,7 +224,7 @@ def prod_backward(grad: Any, self: Any, result: Any) -> Any:
     zeros = zeros_in(self)
     if zeros == 0:
         return grad * conj(result / self)
-    if zeros > 1 and not is_watched() and not self._flags & FLAG_WRAPPER:      # examples may differ in their zeros
+    if zeros > 1 and not is_watched() and not self._flags & FLAG_WRAPPER:      # examples may have different zeros
         return late.zeros_like(self)
     return product_of_others(grad, self.contiguous().view(-1), 0).view(self.shape)
 
@@ -282,7 +282,7 @@ def logical_kernel(name: str) -> Any:
 
 
 def logical_batch(op: OpDef, args: Any, dims: Any, size: int) -> Any:
-    """Here, unlike elsewhere, an empty list of dimensions means that none is reduced."""
+    """The batching rule of any and all, for which an empty list of dimensions reduces none."""
     if args[1] is not None and not len(args[1]):
         return call(op, [families.move_to_front(args[0], dims[0]), *args[1:]]), 0
     return along_dim(op, args, dims, size)
@@ -337,7 +337,7 @@ def moments(xp: Any, name: str, self: Any, dim: Any, correction: Any, keepdim: b
             warnings.warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
                           "reduction factor (input numel divided by output numel).", UserWarning, stacklevel=2)
     x = self.astype(accumulating(self.dtype) if self.dtype.kind != "V" and not is_half(self) else FLOAT64)
-    # Distances from one of the elements, not the elements, so that equal elements have a variance of exactly 0.
+    # Computed relative to one element, so that equal elements have variance exactly 0.
     first = x[tuple([slice(0, 1) if i in axes else slice(None) for i in range(x.ndim)])] if x.size else x.dtype.type(0)
     away = x - first
     offset = xp.divide(xp.add.reduce(away, axes, keepdims=True), count)
@@ -386,7 +386,7 @@ def std_backward(grad: Any, self: Any, result: Any, dim: Any, correction: Any, k
 
 
 def with_mean_backward(grads: Any, self: Any, spread: Any, dim: Any, keepdim: bool) -> Any:
-    """The two parts of a gradient: through the spread (a function of its gradient) and through the mean."""
+    """The two parts of the gradient: through the variance or deviation, and through the mean."""
     parts = [] if grads[0] is None else [spread(grads[0])]
     if grads[1] is not None:
         parts.append(mean_backward(grads[1], self.shape, dim, keepdim))
@@ -429,7 +429,7 @@ PLAIN = "(Tensor self, bool unbiased=True) -> "
 
 
 def define_spread(name: str, vjp: Any, jvp: Any, root: bool, with_mean: bool) -> Any:
-    """The three forms of one of var, std, var_mean and std_mean; the last two are spellings of the first."""
+    """The three overloads of var, std, var_mean or std_mean; the last two call the first."""
     returns = "(Tensor, Tensor)" if with_mean else "Tensor"
     variants = "function" if with_mean else "function, method"
     defop(f"{name}.dim{DIM}{returns}", composite=True, variants=variants, out=not with_mean,
@@ -495,7 +495,7 @@ def vector_norm_kernel(xp: Any, self: Any, ord: Any, dim: Any, keepdim: bool, dt
 def norm_of(xp: Any, x: Any, order: float, axes: Any, keepdim: bool) -> Any:
     if order == 2:
         squares = x * x if x.dtype.kind != "c" else x.real * x.real + x.imag * x.imag
-        if x.dtype.kind == "c" and (squares != squares).any():         # a number with an infinite part is infinite
+        if x.dtype.kind == "c" and (squares != squares).any():         # an infinite part makes the norm infinite
             squares = xp.abs(x) ** 2
         return xp.sqrt(total(xp, squares, axes, keepdim))
     if order == 0:

@@ -1,1 +1,1 @@
-"""What the op tables share: families of rules, geometry, dtype checks, and helpers of derivative rules."""
+"""Shared parts of the op tables: families of rules, geometry, dtype checks, and helpers of derivative rules."""

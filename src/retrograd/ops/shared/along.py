@@ -11,7 +11,7 @@ from retrograd.core.algorithms import native
 from retrograd.core.copying import contiguous
 
 INT64 = np.dtype(np.int64)
-SMALL = 4096              # elements that are not worth a thread
+SMALL = 4096              # elements below which threads do not pay off
 UFUNCS = {"+": np.add, "*": np.multiply, ">": np.maximum, "<": np.minimum}
 
 
@@ -34,7 +34,7 @@ def take_along(x: Any, index: Any, axis: int) -> Any:
 
 
 def take_elements(x: Any, index: Any, axis: int) -> Any:
-    """The same, or None: where nothing is compiled, for other shapes, and where a position is out of range."""
+    """`take_along` in C; None without compiled code, for other shapes, and for positions out of range."""
     if native is None or not x.ndim:
         return None
     made = np.empty(index.shape, x.dtype)
@@ -55,9 +55,8 @@ def take_rows(x: Any, index: Any, axis: int = 0) -> Any:
 
 
 def put_elements(target: Any, index: Any, source: Any, axis: int, how: str) -> bool:
-    """Write (`=`) or reduce (`+ * > <`) elements into `target`; False in the same cases.
-
-    The target may then have been written to where a position is out of range.
+    """Write (`=`) or reduce (`+ * > <`) elements into `target`; False in the same cases. The target may then have been
+    partly written if a position is out of range.
     """
     return bool(native is not None and target.ndim and native.put_along(
         target, flat_index(index), source if source.ndim == 0 else contiguous(source), axis, how))
@@ -93,13 +92,13 @@ def keep(x: Any, mask: Any) -> Any:
 
 
 def put_masked(target: Any, mask: Any, values: Any) -> None:
-    """target[mask] = values, of which there are enough."""
+    """target[mask] = values; there must be enough values."""
     if native is None or not native.spread(target, np.ascontiguousarray(mask), np.ascontiguousarray(values)):
         target[mask] = values
 
 
 def nonzero(x: Any) -> Any:
-    """Where elements are not zero: one row for each dimension, of which there is one at least."""
+    """The positions of nonzero elements, one row for each dimension, at least one."""
     made = native.nonzero(contiguous(x)) if native is not None else None
     return lean.stack(lean.namespace_of(x).nonzero(x)) if made is None else made
 
@@ -141,7 +140,7 @@ def choose(x: Any, what: str, k: int, axis: int, keepdim: bool, descending: bool
 
 
 def search_rows(bounds: Any, x: Any, right: bool) -> Any:
-    """Where each of `x` would be inserted among sorted `bounds`: one row for all, or one for each row of `x`."""
+    """The insertion position of each of `x` in sorted `bounds`: one row for all, or one for each row of `x`."""
     if native is not None and x.ndim:
         made = np.empty(x.shape, INT64)
         if native.search_rows(np.ascontiguousarray(bounds), contiguous(x), made, right) is not None:

@@ -4,7 +4,7 @@ They are Chebyshev series: times exp(-|x|) up to 8, and times exp(-|x|) sqrt(|x|
 """
 from __future__ import annotations
 
-# coefficients on [0, 8], of order 0 and of order 1 divided by x, then from 8 on; the first of each counts half
+# coefficients on [0, 8], of order 0 and of order 1 divided by x, then from 8 on; the first of each is halved
 NEAR_0 = (0.6767952744094761, -0.3046826723431984, 0.17162090152220877, -0.09490109704804764, 0.04930528423967071,
     -0.02373741480589947, 0.010546460394594998, -0.004324309995050576, 0.0016394756169413357, -0.0005763755745385824,
     0.00018850288509584165, -5.754195010082104e-05, 1.6448448070728896e-05, -4.4167383584587505e-06,

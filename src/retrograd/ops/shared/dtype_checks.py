@@ -1,4 +1,4 @@
-"""Checks for the `check` column: which dtypes an op takes, and the words in which it refuses all others."""
+"""Checks for the `check` column: the supported dtypes of an op, and the error texts for others."""
 from __future__ import annotations
 
 from typing import Any
@@ -8,12 +8,12 @@ from retrograd.core.state import tls
 from retrograd.core.tensor import Tensor, wants_grad
 from retrograd.ops.shared.elementwise import unsupported
 
-# NumPy's characters for the letters by which checks are told of dtypes.
+# NumPy's dtype characters for the letters used by checks.
 CHARACTERS = {"F": "fd", "H": "eE", "C": "FD", "I": "bhilqBHILQ", "L": "lq", "U": "B", "B": "?"}
 
 
 def takes(kernel: str, letters: str, place: int = 0) -> Any:
-    """A check that the tensor at `place` has a dtype that the named kernel was made for.
+    """A check that the tensor at `place` has a dtype supported by the named kernel.
 
     The letters: F float32 and float64, H the two of half precision, C complex, I all integers, L int64, U uint8, B bool.
     """
@@ -28,7 +28,7 @@ def takes(kernel: str, letters: str, place: int = 0) -> Any:
 
 
 def only(message: str, letters: str, place: int = 0, error: type[Exception] = RuntimeError) -> Any:
-    """A check like `takes` with words of its own; {} in them stands for the dtype that was refused."""
+    """A check like `takes` with its own text, in which {} is the unsupported dtype."""
     characters = "".join([CHARACTERS[letter] for letter in letters])
 
     def check(*args: Any) -> None:
@@ -53,19 +53,19 @@ def without_gradient(function: str, *checks: Any, **places: int) -> Any:
 
 
 def asked_always(check: Any) -> Any:
-    """A check that looks at more than dtypes, so that no kernel can stand in for it."""
+    """A check of more than dtypes, which a compiled kernel cannot replace."""
     check.asks_more = True
     return check
 
 
 def proven(check: Any) -> Any:
-    """A check of what the op's compiled kernel, which refuses everything else, finds out itself."""
+    """A check that the op's compiled kernel performs itself."""
     check.proven = True
     return check
 
 
 def every(*checks: Any) -> Any:
-    """The checks one after the other."""
+    """Several checks in sequence."""
     def check(*args: Any) -> None:
         for each in checks:
             each(*args)
@@ -74,13 +74,13 @@ def every(*checks: Any) -> Any:
 
 
 def type_name(dtype: Any) -> str:
-    """The name of a class of tensors: the older ones have one, the others are called by what they are made of."""
+    """The legacy tensor class of a dtype; dtypes without one have another form of name."""
     legacy = BY_NUMPY[dtype].legacy
     return f"CPU{legacy}Type" if legacy in ("Bool", "BFloat16", "ComplexFloat", "ComplexDouble") else f"torch.{legacy}Tensor"
 
 
 def check_types(function: str, number: int, name: str, dtype: Any, wanted: str) -> None:
-    """That an argument has one of the wanted types, as the functions of embeddings say it."""
+    """Check that an argument has one of the allowed types, with the text of the embedding functions."""
     if BY_NUMPY[dtype].legacy not in wanted.split(", "):
         raise RuntimeError(f"Expected tensor for argument #{number} '{name}' to have one of the following scalar types: "
                            f"{wanted}; but got {type_name(dtype)} instead (while checking arguments for {function})")

@@ -1,8 +1,8 @@
-"""What the tables of elementwise ops share: refusals of dtypes, aliases, and arithmetic with numbers for derivative rules.
+"""Shared parts of the elementwise tables: dtype errors, aliases, and arithmetic with numbers for derivative rules.
 
 NOTE [Numbers in derivatives]
 `x * 2` in Python is mul.Tensor and leaves a MulBackward0; the derivative formulas that PyTorch ships call mul.Scalar and
-leave a MulBackward1. Whoever looks at the graph of a double backward sees the difference, so rules write `times(x, 2)`.
+leave a MulBackward1. The difference is visible in the graph of a double backward, so rules write `times(x, 2)`.
 """
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfl
            "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int"}
 
 
-# ---- dtypes that an op refuses
+# ---- unsupported dtypes
 def unsupported(kernel: str, dtype: Any) -> NotImplementedError:
-    """The error for a dtype that the named kernel has no code for."""
+    """The error for a dtype that the named kernel does not support."""
     return NotImplementedError(f'"{kernel}" not implemented for \'{BY_NUMPY[dtype].legacy}\'')
 
 
 def limited(name: str, kinds: str, compute: Any) -> Any:
-    """A kernel that takes only dtypes of the given NumPy kinds (V is bfloat16)."""
+    """A kernel restricted to dtypes of the given NumPy kinds (V is bfloat16)."""
     def kernel(xp: Any, self: Any, *rest: Any) -> Any:
         if self.dtype.kind not in kinds:
             raise unsupported(name, self.dtype)
@@ -39,7 +39,7 @@ def limited(name: str, kinds: str, compute: Any) -> Any:
 
 
 def in_float32(compute: Any) -> Any:
-    """A kernel that computes half precision in float32, but on operands (numbers too) that were rounded to it before."""
+    """A kernel that computes half precision in float32, on operands (including numbers) rounded to half first."""
     def kernel(xp: Any, self: Any, other: Any) -> Any:
         if self.dtype in HALVES:
             return compute(xp, self.astype(xp.float32), other.astype(xp.float32)).astype(self.dtype)
@@ -53,7 +53,7 @@ def ufunc(name: str) -> Any:
 
 
 def refuse(message: str, kinds: str, error: type[Exception] = RuntimeError) -> Any:
-    """A check that raises for tensors of the given kinds, whatever they would be promoted to."""
+    """A check that raises for tensors of the given kinds, before promotion."""
     def check(*args: Any) -> None:
         for a in args:
             if isinstance(a, Tensor) and a.array.dtype.kind in kinds:
@@ -130,13 +130,13 @@ def over(tensor: Any, number: Any) -> Any:
 
 
 def blanked(fresh: Any, mask: Any) -> Any:
-    """0 where `mask` says, written into a value that nobody else has, which so keeps its memory order; transforms and the
-    like get a new one."""
+    """0 where `mask` is set, written in place into an unshared value, which keeps its memory order; transforms and modes
+    get a new one."""
     return fresh.masked_fill(mask, 0) if must_not_write(fresh, mask) else fresh.masked_fill_(mask, 0)
 
 
 def must_not_write(fresh: Any, value: Any) -> bool:
-    """Whether transforms and the like forbid to write into a value that nobody else has."""
+    """Whether transforms or modes forbid in-place writes to an unshared value."""
     return bool(slow_path() and (tls.transforms or tls.dispatch_modes or tls.function_modes) or fresh._flags or value._flags)
 
 
@@ -179,5 +179,5 @@ def alias_rows(name: str, original: str, *schemas: str, inplace: Any = True, out
 
 
 def forwarder(name: str, overload: str) -> Any:
-    """A composite kernel that hands its arguments to another op."""
+    """A composite kernel that calls another op."""
     return lambda *args: call(getattr(find_packet(name), overload), list(args))

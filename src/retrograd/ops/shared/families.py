@@ -1,4 +1,4 @@
-"""What many ops share: shape and batching rules by family, and the helpers that derivative rules are written with."""
+"""Rules shared by many ops: shape and batching rules by family, and helpers of derivative rules."""
 from __future__ import annotations
 
 from typing import Any
@@ -31,17 +31,17 @@ def wrap_dims(dims: Any, ndim: int) -> tuple[int, ...]:
 
 
 def is_watched() -> bool:
-    """Whether derivatives of what a rule computes may be asked for, so that it must not take a short cut."""
+    """Whether a rule's results may be differentiated, so that it must use a differentiable formula."""
     return grad_enabled() or forward.levels.current >= 0
 
 
 def will_differentiate(t: Any) -> bool:
-    """Whether derivatives by this tensor may be asked for, so that what they need must be computed."""
+    """Whether derivatives by this tensor may be needed."""
     return bool(t._flags) or (grad_enabled() and wants_grad(t))
 
 
 def everything(t: Any) -> Any:
-    """The values of a tensor as an array; of all its examples, if it is batched."""
+    """The values of a tensor as an array, including all examples if it is batched."""
     if not t._flags:
         return t.array
     while t._flags & FLAG_WRAPPER:
@@ -52,13 +52,13 @@ def everything(t: Any) -> Any:
 
 def anywhere(mask: Any) -> bool:
     """Whether a mask holds for any element, of any example."""
-    if mask._flags & FLAG_SUBCLASS:                # whose values are its own business
+    if mask._flags & FLAG_SUBCLASS:                # a subclass may not have values
         return bool(mask.any())
     return bool(everything(mask).any())
 
 
 def zeros_in(t: Any) -> int:
-    """How many elements are 0, in all examples."""
+    """The number of zeros, in all examples."""
     return int((t == 0).sum()) if t._flags & FLAG_SUBCLASS else int((everything(t) == 0).sum())
 
 
@@ -76,18 +76,19 @@ def number_like(xp: Any, array: Any, number: Any) -> Any:
 
 
 # ---- batching: rule(op, args, dims, size) -> (result, its batch dimension)
-# `args` are in schema order; `dims` says for each where its batch dimension is (None: it has none; lists for lists).
+# `args` are in schema order; `dims` has the batch dimension of each (None if unbatched; lists for lists).
 def move_to_front(t: Any, dim: int | None) -> Any:
     return t if dim is None or dim == 0 else t.movedim(dim, 0)
 
 
 def example_ranks(args: Any, dims: Any) -> list[int]:
-    """How many dimensions an example of each of these tensors has."""
+    """The number of dimensions of an example of each tensor."""
     return [t.array.ndim - (dim is not None) for t, dim in zip(args, dims, strict=True)]
 
 
 def pointwise(op: OpDef, args: Any, dims: Any, size: int) -> Any:
-    """Batch dimension first, then as many ones as the other operands have dimensions more; of one operand, where it is."""
+    """Elementwise ops: batch dimension first, padded with ones to the largest rank; a single operand keeps its batch
+    dimension."""
     if len(op.tensor_args) == 1 and not op.multiple:
         return call(op, args), dims[op.tensor_args[0]]
     ranks = [a.ndim - (d is not None) for a, d in zip(args, dims, strict=True) if isinstance(a, Tensor)]
@@ -98,7 +99,7 @@ def pointwise(op: OpDef, args: Any, dims: Any, size: int) -> Any:
         if isinstance(a, Tensor) and d is not None:
             a = move_to_front(a, d)
             if a.ndim == 1 and (rank or None in tensor_dims) and (a._flags & FLAG_SUBCLASS or tls.dispatch_modes):
-                a.select(0, 0)            # whoever watches sees how an example's dtype is found out
+                a.select(0, 0)            # modes see the op that determines an example's dtype
             if a.ndim - 1 < rank:
                 a = a.reshape((a.shape[0],) + (1,) * (rank - a.ndim + 1) + tuple(a.shape[1:]))
         moved.append(a)
@@ -110,8 +111,8 @@ pointwise.elementwise = True  # type: ignore[attr-defined]
 
 
 def shift_dims(*names: str, strict: bool = False) -> Any:
-    """The rule for ops whose named arguments are dimensions: batch dimension first, the others count from behind it. Those
-    that are `strict` refuse examples without dimensions."""
+    """The rule for ops whose named arguments are dimensions: batch dimension first, dimensions counted after it; with
+    `strict` 0-d examples are refused."""
     def rule(op: OpDef, args: Any, dims: Any, size: int) -> Any:
         params = op.schema.params
         rank = next(a.ndim - 1 for a, d in zip(args, dims, strict=True) if isinstance(a, Tensor) and d is not None)
@@ -132,7 +133,7 @@ def shift_dims(*names: str, strict: bool = False) -> Any:
 
 
 def folded(op: OpDef, args: Any, dims: Any, size: int) -> Any:
-    """The rule for ops that treat every index of the first dimension alone: the examples are more of those."""
+    """The rule for ops that treat each index of the first dimension separately: examples extend that dimension."""
     moved, count = [], 0
     for a, d, p in zip(args, dims, op.schema.params, strict=True):
         if isinstance(a, Tensor):
@@ -150,7 +151,7 @@ def folded(op: OpDef, args: Any, dims: Any, size: int) -> Any:
 
 
 def element_by_element(name: str) -> Any:
-    """The rule for ops that treat the elements of one argument alone; if another one is batched, a loop."""
+    """The rule for ops elementwise in one argument; a loop if another one is batched."""
     def rule(op: OpDef, args: Any, dims: Any, size: int) -> Any:
         batched = [i for i, d in enumerate(dims) if d is not None]
         if [op.schema.params[i].name for i in batched] != [name]:
@@ -161,7 +162,7 @@ def element_by_element(name: str) -> Any:
 
 
 def loop_and_warn(op: OpDef, args: Any, dims: Any, size: int) -> Any:
-    """`loop`, of which vmap warns as for an op that has no rule."""
+    """`loop` with vmap's warning for an op without a rule."""
     return loop(op, args, dims, size)
 
 
@@ -169,14 +170,14 @@ loop_and_warn.refuses = True  # type: ignore[attr-defined]      # what it raises
 
 
 def varying_shapes(op: OpDef, args: Any, dims: Any, size: int) -> Any:
-    """No rule: the result would have another shape for every example."""
+    """Refuse: the result shape would differ between examples."""
     raise RuntimeError(f"vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
                        f"aten::{op.name}. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this "
                        "feature.")
 
 
 def loop(op: OpDef, args: Any, dims: Any, size: int) -> Any:
-    """One call per example; right for every op, and slow."""
+    """One call per example: correct for every op, but slow."""
     def pick(a: Any, d: Any, i: int) -> Any:
         if isinstance(d, (list, tuple)):
             return [pick(x, y, i) for x, y in zip(a, d, strict=True)]
@@ -185,13 +186,13 @@ def loop(op: OpDef, args: Any, dims: Any, size: int) -> Any:
         return no_examples(op, args, dims)
     results = [call(op, [pick(a, d, i) for a, d in zip(args, dims, strict=True)]) for i in range(size)]
     stack = late.stack
-    if op.multiple:          # an output that was not asked for is None
+    if op.multiple:          # an output that was not requested is None
         return tuple([None if r[0] is None else stack(list(r)) for r in zip(*results, strict=True)]), (0,) * len(results[0])
     return stack(results), 0
 
 
 def no_examples(op: OpDef, args: Any, dims: Any) -> Any:
-    """The result of a loop over nothing has the shape that one more example would give."""
+    """The result of a loop over zero examples, with the shape that an example would give."""
     def one(value: Any, dim: Any) -> Any:
         if isinstance(dim, (list, tuple)):
             return [one(v, d) for v, d in zip(value, dim, strict=True)]

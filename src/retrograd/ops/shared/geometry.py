@@ -1,4 +1,4 @@
-"""Sizes and strides, without tensors: what shapes and strides a view has, and the arrays that show it."""
+"""Sizes and strides without tensors: the shapes and strides of views, as arrays."""
 from __future__ import annotations
 
 from typing import Any
@@ -37,7 +37,7 @@ def infer_size(shape: Any, count: int) -> tuple[int, ...]:
 
 
 def view_strides(shape: Any, strides: Any, new: Any) -> tuple[int, ...] | None:
-    """The strides with which memory of one geometry can be seen in another shape; None if it cannot."""
+    """The strides of a view in another shape; None if that needs a copy."""
     if 0 in shape:
         return strides if tuple(shape) == tuple(new) else storage.contiguous_strides(new)
     if not shape:
@@ -62,7 +62,7 @@ def view_strides(shape: Any, strides: Any, new: Any) -> tuple[int, ...] | None:
 
 
 def is_plain(array: Any) -> bool:
-    """Whether NumPy reshapes `array` to the strides that PyTorch gives: contiguous, and no size makes a stride moot."""
+    """Whether NumPy's reshape of `array` gives PyTorch's strides: contiguous, without sizes of 0 or 1."""
     return array.flags.c_contiguous and array.size > 0 and 1 not in array.shape
 
 
@@ -80,7 +80,7 @@ def viewed(array: Any, size: Any) -> Any:
 def permuted(array: Any, axes: Any) -> Any:
     if array.size:
         return array.transpose(axes)
-    strides = storage.strides_of(array)      # NumPy has none of its own for new arrays without elements
+    strides = storage.strides_of(array)      # NumPy's strides of empty arrays are arbitrary
     return storage.strided(array, [array.shape[i] for i in axes], [strides[i] for i in axes])
 
 
@@ -116,7 +116,7 @@ def with_dim(array: Any, dim: int) -> Any:
 def expanded(array: Any, size: Any) -> Any:
     """`array` broadcast to `size`, in which -1 keeps a dimension."""
     ndim = array.ndim
-    if ndim == 0 and array.dtype.kind != "V" and size and min(size) > 0:      # one value for all: the gradient of a sum
+    if ndim == 0 and array.dtype.kind != "V" and size and min(size) > 0:      # one expanded value, as in the gradient of a sum
         return np.ndarray(tuple(size), array.dtype, array, 0, (0,) * len(size))
     if len(size) < ndim:
         legacy = BY_NUMPY[array.dtype].legacy
@@ -228,7 +228,7 @@ def clone_preserving_strides(array: Any) -> Any:
 
 
 def channels_last_like(array: Any) -> bool:
-    """Whether a batch of images (or volumes) has its channels innermost, also when sizes of 1 leave a choice."""
+    """Whether a batch of images (or volumes) is channels-last, also where sizes of 1 make it ambiguous."""
     if array.ndim not in (4, 5):
         return False
     shape, strides = array.shape, storage.strides_of(array)
@@ -255,7 +255,7 @@ def new_in_format(shape: Any, dtype: Any, channels_last: bool) -> Any:
 
 
 def check_overlap(shape: Any, strides: Any) -> bool:
-    """Whether positions may share memory: False only if the strides prove that they do not."""
+    """Whether elements may overlap in memory: False only if the strides exclude it."""
     dims = sorted([(s, n) for n, s in zip(shape, strides, strict=True) if n > 1])
     reach = 0
     for s, n in dims:

@@ -1,4 +1,4 @@
-"""Windows of images in C, where it was built: convolution, pooling, windows as columns. None for what it does not take."""
+"""Compiled kernels on image windows: convolution, pooling, im2col; None for unsupported arguments."""
 from __future__ import annotations
 
 import math
@@ -18,7 +18,7 @@ SINGLE = np.dtype(np.float32)
 
 
 def of_three(values: Any, filler: int) -> tuple[int, ...]:
-    """Settings of one to three dimensions as those of three."""
+    """Settings padded to three dimensions."""
     return (*[filler] * (3 - len(values)), *values)
 
 
@@ -32,9 +32,8 @@ known_settings = lru_cache(maxsize=512)(settings)
 
 
 def convolve(what: str, x: Any, weight: Any, y: Any, g: Any, bias: Any = None) -> Any:
-    """One of the three products of convolution (`correlate`, `spread`, `match`); what is to be made is given by its shape.
-
-    The bias, if there is one, is added to what is made.
+    """One of the three products of convolution (`correlate`, `spread`, `match`), with the given result shape and optional
+    bias.
     """
     given = [a for a in (x, weight, y) if isinstance(a, np.ndarray)]
     kind = given[0].dtype
@@ -62,14 +61,14 @@ def convolve(what: str, x: Any, weight: Any, y: Any, g: Any, bias: Any = None) -
 
 
 def one_by_one(x: Any, y: Any, g: Any) -> bool:
-    """Whether a product needs no layout: channels that see one other each, or a kernel of one element over large images."""
+    """Whether a product needs no column layout: depthwise, or a one-element kernel over large images."""
     if x.shape[1] == g.groups and y.shape[1] <= 4 * g.groups:
         return True
     return max(g.kernel) == max(g.stride) == 1 and not any(g.padding) and x[0, 0].size >= 512
 
 
 def channel_sums(x: Any) -> Any:
-    """The sum of each channel of (batch, channels, ...); None for what is not done."""
+    """The sum of each channel of (batch, channels, ...); None if unsupported."""
     return None if native is None else native.channel_sums(x)
 
 
@@ -95,7 +94,7 @@ def images(x: Any, shape: Any, counts: Any, kernel: Any, dilation: Any, padding:
 # ---- pooling
 @lru_cache(maxsize=256)
 def edges(n: int, kernel: int, stride: int, padding: int, dilation: int, out: int) -> tuple[Any, Any]:
-    """Where the windows along one dimension begin and end, inside of the image."""
+    """The start and end of the windows along one dimension, inside the image."""
     start = np.arange(out) * stride - padding
     end = np.minimum(start + dilation * (kernel - 1) + 1, n)
     inside = np.where(start < 0, start + -(start // dilation) * dilation, start)
@@ -104,7 +103,7 @@ def edges(n: int, kernel: int, stride: int, padding: int, dilation: int, out: in
 
 @lru_cache(maxsize=256)
 def adapted_edges(n: int, out: int) -> tuple[Any, Any]:
-    """The same for windows that share a dimension out."""
+    """`edges` for adaptive windows."""
     place = np.arange(out)
     return place * n // out, -(-(place + 1) * n // out)
 
@@ -118,13 +117,13 @@ def boxes(sizes: Any, steps: Any, windows: Any) -> tuple[Any, Any, Any]:
 
 def pooled(what: str, x: Any, rank: int, kernel: Any, stride: Any = None, padding: Any = None, dilation: Any = None,
            ceil_mode: bool = False, count_include_pad: bool = False, divisor: Any = None, grad: Any = None) -> Any:
-    """Pooling from its settings in one step (see `pool_windows` in core/native); None for what is out of the ordinary."""
+    """Pooling from its settings in one step (see `pool_windows` in core/native); None if unsupported."""
     if native is None:
         return None
     settings = (what, rank, kernel, stride, padding, dilation, ceil_mode, count_include_pad, divisor)
     if x.dtype not in HALVES:
         return native.pool_windows(x, *settings, grad)
-    if not x.flags.c_contiguous or 1 in x.shape:          # which may be in another order
+    if not x.flags.c_contiguous or 1 in x.shape:          # the memory order may differ
         return None
     done = native.pool_windows(copy_of(x, SINGLE), *settings, grad if grad is None else copy_of(grad, SINGLE))
     if type(done) is tuple:
@@ -133,7 +132,7 @@ def pooled(what: str, x: Any, rank: int, kernel: Any, stride: Any = None, paddin
 
 
 def pool(what: str, x: Any, y: Any, third: Any, rank: int, steps: Any, windows: Any) -> bool:
-    """Pool `x` into `y` with indices (`x`) or divisors (`m`), or share `y` out to `x` (`s`); False if nothing was done."""
+    """Pool `x` into `y` with indices (`x`) or divisors (`m`), or distribute `y` over `x` (`s`); False if unsupported."""
     if native is None or x.dtype.char not in GEMM or not x.size or not y.size:
         return False
     sizes, steps, listed = boxes(x.shape[-rank:], steps, windows)

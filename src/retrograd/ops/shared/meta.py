@@ -23,9 +23,9 @@ from retrograd.core.opdef import OpDef
 from retrograd.core.tensor import FLAG_META, Tensor, new_tensor, wrap
 from retrograd.ops.memory.copy import meta_array
 
-SMALL = 1024             # bytes of all operands together that are just made
-KEPT = 7                 # lengths up to this one stay as they are: those of kernels and the like
-LARGEST = 1 << 17        # elements of an operand on which a kernel runs
+SMALL = 1024             # total bytes of operands up to which real zeros are used
+KEPT = 7                 # lengths up to this one are kept, such as kernel sizes
+LARGEST = 1 << 17        # maximum elements of an operand on which a kernel runs
 STEP = 4                 # unknowns grow by a multiple of this, which strides among the arguments divide
 
 
@@ -59,7 +59,7 @@ def infer(op: Any, args: Any) -> Any:
 
 
 def check_devices(op: Any, args: Any) -> None:
-    """Refuse operands with data beside those without; those without dimensions, and indices, may have some."""
+    """Refuse to mix meta and real operands; 0-d operands and indices may be real."""
     if op.name == "copy_" and not args[0]._flags & FLAG_META:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     if op.is_inplace or not {p.name for p in op.schema.params}.isdisjoint(("index", "indices")):
@@ -72,11 +72,11 @@ def check_devices(op: Any, args: Any) -> None:
                            "Tensors on the meta device have no data, and can be computed with one another only.")
 
 
-KNOWN: dict[Any, Any] = {}        # what was inferred before
+KNOWN: dict[Any, Any] = {}        # cached geometries
 
 
 def call_key(op: OpDef, args: Any) -> Any:
-    """What a result's geometry depends on, if that can be looked up."""
+    """The cache key of a result's geometry, None if it cannot be cached."""
     parts: list[Any] = [op]
     for value in args:
         part = key_of(value)
@@ -126,7 +126,7 @@ def run(op: OpDef, args: Any, replace: Any) -> list[Any]:
     with np.errstate(all="ignore"):
         try:
             result = compute_arrays(op, [replace(a) for a in args])
-        except Exception:                        # integers may be divisors or lengths
+        except Exception:                        # zero integers may be divisors or lengths: retry with ones
             try:
                 result = compute_arrays(op, [with_ones(replace(a)) for a in args])
             except Exception:
@@ -137,7 +137,7 @@ def run(op: OpDef, args: Any, replace: Any) -> list[Any]:
 
 
 def with_ones(value: Any) -> Any:
-    """Stand-ins with ones in the place of integer zeros."""
+    """Replacement operands with integer zeros replaced by ones."""
     if isinstance(value, Tensor):
         return new_tensor(np.ones_like(value.array)) if value.array.dtype.kind in "iu" else value
     return [with_ones(item) for item in value] if isinstance(value, list) else value
@@ -162,7 +162,7 @@ def probed(op: OpDef, args: Any, operands: Any) -> Any:
     problem: Any = None
     bases = (KEPT - STEP + 1, 3 * STEP, 9 * STEP, max([n for n in numbers if n <= 1024], default=0) + step)
     for gap, base in [(gap, base) for gap in (0, 3 * step) for base in bases]:
-        # with the remainder that the true lengths have; in a second round in their order, for ops that compare them
+        # with the remainders of the true lengths; in a second round also in their order, for ops that compare lengths
         short = {n: base + gap * i + (n - base) % step for i, n in enumerate(unknowns)}
         short = {n: place if place + 2 * step < n else n for n, place in short.items()}
         if any([prod([short.get(n, n) for n in t.array.shape]) > LARGEST for t in operands]):
@@ -175,7 +175,7 @@ def probed(op: OpDef, args: Any, operands: Any) -> Any:
             every = run(op, args, replacement({n: short[n] + (step if n in moving else 0) for n in unknowns}))
             return [None if a is None else geometry(op, i, a, [(n, once[n][i], twice[n][i]) for n in moving], every[i], short,
                                                     step) for i, a in enumerate(first)]
-        except Exception as error:               # too short for the op, no zeros for it, or not linear
+        except Exception as error:               # too short for the op, invalid zeros, or not linear
             problem = problem or error
     if isinstance(problem, (IndexError, RuntimeError, ValueError)):
         raise problem
@@ -183,7 +183,7 @@ def probed(op: OpDef, args: Any, operands: Any) -> Any:
 
 
 def replacement(lengths: dict[int, int]) -> Any:
-    """Puts other lengths in the place of unknown ones, in tensors and in arguments that repeat them."""
+    """Replaces unknown lengths in tensors and in arguments that repeat them."""
     def length(n: int) -> int:
         return lengths.get(n, n)
 
@@ -256,7 +256,7 @@ def shortened(value: Any, length: Any) -> Any:
         made = storage.empty_strided(shape, tuple(strides), array.dtype)
         storage.owner_of(made)[...] = 0
         if array.ndim >= 2 and array.dtype.kind in "fc" and made.flags.writeable and 0 not in strides:
-            made[..., range(min(shape[-2:])), range(min(shape[-2:]))] = 1        # a matrix that has an inverse
+            made[..., range(min(shape[-2:])), range(min(shape[-2:]))] = 1        # an invertible matrix
         return new_tensor(made)
     if isinstance(value, (list, tuple)) and any(isinstance(item, Tensor) for item in value):
         return [shortened(item, length) for item in value]
@@ -281,7 +281,7 @@ def finish(op: OpDef, args: Any, arrays: Any, is_meta: bool) -> Any:
 
 
 def as_meta(op: OpDef, array: Any) -> Any:
-    """A meta tensor of the geometry of `array`; views keep their place in the memory that is not there."""
+    """A meta tensor with the geometry of `array`; views keep their offset in the reserved memory."""
     array = np.asarray(array)
     own = op.is_view or op.meta is None
     t = wrap(array if own else meta_array(array.shape, storage.strides_of(array), array.dtype))

@@ -2,11 +2,11 @@
 
 "cast"       any dtype that the result can be cast to; the default of ops that promote, and of those made of others
 "same"       the result's dtype alone; the default of all others
-"any"        any dtype; results are cast to it whatever is lost
-"number: op" any dtype but bool, for which the kernel has no code
+"any"        any dtype; results are cast to it, with loss
+"number: op" any dtype but bool, which the kernel does not support
 "bool: text" bool or uint8
 "cat"        "cast" with an error of its own
-"found", "scalar", "scalar_type"    the same in other words
+"found", "scalar", "scalar_type"    the same with other error texts
 "castable: op"                      "cast" in the words of linear algebra
 "complex: op", "float: op"          any complex, any floating-point dtype
 "same: text", "float: text"         with a text of the op's own that has a space in it: {value} and {out} are the dtypes,

@@ -1,4 +1,4 @@
-"""What reductions, scans and sorts share: dimensions, accurate sums, error texts, gradients spread back, batching."""
+"""Shared parts of reductions, scans and sorts: dimensions, accurate sums, error texts, gradients, batching."""
 from __future__ import annotations
 
 from typing import Any
@@ -16,7 +16,7 @@ INT64 = np.dtype(np.int64)
 FLOAT64 = np.dtype(np.float64)
 COMPLEX64 = np.dtype(np.complex64)
 COMPLEX128 = np.dtype(np.complex128)
-BLOCK = 128      # how many float32 numbers are added one after the other before the partial sums are added up
+BLOCK = 128      # float32 numbers added sequentially per partial sum
 
 
 # ---- dimensions
@@ -52,7 +52,7 @@ def dense(array: Any) -> Any:
 
 # ---- dtypes
 def legacy(array: Any) -> str:
-    """PyTorch's old name for the array's dtype, as its error texts use it."""
+    """PyTorch's legacy name for the array's dtype, for error texts."""
     return BY_NUMPY[array.dtype].legacy
 
 
@@ -61,7 +61,7 @@ def is_half(array: Any) -> bool:
 
 
 def wide(array: Any) -> Any:
-    """Half precision as float32; everything else as it is."""
+    """Half precision as float32; other dtypes unchanged."""
     return array.astype(FLOAT32) if array.dtype in HALVES else array
 
 
@@ -77,13 +77,13 @@ def is_integral(array: Any) -> bool:
 
 
 def refuse(kernel: str, array: Any, kinds: str) -> None:
-    """The error for a dtype that a kernel does not have; `kinds` are NumPy's letters for those it lacks."""
+    """Raise for a dtype whose NumPy kind is in `kinds`, unsupported by the kernel."""
     if array.dtype.kind in kinds:
         raise NotImplementedError(f'"{kernel}" not implemented for \'{legacy(array)}\'')
 
 
 def lacking(text: str) -> NotImplementedError:
-    """The error for a dtype that is looked at before anything else is."""
+    """The error for an unsupported dtype that is checked before everything else."""
     error = NotImplementedError(text)
     error.first = True  # type: ignore[attr-defined]
     return error
@@ -96,7 +96,7 @@ def need_elements(name: str, array: Any, axis: int) -> None:
 
 # ---- sums
 def total(xp: Any, x: Any, axes: tuple[int, ...], keepdim: bool = False) -> Any:
-    """The sum over `axes`; long float32 sums are made of partial sums, so that rounding errors stay small."""
+    """The sum over `axes`; long float32 sums use partial sums to limit rounding errors."""
     if x.dtype in (FLOAT32, COMPLEX64) and x.size > 4 * BLOCK and axes:
         if len(axes) == x.ndim:
             return xp.add.reduce(dense(x).reshape(-1)).reshape((1,) * x.ndim if keepdim else ())
@@ -132,14 +132,14 @@ def restore_dims(t: Any, dim: Any, keepdim: bool, shape: Any) -> Any:
 
 
 def spread_sum(grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
-    """The gradient of a sum: the same for every element that took part."""
+    """The gradient of a sum, the same for every element."""
     if not keepdim and shape and dim:
         grad = unsqueeze_all(grad, dim, len(shape))
     return grad.expand(shape)
 
 
 def equal_to(self: Any, result: Any) -> Any:
-    """Where the elements are equal to the result, NaN counted as equal to itself."""
+    """The mask of elements equal to the result, with NaN equal to NaN."""
     if not anywhere(result.isnan()):
         return self == result
     return late.where(result.isnan(), self.isnan(), self == result)
@@ -175,7 +175,7 @@ def read_selected(self_t: Any, dim: int, indices: Any, keepdim: bool) -> Any:
 
 # ---- batching
 def along_dim(op: OpDef, args: Any, dims: Any, size: int) -> Any:
-    """The rule for ops of one tensor whose `dim` says along what they work; without it they reduce all dimensions."""
+    """The batching rule for ops of one tensor along `dim`; without it they reduce all dimensions."""
     x = move_to_front(args[0], dims[0])
     scalar = x.ndim == 1
     if scalar:
@@ -198,7 +198,7 @@ def shifted(dim: Any, rank: int) -> Any:
 
 
 def trimmed(result: Any, scalar: bool) -> Any:
-    """Without the dimension that an example of no dimensions was given."""
+    """Remove the dimension that was added to a 0-d example."""
     return result.squeeze(1) if scalar and result.ndim == 2 else result
 
 

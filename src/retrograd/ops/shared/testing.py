@@ -1,4 +1,4 @@
-"""Ops that do nothing useful: PyTorch's tests of the machinery around ops call them."""
+"""Ops that exist only for tests of the op machinery, as in PyTorch."""
 from __future__ import annotations
 
 import warnings
@@ -27,7 +27,7 @@ add_copy(defop(
 _test_warn_in_autograd = defop(
     "_test_warn_in_autograd(Tensor self) -> Tensor",
     kernel=lambda xp, self: self.copy(), vjp=dict(self=warn_and_pass), jvp="linear", batch=families.pointwise, variants="",
-    real_only=True, elementwise=False)        # (not so, but then its rule, which warns, would be tried out beforehand)
+    real_only=True, elementwise=False)        # it is elementwise, but then its warning rule would run in advance
 # Under vmap it runs example by example, with a warning.
 defop("_test_functorch_fallback(Tensor self, Tensor other) -> Tensor", kernel=lambda xp, self, other: self.copy(),
       batch=families.loop_and_warn, variants="function", real_only=True, out=False)

@@ -10,12 +10,12 @@ from retrograd.core.algorithms import native
 
 
 def beyond(rows: int, columns: int, k: int, upper: bool) -> Any:
-    """Where there are elements right of a diagonal (`upper`) or left of it."""
+    """The mask of elements right of a diagonal (`upper`) or left of it."""
     return ~np.tri(rows, columns, k, dtype=bool) if upper else np.tri(rows, columns, k - 1, dtype=bool)
 
 
 def cleared(fresh: Any, k: int, upper: bool) -> Any:
-    """The array, which nobody else has, with zeros right of a diagonal (`upper`) or left of it."""
+    """The unshared array with zeros right of a diagonal (`upper`) or left of it, in place."""
     if native is None or not isinstance(fresh, np.ndarray) or native.clear_triangle(fresh, k, upper) is None:
         rows, columns = fresh.shape[-2:]
         xp = lean.namespace_of(fresh)

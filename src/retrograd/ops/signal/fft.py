@@ -25,11 +25,11 @@ from retrograd.ops.shared.families import will_differentiate, wrap_dim
 from retrograd.ops.views.slicing import slice_
 
 # ---- kernels
-ENGINES: list[Any] = []         # what SciPy's functions call when they have looked at their arguments; None if it is not known
+ENGINES: list[Any] = []         # SciPy's inner function behind its argument checks; None if unknown
 
 
 def engine() -> Any:
-    """SciPy's transforms without the layers above them, whose arguments are in order here; None for other versions of it."""
+    """SciPy's transforms without its argument checks; None for unknown versions."""
     if not ENGINES:
         try:
             from scipy.fft._pocketfft import pypocketfft
@@ -44,7 +44,7 @@ def engine() -> Any:
 
 
 def transform(name: str, array: Any, axes: Any, normalization: int, forward: bool, sizes: Any = None) -> Any:
-    """A transform by SciPy, which keeps single precision, on as many threads as there are."""
+    """A transform by SciPy, which keeps single precision, on all threads."""
     plans = engine()
     if plans is not None and array.size and axes and array.dtype.char in "fdFD":
         threads = get_threads() if array.size > 32768 else 1
@@ -145,7 +145,7 @@ def r2c_gradient(grad: Any, self: Any, dim: Any, normalization: int, onesided: b
 
 
 def c2r_gradient(grad: Any, dim: Any, normalization: int) -> Any:
-    """The half that is not stored adds its share to the stored one."""
+    """The gradient of a complex-to-real transform: the unstored half contributes to the stored one."""
     made = call(r2c, [grad, dim, normalization, True])
     last = wrap_dim(dim[-1], grad.ndim)
     doubled = grad.shape[last] - made.shape[last]
@@ -176,12 +176,12 @@ c2r = defop(
 
 # ---- arguments
 def is_bare(x: Any) -> bool:
-    """Whether nothing records or watches what is done to a tensor."""
+    """Whether ops on a tensor are neither recorded nor seen by a mode."""
     return is_ordinary(x) and not will_differentiate(x)
 
 
 def computed(op: OpDef, args: Any) -> Any:
-    """The op's result; by its kernel alone where that is all there is to do."""
+    """The op's result, by its kernel alone where nothing else is needed."""
     if not is_bare(args[0]):
         return call(op, args)
     array = args[0].array
@@ -217,7 +217,7 @@ def prepared(self: Any, need_complex: bool) -> Any:
 
 
 def conjugated(x: Any, op: OpDef | None = None) -> Any:
-    """The conjugate, for a transform; by `op`, or as a view, where somebody watches."""
+    """The conjugate, for a transform; by `op`, or as a view, where a mode is on or ops are recorded."""
     return new_tensor(np.conj(x.array)) if is_bare(x) else x.conj() if op is None else op(x)
 
 
@@ -250,7 +250,7 @@ def resized(x: Any, dims: Any, sizes: Any) -> Any:
 
 
 def shape_and_dims(self: Any, shape: Any, dim: Any) -> tuple[list[int], list[int]]:
-    """Which dimensions are transformed, and the sizes they are to have."""
+    """The transformed dimensions and their sizes."""
     dims, sizes = arranged(self.array.shape, None if shape is None else tuple(shape), None if dim is None else tuple(dim))
     return list(dims), list(sizes)
 
@@ -312,7 +312,7 @@ def to_real_transform(self: Any, n: Any, dim: int, norm: Any, forward: bool) -> 
 
 
 def kind_of(name: str) -> str:
-    """Which numbers a transform gives."""
+    """Whether a transform's result is real or complex."""
     return "float" if name in ("irfft", "hfft") else "complex"
 
 
@@ -331,7 +331,7 @@ for name, kernel in dict(
 # ---- several dimensions
 def complex_transforms(self: Any, s: Any, dim: Any, norm: Any, forward: bool) -> Any:
     dims, sizes = shape_and_dims(self, s, dim)
-    x = resized(prepared(self, not dims or not is_bare(self)), dims, sizes)      # the kernel takes real numbers too
+    x = resized(prepared(self, not dims or not is_bare(self)), dims, sizes)      # the kernel accepts real numbers too
     return computed(c2c, [x, tuple(dims), mode_of(norm, forward), forward])
 
 

@@ -156,7 +156,7 @@ def check_istft(head: str, input: Any, n_fft: int, hop: int, size: int, window: 
 
 def overlapped(head: str, frames: Any, window: Any, count: int, n_fft: int, hop: int, center: bool, length: Any,
                single: bool) -> Any:
-    """Add the frames up where they belong, and divide by what the windows add up to there."""
+    """Overlap-add the frames, and divide by the sum of the windows."""
     weighted = frames * window.view((1, 1, n_fft))
     total = n_fft + hop * (count - 1)
     made = call(unfold_backward, [weighted, (weighted.shape[0], total), 1, n_fft, hop])

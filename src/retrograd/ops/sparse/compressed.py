@@ -1,7 +1,7 @@
 """The compressed layouts: CSR and CSC, whose entries are single numbers, BSR and BSC, whose entries are blocks.
 
 NOTE [Compressed layouts]
-All four are one thing: entries sorted by row (CSR, BSR) or by column (CSC, BSC), with the number of entries before each
+All four share one structure: entries sorted by row (CSR, BSR) or by column (CSC, BSC), with the number of entries before each
 row or column in `compressed` and the other coordinate of every entry in `plain`. Conversions and most kernels work on
 `Entries`, the plain list of (row, column, value), and only their order differs from layout to layout.
 
@@ -58,7 +58,7 @@ class Compressed:
 
     @property
     def batch(self) -> int:
-        """How many dimensions number the matrices."""
+        """The number of batch dimensions."""
         return int(self.compressed.array.ndim) - 1
 
     @property
@@ -140,7 +140,7 @@ def entries_of(t: Any) -> Entries:
 
 
 def from_entries(entries: Entries, layout: Any, shape: Any) -> Any:
-    """A tensor in a compressed layout; each place may occur once."""
+    """A tensor in a compressed layout; each position may occur once."""
     rows, columns, values = entries
     block = values.shape[1:3] if layout in IN_BLOCKS else (1, 1)
     major, minor, d = (rows, columns, 0) if layout in BY_ROW else (columns, rows, 1)
@@ -151,7 +151,7 @@ def from_entries(entries: Entries, layout: Any, shape: Any) -> Any:
 
 
 def in_blocks(entries: Entries, blocksize: Any, shape: Any) -> Entries:
-    """Single elements gathered into the blocks that they lie in."""
+    """Single elements gathered into blocks."""
     rows, columns, values = entries
     height, width = blocksize
     keys = (rows // height) * (shape[1] // width) + columns // width
@@ -163,7 +163,7 @@ def in_blocks(entries: Entries, blocksize: Any, shape: Any) -> Entries:
 
 
 def out_of_blocks(entries: Entries) -> Entries:
-    """Every element of every block by itself, block after block."""
+    """The single elements of all blocks, block by block."""
     rows, columns, blocks = entries
     height, width = blocks.shape[1:3]
     down, across = np.divmod(np.arange(height * width), width)
@@ -273,7 +273,7 @@ def check_blocks(blocksize: Any, shape: Any, name: str) -> None:
 
 
 def from_blocks(t: Any, layout: Any, blocksize: Any, short: str) -> Any:
-    """Blocks stay blocks, of the size that they have."""
+    """Convert blocks to blocks of the same size."""
     own = data_of(t).blocksize
     if layout not in IN_BLOCKS:
         raise RuntimeError(f"sparse_compressed_to_sparse_{short}: expected SparseCsr or SparseCsc layout but got "
@@ -285,19 +285,19 @@ def from_blocks(t: Any, layout: Any, blocksize: Any, short: str) -> Any:
 
 
 def parts(t: Any) -> Any:
-    """What a tensor in a compressed layout prints."""
+    """The printed parts of a tensor in a compressed layout."""
     data = data_of(t)
     first, second = data.names()
     return [(first, data.compressed.array), (second, data.plain.array), ("values", data.values.array)]
 
 
 def matrix_of(t: Any) -> Any:
-    """A COO tensor for the kernels that know no other kind; dense tensors stay."""
+    """A COO tensor for kernels that support only COO; dense tensors are unchanged."""
     return as_coo(t) if is_compressed(t) else t
 
 
 def masked(t: Any, mask: Any) -> Any:
-    """The values of `t` in the places where `mask` has entries."""
+    """The values of `t` at the positions of the entries of `mask`."""
     whole = dense_of(t) if is_compressed(t) else late.to_dense(t.detach()).array if is_sparse(t) else t.array
     if is_batch(mask):
         batch = mask.array.shape[:data_of(mask).batch]

@@ -1,4 +1,4 @@
-"""Constructors of tensors in compressed layouts, and what they check."""
+"""Constructors of tensors in compressed layouts, and their checks."""
 from __future__ import annotations
 
 import math
@@ -105,7 +105,7 @@ def check_ranks(layout: Any, compressed: Any, plain: Any, values: Any) -> None:
 
 
 def check_parts(layout: Any, compressed: Any, plain: Any, values: Any, size: Any) -> None:
-    """What `check_invariants` asks for."""
+    """The checks of `check_invariants`."""
     check_ranks(layout, compressed, plain, values)
     check_sizes(layout, compressed.array, plain.array, values.array, size)
     first, second = names_of(layout)
@@ -125,7 +125,7 @@ def block_of(layout: Any, values: Any, batch: int) -> Any:
 
 
 def minor_length(layout: Any, values: Any, size: Any, batch: int) -> int:
-    """How many columns (or rows, or blocks of them) the plain indices may name."""
+    """The number of columns (or rows, or blocks of them) that the plain indices address."""
     d = 1 if layout in BY_ROW else 0
     return int(size[batch + d] // max(block_of(layout, values, batch)[d], 1))
 

@@ -51,7 +51,7 @@ FLIPPED = {sparse_csr: sparse_csc, sparse_csc: sparse_csr, sparse_bsr: sparse_bs
 
 # ---- conversions
 def declare(layout: Any, blocks: bool) -> None:
-    """to_sparse_csr and its kin: the recorded op and the method that calls it."""
+    """Declare to_sparse_csr and similar conversions: the recorded op and the method that calls it."""
     short = layout.name.removeprefix("sparse_")
     size = "SymInt[2] blocksize, " if blocks else ""
     op = defop(f"_to_sparse_{short}(Tensor self, {size}int? dense_dim=None) -> Tensor", kernel=None,
@@ -148,7 +148,7 @@ getter("ccol_indices", False, "compressed")
 getter("row_indices", False, "plain")
 
 
-# ---- the parts as tensors of their own
+# ---- the parts as tensors
 def copier(name: str) -> None:
     def copy(self: Any) -> Any:
         return getattr(self, name)().clone()
@@ -308,7 +308,7 @@ def resize_compressed(self: Any, size: Any) -> Any:
 
 
 def refitted(array: Any, shape: Any) -> Any:
-    """An array of another shape with the same elements in the same places of its memory, zeros after them."""
+    """An array of another shape with the same elements in memory order, followed by zeros."""
     made = np.zeros(shape, array.dtype)
     kept = min(made.size, array.size)
     made.reshape(-1)[:kept] = array.reshape(-1)[:kept]
@@ -386,7 +386,7 @@ def mm_kernel(op: OpDef, self: Any, mat2: Any) -> Any:
 
 
 def check_product(into: Any, a: Any, b: Any) -> None:
-    """Raise PyTorch's errors about products of layouts that it does not have, and of shapes that do not fit."""
+    """Raise PyTorch's errors for unsupported products of layouts, and for shapes that do not match."""
     layouts = [layout_name(t) if is_sparse(t) else "Strided" for t in (a, b)]
     if all([is_sparse(t) for t in (a, b)]) and any([layout_of(t) in IN_BLOCKS for t in (a, b)]):
         blocks = next(layout_name(t) for t in (a, b) if layout_of(t) in IN_BLOCKS)
@@ -456,7 +456,7 @@ def transpose_kernel(op: OpDef, self: Any, dim0: int = 0, dim1: int = 1) -> Any:
 
 
 def dim_kind(data: Any, dim: int) -> str:
-    """What a dimension of a tensor in a compressed layout numbers."""
+    """The kind of a dimension of a tensor in a compressed layout: batch, row, column or dense."""
     return "Batch" if dim < data.batch else "Sparse" if dim < data.batch + 2 else "Dense"
 
 

@@ -1,4 +1,4 @@
-"""Making sparse COO tensors out of indices and values, and the checks of what was given."""
+"""Constructors of sparse COO tensors from indices and values, and their checks."""
 from __future__ import annotations
 
 from typing import Any
@@ -70,7 +70,7 @@ def with_parts_kernel(op: OpDef, sparse_dim: int, dense_dim: int, size: Any, ind
     return sparse_tensor(data, size)
 
 
-# The values of a tensor at given places: what the constructor's derivative is made of.
+# The values of a tensor at given positions, for the constructor's derivative.
 values_at = defop(
     "_sparse_values_at(Tensor self, Tensor indices) -> Tensor",
     kernel=None,
@@ -92,9 +92,9 @@ def values_at_kernel(op: OpDef, self: Any, indices: Any) -> Any:
 compressed_kernel("_sparse_values_at")(values_at_kernel)
 
 
-# ---- functions that end in it
+# ---- functions that call it
 def coo_unsafe(indices: Any, values: Any, size: Any, is_coalesced: Any = None) -> Any:
-    """A COO tensor of parts that need no checking."""
+    """A COO tensor from unchecked parts."""
     if values.array.ndim == 0:
         values = late.expand(values, (1,))
     sparse_dim = indices.array.shape[0]
@@ -103,7 +103,7 @@ def coo_unsafe(indices: Any, values: Any, size: Any, is_coalesced: Any = None) -
 
 
 def given_tensor(value: Any, dtype: Any) -> Any:
-    """What the user gave, as a tensor of the wanted dtype."""
+    """A user's argument as a tensor of the given dtype."""
     if isinstance(value, Tensor):
         return value if dtype is None or value.dtype is dtype else late.to(value, dtype)
     return late.tensor(value, dtype=dtype)
@@ -125,7 +125,7 @@ def check_negative(array: Any) -> None:
 
 
 def check_invariants_of(indices: Any, size: Any, is_coalesced: Any) -> None:
-    """What `check_invariants` asks for: indices inside the size, and columns as sorted as they are said to be."""
+    """The checks of `check_invariants`: indices within the size, and sorted columns if the tensor is marked as coalesced."""
     array = indices.array
     if not array.shape[1]:
         return
@@ -216,7 +216,7 @@ def _sparse_coo_tensor_unsafe(indices: Any, values: Any, size: Any, *, dtype: An
 
 @expose(plain=False)
 def _coalesced_(self: Any, coalesced: bool) -> Any:
-    """Say that the entries are sorted and different, or that they may not be."""
+    """Mark the entries as coalesced or not."""
     if not is_coo(self):
         raise missing_simple("_coalesced_", self)
     data_of(self).coalesced = bool(coalesced)
@@ -224,7 +224,7 @@ def _coalesced_(self: Any, coalesced: bool) -> Any:
 
 
 def missing_simple(name: str, t: Any) -> Exception:
-    """The error for a method that only sparse tensors have."""
+    """The error for a method that only sparse tensors support."""
     class Named:
         overload = "default"
 

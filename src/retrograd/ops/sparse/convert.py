@@ -179,7 +179,7 @@ def need_coo(name: str, t: Any) -> None:
 
 @expose(plain=False)
 def coalesce(self: Any) -> Any:
-    """The tensor itself if its entries are sorted and different, else one where they are."""
+    """The tensor itself if it is coalesced, else a coalesced one."""
     need_coo("coalesce", self)
     return self if data_of(self).coalesced else call(coalesce_op, [self])
 
@@ -280,7 +280,7 @@ def mask_gradient(grad: Any, mask: Any, self_layout: Any) -> Any:
         return late.to_dense(kept) if self_layout is strided else kept
     need_coo("is_coalesced", grad)
     data = data_of(mask)
-    if not data.coalesced:                         # a place that the mask names twice counts twice
+    if not data.coalesced:                         # duplicate positions of the mask count twice
         kept = call(mask_projection, [grad, mask, True])
         return late.to_dense(kept) if self_layout is strided else kept
     ones = late.ones_like(alias(data.values), dtype=grad.dtype)
@@ -344,7 +344,7 @@ FORMATS = {"contiguous_format": "Contiguous", "channels_last": "ChannelsLast", "
 
 
 def copied(self: Any, dtype: Any) -> Any:
-    """A tensor of its own with the same entries."""
+    """A new tensor with the same entries."""
     data = data_of(self)
     indices, values = data.indices.array, data.values.array
     made = np.empty_like(values, dtype=dtype) if 0 not in values.strides else np.empty(values.shape, dtype or values.dtype)
@@ -373,7 +373,7 @@ def copy_kernel(op: OpDef, self: Any, src: Any, non_blocking: bool) -> Any:
         raise RuntimeError("copy_() between dense and sparse Tensors is not implemented! Found self type = "
                            f"{late.type(self)} and src type = {late.type(src)}")
     if self.array.shape != src.array.shape:
-        late.sparse_resize_(self, tuple(src.array.shape), sparse_dim_of(src), dense_dim_of(src))       # which may refuse
+        late.sparse_resize_(self, tuple(src.array.shape), sparse_dim_of(src), dense_dim_of(src))       # may raise
     replace(self, copied(src, None))
     return self
 

@@ -1,13 +1,13 @@
-"""What a sparse COO tensor is: indices and values beside an array that only has the shape.
+"""Sparse COO tensors: indices and values, with an array that only gives the shape.
 
 NOTE [Sparse tensors]
-A tensor that is not strided carries FLAG_SPARSE, so nothing takes it by the fast path. Its `array` is a stand-in of the
-full shape over one element: it answers questions about shape and dtype and must never be read. The data lies in
+A tensor that is not strided carries FLAG_SPARSE, so the fast path never handles it. Its `array` is a placeholder of the
+full shape over one element: it gives shape and dtype and must never be read. The data is in
 `_extra.sparse`: a `Coo` here, a `Compressed` in compressed.py. Both are copied with every alias of the tensor, so that
 replacing the indices of one does not change the other, while their arrays stay shared, as in PyTorch.
 
 The indices of a Coo are an int64 matrix with a column for every entry; the values have one entry per column and, behind
-that, the dense dimensions. `coalesced` promises that the columns are sorted and different.
+that, the dense dimensions. `coalesced` means that the columns are sorted and unique.
 """
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def empty_coo(shape: Any, dtype: Any, sparse_dim: int | None = None) -> Any:
     return new_coo(np.zeros((count, 0), np.int64), np.zeros((0, *shape[count:]), dtype), shape, True)
 
 
-# ---- questions
+# ---- queries
 def is_sparse(t: Any) -> bool:
     """Whether `t` is a tensor of any layout but the strided one."""
     return isinstance(t, Tensor) and bool(t._flags & FLAG_SPARSE)
@@ -129,7 +129,7 @@ def keys_of(indices: Any, shape: Any) -> Any:
 
 
 def columns_of(keys: Any, shape: Any) -> Any:
-    """The index columns that `keys` number; `shape` is that of the sparse dimensions."""
+    """The index columns for `keys`; `shape` is that of the sparse dimensions."""
     if not len(shape):
         return np.zeros((0, keys.shape[0]), np.int64)
     return lean.stack(np.unravel_index(keys, shape)).astype(np.int64) if keys.size else np.zeros((len(shape), 0), np.int64)
@@ -163,7 +163,7 @@ def add_rows(rows: Any, t: Any, factor: Any = None) -> None:
 
 
 def coalesced(t: Any) -> Any:
-    """`t` itself if it is coalesced, else a tensor whose entries are sorted and summed by place."""
+    """`t` itself if it is coalesced, else a tensor whose entries are sorted and summed by position."""
     if data_of(t).coalesced:
         return t
     indices, values = indices_of(t), values_of(t)

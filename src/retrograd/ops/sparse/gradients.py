@@ -1,4 +1,4 @@
-"""Sparse gradients of dense tensors: of gather and embedding, and how they get into `.grad`."""
+"""Sparse gradients of dense tensors: of gather and embedding, and their accumulation."""
 from __future__ import annotations
 
 from sys import getrefcount
@@ -16,7 +16,7 @@ from retrograd.ops.sparse.construct import coo_unsafe
 from retrograd.ops.sparse.coo import Coo, data_of, is_coo, sparse_tensor
 
 
-# ---- gradients with an entry for everything that was read
+# ---- gradients with an entry for every read element
 def gather_gradient(self: Any, dim: int, index: Any, grad: Any) -> Any:
     """The gradient of `gather` as entries in the order of `index`."""
     shape, rank = self.array.shape, self.array.ndim
@@ -48,7 +48,7 @@ def accumulate(old: Any, grad: Any, create_graph: bool, alone: bool) -> Any:
     if old is None:
         if not create_graph and alone and is_coo(grad) and unshared(data_of(grad)):
             data = data_of(grad)
-            # like the constructor, which promises nothing about the order
+            # like the constructor, which does not mark it as coalesced
             return sparse_tensor(Coo(data.indices, data.values, data.values.array.shape[0] < 2), grad.array.shape)
         return late.clone(grad)
     if is_coo(old) and not is_coo(grad):
@@ -59,7 +59,7 @@ def accumulate(old: Any, grad: Any, create_graph: bool, alone: bool) -> Any:
 
 
 def unshared(data: Any) -> bool:
-    """Whether nobody else holds the parts of a gradient, and they can be kept as they are."""
+    """Whether the parts of a gradient have no other references, so that they can be kept."""
     return (getrefcount(data.indices) <= PRIVATE and getrefcount(data.values) <= PRIVATE
             and data.indices.array.flags.c_contiguous and data.values.array.flags.c_contiguous)
 

@@ -1,4 +1,4 @@
-"""Whether the constructors of sparse tensors look closely at what they are given."""
+"""The switch for invariant checks in the constructors of sparse tensors."""
 from __future__ import annotations
 
 import functools
@@ -17,7 +17,7 @@ checking = Checking()
 
 
 class check_sparse_tensor_invariants:
-    """Turns the checks on or off: for good, inside a `with` block, or for the calls of a function.
+    """Turns the checks on or off: globally, inside a `with` block, or for the calls of a function.
 
     >>> with check_sparse_tensor_invariants():
     ...     check_sparse_tensor_invariants.is_enabled()

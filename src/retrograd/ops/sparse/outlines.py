@@ -1,6 +1,6 @@
 """Sparse tensors on the `meta` device: their parts have a geometry but no data.
 
-A kernel runs on zeros in the place of the parts, and of its result only the geometry is kept.
+A kernel runs on zeros in place of the parts, and only the geometry of its result is kept.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PARTS = ("indices", "values", "compressed", "plain")
 
 
 def outline(t: Any) -> Any:
-    """Take the data away from a tensor, and return it."""
+    """Replace a tensor's data by its geometry, and return the tensor."""
     if is_sparse(t):
         data = data_of(t)
         for name in PARTS:
@@ -31,7 +31,7 @@ def outline(t: Any) -> Any:
 
 
 def filled(value: Any) -> Any:
-    """An argument with zeros for the data that a tensor does not have."""
+    """An argument with zeros for the missing data of meta tensors."""
     if isinstance(value, (list, tuple)):
         return [filled(item) for item in value]
     if not isinstance(value, Tensor) or not value._flags & FLAG_META:
@@ -48,7 +48,7 @@ def filled(value: Any) -> Any:
 
 
 def without_data(op: OpDef, args: Any) -> bool:
-    """Whether an op is asked for tensors on the meta device."""
+    """Whether an op creates tensors on the meta device."""
     device = args[op.device_arg] if op.device_arg >= 0 else None
     if device is not None:
         return bool(device.type == "meta")
@@ -57,7 +57,7 @@ def without_data(op: OpDef, args: Any) -> bool:
 
 
 def run_outlined(run: Any, op: OpDef, args: Any) -> Any:
-    """The geometry of what `run` makes of `op`."""
+    """The geometry of the result of `run` for `op`."""
     if op.name.startswith("_to_sparse") and not is_sparse(args[0]):
         raise NotImplementedError(f"aten::{op.name}: attempted to run this operator with Meta tensors, but there was no fake "
                                   "impl or Meta kernel registered for this operator: the number of entries depends on values.")

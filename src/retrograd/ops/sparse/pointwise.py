@@ -1,4 +1,4 @@
-"""Elementwise ops on COO tensors: those that keep zeros run on the values; sums and products go by matching places."""
+"""Elementwise ops on COO tensors: those that keep zeros run on the values; sums and products match positions."""
 from __future__ import annotations
 
 from typing import Any
@@ -35,7 +35,7 @@ from retrograd.ops.sparse.table import KEEPS_ZERO, on_values, sparse_kernel
 
 @sparse_kernel(KEEPS_ZERO, "pow.Tensor_Scalar")
 def on_summed_values(op: OpDef, self: Any, *rest: Any) -> Any:
-    """f(0) is 0, but f(a + b) is not f(a) + f(b): the entries are summed first."""
+    """Run a nonlinear f with f(0) = 0 on the coalesced entries."""
     if op.name == "pow" and rest[0] == 0:
         raise RuntimeError("pow: cannot raise to zeroth power on sparse tensor; it would make the result tensor dense")
     own = coalesced(self)
@@ -133,7 +133,7 @@ def dense_plus_sparse(self: Any, other: Any, alpha: Any) -> Any:
 
 
 def merged(self: Any, other: Any, alpha: Any, dtype: Any) -> Any:
-    """self + alpha * other: two lists of entries merged by place, each in the order that it has."""
+    """self + alpha * other: two lists of entries merged by position, each in its own order."""
     if self.array.shape != other.array.shape:
         raise RuntimeError(f"add: expected sizes of 'self' and 'other' to match, but {list(self.array.shape)} != "
                            f"{list(other.array.shape)}")
@@ -161,13 +161,13 @@ def merged(self: Any, other: Any, alpha: Any, dtype: Any) -> Any:
 
 
 def merge_sorted(a: Any, b: Any) -> Any:
-    """The places of two sorted lists, and for each list where its entries go."""
+    """The merged positions of two sorted lists, and the target index of each list's entries."""
     places = np.union1d(a, b)
     return places, (np.searchsorted(places, a), slice(None)), (np.searchsorted(places, b), slice(None))
 
 
 def merge_as_listed(a: Any, b: Any) -> Any:
-    """The same for lists in any order: walked side by side, the smaller place first, equal ones together."""
+    """`merge_sorted` for unsorted lists: walked in parallel, the smaller position first, equal ones together."""
     x, y = a.tolist(), b.tolist()
     places: list[int] = []
     left, right = ([], []), ([], [])  # type: tuple[list[int], list[int]], tuple[list[int], list[int]]
@@ -201,7 +201,7 @@ def mul_kernel(op: OpDef, self: Any, other: Any) -> Any:
 
 
 def scaled(op: OpDef, self: Any, other: Any) -> Any:
-    """The values times (or divided by) a number; a tensor without dimensions stays one for the dtype of the result."""
+    """The values times (or divided by) a number; a 0-d tensor stays a tensor for dtype promotion."""
     values = data_of(self).values
     made = on_values(op, values, other)
     if self.array.ndim == 0 and isinstance(other, Tensor):
@@ -210,7 +210,7 @@ def scaled(op: OpDef, self: Any, other: Any) -> Any:
 
 
 def sparse_product(op: OpDef, self: Any, other: Any) -> Any:
-    """The places that both have. Entries of one stay as listed; the other is summed by place first."""
+    """The product at common positions; one operand keeps its entries, the other is coalesced first."""
     for one, two in ((self, other), (other, self)):
         if one.array.ndim == 0:
             product = (values_of(two) * dense_array(one)).astype(common_dtype(self, other), copy=False)
@@ -232,7 +232,7 @@ def sparse_product(op: OpDef, self: Any, other: Any) -> Any:
     else:
         listed = other if x.shape[0] >= y.shape[0] else self
     rows, found = rows_at(other if listed is self else self, indices_of(listed))
-    if not (first and second):                     # entries without a partner stay, as zeros
+    if not (first and second):                     # unmatched entries stay, as zeros
         found = slice(None)
     made = (values_of(listed)[found] * rows[found]).astype(dtype, copy=False)
     if not (first and second):
@@ -241,7 +241,7 @@ def sparse_product(op: OpDef, self: Any, other: Any) -> Any:
 
 
 def times_dense(self: Any, other: Any) -> Any:
-    """Entries times what a dense tensor has in their places."""
+    """Entries times the values of a dense tensor at their positions."""
     problem = broadcast_problem(self.array.shape, other.array.shape)
     if problem is not None:
         raise RuntimeError(problem)

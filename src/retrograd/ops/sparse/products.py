@@ -69,7 +69,7 @@ def matrix_product(a: Any, b: Any) -> Any:
 
 
 def sparse_times_sparse(a: Any, b: Any) -> Any:
-    """Every entry of `a` meets the row of `b` that its column names."""
+    """The product of two sparse matrices: every entry of `a` multiplies the row of `b` given by its column."""
     check_matrix(a)
     check_matrix(b)
     same_dtype(a, b)
@@ -214,7 +214,7 @@ def sparse_sparse_matmul_kernel(op: OpDef, self: Any, other: Any) -> Any:
     return made
 
 
-# ---- products whose results are sparse although an operand is dense
+# ---- products with sparse results and a dense operand
 smm = defop("smm(Tensor self, Tensor mat2) -> Tensor", kernel=None, vjp=NOT_IMPLEMENTED, batch=unbatched, out=False,
             node="NotImplemented")
 hspmm = defop("hspmm(Tensor mat1, Tensor mat2) -> Tensor", kernel=None, vjp=NOT_IMPLEMENTED, batch=unbatched, out=False,
@@ -269,7 +269,7 @@ def sspaddmm(self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) 
 
 @expose(method=False)
 def _convert_indices_from_coo_to_csr(input: Any, size: int, *, out_int32: bool = False, out: Any = None) -> Any:
-    """How many of the sorted row numbers lie before each row."""
+    """The number of entries before each row, from sorted row numbers."""
     counts = np.bincount(input.array, minlength=size)[:size]
     made = new_tensor(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32 if out_int32 else np.int64))
     return made if out is None else out.copy_(made)

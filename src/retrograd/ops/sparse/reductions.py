@@ -102,7 +102,7 @@ sparse_sum_backward = defop(
 
 
 def on_places_of(t: Any, other: Any) -> Any:
-    """The entries of `t` at the places of another sparse tensor, where alone its entries count."""
+    """The entries of `t` at the positions of another sparse tensor."""
     return late.sparse_mask(t, late.coalesce(other.detach()))
 
 
@@ -134,7 +134,7 @@ def sparse_sum_backward_kernel(op: OpDef, grad: Any, self: Any, dim: Any) -> Any
     return new_coo(indices.copy(), made.astype(values.dtype, copy=False), self.array.shape, True)
 
 
-# ---- softmax over the entries that are there
+# ---- softmax over the stored entries
 def softmax_gradient(grad: Any, result: Any, dim: int, self: Any) -> Any:
     return call(softmax_backward, [grad, result, dim, self])
 

@@ -1,4 +1,4 @@
-"""Other arrangements of sparse COO tensors: transposes, selections, joins."""
+"""Shape ops on sparse COO tensors: transposes, selections, joins."""
 from __future__ import annotations
 
 from typing import Any
@@ -25,7 +25,7 @@ from retrograd.ops.sparse.table import missing, sparse_kernel
 
 
 class AsStrided:
-    """What PyTorch's error is about when a view of memory is asked for where there is none."""
+    """The op named in PyTorch's error for strided views of sparse tensors."""
 
     name, overload = "as_strided", "default"
 

@@ -1,7 +1,7 @@
-"""The kernels that ops have for sparse tensors, and the one place that finds them.
+"""The registry of sparse kernels, and their lookup.
 
-`compute` in core/dispatch.py comes here with every op that has a sparse operand, and with those that have no other
-kernel. A sparse kernel is a function of (op, *args) in schema order that takes and returns tensors below autograd.
+`compute` in core/dispatch.py calls this for every op with a sparse operand, and for ops without another kernel. A sparse
+kernel is a function of (op, *args) in schema order that takes and returns tensors below autograd.
 """
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from retrograd.ops import late
 from retrograd.ops.sparse.coo import NAMES, is_coo, is_sparse, replace
 from retrograd.ops.sparse.outlines import run_outlined, without_data
 
-KEEPS_ZERO = "keeps.zero"             # stands for all ops of which the row says so
+KEEPS_ZERO = "keeps.zero"             # key for all ops whose row sets it
 KERNELS: dict[str, Any] = {}          # "add.Tensor" -> kernel; "default" is the overload without a name
-COMPRESSED: dict[str, Any] = {}       # the same where an operand is of a compressed layout
+COMPRESSED: dict[str, Any] = {}       # the same for operands of a compressed layout
 
 
 def sparse_kernel(*names: str) -> Callable[[Any], Any]:
-    """Register a kernel for operands of which one is a COO tensor."""
+    """Register a kernel for calls with a COO operand."""
     def register(kernel: Any) -> Any:
         for name in names:
             KERNELS[name if "." in name else name + ".default"] = kernel
@@ -31,7 +31,7 @@ def sparse_kernel(*names: str) -> Callable[[Any], Any]:
 
 
 def compressed_kernel(*names: str) -> Callable[[Any], Any]:
-    """Register a kernel for operands of which one is of a compressed layout."""
+    """Register a kernel for calls with a compressed operand."""
     def register(kernel: Any) -> Any:
         for name in names:
             COMPRESSED[name if "." in name else name + ".default"] = kernel
@@ -69,7 +69,7 @@ def run_kernel(op: OpDef, args: Any) -> Any:
 
 
 def kernel_of(op: OpDef, kernels: dict[str, Any]) -> Any:
-    """The op's own kernel, or that of all ops that keep zeros."""
+    """The op's own kernel, or the shared one of ops that keep zeros."""
     kernel = kernels.get(f"{op.name}.{op.overload}")
     if kernel is None and "keeps_zero" in op.traits and not op.schema.mutable:
         kernel = kernels[KEEPS_ZERO]
@@ -77,7 +77,7 @@ def kernel_of(op: OpDef, kernels: dict[str, Any]) -> Any:
 
 
 def write(target: Any, made: Any) -> None:
-    """Put the result of an in-place op where it belongs."""
+    """Write the result of an in-place op to its target."""
     if is_sparse(target):
         replace(target, made)
     else:
@@ -85,7 +85,7 @@ def write(target: Any, made: Any) -> None:
 
 
 def missing(op: Any, args: Any, backend: str) -> NotImplementedError:
-    """PyTorch's error about an op that a layout does not have."""
+    """PyTorch's error for an op that a layout does not support."""
     overload = op.overload
     if overload == "Tensor" and getattr(op, "numbers", False) and len(args) > 1 and not isinstance(args[1], Tensor):
         overload = "Scalar"
@@ -98,13 +98,13 @@ def missing(op: Any, args: Any, backend: str) -> NotImplementedError:
 
 
 class View:
-    """What PyTorch's error is about when results of a loop over a batch, being sparse, cannot be stacked."""
+    """The op named in PyTorch's error for sparse results of a vmap loop, which cannot be stacked."""
 
     name, overload = "view", "default"
 
 
 def unbatched(op: OpDef, args: Any, dims: Any, size: int) -> Any:
-    """The batching rule of ops with sparse results: there is no such thing as a batch of them."""
+    """The batching rule of ops with sparse results: raises, since they cannot be batched."""
     raise missing(View, args, "SparseCPU")
 
 

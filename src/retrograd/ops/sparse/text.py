@@ -1,4 +1,4 @@
-"""How sparse tensors print, and what pickle keeps of them."""
+"""Printing and pickling of sparse tensors."""
 from __future__ import annotations
 
 from typing import Any
@@ -50,7 +50,7 @@ Coo.__reduce__ = lambda self: (rebuild_coo, (self.indices, self.values, self.coa
 
 
 def assign(out: Any, value: Any) -> None:
-    """Put a result into an out= tensor, one of the two being sparse."""
+    """Write a result to an out= tensor, where one of the two is sparse."""
     if is_sparse(out) and is_sparse(value):
         replace(out, value)
     elif is_sparse(out):

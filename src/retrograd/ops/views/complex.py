@@ -96,7 +96,7 @@ neg_view = defop(
 
 @expose
 def conj(input: Any) -> Any:
-    """A view that is the conjugate; the tensor itself if it is real."""
+    """A lazily conjugated view; the tensor itself if it is real."""
     if input._flags & FLAG_SPARSE and input.array.dtype.kind == "c":
         return late.conj_physical(input)
     return call(lazy_conj, [input]) if input.array.dtype.kind == "c" else input
@@ -104,13 +104,13 @@ def conj(input: Any) -> Any:
 
 @expose
 def resolve_conj(input: Any) -> Any:
-    """The tensor with its conjugation carried out."""
+    """The tensor with its conjugation materialised."""
     return call(clone, [input, None]) if input._flags & FLAG_CONJ else input
 
 
 @expose
 def resolve_neg(input: Any) -> Any:
-    """The tensor with its negation carried out."""
+    """The tensor with its negation materialised."""
     return call(clone, [input, None]) if input._flags & FLAG_NEG else input
 
 

@@ -1,4 +1,4 @@
-"""The copying twins of view ops: `permute_copy` and its like give a contiguous copy instead of a view."""
+"""The copying forms of view ops: `permute_copy` and similar ops return a contiguous copy instead of a view."""
 from __future__ import annotations
 
 from typing import Any
@@ -33,7 +33,7 @@ def copying(kernel: Any, op: OpDef | None = None) -> Any:
 
 
 def reshaped(xp: Any, self: Any, size: Any) -> Any:
-    """A copy has the shape asked for even where a view cannot."""
+    """`view_copy`, which also supports shapes that need a copy."""
     return self.reshape(geometry.infer_size(size, self.size))
 
 
@@ -66,7 +66,7 @@ for schema, node, ufunc in (("_conj_copy(Tensor self) -> Tensor", "ConjBackward0
 
 
 def add_parts_copy(part: str) -> None:
-    """`values_copy` and its like: a copy of a part of a sparse tensor."""
+    """Declare `values_copy` and similar ops: a copy of a part of a sparse tensor."""
     def copied(self: Any) -> Any:
         return getattr(self, part)().clone()
     copied.__name__, copied.__doc__ = f"{part}_copy", f"A copy of the {part.strip('_').replace('_', ' ')} of a sparse tensor."

@@ -1,9 +1,9 @@
-"""In-place view ops: they give a tensor another geometry over its memory, and leave it the same object.
+"""In-place view ops: they change a tensor's geometry over the same memory.
 
 NOTE [Changing a tensor's own geometry]
-Nothing is written, so the base of a view keeps its history: the tensor alone gets a new node on top of the one it had,
-and its recipe one more step. All the same the op counts as a write: the version goes up, leaves that require grad are
-refused, and so are views whose recipe cannot be trusted; how a view was made stays with it.
+Nothing is written, so the base of a view keeps its history: only the tensor gets a new node on top of its old one, and its
+recipe one more step. Still the op counts as a write: the version increases, and leaves that require grad and views whose
+history cannot be rewritten are refused; the view keeps its creation flag.
 """
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from retrograd.ops.views import shape
 
 
 def change_geometry(op: OpDef, args: Any, shown: Any = None) -> Any:
-    """Run `op`, recording it if a gradient is wanted, and make its result the geometry of its first argument. `shown` is the
-    op that dispatch modes and `__torch_dispatch__` see, if there are any."""
+    """Run `op`, recording it if needed, and give its first argument the geometry of the result. `shown` is the op that
+    dispatch modes and `__torch_dispatch__` see."""
     t = args[0]
     if not t._flags and t._view is None and (not switches.any_mode or not tls.slow_path) and not (
-            t._requires and tls.grad_enabled):          # nothing to record, nobody who watches
+            t._requires and tls.grad_enabled):          # nothing to record, no mode on
         if not op.functional._ready:
             op.functional.prepare()
         native = op.functional.native
@@ -63,13 +63,13 @@ def change_geometry(op: OpDef, args: Any, shown: Any = None) -> Any:
         return t
     bump(t)
     view = t._view
-    # PyTorch's recipe of a view with another dtype than its base forgets such a step, and its tests hold it to that.
+    # PyTorch drops this step from the recipe of a view with another dtype than its base.
     forgets = view is not None and view.base.array.dtype is not array.dtype and before == array.shape and not tls.view_replay
     if view is not None and not forgets:
         t._view = new_view(view.base, op.functional, args[1:], -1, view, view.creation, view.version)
     if node is not None:
         node._shape, node._dtype = array.shape, array.dtype
-        set_history(t, node, 0)          # a gradient that is retained stays the one of the geometry it was asked for
+        set_history(t, node, 0)          # a retained gradient keeps the geometry at the time of retain_grad
         if view is not None:
             t._view.version = t._counter.n
     return t
@@ -82,7 +82,7 @@ def ready(op: OpDef) -> OpDef:
 
 
 def handler_of(t: Any) -> Any:
-    """What shows an op on `t` to the dispatch mode in force, or to the class of `t` if that overrides dispatch."""
+    """The function that passes an op on `t` to the active dispatch mode, or to the class of `t` if it overrides dispatch."""
     if tls.slow_path and tls.dispatch_modes:
         return hooks.dispatch_mode if getattr(tls.dispatch_modes[-1], "_process", None) is None else None
     overrides = t._flags & FLAG_SUBCLASS and not tls.dispatch_disabled
@@ -95,8 +95,8 @@ def refuse_batches(self: Any) -> None:
 
 
 def inplace_view(schema: str, functional: OpDef, node: str, check: Any = None, same: Any = None) -> OpDef:
-    """Declare the in-place form of a view op; its nodes are numbered apart from the functional form's. It may be another name
-    of the op `same`."""
+    """Declare the in-place form of a view op; its nodes are numbered separately from the functional form's. It may be an
+    alias of the op `same`."""
     op = OpDef(functional.schema, functional.kernel, vjp=functional.vjp, jvp=functional.jvp, batch=functional.batch,
                node=node, functional=functional, check=check)
     shown: list[Any] = [] if same is None else [same]

@@ -28,7 +28,7 @@ def batch_sizes(op: OpDef, args: Any, dims: Any, size: int) -> Any:
 
 
 def batch_unsafe_view(op: OpDef, args: Any, dims: Any, size: int) -> Any:
-    """A view that need not be one: where the batch dimension stands in its way, it is one of a copy."""
+    """The batching rule of _unsafe_view: copies where the batch dimension prevents a view."""
     t = move_to_front(args[0], dims[0])
     shape = (size, *geometry.infer_size(args[1], t.array.size // size if size else 0))
     if geometry.view_strides(t.array.shape, storage.strides_of(t.array), shape) is None:
@@ -365,7 +365,7 @@ def checked_t(array: Any) -> Any:
 
 def batch_transpose(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     if args[0].ndim == 1 and args[1] in (0, -1) and args[2] in (0, -1):
-        return args[0], dims[0]               # numbers, which have nothing to exchange
+        return args[0], dims[0]               # 0-d examples have nothing to transpose
     return exchanged(op, args, dims, size)
 
 
@@ -425,7 +425,7 @@ def movedim(self: Any, source: Any, destination: Any) -> Any:
 
 @lru_cache(256)
 def order_of_moved(ndim: int, source: Any, destination: Any) -> Any:
-    """In which order the dimensions are when some are moved."""
+    """The permutation for moved dimensions."""
     if len(source) != len(destination):
         raise RuntimeError(f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain "
                            f"the same "
@@ -575,7 +575,7 @@ def at_least(rank: int) -> Any:
         return call(unsqueeze, [front, -1]) if rank == 3 else front
 
     def function(*tensors: Any) -> Any:
-        """Tensors seen with at least so many dimensions."""
+        """Views with at least this many dimensions."""
         if len(tensors) == 1 and not isinstance(tensors[0], (list, tuple)):
             return one(tensors[0])
         return tuple([one(x) for x in unpacked(tensors)])

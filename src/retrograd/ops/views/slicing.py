@@ -56,7 +56,7 @@ def select_kernel(xp: Any, self: Any, dim: int, index: int) -> Any:
 
 
 def zeros_with(shape: Any, dtype: Any, place: Any, value: Any) -> Any:
-    """New zeros in which one part, found by `place`, has the given value."""
+    """New zeros in which the part selected by `place` has the given value."""
     made = np.zeros(tuple(shape), dtype)
     if made.size:
         place(made)[...] = value
@@ -254,7 +254,7 @@ def unfold_backward_kernel(xp: Any, grad_in: Any, input_sizes: Any, dim: int, si
 
 def batch_unfold(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     t = move_to_front(args[0], dims[0])
-    if t.ndim == 1:                       # windows of single numbers: they need a dimension to be taken of
+    if t.ndim == 1:                       # unfold of 0-d examples needs a dimension
         return op(t.unsqueeze(1), 1, *args[2:]).select(1, 0), 0
     return op(t, wrap_dim(args[1], t.ndim - 1) + 1, *args[2:]), 0
 
@@ -407,7 +407,7 @@ expose(split_method, name="split", plain=False)
 
 def chunks(name: str, one: Any, many: Any) -> Any:
     def kernel(self: Any, chunks: int, dim: int) -> Any:
-        """About equal parts, at most `chunks`."""
+        """At most `chunks` parts of nearly equal length."""
         ndim = self.array.ndim
         if ndim == 0:
             raise RuntimeError(f"{name} expects at least a 1-dimensional tensor" if name == "chunk" else
@@ -512,9 +512,9 @@ split_along("vsplit", 2, 0)
 split_along("dsplit", 3, 2)
 
 
-# ---- a copy in which one part is another tensor
+# ---- scatter forms: a copy in which one part is replaced
 def scattered(self: Any, src: Any, place: Any, part_name: str, name: str) -> Any:
-    """A copy of `self` with its strides, in which the part that `place` finds is `src`."""
+    """A copy of `self` with its strides, in which the part selected by `place` is `src`."""
     made = geometry.clone_preserving_strides(self)
     part = place(made)
     if part.shape != src.shape:
@@ -526,7 +526,7 @@ def scattered(self: Any, src: Any, place: Any, part_name: str, name: str) -> Any
 
 
 def zeros_for(grad: Any, kernel: Any, *place: Any) -> Any:
-    """Zeros for the part of the gradient that a view kernel finds."""
+    """Zeros for the part of the gradient selected by a view kernel."""
     return grad.new_zeros(kernel(np, grad.array, *place).shape)
 
 
@@ -568,7 +568,7 @@ diagonal_scatter = defop(
 
 
 def in_memory(grad: Any, self_geometry: Any, size: Any, stride: Any, storage_offset: Any) -> Any:
-    """The gradient laid out like `self`: views of the whole and of the part that was written."""
+    """The gradient in the layout of `self`: views of the whole and of the written part."""
     shape, steps, start = self_geometry
     offset = start if storage_offset is None else storage_offset
     first = min(start, offset)
