@@ -563,7 +563,7 @@ def numel(self: Any) -> int:
     return int(self.array.size)
 
 
-def is_contiguous(self: Any, memory_format: Any = None) -> bool:
+def is_contiguous(self: Any, *, memory_format: Any = None) -> bool:
     if self._flags & FLAG_SUBCLASS:
         if is_watched(self):
             return through_function(is_contiguous, (self,), {} if memory_format is None else {"memory_format": memory_format})
@@ -837,7 +837,7 @@ def get_backward_hooks(self: Any) -> Any:
     if node is None:
         found = None if extra is None else extra.hooks
     else:
-        found = None if node._hooks is None or node._hooks.tensor is None else node._hooks.tensor.get(self._nr)
+        found = None if node._hooks_ is None or node._hooks_.tensor is None else node._hooks_.tensor.get(self._nr)
     return OrderedDict(found) if found else None
 
 

@@ -237,7 +237,7 @@ def test_node_has_no_trace_of_the_debugger_afterwards() -> None:
     x, w = leaves()
     loss = diamond(x, w)
     debug.step(loss, retain_graph=True).finish()
-    assert all([node._hooks is None for node in nodes_of(loss.grad_fn)])
+    assert all([node._hooks_ is None for node in nodes_of(loss.grad_fn)])
 
 
 def test_sparse_gradients() -> None:

@@ -522,3 +522,34 @@ def test_backward_gets_its_gradients_in_a_box() -> None:
     a, b = Boxed.apply(x, y)
     (a + b).sum().backward()
     assert x.grad.tolist() == [2, 2] and y.grad.tolist() == [3, 3]
+
+
+def test_ctx_takes_attributes_of_any_name() -> None:
+    taken = set(dir(torch.autograd.function.BackwardCFunction))
+    names = ["_" + name for name in ("shape dtype count next op saved hooks seq run release nrs attrs leaves metadata versions "
+             "shown positions arguments freed output_facts zeros by_edge inner level dims").split()]
+    assert not taken & set(names)
+
+    class Twice(torch.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            for name in names:
+                setattr(ctx, name, name)
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            assert [getattr(ctx, name) for name in names] == names
+            return grad * 2 + 0 * ctx.saved_tensors[0]
+
+    x = torch.ones(2, 3, requires_grad=True)
+    y = Twice.apply(x)
+    assert vars(y.grad_fn) == dict(zip(names, names, strict=True))
+    y.sum().backward()
+    assert x.grad.tolist() == torch.vmap(torch.func.grad(lambda row: Twice.apply(row).sum()))(x).tolist() == [[2.0] * 3] * 2

@@ -431,7 +431,7 @@ def test_origins_hold_texts_and_numbers_only() -> None:
 def test_untraced_tensors_have_no_trail() -> None:
     x = torch.ones(3, requires_grad=True)
     y = x.detach() * 2
-    assert x._extra is None and y._extra is None and (x * 2).grad_fn._metadata is None
+    assert x._extra is None and y._extra is None and (x * 2).grad_fn._metadata_ is None
     assert origin_of(x) is None and origin_of(x * 2) is None
 
 

@@ -409,7 +409,7 @@ def test_a_stretch_of_ops_has_one_node_and_no_values_are_saved_that_can_be_compu
             t = x()
             y = g(t)
     node = y._recorded
-    assert type(node) is CompiledFunctionBackward and len(node._next) == 1
+    assert type(node) is CompiledFunctionBackward and len(node._next_) == 1
     assert [array is t.array for array in node.arrays] == [True]
 
 

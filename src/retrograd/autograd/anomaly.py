@@ -103,7 +103,7 @@ def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
 # ---- called by the engine
 def run_checked(node: Node, grads: Any, wanted: Any) -> Any:
     """Run a node and raise for NaN gradients."""
-    results = node._run(grads, wanted)
+    results = node._run_(grads, wanted)
     if tls.check_nan:
         for i, grad in enumerate(results):
             if grad is not None and has_nan(grad):

@@ -266,7 +266,7 @@ class Driver:
         """The node that the engine would run next; None at the end, after the callbacks."""
         while self.ready:
             node = heappop(self.ready)[2]
-            incoming = self.task.buffers.pop(node, None) or [None] * node._count
+            incoming = self.task.buffers.pop(node, None) or [None] * node._count_
             if self.task.needed is None or is_wanted(self.task, node):
                 self.given += 1
                 return Step(self, self.given - 1, node, incoming)
@@ -291,18 +291,18 @@ class Driver:
             task.ready[:] = [(0, 0, node)]
             loop(task)
 
-        bare = node._hooks is None
+        bare = node._hooks_ is None
         handle = None if type(node) is AccumulateGrad else register(node, "post", take)
         try:
-            self.hold([n for n in dict.fromkeys(node._next) if n is not None], lambda: run_task(task, (), (), run_one))
+            self.hold([n for n in dict.fromkeys(node._next_) if n is not None], lambda: run_task(task, (), (), run_one))
         except BaseException:
             self.close()
             raise
         finally:
             if handle is not None:
                 handle.remove()
-                if bare and not (node._hooks.post or node._hooks.pre or node._hooks.tensor or node._hooks.retain):
-                    node._hooks = None
+                if bare and not (node._hooks_.post or node._hooks_.pre or node._hooks_.tensor or node._hooks_.retain):
+                    node._hooks_ = None
         now.ran = True
 
     def hold(self, nodes: list[Any], run: Callable[[], None]) -> None:
@@ -318,17 +318,17 @@ class Driver:
     def send(self, now: Step) -> None:
         """Deliver the results of a step, and update the ready nodes."""
         node = now.node
-        if len(now.outgoing) not in (0, len(node._next)):
-            raise ValueError(f"step.outgoing must have one gradient (or None) for each of the {len(node._next)} edges of "
+        if len(now.outgoing) not in (0, len(node._next_)):
+            raise ValueError(f"step.outgoing must have one gradient (or None) for each of the {len(node._next_)} edges of "
                              f"{now.name}, but has {len(now.outgoing)}")
-        last = {n: i for i, n in enumerate(node._next)}
+        last = {n: i for i, n in enumerate(node._next_)}
 
         def route(task: Any) -> None:
-            for i, n in enumerate(node._next):
+            for i, n in enumerate(node._next_):
                 if n is None or task.needed is not None and not is_wanted(task, n):
                     continue
                 if now.outgoing:
-                    deliver(task, n, 0 if node._nrs is None else node._nrs[i], now.outgoing[i], node, i)
+                    deliver(task, n, 0 if node._nrs_ is None else node._nrs_[i], now.outgoing[i], node, i)
                 if last[n] == i:
                     self.push(n)
 
@@ -341,7 +341,7 @@ class Driver:
     def push(self, node: Node) -> None:
         if self.task.waiting[node] == 0:
             self.order -= 1
-            heappush(self.ready, (LAST - node._seq, self.order, node))
+            heappush(self.ready, (LAST - node._seq_, self.order, node))
 
     def close(self) -> None:
         self.closed = True
@@ -409,9 +409,9 @@ def is_nonfinite(grads: Any) -> bool:
 def checked_gradients(now: Step) -> list[Any]:
     """The incoming gradients, checked if they were replaced."""
     node = now.node
-    if len(now.incoming) != node._count:
-        raise ValueError(f"step.incoming must have one gradient (or None) for each of the {node._count} outputs of {now.name}, "
-                         f"but has {len(now.incoming)}")
+    if len(now.incoming) != node._count_:
+        raise ValueError(f"step.incoming must have one gradient (or None) for each of the {node._count_} outputs of "
+                         f"{now.name}, but has {len(now.incoming)}")
     for nr, grad in enumerate(now.incoming):
         if grad is None or grad is now.arrived[nr]:
             continue

@@ -94,7 +94,7 @@ def count_dependencies(task: Any, roots: Any) -> None:
             todo.append(node)
     while todo:
         node = todo.pop()
-        for n in node._next:
+        for n in node._next_:
             if n is not None:
                 c = waiting.get(n)
                 if c is None:
@@ -122,7 +122,7 @@ def find_needed(task: Any, roots: Any, inputs: Any, accumulate_grad: bool) -> No
         if root in needed:
             continue
         needed[root] = False
-        stack = [(root, iter(root._next))]
+        stack = [(root, iter(root._next_))]
         while stack:
             node, edges = stack[-1]
             for n in edges:
@@ -132,7 +132,7 @@ def find_needed(task: Any, roots: Any, inputs: Any, accumulate_grad: bool) -> No
                     needed[node] = True
                 if n not in needed:
                     needed[n] = False
-                    stack.append((n, iter(n._next)))
+                    stack.append((n, iter(n._next_)))
                     break
                 if needed[n]:
                     needed[node] = True
@@ -176,7 +176,7 @@ def run_task(task: Any, roots: Any, grads: Any, work: Any = None) -> None:
         for node, _ in roots:
             if task.waiting[node] == 0 and node not in done:
                 done[node] = True
-                heappush(task.ready, (LAST - node._seq, -len(task.ready), node))
+                heappush(task.ready, (LAST - node._seq_, -len(task.ready), node))
         node = grad = None
         del done
         grads = None
@@ -215,13 +215,13 @@ def loop(task: Any) -> None:
         grads = buffers.pop(node, None)
         while node is not None:
             if grads is None:
-                grads = [None] * node._count
+                grads = [None] * node._count_
             task.node = node
             if watched:
                 event = note_node(event, node)
             if needed is not None and not capture(task, node, grads):
                 break
-            hooks = node._hooks
+            hooks = node._hooks_
             if type(node) is AccumulateGrad:
                 sink = node
                 leaf = leaf_of(sink)
@@ -237,22 +237,22 @@ def loop(task: Any) -> None:
                 grads = run_pre_hooks(node, grads)
             wanted = None
             if needed is not None:
-                wanted = [n in useful for n in node._next]
+                wanted = [n in useful for n in node._next_]
             if watched:
                 results = run_watched(node, grads, wanted)
-            elif node._op is None or node._op.run is None:
-                results = node._run(grads, wanted)
+            elif node._op_ is None or node._op_.run is None:
+                results = node._run_(grads, wanted)
             else:                                     # plain Python, where a node may let go of what it saved by itself
-                results = node._op.run(node, grads, wanted, how if node._hooks is None else how & 2)
-            if node._hooks is not None and node._hooks.post is not None:
+                results = node._op_.run(node, grads, wanted, how if node._hooks_ is None else how & 2)
+            if node._hooks_ is not None and node._hooks_.post is not None:
                 results = run_post_hooks(node, fitted_results(node, results, needed, useful), grads, hooks is not None)
             grads = None
-            if release and (node._saved is not None or node._op is None):
-                node._release()
+            if release and (node._saved_ is not None or node._op_ is None):
+                node._release_()
             following = None
-            nrs = node._nrs
+            nrs = node._nrs_
             i = -1
-            for n in node._next:
+            for n in node._next_:
                 i += 1
                 if needed is not None and n is not None and n not in useful:
                     if results[i] is not None and not isinstance(node, OpNode):      # a user's, which is checked all the same
@@ -263,12 +263,12 @@ def loop(task: Any) -> None:
                 grad = results[i]
                 c = waiting[n] - 1
                 # The usual chain touches neither the heap nor the buffers.
-                if c == 0 and following is None and n._count == 1 and not ready and (not buffers or n not in buffers):
+                if c == 0 and following is None and n._count_ == 1 and not ready and (not buffers or n not in buffers):
                     following = n
                     fits = False
                     if type(grad) is Tensor:
                         t = grad
-                        fits = n._dtype is t.array.dtype and n._shape == t.array.shape
+                        fits = n._dtype_ is t.array.dtype and n._shape_ == t.array.shape
                     grads = [grad] if fits else None if grad is None else [fitted(n, 0, grad, node, i)]
                     continue
                 if grad is not None:
@@ -279,13 +279,13 @@ def loop(task: Any) -> None:
                 if c == 0:
                     if following is not None:
                         order -= 1
-                        heappush(ready, (LAST - following._seq, order, following))
+                        heappush(ready, (LAST - following._seq_, order, following))
                         if grads is not None:
                             buffers[following] = grads
                             grads = None
                         following = None
                     order -= 1
-                    heappush(ready, (LAST - n._seq, order, n))
+                    heappush(ready, (LAST - n._seq_, order, n))
             results = grad = t = None
             node = following
     if watched:
@@ -302,7 +302,7 @@ def run_watched(node: Node, grads: Any, wanted: Any) -> Any:
     recorder = tls.profiler
     event = None if recorder is None else recorder.begin_node(node, grads)
     try:
-        return services.anomaly(node, grads, wanted) if tls.anomaly else node._run(grads, wanted)
+        return services.anomaly(node, grads, wanted) if tls.anomaly else node._run_(grads, wanted)
     finally:
         if event is not None:
             recorder.end_of(event)
@@ -342,7 +342,7 @@ def run_accumulator(task: Any, node: Node, grads: Any) -> None:
         extra = variable._extra
         if extra is not None and extra.post_hooks and run_value_hooks(extra.post_hooks, variable) is not variable:
             raise RuntimeError("Tensor post accumulate grad hooks should return None.")
-    if node._hooks is not None and node._hooks.post is not None:
+    if node._hooks_ is not None and node._hooks_.post is not None:
         run_post_hooks(node, [], grads, True)
 
 
@@ -353,7 +353,7 @@ def deliver(task: Any, node: Node, nr: int, grad: Any, sender: Any, index: int) 
     grad = fitted(node, nr, grad, sender, index)
     arrived = task.buffers.get(node)
     if arrived is None:
-        arrived = task.buffers[node] = [None] * node._count
+        arrived = task.buffers[node] = [None] * node._count_
     old = arrived[nr]
     if old is None:
         arrived[nr] = grad
@@ -386,10 +386,10 @@ def fitted(node: Any, nr: int, grad: Any, sender: Any, index: int) -> Any:
         sink = node
         array = leaf_of(sink).array
         shape, dtype = array.shape, array.dtype
-    elif node._count == 1:
-        shape, dtype = node._shape, node._dtype
+    elif node._count_ == 1:
+        shape, dtype = node._shape_, node._dtype_
     else:
-        shape, dtype = node._shape[nr], node._dtype[nr]
+        shape, dtype = node._shape_[nr], node._dtype_[nr]
     if type(grad) is Tensor:
         t = grad
         array = t.array
@@ -401,9 +401,9 @@ def fitted(node: Any, nr: int, grad: Any, sender: Any, index: int) -> Any:
 def fitted_results(node: Node, results: Any, needed: Any, useful: Any) -> Any:
     """The results of a node as its next nodes will get them, for hooks to see."""
     made = list(results)
-    for i, n in enumerate(node._next):
+    for i, n in enumerate(node._next_):
         if n is not None and made[i] is not None and (needed is None or n in useful):
-            made[i] = fitted(n, 0 if node._nrs is None else node._nrs[i], made[i], node, i)
+            made[i] = fitted(n, 0 if node._nrs_ is None else node._nrs_[i], made[i], node, i)
     return made
 
 
@@ -415,7 +415,7 @@ def fit(grad: Any, shape: Any, dtype: Any, node: Any, sender: Any, index: int) -
         return grad
     # The formulas of ops that mix real and complex operands end with the real part, so it comes before the sum.
     if grad.array.dtype.kind == "c" != dtype.kind and (
-            sender._op.mixes if isinstance(sender, OpNode) else type(sender) is CopySlices):
+            sender._op_.mixes if isinstance(sender, OpNode) else type(sender) is CopySlices):
         grad = late.real(grad)
     got = grad.array.shape
     if got != shape:
@@ -487,7 +487,7 @@ def calibrate() -> None:
     leaf._requires = True
     private.calibrating = True
     root = (leaf * leaf)._node
-    root._next = (root._next[0], None)
+    root._next_ = (root._next_[0], None)
     run_task(prepared(root), [(root, 0)], [new_tensor(np.ones(2))])
     private.calibrating = False
 
@@ -541,7 +541,7 @@ def current_graph_task_execution_order() -> list[Any]:
     order: list[Any] = []
     tie = 0
     if task.node is not None and not any(entry[2] is task.node for entry in heap):
-        heap.append((LAST - task.node._seq, 1, task.node))
+        heap.append((LAST - task.node._seq_, 1, task.node))
     heap.sort()
     while heap:
         node = heappop(heap)[2]
@@ -550,12 +550,12 @@ def current_graph_task_execution_order() -> list[Any]:
         order.append(show(node))
         if task.needed is not None and not task.needed.get(node, False):
             continue
-        for n in node._next:
+        for n in node._next_:
             if n is not None:
                 waiting[n] -= 1
                 if waiting[n] == 0:
                     tie -= 1
-                    heappush(heap, (LAST - n._seq, tie, n))
+                    heappush(heap, (LAST - n._seq_, tie, n))
     return order
 
 

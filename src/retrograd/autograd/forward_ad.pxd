@@ -8,7 +8,7 @@ from retrograd.core.views cimport mark_view
 cdef Switches switches
 
 cdef class Identity(Node):
-    cpdef _run(self, list grads, needed)
+    cpdef _run_(self, list grads, needed)
 
 cpdef check_floating(str role, t)
 @cython.locals(twin=Tensor)

@@ -156,7 +156,7 @@ class Identity(Node):
     def name(self) -> str:
         return "torch::autograd::Identity"
 
-    def _run(self, grads: Any, needed: Any) -> Any:
+    def _run_(self, grads: Any, needed: Any) -> Any:
         return [grads[0]]
 
 

@@ -172,7 +172,33 @@ class FunctionCtx:
         self.materialize_grads = value
 
 
-class BackwardCFunction(Node, FunctionCtx):
+class FunctionNode(Node):
+    """The fields of a custom Function's node. They are kept apart from its `__dict__`, which is the user's alone."""
+
+    __slots__ = ("_arguments_", "_freed_", "_given_tensors_", "_in_jvp_", "_is_pure_view", "_materialize_non_diff_grads",
+                 "_output_facts_", "_plain_outputs_", "_positions_", "dirty_tensors", "materialize_grads", "needs_input_grad",
+                 "non_differentiable", "saved_for_forward", "to_save")
+
+    def __init__(self) -> None:
+        Node.__init__(self)
+        self.materialize_grads: bool = True
+        self._materialize_non_diff_grads: bool = True
+        self.to_save: Any = None
+        self.saved_for_forward: Any = None
+        self.dirty_tensors: Any = None
+        self.non_differentiable: Any = None
+        self.needs_input_grad: Any = ()
+        self._is_pure_view: bool = False
+        self._positions_: Any = ()            # which arguments of forward were tensors
+        self._arguments_: int = 0             # how many arguments it had
+        self._freed_: bool = False
+        self._given_tensors_: Any = None      # saved tensors that a compiled backward pass has unpacked already
+        self._output_facts_: Any = None
+        self._plain_outputs_: Any = ()
+        self._in_jvp_: bool = False
+
+
+class BackwardCFunction(FunctionNode, FunctionCtx):
     """The node of a custom Function, and its ctx.
 
     >>> import retrograd as torch
@@ -187,21 +213,6 @@ class BackwardCFunction(Node, FunctionCtx):
     """
 
     _forward_cls: Any = None
-    materialize_grads = True
-    _materialize_non_diff_grads = True
-    to_save: Any = None
-    saved_for_forward: Any = None
-    dirty_tensors: Any = None
-    non_differentiable: Any = None
-    needs_input_grad: Any = ()
-    _is_pure_view = False
-    _positions: Any = ()          # which arguments of forward were tensors
-    _arguments = 0                # how many arguments it had
-    _freed = False
-    _given_tensors: Any = None    # saved tensors that a compiled backward pass has unpacked already
-    _output_facts: Any = None
-    _plain_outputs: Any = ()
-    _in_jvp = False
 
     def __repr__(self) -> str:
         return f"<torch.autograd.function.{type(self).__name__} object at {id(self):#x}>"
@@ -209,15 +220,15 @@ class BackwardCFunction(Node, FunctionCtx):
     @property
     def saved_tensors(self) -> Any:
         """What forward saved, checked for changes since."""
-        if self._in_jvp:
+        if self._in_jvp_:
             return () if self.saved_for_forward is None else tuple(self.saved_for_forward)
-        if self._given_tensors is not None:
-            return self._given_tensors
-        if self._freed:
+        if self._given_tensors_ is not None:
+            return self._given_tensors_
+        if self._freed_:
             raise RuntimeError(FREED)
-        if self._saved is None:
+        if self._saved_ is None:
             return () if self.to_save is None else tuple(self.to_save)
-        return tuple([item.unpack(self) for item in self._saved])
+        return tuple([item.unpack(self) for item in self._saved_])
 
     @property
     def saved_variables(self) -> Any:
@@ -226,18 +237,18 @@ class BackwardCFunction(Node, FunctionCtx):
 
     @property
     def _raw_saved_tensors(self) -> Any:
-        if self._freed:
+        if self._freed_:
             raise RuntimeError(FREED)
-        return () if self._saved is None else tuple(self._saved)
+        return () if self._saved_ is None else tuple(self._saved_)
 
-    def _run(self, grads: Any, needed: Any) -> Any:
+    def _run_(self, grads: Any, needed: Any) -> Any:
         cls = self._forward_cls
         if cls.backward is not Function.backward and cls.vjp is not Function.vjp:
             raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only "
                                "implement one of them.")
         backward = cls.vjp if cls.vjp is not Function.vjp else cls.backward
         if self.materialize_grads:
-            grads = [self._zeros(i) if g is None else g for i, g in enumerate(grads)]
+            grads = [zeros_for(self, i) if g is None else g for i, g in enumerate(grads)]
         disabled = tls.function_disabled
         if disabled:                          # the engine's formulas are hidden from subclasses, a user's backward is not
             tls.function_disabled = 0
@@ -246,44 +257,46 @@ class BackwardCFunction(Node, FunctionCtx):
         finally:
             if disabled:
                 tls.function_disabled = disabled
-        return self._by_edge(results if isinstance(results, tuple) else (results,))
+        return by_edge(self, results if isinstance(results, tuple) else (results,))
 
-    def _zeros(self, i: int) -> Any:
-        """Zeros for a gradient that did not arrive, None where the output is no tensor."""
-        facts = self._output_facts[i]
-        if facts is None:
-            return None
-        shape, dtype, differentiable = facts
-        if not differentiable and not self._materialize_non_diff_grads:
-            return None
-        return late.zeros(shape, dtype=dtype)
-
-    def _by_edge(self, results: Any) -> list[Any]:
-        """The gradients that backward returned, one per tensor argument of forward."""
-        expected = self._arguments
-        if len(results) > expected and all([r is None for r in results[expected:]]):
-            results = results[:expected]
-        if len(results) != expected:
-            raise RuntimeError(f"function {name_of(self)} returned an incorrect number of gradients (expected {expected}, got "
-                               f"{len(results)})")
-        routed = []
-        for i, result in enumerate(results):
-            if i not in self._positions:
-                if result is not None:
-                    raise RuntimeError(f"function {name_of(self)} returned a gradient different than None at position {i + 1}, "
-                                       "but the corresponding forward input was not a Variable")
-                continue
-            if result is not None and not isinstance(result, Tensor):
-                raise RuntimeError(f"expected Variable or None (got {type(result).__name__})")
-            routed.append(result if self._next[len(routed)] is not None else None)
-        return routed
-
-    def _release(self) -> None:
-        if self._saved is not None:
-            for item in self._saved:
+    def _release_(self) -> None:
+        if self._saved_ is not None:
+            for item in self._saved_:
                 item.release()
-            self._saved = None
-            self._freed = True
+            self._saved_ = None
+            self._freed_ = True
+
+
+def zeros_for(node: Any, i: int) -> Any:
+    """Zeros for a gradient that did not arrive, None where the output is no tensor."""
+    facts = node._output_facts_[i]
+    if facts is None:
+        return None
+    shape, dtype, differentiable = facts
+    if not differentiable and not node._materialize_non_diff_grads:
+        return None
+    return late.zeros(shape, dtype=dtype)
+
+
+def by_edge(node: Any, results: Any) -> list[Any]:
+    """The gradients that backward returned, one per tensor argument of forward."""
+    expected = node._arguments_
+    if len(results) > expected and all([r is None for r in results[expected:]]):
+        results = results[:expected]
+    if len(results) != expected:
+        raise RuntimeError(f"function {name_of(node)} returned an incorrect number of gradients (expected {expected}, got "
+                           f"{len(results)})")
+    routed = []
+    for i, result in enumerate(results):
+        if i not in node._positions_:
+            if result is not None:
+                raise RuntimeError(f"function {name_of(node)} returned a gradient different than None at position {i + 1}, "
+                                   "but the corresponding forward input was not a Variable")
+            continue
+        if result is not None and not isinstance(result, Tensor):
+            raise RuntimeError(f"expected Variable or None (got {type(result).__name__})")
+        routed.append(result if node._next_[len(routed)] is not None else None)
+    return routed
 
 
 class FunctionMeta(type):
@@ -538,8 +551,8 @@ def run_function(cls: Any, args: Any, split: bool) -> Any:
             dual = dual or bool(a._flags & FLAG_DUAL and tangent_of(a) is not None)
         needs.append(wants)
     node.needs_input_grad = tuple(needs)
-    node._positions = positions
-    node._arguments = len(args)
+    node._positions_ = positions
+    node._arguments_ = len(args)
     recording = tls.grad_enabled and True in needs
     if recording:
         connect(node, inputs)
@@ -575,7 +588,7 @@ def run_function(cls: Any, args: Any, split: bool) -> Any:
             bump(t)
     if dual and node.non_differentiable:
         named = {id(t) for t in node.non_differentiable}
-        node._plain_outputs = [i for i, t in enumerate(outputs) if id(t) in named]
+        node._plain_outputs_ = [i for i, t in enumerate(outputs) if id(t) in named]
     wrapped = wrap_outputs(node, inputs, outputs, recording)
     node.dirty_tensors = node.non_differentiable = None       # tensors must not be held by their own node
     if dual:
@@ -626,7 +639,7 @@ def wrap_outputs(node: Any, inputs: Any, outputs: Any, recording: bool) -> Any:
         for t, fact in zip(made, facts, strict=True):
             if fact is not None and fact[2] and t._view is not None and id(t) not in dirty:
                 t._view.creation = MULTI_OUTPUT_NODE
-    node._output_facts = facts
+    node._output_facts_ = facts
     described = [t if fact is not None else None for t, fact in zip(made, facts, strict=True)]
     describe_outputs(node, described)
     return tuple(made)
@@ -722,7 +735,7 @@ def rewrite(node: Node, t: Tensor, nr: int, is_input: bool, count: int) -> Any:
         rebase(t, node)
         t._nr = nr
         return t
-    node._shape, node._dtype = t.array.shape, t.array.dtype
+    node._shape_, node._dtype_ = t.array.shape, t.array.dtype
     rebase(t, reorder(node, t))
     return t
 
@@ -739,21 +752,21 @@ class InplaceOnView(Node):
         Node.__init__(self)
         self.node = node
         producer = t._node
-        order = [i for i, n in enumerate(node._next) if n is producer][:1] or [0]
-        order += [i for i in range(len(node._next)) if i not in order]
+        order = [i for i, n in enumerate(node._next_) if n is producer][:1] or [0]
+        order += [i for i in range(len(node._next_)) if i not in order]
         self.order = order
-        self._next = tuple([node._next[i] for i in order])
-        self._nrs = None if node._nrs is None else [node._nrs[i] for i in order]
+        self._next_ = tuple([node._next_[i] for i in order])
+        self._nrs_ = None if node._nrs_ is None else [node._nrs_[i] for i in order]
 
     def name(self) -> str:
         return name_of(self.node)
 
-    def _run(self, grads: Any, needed: Any) -> Any:
-        results = self.node._run(grads, None)
+    def _run_(self, grads: Any, needed: Any) -> Any:
+        results = self.node._run_(grads, None)
         return [results[i] for i in self.order]
 
-    def _release(self) -> None:
-        self.node._release()
+    def _release_(self) -> None:
+        self.node._release_()
 
 
 def save_tensors(node: Node, outputs: Any) -> None:
@@ -774,7 +787,7 @@ def save_tensors(node: Node, outputs: Any) -> None:
             saved.append(SavedTensor.packed(t, node, own, nr if own else 0))
         else:
             raise TypeError(f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}")
-    node._saved = saved
+    node._saved_ = saved
 
 
 def owns(outer: Any, node: Node) -> bool:
@@ -846,7 +859,7 @@ class Error(Node):
         Node.__init__(self)
         self.message = message
 
-    def _run(self, grads: Any, needed: Any) -> Any:
+    def _run_(self, grads: Any, needed: Any) -> Any:
         raise RuntimeError(self.message)
 
 
@@ -860,7 +873,7 @@ class DelayedError:
         node = Error(self.message)
         connect(node, tensors)
         outputs = [None if t is None else hooks.detach(t) for t in tensors]
-        if any([n is not None for n in node._next]):
+        if any([n is not None for n in node._next_]):
             for nr, t in enumerate(outputs):
                 if t is not None:
                     set_history(t, node, nr)
@@ -871,8 +884,8 @@ class DelayedError:
 class UndefinedGradBackward(Node):
     """Swallows gradients."""
 
-    def _run(self, grads: Any, needed: Any) -> Any:
-        return [None] * len(self._next)
+    def _run_(self, grads: Any, needed: Any) -> Any:
+        return [None] * len(self._next_)
 
 
 class UndefinedGrad:

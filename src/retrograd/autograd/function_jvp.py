@@ -33,19 +33,19 @@ def function_jvp(cls: Any, node: Node, args: Any, tangents: Any, outputs: Any, d
     versions = [None if t is None else t._version for t in tangents]
     was = tls.fwd_grad_enabled
     tls.fwd_grad_enabled = False
-    node._in_jvp = True
+    node._in_jvp_ = True
     try:
         results = cls.jvp(node, *tangents)
     finally:
-        node._in_jvp = False
+        node._in_jvp_ = False
         tls.fwd_grad_enabled = was
     results = results if isinstance(results, (tuple, list)) else (results,)
     if len(results) != len(outputs):
         raise RuntimeError(f"{cls.__name__}.jvp returned an incorrect number of outputs (expected {len(outputs)}, got "
                            f"{len(results)})")
     for i, (out, result) in enumerate(zip(outputs, results, strict=True)):
-        facts = node._output_facts[i]
-        if facts is None or out.dtype.category < 2 or i in node._plain_outputs:
+        facts = node._output_facts_[i]
+        if facts is None or out.dtype.category < 2 or i in node._plain_outputs_:
             if result is not None:
                 raise RuntimeError("A custom Function's jvp is returning a tangent for an output that is not differentiable "
                                    f"(output {i}). You should return None at that position instead.")

@@ -21,7 +21,7 @@ def run_tensor_hooks(node: Any, grads: Any) -> Any:
         if extra is not None and extra.hooks:
             grads = [run_value_hooks(extra.hooks, grads[0])]
         return grads
-    hooks = node._hooks
+    hooks = node._hooks_
     if hooks is None:
         return grads
     joins = getattr(node, "joins", False)         # it represents several nodes, some of which are not in this pass
@@ -63,7 +63,7 @@ def check_hook_result(old: Any, new: Any, hook: Any) -> None:
 def run_pre_hooks(node: Node, grads: Any) -> Any:
     """Run all hooks that come before the node itself."""
     grads = run_tensor_hooks(node, grads)
-    hooks = node._hooks
+    hooks = node._hooks_
     if hooks is not None and hooks.pre:
         for hook in list(hooks.pre.values()):
             result = hook(tuple(grads))
@@ -76,7 +76,7 @@ def run_post_hooks(node: Node, results: Any, grads: Any, inputs_known: bool) -> 
     """Run the hooks that come after the node; a hook registered while it ran has no grad_outputs."""
     if not inputs_known:
         grads = [None] * len(grads)
-    for hook in list(node._hooks.post.values()):
+    for hook in list(node._hooks_.post.values()):
         result = hook(tuple(results), tuple(grads))
         if result is not None:
             results = as_results(result, results, hook)
@@ -116,11 +116,11 @@ def register_hook(tensor: Any, hook: Any) -> RemovableHandle:
             extra.hooks = {}
         hooks = extra.hooks
     else:
-        if node._hooks is None:
-            node._hooks = NodeHooks()
-        if node._hooks.tensor is None:
-            node._hooks.tensor = {}
-        hooks = node._hooks.tensor.setdefault(tensor._nr, {})
+        if node._hooks_ is None:
+            node._hooks_ = NodeHooks()
+        if node._hooks_.tensor is None:
+            node._hooks_.tensor = {}
+        hooks = node._hooks_.tensor.setdefault(tensor._nr, {})
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     return handle
@@ -174,8 +174,8 @@ def retain_grad(tensor: Tensor) -> None:
         if holder is not None and grad is not None:
             holder._grad = grad.clone() if holder._grad is None else holder._grad + grad
 
-    if node._hooks is None:
-        node._hooks = NodeHooks()
-    if node._hooks.retain is None:
-        node._hooks.retain = {}
-    node._hooks.retain[tensor._nr] = retain
+    if node._hooks_ is None:
+        node._hooks_ = NodeHooks()
+    if node._hooks_.retain is None:
+        node._hooks_.retain = {}
+    node._hooks_.retain[tensor._nr] = retain

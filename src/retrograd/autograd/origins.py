@@ -116,7 +116,7 @@ def unused_facts(t: Tensor, node: Any, reached: Any) -> list[str]:
 
 def silent(node: Node, reached: Iterable[Any]) -> list[str]:
     """Name the nodes that could have sent a gradient to `node` but did not."""
-    senders = [n for n in reached if any([following is node for following in n._next])]
+    senders = [n for n in reached if any([following is node for following in n._next_])]
     return ["it is in the graph, but no gradient came from there", *[
         f"None was returned by {name_of(n)}" if origin_of_node(n) is None else origin_of_node(n).told("None was returned by "
         + name_of(n) + ", recorded") for n in senders[:4]]]
@@ -127,7 +127,7 @@ def reachable(roots: Any) -> dict[Any, None]:
     found = dict.fromkeys([node for node, _ in roots])
     todo = list(found)
     while todo:
-        for n in todo.pop()._next:
+        for n in todo.pop()._next_:
             if n is not None and n not in found:
                 found[n] = None
                 todo.append(n)

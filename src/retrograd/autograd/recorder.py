@@ -162,9 +162,9 @@ class Recorder:
 
     def origin(self, node: Node) -> tuple[int, int]:
         """The sequence number of a node and the thread that recorded it."""
-        if node._seq == LAST:
+        if node._seq_ == LAST:
             return -1, 0
-        return node._seq, self.threads.get(node._seq, thread_number())
+        return node._seq_, self.threads.get(node._seq_, thread_number())
 
 
 # ---- threads, stacks, shapes

@@ -19,7 +19,7 @@ class Builder:
         self.graph = Graph()
         self.places = {name: self.graph.placeholder(name) for name in PLACES}
         self.items: dict[Any, Node] = {}
-        self.buffers: list[list[Any]] = [[None] * call.node._count for call in collector.calls]
+        self.buffers: list[list[Any]] = [[None] * call.node._count_ for call in collector.calls]
         self.origin = ""
         self.result: list[Any] = [None] * len(collector.task.captured)
 
@@ -101,7 +101,7 @@ class Builder:
     def apply(self, call: NodeCall, grads: list[Any]) -> Any:
         if call.kind == "op":
             edges = [edge is not None for edge in call.edges]
-            return self.call(steps.backward_op(call.node._op),
+            return self.call(steps.backward_op(call.node._op_),
                              (list(grads), self.value(call.saved), self.value(call.attributes), edges))
         if call.kind == "function":
             return self.call(steps.call_backward, (self.value(call.me), tuple(self.value(call.saved)), *grads))

@@ -149,20 +149,20 @@ class Collector:
         order = 0
         for node in dict.fromkeys([node for node, _ in self.roots]):
             if waiting[node] == 0:
-                heappush(ready, (LAST - node._seq, order, node))
+                heappush(ready, (LAST - node._seq_, order, node))
                 order -= 1
         while ready:
             node = heappop(ready)[2]
             call = self.visit(node)
             if not call.runs:
                 continue
-            for n in node._next:
+            for n in node._next_:
                 if n is None or task.needed is not None and n not in task.useful:
                     continue
                 waiting[n] -= 1
                 if waiting[n] == 0:
                     order -= 1
-                    heappush(ready, (LAST - n._seq, order, n))
+                    heappush(ready, (LAST - n._seq_, order, n))
         for call in self.calls:                   # every node has its number now
             call.edges = [None if n is None or n not in self.numbers else (self.numbers[n], nr) for n, nr in call.edges]
             call.key = key_of(self, call)
@@ -201,8 +201,8 @@ class Collector:
         self.collect_hooks(node, call)
         if not call.runs:
             return call
-        nrs = node._nrs
-        for i, n in enumerate(node._next):
+        nrs = node._nrs_
+        for i, n in enumerate(node._next_):
             if n is None or task.needed is not None and n not in task.useful:
                 call.edges.append((None, 0))
                 call.expected.append(None)
@@ -213,7 +213,7 @@ class Collector:
         if type(node) is AccumulateGrad:
             call.kind = "accumulate"
             call.me = self.tensor(leaf_of(node))
-        elif isinstance(node, OpNode) and isinstance(node._op.vjp, dict):
+        elif isinstance(node, OpNode) and isinstance(node._op_.vjp, dict):
             call.kind = "op"
             self.collect_op(node, call)
         elif isinstance(node, BackwardCFunction):
@@ -230,20 +230,20 @@ class Collector:
         return call
 
     def collect_op(self, node: Any, call: NodeCall) -> None:
-        op = node._op
+        op = node._op_
         edges = [n is not None for n, _ in call.edges]
         used = self.used_slots(op, node, edges)
         call.saved = [self.saved_slot(node, slot) if slot in used else None for slot in range(len(op.saved_names))]
-        if node._attrs is None:
+        if node._attrs_ is None:
             return
         call.attributes = []
-        for i, value in enumerate(node._attrs[:len(op.attr_names)]):
+        for i, value in enumerate(node._attrs_[:len(op.attr_names)]):
             kind, argument, _ = op.attr_kinds[i]
             param = op.schema.params[argument]
             symbolic = kind in SIZE_KINDS or kind == VALUE and (param.type == "SymInt" or param.name in SIZE_PARAMETERS)
             call.attributes.append(self.sized(value) if symbolic else self.constant(value))
         if op.has_lists:
-            starts, counts = node._attrs[len(op.attr_names)]
+            starts, counts = node._attrs_[len(op.attr_names)]
             call.attributes.append([list(starts), list(counts)])
 
     def used_slots(self, op: Any, node: Any, edges: list[bool]) -> set[int]:
@@ -254,7 +254,7 @@ class Collector:
         return {index for rule in rules for kind, index in rule.sources if kind == SAVED}
 
     def saved_slot(self, node: Any, slot: int) -> Any:
-        item = None if node._saved is None else node._saved[slot]
+        item = None if node._saved_ is None else node._saved_[slot]
         if type(item) is SavedTensor:
             return self.saved_item(node, item)
         if type(item) is list:
@@ -269,7 +269,7 @@ class Collector:
                       self.opaque(node))
 
     def collect_hooks(self, node: Any, call: NodeCall) -> None:
-        hooks = node._hooks
+        hooks = node._hooks_
         if type(node) is AccumulateGrad:
             extra = leaf_of(node)._extra
             if extra is not None and extra.hooks:
@@ -297,17 +297,17 @@ def variant_number(variant: Any) -> int | None:
 
 
 def mixes(node: Any) -> bool:
-    return bool(node._op.mixes) if isinstance(node, OpNode) else type(node) is CopySlices
+    return bool(node._op_.mixes) if isinstance(node, OpNode) else type(node) is CopySlices
 
 
 # ---- keys
 def key_of(collector: Collector, call: NodeCall) -> Any:
     """The key of one call."""
     node = call.node
-    what: Any = (type(node), node._op if isinstance(node, OpNode) else None, call.kind, call.runs, node._count,
+    what: Any = (type(node), node._op_ if isinstance(node, OpNode) else None, call.kind, call.runs, node._count_,
                  variant_number(collector.variant_of(node)))
     if call.kind == "function":
-        what += (node._forward_cls, node.materialize_grads, tuple([n is not None for n in node._next]))
+        what += (node._forward_cls, node.materialize_grads, tuple([n is not None for n in node._next_]))
     if call.kind == "accumulate":
         what += (leaf_of(node)._grad is not None,)
     return (what, tuple(call.edges), frozen(collector, call.expected), frozen(collector, call.me),

@@ -359,8 +359,8 @@ def has_nan(t: Any) -> bool:
 
 def release(collector: Collector) -> None:
     for call in collector.calls:
-        if call.runs and call.kind != "accumulate" and (call.node._saved is not None or call.node._op is None):
-            call.node._release()
+        if call.runs and call.kind != "accumulate" and (call.node._saved_ is not None or call.node._op_ is None):
+            call.node._release_()
 
 
 # ---- queries

@@ -215,7 +215,7 @@ def record_steps(plan: Any, arrays: Any, cells: Any, tensors: Any, numbers: Any)
             if step.records:
                 mask = sum([1 << bit for bit, i in enumerate(op.inputs) if isinstance(args[i], Tensor) and wants_grad(args[i])])
                 node = out._node = record(op, args, mask, False)
-                node._shape, node._dtype = out.array.shape, out.array.dtype
+                node._shape_, node._dtype_ = out.array.shape, out.array.dtype
                 out._requires = True
                 if op.saves_result:
                     save_results(op, node, mask, (out,))
@@ -230,7 +230,7 @@ def replace_counter(t: Any, counter: Any) -> None:
     before, t._counter = t._counter, counter
     if t._node is not None:
         share_counter(t)
-        for item in t._node._saved or ():
+        for item in t._node._saved_ or ():
             if isinstance(item, Tensor) and before is not None and item._counter is before:
                 item._counter = counter
 
@@ -246,15 +246,15 @@ class Boundary(Node):
 
     def __init__(self, layout: Any) -> None:
         super().__init__()
-        self._count, self._shape, self._dtype = 1, layout.shape, layout.dtype
-        self._next = ()
+        self._count_, self._shape_, self._dtype_ = 1, layout.shape, layout.dtype
+        self._next_ = ()
         self.grad: Any = None
 
-    def _run(self, grads: Any, needed: Any) -> Any:
+    def _run_(self, grads: Any, needed: Any) -> Any:
         self.grad = grads[0]
         return []
 
-    def _release(self) -> None:
+    def _release_(self) -> None:
         pass
 
 
@@ -266,7 +266,7 @@ class CompiledFunctionBackward(Node):
     def __init__(self, part: Part, arrays: Any, tensors: Any, numbers: Any, made: Any, counters: Any) -> None:
         super().__init__()
         self.part, self.numbers = part, numbers
-        self._count, self._shape, self._dtype = len(part.outputs), part.shape, part.dtype
+        self._count_, self._shape_, self._dtype_ = len(part.outputs), part.shape, part.dtype
         self.inputs: Any = [tensors[slot] for slot in part.inputs]
         self.between: Any = None                  # slot -> (array, node, number) of inputs that are outputs of other parts
         edges: list[Any] = []
@@ -282,7 +282,7 @@ class CompiledFunctionBackward(Node):
                 edge, nr = edge_from(self, t), t._nr
             edges.append(edge)
             nrs.append(nr)
-        self._next, self._nrs = tuple(edges), nrs
+        self._next_, self._nrs_ = tuple(edges), nrs
         self.arrays: Any = [copies.get(slot, arrays[slot]) for slot, _ in part.backward.saved]
         self.versions: Any = [0 if t is None or t._counter is None else t._counter.n for t in self.inputs]
         self.counters = [(slot, counters[slot]) for slot in part.watched if slot in counters]      # also held by programs
@@ -291,7 +291,7 @@ class CompiledFunctionBackward(Node):
         self.done: Any = None                     # the values whose nodes have been released, if not all
         self.pictures: Any = None                 # nodes for inspection only
 
-    def _shown(self, nr: int) -> tuple[Any, int]:
+    def _shown_(self, nr: int) -> tuple[Any, int]:
         """The usual node of the op that made output `nr`, shown to user code."""
         if self.usual is None:
             released = self.arrays is None
@@ -308,10 +308,10 @@ class CompiledFunctionBackward(Node):
                 values = self.values_again(False)
                 for slot in self.done or ():
                     if values[slot]._node is not None:
-                        values[slot]._node._release()
+                        values[slot]._node._release_()
                 self.usual = [(values[slot]._node, values[slot]._nr) for slot in self.part.outputs]
             self.ran = None
-            self._release()
+            self._release_()
         return self.usual[nr]
 
     def released_nodes(self) -> list[Any]:
@@ -322,10 +322,10 @@ class CompiledFunctionBackward(Node):
         self.inputs, self.between = inputs, between
         for slot in self.part.behind(self.part.outputs):
             if values[slot]._node is not None:
-                values[slot]._node._release()
+                values[slot]._node._release_()
         return [(values[slot]._node, values[slot]._nr) for slot in self.part.outputs]
 
-    def _release(self) -> None:
+    def _release_(self) -> None:
         """Release the values saved for the outputs that a backward pass covered; the others may still have a pass."""
         if self.ran is not None and self.arrays is not None:
             self.done = self.part.behind(self.ran) | (self.done or set())
@@ -349,7 +349,7 @@ class CompiledFunctionBackward(Node):
                 t._counter = counter
                 raise modified_error(t, 0, node_class(makers[0].op)() if makers else self.between[slot][1], 0, self)
 
-    def _run(self, grads: Any, needed: Any) -> Any:
+    def _run_(self, grads: Any, needed: Any) -> Any:
         if self.usual is not None:
             return self.run_usual(grads)
         for g in grads:
@@ -397,34 +397,34 @@ class CompiledFunctionBackward(Node):
         """The gradients through the usual nodes: a pass from those that have gradients."""
         own: set[Any] = set()
         todo = [node for node, _ in self.usual]
-        behind = [(n, 0 if nr is None else nr) for n, nr in zip(self._next, self._nrs, strict=True)]
+        behind = [(n, 0 if nr is None else nr) for n, nr in zip(self._next_, self._nrs_, strict=True)]
         while todo:
             node = todo.pop()
             if node not in own:
                 own.add(node)
-                todo.extend([n for i, n in enumerate(node._next) if n is not None and (
-                    n, 0 if node._nrs is None else node._nrs[i]) not in behind])
+                todo.extend([n for i, n in enumerate(node._next_) if n is not None and (
+                    n, 0 if node._nrs_ is None else node._nrs_[i]) not in behind])
         ends = {edge: Boundary(layout) for edge, layout in zip(behind, self.part.layouts, strict=True) if edge[0] is not None}
-        before = [(node, node._next, node._nrs) for node in own]
+        before = [(node, node._next_, node._nrs_) for node in own]
         roots = [(*edge, g) for edge, g in zip(self.usual, grads, strict=True) if g is not None]
         tape, switches.tape = switches.tape, None
         try:
             for node, nexts, nrs in before:
                 edges = [(n, 0 if nrs is None else nrs[i]) for i, n in enumerate(nexts)]
-                node._next = tuple([ends.get(edge, edge[0]) for edge in edges])
-                node._nrs = [0 if edge in ends else edge[1] for edge in edges]
+                node._next_ = tuple([ends.get(edge, edge[0]) for edge in edges])
+                node._nrs_ = [0 if edge in ends else edge[1] for edge in edges]
             run_pass([(node, nr) for node, nr, _ in roots], [g for *_, g in roots],
                      tls.task is None or tls.task.keep_graph, tls.grad_enabled, None, True)
         finally:
             for node, nexts, nrs in before:
-                node._next, node._nrs = nexts, nrs
+                node._next_, node._nrs_ = nexts, nrs
             switches.tape = tape if tape is not None and tape.open else None      # type: ignore[attr-defined]
         return [ends.pop(edge).grad if edge in ends else None for edge in behind]
 
     def make_dummies(self) -> None:
         """Placeholders for released inputs: gradients that depend on no values can still be computed."""
         self.inputs = []
-        for layout, edge, nr in zip(self.part.layouts, self._next, self._nrs, strict=True):
+        for layout, edge, nr in zip(self.part.layouts, self._next_, self._nrs_, strict=True):
             t = new_tensor(np.ones(layout.shape, layout.dtype))
             if edge is not None:
                 t._node, t._nr, t._requires = edge, nr, True
@@ -457,7 +457,7 @@ class CompiledFunctionBackward(Node):
                     out.array[...] = saved[slot].reshape(out.array.shape)
                 if slot in counters:              # the program's tensor keeps its version counter, so that writes are detected
                     replace_counter(out, counters[slot])
-                if slot in self.part.outputs and (self._hooks is not None or not fresh):
+                if slot in self.part.outputs and (self._hooks_ is not None or not fresh):
                     self.lead_back(out, self.part.outputs.index(slot))
             return values
         finally:
@@ -469,11 +469,11 @@ class CompiledFunctionBackward(Node):
     def lead_back(self, out: Any, nr: int) -> None:
         """Let the op that made output `nr` save it with this node's history, which has the hooks of the program's tensor."""
         node = out._node
-        if node is None or not isinstance(node, OpNode) or node._saved is None or not node._op.saves_result:
+        if node is None or not isinstance(node, OpNode) or node._saved_ is None or not node._op_.saves_result:
             return
-        for place, output in enumerate(node._op.saved_outputs):
-            if output >= 0 and node._saved[place] is not None:
-                node._saved[place] = saved = SavedTensor.packed(out, node, True, nr, False)
+        for place, output in enumerate(node._op_.saved_outputs):
+            if output >= 0 and node._saved_[place] is not None:
+                node._saved_[place] = saved = SavedTensor.packed(out, node, True, nr, False)
                 saved._producer = ref(self)
 
     def run_again(self, grads: Any, create_graph: bool) -> Any:
@@ -485,10 +485,10 @@ class CompiledFunctionBackward(Node):
             self.check(True, self.ran)
         values = self.values_again(True)
         if released:
-            self._release()
+            self._release_()
         for slot in self.part.behind(self.part.outputs) if released else self.done or ():      # using them raises
             if values[slot]._node is not None:
-                values[slot]._node._release()
+                values[slot]._node._release_()
         needs = self.part.needs
         outs = [(values[slot], g) for slot, g in zip(self.part.outputs, grads, strict=True) if g is not None]
         sources = [values[slot] for slot, needed in zip(self.part.inputs, needs, strict=True) if needed]

@@ -212,7 +212,7 @@ spans = Spans()
 
 def variant_of(node: Any) -> Variant | None:
     """The compiled segment that recorded a node."""
-    return spans.find(node._seq)
+    return spans.find(node._seq_)
 
 
 def forget() -> None:

@@ -85,16 +85,16 @@ def backward_op(op: OpDef) -> BackwardOp:
 @has_side_effect
 def call_backward(ctx: Any, saved_tensors: Any, *grads: Any) -> Any:
     """The backward of a custom Function, which finds `saved_tensors` on its ctx."""
-    before = ctx._given_tensors
-    ctx._given_tensors = tuple(saved_tensors)
+    before = ctx._given_tensors_
+    ctx._given_tensors_ = tuple(saved_tensors)
     tls.task.node = ctx
     if not getattr(ctx._forward_cls, "is_traceable", True):
         graph_breaks.break_graph(f"backward of {name_of(ctx)}, which is not traceable")
     breaks = graph_breaks.count
     try:
-        results = ctx._run(list(grads), None)
+        results = ctx._run_(list(grads), None)
     finally:
-        ctx._given_tensors = before
+        ctx._given_tensors_ = before
     if graph_breaks.count != breaks:          # the code after the break belongs to another frame
         graph_breaks.end_segment()
     return results
@@ -104,7 +104,7 @@ def call_backward(ctx: Any, saved_tensors: Any, *grads: Any) -> Any:
 def call_node(node: Any, wanted: Any, *grads: Any) -> Any:
     """Run an opaque node."""
     tls.task.node = node
-    return node._run(list(grads), wanted)
+    return node._run_(list(grads), wanted)
 
 
 class GraphBreaks:

@@ -55,20 +55,20 @@ class Cell:
 class Forwarder(Node):
     """The temporary node of all deferred ops: forwards gradients to their nodes once these exist."""
 
-    def _run(self, grads: Any, needed: Any) -> Any:
+    def _run_(self, grads: Any, needed: Any) -> Any:
         return [grads[slot] for slot in self.slots]
 
     def lead_to(self, wanted: Any, cells: Any, arrays: Any) -> None:
         """Connect it with the nodes in `cells`."""
         self.slots = [slot for slot in wanted if cells[slot].node is not None]
-        self._count = max(len(arrays), 2)
-        shapes: list[Any] = [None] * self._count
-        dtypes: list[Any] = [None] * self._count
+        self._count_ = max(len(arrays), 2)
+        shapes: list[Any] = [None] * self._count_
+        dtypes: list[Any] = [None] * self._count_
         for slot in self.slots:
             shapes[slot], dtypes[slot] = arrays[slot].shape, arrays[slot].dtype
-        self._shape, self._dtype = tuple(shapes), tuple(dtypes)
-        self._next = tuple([cells[slot].node for slot in self.slots])
-        self._nrs = [cells[slot].nr for slot in self.slots]
+        self._shape_, self._dtype_ = tuple(shapes), tuple(dtypes)
+        self._next_ = tuple([cells[slot].node for slot in self.slots])
+        self._nrs_ = [cells[slot].nr for slot in self.slots]
 
 
 def resolve(t: Any) -> None:

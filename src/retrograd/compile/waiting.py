@@ -161,8 +161,8 @@ class Waiting:
         if not mask:
             return
         node = record(op, args, mask, False)
-        node._shape = out.array.shape
-        node._dtype = out.array.dtype
+        node._shape_ = out.array.shape
+        node._dtype_ = out.array.dtype
         out._node = node
         out._requires = True
         if op.saves_result:

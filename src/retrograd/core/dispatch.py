@@ -115,8 +115,8 @@ class Dispatch(Dispatcher):
             node = record_short(op, a, None, 1)
             if op.real_only and z.dtype.kind == "c":
                 finish(op, node, 1, (out,))
-            node._shape = z.shape
-            node._dtype = z.dtype
+            node._shape_ = z.shape
+            node._dtype_ = z.dtype
             out._node = node
             out._requires = True
             if op.saves_result:
@@ -177,8 +177,8 @@ class Dispatch(Dispatcher):
             node = record_short(op, a, b, mask)
             if op.real_only and z.dtype.kind == "c":
                 finish(op, node, mask, (out,))
-            node._shape = z.shape
-            node._dtype = z.dtype
+            node._shape_ = z.shape
+            node._dtype_ = z.dtype
             out._node = node
             out._requires = True
             if op.saves_result:
@@ -230,8 +230,8 @@ class Dispatch(Dispatcher):
             return call_general(op, [a, b, *op.tail])
         bump(a)
         if node is not None:
-            node._shape = x.shape
-            node._dtype = x.dtype
+            node._shape_ = x.shape
+            node._dtype_ = x.dtype
             rebase(a, node)
         return a
 
@@ -439,8 +439,8 @@ def call_general(op: Any, args: Any) -> Any:
         if op.has_lists or op.real_only and z.dtype.kind == "c":
             finish(op, node, mask, (out,))
             return out
-        node._shape = z.shape
-        node._dtype = z.dtype
+        node._shape_ = z.shape
+        node._dtype_ = z.dtype
         out._node = node
         out._requires = True
         if op.saves_result:
@@ -518,8 +518,8 @@ def make_view(op: OpDef, source: Any, args: Any, array: Any) -> Any:
         if not op._ready:
             op.prepare()
         node = record(op, (source, *args), 1, False)
-        node._shape = array.shape
-        node._dtype = array.dtype
+        node._shape_ = array.shape
+        node._dtype_ = array.dtype
         out._node = node
         out._requires = True
     return out
@@ -615,7 +615,7 @@ def autograd(op: OpDef, args: Any) -> Any:
         if not target._flags & FLAG_INFERENCE:
             bump(target)
         if node is not None:
-            node._shape, node._dtype = target.array.shape, target.array.dtype
+            node._shape_, node._dtype_ = target.array.shape, target.array.dtype
             rebase(target, node)
             save_written(op, node, mask, target)
         return target
@@ -802,7 +802,7 @@ class ViewDispatch(Replayer):
         array = t.array
         args = (base, array.shape, strides_of(array), offset_of(array))
         node = record(self.as_strided, args, 1, False)
-        node._shape, node._dtype = array.shape, array.dtype
+        node._shape_, node._dtype_ = array.shape, array.dtype
         return node
 
     def contiguous_clone(self, t: Tensor) -> Any:

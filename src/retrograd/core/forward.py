@@ -340,7 +340,7 @@ def settle(op: OpDef, result: Any, nr: int, tangent: Any) -> None:
 
 
 def share_with_saved(op: OpDef, node: Node, nr: int, tangent: Any) -> None:
-    saved = node._saved
+    saved = node._saved_
     for slot, output in enumerate(op.saved_outputs):
         if output == nr and saved is not None and type(kept_alias(node, slot)) is Tensor:
             attach(saved[slot], tangent)

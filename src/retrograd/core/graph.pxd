@@ -14,19 +14,19 @@ cdef class NodeHooks:
     cdef public object tensor, retain, pre, post
 
 cdef class Node:
-    cdef public unsigned long long _seq
-    cdef public tuple _next
-    cdef public object _nrs
-    cdef public int _count
-    cdef public object _shape, _dtype
-    cdef public list _saved
-    cdef public object _versions, _attrs, _leaves
-    cdef public NodeHooks _hooks
-    cdef public OpDef _op
-    cdef public object _metadata
+    cdef public unsigned long long _seq_
+    cdef public tuple _next_
+    cdef public object _nrs_
+    cdef public int _count_
+    cdef public object _shape_, _dtype_
+    cdef public list _saved_
+    cdef public object _versions_, _attrs_, _leaves_
+    cdef public NodeHooks _hooks_
+    cdef public OpDef _op_
+    cdef public object _metadata_
     cdef object __weakref__
-    cpdef _run(self, list grads, needed)
-    cpdef _release(self)
+    cpdef _run_(self, list grads, needed)
+    cpdef _release_(self)
 
 cdef class AccumulateGrad(Node):
     cdef public Tensor owned

@@ -1,11 +1,12 @@
 """The recorded graph: nodes, the edges between them, and how a tensor finds its node.
 
 NOTE [Nodes]
-A node is one recorded computation. `_next` holds the nodes that its gradients go to (None where no gradient is wanted)
-and `_nrs` which of their outputs each one is (None while all are 0). `_seq` is the order of creation: the engine runs
-later nodes first. `_saved` holds tensors (see saved.py), `_attrs` the other values a derivative needs.
-`_shape`/`_dtype` describe the node's output, the gradients it takes; a node with several outputs (`_count` > 1) has
-tuples. All of these are private because a custom Function's ctx is its node, and users put attributes on it.
+A node is one recorded computation. `_next_` holds the nodes that its gradients go to (None where no gradient is wanted)
+and `_nrs_` which of their outputs each one is (None while all are 0). `_seq_` is the order of creation: the engine runs
+later nodes first. `_saved_` holds tensors (see saved.py), `_attrs_` the other values a derivative needs.
+`_shape_`/`_dtype_` describe the node's output, the gradients it takes; a node with several outputs (`_count_` > 1) has
+tuples. A custom Function's ctx is its node, and users put attributes of any name on it: fields and methods of a node that
+PyTorch's does not have begin and end with an underscore, so that `ctx._shape` or `ctx._run` is the user's.
 
 NOTE [Accumulators]
 A leaf's gradients end in its AccumulateGrad, which owns the leaf. The leaf refers to it weakly, so the pair dies with the
@@ -56,33 +57,33 @@ class NodeHooks:
 class Node:
     """One step of the backward graph."""
 
-    __slots__ = ("__weakref__", "_attrs", "_count", "_dtype", "_hooks", "_leaves", "_metadata", "_next", "_nrs", "_op",
-                 "_saved", "_seq", "_shape", "_versions")
+    __slots__ = ("__weakref__", "_attrs_", "_count_", "_dtype_", "_hooks_", "_leaves_", "_metadata_", "_next_", "_nrs_", "_op_",
+                 "_saved_", "_seq_", "_shape_", "_versions_")
 
     def __init__(self) -> None:
         numbers.n += 1
-        self._seq: int = numbers.n
-        self._next: Any = ()
-        self._nrs: Any = None
-        self._count: int = 1
-        self._shape: Any = None
-        self._dtype: Any = None
-        self._saved: Any = None
-        self._versions: Any = None
-        self._attrs: Any = None
-        self._leaves: Any = None
-        self._op: Any = None              # the op that recorded it, if it is a table row
-        self._hooks: Any = None
-        self._metadata: Any = None
+        self._seq_: int = numbers.n
+        self._next_: Any = ()
+        self._nrs_: Any = None
+        self._count_: int = 1
+        self._shape_: Any = None
+        self._dtype_: Any = None
+        self._saved_: Any = None
+        self._versions_: Any = None
+        self._attrs_: Any = None
+        self._leaves_: Any = None
+        self._op_: Any = None              # the op that recorded it, if it is a table row
+        self._hooks_: Any = None
+        self._metadata_: Any = None
 
-    def _run(self, grads: Any, needed: Any) -> Any:
+    def _run_(self, grads: Any, needed: Any) -> Any:
         """Turn the gradients of the outputs into one gradient per edge; `needed` says which (None: all)."""
         raise NotImplementedError
 
-    def _release(self) -> None:
+    def _release_(self) -> None:
         """Release the saved tensors."""
 
-    def _shown(self, nr: int) -> tuple[Any, int]:
+    def _shown_(self, nr: int) -> tuple[Any, int]:
         """The (node, output number) shown to users for output `nr` of this node."""
         return self, nr
 
@@ -94,16 +95,16 @@ class Node:
         return f"<{type(self).__name__} object at {id(self):#x}>"
 
     def __call__(self, *grads: Any) -> Any:
-        if len(grads) != self._count:
-            raise TypeError(f"expected {self._count} arguments, got {len(grads)} instead")
+        if len(grads) != self._count_:
+            raise TypeError(f"expected {self._count_} arguments, got {len(grads)} instead")
         results = run_node(self, list(grads))
         return results[0] if len(results) == 1 else tuple(results)
 
     @property
     def next_functions(self) -> Any:
-        nrs = self._nrs
-        return tuple([(None, 0) if n is None else show(n)._shown(0 if nrs is None else nrs[i])
-                      for i, n in enumerate(self._next)])
+        nrs = self._nrs_
+        return tuple([(None, 0) if n is None else show(n)._shown_(0 if nrs is None else nrs[i])
+                      for i, n in enumerate(self._next_)])
 
     @property
     def requires_grad(self) -> bool:
@@ -111,19 +112,19 @@ class Node:
 
     @property
     def metadata(self) -> dict[Any, Any]:
-        if self._metadata is None:
-            self._metadata = {}
-        return self._metadata
+        if self._metadata_ is None:
+            self._metadata_ = {}
+        return self._metadata_
 
     @property
     def _input_metadata(self) -> Any:
-        return tuple([InputMetadata(*shape_dtype(self, i)) for i in range(self._count)])
+        return tuple([InputMetadata(*shape_dtype(self, i)) for i in range(self._count_)])
 
     def _sequence_nr(self) -> int:
-        return self._seq
+        return self._seq_
 
     def _set_sequence_nr(self, number: int) -> None:
-        self._seq = number
+        self._seq_ = number
 
     def register_hook(self, hook: Any) -> Any:
         return register(self, "post", hook)
@@ -170,11 +171,12 @@ class AccumulateGrad(Node):
     def __init__(self, variable: Any) -> None:
         self.owned: Any = None              # the leaf, once user code holds this node
         self.weak: Any = ref(variable)
-        self._seq = LAST
-        self._next = ()
-        self._count = 1
-        self._nrs = self._saved = self._versions = self._attrs = self._leaves = self._hooks = self._metadata = self._op = None
-        self._shape = self._dtype = None    # read from the variable, whose data may be replaced
+        self._seq_ = LAST
+        self._next_ = ()
+        self._count_ = 1
+        self._nrs_ = self._saved_ = self._versions_ = self._attrs_ = self._leaves_ = None
+        self._hooks_ = self._metadata_ = self._op_ = None
+        self._shape_ = self._dtype_ = None    # read from the variable, whose data may be replaced
 
     @property
     def variable(self) -> Any:
@@ -207,9 +209,9 @@ def shape_dtype(node: Any, nr: int) -> Any:
         sink = node
         array = leaf_of(sink).array
         return array.shape, array.dtype
-    if node._count == 1:
-        return node._shape, node._dtype
-    return node._shape[nr], node._dtype[nr]
+    if node._count_ == 1:
+        return node._shape_, node._dtype_
+    return node._shape_[nr], node._dtype_[nr]
 
 
 def accumulator(t: Any) -> Any:
@@ -251,11 +253,11 @@ def edge_from(node: Any, t: Any) -> Any:
     if type(edge) is AccumulateGrad:
         sink = edge
         if sink.owned is None:
-            leaves = node._leaves
+            leaves = node._leaves_
             if type(leaves) is list:
                 leaves.append(t)
             else:
-                node._leaves = t if leaves is None else [leaves, t]
+                node._leaves_ = t if leaves is None else [leaves, t]
     return edge
 
 
@@ -270,8 +272,8 @@ def connect(node: Any, inputs: Any) -> None:
             if nrs is None:
                 nrs = [0] * len(inputs)
             nrs[i] = t._nr
-    node._next = tuple(nexts)
-    node._nrs = nrs
+    node._next_ = tuple(nexts)
+    node._nrs_ = nrs
 
 
 def set_history(t: Any, node: Any, nr: int) -> None:
@@ -285,11 +287,11 @@ def describe_outputs(node: Any, outputs: Any) -> None:
     """Set the shapes and dtypes of the outputs of `node` (None where an output is not a tensor)."""
     if len(outputs) == 1 and outputs[0] is not None:
         array = outputs[0].array
-        node._shape, node._dtype = array.shape, array.dtype
+        node._shape_, node._dtype_ = array.shape, array.dtype
     else:
-        node._count = len(outputs)
-        node._shape = tuple([None if t is None else t.array.shape for t in outputs])
-        node._dtype = tuple([None if t is None else t.array.dtype for t in outputs])
+        node._count_ = len(outputs)
+        node._shape_ = tuple([None if t is None else t.array.shape for t in outputs])
+        node._dtype_ = tuple([None if t is None else t.array.dtype for t in outputs])
 
 
 # ---- hooks on nodes; hooks.py and the engine run them
@@ -338,12 +340,12 @@ class RemovableHandle:
 
 def register(node: Any, kind: str, hook: Any) -> RemovableHandle:
     """Add a hook of `kind` ("pre" or "post") to `node`."""
-    if node._hooks is None:
-        node._hooks = NodeHooks()
-    hooks = getattr(node._hooks, kind)
+    if node._hooks_ is None:
+        node._hooks_ = NodeHooks()
+    hooks = getattr(node._hooks_, kind)
     if hooks is None:
         hooks = {}
-        setattr(node._hooks, kind, hooks)
+        setattr(node._hooks_, kind, hooks)
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     return handle
@@ -360,4 +362,4 @@ def last_of(hooks: Any, inputs: Any, outputs: Any) -> Any:
 
 def run_node(node: Any, grads: list[Any]) -> Any:
     """Run one node alone, for `node(grad)`."""
-    return node._run(grads, None)
+    return node._run_(grads, None)

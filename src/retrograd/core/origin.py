@@ -116,7 +116,7 @@ def remember(node: Node, name: str = "") -> None:
 
 def origin_of_node(node: Any) -> Any:
     """The line that recorded `node`, None if origins were off."""
-    return None if node is None or node._metadata is None else node._metadata.get("origin_")
+    return None if node is None or node._metadata_ is None else node._metadata_.get("origin_")
 
 
 # ---- tensors

@@ -15,8 +15,8 @@ cdef int VALUE, SIZES, DTYPE, NDIM, STRIDES, GEOMETRY, NUMEL, SHAPE, LAYOUT, BLO
 
 cdef class OpNode(Node):
     @cython.locals(op=OpDef, rule=Rule, results=list, nexts=tuple, i=int, wanted=bint)
-    cpdef _run(self, list grads, needed)
-    cpdef _release(self)
+    cpdef _run_(self, list grads, needed)
+    cpdef _release_(self)
 
 @cython.locals(t=Tensor, counter=Counter)
 cpdef unpack_fast(OpNode node, int slot)

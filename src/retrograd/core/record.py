@@ -56,9 +56,9 @@ class OpNode(Node):
 
     __slots__ = ()
 
-    def _run(self, grads: Any, needed: Any) -> Any:
-        op = self._op
-        nexts = self._next
+    def _run_(self, grads: Any, needed: Any) -> Any:
+        op = self._op_
+        nexts = self._next_
         results: list[Any] = [None] * len(nexts)
         grad = grads[0]
         if grad is None and (len(grads) == 1 or all([g is None for g in grads])):
@@ -93,12 +93,12 @@ class OpNode(Node):
 
     def apply_lists(self, grads: Any, needed: Any) -> Any:
         """`apply` for ops some of whose inputs are lists of tensors: one edge for each of their items."""
-        op = self._op
-        starts, counts = self._attrs[len(op.attr_names)]
-        results: list[Any] = [None] * len(self._next)
+        op = self._op_
+        starts, counts = self._attrs_[len(op.attr_names)]
+        results: list[Any] = [None] * len(self._next_)
         for rule in op.rules:
             spans = [(starts[i], counts[i]) for i in rule.targets]
-            flags = [[self._next[s + k] is not None and (needed is None or needed[s + k])
+            flags = [[self._next_[s + k] is not None and (needed is None or needed[s + k])
                       for k in range(max(c, 1) if c != 0 else 0)] for s, c in spans]
             if not any([any(f) for f in flags]):
                 continue
@@ -115,19 +115,19 @@ class OpNode(Node):
                         results[start + k] = None if out is None else out[k]
         return results
 
-    def _release(self) -> None:
-        if self._saved is not None:
-            for item in self._saved:
+    def _release_(self) -> None:
+        if self._saved_ is not None:
+            for item in self._saved_:
                 if type(item) is SavedTensor:
                     item.release()
                 elif type(item) is list:
                     for entry in item:
                         if type(entry) is SavedTensor:
                             entry.release()
-            self._saved = None
+            self._saved_ = None
 
     def __dir__(self) -> Any:
-        op = self._op
+        op = self._op_
         shown = {*["_saved_" + n for n in [*op.saved_names, *[n for i, n in enumerate(op.attr_names) if op.shows(i)]]],
                  *["_raw_saved_" + n for n in op.saved_names]}
         return [n for n in object.__dir__(self) if n in shown or not n.startswith(("_saved_", "_raw_saved_"))]
@@ -135,15 +135,15 @@ class OpNode(Node):
 
 def unpack_fast(node: Node, slot: int) -> Any:
     """`unpack_slot` for the commonest cases: a plain tensor that was an input and has not been written to, or an output."""
-    if node._saved is None:
+    if node._saved_ is None:
         return unpack_slot(node, slot)
-    if type(node._saved[slot]) is ndarray:
-        return restore_array(node._saved[slot], node, node._op.saved_outputs[slot])
-    if type(node._saved[slot]) is Tensor:
-        t = node._saved[slot]
+    if type(node._saved_[slot]) is ndarray:
+        return restore_array(node._saved_[slot], node, node._op_.saved_outputs[slot])
+    if type(node._saved_[slot]) is Tensor:
+        t = node._saved_[slot]
         counter = t._counter
-        if (counter is None or (node._versions is None and counter.n == 0)) and t._extra is None and not (
-                node._op.saves_result and node._op.saved_outputs[slot] >= 0):
+        if (counter is None or (node._versions_ is None and counter.n == 0)) and t._extra is None and not (
+                node._op_.saves_result and node._op_.saved_outputs[slot] >= 0):
             return t
     return unpack_slot(node, slot)
 
@@ -157,26 +157,26 @@ def rule_arguments(node: Node, rule: Any, grads: Any, needed: Any) -> Any:
         elif kind == SAVED:
             values.append(unpack_slot(node, index))
         elif kind == ATTR:
-            values.append(node._attrs[index])
+            values.append(node._attrs_[index])
         elif kind == GRADS:
             values.append(grads)
         else:
-            nexts = node._next
+            nexts = node._next_
             values.append([nexts[i] is not None and (needed is None or needed[i]) for i in range(len(nexts))])
     return values
 
 
 def saved_attribute(node: Any, name: str) -> Any:
     """`node._saved_x` and `node._raw_saved_x`."""
-    op = node._op
+    op = node._op_
     raw = name.startswith("_raw")
     key = name[len("_raw_saved_"):] if raw else name[len("_saved_"):]
     if key in op.attr_names and not raw and op.shows(op.attr_names.index(key)):
         slot = op.attr_names.index(key)
         kind, argument, _ = op.attr_kinds[slot]
         param = op.schema.params[argument]
-        if node._attrs is not None:
-            value = node._attrs[slot]
+        if node._attrs_ is not None:
+            value = node._attrs_[slot]
         else:                                            # a call with default arguments, by the fast path
             value = op.tail[argument - len(op.tensor_args)] if kind == VALUE else None
         if value is None and kind == STRIDES:
@@ -191,11 +191,11 @@ def saved_attribute(node: Any, name: str) -> Any:
     if key not in op.saved_names:
         raise AttributeError(f"'{type(node).__name__}' object has no attribute '{name}'")
     slot = op.saved_names.index(key)
-    if node._saved is None and not op.has_lists:
-        plan = op.plan(sum([1 << i for i, n in enumerate(node._next) if n is not None]))
+    if node._saved_ is None and not op.has_lists:
+        plan = op.plan(sum([1 << i for i, n in enumerate(node._next_) if n is not None]))
         if not plan.inputs and not plan.outputs:              # the rules in use needed nothing
             return SavedTensor.nothing() if raw else None
-    if node._saved is None:
+    if node._saved_ is None:
         if not raw:
             raise RuntimeError(FREED)
         released = SavedTensor.nothing()
@@ -211,10 +211,10 @@ def saved_attribute(node: Any, name: str) -> Any:
         return tuple(value) if type(value) is list else value
     if isinstance(item, Tensor):
         output = op.saved_outputs[slot]
-        version = 0 if node._versions is None else node._versions[slot]
+        version = 0 if node._versions_ is None else node._versions_[slot]
         item = SavedTensor.packed(item, node, output >= 0, max(output, 0), False)
         item._version = version
-        node._saved[slot] = item
+        node._saved_[slot] = item
     elif item is None or not isinstance(item, (SavedTensor, list)):
         return SavedTensor.nothing()
     elif isinstance(item, list):
@@ -269,7 +269,7 @@ def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
     if cls is None:
         cls = node_class(op)
     node = cls()
-    node._op = op
+    node._op_ = op
     if op.has_lists:
         record_lists(op, args, node)
         if switches.any_mode and tls.origins:
@@ -288,14 +288,14 @@ def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
             if n is None or source._view is not None:
                 n = edge_from(node, source)
             if source._nr and n is not None:
-                if node._nrs is None:
-                    node._nrs = [0] * len(op.inputs)
-                node._nrs[i] = source._nr
+                if node._nrs_ is None:
+                    node._nrs_ = [0] * len(op.inputs)
+                node._nrs_[i] = source._nr
         nexts.append(n)
         i += 1
-    node._next = tuple(nexts) if op.node_name != "NotImplemented" else tuple([n for n in nexts if n is not None])
+    node._next_ = tuple(nexts) if op.node_name != "NotImplemented" else tuple([n for n in nexts if n is not None])
     if plan.inputs or plan.outputs:
-        node._saved = [None] * len(op.saved_names)
+        node._saved_ = [None] * len(op.saved_names)
         plain = switches.any_mode == 0 or run_flags() <= 1
         for slot, arg in plan.inputs:
             t = args[arg]
@@ -304,14 +304,14 @@ def record(op: Any, args: Any, mask: int, inplace: bool) -> Any:
             if plain and type(t) is Tensor and t._flags == 0:
                 if t._counter is not None:
                     note_version(node, slot, t)
-                node._saved[slot] = t
+                node._saved_[slot] = t
             else:
                 save_input(node, slot, t)
     if plan.attrs:
         values = [None] * len(op.attr_names)
         for slot, kind, arg, extra in plan.attrs:
             values[slot] = attribute_value(kind, args[arg], extra)
-        node._attrs = tuple(values)           # one of numbers leaves the garbage collector's lists, as a list never does
+        node._attrs_ = tuple(values)           # one of numbers leaves the garbage collector's lists, as a list never does
     if switches.any_mode and tls.origins:
         remember(node)
     return node
@@ -327,10 +327,10 @@ def record_short(op: OpDef, a: Any, b: Any, mask: int) -> Any:
         plan = op.short_plans[mask] = make_short_plan(op, mask)
     node = cls.__new__(cls)               # without __init__: a call saved
     sequence.n += 1
-    node._seq = sequence.n
-    node._count = 1
-    node._nrs = node._saved = node._versions = node._attrs = node._leaves = node._hooks = node._metadata = None
-    node._op = op
+    node._seq_ = sequence.n
+    node._count_ = 1
+    node._nrs_ = node._saved_ = node._versions_ = node._attrs_ = node._leaves_ = node._hooks_ = node._metadata_ = None
+    node._op_ = op
     first = second = None
     nr = 0
     if mask & 1:
@@ -339,24 +339,24 @@ def record_short(op: OpDef, a: Any, b: Any, mask: int) -> Any:
             first = edge_from(node, a)
         nr = a._nr
     if b is None:
-        node._next = (first,)
+        node._next_ = (first,)
         if nr:
-            node._nrs = [nr]
+            node._nrs_ = [nr]
     else:
         if mask & 2:
             other = b
             second = other._node
             if second is None or other._view is not None:
                 second = edge_from(node, other)
-            node._next = (first, second)
+            node._next_ = (first, second)
             if nr or other._nr:
-                node._nrs = [nr, other._nr]
+                node._nrs_ = [nr, other._nr]
         else:
-            node._next = (first, None) if op.two_inputs else (first,)
+            node._next_ = (first, None) if op.two_inputs else (first,)
             if nr:
-                node._nrs = [nr, 0]
+                node._nrs_ = [nr, 0]
     if plan.saves:
-        saved = node._saved = [None] * plan.saves
+        saved = node._saved_ = [None] * plan.saves
         if plan.first >= 0:
             saved[plan.first] = a
             if a._counter is not None:
@@ -375,7 +375,7 @@ def record_short(op: OpDef, a: Any, b: Any, mask: int) -> Any:
         for slot, kind, arg, extra in plan.attrs:
             values[slot] = attribute_value(kind, a if arg == 0 else b if arg == 1 and b is not None else
                                            op.tail[arg - len(op.tensor_args)], extra)
-        node._attrs = tuple(values)
+        node._attrs_ = tuple(values)
     return node
 
 
@@ -393,18 +393,18 @@ def record_lists(op: Any, args: Any, node: Node) -> None:
             counts.append(-1)
             inputs.append(value)
     nexts = [edge_from(node, t) if isinstance(t, Tensor) else None for t in inputs]
-    node._next = tuple(nexts)
+    node._next_ = tuple(nexts)
     if any([n is not None and t._nr for n, t in zip(nexts, inputs, strict=True)]):
-        node._nrs = [t._nr if n is not None else 0 for n, t in zip(nexts, inputs, strict=True)]
+        node._nrs_ = [t._nr if n is not None else 0 for n, t in zip(nexts, inputs, strict=True)]
     plan = op.plan((1 << len(op.inputs)) - 1)
     if plan.inputs or plan.outputs:
-        node._saved = [None] * len(op.saved_names)
+        node._saved_ = [None] * len(op.saved_names)
         for slot, arg in plan.inputs:
             save_input(node, slot, args[arg])
     attrs = [None] * len(op.attr_names)
     for slot, kind, arg, extra in plan.attrs:
         attrs[slot] = attribute_value(kind, args[arg], extra)
-    node._attrs = (*attrs, (starts, counts))
+    node._attrs_ = (*attrs, (starts, counts))
 
 
 def attribute_value(kind: int, value: Any, extra: int) -> Any:
@@ -468,7 +468,7 @@ def save_results(op: OpDef, node: Node, mask: int, outputs: Any) -> None:
         return
     for slot, nr in plan.outputs:
         if op.returns_list:
-            node._saved[slot] = [SavedTensor.packed(t, node, True, i) for i, t in enumerate(outputs)]
+            node._saved_[slot] = [SavedTensor.packed(t, node, True, i) for i, t in enumerate(outputs)]
         else:
             save_output(node, slot, outputs[nr], nr)
 
@@ -479,9 +479,9 @@ def save_written(op: OpDef, node: Node, mask: int, target: Any) -> None:
     if target._view is not None and target._node is not None:
         plan = op.plan(mask)
         for slot, _ in plan.outputs:
-            if isinstance(node._saved[slot], Tensor):
-                node._saved[slot] = SavedTensor.packed(target, node, True, target._nr, False)
-            node._saved[slot]._producer = ref(target._node)
+            if isinstance(node._saved_[slot], Tensor):
+                node._saved_[slot] = SavedTensor.packed(target, node, True, target._nr, False)
+            node._saved_[slot]._producer = ref(target._node)
 
 
 def dropped(op: OpDef, array: Any) -> bool:

@@ -3,8 +3,8 @@
 NOTE [Saved inputs and outputs]
 An input is kept as the object itself, with its version. An output is kept as an alias without history (the output
 itself would make a cycle: node -> output -> node) and gets its history back when it is unpacked. With saved-tensor hooks,
-the result of the pack hook is kept instead. Most nodes keep bare tensors in `node._saved` and their versions in
-`node._versions`; a slot holds a `SavedTensor` only once hooks are involved or Python asks for it. For an output without
+the result of the pack hook is kept instead. Most nodes keep bare tensors in `node._saved_` and their versions in
+`node._versions_`; a slot holds a `SavedTensor` only once hooks are involved or Python asks for it. For an output without
 views and in-place writes the bare array is enough; it becomes an alias when the output gets its version counter
 (`share_counter`).
 """
@@ -85,17 +85,17 @@ def save_input(node: Node, slot: int, t: Any) -> None:
             raise RuntimeError(INFERENCE)
         hooks = tls.saved_hooks
         if hooks:
-            node._saved[slot] = pack(t, False, 0, hooks[-1])
+            node._saved_[slot] = pack(t, False, 0, hooks[-1])
             return
         note_version(node, slot, t)
-        node._saved[slot] = t
+        node._saved_[slot] = t
     elif isinstance(t, (list, tuple)):
         for item in t:
             if isinstance(item, Tensor) and item._flags & FLAG_INFERENCE:
                 raise RuntimeError(INFERENCE)
-        node._saved[slot] = [SavedTensor.packed(item, node, False, 0) if isinstance(item, Tensor) else item for item in t]
+        node._saved_[slot] = [SavedTensor.packed(item, node, False, 0) if isinstance(item, Tensor) else item for item in t]
     else:
-        node._saved[slot] = t
+        node._saved_[slot] = t
 
 
 def save_output(node: Node, slot: int, t: Any, nr: int) -> None:
@@ -103,27 +103,27 @@ def save_output(node: Node, slot: int, t: Any, nr: int) -> None:
     # Only an output whose grad_fn is `node` shares its counter later; otherwise the alias carries the counter from now on.
     if t._node is node and t._counter is None and t._flags == 0 and type(t) is Tensor and (
             switches.any_mode == 0 or run_flags() <= 1):
-        node._saved[slot] = t.array
+        node._saved_[slot] = t.array
         return
     hooks = tls.saved_hooks if switches.any_mode else None
     if hooks:
-        node._saved[slot] = pack(t, True, nr, hooks[-1])
+        node._saved_[slot] = pack(t, True, nr, hooks[-1])
         return
     twin = kept(t)
     if twin._counter.n:
         note_version(node, slot, twin)
-    node._saved[slot] = twin
+    node._saved_[slot] = twin
 
 
 def share_counter(t: Any) -> None:
     """Share the new version counter of `t` with its node, if that has saved the output."""
     node = t._node
-    if node._saved is None:
+    if node._saved_ is None:
         return
     array = t.array
-    for slot, item in enumerate(node._saved):
+    for slot, item in enumerate(node._saved_):
         if item is array:
-            node._saved[slot] = alias(t)
+            node._saved_[slot] = alias(t)
             continue
         twin = item._tensor if type(item) is SavedTensor and item._is_output else item
         if type(twin) is Tensor and twin.array is array and twin is not t:
@@ -132,37 +132,37 @@ def share_counter(t: Any) -> None:
 
 def kept_alias(node: Node, slot: int) -> Any:
     """The content of `slot` in the form shown to Python: an alias with a counter, not the bare array of an output."""
-    item = node._saved[slot]
+    item = node._saved_[slot]
     if type(item) is ndarray:
-        item = node._saved[slot] = new_tensor(item)
+        item = node._saved_[slot] = new_tensor(item)
         counter_of(item)
     return item
 
 
 def note_version(node: Node, slot: int, t: Tensor) -> None:
     if t._counter is not None and t._counter.n:
-        if node._versions is None:
-            node._versions = [0] * len(node._saved)
-        node._versions[slot] = t._counter.n
+        if node._versions_ is None:
+            node._versions_ = [0] * len(node._saved_)
+        node._versions_[slot] = t._counter.n
 
 
 def unpack_slot(node: Node, slot: int) -> Any:
     """The value saved in `slot`; raises if it was modified since."""
-    if node._saved is None:
+    if node._saved_ is None:
         raise RuntimeError(FREED)
-    t = node._saved[slot]
+    t = node._saved_[slot]
     if isinstance(t, Tensor):
         held = t
         counter = held._counter
-        if counter is not None and counter.n != (0 if node._versions is None else node._versions[slot]):
+        if counter is not None and counter.n != (0 if node._versions_ is None else node._versions_[slot]):
             raise modified(node, slot, t)
-        if node._op.saves_result and node._op.saved_outputs[slot] >= 0:
-            return restore_output(t, node, node._op.saved_outputs[slot])
+        if node._op_.saves_result and node._op_.saved_outputs[slot] >= 0:
+            return restore_output(t, node, node._op_.saved_outputs[slot])
         if held._extra is not None and held._extra.detached and held._node is None:
             check_not_detached(node, slot, t)
         return t
     if type(t) is ndarray:
-        return restore_array(t, node, node._op.saved_outputs[slot])
+        return restore_array(t, node, node._op_.saved_outputs[slot])
     if type(t) is SavedTensor:
         return t.unpack(node)
     if isinstance(t, list):
@@ -172,7 +172,7 @@ def unpack_slot(node: Node, slot: int) -> Any:
 
 def restore_output(t: Tensor, node: Any, nr: int) -> Any:
     """A saved output with its history restored."""
-    op = None if node is None else node._op
+    op = None if node is None else node._op_
     differentiable = t.array.dtype.kind in "fcV" and (op is None or nr not in op.constant)
     if t._flags & FLAG_SUBCLASS and not differentiable:
         return t
@@ -198,7 +198,7 @@ def restore_array(array: Any, node: Node, nr: int) -> Any:
     twin = new_tensor(array)
     if switches.any_mode and tls.dispatch_modes:
         return restore_output(twin, node, nr)
-    if array.dtype.kind in "fcV" and nr not in node._op.constant:
+    if array.dtype.kind in "fcV" and nr not in node._op_.constant:
         twin._node = node
         twin._nr = nr
         twin._requires = True
@@ -206,18 +206,18 @@ def restore_array(array: Any, node: Node, nr: int) -> Any:
 
 
 def check_not_detached(node: Node, slot: int, t: Tensor) -> None:
-    argument = node._op.saved_args[slot]
-    if argument in node._op.inputs and not node._op.has_lists:
-        producer = node._next[node._op.inputs.index(argument)]
+    argument = node._op_.saved_args[slot]
+    if argument in node._op_.inputs and not node._op_.has_lists:
+        producer = node._next_[node._op_.inputs.index(argument)]
         if producer is not None and type(producer) is not AccumulateGrad:
             raise RuntimeError(DETACHED)
 
 
 def modified(node: Node, slot: int, t: Tensor) -> RuntimeError:
     """The error about a saved tensor that was written to."""
-    expected = 0 if node._versions is None else node._versions[slot]
-    output = node._op.saved_outputs[slot] if node._op is not None else -1
-    if output >= 0 and (t.dtype.category < 2 or output in node._op.constant):      # the output is not differentiable
+    expected = 0 if node._versions_ is None else node._versions_[slot]
+    output = node._op_.saved_outputs[slot] if node._op_ is not None else -1
+    if output >= 0 and (t.dtype.category < 2 or output in node._op_.constant):      # the output is not differentiable
         return modified_error(t, expected, None, 0, node)
     if output < 0 and t._view is not None:
         operators.dispatcher.refresh(t)

@@ -533,7 +533,7 @@ def device_of(t: Any) -> Any:
 
 def grad_fn_of(t: Any) -> Any:
     node = t._recorded
-    return node if node is None or node._op is not None else node._shown(t._nr)[0]
+    return node if node is None or node._op_ is not None else node._shown_(t._nr)[0]
 
 
 def is_leaf_of(t: Any) -> bool:
@@ -542,7 +542,7 @@ def is_leaf_of(t: Any) -> bool:
 
 def output_nr_of(t: Any) -> int:
     node = t._recorded
-    return t._nr if node is None or node._op is not None else node._shown(t._nr)[1]
+    return t._nr if node is None or node._op_ is not None else node._shown_(t._nr)[1]
 
 
 def version_of(t: Any) -> int:

@@ -290,7 +290,7 @@ class CopySlices(Node):
     def __init__(self, t: Tensor, base: Any, inner: Any) -> None:
         Node.__init__(self)
         array = base.array
-        self._shape, self._dtype = array.shape, array.dtype
+        self._shape_, self._dtype_ = array.shape, array.dtype
         self.strides = strides_of(array)
         self.inner = inner
         # the geometry of the written part in the base; a recipe where strides cannot express it
@@ -302,35 +302,35 @@ class CopySlices(Node):
             self.place = (t.array.shape, strides_of(t.array), offset_of(t.array) - offset_of(array))
             self.view = None
         producer = edge_of(base)
-        self._next = (producer, *inner._next[1:])
-        self._leaves = inner._leaves
-        nrs = inner._nrs
+        self._next_ = (producer, *inner._next_[1:])
+        self._leaves_ = inner._leaves_
+        nrs = inner._nrs_
         if base._nr and producer is not None or nrs is not None:
-            others = nrs[1:] if nrs is not None else [0] * (len(inner._next) - 1)
-            self._nrs = [base._nr if producer is not None else 0, *others]
+            others = nrs[1:] if nrs is not None else [0] * (len(inner._next_) - 1)
+            self._nrs_ = [base._nr if producer is not None else 0, *others]
 
     def name(self) -> str:
         return "torch::autograd::CopySlices"
 
-    def _run(self, grads: Any, needed: Any) -> Any:
+    def _run_(self, grads: Any, needed: Any) -> Any:
         grad = grads[0]
-        results: list[Any] = [None] * len(self._next)
+        results: list[Any] = [None] * len(self._next_)
         if grad is None:
             return results
         if self.inner is None:
             raise RuntimeError(FREED)
         if self.place is not None and grad._flags == 0 and not grad_enabled() and not slow_path():
             return self.run_plain(grad, needed, results)
-        whole = replayer.backward_copy(grad, self._shape, self.strides)
+        whole = replayer.backward_copy(grad, self._shape_, self.strides)
         if self.place is not None:
             size, stride, offset = self.place
             part = whole.as_strided(size, stride, offset + whole.storage_offset())
         else:
             part = replay(self.view, whole)
         inner_needed = None
-        if needed is not None or self._next[0] is None:
-            inner_needed = [n is not None and (needed is None or needed[i]) for i, n in enumerate(self._next)]
-        inner = self.inner._run([replayer.contiguous_clone(part)], inner_needed)
+        if needed is not None or self._next_[0] is None:
+            inner_needed = [n is not None and (needed is None or needed[i]) for i, n in enumerate(self._next_)]
+        inner = self.inner._run_([replayer.contiguous_clone(part)], inner_needed)
         for i, g in enumerate(inner):
             if g is None or i >= len(results) or (inner_needed is not None and not inner_needed[i]):
                 continue
@@ -344,11 +344,11 @@ class CopySlices(Node):
     def run_plain(self, grad: Any, needed: Any, results: Any) -> Any:
         """`_run` on bare arrays, when no mode is on and no graph is wanted."""
         size, stride, offset = self.place
-        whole = empty_strided(self._shape, self.strides, grad.array.dtype)
+        whole = empty_strided(self._shape_, self.strides, grad.array.dtype)
         whole[...] = grad.array
         part = strided(whole, size, stride, offset)
-        wanted = [n is not None and (needed is None or needed[i]) for i, n in enumerate(self._next)]
-        inner = self.inner._run([new_tensor(part.copy())], wanted)
+        wanted = [n is not None and (needed is None or needed[i]) for i, n in enumerate(self._next_)]
+        inner = self.inner._run_([new_tensor(part.copy())], wanted)
         for i, g in enumerate(inner):
             if g is not None and i < len(results) and wanted[i]:
                 results[i] = g
@@ -361,9 +361,9 @@ class CopySlices(Node):
             results[0] = new_tensor(whole)
         return results
 
-    def _release(self) -> None:
+    def _release_(self) -> None:
         if self.inner is not None:
-            self.inner._release()
+            self.inner._release_()
         self.inner = None
 
 
@@ -371,19 +371,19 @@ class CopySlices(Node):
 def take_retained(t: Tensor) -> Any:
     """Remove the retains-grad hook of `t` from its current node."""
     node = t._node
-    if node is None or t._extra is None or not t._extra.retains_grad or node._hooks is None or node._hooks.retain is None:
+    if node is None or t._extra is None or not t._extra.retains_grad or node._hooks_ is None or node._hooks_.retain is None:
         return None
-    return node._hooks.retain.pop(t._nr, None)
+    return node._hooks_.retain.pop(t._nr, None)
 
 
 def give_retained(t: Tensor, hook: Any) -> None:
     """Add a retains-grad hook to the current node of `t`."""
     node = t._node
-    if node._hooks is None:
-        node._hooks = NodeHooks()
-    if node._hooks.retain is None:
-        node._hooks.retain = {}
-    node._hooks.retain[t._nr] = hook
+    if node._hooks_ is None:
+        node._hooks_ = NodeHooks()
+    if node._hooks_.retain is None:
+        node._hooks_.retain = {}
+    node._hooks_.retain[t._nr] = hook
 
 
 def is_view(t: Tensor) -> bool:

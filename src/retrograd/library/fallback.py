@@ -65,9 +65,9 @@ class WarnNotImplemented(Node):
     def __repr__(self) -> str:
         return f"<CppFunction object at {id(self):#x}>"
 
-    def _run(self, grads: Any, needed: Any) -> Any:
+    def _run_(self, grads: Any, needed: Any) -> Any:
         warn(self.op, None)
-        return [None] * len(self._next)
+        return [None] * len(self._next_)
 
 
 def warn(name: str, grad: Any) -> None:

@@ -89,35 +89,39 @@ def wrapped(values: Any, dims: Any, level: Vmap) -> list[Any]:
 
 
 class BatchedCtx:
-    """The ctx of a Function's methods under vmap: the tensors it shows are batched, the ones it stores are not."""
+    """The ctx of a Function's methods under vmap: the tensors it shows are batched, the ones it stores are not.
+
+    Its own fields have names that PyTorch reserves, so that all others are free for the user's attributes.
+    """
 
     def __init__(self, ctx: Any, level: Vmap, dims: dict[str, Any]) -> None:
-        self.__dict__.update(_inner=ctx, _level=level, _dims=dims)
+        self.__dict__.update(_pt_inner_ctx=ctx, _pt_current_level=level, _pt_saved_dims=dims)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
+        return getattr(self._pt_inner_ctx, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        setattr(self._inner, name, value)
+        setattr(self._pt_inner_ctx, name, value)
 
     def save_for_backward(self, *tensors: Any) -> None:
-        self._inner.save_for_backward(*self._unwrapped("backward", tensors))
+        self._pt_inner_ctx.save_for_backward(*unwrapped(self, "backward", tensors))
 
     def save_for_forward(self, *tensors: Any) -> None:
-        self._inner.save_for_forward(*self._unwrapped("forward", tensors))
-
-    def _unwrapped(self, kind: str, tensors: Any) -> list[Any]:
-        pairs = [self._level.unwrap(t) for t in tensors]
-        self._dims[kind] = [dim for _, dim in pairs]
-        return [value for value, _ in pairs]
+        self._pt_inner_ctx.save_for_forward(*unwrapped(self, "forward", tensors))
 
     @property
     def saved_tensors(self) -> Any:
-        saved = self._inner.saved_tensors
-        dims = self._dims.get("backward")
+        saved = self._pt_inner_ctx.saved_tensors
+        dims = self._pt_saved_dims.get("backward")
         if dims is None or len(dims) != len(saved):
-            dims = self._dims["forward"]
-        return tuple(wrapped(saved, dims, self._level))
+            dims = self._pt_saved_dims["forward"]
+        return tuple(wrapped(saved, dims, self._pt_current_level))
+
+
+def unwrapped(ctx: BatchedCtx, kind: str, tensors: Any) -> list[Any]:
+    pairs = [ctx._pt_current_level.unwrap(t) for t in tensors]
+    ctx._pt_saved_dims[kind] = [dim for _, dim in pairs]
+    return [value for value, _ in pairs]
 
 
 def generated(cls: Any, in_dims: list[Any], spec: Any, size: int, randomness: str) -> Any:

@@ -98,7 +98,7 @@ class Body:
         text += f"        node = record(op, ({self.values},), wanted, False)\n"
         if op.has_lists or op.real_only:
             return text + "        finish(op, node, wanted, (t,))\n    return t\n"
-        text += "        t._node, t._requires, node._shape, node._dtype = node, True, z.shape, z.dtype\n"
+        text += "        t._node, t._requires, node._shape_, node._dtype_ = node, True, z.shape, z.dtype\n"
         return text + ("        save_results(op, node, wanted, (t,))\n" if op.saves_result else "") + "    return t\n"
 
     # ---- their parts

@@ -158,12 +158,12 @@ RESULT = indent(new_text("t", "z"), "    ") + """
     if not wanted:
         return t
     node = new(cls)
-    node._seq = numbers.n = numbers.n + 1
-    node._op = op
-    node._count = 1
-    node._shape = z.shape
-    node._dtype = z.dtype
-    node._nrs = node._saved = node._versions = node._attrs = node._leaves = node._hooks = node._metadata = None
+    node._seq_ = numbers.n = numbers.n + 1
+    node._op_ = op
+    node._count_ = 1
+    node._shape_ = z.shape
+    node._dtype_ = z.dtype
+    node._nrs_ = node._saved_ = node._versions_ = node._attrs_ = node._leaves_ = node._hooks_ = node._metadata_ = None
     t._node = node
     t._requires = True
 """
@@ -174,15 +174,15 @@ n = a._node
 if n is None or a._view is not None:
     if n is None and a._view is None and type(a._sink) is AccumulateGrad:
         n = a._sink
-        node._leaves = a
+        node._leaves_ = a
     else:
         n = edge_from(node, a)
 """
 
 ONE_EDGE = indent(EDGE, "    ") + """
-    node._next = (n,)
+    node._next_ = (n,)
     if a._nr:
-        node._nrs = [a._nr]
+        node._nrs_ = [a._nr]
 """
 
 TWO_EDGES = """
@@ -190,14 +190,14 @@ TWO_EDGES = """
     if wanted & 1:
 """ + indent(EDGE, "        ") + """
         if a._nr:
-            node._nrs = [a._nr, 0]
+            node._nrs_ = [a._nr, 0]
     if wanted & 2:
         m = b._node
         if m is None or b._view is not None:
             m = edge_from(node, b)
         if b._nr:
-            node._nrs = [node._nrs[0] if node._nrs else 0, b._nr]
-    node._next = (n, m)
+            node._nrs_ = [node._nrs_[0] if node._nrs_ else 0, b._nr]
+    node._next_ = (n, m)
 """
 
 INPLACE = """
@@ -339,7 +339,7 @@ def kept(op: OpDef, mask: int) -> list[str]:
     lines = []
     if plan.inputs or plan.outputs:
         places = {slot: "ab"[arg] for slot, arg in plan.inputs} | dict.fromkeys([slot for slot, _ in plan.outputs], "z")
-        lines.append(f"node._saved = [{', '.join([places.get(i, 'None') for i in range(len(op.saved_names))])}]")
+        lines.append(f"node._saved_ = [{', '.join([places.get(i, 'None') for i in range(len(op.saved_names))])}]")
         for slot, arg in plan.inputs:
             a = "ab"[arg]
             check = "" if arg == 0 else f"isinstance({a}, Tensor) and "
@@ -357,7 +357,7 @@ def kept(op: OpDef, mask: int) -> list[str]:
                                 f"and {x}.size else strides_of({x})")
             else:
                 values[slot] = f"attribute_value({kind}, {'ab'[arg]}, {extra})"
-        lines.append(f"node._attrs = [{', '.join(values.values())}]")
+        lines.append(f"node._attrs_ = [{', '.join(values.values())}]")
     return lines
 
 

@@ -38,7 +38,7 @@ def run(self, grads, needed, how):
 ORDINARY = """
 g = None
 if how > 1 and not grad._flags:
-    d = self._dtype
+    d = self._dtype_
     if d is F32 or d is F64:
         g = grad.array
         flat = g.ndim < 2
@@ -54,7 +54,7 @@ ySLOT = saved[SLOT]
 if isinstance(ySLOT, Tensor):
     c = ySLOT._counter
     if not ySLOT._flags and ySLOT._extra is None and (
-            c is None or c.n == (0 if self._versions is None else self._versions[SLOT])):
+            c is None or c.n == (0 if self._versions_ is None else self._versions_[SLOT])):
         ySLOT = ySLOT.array
 elif type(ySLOT) is float:
     ySLOT = constant(ySLOT, d)
@@ -72,15 +72,15 @@ if type(sSLOT) is not Tensor or sSLOT._counter is not None or sSLOT._extra is no
 DROP = """
     if how & 1 and saved is not None:
         if PACKED:
-            self._release()
+            self._release_()
         else:
-            self._saved = None
+            self._saved_ = None
 """
 
 
 def run_written(self: Any, grads: Any, needed: Any) -> Any:
-    """`OpNode._run` in plain Python."""
-    op = self._op
+    """`OpNode._run_` in plain Python."""
+    op = self._op_
     if op.run is None:
         op.run = run_first
     return op.run(self, grads, needed, 0)
@@ -88,7 +88,7 @@ def run_written(self: Any, grads: Any, needed: Any) -> Any:
 
 def run_first(self: Any, grads: Any, needed: Any, how: int) -> Any:
     """The first node of an op: it may well be the last one, and to write its function takes a while."""
-    self._op.run = run_second
+    self._op_.run = run_second
     return run_general(self, grads, needed, how)
 
 
@@ -96,7 +96,7 @@ def run_second(self: Any, grads: Any, needed: Any, how: int) -> Any:
     """Those that follow; whoever watches must not see the rules being traced."""
     if tls.slow_path:
         return run_general(self, grads, needed, how)
-    run = self._op.run = written_run(self._op)
+    run = self._op_.run = written_run(self._op_)
     return run(self, grads, needed, how)
 
 
@@ -118,9 +118,9 @@ def written_run(op: Any) -> Any:
         ordinary = ordinary or steps is not None
     text = HEAD
     if len(edges) > 1:
-        text += "    nexts = self._next\n"
+        text += "    nexts = self._next_\n"
     if op.saved_names:
-        text += "    saved = self._saved\n"
+        text += "    saved = self._saved_\n"
     text += "    " + " = ".join([f"r{i}" for i in edges]) + " = None\n"
     text += f"    if {'grad is not None' if one else 'any([g is not None for g in grads])'}:\n"
     if ordinary:
@@ -137,7 +137,7 @@ def run_general(self: Any, grads: Any, needed: Any, how: int) -> Any:
     """The nodes of ops that nothing is written out for."""
     results = GENERAL_RUN(self, grads, needed)
     if how & 1:
-        self._release()
+        self._release_()
     return results
 
 
@@ -157,7 +157,7 @@ def array_rule(rule: Any, number: int, steps: list[str], defaults: dict[int, Any
     lines = "\n".join(steps) + "\n"
     fits = [FITS.replace("SLOT", str(slot)) for slot in slots]
     if not hasattr(rule.fn, "bare"):
-        fits += [f"self._attrs[{index}] == {defaults[index]!r}" for kind, index in rule.sources if kind == ATTR]
+        fits += [f"self._attrs_[{index}] == {defaults[index]!r}" for kind, index in rule.sources if kind == ATTR]
     if fits:
         lines = "".join([ARRAY.replace("SLOT", str(slot)) for slot in slots]) + (
             f"if {' and '.join(fits)}:\n" + indent(lines, "    "))
@@ -173,7 +173,7 @@ def simple(rule: Any) -> bool:
 
 def given(rule: Any, grad: str, saved: str) -> str:
     """The arguments of a rule."""
-    names = {GRAD: grad, SAVED: saved + "{}", ATTR: "self._attrs[{}]"}
+    names = {GRAD: grad, SAVED: saved + "{}", ATTR: "self._attrs_[{}]"}
     return ", ".join([names[kind].format(index) for kind, index in rule.sources])
 
 
@@ -281,9 +281,9 @@ class Trace:
         return made
 
 
-GENERAL_RUN = OpNode._run
+GENERAL_RUN = OpNode._run_
 
 
 def install() -> None:
     """Let the nodes of ops run so."""
-    OpNode._run = run_written  # type: ignore[method-assign]
+    OpNode._run_ = run_written  # type: ignore[method-assign]

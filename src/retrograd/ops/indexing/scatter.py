@@ -323,7 +323,7 @@ class Error(Node):
 
     __slots__ = ("message",)
 
-    def _run(self, grads: Any, needed: Any) -> Any:
+    def _run_(self, grads: Any, needed: Any) -> Any:
         raise RuntimeError(self.message)
 
 

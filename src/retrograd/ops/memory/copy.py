@@ -258,7 +258,7 @@ def change_device(self: Any, dtype: Any, device: Any) -> Any:
         out._flags |= FLAG_META
         if grad_enabled() and wants_grad(self):
             out._node = node = record(to_copy, [self, out.dtype, None, device, None, False, None], 1, False)
-            node._shape, node._dtype = out.array.shape, out.array.dtype
+            node._shape_, node._dtype_ = out.array.shape, out.array.dtype
             out._requires = True
         return out
     if self._flags & FLAG_META:
@@ -306,9 +306,9 @@ def contiguous(self: Any, memory_format: Any = contiguous_format) -> Any:
         return self
     if self._flags & FLAG_SPARSE and not self.is_nested:
         if hooks.layout_name(self) != "Sparse":
-            self.is_contiguous(memory_format)         # raises for compressed layouts
+            self.is_contiguous(memory_format=memory_format)         # raises for compressed layouts
         return call(clone, [self, memory_format])
-    if self.is_contiguous(memory_format):
+    if self.is_contiguous(memory_format=memory_format):
         return self
     if memory_format is preserve_format:
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")

@@ -68,7 +68,7 @@ def change_geometry(op: OpDef, args: Any, shown: Any = None) -> Any:
     if view is not None and not forgets:
         t._view = new_view(view.base, op.functional, args[1:], -1, view, view.creation, view.version)
     if node is not None:
-        node._shape, node._dtype = array.shape, array.dtype
+        node._shape_, node._dtype_ = array.shape, array.dtype
         set_history(t, node, 0)          # a retained gradient keeps the geometry at the time of retain_grad
         if view is not None:
             t._view.version = t._counter.n
