@@ -69,9 +69,12 @@ EXACT = {
     "steps": lambda x: x.floor() + torch.arange(6.0, dtype=x.dtype),
     "nothing": lambda x: torch.ones(2),
     "solve in a batch": lambda x: torch.linalg.solve(torch.eye(2, dtype=x.dtype).expand(3, 2, 2) * 2, x.view(3, 2, 1)).sum(-1),
+    "vector product": lambda x: torch.linalg.cross(x.view(3, 2, 1), torch.ones(3, 2, 1, dtype=x.dtype) * 2, dim=0),
+    "solve of a larger batch": lambda x: torch.linalg.solve(x.view(3, 2, 1) * torch.eye(2, dtype=x.dtype) + 5,
+                                                            torch.ones(1, 3, 2, 2, dtype=x.dtype)),
 }
 # patterns that are larger than the Jacobian, by rule
-LARGER = {"solve in a batch"}
+LARGER = {"solve in a batch", "vector product", "solve of a larger batch"}
 
 
 def write(x: Any) -> Any:

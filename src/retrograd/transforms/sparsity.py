@@ -7,11 +7,18 @@ again on their indices (from 1; 0 marks elements without a source). For an op wi
 inputs: a pattern may be too large, never too small. It holds at the point where it was taken: an `if` on a value, `where`
 or `sort` may choose differently elsewhere.
 
-An op's `pattern` column selects its rule; views and elementwise ops need none: "constant" the result depends on no operand;
-"elements" elementwise with broadcasting; "moves" elements change position; "choices" positions depend on values; "dims" all
-elements along the op's dimensions;
-("product", i, j) a matrix product of the operands i and j; ("scatter", i, reader, arguments) the elements of operand i are
-added in the places where the op `reader` would read them, given `arguments`.
+An op's `pattern` column selects its rule; views and elementwise ops need none:
+"constant"      the result depends on no operand
+"first"         the result depends on the first operand, elementwise
+"elements"      elementwise with broadcasting
+"moves"         elements change position
+"choices"       positions depend on values and are the second result; ("choices", n): flat in the last n dimensions
+"dims"          all elements along the op's dimensions; ("last", n): along the last n, or as many as argument n has items
+("product", i, j)    a matrix product of the operands i and j
+("scatter", i, reader, arguments[, shape])    the elements of operand i are added where the op `reader` would read them, given
+                `arguments`, to the first operand or to zeros whose shape is argument `shape`
+"convolution"   the windows of a convolution
+Without one, a batching rule with the attribute `core_dims` means ("last", core_dims).
 """
 from __future__ import annotations
 
@@ -94,24 +101,25 @@ class Sparsity(Carrying):
             return [None] * len(outputs)
         if op.elementwise or kind == "elements":
             return [self.of_elements(values, carried, r) for r in outputs]
-        if op.name == "scatter" and "reduce" in op.overload:         # combines with the existing elements
-            return [carried[0]] if op.overload == "value_reduce" else None
+        if kind == "first":
+            return [carried[0]]
         if op.is_view or kind == "moves":
             return self.of_moves(op, values, carried, outputs)
         if kind == "choices":
-            return self.of_choices(op, values, carried, result)
+            return self.of_choices(op, values, carried, result, *details)
         if kind == "dims":
             return self.along_dims(dims_of(op, values), carried, values, outputs)
         if kind == "product":
             return [self.of_product(values, carried, result, *details)]
         if kind == "scatter":
             return self.of_scatter(op, values, carried, outputs, *details)
-        if op.name == "convolution":
+        if kind == "convolution":
             return self.of_convolution(values, carried, result)
-        inner = core_dims(op, values)
+        inner = core_dims(op, values, details[0] if kind == "last" else getattr(op.batch, "core_dims", None))
         if inner is not None and [i for i, one in enumerate(carried) if one is not None] == [0]:
             rank = values[0].array.ndim
-            return self.along_dims(tuple(range(rank - inner, rank)), carried, values, outputs)
+            if not any([isinstance(r, Tensor) and r.array.ndim > rank for r in outputs]):
+                return self.along_dims(tuple(range(rank - inner, rank)), carried, values, outputs)
         return None
 
     # ---- sums of patterns
@@ -179,13 +187,12 @@ class Sparsity(Carrying):
         pattern = self.stacked(patterns)
         return [pattern[flat_array(m)] for m in (moved if op.multiple else [moved])]
 
-    def of_choices(self, op: OpDef, values: Any, carried: Any, result: Any) -> Any:
-        """Ops that select elements and return their indices."""
+    def of_choices(self, op: OpDef, values: Any, carried: Any, result: Any, inner: int = 0) -> Any:
+        """Ops that select elements and return their indices, which are flat in the last `inner` dimensions if given."""
         chosen, places = result[0].array, result[1].array
         array = values[0].array
         numbers = np.arange(array.size).reshape(array.shape)
-        if "pool" in op.name:                 # indices are relative to the plane
-            inner = 3 if "3d" in op.name else 2
+        if inner:
             outer = array.shape[:array.ndim - inner]
             found = np.take_along_axis(numbers.reshape((*outer, -1)), places.reshape((*outer, -1)), -1)
         else:
@@ -251,17 +258,14 @@ class Sparsity(Carrying):
             total = self.union(total, self.of_elements(values[:1], carried[:1], result))
         return total
 
-    def of_scatter(self, op: Any, values: Any, carried: Any, outputs: list[Any], place: int, reader: str,
-                   arguments: tuple[int, ...]) -> Any:
-        """Ops that add elements at indices; the reading op gives the targets."""
-        if op.name == "unfold_backward":
-            shape, rest = values[1], list(values[2:])
-            own = None
-        else:
-            if "accumulate" in [p.name for p in op.schema.params] and not values[3]:
-                return self.of_moves(op, values, carried, outputs)
-            shape, rest = values[0].array.shape, [values[i] for i in arguments]
-            own = carried[0]
+    def of_scatter(self, op: OpDef, values: Any, carried: Any, outputs: list[Any], place: int, reader: str,
+                   arguments: tuple[int, ...], target: int = -1) -> Any:
+        """Ops that add elements at indices, to the first operand or to zeros whose shape is argument `target`; the reading
+        op gives the positions."""
+        if "accumulate" in [p.name for p in op.schema.params] and not values[3]:
+            return self.of_moves(op, values, carried, outputs)
+        shape, own = (values[0].array.shape, carried[0]) if target < 0 else (values[target], None)
+        rest = [values[i] for i in arguments]
         total = int(np.prod(shape, dtype=np.int64))
         numbers = new_tensor(np.arange(total).reshape(shape))
         packet = find_packet(reader)
@@ -360,13 +364,6 @@ def groups_along(shape: tuple[int, ...], dims: Any) -> tuple[Any, int]:
     return np.broadcast_to(np.arange(count).reshape(kept), shape).ravel(), count
 
 
-def core_dims(op: OpDef, values: Any) -> int | None:
-    """The number of trailing dimensions that an op mixes; None if unknown."""
-    name = op.name
-    if name == "native_layer_norm":
-        return len(values[1])
-    if "linalg" in name or "cholesky" in name:
-        return 2
-    if "pool" in name or name.startswith(("upsample", "_upsample")):
-        return 1 if "1d" in name else 2 if "2d" in name else 3
-    return None
+def core_dims(op: OpDef, values: Any, given: int | str | None) -> int | None:
+    """The number of trailing dimensions that an op mixes: `given`, or the length of the argument of that name."""
+    return len(values[[p.name for p in op.schema.params].index(given)]) if isinstance(given, str) else given

@@ -289,7 +289,7 @@ scatter_reduced_src = defop(
     out="same",
     kernel=scatter_reduce_src_kernel,
     vjp={("self", "src"): scatter_reduced_backward}, jvp=scatter_reduced_tangent, batch=along_dim, inplace=True,
-    node="ScatterBackward2", traits=("apart", "out_untracked"), pattern="moves",
+    node="ScatterBackward2", traits=("apart", "out_untracked"),
 )
 scatter_value = defop(
     "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
@@ -306,7 +306,7 @@ scatter_reduced_value = defop(
         scatter_value_kernel(xp, self, dim, index, value, old_reduction(reduce)),
     vjp=dict(self=lambda grad, dim, index, value, reduce: scaled_by_value(grad, dim, index, conj(value), reduce)),
     jvp=lambda self_t, dim, index, value, reduce: scaled_by_value(self_t, dim, index, value, reduce),
-    batch=along_dim, inplace=True, node="ScatterBackward3", traits=("apart", "out_untracked"), pattern="moves",
+    batch=along_dim, inplace=True, node="ScatterBackward3", traits=("apart", "out_untracked"), pattern="first",
 )
 scatter_add = defop(
     "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",

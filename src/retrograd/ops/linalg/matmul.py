@@ -698,7 +698,7 @@ linalg_cross = defop(
     kernel=cross_kernel,
     vjp=dict(self=lambda grad, other, dim: late.linalg_cross(conj(other), grad, dim=dim),
              other=lambda grad, self, dim: late.linalg_cross(grad, conj(self), dim=dim)), traits=("out_apart",),
-    jvp="multilinear", batch=families.shift_dims("dim"), variants="",
+    jvp="multilinear", batch=families.shift_dims("dim"), variants="", pattern="dims",
 )
 FUNCTIONS_BY_NAME["linalg_cross"] = linalg_cross
 for op in (mm, bmm, addmm, mv, dot):

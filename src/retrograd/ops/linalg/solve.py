@@ -42,6 +42,7 @@ def stacked(*ranks: int) -> Any:
     """The batching rule for ops on batches of matrices or vectors (`ranks` of each tensor): examples extend the batch."""
     def rule(op: OpDef, args: Any, dims: Any, size: int) -> Any:
         return run_stacked(op, args, dims, size, ranks)
+    rule.core_dims = ranks[0]         # read by transforms/sparsity.py
     return rule
 
 
@@ -330,6 +331,8 @@ def batched_solve(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     shapes = [tuple([n for k, n in enumerate(t.shape) if k != d]) for t, d in zip(args[:2], dims[:2], strict=True)]
     return run_stacked(op, args, dims, size, (2, 1 if has_vector(*shapes) else 2))
 
+
+batched_solve.core_dims = 2
 
 linalg_solve_ex_ = defop(
     "_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> "

@@ -614,6 +614,8 @@ def batched_lstsq(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     return run_stacked(op, args, dims, size, (2, 1 if ranks[0] - 1 == ranks[1] else 2))
 
 
+batched_lstsq.core_dims = 2
+
 linalg_lstsq = defop(
     "linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> "
     "(Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",

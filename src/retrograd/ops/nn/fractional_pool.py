@@ -97,14 +97,14 @@ def fractional_rows(rank: int) -> Any:
         vjp=dict(grad_output=lambda grad, indices: flat_gather(grad, indices, rank), self=zero_like),
         jvp=lambda grad_output_t, self_p, kernel_size, output_size, indices: call(
             backward, [grad_output_t, self_p, kernel_size, output_size, indices]),
-        batch=families.folded, variants="", node=f"{node}Backward0",
+        batch=families.folded, variants="", node=f"{node}Backward0", pattern=("last", rank),
     )
     return defop(
         f"{name}(Tensor self, {sizes}, Tensor random_samples) -> (Tensor, Tensor)", kernel=kernel, node=f"{node}0",
         vjp=dict(self=lambda grad, self, kernel_size, output_size, result1: call(
             backward, [grad, self, kernel_size, output_size, result1])),
         jvp=lambda self_t, result1: (flat_gather(self_t, result1, rank), zero_like(result1)), variants="",
-        batch=families.loop, autocast="float32",
+        batch=families.loop, autocast="float32", pattern=("choices", rank),
     )
 
 

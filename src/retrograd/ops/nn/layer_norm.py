@@ -166,7 +166,7 @@ native_layer_norm = defop(
     "Tensor)",
     kernel=layer_norm_kernel, check=check_layer_norm, vjp={("input", "weight", "bias"): layer_rule}, jvp=layer_tangent,
     batch=batched_layer_norm, variants="function", constant=(1, 2),
-    lower="@layer_norm",
+    lower="@layer_norm", pattern=("last", "normalized_shape"),
 )
 native_layer_norm_backward = defop(
     "native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, "

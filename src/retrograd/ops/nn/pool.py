@@ -194,7 +194,7 @@ def max_pool_rows(rank: int) -> Any:
         vjp=dict(grad_output=lambda grad, indices: flat_gather(grad, indices, rank), self=zero_like),
         jvp=lambda grad_output_t, self_p, kernel_size, stride, padding, dilation, ceil_mode, indices:
             call(backward, [grad_output_t, self_p, kernel_size, stride, padding, dilation, ceil_mode, indices]),
-        batch=families.folded, widen=True, variants="", node=f"MaxPool{rank}DWithIndicesBackwardBackward0",
+        batch=families.folded, widen=True, variants="", node=f"MaxPool{rank}DWithIndicesBackwardBackward0", pattern=("last", rank),
     )
     forward = defop(
         f"{name}(Tensor self, {window}) -> (Tensor, Tensor)",
@@ -202,7 +202,7 @@ def max_pool_rows(rank: int) -> Any:
         vjp=dict(self=lambda grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1:
                  call(backward, [grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1])),
         jvp=lambda self_t, result1: (flat_gather(self_t, result1, rank), zero_like(result1)),
-        batch=families.folded, variants="", pattern="choices",
+        batch=families.folded, variants="", pattern=("choices", rank),
     )
     defop(f"max_pool{rank}d(Tensor self, {window}) -> Tensor",
           kernel=lambda self, *settings: call(forward, [self, *settings])[0], composite=True, variants="function", out=False,
@@ -354,7 +354,7 @@ def avg_pool_rows(rank: int) -> Any:
     rest = "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None"
     settings = (f"int[{rank}] kernel_size, int[{rank}] stride, int[{rank}] padding, bool ceil_mode, bool count_include_pad, "
                 "int? divisor_override")
-    columns: Any = dict(batch=families.folded, widen=True)
+    columns: Any = dict(batch=families.folded, widen=True, pattern=("last", rank))
     # only the two-dimensional kernels support half precision
     letters, suffix = ("FHL", "") if rank == 2 else ("FL", "_out_frame")
     backward = defop(
@@ -474,14 +474,14 @@ def adaptive_avg_rows(rank: int) -> Any:
                  self=zero_like),
         jvp=lambda grad_output_t, self_p: call(backward, [grad_output_t, self_p]),
         batch=families.folded, widen=True, variants="", node=f"AdaptiveAvgPool{rank}DBackwardBackward0",
-        check=takes(f"adaptive_avg_pool{rank}d_backward{suffix}", "FH"),
+        check=takes(f"adaptive_avg_pool{rank}d_backward{suffix}", "FH"), pattern=("last", rank),
     )
     forward = defop(
         f"_adaptive_avg_pool{rank}d(Tensor self, SymInt[{rank}] output_size) -> Tensor",
         kernel=forward_kernel,
         vjp=dict(self=lambda grad, self: call(backward, [grad, self])), jvp="linear",
         batch=families.folded, widen=True, variants="", node=f"AdaptiveAvgPool{rank}DBackward0",
-        check=takes(f"adaptive_avg_pool{rank}d{suffix}", "FH"),
+        check=takes(f"adaptive_avg_pool{rank}d{suffix}", "FH"), pattern=("last", rank),
     )
 
     def public(self: Any, output_size: Any) -> Any:
@@ -552,14 +552,14 @@ def adaptive_max_rows(rank: int) -> Any:
         check=takes(f"{name}_backward", "FH"),
         vjp=dict(grad_output=lambda grad, indices: flat_gather(grad, indices, rank), self=zero_like),
         jvp=lambda grad_output_t, self_p, indices: call(backward, [grad_output_t, self_p, indices]),
-        batch=families.folded, widen=True, variants="", node=f"{node}BackwardBackward0",
+        batch=families.folded, widen=True, variants="", node=f"{node}BackwardBackward0", pattern=("last", rank),
     )
     return defop(
         f"{name}(Tensor self, int[{rank}] output_size) -> (Tensor, Tensor)", kernel=kernel, node=f"{node}Backward0",
         check=takes(f"{name}_cpu" if rank == 3 else name, "FH"),
         vjp=dict(self=lambda grad, self, result1: call(backward, [grad, self, result1])), batch=families.folded,
         jvp=lambda self_t, result1: (flat_gather(self_t, result1, rank), zero_like(result1)), variants="",
-        autocast="float32" if rank == 3 else None, pattern="choices" if rank == 2 else None,
+        autocast="float32" if rank == 3 else None, pattern=("choices", rank),
     )
 
 
@@ -610,7 +610,7 @@ def max_unpool_rows(rank: int) -> Any:
     return defop(
         f"max_unpool{rank}d(Tensor self, Tensor indices, SymInt[{rank}] output_size{windows}) -> Tensor", kernel=kernel,
         vjp=dict(self=lambda grad, indices: flat_gather(grad, indices, rank)), jvp=put_back(rank), batch=families.folded,
-        variants="", node=f"MaxUnpool{rank}DBackward0", autocast="float32",
+        variants="", node=f"MaxUnpool{rank}DBackward0", autocast="float32", pattern=("last", rank),
     )
 
 

@@ -231,7 +231,7 @@ def rows(name: str, rank: int, corners: bool, mixture: Any, node: str, checks: t
         "Tensor",
         kernel=backward_kernel, check=checks[1] or takes(f"{name}_backward", "FH"), jvp="linear", batch=families.folded,
         widen=True, variants="",
-        node=node.replace("Backward0", "BackwardBackward0"),
+        node=node.replace("Backward0", "BackwardBackward0"), pattern=("last", rank),
         vjp=dict(grad_output=eval(f"lambda grad, output_size, {arguments}: call(forward[0], [grad, output_size, {arguments}])",
                                   scope)))
     scope["backward"] = backward
@@ -241,7 +241,7 @@ def rows(name: str, rank: int, corners: bool, mixture: Any, node: str, checks: t
     forward = defop(
         f"{name}(Tensor self, SymInt[{rank}] output_size{align}{tail}) -> Tensor",
         kernel=forward_kernel, check=checks[0] or refusal, jvp="linear", batch=families.folded, widen=True, variants="",
-        node=node,
+        node=node, pattern=("last", rank),
         vjp=dict(self=eval(f"lambda grad, self_sym_sizes, output_size, {arguments}: "
                            f"call(backward, [grad, output_size, self_sym_sizes, {arguments}])", scope)))
     scope["forward"] = [forward]
