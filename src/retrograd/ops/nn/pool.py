@@ -194,7 +194,8 @@ def max_pool_rows(rank: int) -> Any:
         vjp=dict(grad_output=lambda grad, indices: flat_gather(grad, indices, rank), self=zero_like),
         jvp=lambda grad_output_t, self_p, kernel_size, stride, padding, dilation, ceil_mode, indices:
             call(backward, [grad_output_t, self_p, kernel_size, stride, padding, dilation, ceil_mode, indices]),
-        batch=families.folded, widen=True, variants="", node=f"MaxPool{rank}DWithIndicesBackwardBackward0", pattern=("last", rank),
+        batch=families.folded, widen=True, variants="", node=f"MaxPool{rank}DWithIndicesBackwardBackward0",
+        pattern=("last", rank),
     )
     forward = defop(
         f"{name}(Tensor self, {window}) -> (Tensor, Tensor)",

@@ -270,7 +270,8 @@ unfold_backward = defop(
     "unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> Tensor",
     kernel=unfold_backward_kernel, widen=True,
     vjp=dict(grad_in=lambda grad, dim, size, step: grad.unfold(dim, size, step)),
-    jvp="linear", batch=batch_into("dim"), node="UnfoldBackwardBackward0", variants="", pattern=("scatter", 0, "unfold", (2, 3, 4), 1),
+    jvp="linear", batch=batch_into("dim"), node="UnfoldBackwardBackward0", variants="",
+    pattern=("scatter", 0, "unfold", (2, 3, 4), 1),
 )
 
 
