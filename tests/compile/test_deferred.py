@@ -333,3 +333,12 @@ def test_transforms_of_fused_functions_and_fused_transforms() -> None:
                     (func.jvp(g, (x,), (v,))[1], func.jvp(f, (x,), (v,))[1]),
                     (torch.compile(func.hessian(f))(x[0]), func.hessian(f)(x[0]))]:
                 torch.testing.assert_close(made, wanted)
+
+
+def test_large_arguments_in_fused_code() -> None:
+    values = torch.tensor([1.0, 1e7, -1e10, 1e30, 3e38])
+    f = torch.compile(lambda t: [(t * 1.0).sin(), (t * 1.0).cos(), torch.fmod(t * 1.0, 0.7)])
+    expected = [values.sin(), values.cos(), torch.fmod(values, 0.7)]
+    with backend_config.patch(fusion_threshold=0):
+        for _ in range(4):
+            torch.testing.assert_close(f(values), expected)

@@ -8,10 +8,10 @@ import pytest
 
 import retrograd as torch
 from retrograd.compile.state import backend_config
-from tests.compile.programs import gradients_and_structures, graphs, python_state, values_and_memory
+from tests.compile.programs import gradients_and_structures, graphs, hostile, python_state, values_and_memory
 from tests.compile.programs.base import PROGRAMS, Compile
 
-MODULES = (python_state, values_and_memory, gradients_and_structures, graphs)     # importing them fills PROGRAMS
+MODULES = (python_state, values_and_memory, gradients_and_structures, graphs, hostile)     # importing them fills PROGRAMS
 
 
 def observe(value: Any) -> Any:

@@ -212,3 +212,11 @@ def test_lines_can_be_transformed() -> None:
         pass
     module.recompile()
     assert "print" not in module.code
+
+
+def test_overload_named_like_a_keyword_is_callable() -> None:
+    graph = torch.fx.Graph()
+    made = graph.call_function(getattr(torch.ops.aten.random_, "from"), (graph.placeholder("x"), 0, 1))
+    graph.output(made)
+    module = torch.fx.GraphModule({}, graph)
+    assert module(torch.ones(2)).tolist() == [0, 0]

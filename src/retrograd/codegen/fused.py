@@ -12,7 +12,7 @@ import re
 from typing import Any, NamedTuple
 
 from retrograd.codegen.c import expression, far_test
-from retrograd.codegen.loops import Program
+from retrograd.codegen.loops import FAR, Program
 
 ELEMENTS = {"f": "float", "d": "double", "?": "uint8_t"}
 KINDS = {"f": "f", "d": "d", "?": "b"}
@@ -101,8 +101,8 @@ def region_text(region: Region, name: str) -> str:
     added = f" reduction(+:{', '.join(parts)})" if parts else ""
     simd, wide = ("", "") if region.scalar else (f'_Pragma("omp simd{added}")', f'_Pragma("omp simd reduction(|:far){added}")')
     if far:                                        # an argument of sin is too large: run again with the C library's function
-        tests = " | ".join([f"!(abs_{c}({a}) < (T)TRIG_LIMIT)" for a in far])
-        exact = re.sub(rf"\b(sin|cos|tan)_{c}\(", rf"\1_{c}_exact(", body)
+        tests = " | ".join(far)
+        exact = re.sub(rf"\b({'|'.join(sorted(FAR))})_{c}\(", rf"\1_{c}_exact(", body)
         emit(f'{zero}    int far = 0; {wide} for (long j = 0; j < m; j++) {{')
         emit(f"      {body}\n      far |= {tests}; }}")
         again = " ".join([f"{part} = 0;" for part in parts])

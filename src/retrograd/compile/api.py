@@ -239,14 +239,14 @@ class Program:
                 return
             tensors = [segment.results[number]() if number in segment.results else None for number in graph.living]
             different = [pair for pair in zip(tensors, results, strict=True) if not is_same(*pair)]
-            if different and all([is_same(t, r) for t, r in zip(tensors, self.graph_of(segment, variant).module(
+            if different and all([is_same(t, r) for t, r in zip(tensors, self.graph_of(segment, variant, graph.living).module(
                     *graph.arguments_of(segment)), strict=True)]):
                 for t, result in different:
                     if t is not None:
                         np.copyto(t.array, result.array)
 
-    def graph_of(self, segment: Segment, variant: Variant) -> SegmentGraph:
-        return SegmentGraph(segment, variant, "inputs" in self.steals)
+    def graph_of(self, segment: Segment, variant: Variant, living: list[int] | None = None) -> SegmentGraph:
+        return SegmentGraph(segment, variant, "inputs" in self.steals, living)
 
     def symbolic(self, known: Known, key: Any, segment: Segment) -> list[int | None]:
         """The sizes of a new variant."""

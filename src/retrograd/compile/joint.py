@@ -204,7 +204,8 @@ def release_inputs(tensors: Any) -> None:
 def record_steps(plan: Any, arrays: Any, cells: Any, tensors: Any, numbers: Any) -> None:
     """Record the usual nodes of ops."""
     values = list(tensors)
-    saved_hooks = swap_saved_hooks([])
+    saved_hooks, modes = swap_saved_hooks([]), tls.dispatch_modes
+    tls.dispatch_modes = []                       # modes that have come since do not see what waited
     try:
         for step in plan.steps:
             slot, op = step.event.value, step.op
@@ -222,6 +223,7 @@ def record_steps(plan: Any, arrays: Any, cells: Any, tensors: Any, numbers: Any)
                 if slot in plan.wanted:
                     cells[slot].node = node
     finally:
+        tls.dispatch_modes = modes
         swap_saved_hooks(saved_hooks)
 
 

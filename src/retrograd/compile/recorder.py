@@ -30,8 +30,9 @@ from retrograd.compile.deferred import Weight
 from retrograd.compile.errors import Unsupported
 from retrograd.core.graph import sequence
 from retrograd.core.modes import TorchDispatchMode, remove_mode
+from retrograd.core.opdef import OpDef
 from retrograd.core.state import add_slow_path, tls
-from retrograd.core.tensor import Tensor, wants_grad
+from retrograd.core.tensor import FLAG_SUBCLASS, Tensor, wants_grad
 
 
 class Event:
@@ -143,11 +144,18 @@ class Segment:
         return [self.note(item) for item in result] if isinstance(result, tuple | list) else result
 
     def is_pure(self) -> bool:
-        """Whether running the ops again has no side effects."""
-        return not any([event.function._schema.is_mutable for event in self.events])
+        """Whether running the ops again has no side effects: kernels and classes of a program may do anything."""
+        return not any([event.function._schema.is_mutable or type(event.function) is not OpDef for event in self.events]
+                       ) and not any([sees_ops(t) for t in self.inputs.values()])
 
     def living(self) -> list[int]:
         return [number for number, reference in self.results.items() if reference() is not None]
+
+
+def sees_ops(t: Any) -> bool:
+    """Whether the class of a tensor is called for ops."""
+    return bool(t._flags & FLAG_SUBCLASS) and (type(t).__torch_dispatch__ is not Tensor.__torch_dispatch__
+                                               or type(t).__torch_function__ is not Tensor.__torch_function__)
 
 
 def frozen(template: Any) -> Any:

@@ -19,7 +19,7 @@ class SegmentGraph:
     If `boxed`, its first argument is the list of all tensors; otherwise they are arguments of their own.
     """
 
-    def __init__(self, segment: Segment, variant: Variant, boxed: bool) -> None:
+    def __init__(self, segment: Segment, variant: Variant, boxed: bool, living: list[int] | None = None) -> None:
         self.segment, self.variant = segment, variant
         self.graph = Graph()
         self.values: dict[int, Node] = {}
@@ -32,7 +32,7 @@ class SegmentGraph:
             node = self.graph.call_function(event.function, tuple(self.fill(event.args)), self.fill(event.kwargs),
                                             name=event.function.__name__.partition(".")[0])
             self.take(event.result, node)
-        self.living = segment.living()
+        self.living = segment.living() if living is None else living
         self.graph.output(tuple([self.values[number] for number in self.living]))
         self.module = GraphModule({}, self.graph, f"GraphModule_{variant.number}")
 

@@ -241,7 +241,7 @@ class Recording(Tape):
                 if cell.epoch < self.epoch:
                     resolve(t)
         found = self.places.get(id(t))
-        return -1 if found is None else found
+        return -1 if found is None or self.arrays[found] is not t.array else found      # which `set_` replaces
 
     def holds(self, array: Any) -> bool:
         """Whether an array is an operand or result of deferred ops."""

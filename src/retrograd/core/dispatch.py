@@ -669,6 +669,7 @@ def view_results(op: OpDef, args: Any, result: Any) -> None:
             t._flags |= FLAG_INFERENCE
         return
     if not op.differentiable:
+        result._flags &= ~FLAG_INFERENCE
         result._counter = counter_of(source)
         return
     if op.multiple:
@@ -771,7 +772,9 @@ def compute_resolved(op: OpDef, args: Any) -> Any:
 
 
 def resolve(t: Tensor) -> Any:
-    """`t` with its conjugate and negative bits applied."""
+    """`t` with its conjugate and negative bits applied; its values are there."""
+    if t._flags & FLAG_PENDING and hooks.settle is not None:
+        hooks.settle(t)
     if not t._flags & (FLAG_CONJ | FLAG_NEG):
         return t
     array = t.array

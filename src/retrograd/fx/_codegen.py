@@ -5,6 +5,7 @@ import builtins
 import re
 import typing
 from collections.abc import Iterable
+from keyword import iskeyword
 from typing import Any, NamedTuple
 
 import retrograd
@@ -257,10 +258,12 @@ class Writer:
         if module == "_operator" and name in IN_PLACE and not node.kwargs:
             write(f"{IN_PLACE[name].format(*args)};  {me}{kind} = {args[0]}")
             return
-        if target is getattr and len(node.args) == 2 and isinstance(node.args[1], str) and node.args[1].isidentifier():
+        if target is getattr and len(node.args) == 2 and isinstance(node.args[1], str) and is_attribute(node.args[1]):
             write(f"{me}{kind} = {args[0]}.{node.args[1]}")
             return
         function = self.name_of(target)
+        if any([iskeyword(part) for part in function.split(".")]):        # ops.aten.random_.from
+            function = attribute(*function.split(".", 1))
         if node.meta.get("is_wrapped") and not function.startswith("torch."):
             self.wrapped[function] = None
         write(f"{me}{kind} = {function}({self.listed(args, node.kwargs)})")
@@ -298,8 +301,13 @@ def attribute(root: str, target: str) -> str:
     """`self.a.b`, with getattr for parts that are no identifiers."""
     text = root
     for part in target.split("."):
-        text = f"{text}.{part}" if part.isidentifier() else f'getattr({text}, "{part}")'
+        text = f"{text}.{part}" if is_attribute(part) else f'getattr({text}, "{part}")'
     return text
+
+
+def is_attribute(name: str) -> bool:
+    """Whether a name can stand after a dot."""
+    return name.isidentifier() and not iskeyword(name)
 
 
 def describe(value: Any, strides: bool, devices: bool) -> str | None:

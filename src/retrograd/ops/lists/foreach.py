@@ -10,10 +10,11 @@ from typing import Any
 from retrograd.core.dispatch import call
 from retrograd.core.hooks import hooks
 from retrograd.core.lists import Each, has_subclass, map_each, write_each
+from retrograd.core.modes import is_shown
 from retrograd.core.opdef import OpDef, camel, defop, find_packet
 from retrograd.core.schema import Schema
 from retrograd.core.state import switches, tls
-from retrograd.core.tensor import FLAG_SUBCLASS, Tensor, wants_grad
+from retrograd.core.tensor import FLAG_SUBCLASS, Tensor, bump, wants_grad
 from retrograd.core.views import check_inplace
 from retrograd.ops import late
 from retrograd.ops.reduction.sums import vector_norm
@@ -87,7 +88,11 @@ def seen_whole(op: list[Any], compute: Any) -> Any:
         if switches.any_mode and tls.slow_path or has_subclass(args):
             watched = tls.dispatch_modes and getattr(tls.dispatch_modes[-1], "_process", None) is None
             if (watched or overridden(args)) and not (tls.grad_enabled and any([wants_grad(t) for t in tensors_in(args)])):
-                return (hooks.dispatch_mode if watched else hooks.dispatch_subclass)(op[0], list(args))
+                hidden = watched and not is_shown(tls.dispatch_modes[-1])
+                result = (hooks.dispatch_mode if watched else hooks.dispatch_subclass)(op[0], list(args))
+                for t in args[0] if hidden and op[0].is_inplace else ():      # shown modes see no versions, as in PyTorch
+                    bump(t)
+                return result
         return compute(*args)
     return run
 

@@ -331,6 +331,8 @@ def detached(self: Any) -> Any:
     if self._flags & FLAG_SUBCLASS or (switches.any_mode and slow_path()):
         if self._flags & FLAG_SUBCLASS or tls.dispatch_modes:
             made = below(detach, [self])
+            if not self._flags & FLAG_INFERENCE:      # what inference mode makes of ordinary tensors are new values only
+                made._flags &= ~FLAG_INFERENCE
             made._counter = counter_of(self)
         else:
             made = plain_alias(self)

@@ -5,8 +5,9 @@ from typing import Any
 
 from retrograd.core import forward
 from retrograd.core.dispatch import call
+from retrograd.core.modes import current_mode
 from retrograd.core.opdef import OpDef
-from retrograd.core.state import grad_enabled, tls
+from retrograd.core.state import grad_enabled
 from retrograd.core.tensor import FLAG_SUBCLASS, FLAG_WRAPPER, Tensor, conj, wants_grad
 from retrograd.ops import late
 
@@ -98,7 +99,8 @@ def pointwise(op: OpDef, args: Any, dims: Any, size: int) -> Any:
     for a, d in zip(args, dims, strict=True):
         if isinstance(a, Tensor) and d is not None:
             a = move_to_front(a, d)
-            if a.ndim == 1 and (rank or None in tensor_dims) and (a._flags & FLAG_SUBCLASS or tls.dispatch_modes):
+            if a.ndim == 1 and (rank or None in tensor_dims) and (
+                    a._flags & FLAG_SUBCLASS or current_mode() is not None):
                 a.select(0, 0)            # modes see the op that determines an example's dtype
             if a.ndim - 1 < rank:
                 a = a.reshape((a.shape[0],) + (1,) * (rank - a.ndim + 1) + tuple(a.shape[1:]))
