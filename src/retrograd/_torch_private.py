@@ -3,11 +3,12 @@ from __future__ import annotations
 
 import functools
 import io
+import os
 import re
 import sys
+import tempfile
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from enum import Enum
 from importlib.util import find_spec
 from typing import Any
@@ -15,7 +16,6 @@ from typing import Any
 import retrograd as torch
 from retrograd.compile import state as compile_state
 from retrograd.core import printing
-from retrograd.core.modes import no_dispatch
 from retrograd.core.state import tls
 from retrograd.nn.modules._hooks import everywhere
 from retrograd.nn.modules.module import parse_to
@@ -110,11 +110,6 @@ class TransformGetItemToIndex(torch.overrides.TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return func(*args, **(kwargs or {}))
-
-
-def is_fake(x: Any) -> bool:
-    """Whether a tensor has a shape but no data."""
-    return isinstance(x, torch.Tensor) and x.is_meta
 
 
 # ---- torch._utils
@@ -235,10 +230,6 @@ def old_vmap(func: Any, in_dims: Any = 0, out_dims: Any = 0) -> Any:
 
 
 # ---- torch.backends
-@contextmanager
-def nothing_frozen() -> Iterator[None]:
-    """A block in which settings may be changed, as they may everywhere."""
-    yield
 
 
 # ---- torch.nn.utils.stateless
@@ -369,11 +360,44 @@ def warn_once(msg: str, stacklevel: int = 1) -> None:
     warnings.warn(msg, stacklevel=stacklevel + 1)
 
 
-def without_fake_tensors() -> Any:
-    """A scope without modes, so that new tensors are real."""
-    return no_dispatch()
-
-
 def no_module_state(module: Any) -> None:
     """What composable parallelism keeps of a module: nothing."""
     return None
+
+
+# ---- torch._utils_internal
+def file_path(*parts: str) -> str:
+    """A file of the installed package."""
+    return os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(torch.__file__))), *parts)
+
+
+def file_path_beside(*parts: str) -> str:
+    """A file next to another."""
+    return os.path.join(*parts)
+
+
+def writable_path(path: str) -> str:
+    """`path` if it can be written to, else a new folder."""
+    return path if os.access(path, os.W_OK) else tempfile.mkdtemp(suffix=os.path.basename(path))
+
+
+# ---- torch._export.wrappers
+def exportable_constructor(constructor: Any) -> Any:
+    """Mark the `__init__` of a tensor subclass as one that exported programs may call."""
+    if constructor.__name__ != "__init__":
+        raise RuntimeError(
+            "torch._export.wrappers.mark_constructor_exportable_experimental can only be applied on subclass tensor.__init__"
+            f"But, you are adding it on {constructor.__name__} which is not supported. If __init__ doesn't exist on your "
+            "subclass, please add it. Look at DTensor.__init__ implementation for example")
+
+    @functools.wraps(constructor)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        if not isinstance(self, torch.Tensor):
+            raise RuntimeError("torch._export.wrappers.mark_constructor_exportable_experimental can only be applied on "
+                               f"subclass tensor.__init__, but {type(self)} is no tensor")
+        constructor(self, *args, **kwargs)
+    return __init__
+
+
+# ---- torch._inductor.utils
+GPU_TYPES = ["cuda", "mps", "xpu", "mtia"]

@@ -200,6 +200,20 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_RecordFunctionFast": "autograd.profiler:RecordFunctionFast",
         "ProfilerActivity": "profiler.profiler:ProfilerActivity",
         "RecordScope": "autograd.profiler_results:RecordScope",
+        "CapturedTraceback": "utils._traceback:Frames",
+        "gather_traceback": "utils._traceback:gather_traceback",
+        "symbolize_tracebacks": "utils._traceback:symbolize_tracebacks",
+    },
+    "_utils_internal": {
+        "get_file_path": "_torch_private:file_path",
+        "get_file_path_2": "_torch_private:file_path_beside",
+        "get_writable_path": "_torch_private:writable_path",
+    },
+    "_export.wrappers": {
+        "mark_subclass_constructor_exportable_experimental": "_torch_private:exportable_constructor",
+    },
+    "_inductor.utils": {
+        "GPU_TYPES": "_torch_private:GPU_TYPES",
     },
     "_C._dynamo.compiled_autograd": {
         "set_autograd_compiler": "compile.compiled_autograd:set_compiler",
@@ -512,17 +526,30 @@ PRIVATE: dict[str, dict[str, str]] = {
         "DynamicOutputShapeException": "compile.fake_tensor:DynamicOutputShapeException",
         "FakeTensor": "compile.fake_tensor:FakeTensor",
         "FakeTensorMode": "compile.fake_tensor:FakeTensorMode",
+        "UnsupportedFakeTensorException": "compile.fake_tensor:UnsupportedFakeTensorException",
     },
     "_subclasses.schema_check_mode": {
         "SchemaCheckMode": "library.schema_check:SchemaCheckMode",
     },
     "_subclasses.fake_tensor": {
+        "CONSTANT_NUMEL_LIMIT": "compile.fake_tensor:CONSTANT_NUMEL_LIMIT",
         "DataDependentOutputException": "compile.fake_tensor:DataDependentOutputException",
         "DynamicOutputShapeException": "compile.fake_tensor:DynamicOutputShapeException",
+        "FakeCopyMode": "compile.fake_tensor:FakeCopyMode",
         "FakeTensor": "compile.fake_tensor:FakeTensor",
+        "FakeTensorConverter": "compile.fake_tensor:FakeTensorConverter",
+        "FakeTensorDeviceMismatchError": "compile.fake_tensor:FakeTensorDeviceMismatchError",
         "FakeTensorMode": "compile.fake_tensor:FakeTensorMode",
-        "unset_fake_temporarily": "_torch_private:without_fake_tensors",
-        "is_fake": "_torch_private:is_fake",
+        "MetadataMismatchError": "compile.fake_tensor:MetadataMismatchError",
+        "UnsupportedFakeTensorException": "compile.fake_tensor:UnsupportedFakeTensorException",
+        "UnsupportedOperatorException": "compile.fake_tensor:UnsupportedOperatorException",
+        "maybe_get_fake_mode": "compile.fake_tensor:maybe_get_fake_mode",
+        "unset_fake_temporarily": "compile.fake_tensor:unset_fake_temporarily",
+        "is_fake": "compile.fake_tensor:is_fake",
+    },
+    "_guards": {
+        "active_fake_mode": "compile.fake_tensor:active_fake_mode",
+        "detect_fake_mode": "compile.fake_tensor:detect_fake_mode",
     },
     "_vmap_internals": {
         "_vmap": "transforms.vmap:_vmap",
@@ -538,7 +565,7 @@ PRIVATE: dict[str, dict[str, str]] = {
         "_is_in_bad_fork": "_torch_private:is_in_bad_fork",
     },
     "backends": {
-        "__allow_nonbracketed_mutation": "_torch_private:nothing_frozen",
+        "__allow_nonbracketed_mutation": "backends.frozen:allow_changes",
     },
     "utils._triton": {
         "has_triton": "as_torch:no_cudnn",

@@ -1,6 +1,7 @@
 """Fake tensors have the shapes, dtypes, strides and devices of the real ones, and no values."""
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -10,8 +11,11 @@ import retrograd.nn.functional as F
 from retrograd.compile.fake_tensor import (
     DataDependentOutputException,
     DynamicOutputShapeException,
+    FakeCopyMode,
     FakeTensor,
     FakeTensorMode,
+    detect_fake_mode,
+    unset_fake_temporarily,
 )
 
 
@@ -80,3 +84,54 @@ def test_writes_change_the_geometry_of_fake_tensors_and_give_back_what_was_writt
         assert out.add_(1) is out and out.resize_(2, 2).shape == out.shape == (2, 2)
         assert torch.matmul(torch.ones(3), torch.ones(3, 5)).shape == (5,)
         assert torch.quantile(torch.ones(4), torch.tensor(0.5)).shape == ()
+
+
+def test_numbers_that_a_program_writes_down_are_known() -> None:
+    with FakeTensorMode():
+        three = torch.tensor(3)
+        assert (three.item(), (three + 1).item()) == (3, 4)
+        three.add_(1)
+        assert three.item() == 4
+        assert torch.ones(4, 4)[[0, 1]].shape == (2, 4)
+        with pytest.raises(DataDependentOutputException, match="_local_scalar_dense"):
+            torch.rand(1).item()
+
+
+def test_one_tensor_has_one_fake_tensor_per_mode() -> None:
+    mode, x = FakeTensorMode(), torch.ones(10)
+    assert mode.from_tensor(x) is mode.from_tensor(x)
+    part = mode.from_tensor(x[3:])
+    assert part._base is mode.from_tensor(x) and part.storage_offset() == 3
+    with pytest.raises(AssertionError, match="Mixing fake modes NYI"):
+        part + FakeTensorMode().from_tensor(torch.ones(7))
+
+
+def test_fake_tensors_on_several_devices_do_not_meet() -> None:
+    with FakeTensorMode():
+        there = torch.empty(2, device="cuda")
+        assert (str(there.device), there.is_cuda, there.is_cpu) == ("cuda:0", True, False)
+        assert str((there + torch.tensor(1.0)).device) == "cuda:0"
+        with pytest.raises(RuntimeError, match="at least two devices, cuda:0 and cpu!"):
+            there + torch.ones(2)
+
+
+def test_shapes_that_depend_on_a_mask_are_refused() -> None:
+    with FakeTensorMode():
+        x = torch.rand(3)
+        with pytest.raises(DynamicOutputShapeException, match="aten.nonzero.default"):
+            x[x > 0]
+
+
+def test_fake_modes_are_found_in_inputs_and_scopes() -> None:
+    mode = FakeTensorMode()
+    assert detect_fake_mode([mode.from_tensor(torch.ones(1)), 2]) is mode and detect_fake_mode() is None
+    with mode, unset_fake_temporarily() as found:
+        assert found is mode and type(torch.ones(1)) is torch.Tensor
+    with pytest.raises(AssertionError, match="must be 'meta', got cpu"):
+        FakeTensor(mode, torch.ones(2), "cpu")
+
+
+def test_copies_are_fake_in_a_scope_that_says_so() -> None:
+    with FakeCopyMode(FakeTensorMode()):
+        made = copy.deepcopy(torch.nn.Linear(2, 3))
+    assert repr(made.bias) == "Parameter(FakeTensor(..., size=(3,), requires_grad=True))"
