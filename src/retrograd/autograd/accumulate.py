@@ -42,7 +42,7 @@ class Private:
 private = Private()
 
 
-def accumulate(variable: Any, grad: Any, create_graph: bool, held: int) -> None:
+def accumulate(variable: Tensor, grad: Any, create_graph: bool, held: int) -> None:
     """Add `grad` to `variable.grad`; `held` references of the caller do not count against stealing it."""
     if private.calibrating:
         private.tensor, private.array = getrefcount(grad), getrefcount(grad.array)
@@ -80,7 +80,7 @@ def is_plain(old: Any) -> bool:
     return type(old) is Tensor and not old._flags and not old._requires
 
 
-def accumulate_watched(variable: Any, grad: Any, create_graph: bool, alone: bool) -> None:
+def accumulate_watched(variable: Tensor, grad: Any, create_graph: bool, alone: bool) -> None:
     """`accumulate` through ops visible to modes, subclasses and autograd; without a lock, since they may run arbitrary
     code."""
     while True:
@@ -93,7 +93,7 @@ def accumulate_watched(variable: Any, grad: Any, create_graph: bool, alone: bool
                 return
 
 
-def combined(variable: Any, old: Any, grad: Any, create_graph: bool, alone: bool) -> Any:
+def combined(variable: Any, old: Any, grad: Tensor, create_graph: bool, alone: bool) -> Any:
     """The new gradient of `variable` after adding `grad` to `old`."""
     if grad._flags & FLAG_SPARSE or (old is not None and old._flags & FLAG_SPARSE):
         return hooks.accumulate_sparse(old, grad, create_graph, alone)
@@ -115,14 +115,14 @@ def layout_strides(like: Any) -> Any:
     return strides if is_non_overlapping_and_dense(like.shape, strides) else contiguous_strides(like.shape)
 
 
-def first_gradient(variable: Any, grad: Any, alone: bool) -> Any:
+def first_gradient(variable: Tensor, grad: Any, alone: bool) -> Any:
     """A copy of `grad` in the layout of `variable` (the detached gradient itself if it is not strided)."""
     if grad._flags or (switches.any_mode and tls.dispatch_modes):
         return hooks.first_gradient(variable, grad, layout_strides(variable.array), alone)
     return copied(variable, grad, not (alone and same_layout(grad.array, variable.array)))
 
 
-def copied(variable: Any, grad: Any, counted: bool) -> Any:
+def copied(variable: Tensor, grad: Tensor, counted: bool) -> Any:
     """A copy of `grad` in the layout of `variable`, made on bare arrays.
 
     Where PyTorch copies too, into memory laid out like that of the variable, that write is counted.
@@ -140,7 +140,7 @@ def copied(variable: Any, grad: Any, counted: bool) -> Any:
     return made
 
 
-def recorded_copy(variable: Any, grad: Any) -> Any:
+def recorded_copy(variable: Tensor, grad: Any) -> Any:
     """A copy that autograd can differentiate: CopyBackwards, in the layout of `variable`."""
     strides = layout_strides(variable.array)
     if switches.any_mode and tls.dispatch_modes:

@@ -97,7 +97,7 @@ def as_results(result: Any, old: Any, hook: Any) -> Any:
 
 
 # ---- registering
-def register_hook(tensor: Any, hook: Any) -> RemovableHandle:
+def register_hook(tensor: Tensor, hook: Any) -> RemovableHandle:
     """Call `hook(grad)` when the gradient of `tensor` is computed; it may return a replacement.
 
     >>> import retrograd as torch

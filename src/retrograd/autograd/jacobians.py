@@ -80,7 +80,7 @@ def positions(inputs: Any) -> list[int]:
     return [i for i, t in enumerate(inputs) if is_tensor(t) and t.requires_grad]
 
 
-def indices(t: Any) -> Iterator[tuple[int, ...]]:
+def indices(t: Tensor) -> Iterator[tuple[int, ...]]:
     return product(*[range(n) for n in t.shape])
 
 

@@ -21,7 +21,7 @@ class TensorMetadata:
 
     __slots__ = ("allocation_id", "device", "dim", "dtype", "id", "impl_ptr", "layout", "sizes", "storage_data_ptr", "strides")
 
-    def __init__(self, t: Any) -> None:
+    def __init__(self, t: Tensor) -> None:
         dense = not t._flags & FLAG_SPARSE
         self.sizes = list(t.array.shape)
         self.strides = list(strides_of(t.array)) if dense else []

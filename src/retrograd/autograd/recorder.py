@@ -113,7 +113,7 @@ class Recorder:
             record.memory = fresh_bytes(args, result)
         return result
 
-    def run_steps(self, op: Any, args: Any, fill: str, values: Any) -> Any:
+    def run_steps(self, op: OpDef, args: Any, fill: str, values: Any) -> Any:
         """Record a factory as `empty` and an in-place fill, as PyTorch runs it."""
         named = dict(zip([p.name for p in op.schema.params], args, strict=True))
         maker, filler = op_named("empty.memory_format"), op_named(fill)

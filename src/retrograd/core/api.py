@@ -85,7 +85,7 @@ def overridden(args: Any, kwargs: Any) -> bool:
     return False
 
 
-def make_unreduced(name: str, op: Any, public: Any = None) -> Any:
+def make_unreduced(name: str, op: OpDef, public: Any = None) -> Any:
     """The public function of a loss: the schema's default (used by `ops.aten`) is the mean, but PyTorch's Python binding
     reads it as 0, so `torch.kl_div(a, b)` does not reduce by default."""
     place = [p.name for p in op.schema.params].index("reduction")

@@ -184,7 +184,7 @@ def retrace(steps: list[View], t: Tensor) -> Any:
 
 
 # ---- layout
-def same_layout(a: Any, b: Any) -> bool:
+def same_layout(a: Tensor, b: Tensor) -> bool:
     """Whether two tensors have the same memory layout, so that every view of one is possible on the other."""
     if (a._flags ^ b._flags) & (FLAG_CONJ | FLAG_NEG):
         return False
@@ -208,7 +208,7 @@ def storage_length(array: Any) -> int:
     return int(storage.owner_of(array).nbytes) // int(array.itemsize)
 
 
-def zeros_in_layout(tangent: Any, t: Tensor) -> Any:
+def zeros_in_layout(tangent: Tensor, t: Tensor) -> Any:
     """Zeros of the tangent's dtype with the strides, offset and storage size of `t`."""
     if tangent._flags & FLAG_WRAPPER:
         return hooks.batched_zeros(tangent, t)
@@ -272,7 +272,7 @@ def run_again(op: OpDef, values: Any) -> Any:
     return operators.dispatcher.call(op, values)
 
 
-def recorded(op: Any, args: Any, tangents: Any) -> bool:
+def recorded(op: OpDef, args: Any, tangents: Any) -> bool:
     """Whether any of these requires grad, so that their histories matter."""
     if not grad_enabled():
         return False
@@ -405,7 +405,7 @@ def tangents_of(op: OpDef, args: Any, tangents: Any, result: Any) -> Any:
     return by_formula(op, args, tangents, result)
 
 
-def substituted(op: Any, args: Any, tangents: Any) -> list[Any]:
+def substituted(op: OpDef, args: Any, tangents: Any) -> list[Any]:
     """The arguments with the differentiable ones replaced by their tangents."""
     values = list(args)
     for i in op.inputs:
@@ -444,7 +444,7 @@ def bare(args: Any) -> list[Any]:
     return values
 
 
-def multilinear(op: Any, args: Any, tangents: Any) -> Any:
+def multilinear(op: OpDef, args: Any, tangents: Any) -> Any:
     """The sum over the inputs of the op with one of them replaced by its tangent."""
     values = list(args)
     total = None
@@ -459,7 +459,7 @@ def multilinear(op: Any, args: Any, tangents: Any) -> Any:
     return summed(total, op, args, tangents)
 
 
-def summed(total: Any, op: Any, args: Any, tangents: Any) -> Any:
+def summed(total: Any, op: OpDef, args: Any, tangents: Any) -> Any:
     """The sum over the inputs' tangents, including missing ones where a graph is recorded, as in PyTorch."""
     if isinstance(total, Tensor) and total.requires_grad and any([tangents[i] is None and args[i] is not None
                                                                   for i in op.inputs]):
@@ -478,10 +478,10 @@ def plus(a: Any, b: Any) -> Any:
     return [plus(x, y) for x, y in zip(a, b, strict=True)] if isinstance(b, (list, tuple)) else a + b
 
 
-def elementwise(op: Any, args: Any, tangents: Any, result: Any) -> Any:
+def elementwise(op: OpDef, args: Any, tangents: Any, result: Tensor) -> Any:
     """For an op on elements the Jacobian is diagonal: J t = conj(J^H conj(t)), and the vjp rule gives J^H."""
     outcome = twin_of(result) if op.saves_result else None    # the result in its own tangent's graph would be a cycle
-    total = None
+    total: Any = None
     for rule in op.declared_rules:
         for k, place in enumerate(rule.targets):
             tangent = tangents[op.inputs[place]]

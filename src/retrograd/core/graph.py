@@ -24,7 +24,7 @@ from weakref import ref
 from retrograd.core import device as devices
 from retrograd.core import dtypes
 from retrograd.core.hooks import hooks
-from retrograd.core.tensor import FLAG_PENDING, Size, operators
+from retrograd.core.tensor import FLAG_PENDING, Size, Tensor, operators
 
 LAST = 2**64 - 1          # the sequence number of accumulators: they run as soon as they are ready
 
@@ -186,7 +186,7 @@ class AccumulateGrad(Node):
         return "torch::autograd::AccumulateGrad"
 
 
-def leaf_of(node: Any) -> Any:
+def leaf_of(node: AccumulateGrad) -> Any:
     """The leaf of an AccumulateGrad."""
     t = node.owned
     return node.weak() if t is None else t
@@ -219,7 +219,7 @@ def accumulator(t: Any) -> Any:
     return show(unseen_accumulator(t))
 
 
-def unseen_accumulator(t: Any) -> Any:
+def unseen_accumulator(t: Tensor) -> Any:
     """`accumulator` for the library's own use while it holds `t`."""
     sink = t._sink
     if type(sink) is AccumulateGrad:
@@ -235,7 +235,7 @@ def edge_of(t: Any) -> Any:
     return show(unseen_edge(t))
 
 
-def unseen_edge(t: Any) -> Any:
+def unseen_edge(t: Tensor) -> Any:
     """`edge_of` for the library's own use while it holds `t`."""
     if t._flags & FLAG_PENDING and hooks.settle is not None:
         hooks.settle(t)
@@ -247,7 +247,7 @@ def unseen_edge(t: Any) -> Any:
     return unseen_accumulator(t) if t._requires else None
 
 
-def edge_from(node: Any, t: Any) -> Any:
+def edge_from(node: Node, t: Any) -> Any:
     """`edge_of` input `t` of `node`, which is being recorded and will own `t` if that is a leaf."""
     edge = unseen_edge(t)
     if type(edge) is AccumulateGrad:
@@ -261,7 +261,7 @@ def edge_from(node: Any, t: Any) -> Any:
     return edge
 
 
-def connect(node: Any, inputs: Any) -> None:
+def connect(node: Node, inputs: Any) -> None:
     """Set the edges of `node` to the producers of `inputs` (tensors or None)."""
     nexts = []
     nrs = None
@@ -276,14 +276,14 @@ def connect(node: Any, inputs: Any) -> None:
     node._nrs_ = nrs
 
 
-def set_history(t: Any, node: Any, nr: int) -> None:
+def set_history(t: Tensor, node: Any, nr: int) -> None:
     """Make `t` output `nr` of `node`."""
     t._node = node
     t._nr = nr
     t._requires = True
 
 
-def describe_outputs(node: Any, outputs: Any) -> None:
+def describe_outputs(node: Node, outputs: Any) -> None:
     """Set the shapes and dtypes of the outputs of `node` (None where an output is not a tensor)."""
     if len(outputs) == 1 and outputs[0] is not None:
         array = outputs[0].array
@@ -338,7 +338,7 @@ class RemovableHandle:
         self.remove()
 
 
-def register(node: Any, kind: str, hook: Any) -> RemovableHandle:
+def register(node: Node, kind: str, hook: Any) -> RemovableHandle:
     """Add a hook of `kind` ("pre" or "post") to `node`."""
     if node._hooks_ is None:
         node._hooks_ = NodeHooks()

@@ -27,7 +27,7 @@ HALVES = dtypes.HALVES
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
-def compute_arrays(op: Any, args: Any) -> Any:
+def compute_arrays(op: OpDef, args: Any) -> Any:
     """Run the op's kernel on the arrays of the arguments."""
     values = list(args)
     for i in op.tensor_args:
@@ -35,7 +35,7 @@ def compute_arrays(op: Any, args: Any) -> Any:
     return run_kernel(op, args, values)
 
 
-def run_kernel(op: Any, args: Any, values: Any) -> Any:
+def run_kernel(op: OpDef, args: Any, values: Any) -> Any:
     """Run the kernel on `values`, the arguments with tensors replaced by their arrays."""
     uniform = alike = uniformity(op, values)
     if op.is_inplace:
@@ -137,7 +137,7 @@ def check_before_dtypes(op: OpDef, args: Any, values: Any) -> None:
             pass
 
 
-def written(op: Any, args: Any, values: Any, uniform: int) -> Any:
+def written(op: OpDef, args: Any, values: Any, uniform: int) -> Any:
     """The value that an in-place op writes, or its target once written; None if only the slow path can compute it."""
     pure, target = op.pure, values[0]
     if op.native is not None and op.check is None and not op.dtype_args:
@@ -178,7 +178,7 @@ def written(op: Any, args: Any, values: Any, uniform: int) -> Any:
     return target
 
 
-def plain_uniformity(op: Any, values: Any) -> int:
+def plain_uniformity(op: OpDef, values: Any) -> int:
     """0 if the operands need promotion or widening or determine the memory order of the result; 2 if they are all float32
     or float64; else 1."""
     common = None
@@ -231,7 +231,7 @@ def run_direct(op: OpDef, arrays: Any) -> Any:
     return result if type(result) is ndarray else np.asarray(result)
 
 
-def check_shapes(op: Any, args: Any) -> None:
+def check_shapes(op: OpDef, args: Any) -> None:
     """Check broadcasting, also to the target of an in-place op; shape errors come before dtype errors."""
     shapes = [args[i].array.shape for i in op.tensor_args if isinstance(args[i], Tensor)]
     if len(shapes) < 2 or shapes.count(shapes[0]) == len(shapes):
@@ -248,7 +248,7 @@ def check_shapes(op: Any, args: Any) -> None:
         raise RuntimeError(f"output with shape {list(shapes[0])} doesn't match the broadcast shape {list(joint)}")
 
 
-def orders(op: Any, args: Any, values: Any) -> Any:
+def orders(op: OpDef, args: Any, values: Any) -> Any:
     """The arrays that determine the memory order of an elementwise op's result: the operands, or the copies of those that
     were cast."""
     found = []
@@ -306,7 +306,7 @@ def is_spread(x: Any, y: Any, result: Any) -> bool:
             and y.shape == result.shape and 1 not in y.shape)
 
 
-def operands(op: Any, values: Any) -> Any:
+def operands(op: OpDef, values: Any) -> Any:
     return [values[i] for i in op.tensor_args]
 
 
@@ -333,7 +333,7 @@ def promoted_dtype(op: OpDef, operands: Any) -> Any:
     return common
 
 
-def promote_operands(op: Any, args: Any, values: Any) -> None:
+def promote_operands(op: OpDef, args: Any, values: Any) -> None:
     """Cast the tensor operands in `values` to their common dtype."""
     tensors = []
     for i in op.tensor_args:
@@ -365,7 +365,7 @@ def promote_operands(op: Any, args: Any, values: Any) -> None:
             values[i] = np.asarray(value).astype(common)
 
 
-def widen(op: Any, values: Any) -> Any:
+def widen(op: OpDef, values: Any) -> Any:
     """Cast half-precision operands to float32; return the original dtype, None if nothing was cast."""
     narrow = None
     for i in op.tensor_args:
@@ -388,7 +388,7 @@ def narrowed(result: Any, dtype: Any) -> Any:
     return result.astype(dtype) if result.dtype == FLOAT32 else result
 
 
-def write_into(op: OpDef, target: Any, result: Any) -> None:
+def write_into(op: OpDef, target: Tensor, result: Any) -> None:
     """Copy the result of an in-place op into its target, if dtype and shape allow."""
     array = target.array
     if result is array:           # the kernel has written it
@@ -439,7 +439,7 @@ def check_writable(array: Any) -> None:
                            "memory location. Please clone() the tensor before performing the operation.")
 
 
-def explain(op: Any, args: Any, error: Exception) -> Exception:
+def explain(op: OpDef, args: Any, error: Exception) -> Exception:
     """PyTorch's error for an error raised by NumPy."""
     if isinstance(error, TypeError) and "complex" in str(error) and any([isinstance(a, complex) for a in args]):
         return RuntimeError("value cannot be converted to type double without overflow")

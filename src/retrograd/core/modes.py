@@ -220,7 +220,7 @@ def overriding_types(args: Any) -> tuple[Any, ...]:
     return tuple([type(t) for t in overriding_arguments(args)])
 
 
-def number_form(op: Any, args: Any) -> Any:
+def number_form(op: OpDef, args: Any) -> Any:
     """The overload and arguments that PyTorch calls when a number is given for a tensor argument of `op`."""
     if op.numbers or not any([type(args[i]) in NUMBERS for i in op.tensor_args]):
         return op, args
@@ -238,7 +238,7 @@ def number_form(op: Any, args: Any) -> Any:
 NUMBERS = (bool, int, float, complex)
 
 
-def as_called(op: Any, args: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def as_called(op: OpDef, args: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Arguments in schema order as PyTorch passes them on: keyword-only ones by name, without those that are defaults."""
     positional: list[Any] = []
     keywords: dict[str, Any] = {}

@@ -115,7 +115,7 @@ def save_output(node: Node, slot: int, t: Any, nr: int) -> None:
     node._saved_[slot] = twin
 
 
-def share_counter(t: Any) -> None:
+def share_counter(t: Tensor) -> None:
     """Share the new version counter of `t` with its node, if that has saved the output."""
     node = t._node
     if node._saved_ is None:

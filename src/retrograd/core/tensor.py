@@ -58,7 +58,7 @@ class View:
     version: int          # the version at which the view's grad_fn was created
 
 
-def new_view(base: Any, op: Any, args: Any, output: int, parent: Any, creation: int, version: int) -> Any:
+def new_view(base: Any, op: Any, args: Any, output: int, parent: Any, creation: int, version: int) -> View:
     """A new View; views are as frequent as tensors, so this skips `__init__`."""
     view = View.__new__(View)
     view.base = base
@@ -205,43 +205,43 @@ class Tensor:
             hooks.construct(self, args, kwargs)
 
     # ---- operators
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Any) -> Tensor:
         return table.dispatcher.binary(table.add, self, other)
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: Any) -> Tensor:
         if isinstance(other, Tensor) and was_asked_first(self, other):
             return table.dispatcher.binary(table.add, other, self)
         if type(other) is not float and type(other) is not int and is_foreign(other):
             return NotImplemented
         return table.dispatcher.binary(table.add, self, other)
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Any) -> Tensor:
         return table.dispatcher.binary(table.sub, self, other)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: Any) -> Tensor:
         if isinstance(other, Tensor) and was_asked_first(self, other):
             return table.dispatcher.binary(table.sub, other, self)
         return table.dispatcher.function("__rsub__", (self, other))
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Any) -> Tensor:
         return table.dispatcher.binary(table.mul, self, other)
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: Any) -> Tensor:
         if isinstance(other, Tensor) and was_asked_first(self, other):
             return table.dispatcher.binary(table.mul, other, self)
         if type(other) is not float and type(other) is not int and is_foreign(other):
             return NotImplemented
         return table.dispatcher.binary(table.mul, self, other)
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: Any) -> Tensor:
         return table.dispatcher.binary(table.div, self, other)
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: Any) -> Tensor:
         if isinstance(other, Tensor) and was_asked_first(self, other):
             return table.dispatcher.binary(table.div, other, self)
         return table.dispatcher.function("__rdiv__", (self, other))
 
-    def __matmul__(self, other: Any) -> Any:
+    def __matmul__(self, other: Any) -> Tensor:
         if type(other) is Tensor and self.array.ndim == 2 and other.array.ndim == 2:
             return table.dispatcher.binary(table.matmul, self, other)
         if not isinstance(other, Tensor) and not hasattr(other, "__torch_function__"):
@@ -250,97 +250,97 @@ class Tensor:
             raise refusal("@", self, other)
         return table.dispatcher.function("matmul", (self, other))
 
-    def __rmatmul__(self, other: Any) -> Any:
+    def __rmatmul__(self, other: Any) -> Tensor:
         if not isinstance(other, Tensor) and not hasattr(other, "__torch_function__"):
             raise refusal("@", other, self)
         return table.dispatcher.function("matmul", (other, self))
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Tensor:
         return table.dispatcher.unary(table.neg, self)
 
-    def __pos__(self) -> Any:
+    def __pos__(self) -> Tensor:
         return table.dispatcher.function("positive", (self,))
 
-    def __abs__(self) -> Any:
+    def __abs__(self) -> Tensor:
         return table.dispatcher.function("abs", (self,))
 
-    def __invert__(self) -> Any:
+    def __invert__(self) -> Tensor:
         return table.dispatcher.function("__invert__", (self,))
 
-    def __pow__(self, exponent: Any) -> Any:
+    def __pow__(self, exponent: Any) -> Tensor:
         return table.dispatcher.function("__pow__", (self, exponent))
 
-    def __rpow__(self, base: Any) -> Any:
+    def __rpow__(self, base: Any) -> Tensor:
         if isinstance(base, Tensor) and was_asked_first(self, base):
             return table.dispatcher.function("__pow__", (base, self))
         return table.dispatcher.function("__rpow__", (self, base))
 
-    def __floordiv__(self, other: Any) -> Any:
+    def __floordiv__(self, other: Any) -> Tensor:
         return table.dispatcher.function("__floordiv__", (self, other))
 
-    def __rfloordiv__(self, other: Any) -> Any:
+    def __rfloordiv__(self, other: Any) -> Tensor:
         if isinstance(other, Tensor) and was_asked_first(self, other):
             return table.dispatcher.function("__floordiv__", (other, self))
         return table.dispatcher.function("__rfloordiv__", (self, other))
 
-    def __mod__(self, other: Any) -> Any:
+    def __mod__(self, other: Any) -> Tensor:
         return table.dispatcher.function("__mod__", (self, other))
 
-    def __rmod__(self, other: Any) -> Any:
+    def __rmod__(self, other: Any) -> Tensor:
         if isinstance(other, Tensor) and was_asked_first(self, other):
             return table.dispatcher.function("__mod__", (other, self))
         return table.dispatcher.function("__rmod__", (self, other))
 
-    def __and__(self, other: Any) -> Any:
+    def __and__(self, other: Any) -> Tensor:
         return table.dispatcher.function("__and__", (self, other))
 
-    def __rand__(self, other: Any) -> Any:
+    def __rand__(self, other: Any) -> Tensor:
         if isinstance(other, Tensor) and was_asked_first(self, other):
             return table.dispatcher.function("__and__", (other, self))
         if is_foreign(other):
             return NotImplemented
         return table.dispatcher.function("__and__", (self, other))
 
-    def __or__(self, other: Any) -> Any:
+    def __or__(self, other: Any) -> Tensor:
         return table.dispatcher.function("__or__", (self, other))
 
-    def __ror__(self, other: Any) -> Any:
+    def __ror__(self, other: Any) -> Tensor:
         if isinstance(other, Tensor) and was_asked_first(self, other):
             return table.dispatcher.function("__or__", (other, self))
         if is_foreign(other):
             return NotImplemented
         return table.dispatcher.function("__or__", (self, other))
 
-    def __xor__(self, other: Any) -> Any:
+    def __xor__(self, other: Any) -> Tensor:
         return table.dispatcher.function("__xor__", (self, other))
 
-    def __rxor__(self, other: Any) -> Any:
+    def __rxor__(self, other: Any) -> Tensor:
         if isinstance(other, Tensor) and was_asked_first(self, other):
             return table.dispatcher.function("__xor__", (other, self))
         if is_foreign(other):
             return NotImplemented
         return table.dispatcher.function("__xor__", (self, other))
 
-    def __lshift__(self, other: Any) -> Any:
+    def __lshift__(self, other: Any) -> Tensor:
         return table.dispatcher.function("__lshift__", (self, other))
 
-    def __rshift__(self, other: Any) -> Any:
+    def __rshift__(self, other: Any) -> Tensor:
         return table.dispatcher.function("__rshift__", (self, other))
 
-    def __rlshift__(self, other: Any) -> Any:
+    def __rlshift__(self, other: Any) -> Tensor:
         if isinstance(other, Tensor) and was_asked_first(self, other):
             return table.dispatcher.function("__lshift__", (other, self))
         return table.dispatcher.function("__rlshift__", (self, other))
 
-    def __rrshift__(self, other: Any) -> Any:
+    def __rrshift__(self, other: Any) -> Tensor:
         if isinstance(other, Tensor) and was_asked_first(self, other):
             return table.dispatcher.function("__rshift__", (other, self))
         return table.dispatcher.function("__rrshift__", (self, other))
 
-    def __ilshift__(self, other: Any) -> Any:
+    def __ilshift__(self, other: Any) -> Tensor:
         return table.dispatcher.function("__ilshift__", (self, other))
 
-    def __irshift__(self, other: Any) -> Any:
+    def __irshift__(self, other: Any) -> Tensor:
         return table.dispatcher.function("__irshift__", (self, other))
 
     def __eq__(self, other: Any) -> Any:
@@ -349,46 +349,46 @@ class Tensor:
     def __ne__(self, other: Any) -> Any:
         return table.dispatcher.function("__ne__", (self, other))
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: Any) -> Tensor:
         return table.dispatcher.function("__lt__", (self, other))
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: Any) -> Tensor:
         return table.dispatcher.function("__le__", (self, other))
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: Any) -> Tensor:
         return table.dispatcher.function("__gt__", (self, other))
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: Any) -> Tensor:
         return table.dispatcher.function("__ge__", (self, other))
 
-    def __iadd__(self, other: Any) -> Any:
+    def __iadd__(self, other: Any) -> Tensor:
         return table.dispatcher.function("__iadd__", (self, other))
 
-    def __isub__(self, other: Any) -> Any:
+    def __isub__(self, other: Any) -> Tensor:
         return table.dispatcher.function("__isub__", (self, other))
 
-    def __imul__(self, other: Any) -> Any:
+    def __imul__(self, other: Any) -> Tensor:
         return table.dispatcher.function("__imul__", (self, other))
 
-    def __itruediv__(self, other: Any) -> Any:
+    def __itruediv__(self, other: Any) -> Tensor:
         return table.dispatcher.function("__itruediv__", (self, other))
 
-    def __ifloordiv__(self, other: Any) -> Any:
+    def __ifloordiv__(self, other: Any) -> Tensor:
         return table.dispatcher.function("__ifloordiv__", (self, other))
 
-    def __imod__(self, other: Any) -> Any:
+    def __imod__(self, other: Any) -> Tensor:
         return table.dispatcher.function("__imod__", (self, other))
 
-    def __ipow__(self, other: Any) -> Any:
+    def __ipow__(self, other: Any) -> Tensor:
         return table.dispatcher.function("__ipow__", (self, other))
 
-    def __iand__(self, other: Any) -> Any:
+    def __iand__(self, other: Any) -> Tensor:
         return table.dispatcher.function("__iand__", (self, other))
 
-    def __ior__(self, other: Any) -> Any:
+    def __ior__(self, other: Any) -> Tensor:
         return table.dispatcher.function("__ior__", (self, other))
 
-    def __ixor__(self, other: Any) -> Any:
+    def __ixor__(self, other: Any) -> Tensor:
         return table.dispatcher.function("__ixor__", (self, other))
 
     def __getitem__(self, index: Any) -> Any:
@@ -513,45 +513,45 @@ def asked(t: Any, name: str, get: Any) -> Any:
 FACTS = {"shape": "size", "ndim": "dim"}        # the property requested from the class when these are read
 
 
-def shape_of(t: Any) -> Any:
+def shape_of(t: Tensor) -> Any:
     if t._flags & FLAG_SPARSE and t.is_nested:     # a property installed by `methods`
         return hooks.nested_shape(t)
     return Size(t.array.shape)
 
 
-def ndim_of(t: Any) -> int:
+def ndim_of(t: Tensor) -> int:
     return t.array.ndim
 
 
-def dtype_of(t: Any) -> Any:
+def dtype_of(t: Tensor) -> Any:
     return BY_NUMPY[t.array.dtype]
 
 
-def device_of(t: Any) -> Any:
+def device_of(t: Tensor) -> Any:
     return devices.META if t._flags & FLAG_META else devices.CPU
 
 
-def grad_fn_of(t: Any) -> Any:
+def grad_fn_of(t: Tensor) -> Any:
     node = t._recorded
     return node if node is None or node._op_ is not None else node._shown_(t._nr)[0]
 
 
-def is_leaf_of(t: Any) -> bool:
+def is_leaf_of(t: Tensor) -> bool:
     return not wants_grad(t) or t._recorded is None
 
 
-def output_nr_of(t: Any) -> int:
+def output_nr_of(t: Tensor) -> int:
     node = t._recorded
     return t._nr if node is None or node._op_ is not None else node._shown_(t._nr)[1]
 
 
-def version_of(t: Any) -> int:
+def version_of(t: Tensor) -> int:
     if t._flags & FLAG_INFERENCE:
         raise RuntimeError("Inference tensors do not track version counter.")
     return 0 if t._counter is None and t._node is None else counter_of(t).n
 
 
-def length(t: Any) -> int:
+def length(t: Tensor) -> int:
     """The result of `len`."""
     shape = t.array.shape
     if t._flags & FLAG_SUBCLASS and "_described" in t.__dict__:
@@ -572,7 +572,7 @@ def was_asked_first(t: Any, left: Any) -> bool:
     return type(t) is not type(left) and isinstance(t, type(left))
 
 
-def init_tensor(t: Any, array: Any) -> None:
+def init_tensor(t: Tensor, array: Any) -> None:
     """Set all fields of a tensor whose class may be any subclass."""
     t.array = array
     t._flags = 0                # FLAG_* flags
@@ -586,7 +586,7 @@ def init_tensor(t: Any, array: Any) -> None:
     t._extra = None
 
 
-def new_tensor(array: Any) -> Any:
+def new_tensor(array: Any) -> Tensor:
     """A tensor on `array`, without the cost of `Tensor.__init__`, since every op creates one."""
     t = Tensor.__new__(Tensor) if NATIVE else object.__new__(Tensor)
     t.array = array
@@ -596,7 +596,7 @@ def new_tensor(array: Any) -> Any:
     return t
 
 
-def counter_of(t: Any) -> Any:
+def counter_of(t: Tensor) -> Counter:
     """The version counter of `t`, created if it has none."""
     counter = t._counter
     if counter is None and t._flags & FLAG_PENDING and hooks.settle is not None:
@@ -610,7 +610,7 @@ def counter_of(t: Any) -> Any:
     return counter
 
 
-def bump(t: Any) -> None:
+def bump(t: Tensor) -> None:
     """Count one in-place write to `t` and its aliases."""
     counter = t._counter
     if counter is None:
@@ -618,14 +618,14 @@ def bump(t: Any) -> None:
     counter.n += 1
 
 
-def extra_of(t: Any) -> Any:
+def extra_of(t: Tensor) -> Extra:
     """The rare state of `t`, created if it has none."""
     if t._extra is None:
         t._extra = Extra()
     return t._extra
 
 
-def wrap(array: Any) -> Any:
+def wrap(array: Any) -> Tensor:
     """A new tensor that owns or aliases `array`; NumPy scalars become 0-d arrays."""
     if type(array) is not ndarray:
         array = np.asarray(array)
@@ -635,7 +635,7 @@ def wrap(array: Any) -> Any:
     return t
 
 
-def wants_grad(t: Any) -> bool:
+def wants_grad(t: Tensor) -> bool:
     """Whether `t` requires grad; a view does when its base does."""
     return t._requires or (t._view is not None and t._view.base._requires)
 

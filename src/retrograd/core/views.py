@@ -43,7 +43,7 @@ INFERENCE_WRITE = ("Inplace update to inference tensor outside InferenceMode is 
                    "details.")
 
 
-def mark_view(op: OpDef | None, args: Any, source: Any, view: Any, creation: int = DEFAULT, output: int = -1) -> None:
+def mark_view(op: OpDef | None, args: Any, source: Tensor, view: Tensor, creation: int = DEFAULT, output: int = -1) -> None:
     """Mark `view` as made from `source` by `op` with `args` (those after the tensor), as result number `output`."""
     counter = source._counter
     if counter is None:
@@ -110,7 +110,7 @@ def refresh(t: Tensor) -> None:
         give_retained(t, retained)
 
 
-def regenerate(t: Tensor, base: Any) -> Any:
+def regenerate(t: Tensor, base: Tensor) -> Any:
     """A node that leads from view `t` to the current history of its base."""
     if tls.view_replay or t.array.dtype is not base.array.dtype or t._flags or base._flags:
         was = set_grad_enabled(True)
@@ -287,7 +287,7 @@ class CopySlices(Node):
 
     __slots__ = ("inner", "place", "strides", "view")
 
-    def __init__(self, t: Tensor, base: Any, inner: Any) -> None:
+    def __init__(self, t: Tensor, base: Tensor, inner: Any) -> None:
         Node.__init__(self)
         array = base.array
         self._shape_, self._dtype_ = array.shape, array.dtype
