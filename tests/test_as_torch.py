@@ -341,3 +341,12 @@ from torch.distributed.fsdp._common_utils import _FSDPState
 assert _get_module_state(torch.nn.Linear(1, 1)) is None and get_free_port() > 0
 assert not isinstance(1, (_FSDPState, StorageReader, StorageWriter, WriteResult))
 """)
+
+
+def test_public_modules_carry_the_names_of_torch() -> None:
+    run_installed("import torch.nn.modules.linear, torch.optim.sgd, torch.utils.data\n"
+                  "modules = torch.nn, torch.nn.modules, torch.nn.modules.linear, torch.optim, torch.utils.data\n"
+                  "assert [m.__name__ for m in modules] == ['torch.nn', 'torch.nn.modules', 'torch.nn.modules.linear',\n"
+                  "                                         'torch.optim', 'torch.utils.data']\n"
+                  "from torch.nn import utils, grad\n"
+                  "assert utils is retrograd.nn.utils and grad.__name__ == 'torch.nn.grad'")

@@ -35,7 +35,7 @@ def is_public(name: str) -> bool:
 
 
 def rename(module: ModuleType) -> None:
-    """Give the classes and functions that `module` defines the name of their module under torch."""
+    """Give `module`, and the classes and functions that it defines, the name of the module under torch."""
     name = module.__name__
     if not is_public(name):
         return
@@ -43,6 +43,7 @@ def rename(module: ModuleType) -> None:
     sys.modules.setdefault(under_torch, module)
     for value in list(vars(module).values()):
         rename_one(value, name, under_torch)
+    module.__name__ = under_torch
 
 
 def rename_one(value: Any, name: str, under_torch: str) -> None:

@@ -41,7 +41,7 @@ def install() -> None:
     >>> import subprocess
     >>> program = "import retrograd.as_torch; retrograd.as_torch.install(); import torch.nn as nn; print(nn.__name__)"
     >>> print(subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout.strip())
-    retrograd.nn
+    torch.nn
     """
     loaded = sys.modules.get("torch")
     if loaded is retrograd:

@@ -40,3 +40,10 @@ def test_values_cannot_be_taken_out_of_a_tensor_without_data():
         torch.equal(outline(2), outline(2))
     with pytest.raises(RuntimeError, match='While copying the parameter named "weight".*Cannot copy out of meta tensor'):
         nn.Linear(2, 2, bias=False).load_state_dict({"weight": outline(2, 2)})
+
+
+@pytest.mark.parametrize("network", [nn.RNN, nn.GRU, nn.LSTM])
+def test_recurrent_networks_without_data_make_their_states_there(network):
+    output, state = network(3, 2, num_layers=2, device="meta")(outline(4, 5, 3))
+    assert output.is_meta and output.shape == (4, 5, 2)
+    assert (state[1] if network is nn.LSTM else state).shape == (2, 5, 2)

@@ -197,3 +197,29 @@ def test_sparse_gradients_are_refused(make: Any) -> None:
     w.grad = torch.tensor([1.0, 0.0]).to_sparse()
     with pytest.raises(RuntimeError, match=f"{make.__name__} does not support sparse gradients"):
         make([w]).step()
+
+
+def test_averaged_models_average_counters_too() -> None:
+    model = nn.BatchNorm1d(1)
+    averaged = optim.swa_utils.AveragedModel(model, use_buffers=True)
+    for value in (0.0, 4.0):
+        model(torch.tensor([[value], [value + 2]]))
+        averaged.update_parameters(model)
+    assert averaged.module.num_batches_tracked.dtype == torch.int64 and averaged.module.num_batches_tracked == 1
+    assert torch.allclose(averaged.module.running_mean, torch.tensor([0.345]))
+
+
+def test_lbfgs_keeps_its_last_gradient_in_place() -> None:
+    w = nn.Parameter(torch.tensor([4.0, 1.0]))
+    optimizer = optim.LBFGS([w], lr=0.1, max_iter=2)
+
+    def closure() -> Any:
+        optimizer.zero_grad()
+        loss = (w ** 4).sum()
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
+    kept = optimizer.state[w]["prev_flat_grad"]
+    optimizer.step(closure)
+    assert optimizer.state[w]["prev_flat_grad"] is kept

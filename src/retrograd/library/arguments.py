@@ -61,9 +61,9 @@ def refused(ops: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any], sever
     """Say why a call of an op, or of a name with several overloads, cannot be bound, in the words of `torch.ops`. The functions
     of the library itself call ops too; theirs are the words of the public functions."""
     frame = inspect.currentframe()
-    while frame is not None and frame.f_globals.get("__name__", "").startswith(("retrograd.core", "retrograd.library")):
+    while frame is not None and (frame.f_globals.get("__package__") or "").startswith(("retrograd.core", "retrograd.library")):
         frame = frame.f_back
-    if frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "retrograd":
+    if frame is not None and (frame.f_globals.get("__package__") or "").partition(".")[0] == "retrograd":
         return
     reasons = []
     for op in ops:

@@ -161,7 +161,7 @@ def undo_all(actions: list[Callable[[], Any]]) -> None:
 def caller() -> str:
     """The place in the user's program that makes a Library."""
     frame = sys._getframe(2)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("retrograd.library"):
+    while frame.f_back is not None and (frame.f_globals.get("__package__") or "").startswith("retrograd.library"):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 

@@ -82,7 +82,7 @@ class LBFGS(Optimizer):
             iterations += 1
             kept["n_iter"] += 1
             direction = memory.direction(gradient, direction, length, first=kept["n_iter"] == 1)
-            memory.gradient = gradient.clone()
+            memory.remember(gradient)
             previous_loss = loss
             length = min(1.0, 1.0 / float(gradient.abs().sum())) * lr if kept["n_iter"] == 1 else lr
             slope = float(gradient.dot(direction))
@@ -163,6 +163,10 @@ class Memory:
             made.add_(self.steps[i], alpha=float(weights[i] - back))
         self.weights = weights
         return made
+
+    def remember(self, gradient: Any) -> None:
+        """Keep a gradient for the next step, in the memory of the last one."""
+        self.gradient = gradient.clone() if self.gradient is None else self.gradient.copy_(gradient)
 
     def keep(self, kept: dict[str, Any], direction: Any, length: Any, loss: float) -> None:
         if self.weights:

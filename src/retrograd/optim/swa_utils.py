@@ -139,18 +139,18 @@ class AveragedModel(Module):
         if self.n_averaged == 0:
             for average, value in zip(averages, values, strict=True):
                 average.copy_(value)
-        elif self.avg_fn is not None:
+        elif self.multi_avg_fn is None:
+            update_one = self.avg_fn or get_swa_avg_fn()
             for average, value in zip(averages, values, strict=True):
-                average.copy_(self.avg_fn(average, value, self.n_averaged.to(average.device)))
+                average.copy_(update_one(average, value, self.n_averaged.to(average.device)))
         else:
-            update = self.multi_avg_fn or get_swa_multi_avg_fn()
             groups: dict[Any, tuple[list[Any], list[Any]]] = {}
             for average, value in zip(averages, values, strict=True):
                 mine, theirs = groups.setdefault((average.device, average.dtype), ([], []))
                 mine.append(average)
                 theirs.append(value)
             for (device, _), (mine, theirs) in groups.items():
-                update(mine, theirs, self.n_averaged.to(device))
+                self.multi_avg_fn(mine, theirs, self.n_averaged.to(device))
         if not self.use_buffers:
             for mine, theirs in zip(self.module.buffers(), model.buffers(), strict=True):
                 mine.detach().copy_(theirs.detach().to(mine.device))

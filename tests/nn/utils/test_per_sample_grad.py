@@ -88,3 +88,27 @@ def test_expanded_weights_stand_for_weights_that_need_gradients() -> None:
             (lambda: F.linear(torch.ones(4, 3), expanded, torch.ones(2, requires_grad=True)), "a mixture of ExpandedWeight")):
         with pytest.raises(RuntimeError, match=text):
             f()     # type: ignore[no-untyped-call]
+
+
+@pytest.mark.parametrize("options", [{"batch_first": True}, {}, {"bidirectional": True, "num_layers": 2, "batch_first": True}])
+@pytest.mark.parametrize("network", [nn.RNN, nn.GRU, nn.LSTM])
+def test_gradients_of_sequences_are_those_of_each_alone(network: Any, options: dict[str, Any]) -> None:
+    torch.manual_seed(0)
+    model, first = network(3, 2, dtype=torch.float64, **options), options.get("batch_first", False)
+    x = torch.randn(4, 3, 3, dtype=torch.float64) if first else torch.randn(3, 4, 3, dtype=torch.float64)
+    call_for_per_sample_grads(model, batch_size=4, batch_first=first)(x)[0].pow(2).sum().backward()
+    for i in range(4):
+        alone = model(x[i:i + 1] if first else x[:, i:i + 1])[0].pow(2).sum()
+        for p, g in zip(model.parameters(), torch.autograd.grad(alone, list(model.parameters())), strict=True):
+            assert torch.allclose(p.grad_sample[i], g)
+
+
+def test_sequences_of_other_lengths_count_as_long_as_they_last() -> None:
+    model = nn.GRU(2, 2, dtype=torch.float64)
+    sequences = [torch.ones(3, 2, dtype=torch.float64), torch.full((1, 2), 2.0, dtype=torch.float64)]
+    call_for_per_sample_grads(model, batch_size=2)(nn.utils.rnn.pack_sequence(sequences))[0].data.sum().backward()
+    for i, sequence in enumerate(sequences):
+        wanted = torch.autograd.grad(model(sequence)[0].sum(), model.weight_ih_l0)[0]
+        assert torch.allclose(model.weight_ih_l0.grad_sample[i], wanted)
+    with pytest.raises(RuntimeError, match="needs an input with a batch size, got a 1D tensor"):
+        call_for_per_sample_grads(nn.Embedding(3, 2))(torch.tensor([0, 1]))

@@ -41,6 +41,11 @@ def gru_step(inputs: Any, hidden: Any, weight: Any, bias: Any, projection: Any) 
     return ((h - new).mul(keep).add(new),)
 
 
+def is_expanded(weight: Any) -> bool:
+    """Whether a weight collects the gradient of every example (`nn.utils._expanded_weights`)."""
+    return hasattr(weight, "orig_weight")
+
+
 STEPS = {"RNN_TANH": simple_step(torch.tanh), "RNN_RELU": simple_step(torch.relu), "LSTM": lstm_step, "GRU": gru_step}
 GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
 
@@ -165,7 +170,7 @@ class RNNBase(StateChecks, Module):
         if states is not None:
             self._check_ranks(batched, states)
             states = states if batched else tuple([state.unsqueeze(1) for state in states])
-        values, finals = self._layers(values, states, values.size(1), None)
+        values, finals = self._counted_layers(values, states, values.size(1), None)
         output = values.transpose(0, 1) if sequence_dim == 1 else values
         if not batched:
             return output.squeeze(1), tuple([f.squeeze(1) for f in finals])
@@ -193,17 +198,32 @@ class RNNBase(StateChecks, Module):
         if states is not None and order is not None:
             states = tuple([state.index_select(1, order) for state in states])
         sizes = batch_sizes.tolist()
-        values, finals = self._layers(data, states, sizes[0], sizes)
+        values, finals = self._counted_layers(data, states, sizes[0], sizes)
         if back is not None:
             finals = tuple([f.index_select(1, back) for f in finals])
         return PackedSequence(values, batch_sizes, order, back), finals
+
+    def _counted_layers(self, values: Any, states: tuple[Any, ...] | None, batch: int,
+                        sizes: list[int] | None) -> tuple[Any, tuple[Any, ...]]:
+        """`_layers`, where expanded weights are told to find the examples in front, in packed steps fewer and fewer."""
+        expanded = [w for weights in self.all_weights for w in weights if is_expanded(w)]
+        before = [(w.batch_first, w.allow_smaller_batches) for w in expanded]
+        for w in expanded:
+            w.set_batch_first(True)
+            w.set_allow_smaller_batches(sizes is not None)
+        try:
+            return self._layers(values, states, batch, sizes)
+        finally:
+            for w, (first, smaller) in zip(expanded, before, strict=True):
+                w.set_batch_first(first)
+                w.set_allow_smaller_batches(smaller)
 
     def _layers(self, values: Any, states: tuple[Any, ...] | None, batch: int,
                 sizes: list[int] | None) -> tuple[Any, tuple[Any, ...]]:
         """All layers, over steps or over packed steps of the given sizes."""
         directions = 1 + self.bidirectional
         if states is None:
-            states = tuple([torch.zeros(self.num_layers * directions, batch, size, dtype=values.dtype)
+            states = tuple([torch.zeros(self.num_layers * directions, batch, size, dtype=values.dtype, device=values.device)
                             for size in self._sizes()])
         for i, (state, size) in enumerate(zip(states, self._sizes(), strict=True)):
             expected = (self.num_layers * directions, batch, size)
@@ -230,7 +250,10 @@ class RNNBase(StateChecks, Module):
         """One layer over packed steps: sequences leave when they are over, or backwards enter where they end."""
         bias_ih, bias_hh = (weights[2], weights[3]) if self.bias else (None, None)
         projection = weights[-1] if self.proj_size else None
-        gates = F.linear(values, weights[0], bias_ih).split(sizes)
+        if is_expanded(weights[0]):
+            gates = [F.linear(step, weights[0], bias_ih) for step in values.split(sizes)]
+        else:
+            gates = F.linear(values, weights[0], bias_ih).split(sizes)
         outputs, first = [], states
         over: list[tuple[Any, ...]] = []
         if backwards:
@@ -254,14 +277,17 @@ class RNNBase(StateChecks, Module):
         """One layer in one direction; the input's part of the gates is computed for all steps at once."""
         bias_ih, bias_hh = (weights[2], weights[3]) if self.bias else (None, None)
         projection = weights[-1] if self.proj_size else None
-        if self.mode == "LSTM" and projection is None and values.numel() and all(
+        if self.mode == "LSTM" and projection is None and values.numel() and values.device.type == "cpu" and all(
                 [t.dtype == torch.float32 for t in (values, *states, *weights)]):
             none = torch.zeros(0)
             made = torch.mkldnn_rnn_layer(values, weights[0], weights[1], none if bias_ih is None else bias_ih,
                                           none if bias_hh is None else bias_hh, *states, backwards, [], 2, self.hidden_size,
                                           self.num_layers, self.bias, self.bidirectional, False, self.training)
             return made[0], made[1:3]
-        gates = F.linear(values, weights[0], bias_ih).unbind(0)
+        if is_expanded(weights[0]):
+            gates = F.linear(values.transpose(0, 1), weights[0], bias_ih).unbind(1)
+        else:
+            gates = F.linear(values, weights[0], bias_ih).unbind(0)
         outputs = []
         for inputs in reversed(gates) if backwards else gates:
             states = STEPS[self.mode](inputs, states, weights[1], bias_hh, projection)
@@ -395,7 +421,7 @@ class RNNCellBase(Module):
         batched = input.dim() == 2
         values = input if batched else input.unsqueeze(0)
         if states is None:
-            zeros = torch.zeros(values.size(0), self.hidden_size, dtype=input.dtype)
+            zeros = torch.zeros(values.size(0), self.hidden_size, dtype=input.dtype, device=input.device)
             states = (zeros,) * (1 + (mode == "LSTM"))
         elif not batched:
             states = tuple([state.unsqueeze(0) for state in states])

@@ -1,7 +1,8 @@
 """Checks and steps that the rules of expanded weights share."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import retrograd as torch
@@ -17,6 +18,22 @@ def is_batch_first(expanded_args_and_kwargs: Any) -> bool | None:
                 raise RuntimeError("Got conflicting batch_first arguments in the same layer")
             found = value.batch_first
     return found
+
+
+@contextmanager
+def examples_first(values: Any, allow_smaller_batches: bool = False) -> Iterator[None]:
+    """Let the expanded weights among some values count examples by the first dimension, and where asked some of them only."""
+    weights = [value for value in values if isinstance(value, ExpandedWeight)]
+    before = [(w.batch_first, w.allow_smaller_batches) for w in weights]
+    for w in weights:
+        w.set_batch_first(True)
+        w.set_allow_smaller_batches(allow_smaller_batches or w.allow_smaller_batches)
+    try:
+        yield
+    finally:
+        for w, (first, smaller) in zip(weights, before, strict=True):
+            w.set_batch_first(first)
+            w.set_allow_smaller_batches(smaller)
 
 
 def standard_kwargs(kwarg_names: Any, expanded_args: Any) -> tuple[Any, dict[str, Any]]:

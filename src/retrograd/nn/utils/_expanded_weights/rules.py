@@ -10,6 +10,8 @@ from retrograd.func import vjp, vmap
 from retrograd.nn.utils._expanded_weights.expanded_weights_impl import ExpandedWeight, implements_per_sample_grads
 from retrograd.nn.utils._expanded_weights.expanded_weights_utils import (
     checked,
+    examples_first,
+    is_batch_first,
     set_grad_sample_if_exists,
     unpack_expanded_weight_or_tensor,
 )
@@ -27,12 +29,17 @@ def rule(func: Any, args: Any, kwargs: Any) -> Any:
         args = (kwargs.pop("input"),)
     first = args[0]
     if isinstance(first, torch.Tensor) and not isinstance(first, ExpandedWeight):
+        if func is F.embedding and first.dim() == 1:
+            raise RuntimeError(f"Expanded Weights needs an input with a batch size, got a 1D tensor, {first}")
         if first.dim() and first.dim() < SMALLEST.get(func, 1):
             raise RuntimeError("Input does not have a batch dimension. Expanded Weights expected input of at least rank "
                                f"{SMALLEST[func]}, got of rank {first.dim()}")
         if func in SPATIAL and first.dim() != SPATIAL[func] + 2:
             raise RuntimeError(f"Expanded Weights only support convolution with batched input, got {func} with an unbatched "
                                f"input of dim {first.dim()}, expected input of dim {SPATIAL[func] + 2}")
+    if func is F.linear and is_batch_first((*args, *kwargs.values())) is False:
+        with examples_first((*args, *kwargs.values())):
+            return run(func, (first.transpose(0, 1), *args[1:]), kwargs).transpose(0, 1)
     return run(func, args, kwargs)
 
 
