@@ -18,7 +18,6 @@ from retrograd.core.device import CPU, META
 from retrograd.core.dispatch import call, resolve
 from retrograd.core.dlpack import check_exportable
 from retrograd.core.forward import tangent_of
-from retrograd.core.graph import accumulator
 from retrograd.core.hooks import hooks
 from retrograd.core.opdef import CALLERS
 from retrograd.core.origin import DATA, DETACHED, SWITCHED_OFF, note_detached
@@ -731,16 +730,16 @@ def placed(memory: Any, dtype: Any, offset: int, shape: Any, strides: Any) -> An
     return np.ndarray(shape, dtype, memory, 0 if 0 in shape else offset * dtype.itemsize, strides)
 
 
-def bare(array: Any, odd: int) -> Any:
-    """A tensor of the base class that has of the marks in `odd` those that say how its memory is read."""
+def bare(array: Any, flags: int) -> Any:
+    """A tensor of the base class with those of `flags` that determine how its memory is read."""
     made = new_tensor(array)
-    made._flags = odd & (FLAG_CONJ | FLAG_NEG | FLAG_META)
+    made._flags = flags & (FLAG_CONJ | FLAG_NEG | FLAG_META)
     return made
 
 
-def rebuild(cls: Any, memory: Any, place: Any, dtype_name: str, odd: int, requires_grad: bool, attributes: Any) -> Any:
+def rebuild(cls: Any, memory: Any, place: Any, dtype_name: str, flags: int, requires_grad: bool, attributes: Any) -> Any:
     """Used by pickle, and by copy.copy, whose copies share memory."""
-    made = subclass.instance(cls, bare(placed(memory, dtypes.BY_NAME[dtype_name].numpy, *place), odd))
+    made = subclass.instance(cls, bare(placed(memory, dtypes.BY_NAME[dtype_name].numpy, *place), flags))
     made._requires = requires_grad
     bump(made)                        # an empty tensor was given this memory
     attributes, slots = attributes if type(attributes) is tuple else (attributes, {})
@@ -872,10 +871,6 @@ def __dlpack_device__(self: Any) -> Any:
     if self._flags & FLAG_META:
         raise ValueError("Unknown device type meta for Dlpack")
     return (import_module("retrograd.utils.dlpack").DLDeviceType.kDLCPU, 0)
-
-
-def grad_accumulator(self: Any) -> Any:
-    return accumulator(self) if self._requires and self._node is None else None
 
 
 PROPERTIES: dict[str, Any] = dict(

@@ -98,7 +98,7 @@ def own_tangent(t: Tensor) -> Any:
         if extra is not None and extra.tangent is not None:
             return extra.tangent
     if here.lends and t._view is not None:
-        base, steps = way_from_base(t)
+        base, steps = path_from_base(t)
         lent = None if base is None else own_tangent(base)
         if lent is not None:
             return attach(t, retrace(steps, lent))
@@ -126,7 +126,7 @@ def give_tangent(t: Tensor, tangent: Any, written: bool = False) -> None:
                            f"this is not supported. Tensor is of size {list(t.array.shape)} while the given forward "
                            f"gradient is of size {list(tangent.array.shape)}.")
     if written and t._view is not None:
-        base, steps = way_from_base(t)
+        base, steps = path_from_base(t)
         if base is not None and tangent_of(base) is None:
             if same_layout(tangent, base) and same_layout(tangent, t):
                 attach(base, tangent)
@@ -162,7 +162,7 @@ def twin_of(t: Tensor) -> Any:
     return twin
 
 
-def way_from_base(t: Tensor) -> tuple[Any, list[View]]:
+def path_from_base(t: Tensor) -> tuple[Any, list[View]]:
     """The tensor whose tangent contains that of view `t`, and the view steps from there; (None, ...) if `t` is not a view."""
     steps: list[View] = []
     view = t._view

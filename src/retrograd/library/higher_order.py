@@ -127,9 +127,9 @@ class HigherOrderOperator(ABC):
                 raise self.no_kernel(specific)
         if tls.dispatch_modes:
             return self.through_mode(args, kwargs)
-        odd = [] if tls.dispatch_disabled else overriding_arguments(tensors)
-        if odd:
-            return self.through_subclass(odd, args, kwargs)
+        overriding = [] if tls.dispatch_disabled else overriding_arguments(tensors)
+        if overriding:
+            return self.through_subclass(overriding, args, kwargs)
         for key in (backend, DispatchKey.CompositeExplicitAutograd, DispatchKey.CompositeImplicitAutograd):
             if key in self.py_kernels:
                 return self.py_kernels[key](*args, **kwargs)
@@ -159,19 +159,19 @@ class HigherOrderOperator(ABC):
             tls.below = was
             tls.dispatch_modes.append(mode)
 
-    def through_subclass(self, odd: list[Any], args: Any, kwargs: Any) -> Any:
-        for t in odd:
+    def through_subclass(self, overriding: list[Any], args: Any, kwargs: Any) -> Any:
+        for t in overriding:
             rule = self.python_key_table.get(type(t))
             if rule is not None:
                 result = rule(*args, **kwargs)
                 if result is not NotImplemented:
                     return result
-        raise NotImplementedError(f"There was no rule registered for HOP {self._name} and subclass {type(odd[0])}. We "
+        raise NotImplementedError(f"There was no rule registered for HOP {self._name} and subclass {type(overriding[0])}. We "
                                   "recommend filing an issue.")
 
 
 def backend_of(tensors: list[Any]) -> Any:
-    odd = 0
+    flags = 0
     for t in tensors:
-        odd |= t._flags
-    return DispatchKey.SparseCPU if odd & FLAG_SPARSE else DispatchKey.Meta if odd & FLAG_META else DispatchKey.CPU
+        flags |= t._flags
+    return DispatchKey.SparseCPU if flags & FLAG_SPARSE else DispatchKey.Meta if flags & FLAG_META else DispatchKey.CPU

@@ -200,17 +200,17 @@ def below(op: Any, args: Any) -> Any:
     """Modes and subclasses, then the kernel for the backend."""
     if tls.dispatch_modes:
         return through_mode(op, args)
-    odd = 0
+    flags = 0
     for t in tensors_in(args):
-        odd |= t._flags
-    if odd & FLAG_SUBCLASS and not tls.dispatch_disabled and overrides_dispatch(op, args):
+        flags |= t._flags
+    if flags & FLAG_SUBCLASS and not tls.dispatch_disabled and overrides_dispatch(op, args):
         return through_subclass(op, args)
-    if odd & FLAG_WRAPPER:
+    if flags & FLAG_WRAPPER:
         level = tls.transforms[-1] if tls.transforms else None
         if isinstance(level, Level):
             return lower(op, args, level)
         return hooks.escaped(op, list(args))
-    if odd & (FLAG_CONJ | FLAG_NEG) and not op.writes:
+    if flags & (FLAG_CONJ | FLAG_NEG) and not op.writes:
         args = map_tensors(resolve, list(args))
     if op.bumps:
         result = run_kernel(op, args)
@@ -251,10 +251,10 @@ def backend_of(op: Any, args: Any) -> str:
     if not tensors:
         device = next((a for p, a in zip(op.schema.params, args, strict=True) if p.type == "Device" and a is not None), None)
         return "Undefined" if device is None else {"cpu": "CPU", "meta": "Meta", "cuda": "CUDA"}.get(device.type, "CPU")
-    odd = 0
+    flags = 0
     for t in tensors:
-        odd |= t._flags
-    return "SparseCPU" if odd & FLAG_SPARSE else "Meta" if odd & FLAG_META else "CPU"
+        flags |= t._flags
+    return "SparseCPU" if flags & FLAG_SPARSE else "Meta" if flags & FLAG_META else "CPU"
 
 
 def run_kernel(op: Any, args: Any) -> Any:

@@ -43,10 +43,10 @@ class Rprop(Rule):
         (shrink, grow), (least, most), before, size = group["etas"], group["step_sizes"], state["prev"], state["step_size"]
         advance(state)
         sign = grad.detach().mul(before.detach()).sign()
-        turned = sign < 0
-        factor = sign.masked_fill(sign > 0, grow).masked_fill(turned, shrink).masked_fill(sign == 0, 1.0)
+        changed = sign < 0
+        factor = sign.masked_fill(sign > 0, grow).masked_fill(changed, shrink).masked_fill(sign == 0, 1.0)
         size.mul_(factor.to(param.dtype)).clamp_(least, most)
-        grad = grad.masked_fill(turned, 0)              # no step where the gradient has changed its sign
+        grad = grad.masked_fill(changed, 0)              # no step where the gradient has changed its sign
         param.addcmul_(grad.sign(), size, value=-1)
         before.copy_(grad)
 

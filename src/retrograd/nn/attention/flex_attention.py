@@ -144,15 +144,15 @@ class BlockMask:
             raise RuntimeError("BlockMask must have at least 2 dimensions")
         size: Any = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else tuple(BLOCK_SIZE)
 
-        def turned(counts: Any, indices: Any) -> tuple[Any, Any]:
+        def transposed(counts: Any, indices: Any) -> tuple[Any, Any]:
             if not compute_q_blocks or counts is None:
                 return None, None
             return ordered(dense_of(counts, indices).transpose(-2, -1))
 
         if seq_lengths is None:
             seq_lengths = (kv_indices.shape[-2] * size[0], kv_indices.shape[-1] * size[1])
-        parts = (kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices, *turned(kv_num_blocks, kv_indices),
-                 *turned(full_kv_num_blocks, full_kv_indices))
+        parts = (kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices, *transposed(kv_num_blocks, kv_indices),
+                 *transposed(full_kv_num_blocks, full_kv_indices))
         return cls(seq_lengths, *parts, size, mask_mod or noop_mask)
 
     @property

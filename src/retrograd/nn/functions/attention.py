@@ -165,8 +165,8 @@ def multi_head_attention_forward(
     if need_weights:
         scaled = q * math.sqrt(1.0 / float(width))
         claim(not (is_causal and mask is None), "FIXME: is_causal not implemented for need_weights")
-        turned = k.transpose(-2, -1)
-        scores = torch.bmm(scaled, turned) if mask is None else torch.baddbmm(mask, scaled, turned)
+        transposed = k.transpose(-2, -1)
+        scores = torch.bmm(scaled, transposed) if mask is None else torch.baddbmm(mask, scaled, transposed)
         weights = torch.softmax(scores, dim=-1)
         if dropout_p > 0.0:
             weights = torch.dropout(weights, dropout_p, True)

@@ -503,7 +503,7 @@ def like_array(self: Any, dtype: Any, memory_format: Any, made: Any) -> Any:
     if memory_format is None and self.size and 0 not in self.strides:
         if self.flags.c_contiguous:
             return made(self.shape, dtype)
-        array = turned_like(self, made) if dtype is self.dtype else None
+        array = permuted_like(self, made) if dtype is self.dtype else None
         if array is not None:
             return array
     strides = format_strides(self, memory_format)
@@ -524,11 +524,11 @@ def fast_like(made: Any) -> Any:
             return None
         if array.flags.c_contiguous:
             return made(array.shape, array.dtype if dtype is None else dtype.numpy)
-        return None if dtype is not None else turned_like(array, made)
+        return None if dtype is not None else permuted_like(array, made)
     return fast
 
 
-def turned_like(array: Any, made: Any) -> Any:
+def permuted_like(array: Any, made: Any) -> Any:
     """A new array with the geometry of a dense, permuted one; None for others."""
     found = np.empty_like(array)
     if found.strides != array.strides:

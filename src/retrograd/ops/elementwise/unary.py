@@ -282,8 +282,8 @@ function("rad2deg", scaled(1 / DEGREE), lambda grad: times(grad, 1 / DEGREE), "s
 def angle_kernel(xp: Any, self: Any) -> Any:
     if self.dtype.kind == "c":
         return xp.ascontiguousarray(xp.arctan2(self.imag, self.real)).reshape(self.shape)
-    turned = xp.where(xp.less(self, 0), number_like(xp, self, math.pi), number_like(xp, self, 0))
-    return xp.where(xp.isnan(self), self, turned)
+    angles = xp.where(xp.less(self, 0), number_like(xp, self, math.pi), number_like(xp, self, 0))
+    return xp.where(xp.isnan(self), self, angles)
 
 
 def angle_rule(grad: Any, self: Any) -> Any:

@@ -124,8 +124,8 @@ def adjoint(array: Any) -> Any:
     return swapped.conj() if array.dtype.kind == "c" else swapped
 
 
-def turned(dtype: Any) -> str:
-    """The letter for the adjoint of a matrix."""
+def trans(dtype: Any) -> str:
+    """LAPACK's TRANS letter for the adjoint of a matrix."""
     return "C" if dtype.kind == "c" else "T"
 
 
@@ -218,7 +218,7 @@ def lu_solve(xp: Any, lu: Any, pivots: Any, b: Any, adjoint_system: bool = False
     work = by_columns(b, batch)
     if work.size:
         factors, exchanges = operand(lu, batch), operand(pivots[..., None], batch)
-        run("getrs", b.dtype, len(work), turned(b.dtype) if adjoint_system else "N", n, columns, factors, n, exchanges, work, n,
+        run("getrs", b.dtype, len(work), trans(b.dtype) if adjoint_system else "N", n, columns, factors, n, exchanges, work, n,
             (np.zeros(1, INT32),), size=n)
     return matrices(work, batch)
 
@@ -351,7 +351,7 @@ def reflect(xp: Any, vectors: Any, tau: Any, other: Any, left: bool, transpose: 
         size = max(rows, columns) * BLOCK + BLOCK * (BLOCK + 1)
         scales = np.ascontiguousarray(tau).reshape((len(work), count))
         run("unmqr" if tau.dtype.kind == "c" else "ormqr", tau.dtype, len(work), "L" if left else "R",
-            turned(tau.dtype) if transpose else "N", rows, columns, count, operand(vectors, batch), vectors.shape[-2], scales,
+            trans(tau.dtype) if transpose else "N", rows, columns, count, operand(vectors, batch), vectors.shape[-2], scales,
             work, rows, (np.empty(size, tau.dtype),), size, (np.zeros(1, INT32),))
     return matrices(work, batch)
 

@@ -785,10 +785,10 @@ def lu_solve_gradients(grad: Any, LU: Any, pivots: Any, result: Any, left: bool,
         gU = -(below @ result.mH)
         gL = -(linalg_solve_triangular(L.mH, below, upper=True, unitriangular=True) @ (U @ result).mH)
     else:
-        turned = P.mT @ result
+        permuted = P.mT @ result
         below = linalg_solve_triangular(L, P.mT @ grad, upper=False, unitriangular=True)
-        gL = -(turned @ below.mH)
-        gU = -((L.mH @ turned) @ linalg_solve_triangular(U, below, upper=True).mH)
+        gL = -(permuted @ below.mH)
+        gU = -((L.mH @ permuted) @ linalg_solve_triangular(U, below, upper=True).mH)
     return gL.tril(-1) + gU.triu(), inner
 
 

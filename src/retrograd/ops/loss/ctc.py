@@ -114,7 +114,7 @@ class Trellis:
             return edge
         return self.over.join([edge, x[:, :-steps]] if steps > 0 else [x[:, -steps:], edge], 1)
 
-    def ways(self, x: Any, sign: int, fill: float) -> list[Any]:
+    def predecessors(self, x: Any, sign: int, fill: float) -> list[Any]:
         """The values of a state's predecessors: itself, its neighbour, and the one beyond if allowed."""
         allowed = self.one[:, :min(2, self.width)] != self.one[:, :min(2, self.width)]
         if self.width > 2:
@@ -126,13 +126,13 @@ class Trellis:
         return top + self.over.log(sum([self.over.exp(t - top) for t in terms]))
 
     def step(self, before: Any, sign: int) -> Any:
-        return self.possible(self.sum_logs(self.ways(before, sign, NEVER)))
+        return self.possible(self.sum_logs(self.predecessors(before, sign, NEVER)))
 
     def step_tangent(self, before: Any, before_t: Any, sign: int) -> Any:
         """The tangent of a step: a weighted mean of the predecessors' tangents."""
-        ways, tangents = self.ways(before, sign, NEVER), self.ways(before_t, sign, 0.0)
-        total = self.sum_logs(ways)
-        return sum([self.over.exp(w - total) * t for w, t in zip(ways, tangents, strict=True)])
+        predecessors, tangents = self.predecessors(before, sign, NEVER), self.predecessors(before_t, sign, 0.0)
+        total = self.sum_logs(predecessors)
+        return sum([self.over.exp(w - total) * t for w, t in zip(predecessors, tangents, strict=True)])
 
     def run_ahead(self, tangent: Any = None) -> tuple[list[Any], list[Any]]:
         made, made_t = [self.over.where(self.first, self.scores[0], NEVER)] if self.frames else [], []

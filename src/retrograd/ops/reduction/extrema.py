@@ -317,9 +317,9 @@ def mode_kernel(xp: Any, self: Any, dim: int, keepdim: bool) -> Any:
     x = lean.moveaxis(self, axis, -1)
     blank = bool((x != x).any())
     order = None if blank else select_rows(x, "o", 0)
-    odd: Any = () if order is not None or not blank and x.shape[-1] <= selection.SMALL else xp.ndindex(x.shape[:-1])
+    ambiguous: Any = () if order is not None or not blank and x.shape[-1] <= selection.SMALL else xp.ndindex(x.shape[:-1])
     order = order_rows(x) if order is None else order
-    for row in odd:
+    for row in ambiguous:
         places = list(range(x.shape[-1]))
         values = x[row].tolist()
         selection.sort(places, len(places), lambda i, j, values=values: values[i] < values[j])  # type: ignore[misc]

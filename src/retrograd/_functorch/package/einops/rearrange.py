@@ -48,8 +48,8 @@ def rearrange(tensor: Any, pattern: str, **axes_lengths: int) -> Any:
         else:
             wanted.append([name for part in group for name in (rest if part == _ellipsis else [part])])
     split = tensor.reshape([sizes[name] for name in order])
-    turned = split.permute([order.index(name) for group in wanted for name in group])
-    return turned.reshape([prod([sizes[name] for name in group]) for group in wanted])
+    permuted = split.permute([order.index(name) for group in wanted for name in group])
+    return permuted.reshape([prod([sizes[name] for name in group]) for group in wanted])
 
 
 def bind(group: list[Any], size: int, sizes: dict[Any, int]) -> None:
