@@ -38,7 +38,7 @@ def get_tracing_state() -> None:
 
 
 def log_api_usage_once(*args: Any) -> None:
-    """Nobody counts."""
+    """No-op: API usage is not counted."""
 
 
 def get_accelerator() -> Any:
@@ -59,7 +59,7 @@ def is_torch_function_mode_enabled() -> bool:
 
 
 class FunctionState(Enum):
-    """Who sees calls of functions: modes and subclasses, modes alone, or nobody."""
+    """The state of `__torch_function__`: enabled for modes and subclasses, for modes only, or disabled."""
 
     ENABLED = 0
     SUBCLASSES_DISABLED = 1

@@ -72,7 +72,7 @@ class Future(Generic[T]):
             self._call(callback)
 
     def _call(self, callback: Callable[[Future[T]], Any]) -> None:
-        """An error of a callback is not the concern of whoever completes the future: it is reported, and passed over."""
+        """An error in a callback does not affect the code that completes the future: it is reported and ignored."""
         try:
             callback(self)
         except Exception as error:

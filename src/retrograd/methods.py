@@ -306,7 +306,7 @@ def item(self: Any) -> Any:
 
 
 def number_in(self: Any) -> Any:
-    """What `item` gives, when nobody else wants to see it."""
+    """The result of `item` where no mode or subclass overrides it."""
     if self.array.size != 1:
         if self._flags & FLAG_WRAPPER:
             return hooks.batched_item(self)

@@ -293,7 +293,7 @@ def joined(forward: Any, backward: Any, compiled: Compiled, wanted: list[int]) -
 
 
 class Once(autograd.Function):
-    """A backward graph, whose own backward nobody has compiled."""
+    """A backward graph without a compiled backward of its own."""
 
     @staticmethod
     def forward(ctx: Any, backward: Any, *given: Any) -> Any:

@@ -130,7 +130,7 @@ class Writer:
         return PythonCode(src, self.globals, None)
 
     def last_uses(self) -> dict[Node, list[Node]]:
-        """For each node, the values that nobody needs after it."""
+        """For each node, the values that are not used after it."""
         seen: set[Node] = set()
         found: dict[Node, list[Node]] = {}
         for user in reversed(self.nodes):

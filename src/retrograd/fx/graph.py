@@ -152,7 +152,7 @@ class Graph:
         return last
 
     def erase_node(self, to_erase: Node) -> None:
-        """Take out a node that nobody uses."""
+        """Remove a node without users."""
         if to_erase.users:
             raise RuntimeError(f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} users in the graph: "
                                f"{to_erase.users}!")
@@ -249,7 +249,7 @@ class Graph:
             raise RuntimeError(f"Node {node} target {node.target} {part} of does not reference an nn.Module")
 
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
-        """Erase the nodes whose results nobody uses and that do nothing else; say whether there were any.
+        """Erase the nodes without users and side effects; return whether there were any.
 
         >>> import retrograd as torch
         >>> graph = torch.fx.symbolic_trace(lambda x: (torch.sin(x), x + 1)[1]).graph

@@ -131,7 +131,7 @@ class Interpreter:
 
 
 def last_uses(graph: Graph) -> dict[Node, list[Node]]:
-    """For each node, the values that nobody needs after it."""
+    """For each node, the values that are not used after it."""
     seen: set[Node] = set()
     found: dict[Node, list[Node]] = {}
     for user in reversed(graph.nodes):

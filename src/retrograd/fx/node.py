@@ -20,7 +20,7 @@ side_effectful: set[Any] = {_assert}
 
 
 def has_side_effect(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Declare that calls of `fn` must stay in a graph even if nobody uses their results.
+    """Declare that calls of `fn` must stay in a graph even if their results are unused.
 
     >>> import retrograd as torch
     >>> def log(x):
@@ -232,7 +232,7 @@ class Node:
         self.meta["stack_trace"] = trace
 
     def is_impure(self, impure_random: bool = True) -> bool:
-        """Whether the node must stay even if nobody uses its result."""
+        """Whether the node must stay even if its result is unused."""
         if self.op in ("placeholder", "output"):
             return True
         if self.op == "call_function":

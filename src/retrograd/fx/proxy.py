@@ -101,7 +101,7 @@ class TracerBase:
 
 
 class GraphAppendingTracer(TracerBase):
-    """A tracer for proxies that somebody makes by hand: `Proxy(node)`."""
+    """A tracer for proxies made by hand: `Proxy(node)`."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph

@@ -188,7 +188,7 @@ class UserPacket(Packet):
 
 
 class Kernel:
-    """A function that somebody registered for a key."""
+    """A function registered for a dispatch key."""
 
     __slots__ = ("function", "where")
 

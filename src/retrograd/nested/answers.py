@@ -151,7 +151,7 @@ def known_length(n: int | None) -> Any:
 
 
 def known_lengths(self: Any) -> dict[str, Any]:
-    """The least and the greatest length of the parts of a jagged tensor, as far as somebody has said or asked."""
+    """The least and the greatest length of the parts of a jagged tensor, where given or already computed."""
     found = zip(("min_seqlen", "max_seqlen"), ragged_of(self).range, strict=True)
     return {name: known_length(n) for name, n in found if n is not None}
 

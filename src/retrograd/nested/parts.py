@@ -35,7 +35,7 @@ class Ragged:
         self.offsets = offsets        # a tensor
         self.lengths = lengths        # a tensor, where there are holes between the parts
         self.symbol = symbol_of(offsets if lengths is None else lengths)
-        self.range: Any = (least, most)    # of the lengths, where somebody has said it or asked for it
+        self.range: Any = (least, most)    # of the lengths, once given or computed
 
     def spans(self) -> list[tuple[int, int]]:
         """Where every part begins and ends."""

@@ -100,7 +100,7 @@ class LBFGS(Optimizer):
             else:
                 self._move(length, direction)
                 optimal = False
-                if iterations != group["max_iter"]:     # after the last move nobody needs the gradient
+                if iterations != group["max_iter"]:     # the gradient after the last move is not needed
                     loss = float(evaluate())
                     gradient = self._gathered()
                     optimal = bool(gradient.abs().max() <= tolerance_grad)

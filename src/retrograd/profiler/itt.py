@@ -10,7 +10,7 @@ NOT_INSTALLED = "ITT functions not installed. Are you sure you have a ITT build?
 
 
 def is_available() -> bool:
-    """Whether annotations reach anybody.
+    """Whether a collector receives annotations.
 
     >>> is_available()
     False

@@ -231,7 +231,7 @@ class _recomputation_hook(saved_tensors_hooks):
                 if frame.forward_completed:
                     raise CheckpointError("torch.utils.checkpoint: trying to save more tensors during recomputation than "
                                           f"during the original forward pass.\n{TIP}")
-                # A backward inside the function unpacks before forward is over: what comes later is nobody's yet.
+                # A backward inside the function unpacks before forward is over: later tensors have no counterpart yet.
                 frame.ignore_saved_mismatch = True
                 return x
             holder = frame.weak_holders[index]()

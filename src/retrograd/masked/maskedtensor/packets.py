@@ -1,4 +1,4 @@
-"""The ops that masked tensors take, as packets of `torch.ops.aten`; they are looked up when somebody asks for a list."""
+"""The ops that masked tensors support, as packets of `torch.ops.aten`, looked up on first use."""
 from __future__ import annotations
 
 from typing import Any

@@ -7,7 +7,7 @@ __all__ = ["get_free_port", "get_socket_with_port"]
 
 
 def get_socket_with_port(host: str | None = None) -> socket.socket:
-    """A socket that is bound to a port nobody uses."""
+    """A socket bound to a free port."""
     for family, kind, protocol, _, _ in socket.getaddrinfo("localhost", None, socket.AF_UNSPEC, socket.SOCK_STREAM):
         try:
             made = socket.socket(family, kind, protocol)
@@ -20,7 +20,7 @@ def get_socket_with_port(host: str | None = None) -> socket.socket:
 
 
 def get_free_port() -> int:
-    """The number of a port that nobody uses.
+    """The number of a free port.
 
     >>> get_free_port() > 0
     True

@@ -29,7 +29,7 @@ def _error_if_any_worker_fails() -> None:
         for pid in pids:
             try:
                 ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            except ChildProcessError:           # somebody else has waited for it
+            except ChildProcessError:           # it has been waited for elsewhere
                 continue
             if ended is None or (ended.si_code == os.CLD_EXITED and ended.si_status == 0):
                 continue

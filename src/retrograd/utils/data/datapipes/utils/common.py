@@ -1,4 +1,4 @@
-"""Paths that match masks, and open files that are closed when nobody needs them."""
+"""Paths that match masks, and open files that are closed when unused."""
 from __future__ import annotations
 
 import fnmatch
